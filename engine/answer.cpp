@@ -1,0 +1,30 @@
+#include "engine/answer.h"
+
+#include <array>
+
+namespace digd {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> action_names{"none", "deliver", "inject", "reroute", "create"};
+constexpr std::array<std::string_view, 7> cause_names{"none",   "mode",     "as_is", "unsupported",
+                                                      "target", "attempts", "budget"};
+constexpr std::array<std::string_view, 2> severity_names{"warning", "failure"};
+constexpr std::array<std::string_view, 3> outcome_names{"cleared", "recurred", "unresolved"};
+
+}  // namespace
+
+std::string_view to_string(action what) { return action_names[static_cast<std::size_t>(what)]; }
+std::string_view to_string(cause why) { return cause_names[static_cast<std::size_t>(why)]; }
+std::string_view to_string(severity how) { return severity_names[static_cast<std::size_t>(how)]; }
+std::string_view to_string(outcome_kind outcome) { return outcome_names[static_cast<std::size_t>(outcome)]; }
+
+void answer::clear() {
+  refused = {};
+  interventions.clear();
+  verdicts.clear();
+  detections.clear();
+  outcomes.clear();
+}
+
+}  // namespace digd

@@ -1,0 +1,168 @@
+// Everything that can be wrong with a well-formed message, found before anything changes.
+#include <algorithm>
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include "engine/quote.h"
+#include "engine/run.h"
+
+namespace digd {
+
+namespace {
+
+bool is_reserved(std::string_view id) { return id.starts_with("sys:"); }
+
+std::string over(std::string_view what, std::uint64_t most) {
+  return "more than " + std::to_string(most) + ' ' + std::string(what) + " (a limit of this run)";
+}
+
+class checker {
+ public:
+  checker(const graph::graph& g, const limits& l) : graph_(g), limits_(l) {}
+
+  refusal_note check(const message& m) {
+    switch (m.type) {
+      case message_type::agent_joined: name(m.agent); break;
+      case message_type::agent_left: break;
+      case message_type::event: announced(m); break;
+      case message_type::activation_started: started(m); break;
+      case message_type::activation_ended: ended(m); break;
+      case message_type::delivery: reported(m); break;
+      case message_type::gap:
+      case message_type::time:
+      case message_type::run_ended: break;
+    }
+    if (graph_.agent_count() + new_names_.size() > limits_.agents) refuse(refusal::over_limit, "agent", over("agents", limits_.agents));
+    if (new_events_.size() > 0 && graph_.live_events() + new_events_.size() > limits_.live_events) {
+      refuse(refusal::over_limit, "event", over("events that are not settled", limits_.live_events));
+    }
+    return note_;
+  }
+
+  refusal_note note_;
+
+  void refuse(refusal code, std::string_view field, std::string text) { note_.consider(code, field, std::move(text)); }
+
+ private:
+  void name(std::string_view agent) {
+    if (graph_.find_agent(agent) == graph::nobody) new_names_.insert(agent);
+  }
+
+  void names(const name_list& agents, std::string_view field) {
+    if (agents.size() > limits_.recipients) refuse(refusal::over_limit, field, over("recipients of one event", limits_.recipients));
+    for (const std::string_view agent : agents) name(agent);
+  }
+
+  // The activation a message speaks of, if it is open.
+  graph::activation_index open_activation(std::string_view id, std::string_view field) {
+    const graph::activation_index v = graph_.find_activation(id);
+    if (v == graph::nobody) {
+      refuse(refusal::unknown_activation, field, "no activation " + quoted(id) + " is known in this run");
+    } else if (!graph_.activation(v).open) {
+      refuse(refusal::activation_closed, field, "activation " + quoted(id) + " has ended");
+    }
+    return v;
+  }
+
+  void draft(const event_draft& e) {
+    names(e.recipients, "recipients");
+    const graph::event_index known = graph_.find_event(e.id);
+    if (known != graph::nobody && !graph_.event(known).placeholder) {
+      refuse(refusal::duplicate_event, "id", "event " + quoted(e.id) + " is known already");
+    }
+    if (!new_events_.insert(e.id).second) {
+      refuse(refusal::duplicate_event, "id", "event " + quoted(e.id) + " stands twice in this message");
+    }
+    if (is_reserved(e.id)) refuse(refusal::reserved_id, "id", "ids that begin with sys: are the monitor's own");
+  }
+
+  void announced(const message& m) {
+    const event_draft& e = m.events.front();
+    draft(e);
+    if (e.source) {
+      open_activation(*e.source, "source");
+    } else if (e.submit) {
+      refuse(refusal::submit_without_source, "submit", "a submit event needs the activation it comes from");
+    }
+  }
+
+  void started(const message& m) {
+    name(m.agent);
+    if (m.inputs.size() > limits_.inputs) refuse(refusal::over_limit, "inputs", over("inputs of one activation", limits_.inputs));
+    if (graph_.open_count() >= limits_.open_activations) {
+      refuse(refusal::over_limit, "activation", over("open activations", limits_.open_activations));
+    }
+    if (graph_.find_activation(m.activation) != graph::nobody) {
+      refuse(refusal::duplicate_activation, "activation", "activation " + quoted(m.activation) + " is known already");
+    }
+    if (is_reserved(m.activation)) {
+      refuse(refusal::reserved_id, "activation", "ids that begin with sys: are the monitor's own");
+    }
+    for (const std::string_view input : m.inputs) {
+      if (graph_.find_event(input) != graph::nobody) continue;
+      if (is_reserved(input)) refuse(refusal::reserved_id, "inputs", "the monitor made no event " + quoted(input));
+      new_events_.insert(input);
+    }
+  }
+
+  void ended(const message& m) {
+    const graph::activation_index v = open_activation(m.activation, "activation");
+    for (const event_draft& e : m.events) draft(e);
+    for (const reaction_draft& r : m.reactions) names(r.targets, "reactions");
+    if (m.failed && !(m.events.empty() && m.reactions.empty())) {
+      refuse(refusal::failed_with_outputs, m.events.empty() ? "reactions" : "outputs",
+             "a failed activation has no reactions and no outputs in its end");
+    }
+    if (v != graph::nobody) reactions(m, graph_.activation(v));
+  }
+
+  void reactions(const message& m, const graph::activation_node& v) {
+    if (m.reactions.empty()) return;
+    boost::unordered_flat_set<std::string_view> inputs, settled;
+    for (const graph::activation_input& input : v.inputs) {
+      const graph::event_node* e = graph_.resolve(input.event);
+      if (e == nullptr) continue;
+      inputs.insert(e->id);
+      if (e->settled) settled.insert(e->id);
+    }
+    for (const reaction_draft& r : m.reactions) {
+      if (!inputs.contains(r.input)) {
+        refuse(refusal::not_an_input, "reactions", "event " + quoted(r.input) + " is no input of activation " + quoted(v.id));
+      } else if (r.what == reaction::reroute && settled.contains(r.input)) {
+        refuse(refusal::settled_event, "reactions", "event " + quoted(r.input) + " is settled and cannot be rerouted");
+      }
+    }
+  }
+
+  void reported(const message& m) {
+    if (m.event && graph_.find_event(*m.event) == graph::nobody) {
+      refuse(refusal::unknown_event, "event", "no event " + quoted(*m.event) + " is known in this run");
+    }
+  }
+
+  const graph::graph& graph_;
+  const limits& limits_;
+  boost::unordered_flat_set<std::string_view> new_names_;
+  boost::unordered_flat_set<std::string_view> new_events_;
+};
+
+}  // namespace
+
+refusal_note run::check(const message& m) const {
+  checker c(graph_, settings_.limits);
+  if (ended_) c.refuse(refusal::run_closed, "", "the run has ended; begin a new one under another id");
+  return c.check(m);
+}
+
+bool run::names_unseen(const message& m) const {
+  const auto event = [this](std::string_view id) { return graph_.find_event(id) == graph::nobody; };
+  const auto activation = [this](std::string_view id) { return graph_.find_activation(id) == graph::nobody; };
+  switch (m.type) {
+    case message_type::event: return m.events.front().source && activation(*m.events.front().source);
+    case message_type::activation_started: return std::any_of(m.inputs.begin(), m.inputs.end(), event);
+    case message_type::activation_ended: return activation(m.activation);
+    case message_type::delivery: return m.event && event(*m.event);
+    default: return false;
+  }
+}
+
+}  // namespace digd

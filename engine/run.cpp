@@ -1,0 +1,316 @@
+#include "engine/run.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace digd {
+
+namespace {
+
+graph::graph_limits graph_limits_of(const limits& l) {
+  return {.settled_events = l.settled_events, .generators = l.generators};
+}
+
+const rule& rule_of_window(due_kind kind) {
+  switch (kind) {
+    case due_kind::deadlock: return rule_of(rule_id::deadlock);
+    case due_kind::missing_termination: return rule_of(rule_id::missing_termination);
+    default: return rule_of(rule_id::orphaned_event);
+  }
+}
+
+// Puts evidence into the order in which it is told; beyond the cut the order does not matter.
+template <class Index, class Name>
+void order(std::vector<Index>& all, Name name) {
+  const auto cut = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), detection::max_evidence));
+  std::partial_sort(all.begin(), cut, all.end(), [&](Index a, Index b) { return name(a) < name(b); });
+}
+
+}  // namespace
+
+run::run(const run_settings& settings, const hello& first)
+    : settings_(settings),
+      graph_(graph_limits_of(settings.limits)),
+      windows_(graph_, settings_),
+      healer_(graph_, settings_) {
+  if (first.agents) graph_.close_roster();
+}
+
+void run::join(const hello& session) {
+  window_able_.inject |= session.able.inject;
+  window_able_.reroute |= session.able.reroute;
+  window_able_.create |= session.able.create;
+  if (!session.agents) return;
+  for (const std::string& name : *session.agents) graph_.join(graph_.intern(name));
+}
+
+// The path of one message: check, what is due by then, record, judge, heal, and what follows from it.
+void run::apply(const message& m, const speaker& who, milliseconds stamp, answer& out) {
+  out.clear();
+  const milliseconds time = time_of(m, stamp);
+  if (settings_.clock == clock_kind::wall || settings_.stamped) let_due_happen(time, out);
+  out.refused = check(m);
+  if (out.refused) return;
+  let_due_happen(time, out);
+  clock_ = time;
+  record(m);
+  judge(m, who, out);
+  apply_verdicts(out);
+  windows_.update(clock_, live());
+  graph_.settle();
+  watches_.update(graph_, progress_, clock_, out);
+  if (ended_) watches_.end(clock_, out);
+}
+
+void run::advance(milliseconds now, answer& out) {
+  out.clear();
+  let_due_happen(std::max(now, clock_), out);
+}
+
+std::optional<milliseconds> run::next_due() const {
+  const std::optional<due_item> next = windows_.next();
+  return next && !ended_ ? std::optional(next->at) : std::nullopt;
+}
+
+milliseconds run::time_of(const message& m, milliseconds stamp) const {
+  const milliseconds told = settings_.clock == clock_kind::wall ? stamp : m.ts.value_or(clock_);
+  return std::max(told, clock_);
+}
+
+// ---- what time brings
+
+void run::let_due_happen(milliseconds now, answer& out) {
+  while (!ended_) {
+    const std::optional<due_item> next = windows_.next();
+    if (!next || next->at > now) return;
+    happen(*next, out);
+  }
+}
+
+void run::happen(const due_item& due, answer& out) {
+  clock_ = std::max(clock_, due.at);
+  if (due.kind == due_kind::stall) {
+    graph_.stall(due.index);
+  } else {
+    fire(rule_of_window(due.kind), due, out);
+  }
+  windows_.update(clock_, live());
+}
+
+void run::fire(const rule& which, const due_item& due, answer& out) {
+  finding what = which.fire(graph_, due.index);
+  order(what.events, [this](auto e) -> const std::string& { return graph_.event(e).id; });
+  order(what.agents, [this](auto a) -> const std::string& { return graph_.agent(a).name; });
+  healer_.open_case(false, window_able_);
+  const remedy with = healer_.decide(which, what);
+  healer_.close_case();
+  intervention done;
+  if (with.healed() && which.healing == action::reroute) {
+    done.id = "give:" + graph_.event(what.event).id + ':' +
+              std::to_string(graph_.count_window_give_back(what.event));
+    done.event = graph_.event(what.event).id;
+  } else if (with.healed()) {
+    done.id = "sys:" + std::to_string(++system_events_);
+  }
+  const std::uint32_t at = report(which, what, with, out);
+  if (with.healed()) {
+    watched& w = watches_.newest();
+    if (!w.has_event) w.label = done.id;
+    done.action = which.healing;
+    done.inject = with.text;
+    done.detections.push_back(at);
+    for (const graph::agent_index a : with.targets) done.recipients.push_back(graph_.agent(a).name);
+    std::sort(done.recipients.begin(), done.recipients.end());
+    if (which.healing == action::reroute) {
+      graph_.give_back(what.event, with.targets.front());
+    } else {
+      graph_.record_system_event(done.id, with.targets, clock_);
+    }
+    out.interventions.push_back(std::move(done));
+  }
+  windows_.fired(due, with.healed());
+}
+
+// ---- recording
+
+void run::record(const message& m) {
+  held_.clear();
+  switch (m.type) {
+    case message_type::agent_joined: graph_.join(graph_.intern(m.agent)); break;
+    case message_type::agent_left:
+      if (const auto a = graph_.find_agent(m.agent); a != graph::nobody) graph_.leave(a);
+      break;
+    case message_type::event: {
+      const std::optional<std::string_view>& source = m.events.front().source;
+      record_outputs(m, source ? graph_.find_activation(*source) : graph::nobody);
+      break;
+    }
+    case message_type::activation_started: graph_.start(m.activation, m.agent, m.inputs, clock_); break;
+    case message_type::activation_ended: record_end(m); break;
+    case message_type::delivery: record_delivery_report(m); break;
+    case message_type::gap: graph_.gap(); break;
+    case message_type::time: break;
+    case message_type::run_ended: ended_ = true; break;
+  }
+}
+
+void run::record_end(const message& m) {
+  const graph::activation_index v = graph_.find_activation(m.activation);
+  rerouted_.clear();
+  graph_.end(v, m, clock_, rerouted_);
+  for (const auto& [e, draft] : rerouted_) {
+    held_event& held = held_.emplace_back();
+    held.blocked.event = e;
+    held.blocked.rerouted = true;
+    graph_.reroute(e, draft->targets, held.blocked.to);
+  }
+  record_outputs(m, v);
+  graph_.count_consumer(v);
+}
+
+void run::record_outputs(const message& m, graph::activation_index source) {
+  std::vector<graph::event_index> outputs;
+  for (const event_draft& draft : m.events) {
+    held_event& held = held_.emplace_back();
+    const graph::event_index e = graph_.record(draft, source, clock_, held.blocked.to);
+    held.blocked.event = e;
+    held.judged = !graph_.event(e).late;
+    outputs.push_back(e);
+    if (!held.judged && draft.submit) let_through(true);
+  }
+  if (source != graph::nobody) graph_.fix_generators(source, outputs);
+}
+
+void run::record_delivery_report(const message& m) {
+  if (m.how != applied::as_is) return;
+  const graph::event_index e = named_event(m);
+  if (e == graph::nobody) return;
+  graph_.undo_give_back(e);
+  if (graph_.event(e).gave_up_submit) let_through(false);
+}
+
+graph::event_index run::named_event(const message& m) const {
+  if (m.event) return graph_.find_event(*m.event);
+  std::string_view id = *m.of;
+  if (id.starts_with("give:")) {
+    id.remove_prefix(5);
+    id = id.substr(0, id.rfind(':'));
+  }
+  return graph_.find_event(id);
+}
+
+void run::let_through(bool clean) {
+  if (terminal_) return;
+  terminal_ = true;
+  progress_ = {.submitted = true, .clean = clean};
+}
+
+// ---- judging
+
+void run::judge(const message& m, const speaker& who, answer& out) {
+  out.verdicts.resize(held_.size());
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    verdict& v = out.verdicts[i];
+    v.event = graph_.event(held_[i].blocked.event).id;
+    if (held_[i].judged && live()) judge_event(held_[i], v, m, who, out);
+  }
+}
+
+void run::judge_event(held_event& held, verdict& v, const message& m, const speaker& who, answer& out) {
+  if (graph_.event(held.blocked.event).fyi) return;
+  healer_.open_case(m.as_is, who.able);
+  for (const rule* which : catalog()) {
+    if (settings_.effective_mode(which->id) == mode::off) continue;
+    found_.clear();
+    which->judge(graph_, held.blocked, settings_.of(which->id), found_);
+    for (finding& what : found_) {
+      order(what.events, [this](auto e) -> const std::string& { return graph_.event(e).id; });
+      order(what.agents, [this](auto a) -> const std::string& { return graph_.agent(a).name; });
+      const remedy with = healer_.decide(*which, what);
+      const std::uint32_t at = report(*which, what, with, out);
+      out.detections[at].session = std::string(who.session);
+      out.detections[at].at = m.seq;
+      v.detections.push_back(at);
+      if (with.healed()) held.take(with, which->healing, v, graph_);
+    }
+  }
+  healer_.close_case();
+}
+
+void run::held_event::take(const remedy& with, action how, verdict& v, const graph::graph& g) {
+  if (how == action::reroute) {
+    back_to = with.targets.front();
+    v.action = action::reroute;
+    v.recipients = {g.agent(back_to).name};
+  } else if (v.action == action::deliver) {
+    v.action = action::inject;
+  }
+  if (with.text.empty()) return;
+  if (!v.inject.empty()) v.inject += "\n\n";
+  v.inject += with.text;
+}
+
+std::uint32_t run::report(const rule& which, finding& what, const remedy& with, answer& out) {
+  const auto at = static_cast<std::uint32_t>(out.detections.size());
+  detection& d = out.detections.emplace_back();
+  d.rule = which.id;
+  d.severity = which.severity;
+  d.ts = clock_;
+  if (what.event != graph::nobody) d.event = graph_.event(what.event).id;
+  if (what.agent != graph::nobody) d.agent = graph_.agent(what.agent).name;
+  d.evidence_total = what.events.size() + what.agents.size();
+  std::vector<graph::event_ref> refs;
+  for (const graph::event_index e : what.events) {
+    if (d.evidence.size() == detection::max_evidence) break;
+    d.evidence.push_back(graph_.event(e).id);
+    refs.push_back(graph_.ref(e));
+  }
+  for (const graph::agent_index a : what.agents) {
+    if (d.evidence.size() == detection::max_evidence) break;
+    d.evidence.push_back(graph_.agent(a).name);
+  }
+  d.healed = with.healed();
+  d.healing = with.healing;
+  d.cause = with.cause;
+  d.reason = which.reason(graph_, what);
+  d.witness = graph::make_witness(graph_, which.witness(graph_, what));
+  const bool has_event = what.event != graph::nobody;
+  const graph::event_ref event = has_event ? graph_.ref(what.event) : graph::event_ref{};
+  watches_.fired_again(which.id, event, has_event, refs, clock_, out);
+  if (with.healed()) {
+    watches_.add({.rule = which.id,
+                  .event = event,
+                  .has_event = has_event,
+                  .agent = what.agent,
+                  .evidence = std::move(refs),
+                  .detected_ts = clock_,
+                  .label = d.event.value_or("")},
+                 clock_, out);
+  }
+  return at;
+}
+
+// ---- the verdicts take effect, in the order judged
+
+void run::apply_verdicts(const answer& out) {
+  const bool was_live = live();
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    const held_event& held = held_[i];
+    const graph::event_index e = held.blocked.event;
+    if (!held.judged || !was_live) continue;
+    const bool submit = graph_.event(e).submit;
+    if (held.back_to != graph::nobody) {
+      if (submit) graph_.give_up_submit(e);
+      graph_.give_back(e, held.back_to);
+    } else if (submit) {
+      let_through(out.verdicts[i].detections.empty());
+    }
+    const bool orphan_told = std::any_of(
+        out.verdicts[i].detections.begin(), out.verdicts[i].detections.end(), [&](std::uint32_t d) {
+          return out.detections[d].rule == rule_id::orphaned_event && !out.detections[d].healed;
+        });
+    if (orphan_told) windows_.reported_orphan(e);
+  }
+}
+
+}  // namespace digd

@@ -1,0 +1,107 @@
+// One run: its graph, its rules at work, its healing. The whole path of a message is `run::apply`.
+//
+// The same calls serve a live socket, a trace file, a recovered archive and a simulation: time and messages are
+// handed in, answers handed out, so that a replay is exact. No I/O, no clock, no threads: a run belongs to its
+// engine thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/answer.h"
+#include "engine/message.h"
+#include "engine/settings.h"
+#include "engine/watch.h"
+#include "engine/windows.h"
+#include "graph/graph.h"
+#include "healing/healer.h"
+#include "rules/rule.h"
+
+namespace digd {
+
+// Who says a message.
+struct speaker {
+  std::string_view session = "main";
+  capabilities able;
+};
+
+class run {
+ public:
+  // `first`: the hello that opens the run; its agents, if given, close the roster.
+  run(const run_settings& settings, const hello& first);
+  run(const run&) = delete;
+  run& operator=(const run&) = delete;
+
+  // A session's hello, the first one's too: its agents join, its capabilities count for windows.
+  void join(const hello& session);
+
+  // Takes one message in. `stamp` is its time with the wall clock; with the trace clock its own `ts` counts.
+  // A refused message changes nothing. `out` is cleared first.
+  void apply(const message& m, const speaker& who, milliseconds stamp, answer& out);
+
+  // Time passes without a message: what is due by `now` happens. `out` is cleared first.
+  void advance(milliseconds now, answer& out);
+
+  // When something is next due; none if nothing is.
+  std::optional<milliseconds> next_due() const;
+
+  // Whether `m` names an event or activation that this run has not seen.
+  bool names_unseen(const message& m) const;
+
+  milliseconds clock() const { return clock_; }
+  bool terminal() const { return terminal_; }
+  bool ended() const { return ended_; }
+  const run_settings& settings() const { return settings_; }
+  const graph::graph& graph() const { return graph_; }
+  const healer& healing() const { return healer_; }
+  std::uint64_t system_events() const { return system_events_; }
+
+ private:
+  // A blocked event of the message in hand.
+  struct held_event {
+    blocked_event blocked;
+    bool judged = true;                          // false: late
+    graph::agent_index back_to = graph::nobody;  // healed by giving it back
+    void take(const remedy& with, action how, verdict& v, const graph::graph& g);
+  };
+
+  refusal_note check(const message& m) const;  // engine/check.cpp
+  void let_due_happen(milliseconds now, answer& out);
+  void happen(const due_item& due, answer& out);
+  void fire(const rule& which, const due_item& due, answer& out);
+
+  void record(const message& m);
+  void record_end(const message& m);
+  void record_outputs(const message& m, graph::activation_index source);
+  void record_delivery_report(const message& m);
+  graph::event_index named_event(const message& m) const;  // by a delivery report
+
+  void judge(const message& m, const speaker& who, answer& out);
+  void judge_event(held_event& held, verdict& v, const message& m, const speaker& who, answer& out);
+  void apply_verdicts(const answer& out);
+  void let_through(bool clean);
+
+  std::uint32_t report(const rule& which, finding& what, const remedy& with, answer& out);
+  milliseconds time_of(const message& m, milliseconds stamp) const;
+  bool live() const { return !terminal_ && !ended_; }
+
+  run_settings settings_;
+  graph::graph graph_;
+  windows windows_;
+  healer healer_;
+  watch_list watches_;
+  capabilities window_able_{false, false, false};  // what any session can do
+  milliseconds clock_ = 0;
+  bool terminal_ = false;
+  bool ended_ = false;
+  run_progress progress_;
+  std::uint64_t system_events_ = 0;
+
+  std::vector<held_event> held_;  // of the message in hand
+  graph::graph::reroutes rerouted_;
+  std::vector<finding> found_;
+};
+
+}  // namespace digd

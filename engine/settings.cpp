@@ -1,0 +1,101 @@
+#include "engine/settings.h"
+
+#include <algorithm>
+
+#include "rules/rule.h"
+
+namespace digd {
+
+namespace {
+
+template <class Enum, std::size_t N>
+std::optional<Enum> from_name(std::string_view name, const std::string_view (&names)[N]) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+constexpr std::string_view mode_names[] = {"off", "observe", "shadow", "enforce"};
+constexpr std::string_view clock_names[] = {"wall", "trace"};
+
+// Every limit of `hello` beside its settled value and the most that is granted.
+template <class Each>
+void for_each_limit(const limits_request& asked, limits& settled, const limits& most, Each each) {
+  each(asked.stalled_ms, settled.stalled_ms, most.stalled_ms);
+  each(asked.settled_events, settled.settled_events, most.settled_events);
+  each(asked.generators, settled.generators, most.generators);
+  each(asked.message_bytes, settled.message_bytes, most.message_bytes);
+  each(asked.reorder_ms, settled.reorder_ms, most.reorder_ms);
+  each(asked.agents, settled.agents, most.agents);
+  each(asked.recipients, settled.recipients, most.recipients);
+  each(asked.inputs, settled.inputs, most.inputs);
+  each(asked.live_events, settled.live_events, most.live_events);
+  each(asked.open_activations, settled.open_activations, most.open_activations);
+  each(asked.sessions, settled.sessions, most.sessions);
+}
+
+void apply(const rule_request& asked, const rule& which, rule_settings& s) {
+  if (asked.how) s.how = *asked.how;
+  if (asked.kinds && which.options.kinds) s.kinds = *asked.kinds;
+  if (asked.window_ms && which.options.window) s.window_ms = *asked.window_ms;
+  if (asked.max_attempts && which.options.attempts) s.max_attempts = *asked.max_attempts;
+  if (asked.max_reroutes && which.options.reroutes) s.max_reroutes = *asked.max_reroutes;
+  if (asked.text) s.text = *asked.text;
+}
+
+}  // namespace
+
+std::string_view to_string(mode m) { return mode_names[static_cast<std::size_t>(m)]; }
+std::string_view to_string(clock_kind c) { return clock_names[static_cast<std::size_t>(c)]; }
+std::optional<mode> mode_from(std::string_view name) { return from_name<mode>(name, mode_names); }
+std::optional<clock_kind> clock_from(std::string_view name) { return from_name<clock_kind>(name, clock_names); }
+
+run_settings::run_settings() {
+  for (const rule* r : catalog()) of(r->id) = r->defaults();
+}
+
+mode run_settings::effective_mode(rule_id id) const { return std::min(how, of(id).how); }
+
+run_policy::run_policy() {
+  // Limits that only cost the run itself time may be raised; those that cost memory are capped at ten times.
+  most.stalled_ms = 7LL * 24 * 3600 * 1000;
+  most.settled_events = 10'000'000;
+  most.message_bytes = 16 << 20;
+  most.reorder_ms = 5'000;
+  most.agents = 1'000'000;
+  most.recipients = 1'000'000;
+  most.inputs = 1'000'000;
+  most.live_events = 10'000'000;
+  most.open_activations = 1'000'000;
+  most.sessions = 10'000;
+}
+
+run_settings settle(const hello& asked, const run_policy& policy) {
+  run_settings s = policy.defaults;
+  if (asked.how) s.how = *asked.how;
+  s.how = std::min(s.how, policy.strongest_mode);
+  if (asked.clock) s.clock = *asked.clock;
+  s.stamped = asked.stamped && s.clock == clock_kind::trace;
+  for (const rule* r : catalog()) apply(asked.rules[index_of(r->id)], *r, s.of(r->id));
+  if (asked.budget) s.budget = *asked.budget;
+  for_each_limit(asked.limits, s.limits, policy.most,
+                 [](const auto& wanted, auto& settled, const auto& most) {
+                   if (wanted) settled = *wanted;
+                   settled = std::min(settled, most);
+                 });
+  return s;
+}
+
+std::string contradiction(const hello& asked, const run_settings& holds, const run_policy& policy) {
+  if (asked.clock && *asked.clock != holds.clock) return "clock";
+  if (asked.how && std::min(*asked.how, policy.strongest_mode) != std::min(holds.how, policy.strongest_mode)) return "mode";
+  for (const rule* r : catalog()) {
+    rule_settings wanted = holds.of(r->id);
+    apply(asked.rules[index_of(r->id)], *r, wanted);
+    if (wanted != holds.of(r->id)) return "rules";
+  }
+  return {};
+}
+
+}  // namespace digd

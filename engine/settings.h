@@ -1,0 +1,131 @@
+// What holds for one run: its mode, clock, rules, limits and budget. Fixed when the run starts.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/message.h"
+#include "rules/rule_id.h"
+
+namespace digd {
+
+enum class mode : std::uint8_t { off, observe, shadow, enforce };  // weakest first
+enum class clock_kind : std::uint8_t { wall, trace };
+
+std::string_view to_string(mode);
+std::string_view to_string(clock_kind);
+std::optional<mode> mode_from(std::string_view);
+std::optional<clock_kind> clock_from(std::string_view);
+
+struct rule_settings {
+  mode how = mode::enforce;
+  std::vector<std::string> kinds;    // empty: every kind (ET, CLA, RSP)
+  milliseconds window_ms = 0;        // MC, OE, DL
+  std::uint64_t max_attempts = 0;    // ET, MC, DL a run; OE an event
+  std::uint64_t max_reroutes = 0;    // ER
+  std::string text;                  // healing text in place of the rule's own; empty: the rule's own
+  bool operator==(const rule_settings&) const = default;
+};
+
+struct limits {
+  milliseconds stalled_ms = 300'000;
+  std::uint64_t settled_events = 100'000;
+  std::uint64_t generators = 4096;
+  std::uint64_t message_bytes = 1 << 20;
+  milliseconds reorder_ms = 50;
+  std::uint64_t agents = 100'000;           // names a run may use, those that left too
+  std::uint64_t recipients = 100'000;       // of one event or reroute
+  std::uint64_t inputs = 100'000;           // of one activation
+  std::uint64_t live_events = 1'000'000;    // not settled
+  std::uint64_t open_activations = 100'000;
+  std::uint64_t sessions = 1'000;
+  bool operator==(const limits&) const = default;
+};
+
+struct run_settings {
+  digd::mode how = mode::enforce;
+  clock_kind clock = clock_kind::wall;
+  // With the trace clock: the stamps are a daemon's own (an exported wall-clock run), so that what is due by a
+  // message's time happened before that message was checked.
+  bool stamped = false;
+  std::array<rule_settings, rule_count> rules;
+  std::uint64_t budget = 1000;
+  digd::limits limits;
+
+  run_settings();  // the defaults of the catalog
+  rule_settings& of(rule_id id) { return rules[index_of(id)]; }
+  const rule_settings& of(rule_id id) const { return rules[index_of(id)]; }
+  // The weaker of the run's and the rule's mode.
+  mode effective_mode(rule_id id) const;
+  bool operator==(const run_settings&) const = default;
+};
+
+// What a client can do with an event that is held.
+struct capabilities {
+  bool inject = true;
+  bool reroute = true;
+  bool create = true;
+};
+
+// A rule's settings as far as `hello` gives them.
+struct rule_request {
+  std::optional<mode> how;
+  std::optional<std::vector<std::string>> kinds;
+  std::optional<milliseconds> window_ms;
+  std::optional<std::uint64_t> max_attempts;
+  std::optional<std::uint64_t> max_reroutes;
+  std::optional<std::string> text;
+};
+
+// Limits as far as `hello` gives them; the names are those of `limits`.
+struct limits_request {
+  std::optional<milliseconds> stalled_ms;
+  std::optional<std::uint64_t> settled_events;
+  std::optional<std::uint64_t> generators;
+  std::optional<std::uint64_t> message_bytes;
+  std::optional<milliseconds> reorder_ms;
+  std::optional<std::uint64_t> agents;
+  std::optional<std::uint64_t> recipients;
+  std::optional<std::uint64_t> inputs;
+  std::optional<std::uint64_t> live_events;
+  std::optional<std::uint64_t> open_activations;
+  std::optional<std::uint64_t> sessions;
+};
+
+// The first frame of a connection, decoded; owns its strings.
+struct hello {
+  std::int64_t protocol = 0;
+  std::string run;
+  std::string session = "main";
+  std::optional<std::vector<std::string>> agents;  // given: the roster is closed
+  std::optional<mode> how;
+  std::optional<clock_kind> clock;
+  bool stamped = false;
+  std::array<rule_request, rule_count> rules;
+  std::optional<std::uint64_t> budget;
+  limits_request limits;
+  capabilities able;
+  bool witness = false;
+  std::string client;  // name/version, for the log
+  std::vector<std::pair<std::string, std::string>> labels;
+};
+
+// What the operator's configuration grants: the defaults, and the most that `hello` may ask for.
+struct run_policy {
+  run_settings defaults;
+  mode strongest_mode = mode::enforce;
+  digd::limits most;  // caps on the limits
+
+  run_policy();
+};
+
+// The settings a run starts with: what `hello` asks for, within what the policy grants.
+run_settings settle(const hello& asked, const run_policy& policy);
+// The first setting in which `asked` contradicts what already holds; empty if none.
+std::string contradiction(const hello& asked, const run_settings& holds, const run_policy& policy);
+
+}  // namespace digd

@@ -1,0 +1,58 @@
+#include "engine/watch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace digd {
+
+namespace {
+
+void tell(const watched& w, outcome_kind what, milliseconds now, answer& out) {
+  out.outcomes.push_back({w.rule, now, w.label, w.detected_ts, what});
+}
+
+bool share(const std::vector<graph::event_ref>& a, const std::vector<graph::event_ref>& b) {
+  return std::any_of(a.begin(), a.end(),
+                     [&](graph::event_ref x) { return std::find(b.begin(), b.end(), x) != b.end(); });
+}
+
+}  // namespace
+
+void watch_list::add(watched w, milliseconds now, answer& out) {
+  if (all_.size() == most) {
+    tell(all_.front(), outcome_kind::unresolved, now, out);
+    all_.pop_front();
+  }
+  all_.push_back(std::move(w));
+}
+
+void watch_list::fired_again(rule_id rule, graph::event_ref event, bool has_event,
+                             const std::vector<graph::event_ref>& evidence, milliseconds now, answer& out) {
+  std::erase_if(all_, [&](const watched& w) {
+    if (w.rule != rule) return false;
+    bool same = true;  // symptoms of the whole run
+    if (rule == rule_id::repeated_subproblem) {
+      same = share(w.evidence, evidence);
+    } else if (rule != rule_id::early_termination && has_event) {
+      same = w.event == event;
+    }
+    if (same) tell(w, outcome_kind::recurred, now, out);
+    return same;
+  });
+}
+
+void watch_list::update(const graph::graph& g, const run_progress& progress, milliseconds now, answer& out) {
+  std::erase_if(all_, [&](watched& w) {
+    const watch_state state = rule_of(w.rule).progress(g, w, progress);
+    if (state == watch_state::open) return false;
+    tell(w, state == watch_state::cleared ? outcome_kind::cleared : outcome_kind::recurred, now, out);
+    return true;
+  });
+}
+
+void watch_list::end(milliseconds now, answer& out) {
+  for (const watched& w : all_) tell(w, outcome_kind::unresolved, now, out);
+  all_.clear();
+}
+
+}  // namespace digd

@@ -1,0 +1,30 @@
+// What became of each healing: every healed finding is watched until its symptom has cleared, has come back, or
+// the run ends. Bounded: the oldest watch beyond the limit is reported unresolved.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+
+#include "engine/answer.h"
+#include "rules/rule.h"
+
+namespace digd {
+
+class watch_list {
+ public:
+  static constexpr std::size_t most = 64;
+
+  void add(watched w, milliseconds now, answer& out);
+  // A rule fired again: earlier healings of the same symptom did not help.
+  void fired_again(rule_id rule, graph::event_ref event, bool has_event,
+                   const std::vector<graph::event_ref>& evidence, milliseconds now, answer& out);
+  void update(const graph::graph& g, const run_progress& progress, milliseconds now, answer& out);
+  void end(milliseconds now, answer& out);
+  watched& newest() { return all_.back(); }
+  std::size_t size() const { return all_.size(); }
+
+ private:
+  std::deque<watched> all_;
+};
+
+}  // namespace digd

@@ -1,0 +1,167 @@
+// The Dynamic Interaction Graph of one run, kept up to date message by message (DIG to Heal, section 4;
+// semantics.md, "Recording").
+//
+// No I/O, no clock: the time is handed in. Not thread-safe: it belongs to its run's engine thread. Inputs are
+// checked before they get here; what cannot be is asserted. Memory grows with what is live, plus the latest
+// `settled_events` settled events and the ended activations that these name.
+//
+// The cost of each operation is bounded by what it names (inputs, outputs, recipients) and by the unsettled
+// ancestors of its inputs, never by the length of the run.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/message.h"
+#include "graph/nodes.h"
+
+namespace digd::graph {
+
+struct graph_limits {
+  std::size_t settled_events = 100'000;  // remembered
+  std::size_t generators = 4096;         // of one event
+};
+
+struct graph_counters {
+  std::uint64_t events = 0;               // recorded ever
+  std::uint64_t activations = 0;          // started ever
+  std::uint64_t forgotten_events = 0;
+  std::uint64_t generator_overflows = 0;  // events left out of cross-lineage aggregation
+};
+
+class graph {
+ public:
+  explicit graph(graph_limits limits) : limits_(limits) {}
+  graph(const graph&) = delete;
+  graph& operator=(const graph&) = delete;
+
+  // ---- reading
+  event_index find_event(std::string_view id) const;            // nobody: never seen or forgotten
+  activation_index find_activation(std::string_view id) const;  // likewise
+  agent_index find_agent(std::string_view name) const;          // nobody: never named
+  const event_node& event(event_index i) const { return events_[i]; }
+  const activation_node& activation(activation_index i) const { return activations_[i]; }
+  const agent_node& agent(agent_index i) const { return agents_[i]; }
+  std::size_t agent_count() const { return agents_.size(); }
+  const std::vector<event_index>& reachable() const { return reachable_; }  // R, in no order
+  std::vector<agent_index> roster() const;                                   // sorted by name
+  std::size_t roster_size() const { return roster_size_; }
+  std::size_t active_count() const { return active_count_; }
+  std::size_t open_count() const { return open_count_; }
+  std::size_t live_events() const { return live_events_; }                   // not settled
+  std::size_t remembered_events() const { return event_ids_.size(); }
+  bool ended_since_gap() const { return ended_since_gap_; }
+  agent_index last_ended_agent() const { return last_ended_agent_; }
+  activation_index last_ended() const;  // nobody: none, or forgotten
+  activation_index longest_silent() const { return first_active_; }  // the active one heard first; or nobody
+  const delivery* find_delivery(event_index e, agent_index a) const;
+  bool is_pending(event_index e, agent_index a) const;
+  // The event, or null if the run has forgotten it and nothing open holds it.
+  const event_node* resolve(event_ref ref) const;
+  event_ref ref(event_index e) const { return {e, events_[e].generation}; }
+  // Marks the unsettled ancestors of `e`; `is_marked` answers for them until the next call.
+  void mark_ancestors(event_index e) const;
+  bool is_marked(event_index e) const { return e < marks_.size() && marks_[e] == epoch_; }
+  const graph_counters& counters() const { return counters_; }
+  // Every remembered event and activation, in the order recorded; for pictures and exports.
+  std::vector<event_index> all_events() const;
+  std::vector<activation_index> all_activations() const;
+
+  // ---- agents
+  agent_index intern(std::string_view name);
+  void close_roster() { roster_closed_ = true; }
+  bool roster_closed() const { return roster_closed_; }
+  void join(agent_index a);
+  void leave(agent_index a);
+
+  // ---- recording
+  activation_index start(std::string_view id, std::string_view agent, const name_list& inputs, milliseconds now);
+  // Takes the reactions and ends the activation; appends the events rerouted, in the order of the inputs, with
+  // the draft of each. Deliveries to the reroute's targets are `reroute`'s business, afterwards.
+  using reroutes = std::vector<std::pair<event_index, const reaction_draft*>>;
+  void end(activation_index v, const message& how, milliseconds now, reroutes& rerouted);
+  // Gives a rerouted event to its targets; one reroute act. Fills `to` with them.
+  void reroute(event_index e, const name_list& targets, std::vector<agent_index>& to);
+  // Records an announced event, or fills in its placeholder; gives it to its recipients. Fills `to` with them.
+  event_index record(const event_draft& what, activation_index source, milliseconds now,
+                     std::vector<agent_index>& to);
+  // Fixes the generators of outputs, once all outputs of their message are recorded.
+  void fix_generators(activation_index source, std::span<const event_index> outputs);
+  // Counts an ended activation among the reducing consumers of its inputs, once its outputs are recorded.
+  void count_consumer(activation_index v);
+  event_index record_system_event(std::string_view id, std::span<const agent_index> to, milliseconds now);
+  void gap();
+  void stall(activation_index v);
+
+  // ---- healing
+  void give_up_submit(event_index e);                  // it is work from now on; its pending deliveries withdrawn
+  void give_back(event_index e, agent_index to);
+  void undo_give_back(event_index e);                  // withdrawn, if that delivery is still pending
+  void count_orphan_healing(event_index e) { ++events_[e].orphan_healings; }
+  std::uint64_t count_window_give_back(event_index e) { return ++events_[e].given_back; }
+
+  // ---- the end of a message
+  // Events whose windows or settling may have changed since the last `settle`.
+  const std::vector<event_index>& touched() const { return touched_; }
+  void touch(event_index e);
+  void set_orphan_window(event_index e, window_state state, milliseconds due_ms);
+  // Settles what can be settled and forgets the oldest beyond the limit.
+  void settle();
+
+ private:
+  event_index new_event(std::string_view id, milliseconds now);
+  activation_index new_activation(std::string_view id);
+  event_index input_event(std::string_view id, agent_index for_agent, milliseconds now);
+  void name_recipients(const name_list& names, std::vector<agent_index>& to);
+  void give(event_index e, agent_index a);
+  void take(event_index e, agent_index a, delivery_state fate);
+  void close_delivery(event_index e, delivery& d, delivery_state fate);
+  void update_reachable(event_index e);
+  void add_output(activation_index v, event_index e, milliseconds now);
+  void fix_used(activation_index v);
+  void activate(activation_index v, milliseconds now);
+  void unlink_active(activation_index v);
+  void forget(event_index e);
+  void release(activation_index v);
+  void forget_if_unneeded(activation_index v);
+  void free_event(event_index e);
+
+  graph_limits limits_;
+  graph_counters counters_;
+  std::deque<event_node> events_;
+  std::deque<activation_node> activations_;
+  std::deque<agent_node> agents_;
+  std::vector<event_index> free_events_;
+  std::vector<activation_index> free_activations_;
+  // The keys are views of the nodes' own ids; deques never move their elements.
+  boost::unordered_flat_map<std::string_view, event_index> event_ids_;
+  boost::unordered_flat_map<std::string_view, activation_index> activation_ids_;
+  boost::unordered_flat_map<std::string_view, agent_index> agent_names_;
+
+  std::vector<event_index> reachable_;
+  std::deque<event_index> settled_;            // remembered, oldest first
+  std::vector<event_index> touched_;
+  std::vector<activation_index> ended_;        // in this message
+  activation_index first_active_ = nobody;
+  activation_index last_active_ = nobody;
+  std::size_t active_count_ = 0;
+  std::size_t open_count_ = 0;
+  std::size_t live_events_ = 0;
+  std::size_t roster_size_ = 0;
+  bool roster_closed_ = false;
+  bool ended_since_gap_ = false;
+  agent_index last_ended_agent_ = nobody;
+  activation_index last_ended_ = nobody;
+  std::uint64_t last_ended_ordinal_ = 0;
+  std::uint64_t next_ordinal_ = 1;
+
+  mutable std::vector<std::uint64_t> marks_;   // by event index: the epoch that marked it
+  mutable std::uint64_t epoch_ = 0;
+};
+
+}  // namespace digd::graph

@@ -1,0 +1,156 @@
+#include "graph/witness.h"
+
+#include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
+
+namespace digd::graph {
+
+namespace {
+
+// A node of the bipartite graph.
+struct place {
+  bool is_event = false;
+  std::uint32_t index = nobody;
+  bool operator==(const place&) const = default;
+};
+
+std::uint64_t key(place p) { return (std::uint64_t{p.is_event} << 32) | p.index; }
+
+class builder {
+ public:
+  explicit builder(const graph& g) : graph_(g) {}
+
+  void add(place p) {
+    if (chosen_.contains(key(p))) return;
+    if (nodes_.size() >= max_witness_nodes) {
+      out_.truncated = true;
+      return;
+    }
+    chosen_.emplace(key(p), true);
+    nodes_.push_back(p);
+  }
+
+  // Joins the named nodes into as few pieces as the graph allows, along shortest paths.
+  void join() {
+    const std::vector<place> named = nodes_;
+    if (named.empty()) return;
+    joined_.emplace(key(named.front()), true);
+    for (std::size_t i = 1; i < named.size(); ++i) {
+      if (!joined_.contains(key(named[i]))) connect(named[i]);
+    }
+  }
+
+  witness finish(const std::vector<event_index>& pending_of) {
+    for (const place p : nodes_) p.is_event ? write_event(p.index) : write_activation(p.index);
+    for (const place p : nodes_) write_edges(p);
+    for (const event_index e : pending_of) write_pending(e);
+    return std::move(out_);
+  }
+
+ private:
+  template <class Each>
+  void for_each_neighbour(place p, Each each) const {
+    if (p.is_event) {
+      const event_node& e = graph_.event(p.index);
+      if (e.source != nobody) each(place{false, e.source});
+      for (const activation_index v : e.inputs_of) each(place{false, v});
+      return;
+    }
+    const activation_node& v = graph_.activation(p.index);
+    for (const activation_input& input : v.inputs) visit_event(input.event, each);
+    for (const event_ref output : v.outputs) visit_event(output, each);
+  }
+
+  template <class Each>
+  void visit_event(event_ref ref, Each each) const {
+    const event_node* e = graph_.resolve(ref);
+    if (e != nullptr && e->remembered) each(place{true, ref.index});
+  }
+
+  // Breadth first from `start` to the nearest joined node; takes the path's nodes in.
+  void connect(place start) {
+    boost::unordered_flat_map<std::uint64_t, place> reached_from;
+    std::vector<place> queue{start};
+    reached_from.emplace(key(start), start);
+    joined_.emplace(key(start), true);
+    for (std::size_t at = 0; at < queue.size(); ++at) {
+      place found;
+      for_each_neighbour(queue[at], [&](place next) {
+        if (visits_ >= max_witness_visits || found.index != nobody) return;
+        ++visits_;
+        if (!reached_from.emplace(key(next), queue[at]).second) return;
+        if (joined_.contains(key(next)) && !(next == start)) found = next;
+        queue.push_back(next);
+      });
+      if (visits_ >= max_witness_visits) out_.truncated = true;
+      if (found.index == nobody) continue;
+      for (place p = found; !(p == start); p = reached_from.at(key(p))) {
+        add(p);
+        joined_.emplace(key(p), true);
+      }
+      return;
+    }
+  }
+
+  void write_event(event_index e) {
+    const event_node& node = graph_.event(e);
+    out_.events.push_back(
+        {node.id, node.source_agent == nobody ? std::string() : graph_.agent(node.source_agent).name});
+  }
+
+  void write_activation(activation_index v) {
+    const activation_node& node = graph_.activation(v);
+    out_.activations.push_back({node.id, graph_.agent(node.agent).name});
+  }
+
+  void write_edges(place p) {
+    if (p.is_event) {
+      const event_node& e = graph_.event(p.index);
+      if (e.source != nobody && chosen_.contains(key({false, e.source}))) {
+        out_.edges.push_back({witness::edge_kind::generated, graph_.activation(e.source).id, e.id, reaction::none});
+      }
+      return;
+    }
+    const activation_node& v = graph_.activation(p.index);
+    for (const activation_input& input : v.inputs) {
+      const event_node* e = graph_.resolve(input.event);
+      if (e == nullptr || !chosen_.contains(key({true, input.event.index}))) continue;
+      out_.edges.push_back({witness::edge_kind::delivered, e->id, v.id, input.what});
+    }
+  }
+
+  void write_pending(event_index e) {
+    if (!chosen_.contains(key({true, e}))) return;
+    const event_node& node = graph_.event(e);
+    for (const delivery& d : node.deliveries) {
+      if (d.state != delivery_state::pending) continue;
+      if (pending_edges_ == max_witness_nodes) {
+        out_.truncated = true;
+        return;
+      }
+      ++pending_edges_;
+      out_.edges.push_back(
+          {witness::edge_kind::pending, node.id, graph_.agent(d.agent).name, reaction::none});
+    }
+  }
+
+  const graph& graph_;
+  witness out_;
+  std::vector<place> nodes_;
+  boost::unordered_flat_map<std::uint64_t, bool> chosen_;
+  boost::unordered_flat_map<std::uint64_t, bool> joined_;
+  std::size_t visits_ = 0;
+  std::size_t pending_edges_ = 0;
+};
+
+}  // namespace
+
+witness make_witness(const graph& g, const witness_names& names) {
+  builder b(g);
+  for (const event_index e : names.events) b.add({true, e});
+  for (const activation_index v : names.activations) b.add({false, v});
+  b.join();
+  return b.finish(names.pending_of);
+}
+
+}  // namespace digd::graph

@@ -1,0 +1,56 @@
+// Whether a finding is healed, and why not: modes, capabilities, targets, attempts and the run's budget
+// (semantics.md, "Healing").
+//
+// One per run, on its engine thread. A *case* is one blocked event or one window: whatever heals in it costs the
+// budget one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/answer.h"
+#include "engine/settings.h"
+#include "graph/graph.h"
+#include "rules/rule.h"
+
+namespace digd {
+
+// What one finding leads to.
+struct remedy {
+  digd::cause cause = digd::cause::none;   // none: it is healed
+  action healing = action::none;           // done, or in shadow what would have been
+  std::vector<graph::agent_index> targets; // of a reroute or a created event
+  std::string text;                        // to inject; empty where the client cannot
+  bool healed() const { return cause == digd::cause::none; }
+};
+
+class healer {
+ public:
+  healer(graph::graph& g, const run_settings& settings) : graph_(g), settings_(settings) {}
+
+  // Begins a case. `as_is`: the message went out before it could be judged. `able`: what the client can do.
+  void open_case(bool as_is, const capabilities& able);
+  remedy decide(const rule& which, const finding& what);
+  void close_case();
+
+  std::uint64_t budget_used() const { return budget_used_; }
+  std::uint64_t attempts(rule_id id) const { return attempts_[index_of(id)]; }
+
+ private:
+  digd::cause obstacle(const rule& which, const finding& what, const remedy& so_far) const;
+  bool can(action how) const;
+  bool attempts_used_up(const rule& which, const finding& what) const;
+  void count_attempt(const rule& which, const finding& what);
+
+  graph::graph& graph_;
+  const run_settings& settings_;
+  std::array<std::uint64_t, rule_count> attempts_{};  // of the rules that count them by run
+  std::uint64_t budget_used_ = 0;
+  bool as_is_ = false;
+  bool healed_any_ = false;
+  capabilities able_;
+};
+
+}  // namespace digd

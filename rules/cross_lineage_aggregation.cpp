@@ -1,0 +1,118 @@
+// Cross-lineage aggregation (CLA). An agent is about to hold work from two decompositions that share no origin.
+#include <algorithm>
+
+#include "rules/kinds.h"
+#include "rules/rule.h"
+#include "rules/text.h"
+
+namespace digd {
+
+namespace {
+
+constexpr rule_doc about{
+    .code = "CLA",
+    .what = "An agent is given work while it holds other work whose lineage has no generator in common with it.",
+    .why = "Halves of different decompositions do not fit together: aggregated, they count things twice or miss them.",
+    .example = "Two agents split the same list in different ways; the aggregator gets two parts of the one split and "
+               "one part of the other.",
+    .false_positives = "Agents that work on several unrelated problems in one run: give each problem a run, or limit the "
+                       "rule to the kinds of event that are aggregated.",
+    .cleared = "The agent has dealt with the event or with all that clashed with it, and no single activation of it "
+               "consumed both.",
+    .source = "DIG to Heal, Table 1, Progress: Cross-lineage aggregation",
+};
+
+bool pending_at(const graph::graph& g, graph::event_ref ref, graph::agent_index a) {
+  return g.resolve(ref) != nullptr && g.is_pending(ref.index, a);
+}
+
+bool consumed_by(const graph::activation_node& v, graph::event_ref event) {
+  return std::any_of(v.inputs.begin(), v.inputs.end(), [&](const graph::activation_input& input) {
+    return input.event == event && input.what == reaction::consume;
+  });
+}
+
+class cross_lineage_aggregation final : public rule {
+ public:
+  constexpr cross_lineage_aggregation()
+      : rule(rule_id::cross_lineage_aggregation, digd::severity::warning, action::inject, {.kinds = true}, about) {}
+
+  rule_settings defaults() const override { return {}; }
+
+  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
+             std::vector<finding>& found) const override {
+    const graph::event_node& e = g.event(b.event);
+    if (e.submit || !e.generators || !kind_counts(e, s)) return;
+    for (const graph::agent_index a : b.to) {
+      if (!g.agent(a).in_roster) continue;
+      finding f{.event = b.event, .agent = a};
+      for (const graph::event_index x : g.agent(a).pending) {
+        const graph::event_node& other = g.event(x);
+        if (x == b.event || !other.is_work() || !kind_counts(other, s)) continue;
+        if (graph::disjoint(e.generators, other.generators)) f.events.push_back(x);
+      }
+      if (!f.events.empty()) found.push_back(std::move(f));
+    }
+  }
+
+  std::string reason(const graph::graph& g, const finding& f) const override {
+    return "Agent " + text::agent(g, f.agent) + " is given " + text::event(g, f.event) + " while it holds " +
+           text::count(f.events.size(), "event", "events") + " of another lineage: " + text::events(g, f.events) + ".";
+  }
+
+  std::string_view text() const override {
+    return "To agent {agent}: the event {event} comes from {origin}. You also hold {work}, which come from another "
+           "decomposition ({other_origin}). Do not combine them as if they were parts of one whole: check what each "
+           "covers, and answer them apart.";
+  }
+
+  text_facts facts(const graph::graph& g, const finding& f) const override {
+    return {{"agent", text::agent(g, f.agent)},
+            {"event", text::event(g, f.event)},
+            {"origin", text::origins(g, f.event)},
+            {"work", text::events(g, f.events)},
+            {"other_origin", f.events.empty() ? std::string() : text::origins(g, f.events.front())}};
+  }
+
+  graph::witness_names witness(const graph::graph& g, const finding& f) const override {
+    graph::witness_names names;
+    names.events.push_back(f.event);
+    names.events.insert(names.events.end(), f.events.begin(), f.events.end());
+    for (const graph::event_index e : names.events) {
+      if (names.activations.size() >= graph::max_witness_nodes) break;
+      if (g.event(e).source != graph::nobody) names.activations.push_back(g.event(e).source);
+      if (!g.event(e).generators || g.event(e).generators->members.empty()) continue;
+      const graph::generator& origin = *g.event(e).generators->members.front();
+      const graph::activation_index v = g.find_activation(origin.activation);
+      if (v != graph::nobody && g.activation(v).ordinal == origin.ordinal) names.activations.push_back(v);
+    }
+    names.pending_of = names.events;
+    return names;
+  }
+
+  watch_state progress(const graph::graph& g, watched& w, const run_progress&) const override {
+    const bool holds_event = pending_at(g, w.event, w.agent);
+    const bool holds_other = std::any_of(w.evidence.begin(), w.evidence.end(),
+                                         [&](graph::event_ref x) { return pending_at(g, x, w.agent); });
+    if (holds_event && holds_other) return watch_state::open;
+    const graph::event_node* e = g.resolve(w.event);
+    if (e == nullptr) return watch_state::cleared;
+    for (const graph::activation_index i : e->inputs_of) {
+      const graph::activation_node& v = g.activation(i);
+      if (v.agent != w.agent || !consumed_by(v, w.event)) continue;
+      const bool mixed = std::any_of(w.evidence.begin(), w.evidence.end(),
+                                     [&](graph::event_ref x) { return consumed_by(v, x); });
+      if (mixed) return watch_state::recurred;
+    }
+    return watch_state::cleared;
+  }
+};
+
+}  // namespace
+
+const rule& cross_lineage_aggregation_rule() {
+  static const cross_lineage_aggregation one;
+  return one;
+}
+
+}  // namespace digd

@@ -1,0 +1,97 @@
+// Early termination (ET). A submit event is generated while some reachable work has no path to it.
+#include <algorithm>
+
+#include "rules/kinds.h"
+#include "rules/rule.h"
+#include "rules/text.h"
+
+namespace digd {
+
+namespace {
+
+constexpr rule_doc about{
+    .code = "ET",
+    .what = "Someone submits the final answer while work that the answer does not build on is still waiting.",
+    .why = "The answer leaves out what the others are still doing, and once it is out nobody will add it.",
+    .example = "The planner splits a task in two; the coder's half is done and submitted, the tester's half still "
+               "waits in the tester's buffer.",
+    .false_positives = "Work that became obsolete but was never discarded: let its holder discard it, or mark notices "
+                       "as fyi. With `kinds`, only work of these kinds holds an answer back.",
+    .cleared = "None of the unresolved events is reachable work any more, or an answer was let through on which the "
+               "rule did not fire.",
+    .source = "DIG to Heal, Table 1, Reachability and Termination: Early termination",
+};
+
+class early_termination final : public rule {
+ public:
+  constexpr early_termination()
+      : rule(rule_id::early_termination, digd::severity::failure, action::reroute, {.kinds = true, .attempts = true},
+             about) {}
+
+  rule_settings defaults() const override { return {.max_attempts = 3}; }
+
+  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
+             std::vector<finding>& found) const override {
+    if (!g.event(b.event).submit) return;
+    g.mark_ancestors(b.event);
+    finding f{.event = b.event};
+    for (const graph::event_index x : g.reachable()) {
+      if (!g.is_marked(x) && kind_counts(g.event(x), s)) f.events.push_back(x);
+    }
+    if (!f.events.empty()) found.push_back(std::move(f));
+  }
+
+  void targets(const graph::graph& g, const finding& f, std::vector<graph::agent_index>& to) const override {
+    if (g.event(f.event).source_agent != graph::nobody) to.push_back(g.event(f.event).source_agent);
+  }
+
+  std::string reason(const graph::graph& g, const finding& f) const override {
+    return "The answer " + text::event(g, f.event) + " was submitted while " +
+           text::count(f.events.size(), "event", "events") + " it does not build on " +
+           (f.events.size() == 1 ? "is" : "are") + " unresolved: " + text::works(g, f.events) + ".";
+  }
+
+  std::string_view text() const override {
+    return "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still "
+           "unresolved: {work}. Your answer is back with you as ordinary work. See to it that this work is finished "
+           "(or discarded where it is obsolete), then submit an answer that is derived from all results.";
+  }
+
+  text_facts facts(const graph::graph& g, const finding& f) const override {
+    return {{"event", text::event(g, f.event)},
+            {"count", text::count(f.events.size(), "piece", "pieces")},
+            {"are", f.events.size() == 1 ? "is" : "are"},
+            {"work", text::works(g, f.events)}};
+  }
+
+  graph::witness_names witness(const graph::graph& g, const finding& f) const override {
+    graph::witness_names names;
+    names.events.push_back(f.event);
+    names.events.insert(names.events.end(), f.events.begin(), f.events.end());
+    for (const graph::event_index e : names.events) {
+      if (names.activations.size() >= graph::max_witness_nodes) break;
+      if (g.event(e).source != graph::nobody) names.activations.push_back(g.event(e).source);
+    }
+    names.pending_of = f.events;
+    return names;
+  }
+
+  watch_state progress(const graph::graph& g, watched& w, const run_progress& p) const override {
+    if (p.submitted && p.clean) return watch_state::cleared;
+    while (!w.evidence.empty()) {
+      const graph::event_node* x = g.resolve(w.evidence.back());
+      if (x != nullptr && x->reachable()) return watch_state::open;
+      w.evidence.pop_back();
+    }
+    return watch_state::cleared;
+  }
+};
+
+}  // namespace
+
+const rule& early_termination_rule() {
+  static const early_termination one;
+  return one;
+}
+
+}  // namespace digd

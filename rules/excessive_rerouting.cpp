@@ -1,0 +1,94 @@
+// Excessive rerouting (ER). An event is passed on again and again and nobody consumes it.
+#include "rules/rule.h"
+#include "rules/text.h"
+
+namespace digd {
+
+namespace {
+
+constexpr rule_doc about{
+    .code = "ER",
+    .what = "An event was rerouted more than max_reroutes times and nobody has consumed it.",
+    .why = "Each hand-over costs a model call and moves nothing; the work circles until somebody takes it.",
+    .example = "The coder passes a bug report to the tester, the tester to the planner, the planner back to the coder.",
+    .false_positives = "A system that routes through dispatchers on purpose: raise max_reroutes.",
+    .cleared = "The event is consumed.",
+    .source = "DIG to Heal, Table 1, Progress: Excessive rerouting",
+};
+
+class excessive_rerouting final : public rule {
+ public:
+  constexpr excessive_rerouting()
+      : rule(rule_id::excessive_rerouting, digd::severity::warning, action::inject, {.reroutes = true}, about) {}
+
+  rule_settings defaults() const override { return {.max_reroutes = 2}; }
+
+  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
+             std::vector<finding>& found) const override {
+    const graph::event_node& e = g.event(b.event);
+    if (!b.rerouted || e.submit || e.consumed || e.reroute_acts <= s.max_reroutes) return;
+    found.push_back({.event = b.event});
+  }
+
+  std::string reason(const graph::graph& g, const finding& f) const override {
+    return "The event " + text::event(g, f.event) + " was rerouted " +
+           text::count(g.event(f.event).reroute_acts, "time", "times") + " and nobody has consumed it.";
+  }
+
+  std::string_view text() const override {
+    return "The event {event} was already passed on {times}, by {passers}, and nobody has handled it. Do not pass it "
+           "on again: handle it now as well as you can, or discard it and say why.";
+  }
+
+  text_facts facts(const graph::graph& g, const finding& f) const override {
+    return {{"event", text::event(g, f.event)},
+            {"times", text::count(g.event(f.event).reroute_acts, "time", "times")},
+            {"passers", text::agents(g, passers(g, f.event))}};
+  }
+
+  graph::witness_names witness(const graph::graph& g, const finding& f) const override {
+    graph::witness_names names{.events = {f.event}, .pending_of = {f.event}};
+    if (g.event(f.event).source != graph::nobody) names.activations.push_back(g.event(f.event).source);
+    for_each_pass(g, f.event, [&](graph::activation_index v) {
+      if (names.activations.size() < graph::max_witness_nodes) names.activations.push_back(v);
+    });
+    return names;
+  }
+
+  watch_state progress(const graph::graph& g, watched& w, const run_progress&) const override {
+    const graph::event_node* e = g.resolve(w.event);
+    return e != nullptr && e->consumed ? watch_state::cleared : watch_state::open;
+  }
+
+ private:
+  template <class Each>
+  static void for_each_pass(const graph::graph& g, graph::event_index e, Each each) {
+    for (const graph::activation_index v : g.event(e).inputs_of) {
+      for (const graph::activation_input& input : g.activation(v).inputs) {
+        if (input.event == g.ref(e) && input.what == reaction::reroute) each(v);
+      }
+    }
+  }
+
+  // The agents that passed it on, each once, in the order in which they first did.
+  static std::vector<graph::agent_index> passers(const graph::graph& g, graph::event_index e) {
+    std::vector<graph::agent_index> all;
+    for_each_pass(g, e, [&](graph::activation_index v) {
+      const graph::agent_index a = g.activation(v).agent;
+      for (const graph::agent_index known : all) {
+        if (known == a) return;
+      }
+      if (all.size() <= text::listed_at_most) all.push_back(a);
+    });
+    return all;
+  }
+};
+
+}  // namespace
+
+const rule& excessive_rerouting_rule() {
+  static const excessive_rerouting one;
+  return one;
+}
+
+}  // namespace digd

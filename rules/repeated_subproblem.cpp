@@ -1,0 +1,116 @@
+// Repeated subproblem (RSP). A result is announced for work that somebody else has already turned into a result.
+#include "rules/kinds.h"
+#include "rules/rule.h"
+#include "rules/text.h"
+
+namespace digd {
+
+namespace {
+
+constexpr rule_doc about{
+    .code = "RSP",
+    .what = "A problem-reducing activation announces an output derived from work that another ended, problem-reducing "
+            "activation has consumed already.",
+    .why = "The same sub-problem is paid for twice, and two results for it are now under way.",
+    .example = "A subtask sent to two agents is solved by both; the second result is held and told about the first.",
+    .false_positives = "Deliberate redundancy, such as votes or reviews: limit the rule to other kinds, or observe only.",
+    .cleared = "The repeated result is settled and the rule has not fired again on the same work.",
+    .source = "DIG to Heal, Table 1, Progress: Repeated subproblem solving",
+};
+
+// Whether `v` itself is among the reducing consumers that `x` counts.
+bool counts_itself(const graph::activation_node& v, const graph::activation_input& x) {
+  return !v.open && !v.failed && v.reducing() && x.what == reaction::consume;
+}
+
+class repeated_subproblem final : public rule {
+ public:
+  constexpr repeated_subproblem()
+      : rule(rule_id::repeated_subproblem, digd::severity::warning, action::inject, {.kinds = true}, about) {}
+
+  rule_settings defaults() const override { return {}; }
+
+  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
+             std::vector<finding>& found) const override {
+    const graph::event_node& e = g.event(b.event);
+    if (b.rerouted || e.submit || !e.derived || !kind_counts(e, s)) return;
+    const graph::activation_node& v = g.activation(e.source);
+    if (!v.reducing()) return;
+    finding f{.event = b.event};
+    for (const graph::activation_input& input : v.inputs) {
+      const graph::event_node* x = v.uses(input) ? g.resolve(input.event) : nullptr;
+      if (x == nullptr || !x->is_work()) continue;
+      const std::uint32_t others = x->reducing_consumers - (counts_itself(v, input) ? 1 : 0);
+      if (others > 0) f.events.push_back(input.event.index);
+    }
+    if (!f.events.empty()) found.push_back(std::move(f));
+  }
+
+  std::string reason(const graph::graph& g, const finding& f) const override {
+    return "The output " + text::event(g, f.event) + " of agent " + text::agent(g, g.event(f.event).source_agent) +
+           " answers work that " + text::agents(g, earlier_agents(g, f)) + " answered already: " +
+           text::events(g, f.events) + ".";
+  }
+
+  std::string_view text() const override {
+    return "The event {event} of agent {agent} answers {work}, which {earlier} already worked on. Do not count both "
+           "results: compare them, keep the better one, and repeat only the part that was wrong or missing.";
+  }
+
+  text_facts facts(const graph::graph& g, const finding& f) const override {
+    return {{"event", text::event(g, f.event)},
+            {"agent", text::agent(g, g.event(f.event).source_agent)},
+            {"work", text::events(g, f.events)},
+            {"earlier", text::agents(g, earlier_agents(g, f))}};
+  }
+
+  graph::witness_names witness(const graph::graph& g, const finding& f) const override {
+    graph::witness_names names;
+    names.events.push_back(f.event);
+    names.events.insert(names.events.end(), f.events.begin(), f.events.end());
+    names.activations.push_back(g.event(f.event).source);
+    for_each_consumer(g, f, [&](graph::activation_index v) {
+      if (names.activations.size() < graph::max_witness_nodes) names.activations.push_back(v);
+    });
+    return names;
+  }
+
+  watch_state progress(const graph::graph& g, watched& w, const run_progress&) const override {
+    const graph::event_node* e = g.resolve(w.event);
+    return e == nullptr || e->settled ? watch_state::cleared : watch_state::open;
+  }
+
+ private:
+  template <class Each>
+  static void for_each_consumer(const graph::graph& g, const finding& f, Each each) {
+    for (const graph::event_index x : f.events) {
+      for (const graph::activation_index v : g.event(x).inputs_of) {
+        const graph::activation_node& other = g.activation(v);
+        if (v == g.event(f.event).source || other.open || other.failed || !other.reducing()) continue;
+        for (const graph::activation_input& input : other.inputs) {
+          if (input.event == g.ref(x) && input.what == reaction::consume) each(v);
+        }
+      }
+    }
+  }
+
+  static std::vector<graph::agent_index> earlier_agents(const graph::graph& g, const finding& f) {
+    std::vector<graph::agent_index> all;
+    for_each_consumer(g, f, [&](graph::activation_index v) {
+      for (const graph::agent_index known : all) {
+        if (known == g.activation(v).agent) return;
+      }
+      if (all.size() <= text::listed_at_most) all.push_back(g.activation(v).agent);
+    });
+    return all;
+  }
+};
+
+}  // namespace
+
+const rule& repeated_subproblem_rule() {
+  static const repeated_subproblem one;
+  return one;
+}
+
+}  // namespace digd

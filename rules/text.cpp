@@ -1,0 +1,103 @@
+#include "rules/text.h"
+
+#include "engine/quote.h"
+
+namespace digd::text {
+
+namespace {
+
+// The placeholder that starts at pattern[at], which is '{'; empty if it is none.
+std::string_view placeholder_at(std::string_view pattern, std::size_t at) {
+  const std::size_t end = pattern.find('}', at);
+  if (end == std::string_view::npos) return {};
+  const std::string_view name = pattern.substr(at + 1, end - at - 1);
+  const bool is_name = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos;
+  return is_name ? name : std::string_view{};
+}
+
+const std::string* value_of(const text_facts& facts, std::string_view name) {
+  for (const auto& [key, value] : facts) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+template <class Index, class Say>
+std::string list(std::span<const Index> all, Say say) {
+  std::string out;
+  for (std::size_t i = 0; i < all.size() && i < listed_at_most; ++i) {
+    if (i > 0) out += ", ";
+    out += say(all[i]);
+  }
+  if (all.size() > listed_at_most) out += " and " + std::to_string(all.size() - listed_at_most) + " more";
+  return out.empty() ? "nobody" : out;
+}
+
+}  // namespace
+
+std::string fill(std::string_view pattern, const text_facts& facts) {
+  std::string out;
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    const std::string_view name = pattern[at] == '{' ? placeholder_at(pattern, at) : std::string_view{};
+    const std::string* value = name.empty() ? nullptr : value_of(facts, name);
+    if (value == nullptr) {
+      out += pattern[at];
+    } else {
+      out += *value;
+      at += name.size() + 1;
+    }
+  }
+  return out;
+}
+
+std::string_view unknown_placeholder(std::string_view pattern, const text_facts& facts) {
+  for (std::size_t at = 0; at < pattern.size(); ++at) {
+    const std::string_view name = pattern[at] == '{' ? placeholder_at(pattern, at) : std::string_view{};
+    if (!name.empty() && value_of(facts, name) == nullptr) return name;
+  }
+  return {};
+}
+
+std::string agent(const graph::graph& g, graph::agent_index a) {
+  return a == graph::nobody ? "nobody" : quoted(g.agent(a).name);
+}
+
+std::string event(const graph::graph& g, graph::event_index e) { return quoted(g.event(e).id); }
+
+std::string work(const graph::graph& g, graph::event_index e) {
+  const graph::event_node& node = g.event(e);
+  std::string out = quoted(node.id);
+  if (node.source_agent != graph::nobody) out += " of agent " + agent(g, node.source_agent);
+  std::vector<graph::agent_index> waiting;
+  for (const graph::delivery& d : node.deliveries) {
+    if (d.state == graph::delivery_state::pending) waiting.push_back(d.agent);
+  }
+  if (!waiting.empty()) out += " (waiting at " + agents(g, waiting) + ")";
+  return out;
+}
+
+std::string agents(const graph::graph& g, std::span<const graph::agent_index> all) {
+  return list(all, [&](graph::agent_index a) { return agent(g, a); });
+}
+
+std::string events(const graph::graph& g, std::span<const graph::event_index> all) {
+  return list(all, [&](graph::event_index e) { return event(g, e); });
+}
+
+std::string works(const graph::graph& g, std::span<const graph::event_index> all) {
+  return list(all, [&](graph::event_index e) { return work(g, e); });
+}
+
+std::string origins(const graph::graph& g, graph::event_index e) {
+  const graph::generators& from = g.event(e).generators;
+  if (!from || from->members.empty()) return "no known split";
+  return list(std::span<const std::shared_ptr<const graph::generator>>(from->members), [](const auto& one) {
+    return "the split " + quoted(one->activation) + " by agent " + quoted(one->agent);
+  });
+}
+
+std::string count(std::size_t n, std::string_view one, std::string_view many) {
+  return std::to_string(n) + ' ' + std::string(n == 1 ? one : many);
+}
+
+}  // namespace digd::text
