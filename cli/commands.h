@@ -1,0 +1,16 @@
+// The subcommands of digctl. Each adds its options to the app and returns its exit status through `status`:
+// 0 done, 1 it found what it was asked to find, 2 wrong use or bad input.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace digd::cli {
+
+inline constexpr int done = 0;
+inline constexpr int found = 1;
+inline constexpr int wrong_use = 2;
+
+void add_replay(CLI::App& app, int& status);
+void add_rules(CLI::App& app, int& status);
+
+}  // namespace digd::cli

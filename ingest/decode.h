@@ -1,0 +1,45 @@
+// Frames into messages: JSON text, checked in full, refused with a code, the field and what was expected.
+//
+// One decoder a thread; not thread-safe. Nothing is allocated for a small message once the buffers have grown.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "engine/error.h"
+#include "engine/message.h"
+#include "engine/settings.h"
+
+namespace digd::ingest {
+
+struct decoded {
+  refusal_note refused;        // bad_json or bad_message; what else is set is then incomplete
+  bool has_seq = false;        // the frame has a usable seq (also where it is refused for another reason)
+  std::uint64_t seq = 0;
+  bool is_hello = false;       // then nothing but `refused` counts: decode it with `decode_hello`
+};
+
+class decoder {
+ public:
+  decoder();
+  ~decoder();
+  decoder(decoder&&) noexcept;
+  decoder& operator=(decoder&&) noexcept;
+
+  // Decodes any message but `hello` into `out`, whose views live until the next call.
+  // `frame` need not be padded. Bounds: nesting at most 64 levels above the payload's own 1,000.
+  decoded decode(std::string_view frame, message& out);
+
+  // Decodes a hello; `out` owns its strings.
+  refusal_note decode_hello(std::string_view frame, hello& out);
+
+  // The `session` member of a trace line ("main" if it has none or is no object); a view until the next call.
+  std::string_view session_of(std::string_view line);
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace digd::ingest

@@ -1,0 +1,289 @@
+#include "ingest/inbox.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/quote.h"
+#include "ingest/encode.h"
+
+namespace digd::ingest {
+
+namespace {
+
+// What stands for a refused frame in a replay: it uses up the same seq and is refused again.
+std::string stand_in(std::uint64_t seq) {
+  return "{\"type\":\"refused\",\"seq\":" + std::to_string(seq) + '}';
+}
+
+bool can(const capabilities& able, action how) { return how == action::reroute ? able.reroute : able.create; }
+
+}  // namespace
+
+inbox::inbox(const hello& first, const run_settings& settings, sink& to, options how)
+    : name_(first.run), run_(settings, first), sink_(to), how_(how) {}
+
+std::optional<session_index> inbox::find_session(std::string_view name) const {
+  for (session_index s = 0; s < sessions_.size(); ++s) {
+    if (sessions_[s].name == name) return s;
+  }
+  return std::nullopt;
+}
+
+inbox::joined inbox::join(const hello& greeting, const run_policy& policy) {
+  joined result;
+  if (const std::string field = contradiction(greeting, run_.settings(), policy); !field.empty()) {
+    result.refused.consider(refusal::hello_conflict, field,
+                            "the run goes on with another " + field + "; leave it out or give what `welcome` says");
+    return result;
+  }
+  if (const auto known = find_session(greeting.session)) {
+    result.session = *known;
+    sessions_[*known].greeting = greeting;
+    return result;
+  }
+  if (sessions_.size() >= run_.settings().limits.sessions) {
+    result.refused.consider(refusal::over_limit, "session",
+                            "the run has " + std::to_string(sessions_.size()) + " sessions already, the limit");
+    return result;
+  }
+  result.session = sessions_.size();
+  result.is_new = true;
+  session& s = sessions_.emplace_back();
+  s.name = greeting.session;
+  s.greeting = greeting;
+  run_.join(greeting);
+  return result;
+}
+
+void inbox::receive(session_index s, std::string_view frame, milliseconds stamp) {
+  session& from = sessions_[s];
+  if (!from.held.empty()) {
+    hold(from, frame, stamp);
+  } else {
+    take(s, frame, stamp, true);
+  }
+  if (held_count_ > 0) release_held(stamp);
+}
+
+void inbox::receive_too_large(session_index s, std::size_t bytes, milliseconds stamp) {
+  refusal_note note;
+  note.consider(refusal::too_large, "",
+                "the message has " + std::to_string(bytes) + " bytes; the limit is " +
+                    std::to_string(run_.settings().limits.message_bytes));
+  const std::uint64_t seq = sessions_[s].taken_seq + 1;
+  refuse(s, seq, note, stand_in(seq), stamp);
+}
+
+// One frame: decode, sequence, judge, answer.
+void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bool may_wait) {
+  if (frame.size() > run_.settings().limits.message_bytes) return receive_too_large(s, frame.size(), stamp);
+  session& from = sessions_[s];
+  const decoded d = decoder_.decode(frame, message_);
+  const std::uint64_t expected = from.taken_seq + 1;
+  if (d.has_seq && d.seq < expected) return repeat(s, d.seq);
+  refusal_note refused = d.refused;
+  if (d.is_hello) refused.consider(refusal::bad_message, "type", "this connection has said hello already");
+  if (d.has_seq && d.seq > expected) return out_of_sequence(s, d.seq, refused);
+  if (refused) {
+    return refuse(s, expected, refused, d.has_seq ? std::string(frame) : stand_in(expected), stamp);
+  }
+  if (may_wait && must_wait(message_)) return hold(from, frame, stamp);
+  const speaker who{from.name, from.greeting.able};
+  run_.apply(message_, who, stamp, answer_);
+  from.taken_seq = expected;
+  answer_to(s, expected, frame);
+}
+
+// A seq that was used up before: what it was answered with is said again if it may have been lost.
+void inbox::repeat(session_index s, std::uint64_t seq) {
+  for (const session::reply& r : sessions_[s].unacked) {
+    if (r.seq == seq && !r.frame.empty()) sink_.send(s, r.frame);
+  }
+  sink_.repeated(s);
+}
+
+void inbox::out_of_sequence(session_index s, std::uint64_t seq, refusal_note note) {
+  note.consider(refusal::bad_seq, "seq",
+                "expected seq " + std::to_string(sessions_[s].taken_seq + 1) + ", got " + std::to_string(seq));
+  out_.clear();
+  encode_error(out_, note, seq, false);
+  sink_.send(s, out_);
+}
+
+void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note, const std::string& frame,
+                   milliseconds stamp) {
+  const bool stamped = run_.settings().clock == clock_kind::wall;
+  if (stamped) {
+    run_.advance(stamp, answer_);
+  } else {
+    answer_.clear();
+  }
+  answer_.refused = note;
+  sessions_[s].taken_seq = seq;
+  answer_to(s, seq, frame);
+}
+
+// Tells the record first, then the clients.
+void inbox::answer_to(session_index s, std::uint64_t seq, std::string_view frame) {
+  session& from = sessions_[s];
+  const bool refused = static_cast<bool>(answer_.refused);
+  out_.clear();
+  if (refused) {
+    encode_error(out_, answer_.refused, seq, false);
+  } else if (!answer_.verdicts.empty()) {
+    encode_verdicts(out_, seq, answer_, from.greeting.witness);
+  }
+  encode_interventions();
+  taken what{.kind = refused ? taken::what_kind::refused : taken::what_kind::message,
+             .session = from.name,
+             .seq = seq,
+             .ts = run_.clock(),
+             .type = refused ? std::string_view("refused") : to_string(message_.type),
+             .frame = frame,
+             .answer = answer_,
+             .verdicts = refused ? std::string_view{} : std::string_view(out_),
+             .interventions = intervention_frames_,
+             .answered = {},
+             .ended = {}};
+  if (!refused && message_.type == message_type::delivery) {
+    what.answered = message_.of ? *message_.of : *message_.event;
+  }
+  if (!refused && message_.type == message_type::run_ended) what.ended = message_.outcome;
+  sink_.took(what);
+  send_interventions();
+  if (!what.answered.empty()) note_answered(s, what.answered);
+  if (!out_.empty()) sink_.send(s, out_);
+  if (how_.keep_replies) from.unacked.push_back({seq, out_});
+}
+
+void inbox::durable(session_index s, std::uint64_t seq) {
+  session& who = sessions_[s];
+  who.durable_seq = std::max(who.durable_seq, seq);
+  while (!who.unacked.empty() && who.unacked.front().seq <= seq) who.unacked.pop_front();
+}
+
+// ---- time
+
+void inbox::advance(milliseconds now) {
+  if (run_.settings().clock == clock_kind::wall || run_.settings().stamped) pass_time(now);
+  if (held_count_ > 0) release_held(now);
+}
+
+void inbox::pass_time(milliseconds now) {
+  run_.advance(now, answer_);
+  if (answer_.detections.empty()) return;
+  encode_interventions();
+  sink_.took({.kind = taken::what_kind::firing,
+              .session = {},
+              .ts = run_.clock(),
+              .type = "firing",
+              .frame = {},
+              .answer = answer_,
+              .verdicts = {},
+              .interventions = intervention_frames_,
+              .answered = {},
+              .ended = {}});
+  send_interventions();
+}
+
+std::optional<milliseconds> inbox::next_due() const {
+  std::optional<milliseconds> next;
+  if (run_.settings().clock == clock_kind::wall) next = run_.next_due();
+  if (held_count_ == 0) return next;
+  for (const session& s : sessions_) {
+    if (!s.held.empty() && (!next || s.held.front().release_at < *next)) next = s.held.front().release_at;
+  }
+  return next;
+}
+
+// ---- several sessions
+
+bool inbox::must_wait(const message& m) const {
+  return how_.hold && sessions_.size() > 1 && run_.names_unseen(m);
+}
+
+void inbox::hold(session& from, std::string_view frame, milliseconds stamp) {
+  from.held.push_back({std::string(frame), later(stamp, run_.settings().limits.reorder_ms)});
+  ++held_count_;
+}
+
+// Lets go of what waited long enough, or for nothing any more; each may set others free.
+void inbox::release_held(milliseconds now) {
+  for (bool again = true; again;) {
+    again = false;
+    for (session_index s = 0; s < sessions_.size(); ++s) {
+      std::deque<session::held_frame>& held = sessions_[s].held;
+      if (held.empty()) continue;
+      const session::held_frame head = std::move(held.front());
+      held.pop_front();
+      --held_count_;
+      std::deque<session::held_frame> behind = std::exchange(held, {});
+      take(s, head.frame, now, head.release_at > now);
+      const bool went = held.empty();
+      if (!went) held.front().release_at = head.release_at;
+      held.insert(held.end(), std::make_move_iterator(behind.begin()), std::make_move_iterator(behind.end()));
+      again = again || went;
+    }
+  }
+}
+
+// ---- interventions
+
+void inbox::encode_interventions() {
+  intervention_frames_.clear();
+  for (const intervention& what : answer_.interventions) {
+    encode_intervention(intervention_frames_.emplace_back(), what, answer_, true);
+  }
+}
+
+bool inbox::is_addressee(session_index s, const intervention& what) const {
+  const auto named = [&](const session& one) {
+    return can(one.greeting.able, what.action) && one.greeting.agents &&
+           std::any_of(what.recipients.begin(), what.recipients.end(), [&](const std::string& name) {
+             return std::find(one.greeting.agents->begin(), one.greeting.agents->end(), name) !=
+                    one.greeting.agents->end();
+           });
+  };
+  if (!can(sessions_[s].greeting.able, what.action)) return false;
+  return named(sessions_[s]) || std::none_of(sessions_.begin(), sessions_.end(), named);
+}
+
+void inbox::send_intervention(session_index s, const outstanding& one) {
+  std::string frame;
+  encode_intervention(frame, one.what, one.said, sessions_[s].greeting.witness);
+  sink_.send(s, frame);
+}
+
+void inbox::send_interventions() {
+  for (const intervention& what : answer_.interventions) {
+    if (outstanding_.size() == max_outstanding) outstanding_.pop_front();
+    outstanding& one = outstanding_.emplace_back();
+    one.what = what;
+    for (std::uint32_t& d : one.what.detections) {
+      one.said.detections.push_back(answer_.detections[d]);
+      d = static_cast<std::uint32_t>(one.said.detections.size() - 1);
+    }
+    for (session_index s = 0; s < sessions_.size(); ++s) {
+      if (is_addressee(s, what)) send_intervention(s, one);
+    }
+  }
+}
+
+void inbox::resume(session_index s) {
+  for (const outstanding& one : outstanding_) {
+    if (is_addressee(s, one.what) && !one.heard_of.contains(s)) send_intervention(s, one);
+  }
+}
+
+void inbox::note_answered(session_index s, std::string_view id) {
+  const auto found = std::find_if(outstanding_.begin(), outstanding_.end(),
+                                  [&](const outstanding& one) { return one.what.id == id; });
+  if (found == outstanding_.end()) return;
+  found->heard_of.insert(s);
+  for (session_index other = 0; other < sessions_.size(); ++other) {
+    if (is_addressee(other, found->what) && !found->heard_of.contains(other)) return;
+  }
+  outstanding_.erase(found);
+}
+
+}  // namespace digd::ingest

@@ -1,0 +1,145 @@
+// A run with its sessions: frames in, frames out. The one path for a live socket, a trace file, a recovered
+// archive and a simulation; they differ in who calls it and in the sink.
+//
+//   inbox::receive → decode → sequence → run::apply (check, record, judge, heal) → encode → sink
+//
+// Thread: that of its run. Time is handed in. Bounds: the limits of the run; `window` unacked replies and held
+// frames a session; `max_outstanding` interventions, of which the oldest is given up.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/answer.h"
+#include "engine/run.h"
+#include "engine/settings.h"
+#include "ingest/decode.h"
+
+namespace digd::ingest {
+
+using session_index = std::size_t;
+
+// What happened with one frame, or with the passing of time, for whoever keeps the record. Views and references
+// live until the call returns.
+struct taken {
+  enum class what_kind : std::uint8_t { message, refused, firing } kind = what_kind::message;
+  std::string_view session;            // empty for a firing
+  std::uint64_t seq = 0;
+  milliseconds ts = 0;                 // the run's time that counts
+  std::string_view type;               // the message's; "refused"; "firing"
+  std::string_view frame;              // as received; of a refused one, what stands for it in a replay
+  const digd::answer& answer;
+  std::string_view verdicts;           // the frame as sent; empty if none
+  const std::vector<std::string>& interventions;  // the frames, in the order of answer.interventions
+  std::string_view answered;           // the intervention that a delivery report answers
+  std::optional<run_outcome> ended;    // a run_ended message was accepted
+};
+
+class sink {
+ public:
+  virtual ~sink() = default;
+  // A frame for a client: `error`, `verdicts` or `intervention`.
+  virtual void send(session_index to, std::string_view frame) = 0;
+  // A frame that has been taken before came again: the client is told what is durable.
+  virtual void repeated(session_index from) = 0;
+  // Called once for each new frame that used up its seq, and for each firing of windows; before `send`.
+  virtual void took(const taken& what) = 0;
+};
+
+struct session {
+  std::string name;
+  hello greeting;
+  std::uint64_t taken_seq = 0;    // the last seq used up
+  std::uint64_t durable_seq = 0;  // the last one told durable
+  struct reply {
+    std::uint64_t seq;
+    std::string frame;            // empty: none was due
+  };
+  std::deque<reply> unacked;      // for a client that reconnects before it heard
+  struct held_frame {
+    std::string frame;
+    milliseconds release_at;
+  };
+  std::deque<held_frame> held;    // waits for other sessions' ids
+};
+
+class inbox {
+ public:
+  struct options {
+    bool hold = false;          // wait for ids that other sessions have yet to name (live only)
+    bool keep_replies = false;  // for clients that reconnect (live only)
+    std::size_t window = 1024;  // the credits of a session
+  };
+  static constexpr std::size_t max_outstanding = 1000;
+
+  inbox(const hello& first, const run_settings& settings, sink& to, options how);
+
+  // A session joins, or comes back. Returns it, or why not (`over_limit`, `hello_conflict`).
+  struct joined {
+    refusal_note refused;
+    session_index session = 0;
+    bool is_new = false;
+  };
+  joined join(const hello& greeting, const run_policy& policy);
+  // Sends again what is owed to a session that came back: interventions that it has not answered.
+  void resume(session_index s);
+
+  // Takes one frame. `stamp`: arrival in Unix milliseconds, what counts with the wall clock.
+  void receive(session_index s, std::string_view frame, milliseconds stamp);
+  // A frame too large to be read (over 16 times the limit are the socket's business).
+  void receive_too_large(session_index s, std::size_t bytes, milliseconds stamp);
+  // Time passes: windows with the wall clock, held frames with either.
+  void advance(milliseconds now);
+  // When `advance` is next needed; none if nothing is waiting.
+  std::optional<milliseconds> next_due() const;
+  // All of a session's messages up to `seq` are on disk and synced.
+  void durable(session_index s, std::uint64_t seq);
+
+  const digd::run& run() const { return run_; }
+  const std::string& name() const { return name_; }
+  const std::vector<session>& sessions() const { return sessions_; }
+  std::optional<session_index> find_session(std::string_view name) const;
+
+ private:
+  struct outstanding {
+    intervention what;
+    answer said;                      // its detections
+    std::set<session_index> heard_of; // sessions that reported on it
+  };
+
+  void take(session_index s, std::string_view frame, milliseconds stamp, bool may_wait);
+  void repeat(session_index s, std::uint64_t seq);
+  void out_of_sequence(session_index s, std::uint64_t seq, refusal_note note);
+  void refuse(session_index s, std::uint64_t seq, const refusal_note& note, const std::string& frame,
+              milliseconds stamp);
+  void answer_to(session_index s, std::uint64_t seq, std::string_view frame);
+  void pass_time(milliseconds now);
+  bool must_wait(const message& m) const;
+  void hold(session& from, std::string_view frame, milliseconds stamp);
+  void release_held(milliseconds now);
+  void encode_interventions();
+  void send_interventions();
+  void send_intervention(session_index s, const outstanding& one);
+  bool is_addressee(session_index s, const intervention& what) const;
+  void note_answered(session_index s, std::string_view id);
+
+  std::string name_;
+  digd::run run_;
+  sink& sink_;
+  options how_;
+  decoder decoder_;
+  message message_;
+  digd::answer answer_;
+  std::vector<session> sessions_;
+  std::deque<outstanding> outstanding_;
+  std::size_t held_count_ = 0;  // over all sessions
+  std::string out_;
+  std::vector<std::string> intervention_frames_;
+};
+
+}  // namespace digd::ingest
