@@ -14,10 +14,18 @@ constexpr std::array<std::string_view, 3> outcome_names{"cleared", "recurred", "
 
 }  // namespace
 
-std::string_view to_string(action what) { return action_names[static_cast<std::size_t>(what)]; }
-std::string_view to_string(cause why) { return cause_names[static_cast<std::size_t>(why)]; }
-std::string_view to_string(severity how) { return severity_names[static_cast<std::size_t>(how)]; }
-std::string_view to_string(outcome_kind outcome) { return outcome_names[static_cast<std::size_t>(outcome)]; }
+std::string_view to_string(action what) {
+  return action_names[static_cast<std::size_t>(what)];
+}
+std::string_view to_string(cause why) {
+  return cause_names[static_cast<std::size_t>(why)];
+}
+std::string_view to_string(severity how) {
+  return severity_names[static_cast<std::size_t>(how)];
+}
+std::string_view to_string(outcome_kind outcome) {
+  return outcome_names[static_cast<std::size_t>(outcome)];
+}
 
 void answer::clear() {
   refused = {};

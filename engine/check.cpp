@@ -134,8 +134,9 @@ class checker {
   }
 
   void reported(const message& m) {
-    if (m.event && graph_.find_event(*m.event) == graph::nobody) {
-      refuse(refusal::unknown_event, "event", "no event " + quoted(*m.event) + " is known in this run");
+    const std::string_view id = reported_event(m);
+    if (graph_.find_event(id) == graph::nobody) {
+      refuse(refusal::unknown_event, m.event ? "event" : "of", "no event " + quoted(id) + " is known in this run");
     }
   }
 
@@ -146,6 +147,14 @@ class checker {
 };
 
 }  // namespace
+
+std::string_view reported_event(const message& m) {
+  if (m.event) return *m.event;
+  std::string_view id = *m.of;
+  if (!id.starts_with("give:")) return id;
+  id.remove_prefix(5);
+  return id.substr(0, id.rfind(':'));
+}
 
 refusal_note run::check(const message& m) const {
   checker c(graph_, settings_.limits);

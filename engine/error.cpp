@@ -34,7 +34,9 @@ static_assert(names.back() == "hello_conflict" &&
 
 }  // namespace
 
-std::string_view to_string(refusal code) { return names[static_cast<std::size_t>(code)]; }
+std::string_view to_string(refusal code) {
+  return names[static_cast<std::size_t>(code)];
+}
 
 void refusal_note::consider(refusal other, std::string_view where, std::string why) {
   if (other == refusal::none) return;

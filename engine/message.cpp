@@ -34,9 +34,17 @@ void message::clear() {
   outcome = run_outcome::none;
 }
 
-std::string_view to_string(message_type type) { return type_names[static_cast<std::size_t>(type)]; }
-std::string_view to_string(reaction what) { return reaction_names[static_cast<std::size_t>(what)]; }
-std::string_view to_string(applied how) { return applied_names[static_cast<std::size_t>(how)]; }
-std::string_view to_string(run_outcome outcome) { return outcome_names[static_cast<std::size_t>(outcome)]; }
+std::string_view to_string(message_type type) {
+  return type_names[static_cast<std::size_t>(type)];
+}
+std::string_view to_string(reaction what) {
+  return reaction_names[static_cast<std::size_t>(what)];
+}
+std::string_view to_string(applied how) {
+  return applied_names[static_cast<std::size_t>(how)];
+}
+std::string_view to_string(run_outcome outcome) {
+  return outcome_names[static_cast<std::size_t>(outcome)];
+}
 
 }  // namespace digd

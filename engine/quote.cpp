@@ -24,7 +24,9 @@ code_point read(std::string_view text, std::size_t at) {
     if ((byte(at + i) & 0xC0) != 0x80) return {};
     value = (value << 6) | (byte(at + i) & 0x3Fu);
   }
-  return {value, length};
+  constexpr std::uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+  return value < smallest[length] || value > 0x10FFFF || surrogate ? code_point{} : code_point{value, length};
 }
 
 bool deceptive(std::uint32_t c) {

@@ -37,9 +37,6 @@ run::run(const run_settings& settings, const hello& first)
 }
 
 void run::join(const hello& session) {
-  window_able_.inject |= session.able.inject;
-  window_able_.reroute |= session.able.reroute;
-  window_able_.create |= session.able.create;
   if (!session.agents) return;
   for (const std::string& name : *session.agents) graph_.join(graph_.intern(name));
 }
@@ -183,20 +180,9 @@ void run::record_outputs(const message& m, graph::activation_index source) {
 
 void run::record_delivery_report(const message& m) {
   if (m.how != applied::as_is) return;
-  const graph::event_index e = named_event(m);
-  if (e == graph::nobody) return;
+  const graph::event_index e = graph_.find_event(reported_event(m));
   graph_.undo_give_back(e);
   if (graph_.event(e).gave_up_submit) let_through(false);
-}
-
-graph::event_index run::named_event(const message& m) const {
-  if (m.event) return graph_.find_event(*m.event);
-  std::string_view id = *m.of;
-  if (id.starts_with("give:")) {
-    id.remove_prefix(5);
-    id = id.substr(0, id.rfind(':'));
-  }
-  return graph_.find_event(id);
 }
 
 void run::let_through(bool clean) {

@@ -27,6 +27,9 @@ struct speaker {
   capabilities able;
 };
 
+// The event that a delivery report is about: the one it names, or that of the intervention it answers.
+std::string_view reported_event(const message& m);
+
 class run {
  public:
   // `first`: the hello that opens the run; its agents, if given, close the roster.
@@ -34,8 +37,10 @@ class run {
   run(const run&) = delete;
   run& operator=(const run&) = delete;
 
-  // A session's hello, the first one's too: its agents join, its capabilities count for windows.
+  // A new session's hello, the first one's too: its agents join.
   void join(const hello& session);
+  // What at least one session can do; it decides whether a window can be healed.
+  void set_able(const capabilities& any) { window_able_ = any; }
 
   // Takes one message in. `stamp` is its time with the wall clock; with the trace clock its own `ts` counts.
   // A refused message changes nothing. `out` is cleared first.
@@ -76,7 +81,6 @@ class run {
   void record_end(const message& m);
   void record_outputs(const message& m, graph::activation_index source);
   void record_delivery_report(const message& m);
-  graph::event_index named_event(const message& m) const;  // by a delivery report
 
   void judge(const message& m, const speaker& who, answer& out);
   void judge_event(held_event& held, verdict& v, const message& m, const speaker& who, answer& out);
@@ -92,7 +96,7 @@ class run {
   windows windows_;
   healer healer_;
   watch_list watches_;
-  capabilities window_able_{false, false, false};  // what any session can do
+  capabilities window_able_{false, false, false};
   milliseconds clock_ = 0;
   bool terminal_ = false;
   bool ended_ = false;

@@ -69,6 +69,7 @@ struct capabilities {
   bool inject = true;
   bool reroute = true;
   bool create = true;
+  bool operator==(const capabilities&) const = default;
 };
 
 // A rule's settings as far as `hello` gives them.

@@ -422,7 +422,7 @@ void graph::fix_generators(activation_index source, std::span<const event_index>
     if (from.inherited) {
       node.generators = from.inherited;
     } else if (!from.reducing()) {
-      node.generators = single_generator(from.self);
+      node.generators = single_generator(from.self, limits_.generators);
     }
     if (node.generators && node.generators->overflow) ++counters_.generator_overflows;
   }

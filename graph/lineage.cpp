@@ -23,7 +23,8 @@ bool includes(const generator_set& whole, const generator_set& part) {
 
 }  // namespace
 
-generators single_generator(std::shared_ptr<const generator> one) {
+generators single_generator(std::shared_ptr<const generator> one, std::size_t limit) {
+  if (limit < 1) return too_many();
   auto set = std::make_shared<generator_set>();
   set->members.push_back(std::move(one));
   return set;

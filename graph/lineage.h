@@ -32,7 +32,7 @@ struct generator_set {
 };
 using generators = std::shared_ptr<const generator_set>;  // null: none
 
-generators single_generator(std::shared_ptr<const generator>);
+generators single_generator(std::shared_ptr<const generator>, std::size_t limit);
 // The union; keeps one of its operands where that is the result already.
 generators united(const generators& a, const generators& b, std::size_t limit);
 // True if both are known, not empty, and share nothing.
