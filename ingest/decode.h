@@ -1,6 +1,7 @@
 // Frames into messages: JSON text, checked in full, refused with a code, the field and what was expected.
 //
-// One decoder a thread; not thread-safe. Nothing is allocated for a small message once the buffers have grown.
+// One decoder a thread; not thread-safe. Nothing is allocated for a small message once the buffers have
+// grown.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +15,10 @@
 namespace digd::ingest {
 
 struct decoded {
-  refusal_note refused;        // bad_json or bad_message; what else is set is then incomplete
-  bool has_seq = false;        // the frame has a usable seq (also where it is refused for another reason)
+  refusal_note refused;  // bad_json or bad_message; what else is set is then incomplete
+  bool has_seq = false;  // the frame has a usable seq (also where it is refused for another reason)
   std::uint64_t seq = 0;
-  bool is_hello = false;       // then nothing but `refused` counts: decode it with `decode_hello`
+  bool is_hello = false;  // then nothing but `refused` counts: decode it with `decode_hello`
 };
 
 class decoder {
@@ -28,10 +29,12 @@ class decoder {
   decoder& operator=(decoder&&) noexcept;
 
   // Decodes any message but `hello` into `out`, whose views live until the next call.
-  // `frame` need not be padded. Bounds: nesting at most 64 levels above the payload's own 1,000.
+  // `frame` need not be padded. Bounds: nesting at most 64 levels above the payload's own 1,000; deeper is
+  // bad_json. JSON that is no object is bad_message without a field. Of several bad fields the first in the
+  // frame is named, missing ones after it; bad_json anywhere comes before all and leaves no seq.
   decoded decode(std::string_view frame, message& out);
 
-  // Decodes a hello; `out` owns its strings.
+  // Decodes a hello; `out` owns its strings. Also unsupported_protocol, where nothing else is wrong.
   refusal_note decode_hello(std::string_view frame, hello& out);
 
   // The `session` member of a trace line ("main" if it has none or is no object); a view until the next call.

@@ -24,7 +24,8 @@ void encode_verdicts(std::string& out, std::uint64_t seq, const answer& from, bo
 void encode_intervention(std::string& out, const intervention& what, const answer& from, bool with_witness);
 void encode_ack(std::string& out, std::uint64_t seq);
 void encode_error(std::string& out, const refusal_note& note, std::uint64_t seq, bool fatal);  // seq 0: none
-// Without a type: what goes into `verdicts`, the feed's {"type":"detection",…,"detection":{…}} and the archive.
+// Without a type: what goes into `verdicts`, the feed's {"type":"detection",…,"detection":{…}} and the
+// archive.
 void encode_detection(std::string& out, const detection& what, bool with_witness);
 // Without a type, for the same reason: {"rule","ts","event","detected_ts","outcome"}.
 void encode_outcome(std::string& out, const outcome_report& what);

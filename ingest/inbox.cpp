@@ -38,7 +38,9 @@ inbox::joined inbox::join(const hello& greeting, const run_policy& policy) {
   }
   if (const auto known = find_session(greeting.session)) {
     result.session = *known;
+    result.changed = sessions_[*known].greeting.able != greeting.able;
     sessions_[*known].greeting = greeting;
+    update_able();
     return result;
   }
   if (sessions_.size() >= run_.settings().limits.sessions) {
@@ -47,12 +49,23 @@ inbox::joined inbox::join(const hello& greeting, const run_policy& policy) {
     return result;
   }
   result.session = sessions_.size();
-  result.is_new = true;
   session& s = sessions_.emplace_back();
   s.name = greeting.session;
   s.greeting = greeting;
+  result.changed = true;
   run_.join(greeting);
+  update_able();
   return result;
+}
+
+void inbox::update_able() {
+  capabilities any{false, false, false};
+  for (const session& s : sessions_) {
+    any.inject |= s.greeting.able.inject;
+    any.reroute |= s.greeting.able.reroute;
+    any.create |= s.greeting.able.create;
+  }
+  run_.set_able(any);
 }
 
 void inbox::receive(session_index s, std::string_view frame, milliseconds stamp) {
@@ -81,9 +94,9 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   const decoded d = decoder_.decode(frame, message_);
   const std::uint64_t expected = from.taken_seq + 1;
   if (d.has_seq && d.seq < expected) return repeat(s, d.seq);
+  if (d.has_seq && d.seq > expected) return out_of_sequence(s, d.seq);
   refusal_note refused = d.refused;
   if (d.is_hello) refused.consider(refusal::bad_message, "type", "this connection has said hello already");
-  if (d.has_seq && d.seq > expected) return out_of_sequence(s, d.seq, refused);
   if (refused) {
     return refuse(s, expected, refused, d.has_seq ? std::string(frame) : stand_in(expected), stamp);
   }
@@ -102,11 +115,14 @@ void inbox::repeat(session_index s, std::uint64_t seq) {
   sink_.repeated(s);
 }
 
-void inbox::out_of_sequence(session_index s, std::uint64_t seq, refusal_note note) {
-  note.consider(refusal::bad_seq, "seq",
-                "expected seq " + std::to_string(sessions_[s].taken_seq + 1) + ", got " + std::to_string(seq));
+// Names the seq from which the client has to go on; whatever else is wrong with the frame does not matter, as
+// its seq is not used up.
+void inbox::out_of_sequence(session_index s, std::uint64_t seq) {
+  const std::uint64_t expected = sessions_[s].taken_seq + 1;
+  refusal_note note;
+  note.consider(refusal::bad_seq, "seq", "expected seq " + std::to_string(expected) + ", got " + std::to_string(seq));
   out_.clear();
-  encode_error(out_, note, seq, false);
+  encode_error(out_, note, expected, false);
   sink_.send(s, out_);
 }
 

@@ -83,7 +83,7 @@ class inbox {
   struct joined {
     refusal_note refused;
     session_index session = 0;
-    bool is_new = false;
+    bool changed = false;  // new, or back with other capabilities: belongs into the record
   };
   joined join(const hello& greeting, const run_policy& policy);
   // Sends again what is owed to a session that came back: interventions that it has not answered.
@@ -112,9 +112,10 @@ class inbox {
     std::set<session_index> heard_of; // sessions that reported on it
   };
 
+  void update_able();
   void take(session_index s, std::string_view frame, milliseconds stamp, bool may_wait);
   void repeat(session_index s, std::uint64_t seq);
-  void out_of_sequence(session_index s, std::uint64_t seq, refusal_note note);
+  void out_of_sequence(session_index s, std::uint64_t seq);
   void refuse(session_index s, std::uint64_t seq, const refusal_note& note, const std::string& frame,
               milliseconds stamp);
   void answer_to(session_index s, std::uint64_t seq, std::string_view frame);

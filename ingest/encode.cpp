@@ -1,0 +1,313 @@
+#include "ingest/encode.h"
+
+#include <fmt/format.h>
+
+#include <span>
+
+#include "engine/quote.h"
+#include "rules/rule.h"
+
+namespace digd::ingest {
+
+namespace {
+
+// An object under way: writes what stands between its fields. Close it with `end`.
+class object {
+ public:
+  explicit object(std::string& out) : out_(out) {}
+
+  // The value is for the caller to append.
+  std::string& field(std::string_view name) {
+    next().append("\"").append(name).append("\":");
+    return out_;
+  }
+  // A name that is data.
+  std::string& key(std::string_view name) {
+    append_quoted(next(), name);
+    out_ += ':';
+    return out_;
+  }
+  void text(std::string_view name, std::string_view value) { append_quoted(field(name), value); }
+  // For words of our own, which need no escapes.
+  void word(std::string_view name, std::string_view value) {
+    field(name).append("\"").append(value).append("\"");
+  }
+  void flag(std::string_view name, bool value) { field(name) += value ? "true" : "false"; }
+  void null(std::string_view name) { field(name) += "null"; }
+  template <class Number>
+  void number(std::string_view name, Number value) {
+    const fmt::format_int digits(value);
+    field(name).append(digits.data(), digits.size());
+  }
+  void text_or_null(std::string_view name, const std::optional<std::string>& value) {
+    if (value) {
+      text(name, *value);
+    } else {
+      null(name);
+    }
+  }
+  void texts(std::string_view name, std::span<const std::string> values);
+  void end() { out_ += before_ == '{' ? "{}" : "}"; }
+
+ private:
+  std::string& next() {
+    out_ += before_;
+    before_ = ',';
+    return out_;
+  }
+
+  std::string& out_;
+  char before_ = '{';
+};
+
+// `one` appends an element.
+template <class List, class One>
+void append_list(std::string& out, const List& list, One one) {
+  out += '[';
+  bool first = true;
+  for (const auto& element : list) {
+    if (!first) out += ',';
+    first = false;
+    one(element);
+  }
+  out += ']';
+}
+
+void object::texts(std::string_view name, std::span<const std::string> values) {
+  std::string& out = field(name);
+  append_list(out, values, [&](const std::string& value) { append_quoted(out, value); });
+}
+
+void append_rule(std::string& out, rule_id id, const rule_settings& settings) {
+  const rule_options& options = rule_of(id).options;
+  object fields(out);
+  fields.word("mode", to_string(settings.how));
+  if (options.kinds) fields.texts("kinds", settings.kinds);
+  if (options.window) fields.number("window_ms", settings.window_ms);
+  if (options.attempts) fields.number("max_attempts", settings.max_attempts);
+  if (options.reroutes) fields.number("max_reroutes", settings.max_reroutes);
+  if (!settings.text.empty()) fields.text("text", settings.text);
+  fields.end();
+}
+
+void append_rules(std::string& out, const run_settings& settings) {
+  object rules(out);
+  for (std::size_t i = 0; i < rule_count; ++i) {
+    append_rule(rules.field(rule_names[i]), static_cast<rule_id>(i), settings.rules[i]);
+  }
+  rules.end();
+}
+
+void append_limits(std::string& out, const limits& most) {
+  object fields(out);
+  fields.number("stalled_ms", most.stalled_ms);
+  fields.number("settled_events", most.settled_events);
+  fields.number("generators", most.generators);
+  fields.number("message_bytes", most.message_bytes);
+  fields.number("reorder_ms", most.reorder_ms);
+  fields.number("agents", most.agents);
+  fields.number("recipients", most.recipients);
+  fields.number("inputs", most.inputs);
+  fields.number("live_events", most.live_events);
+  fields.number("open_activations", most.open_activations);
+  fields.number("sessions", most.sessions);
+  fields.end();
+}
+
+void append_healing(std::string& out, const run_settings& settings) {
+  object fields(out);
+  fields.number("budget", settings.budget);
+  fields.end();
+}
+
+std::string_view name_of(witness::edge_kind kind) {
+  switch (kind) {
+    case witness::edge_kind::generated:
+      return "generated";
+    case witness::edge_kind::delivered:
+      return "delivered";
+    case witness::edge_kind::pending:
+      break;
+  }
+  return "pending";
+}
+
+// An event that no agent made has null for one.
+void append_nodes(std::string& out, std::span<const witness::node> nodes) {
+  append_list(out, nodes, [&](const witness::node& node) {
+    object fields(out);
+    fields.text("id", node.id);
+    if (node.agent.empty()) {
+      fields.null("agent");
+    } else {
+      fields.text("agent", node.agent);
+    }
+    fields.end();
+  });
+}
+
+void append_witness(std::string& out, const witness& what) {
+  object fields(out);
+  append_nodes(fields.field("activations"), what.activations);
+  append_nodes(fields.field("events"), what.events);
+  append_list(fields.field("edges"), what.edges, [&](const witness::edge& edge) {
+    object one(out);
+    one.word("kind", name_of(edge.kind));
+    one.text("from", edge.from);
+    one.text("to", edge.to);
+    if (edge.label != reaction::none) one.word("label", to_string(edge.label));
+    one.end();
+  });
+  if (what.truncated) fields.flag("truncated", true);
+  fields.end();
+}
+
+// Those of the answer's detections that led to this verdict or intervention; nothing if none did.
+void append_detections(object& fields, std::span<const std::uint32_t> which, const answer& from,
+                       bool with_witness) {
+  if (which.empty()) return;
+  std::string& out = fields.field("detections");
+  append_list(out, which, [&](std::uint32_t i) { encode_detection(out, from.detections[i], with_witness); });
+}
+
+void append_verdict(std::string& out, const verdict& what, const answer& from, bool with_witness) {
+  object fields(out);
+  fields.text("event", what.event);
+  fields.word("action", to_string(what.action));
+  if (what.action == action::reroute) fields.texts("recipients", what.recipients);
+  if (!what.inject.empty()) fields.text("inject", what.inject);
+  append_detections(fields, what.detections, from, with_witness);
+  fields.end();
+}
+
+void append_capabilities(std::string& out, const capabilities& able) {
+  object fields(out);
+  fields.flag("inject", able.inject);
+  fields.flag("reroute", able.reroute);
+  fields.flag("create", able.create);
+  fields.end();
+}
+
+}  // namespace
+
+void encode_welcome(std::string& out, const welcome_facts& facts, const run_settings& settings) {
+  object fields(out);
+  fields.word("type", "welcome");
+  fields.number("protocol", 1);
+  fields.text("run", facts.run);
+  fields.text("session", facts.session);
+  fields.number("acked_seq", facts.acked_seq);
+  fields.word("mode", to_string(settings.how));
+  append_rules(fields.field("rules"), settings);
+  append_limits(fields.field("limits"), settings.limits);
+  append_healing(fields.field("healing"), settings);
+  fields.number("verdict_deadline_ms", facts.verdict_deadline_ms);
+  fields.number("credits", facts.credits);
+  fields.end();
+}
+
+void encode_verdicts(std::string& out, std::uint64_t seq, const answer& from, bool with_witness) {
+  object fields(out);
+  fields.word("type", "verdicts");
+  fields.number("seq", seq);
+  append_list(fields.field("verdicts"), from.verdicts,
+              [&](const verdict& one) { append_verdict(out, one, from, with_witness); });
+  fields.end();
+}
+
+void encode_intervention(std::string& out, const intervention& what, const answer& from, bool with_witness) {
+  object fields(out);
+  fields.word("type", "intervention");
+  fields.text("id", what.id);
+  fields.word("action", to_string(what.action));
+  if (what.event) fields.text("event", *what.event);
+  fields.texts("recipients", what.recipients);
+  if (!what.inject.empty()) fields.text("inject", what.inject);
+  append_detections(fields, what.detections, from, with_witness);
+  fields.end();
+}
+
+void encode_ack(std::string& out, std::uint64_t seq) {
+  object fields(out);
+  fields.word("type", "ack");
+  fields.number("seq", seq);
+  fields.end();
+}
+
+void encode_error(std::string& out, const refusal_note& note, std::uint64_t seq, bool fatal) {
+  object fields(out);
+  fields.word("type", "error");
+  fields.word("code", to_string(note.code));
+  if (seq != 0) fields.number("seq", seq);
+  if (!note.field.empty()) fields.text("field", note.field);
+  fields.text("message", note.text);
+  fields.flag("fatal", fatal);
+  fields.end();
+}
+
+void encode_detection(std::string& out, const detection& what, bool with_witness) {
+  object fields(out);
+  fields.word("rule", to_string(what.rule));
+  fields.word("severity", to_string(what.severity));
+  fields.text_or_null("session", what.session);
+  if (what.at) {
+    fields.number("at", *what.at);
+  } else {
+    fields.null("at");
+  }
+  fields.number("ts", what.ts);
+  fields.text_or_null("event", what.event);
+  fields.text_or_null("agent", what.agent);
+  fields.texts("evidence", what.evidence);
+  if (what.evidence_total > what.evidence.size()) fields.number("evidence_total", what.evidence_total);
+  fields.flag("healed", what.healed);
+  if (what.healing == action::none) {
+    fields.null("healing");
+  } else {
+    fields.word("healing", to_string(what.healing));
+  }
+  if (what.cause == cause::none) {
+    fields.null("cause");
+  } else {
+    fields.word("cause", to_string(what.cause));
+  }
+  fields.text("reason", what.reason);
+  if (with_witness) append_witness(fields.field("witness"), what.witness);
+  fields.end();
+}
+
+void encode_outcome(std::string& out, const outcome_report& what) {
+  object fields(out);
+  fields.word("rule", to_string(what.rule));
+  fields.number("ts", what.ts);
+  fields.text_or_null("event", what.event);
+  fields.number("detected_ts", what.detected_ts);
+  fields.word("outcome", to_string(what.outcome));
+  fields.end();
+}
+
+void encode_trace_hello(std::string& out, const hello& original, const run_settings& settings) {
+  object fields(out);
+  fields.word("type", "hello");
+  fields.number("protocol", 1);
+  fields.text("run", original.run);
+  fields.text("session", original.session);
+  if (original.agents) fields.texts("agents", *original.agents);
+  fields.word("mode", to_string(settings.how));
+  fields.word("clock", to_string(clock_kind::trace));
+  // A daemon's own stamps: what is due by a message's time happened before that message was checked.
+  if (settings.clock == clock_kind::wall || settings.stamped) fields.flag("stamped", true);
+  append_rules(fields.field("rules"), settings);
+  append_healing(fields.field("healing"), settings);
+  append_limits(fields.field("limits"), settings.limits);
+  append_capabilities(fields.field("capabilities"), original.able);
+  fields.flag("witness", original.witness);
+  object labels(fields.field("labels"));
+  for (const auto& [name, value] : original.labels) {
+    append_quoted(labels.key(name), value);
+  }
+  labels.end();
+  fields.end();
+}
+
+}  // namespace digd::ingest
