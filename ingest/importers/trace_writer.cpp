@@ -1,0 +1,128 @@
+#include "ingest/importers/trace_writer.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/string.hpp>
+
+namespace digd::importers {
+namespace json = boost::json;
+
+namespace {
+
+std::size_t utf8_boundary(std::string_view text, std::size_t at) {
+  if (at >= text.size()) return text.size();
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+  return at;
+}
+
+std::size_t written_bytes(std::string_view text) {
+  std::size_t bytes = 2;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t' || c == '\b' || c == '\f') {
+      bytes += 2;
+    } else {
+      bytes += byte < 0x20 ? 6 : 1;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string short_hash(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  std::string out(16, '0');
+  for (std::size_t i = 16; i-- > 0; hash >>= 4) out[i] = "0123456789abcdef"[hash & 15];
+  return out;
+}
+
+std::string shortened(std::string_view name, std::size_t max_bytes) {
+  if (name.size() <= max_bytes) return std::string(name);
+  return std::string(name.substr(0, utf8_boundary(name, max_bytes - 17))) + '~' + short_hash(name);
+}
+
+std::string run_id(std::string_view wanted) {
+  std::string out = shortened(wanted, max_name_bytes);
+  for (char& c : out) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (!plain) c = '_';
+  }
+  return out.empty() ? "imported" : out;
+}
+
+bool cut_to_fit(std::string& text, std::size_t max_bytes) {
+  bool cut = false;
+  for (auto written = written_bytes(text); written > max_bytes; written = written_bytes(text)) {
+    const auto over = written - max_bytes;
+    // Every character takes at least one byte written and at most six.
+    const auto keep = text.size() - std::min(text.size(), std::max<std::size_t>(1, over / 6));
+    text.resize(utf8_boundary(text, keep));
+    cut = true;
+    if (text.empty()) break;
+  }
+  return cut;
+}
+
+json::array string_array(const std::vector<std::string_view>& names) {
+  json::array out;
+  out.reserve(names.size());
+  for (const auto name : names) out.emplace_back(json::string(name));
+  return out;
+}
+
+// Within bounds, not reserved, and not taken: by a `~` and a number where it must be.
+std::string name_table::unlike_others(std::string wanted) const {
+  if (wanted.empty()) wanted = "(empty)";
+  if (kind_ == kind::id && wanted.starts_with("sys:")) wanted.insert(0, "dig:");
+  auto tried = shortened(wanted, max_name_bytes);
+  for (std::size_t n = 2; taken_.contains(tried); ++n) {
+    tried = shortened(wanted + '~' + std::to_string(n), max_name_bytes);
+  }
+  return tried;
+}
+
+std::string_view name_table::safe(std::string_view name) {
+  std::string key(name);
+  if (const auto known = given_.find(key); known != given_.end()) return known->second;
+  auto answer = unlike_others(key);
+  if (answer != name) ++renamed_;
+  taken_.insert(answer);
+  return given_.emplace(std::move(key), std::move(answer)).first->second;
+}
+
+std::string_view name_table::fresh(std::string wanted) {
+  return *taken_.insert(unlike_others(std::move(wanted))).first;
+}
+
+void trace_writer::hello(std::string_view run, const std::vector<std::string_view>& agents,
+                         std::string_view client, json::object labels,
+                         const std::vector<std::string_view>& inferred) {
+  json::object line;
+  line["type"] = "hello";
+  line["protocol"] = 1;
+  line["run"] = run_id(run);
+  line["agents"] = string_array(agents);
+  line["mode"] = "observe";
+  line["clock"] = "trace";
+  line["capabilities"] = {{"inject", false}, {"reroute", false}, {"create", false}};
+  line["client"] = {{"name", json::string(client)}, {"version", "1"}};
+  line["labels"] = std::move(labels);
+  if (!inferred.empty()) line["inferred"] = string_array(inferred);
+  lines_.push_back(json::serialize(line));
+}
+
+void trace_writer::message(std::string_view type, std::int64_t ts, json::object members) {
+  now_ = std::max(now_, ts);
+  json::object line;
+  line["type"] = json::string(type);
+  line["seq"] = ++seq_;
+  line["ts"] = now_;
+  for (auto& member : members) line.emplace(member.key(), std::move(member.value()));
+  lines_.push_back(json::serialize(line));
+}
+
+}  // namespace digd::importers

@@ -1,0 +1,80 @@
+// Writes the lines of a trace file and keeps the protocol's small print: sequence numbers, the clock that
+// never goes back, names and ids of 1 to 256 bytes, no id that begins with `sys:`, messages that fit.
+//
+// One writer a trace; not thread-safe; holds all lines in memory.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ingest/importers/import_result.h"
+
+namespace digd::importers {
+
+inline constexpr std::size_t max_name_bytes = 256;
+// The payloads of one message together, as written. With what surrounds them a message of up to some hundred
+// recipients stays under the engine's default `limits.message_bytes` (1 MiB).
+inline constexpr std::size_t max_payload_bytes = 900'000;
+
+// Names of one kind (agents, events, activations) as the protocol allows them: longer ones are cut and told
+// apart by a hash, an empty one is "(empty)", ids beginning with `sys:` are moved to `dig:sys:`. The same
+// name always gets the same answer, and two names never get one and the same.
+class name_table {
+ public:
+  enum class kind { agent, id };
+  explicit name_table(kind what) : kind_(what) {}
+  // A view that lives as long as the table.
+  std::string_view safe(std::string_view name);
+  // A name of the importer's own making, unlike any given so far.
+  std::string_view fresh(std::string wanted);
+  std::size_t renamed() const { return renamed_; }
+
+ private:
+  kind kind_;
+  std::size_t renamed_ = 0;
+  std::string unlike_others(std::string wanted) const;
+
+  std::unordered_map<std::string, std::string> given_;
+  std::unordered_set<std::string> taken_;
+};
+
+class trace_writer {
+ public:
+  // The first line. Imported runs are over: they are observed, and nothing can be delivered in them.
+  void hello(std::string_view run, const std::vector<std::string_view>& agents, std::string_view client,
+             boost::json::object labels, const std::vector<std::string_view>& inferred);
+
+  // Adds `type`, `seq` and `ts` (never before the last one) in front of `members`.
+  void message(std::string_view type, std::int64_t ts, boost::json::object members);
+
+  std::int64_t now() const { return now_; }
+  std::size_t messages() const { return seq_; }
+  std::vector<std::string> take_lines() { return std::move(lines_); }
+
+ private:
+  std::vector<std::string> lines_;
+  std::uint64_t seq_ = 0;
+  std::int64_t now_ = 0;
+};
+
+// `text` cut (at a UTF-8 boundary) so that it takes at most `max_bytes` when written as JSON; true if it was
+// cut.
+bool cut_to_fit(std::string& text, std::size_t max_bytes);
+
+// A name of at most `max_bytes` bytes: the whole one or its beginning, a `~` and a hash of the whole.
+std::string shortened(std::string_view name, std::size_t max_bytes);
+
+// A run id that is safe in a path: letters, digits, `.`, `_`, `-`; anything else becomes `_`.
+std::string run_id(std::string_view wanted);
+
+// FNV-1a, 64 bits, as 16 hexadecimal digits: tells names and files apart, protects nothing.
+std::string short_hash(std::string_view text);
+
+boost::json::array string_array(const std::vector<std::string_view>& names);
+
+}  // namespace digd::importers
