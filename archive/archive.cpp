@@ -1,0 +1,116 @@
+#include "archive/archive.h"
+
+#include <utility>
+
+#include "archive/hand_off.h"
+#include "archive/reader.h"
+#include "archive/store.h"
+#include "archive/writer.h"
+
+namespace digd::archive {
+
+namespace {
+
+// What producers and the writer share; producers may outlive the archive.
+struct meeting_point {
+  explicit meeting_point(const options& how) : queue({how.queue_entries, how.queue_bytes, how.producers}) {}
+
+  counters counted;
+  hand_off queue;
+};
+
+}  // namespace
+
+struct producer::state {
+  std::shared_ptr<meeting_point> at;  // before `place`, which belongs to it
+  std::unique_ptr<hand_off::place> place;
+};
+
+producer::producer(std::unique_ptr<state> s) : state_(std::move(s)) {}
+producer::~producer() = default;
+
+bool producer::try_push(entry&& what) {
+  auto& at = *state_->at;
+  if (at.queue.push(*state_->place, std::move(what))) return true;
+  if (!at.queue.is_closed()) at.counted.queue_full.fetch_add(1);
+  return false;
+}
+
+// In the order in which they are needed; taken down in the reverse one: the thread first, the file last.
+struct archive::state {
+  options how;
+  store file;
+  std::unique_ptr<reader> reads;
+  std::atomic<std::uint64_t> next_run{1};
+  std::shared_ptr<meeting_point> at;
+  std::unique_ptr<writer> writes;
+};
+
+archive::archive(std::unique_ptr<state> s) : state_(std::move(s)) {}
+
+archive::~archive() {
+  stop();
+}
+
+boost::system::result<std::unique_ptr<archive>> archive::open(
+    options how, std::function<void(std::span<const durable>)> on_durable, std::string* why) {
+  auto made = std::make_unique<state>();
+  made->how = std::move(how);
+  const auto& o = made->how;
+  if (auto found = made->file.open({o.path, o.vfs, o.check_bytes})) {
+    if (why != nullptr) *why = found.words;
+    return make_error_code(found.error);
+  }
+  auto reads = reader::open(o.path, o.vfs, why);
+  if (!reads) return reads.error();
+  made->reads = std::move(*reads);
+  made->next_run = made->file.next_run_number();
+  made->at = std::make_shared<meeting_point>(o);
+  made->writes =
+      std::make_unique<writer>(o, made->at->counted, made->at->queue, made->file, std::move(on_durable));
+  return std::unique_ptr<archive>(new archive(std::move(made)));
+}
+
+std::unique_ptr<producer> archive::make_producer() {
+  auto place = state_->at->queue.make_place();
+  if (!place) return nullptr;
+  auto made = std::make_unique<producer::state>();
+  made->at = state_->at;
+  made->place = std::move(place);
+  return std::unique_ptr<producer>(new producer(std::move(made)));
+}
+
+std::uint64_t archive::next_run_number() {
+  return state_->next_run.fetch_add(1);
+}
+
+void archive::stop() {
+  state_->writes->stop();
+}
+
+const counters& archive::counted() const {
+  return state_->at->counted;
+}
+
+std::string archive::health() const {
+  return state_->writes->health();
+}
+
+std::size_t archive::queued() const {
+  return state_->at->queue.held();
+}
+
+boost::system::result<std::vector<stored_run>> archive::runs() const {
+  return state_->reads->runs();
+}
+
+boost::system::result<void> archive::each_entry(std::uint64_t run_number,
+                                                const std::function<bool(const stored_entry&)>& each) const {
+  return state_->reads->each_entry(run_number, each);
+}
+
+boost::system::result<std::vector<intervention_row>> archive::unanswered(std::uint64_t run_number) const {
+  return state_->reads->unanswered(run_number);
+}
+
+}  // namespace digd::archive

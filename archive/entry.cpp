@@ -1,0 +1,59 @@
+#include "archive/entry.h"
+
+namespace digd::archive {
+
+namespace {
+
+std::size_t size_of(const std::optional<std::string>& text) {
+  return text ? text->size() : 0;
+}
+
+std::size_t held_by(const detection_row& row) {
+  return sizeof row + row.rule.size() + row.severity.size() + size_of(row.session) + size_of(row.event) +
+         size_of(row.agent) + size_of(row.healing) + size_of(row.cause) + row.reason.size() + row.json.size();
+}
+
+std::size_t held_by(const intervention_row& row) {
+  return sizeof row + row.id.size() + row.action.size() + size_of(row.event) + row.json.size();
+}
+
+std::size_t held_by(const outcome_row& row) {
+  return sizeof row + row.rule.size() + row.outcome.size() + size_of(row.event);
+}
+
+}  // namespace
+
+std::string_view to_string(entry_kind kind) {
+  switch (kind) {
+    case entry_kind::run_opened:
+      return "run_opened";
+    case entry_kind::session_joined:
+      return "session_joined";
+    case entry_kind::message:
+      return "message";
+    case entry_kind::refused:
+      return "refused";
+    case entry_kind::firing:
+      return "firing";
+  }
+  return "message";
+}
+
+std::optional<entry_kind> entry_kind_from(std::string_view name) {
+  for (auto kind : {entry_kind::run_opened, entry_kind::session_joined, entry_kind::message,
+                    entry_kind::refused, entry_kind::firing}) {
+    if (to_string(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
+std::size_t entry::bytes() const {
+  std::size_t sum = sizeof *this + run.size() + session.size() + type.size() + frame.size() + code.size() +
+                    verdicts.size() + size_of(answered) + ended.size();
+  for (const auto& row : detections) sum += held_by(row);
+  for (const auto& row : interventions) sum += held_by(row);
+  for (const auto& row : outcomes) sum += held_by(row);
+  return sum;
+}
+
+}  // namespace digd::archive

@@ -1,0 +1,71 @@
+// What goes to the archive: one entry a message, hello, or window firing, with all that came of it.
+// Entries own their strings: they cross from an engine thread to the writer thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace digd::archive {
+
+enum class entry_kind : std::uint8_t {
+  run_opened,      // `frame` is the hello of an exported trace: effective rules, mode, limits
+  session_joined,  // `frame` is that session's hello as received
+  message,         // an accepted message; `frame` as received
+  refused,         // a refused one that used up its seq; `frame` is what is replayed in its place
+  firing,          // windows that fired with the passing of time, no message
+};
+
+std::string_view to_string(entry_kind);  // the names in the archive's `kind` column
+std::optional<entry_kind> entry_kind_from(std::string_view);
+
+struct detection_row {
+  std::string rule, severity;
+  std::optional<std::string> session;
+  std::optional<std::uint64_t> at;
+  std::int64_t ts = 0;
+  std::optional<std::string> event, agent;
+  bool healed = false;
+  std::optional<std::string> healing, cause;
+  std::string reason;
+  std::string json;  // the whole detection, witness included
+};
+
+struct intervention_row {
+  std::string id, action;
+  std::optional<std::string> event;
+  std::int64_t ts = 0;
+  std::string json;  // the frame as sent
+};
+
+struct outcome_row {
+  std::string rule, outcome;
+  std::int64_t ts = 0, detected_ts = 0;
+  std::optional<std::string> event;
+};
+
+struct entry {
+  entry_kind kind = entry_kind::message;
+  std::uint64_t run_number = 0;  // the archive's number of the run, given out by `next_run_number`
+  std::string run;               // run_opened only
+  std::string session;
+  std::uint64_t seq = 0;
+  std::uint64_t n = 0;          // position among all that was applied to the run: 1, 2, 3 …
+  std::int64_t ts = 0;          // the stamp that counts
+  std::int64_t arrived_ms = 0;  // Unix milliseconds, for people and retention; no rule sees it
+  std::string type;
+  std::string frame;
+  std::string code;                     // refused only
+  std::string verdicts;                 // the `verdicts` frame as sent; empty if none
+  std::optional<std::string> answered;  // delivery: the intervention it answers
+  std::string ended;                    // run_ended: its outcome ("success", …, "unknown"); else empty
+  std::vector<detection_row> detections;
+  std::vector<intervention_row> interventions;
+  std::vector<outcome_row> outcomes;
+
+  std::size_t bytes() const;  // about what it holds in memory
+};
+
+}  // namespace digd::archive

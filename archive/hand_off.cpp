@@ -1,0 +1,90 @@
+#include "archive/hand_off.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace digd::archive {
+
+namespace {
+
+constexpr std::size_t take_at_once = 64;  // between looks at the batch's bytes
+
+}  // namespace
+
+hand_off::parcel::parcel(parcel&& other) noexcept {
+#if defined(__SANITIZE_THREAD__)
+  __tsan_acquire(this);
+#endif
+  what_ = std::exchange(other.what_, nullptr);
+}
+
+hand_off::parcel::~parcel() {
+  delete what_;
+#if defined(__SANITIZE_THREAD__)
+  __tsan_release(this);
+#endif
+}
+
+// A producer keeps the blocks it has used: every one gets enough for the whole bound, else one that was busy
+// once would leave the others none.
+hand_off::hand_off(const bounds& most)
+    : most_{std::clamp<std::size_t>(most.entries, 1, entries_limit), most.bytes, most.producers},
+      queue_((most_.entries / traits::BLOCK_SIZE + 2) * traits::BLOCK_SIZE *
+             std::max<std::size_t>(most.producers, 1)),
+      consumer_(queue_) {}
+
+std::unique_ptr<hand_off::place> hand_off::make_place() {
+  if (producers_.fetch_add(1) >= most_.producers) {
+    producers_.fetch_sub(1);
+    return nullptr;
+  }
+  return std::make_unique<place>(*this);
+}
+
+bool hand_off::push(place& from, entry&& what) {
+  const auto size = what.bytes();
+  // Counted before `closed_` is looked at: whoever closes waits until nothing is counted, so nothing slips in
+  // behind.
+  const bool has_room = entries_.fetch_add(1) < most_.entries;
+  const auto bytes_before = bytes_.fetch_add(size);
+  const bool fits =
+      bytes_before == 0 || bytes_before + size <= most_.bytes;  // one too large for all goes alone
+  if (has_room && fits && !is_closed()) {
+    parcel packed(std::make_unique<entry>(std::move(what)));
+    if (queue_.try_enqueue(from.token_, std::move(packed))) return true;
+    const std::unique_ptr<entry> unpacked = std::move(packed);
+    what = std::move(*unpacked);
+  }
+  bytes_.fetch_sub(size);
+  entries_.fetch_sub(1);
+  return false;
+}
+
+bool hand_off::take(batch& into, std::size_t most_entries, std::size_t most_bytes) {
+  std::size_t bytes = 0;
+  for (const auto& one : into) bytes += one->bytes();
+  const auto before = into.size();
+  while (into.size() < most_entries && bytes < most_bytes) {
+    const auto at = into.size();
+    if (queue_.try_dequeue_bulk(consumer_, std::back_inserter(into),
+                                std::min(take_at_once, most_entries - at)) == 0) {
+      break;
+    }
+    for (auto i = at; i < into.size(); ++i) bytes += into[i]->bytes();
+  }
+  return into.size() > before;
+}
+
+void hand_off::settle(const batch& done) {
+  std::size_t bytes = 0;
+  for (const auto& one : done) bytes += one->bytes();
+  bytes_.fetch_sub(bytes);
+  entries_.fetch_sub(done.size());
+}
+
+}  // namespace digd::archive

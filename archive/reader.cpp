@@ -1,0 +1,128 @@
+#include "archive/reader.h"
+
+#include "archive/schema.h"
+
+namespace digd::archive {
+
+namespace {
+
+constexpr int busy_ms = 2'000;  // while a log is being recovered
+constexpr std::size_t entries_at_once = 1'024;
+constexpr std::size_t bytes_at_once = 4u << 20;
+
+void tell(std::string* why, const std::string& words) {
+  if (why != nullptr) *why = words;
+}
+
+}  // namespace
+
+boost::system::result<std::unique_ptr<reader>> reader::open(const std::string& path, const std::string& vfs,
+                                                            std::string* why) {
+  std::unique_ptr<reader> made(new reader);
+  failure fault = made->db_.open(path, SQLITE_OPEN_READONLY, vfs);
+  if (!fault) {
+    sqlite3_busy_timeout(made->db_.get(), busy_ms);
+    bool is_new = false;
+    auto found = recognise(made->db_, is_new);
+    if (is_new) found = {archive_error::not_an_archive, "the file is empty"};
+    if (found) {
+      tell(why, found.words);
+      return make_error_code(found.error);
+    }
+    fault = made->prepare();
+  }
+  if (fault) {
+    tell(why, fault.words);
+    return make_error_code(fault.error());
+  }
+  return made;
+}
+
+failure reader::prepare() {
+  failure why = db_.prepare(
+      "SELECT number, run, (SELECT frame FROM entries WHERE entries.run = runs.number ORDER BY id LIMIT 1),"
+      " opened_ms, last_ts, ended FROM runs ORDER BY number",
+      runs_);
+  if (!why) {
+    why = db_.prepare(
+        "SELECT id, kind, n, seq, session, type, frame, code, ts FROM entries WHERE run = ?1 AND id > ?2 "
+        "ORDER BY id",
+        entries_);
+  }
+  if (!why) {
+    why = db_.prepare(
+        "SELECT id, action, event, ts, json FROM interventions WHERE run = ?1 AND answered_by IS NULL ORDER "
+        "BY row",
+        unanswered_);
+  }
+  return why;
+}
+
+boost::system::result<std::vector<stored_run>> reader::runs() {
+  std::lock_guard guard(one_at_a_time_);
+  std::vector<stored_run> all;
+  failure why;
+  while (runs_.step(why)) {
+    all.push_back({static_cast<std::uint64_t>(runs_.integer(0)), runs_.text(1), runs_.text(2),
+                   runs_.integer(3), runs_.integer(4), runs_.text(5)});
+  }
+  runs_.reset();
+  if (why) return make_error_code(why.error());
+  return all;
+}
+
+failure reader::read_on(std::uint64_t run_number, std::int64_t& id, std::vector<stored_entry>& out) {
+  std::lock_guard guard(one_at_a_time_);
+  entries_.bind(1, run_number);
+  entries_.bind(2, id);
+  failure why;
+  std::size_t bytes = 0;
+  while (out.size() < entries_at_once && bytes < bytes_at_once && entries_.step(why)) {
+    stored_entry one;
+    id = entries_.integer(0);
+    one.kind = entry_kind_from(entries_.text(1)).value_or(entry_kind::message);
+    one.n = static_cast<std::uint64_t>(entries_.integer(2));
+    one.seq = static_cast<std::uint64_t>(entries_.integer(3));
+    one.session = entries_.text(4);
+    one.type = entries_.text(5);
+    one.frame = entries_.text(6);
+    one.code = entries_.text(7);
+    one.ts = entries_.integer(8);
+    bytes += one.frame.size();
+    out.push_back(std::move(one));
+  }
+  entries_.reset();
+  return why;
+}
+
+boost::system::result<void> reader::each_entry(std::uint64_t run_number,
+                                               const std::function<bool(const stored_entry&)>& each) {
+  std::vector<stored_entry> piece;
+  std::int64_t id = 0;
+  do {
+    piece.clear();
+    if (failure why = read_on(run_number, id, piece)) return make_error_code(why.error());
+    for (const auto& one : piece) {
+      if (!each(one)) return {};
+    }
+  } while (!piece.empty());
+  return {};
+}
+
+boost::system::result<std::vector<intervention_row>> reader::unanswered(std::uint64_t run_number) {
+  std::lock_guard guard(one_at_a_time_);
+  unanswered_.bind(1, run_number);
+  std::vector<intervention_row> all;
+  failure why;
+  while (unanswered_.step(why)) {
+    intervention_row row{
+        unanswered_.text(0), unanswered_.text(1), {}, unanswered_.integer(3), unanswered_.text(4)};
+    if (!unanswered_.is_null(2)) row.event = unanswered_.text(2);
+    all.push_back(std::move(row));
+  }
+  unanswered_.reset();
+  if (why) return make_error_code(why.error());
+  return all;
+}
+
+}  // namespace digd::archive

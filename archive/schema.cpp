@@ -1,0 +1,116 @@
+#include "archive/schema.h"
+
+#include <array>
+#include <cstring>
+
+#include "archive/schema_v1.h"
+
+namespace digd::archive {
+
+namespace {
+
+struct migration {
+  int to;
+  const char* sql;
+};
+
+// One step a version, in order; never changed once released. A file at version v gets those with `to` > v.
+constexpr std::array migrations{migration{1, schema_v1}};
+static_assert(migrations.back().to == schema_version);
+
+constexpr std::int64_t page_size = 4096;
+constexpr std::size_t header_bytes = 100;
+constexpr std::size_t application_id_at = 68;  // https://www.sqlite.org/fileformat.html, section 1.3
+
+open_trouble trouble(const failure& why) {
+  return {why.error(), why.words};
+}
+
+sqlite3_file* file_of(connection& db) {
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(db.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  return file != nullptr && file->pMethods != nullptr ? file : nullptr;
+}
+
+// SQLite does not take the file for a database. It is still ours, and damaged, if its header names us.
+bool header_names_us(connection& db) {
+  std::array<unsigned char, header_bytes> header{};
+  auto* file = file_of(db);
+  if (file == nullptr || file->pMethods->xRead(file, header.data(), header_bytes, 0) != SQLITE_OK)
+    return false;
+  std::int64_t id = 0;
+  for (std::size_t i = 0; i < 4; ++i) id = id << 8 | header[application_id_at + i];
+  return id == application_id;
+}
+
+}  // namespace
+
+open_trouble recognise(connection& db, bool& is_new) {
+  is_new = false;
+  std::int64_t id = 0, version = 0, objects = 0;
+  failure why = db.query("PRAGMA application_id", id);
+  if (!why) why = db.query("PRAGMA user_version", version);
+  if (!why) why = db.query("SELECT count(*) FROM sqlite_schema", objects);
+  if (why.primary() == SQLITE_NOTADB && header_names_us(db)) {
+    return {archive_error::corrupt, "the beginning of the file is damaged"};
+  }
+  if (why) return trouble(why);
+  if (id == 0 && version == 0 && objects == 0) {
+    is_new = true;
+    return {};
+  }
+  if (id != application_id) {
+    return {archive_error::not_an_archive, "the file is an SQLite database of another program"};
+  }
+  if (version > schema_version) {
+    return {archive_error::newer_schema, "the file has schema version " + std::to_string(version) +
+                                             ", this digd knows up to " + std::to_string(schema_version)};
+  }
+  if (version < 1) return {archive_error::corrupt, "the file has no schema version"};
+  return {};
+}
+
+open_trouble migrate(connection& db, bool is_new) {
+  if (is_new) {
+    // Both hold from the first page on: incremental vacuum lets the file shrink once runs are deleted.
+    failure why =
+        db.execute("PRAGMA page_size = " + std::to_string(page_size) + "; PRAGMA auto_vacuum = INCREMENTAL");
+    if (why) return trouble(why);
+  }
+  std::string mode;
+  if (failure why = db.query("PRAGMA journal_mode = WAL", mode)) return trouble(why);
+  if (mode != "wal") {
+    return {archive_error::cannot_open, "the file system does not support SQLite's write-ahead log"};
+  }
+  std::int64_t version = 0;
+  if (failure why = db.query("PRAGMA user_version", version)) return trouble(why);
+  if (version == schema_version) return {};
+  std::string sql = "BEGIN IMMEDIATE;\n";
+  for (const auto& step : migrations) {
+    if (step.to > version) sql += step.sql;
+  }
+  sql += "PRAGMA application_id = " + std::to_string(application_id) + ";\n";
+  sql += "PRAGMA user_version = " + std::to_string(schema_version) + ";\nCOMMIT;";
+  failure why = db.execute(sql);
+  if (why && db.in_transaction()) static_cast<void>(db.execute("ROLLBACK"));
+  return why ? trouble(why) : open_trouble{};
+}
+
+open_trouble look_for_damage(connection& db, std::int64_t check_bytes) {
+  std::int64_t tables = 0, pages = 0, bytes_a_page = 0;
+  failure why = db.query(
+      "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
+      "('runs', 'entries', 'detections', 'interventions', 'outcomes')",
+      tables);
+  if (!why) why = db.query("PRAGMA page_count", pages);
+  if (!why) why = db.query("PRAGMA page_size", bytes_a_page);
+  if (why) return trouble(why);
+  if (tables != 5) return {archive_error::corrupt, "tables are missing"};
+  if (pages * bytes_a_page > check_bytes) return {};
+  std::string found;
+  if (failure fault = db.query("PRAGMA quick_check(1)", found)) return trouble(fault);
+  if (found != "ok") return {archive_error::corrupt, "the file is damaged (" + found + ")"};
+  return {};
+}
+
+}  // namespace digd::archive

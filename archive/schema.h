@@ -1,0 +1,30 @@
+// The shape of an archive file and how older shapes become the present one. For people: docs/archive.md.
+#pragma once
+
+#include <string>
+
+#include "archive/sqlite.h"
+
+namespace digd::archive {
+
+inline constexpr int schema_version = 1;                    // PRAGMA user_version
+inline constexpr std::int64_t application_id = 0x64696764;  // "digd", PRAGMA application_id
+
+struct open_trouble {
+  archive_error error = archive_error::none;
+  std::string words;
+
+  explicit operator bool() const { return error != archive_error::none; }
+};
+
+// Refuses, untouched, what is no archive or newer than this program; `is_new` if there is nothing in it yet.
+open_trouble recognise(connection& db, bool& is_new);
+
+// Makes a new file an archive, or brings an older one up to date, in one transaction. `db` may write.
+open_trouble migrate(connection& db, bool is_new);
+
+// Damage that can be found without reading much: tables that are missing (a file cut short SQLite finds by
+// itself), and in files of up to `check_bytes` whatever SQLite's quick check finds.
+open_trouble look_for_damage(connection& db, std::int64_t check_bytes);
+
+}  // namespace digd::archive

@@ -1,0 +1,242 @@
+#include "archive/store.h"
+
+#include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <utility>
+
+#include "archive/verdict_text.h"
+
+namespace digd::archive {
+
+namespace {
+
+constexpr int busy_while_opening_ms = 2'000;
+
+// Checkpoints are asked for by the writer, after it has acknowledged; never by a commit. A log that had to
+// grow is cut back. Deleted runs are overwritten: deleted is deleted for good.
+constexpr const char* settings_sql =
+    "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 0;"
+    "PRAGMA journal_size_limit = 67108864; PRAGMA secure_delete = ON; PRAGMA cache_size = -16384;"
+    "PRAGMA temp_store = MEMORY;";
+
+open_trouble trouble(const failure& why) {
+  return {why.error(), why.words};
+}
+
+int keep_log_pages(void* pages, sqlite3*, const char*, int now) {
+  *static_cast<int*>(pages) = now;
+  return SQLITE_OK;
+}
+
+}  // namespace
+
+open_trouble store::open(const settings& how) {
+  std::string words;
+  switch (lock_.take(how.path + ".lock", words)) {
+    case file_lock::result::taken:
+      break;
+    case file_lock::result::held_by_another:
+      return {archive_error::locked, words};
+    case file_lock::result::failed:
+      return {archive_error::cannot_open, words};
+  }
+  if (failure why = db_.open(how.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, how.vfs))
+    return trouble(why);
+  sqlite3_busy_timeout(db_.get(), busy_while_opening_ms);
+  bool is_new = false;
+  if (auto found = recognise(db_, is_new)) return found;
+  if (failure why = db_.execute(settings_sql)) return trouble(why);
+  if (auto found = migrate(db_, is_new)) return found;
+  if (auto found = look_for_damage(db_, how.check_bytes)) return found;
+  if (failure why = checkpoint(false)) return trouble(why);  // the log of a daemon that was killed
+  if (failure why = prepare()) return trouble(why);
+  sqlite3_busy_timeout(db_.get(), 0);  // from now on the writer waits, and says so
+  return {};
+}
+
+failure store::prepare() {
+  std::int64_t highest = 0;
+  // Numbers of deleted runs are not used again: AUTOINCREMENT remembers them.
+  failure why = db_.query(
+      "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0),"
+      " coalesce((SELECT max(number) FROM runs), 0))",
+      highest);
+  next_run_number_ = static_cast<std::uint64_t>(highest) + 1;
+  const std::pair<statement*, const char*> all[] = {
+      {&begin_, "BEGIN IMMEDIATE"},
+      {&commit_, "COMMIT"},
+      {&rollback_, "ROLLBACK"},
+      {&insert_run_, "INSERT INTO runs (number, run, opened_ms) VALUES (?1, ?2, ?3)"},
+      {&insert_entry_,
+       "INSERT INTO entries (run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame)"
+       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"},
+      {&insert_detection_,
+       "INSERT INTO detections (run, entry, rule, severity, session, at, ts, event, agent, healed, healing, "
+       "cause,"
+       " json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"},
+      {&insert_intervention_,
+       "INSERT INTO interventions (run, id, entry, action, event, ts, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
+       "?7)"},
+      {&insert_outcome_,
+       "INSERT INTO outcomes (run, entry, rule, event, detected_ts, ts, outcome)"
+       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
+      {&answer_intervention_,
+       "UPDATE interventions SET answered_by = ?3, answered_ts = ?4,"
+       " answered = CASE WHEN json_valid(?5) THEN ?5 ->> '$.applied' END"
+       " WHERE run = ?1 AND id = ?2 AND answered_by IS NULL"},
+      {&end_run_, "UPDATE runs SET ended = ?2, ended_ms = ?3 WHERE number = ?1"},
+      {&move_clock_, "UPDATE runs SET last_ts = max(coalesce(last_ts, ?2), ?2) WHERE number = ?1"},
+  };
+  for (const auto& [into, sql] : all) {
+    if (!why) why = db_.prepare(sql, *into);
+  }
+  sqlite3_wal_hook(db_.get(), keep_log_pages, &log_pages_);
+  return why;
+}
+
+store::result store::write(std::span<const std::unique_ptr<entry>> entries) {
+  result done{{}, entries.size()};
+  // Written to a file that is no longer where people look for it, nothing would be durable.
+  if (has_moved()) {
+    done.why = {SQLITE_READONLY_DBMOVED, "the archive file was moved or removed while in use"};
+    return done;
+  }
+  done.why = begin_.run();
+  for (std::size_t i = 0; i < entries.size() && !done.why; ++i) {
+    done.why = put(*entries[i]);
+    if (done.why) done.at = i;
+  }
+  if (!done.why) done.why = move_clocks(entries);
+  if (!done.why) done.why = commit_.run();
+  // Some errors roll back by themselves.
+  if (done.why && db_.in_transaction()) static_cast<void>(rollback_.run());
+  return done;
+}
+
+failure store::put(const entry& what) {
+  failure why;
+  if (what.kind == entry_kind::run_opened) {
+    insert_run_.bind(1, what.run_number);
+    insert_run_.bind(2, std::string_view(what.run));
+    insert_run_.bind(3, what.arrived_ms);
+    why = insert_run_.run();
+    if (why) return why;
+  }
+  compact_verdicts(what.verdicts, verdicts_);
+  auto& into = insert_entry_;
+  into.bind(1, what.run_number);
+  into.bind(2, what.n);
+  into.bind(3, to_string(what.kind));
+  into.bind_unless_empty(4, what.session);
+  what.seq == 0 ? into.bind_null(5) : into.bind(5, what.seq);
+  into.bind(6, what.ts);
+  into.bind(7, what.arrived_ms);
+  into.bind_unless_empty(8, what.type);
+  into.bind_unless_empty(9, what.code);
+  into.bind_unless_empty(10, verdicts_);
+  into.bind_unless_empty(11, what.frame);
+  why = into.run();
+  if (!why) why = put_rows(what, sqlite3_last_insert_rowid(db_.get()));
+  return why;
+}
+
+failure store::put_rows(const entry& what, std::int64_t id) {
+  failure why;
+  for (const auto& row : what.detections) {
+    auto& into = insert_detection_;
+    into.bind(1, what.run_number);
+    into.bind(2, id);
+    into.bind(3, std::string_view(row.rule));
+    into.bind(4, std::string_view(row.severity));
+    into.bind(5, row.session);
+    into.bind(6, row.at);
+    into.bind(7, row.ts);
+    into.bind(8, row.event);
+    into.bind(9, row.agent);
+    into.bind(10, row.healed);
+    into.bind(11, row.healing);
+    into.bind(12, row.cause);
+    into.bind(13, std::string_view(row.json));
+    if ((why = into.run())) return why;
+  }
+  for (const auto& row : what.interventions) {
+    auto& into = insert_intervention_;
+    into.bind(1, what.run_number);
+    into.bind(2, std::string_view(row.id));
+    into.bind(3, id);
+    into.bind(4, std::string_view(row.action));
+    into.bind(5, row.event);
+    into.bind(6, row.ts);
+    into.bind(7, std::string_view(row.json));
+    if ((why = into.run())) return why;
+  }
+  for (const auto& row : what.outcomes) {
+    auto& into = insert_outcome_;
+    into.bind(1, what.run_number);
+    into.bind(2, id);
+    into.bind(3, std::string_view(row.rule));
+    into.bind(4, row.event);
+    into.bind(5, row.detected_ts);
+    into.bind(6, row.ts);
+    into.bind(7, std::string_view(row.outcome));
+    if ((why = into.run())) return why;
+  }
+  return note_answer(what, id);
+}
+
+failure store::note_answer(const entry& what, std::int64_t id) {
+  failure why;
+  if (what.answered) {
+    answer_intervention_.bind(1, what.run_number);
+    answer_intervention_.bind(2, std::string_view(*what.answered));
+    answer_intervention_.bind(3, id);
+    answer_intervention_.bind(4, what.ts);
+    answer_intervention_.bind(5, std::string_view(what.frame));
+    why = answer_intervention_.run();
+  }
+  if (!why && !what.ended.empty()) {
+    end_run_.bind(1, what.run_number);
+    end_run_.bind(2, std::string_view(what.ended));
+    end_run_.bind(3, what.arrived_ms);
+    why = end_run_.run();
+  }
+  return why;
+}
+
+// Once a run and batch, not once a message.
+failure store::move_clocks(std::span<const std::unique_ptr<entry>> entries) {
+  boost::unordered_flat_map<std::uint64_t, std::int64_t> latest;
+  for (const auto& one : entries) {
+    if (one->kind == entry_kind::run_opened || one->kind == entry_kind::session_joined) continue;
+    auto ts = one->ts;
+    for (const auto& row : one->detections) ts = std::max(ts, row.ts);
+    auto [at, is_first] = latest.try_emplace(one->run_number, ts);
+    if (!is_first) at->second = std::max(at->second, ts);
+  }
+  failure why;
+  for (const auto& [run, ts] : latest) {
+    move_clock_.bind(1, run);
+    move_clock_.bind(2, ts);
+    if ((why = move_clock_.run())) break;
+  }
+  return why;
+}
+
+failure store::checkpoint(bool truncate) {
+  int in_log = 0, moved = 0;
+  int rc = sqlite3_wal_checkpoint_v2(
+      db_.get(), "main", truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
+  const bool is_busy = (rc & 0xff) == SQLITE_BUSY;  // a reader needs what is left; the next one moves it
+  if (rc != SQLITE_OK && !is_busy) return db_.last_failure();
+  log_pages_ = std::max(in_log, 0);
+  moved_pages_ = is_busy ? -1 : std::max(moved, 0);
+  return {};
+}
+
+bool store::has_moved() {
+  int moved = 0;
+  sqlite3_file_control(db_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return moved != 0;
+}
+
+}  // namespace digd::archive

@@ -1,0 +1,14 @@
+// Verdicts as the archive keeps them: most say nothing but `deliver`, and for those the events' ids are
+// enough.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace digd::archive {
+
+// `{"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver"}]}` becomes `["e3"]`; any other
+// frame stays as it is. The seq is in the row, so nothing is lost.
+void compact_verdicts(std::string_view frame, std::string& out);
+
+}  // namespace digd::archive

@@ -1,0 +1,212 @@
+#include "archive/writer.h"
+
+#include <algorithm>
+#include <boost/container_hash/hash.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace digd::archive {
+
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr milliseconds retry_while_stopping{50};
+
+// Errors that the entry itself causes: trying again would fail for ever, and hold up every other run.
+bool is_entrys_fault(const failure& why) {
+  return why.primary() == SQLITE_CONSTRAINT || why.primary() == SQLITE_TOOBIG ||
+         why.primary() == SQLITE_MISMATCH;
+}
+
+bool counts_as_durable(const entry& one) {
+  return one.kind == entry_kind::message || one.kind == entry_kind::refused;
+}
+
+}  // namespace
+
+writer::writer(const options& how, counters& counted, hand_off& queue, store& into,
+               durable_callback on_durable)
+    : how_(how),
+      counted_(counted),
+      queue_(queue),
+      store_(into),
+      on_durable_(std::move(on_durable)),
+      checkpoint_at_(how.checkpoint_pages) {
+  batch_.reserve(how_.batch_entries);
+  thread_ = std::thread([this] { work(); });
+}
+
+void writer::stop() {
+  std::call_once(stopped_, [this] {
+    queue_.close();
+    {
+      std::lock_guard guard(mutex_);
+      stopping_ = true;
+      give_up_at_ = clock::now() + milliseconds(how_.stop_ms);
+    }
+    wake_.notify_all();
+    thread_.join();
+  });
+}
+
+void writer::work() {
+  microseconds idle{how_.poll_us};
+  const microseconds longest{std::max(how_.poll_us, how_.poll_most_us)};
+  for (;;) {
+    // Looked at before the queue: what was accepted before it was closed is found.
+    const bool last_round = queue_.is_closed() && queue_.held() == batch_.size();
+    // A batch that failed is tried again as it is, with what has come meanwhile if it was small.
+    take();
+    if (!batch_.empty()) {
+      idle = microseconds{how_.poll_us};
+      if (write()) continue;
+      if (queue_.is_closed()) {
+        std::unique_lock guard(mutex_);
+        if (stopping_ && clock::now() >= give_up_at_) break;
+      }
+      backoff();
+      continue;
+    }
+    if (last_round) break;
+    pause(idle);
+    idle = std::min(idle * 2, longest);
+  }
+  if (auto left = queue_.held(); left > 0) {
+    say(stop_trouble_, "stopped with " + std::to_string(left) + " entries not written");
+  }
+  if (failure why = store_.checkpoint(true)) counted_.failed_checkpoints.fetch_add(1);
+}
+
+bool writer::write() {
+  auto done = store_.write(batch_);
+  if (done.why && done.at < batch_.size() && is_entrys_fault(done.why)) {
+    set_aside_from(done.at, done.why);
+    return true;  // the rest at once
+  }
+  if (done.why) {
+    ++failures_;
+    counted_.failed_commits.fetch_add(1);
+    say(write_trouble_, "cannot write: " + done.why.words + "; trying again");
+    return false;
+  }
+  failures_ = 0;
+  say(write_trouble_, {});
+  report(batch_);
+  queue_.settle(batch_);
+  batch_.clear();
+  keep_log_short();
+  return true;
+}
+
+void writer::report(const batch& done) {
+  // Views into the batch: it lives until this returns.
+  boost::unordered_flat_map<std::pair<std::uint64_t, std::string_view>, std::uint64_t,
+                            boost::hash<std::pair<std::uint64_t, std::string_view>>>
+      highest;
+  std::uint64_t bytes = 0;
+  for (const auto& one : done) {
+    bytes += one->bytes();
+    if (!counts_as_durable(*one)) continue;
+    auto& seq = highest[{one->run_number, one->session}];
+    seq = std::max(seq, one->seq);
+  }
+  counted_.entries.fetch_add(done.size());
+  counted_.bytes.fetch_add(bytes);
+  counted_.commits.fetch_add(1);
+  if (!on_durable_ || highest.empty()) return;
+  std::vector<durable> all;
+  all.reserve(highest.size());
+  for (const auto& [who, seq] : highest) all.push_back({who.first, std::string(who.second), seq});
+  on_durable_(all);
+}
+
+// The run's entries up to there stay a prefix of it; the later ones are dropped and never acknowledged.
+void writer::set_aside_from(std::size_t at, const failure& why) {
+  const auto run = batch_[at]->run_number;
+  set_aside_.insert(run);
+  say(set_aside_trouble_, std::to_string(set_aside_.size()) +
+                              " runs are no longer archived, the last of them number " + std::to_string(run) +
+                              ": " + why.words);
+  drop(std::stable_partition(batch_.begin() + static_cast<std::ptrdiff_t>(at), batch_.end(),
+                             [&](const auto& one) { return one->run_number != run; }));
+}
+
+// What comes later for a run that was set aside is dropped; what is in the batch of it already is its
+// beginning.
+void writer::take() {
+  const auto old = static_cast<std::ptrdiff_t>(batch_.size());
+  if (!queue_.take(batch_, how_.batch_entries, how_.batch_bytes) || set_aside_.empty()) return;
+  drop(std::stable_partition(batch_.begin() + old, batch_.end(),
+                             [&](const auto& one) { return !set_aside_.contains(one->run_number); }));
+}
+
+void writer::drop(batch::iterator from) {
+  batch dropped(std::make_move_iterator(from), std::make_move_iterator(batch_.end()));
+  batch_.erase(from, batch_.end());
+  counted_.set_aside.fetch_add(dropped.size());
+  queue_.settle(dropped);
+}
+
+// After the acknowledgement, so that nobody waits for it. A reader can keep part of the log in use: then it
+// is tried again when a quarter more has come.
+void writer::keep_log_short() {
+  const int pages = store_.log_pages();
+  if (pages < how_.checkpoint_pages) checkpoint_at_ = how_.checkpoint_pages;
+  if (pages < checkpoint_at_) return;
+  failure why = store_.checkpoint(false);
+  if (why) {
+    counted_.failed_checkpoints.fetch_add(1);
+    say(log_trouble_, "cannot move the log into the archive file: " + why.words + "; the log grows");
+  } else {
+    say(log_trouble_, {});
+  }
+  const bool all_moved = !why && store_.is_all_moved();
+  checkpoint_at_ = all_moved ? how_.checkpoint_pages : store_.log_pages() + how_.checkpoint_pages / 4;
+}
+
+void writer::backoff() {
+  if (queue_.is_closed()) {
+    std::this_thread::sleep_for(retry_while_stopping);
+    return;
+  }
+  const auto doubled = std::uint64_t{how_.retry_ms} << std::min(failures_ - 1, 20u);
+  pause(milliseconds(std::min<std::uint64_t>(doubled, how_.retry_most_ms)));
+}
+
+bool writer::pause(microseconds how_long) {
+  std::unique_lock guard(mutex_);
+  return wake_.wait_for(guard, how_long, [this] { return stopping_; });
+}
+
+void writer::say(std::string& which, std::string words) {
+  std::string now;
+  {
+    std::lock_guard guard(mutex_);
+    if (which == words) return;
+    which = std::move(words);
+    now = health_locked();
+  }
+  if (how_.on_health) how_.on_health(now);
+}
+
+std::string writer::health() const {
+  std::lock_guard guard(mutex_);
+  return health_locked();
+}
+
+std::string writer::health_locked() const {
+  std::string all;
+  for (const auto* one : {&stop_trouble_, &write_trouble_, &set_aside_trouble_, &log_trouble_}) {
+    if (one->empty()) continue;
+    if (!all.empty()) all += "; ";
+    all += *one;
+  }
+  return all;
+}
+
+}  // namespace digd::archive

@@ -1,0 +1,66 @@
+// The writer thread: takes from the queue, commits in groups, tells what is durable, keeps the log short.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <unordered_set>
+
+#include "archive/archive.h"
+#include "archive/hand_off.h"
+#include "archive/store.h"
+
+namespace digd::archive {
+
+class writer {
+ public:
+  using durable_callback = std::function<void(std::span<const durable>)>;
+
+  // What it is handed outlives it. The store is the writer's alone until `stop` returned.
+  writer(const options& how, counters& counted, hand_off& queue, store& into, durable_callback on_durable);
+  ~writer() { stop(); }
+
+  void stop();
+  std::string health() const;
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  void work();
+  bool write();  // false: the batch is still to be written
+  void report(const batch& done);
+  void set_aside_from(std::size_t at, const failure& why);
+  void take();
+  void drop(batch::iterator from);  // these and all behind them
+  void keep_log_short();
+  void backoff();
+  bool pause(std::chrono::microseconds how_long);  // true: woken to stop
+  void say(std::string& which, std::string words);
+  std::string health_locked() const;
+
+  const options& how_;
+  counters& counted_;
+  hand_off& queue_;
+  store& store_;
+  durable_callback on_durable_;
+
+  batch batch_;                                  // taken, not yet durable
+  std::unordered_set<std::uint64_t> set_aside_;  // runs that contradict what is stored
+  unsigned failures_ = 0;                        // of the present batch
+  int checkpoint_at_ = 0;                        // pages in the log
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  clock::time_point give_up_at_;
+  std::string write_trouble_, log_trouble_, set_aside_trouble_, stop_trouble_;
+  std::once_flag stopped_;
+  std::thread thread_;
+};
+
+}  // namespace digd::archive

@@ -1,0 +1,202 @@
+#include "tests/archive/faulty_disk.h"
+#include "tests/archive/support.h"
+
+namespace digd::archive::testing {
+
+namespace {
+
+options on(const faulty_disk& disk, const temporary_folder& folder) {
+  options how;
+  how.path = folder.file();
+  how.vfs = disk.name();
+  how.retry_ms = 1;
+  how.retry_most_ms = 8;
+  return how;
+}
+
+}  // namespace
+
+TEST_CASE("nothing_is_durable_while_the_disk_fails_and_all_is_once_it_works", "[archive]") {
+  auto [code, is_sync, words] = GENERATE(table<int, bool, std::string>({
+      {SQLITE_FULL, false, "disk is full"},
+      {SQLITE_IOERR_WRITE, false, "disk reports an error"},
+      {SQLITE_READONLY, false, "cannot be written"},
+      {SQLITE_IOERR_FSYNC, true, "disk reports an error"},
+  }));
+  temporary_folder folder;
+  faulty_disk disk;
+  reports seen;
+  auto a = open_archive(on(disk, folder), seen);
+  auto p = a->make_producer();
+  push(*p, opening(1));
+  push(*p, message(1, 1));
+  REQUIRE(seen.wait_for_durable(1, 1));
+
+  is_sync ? disk.fail_syncs(code) : disk.fail_writes(code);
+  for (std::uint64_t seq = 2; seq <= 50; ++seq) push(*p, message(1, seq));
+  REQUIRE(seen.wait_for_health(words));
+  while (a->counted().failed_commits < 5) std::this_thread::yield();
+  CHECK(seen.durable_seq(1) == 1);
+  CHECK(a->queued() == 49);
+  CHECK(entries_of(*a, 1).size() == 2);  // reads go on
+
+  disk.work_again();
+  REQUIRE(seen.wait_for_durable(1, 50));
+  REQUIRE(seen.wait_for_health(""));
+  CHECK(a->health().empty());
+  auto all = entries_of(*a, 1);
+  REQUIRE(all.size() == 51);
+  CHECK(is_without_gaps(all));
+}
+
+TEST_CASE("what_is_reported_durable_survives_a_power_cut", "[archive]") {
+  temporary_folder folder;
+  faulty_disk disk;
+  std::vector<std::pair<std::string, std::uint64_t>> cuts;  // a copy, and what had been promised by then
+  auto how = on(disk, folder);
+  how.batch_entries = 40;
+  how.checkpoint_pages = 30;  // so that some cuts come shortly after a checkpoint
+  auto opened = archive::open(how, [&](std::span<const durable> all) {
+    if (cuts.size() >= 25) return;
+    auto copy = folder.file("cut-" + std::to_string(cuts.size()));
+    disk.copy_after_power_cut(folder.file(), copy);
+    cuts.emplace_back(copy, all.front().seq);
+  });
+  REQUIRE(opened.has_value());
+  auto p = (*opened)->make_producer();
+  push(*p, opening(1));
+  for (std::uint64_t seq = 1; seq <= 1500; ++seq) push(*p, message(1, seq));
+  (*opened)->stop();
+  REQUIRE(cuts.size() >= 20);
+  for (const auto& [copy, promised] : cuts) {
+    reports seen;
+    auto a = open_archive(copy, seen);
+    auto all = entries_of(*a, 1);
+    REQUIRE(all.size() >= promised + 1);
+    REQUIRE(is_without_gaps(all));
+  }
+}
+
+TEST_CASE("a_log_that_cannot_be_moved_is_told_and_holds_up_nobody", "[archive]") {
+  temporary_folder folder;
+  faulty_disk disk;
+  reports seen;
+  auto how = on(disk, folder);
+  how.checkpoint_pages = 4;
+  auto a = open_archive(how, seen);
+  auto p = a->make_producer();
+  disk.fail_writes(SQLITE_FULL, ".sqlite");  // the file itself; its log can be written
+  push(*p, opening(1));
+  for (std::uint64_t seq = 1; seq <= 300; ++seq) push(*p, message(1, seq));
+  REQUIRE(seen.wait_for_durable(1, 300));
+  REQUIRE(seen.wait_for_health("the log grows"));
+  CHECK(a->counted().failed_checkpoints > 0);
+  disk.work_again();
+  for (std::uint64_t seq = 301; seq <= 2000; ++seq) push(*p, message(1, seq));
+  REQUIRE(seen.wait_for_durable(1, 2000));
+  REQUIRE(seen.wait_for_health(""));
+}
+
+TEST_CASE("another_programs_write_lock_is_waited_for", "[archive]") {
+  temporary_folder folder;
+  faulty_disk disk;
+  reports seen;
+  auto a = open_archive(on(disk, folder), seen);
+  auto p = a->make_producer();
+  connection other;
+  REQUIRE_FALSE(other.open(folder.file(), SQLITE_OPEN_READWRITE, disk.name()));
+  REQUIRE_FALSE(other.execute("BEGIN IMMEDIATE"));
+  push(*p, opening(1));
+  push(*p, message(1, 1));
+  REQUIRE(seen.wait_for_health("another program"));
+  CHECK(seen.durable_seq(1) == 0);
+  REQUIRE_FALSE(other.execute("ROLLBACK"));
+  REQUIRE(seen.wait_for_durable(1, 1));
+}
+
+TEST_CASE("nothing_is_durable_in_a_file_that_was_moved_away", "[archive]") {
+  temporary_folder folder;
+  reports seen;
+  options how;
+  how.path = folder.file();
+  how.retry_ms = 1;
+  how.retry_most_ms = 8;
+  auto a = open_archive(how, seen);
+  auto p = a->make_producer();
+  push(*p, opening(1));
+  push(*p, message(1, 1));
+  REQUIRE(seen.wait_for_durable(1, 1));
+  std::filesystem::rename(folder.file(), folder.file("elsewhere"));
+  push(*p, message(1, 2));
+  REQUIRE(seen.wait_for_health("moved or removed"));
+  CHECK(seen.durable_seq(1) == 1);
+  std::filesystem::rename(folder.file("elsewhere"), folder.file());
+  REQUIRE(seen.wait_for_durable(1, 2));
+}
+
+TEST_CASE("stopping_gives_up_on_a_disk_that_stays_broken", "[archive]") {
+  temporary_folder folder;
+  faulty_disk disk;
+  reports seen;
+  auto how = on(disk, folder);
+  how.stop_ms = 20;
+  {
+    auto a = open_archive(how, seen);
+    auto p = a->make_producer();
+    push(*p, opening(1));
+    push(*p, message(1, 1));
+    REQUIRE(seen.wait_for_durable(1, 1));
+    disk.fail_writes(SQLITE_IOERR_WRITE);
+    push(*p, message(1, 2));
+    a->stop();
+    CHECK(a->health().find("1 entries not written") != std::string::npos);
+    CHECK(seen.durable_seq(1) == 1);
+  }
+  disk.work_again();
+  auto a = open_archive(how, seen);
+  CHECK(entries_of(*a, 1).size() == 2);
+}
+
+TEST_CASE("stopping_waits_for_a_disk_that_comes_back", "[archive]") {
+  temporary_folder folder;
+  faulty_disk disk;
+  reports seen;
+  auto a = open_archive(on(disk, folder), seen);
+  auto p = a->make_producer();
+  disk.fail_writes(SQLITE_FULL);
+  push(*p, opening(1));
+  push(*p, message(1, 1));
+  REQUIRE(seen.wait_for_health("disk is full"));
+  std::thread stopper([&] { a->stop(); });
+  disk.work_again();
+  stopper.join();
+  CHECK(seen.durable_seq(1) == 1);
+}
+
+TEST_CASE("a_run_that_contradicts_the_archive_is_set_aside_and_the_others_go_on", "[archive]") {
+  temporary_folder folder;
+  reports seen;
+  auto a = open_archive(folder.file(), seen);
+  auto p = a->make_producer();
+  push(*p, opening(1));
+  push(*p, message(1, 1));
+  auto wrong = message(1, 2);
+  wrong.interventions.push_back({"sys:1", "create", {}, 0, "{}"});
+  wrong.interventions.push_back({"sys:1", "create", {}, 0, "{}"});
+  push(*p, wrong);
+  push(*p, message(1, 3));
+  push(*p, opening(2));
+  push(*p, message(2, 1));
+  push(*p, message(7, 1));  // a run that was never opened
+  REQUIRE(seen.wait_for_durable(2, 1));
+  REQUIRE(seen.wait_for_health("number 7"));
+  a->stop();
+  CHECK(seen.durable_seq(1) == 1);  // its prefix stays; nothing after it is promised
+  CHECK(seen.durable_seq(7) == 0);
+  CHECK(entries_of(*a, 1).size() == 2);
+  CHECK(entries_of(*a, 2).size() == 2);
+  CHECK(a->counted().set_aside == 3);
+  CHECK(a->queued() == 0);
+}
+
+}  // namespace digd::archive::testing

@@ -1,0 +1,61 @@
+// A disk that fails when told to and remembers what it has not synced: an SQLite VFS in front of the default
+// one.
+//
+// Threads: the switches may be moved at any time; `copy_after_power_cut` while nothing is written.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace digd::archive::testing {
+
+class faulty_disk {
+ public:
+  faulty_disk();  // registers itself under `name`
+  ~faulty_disk();
+  faulty_disk(const faulty_disk&) = delete;
+  faulty_disk& operator=(const faulty_disk&) = delete;
+
+  const std::string& name() const { return name_; }
+
+  // SQLite result codes that writes and syncs fail with; SQLITE_OK: they work. `only` limits it to files
+  // whose name ends so ("-wal"; "" is every file).
+  void fail_writes(int code, const std::string& only = {});
+  void fail_syncs(int code, const std::string& only = {});
+  void work_again();
+
+  // Copies the database and its log as a power cut would leave them: without what was not synced.
+  void copy_after_power_cut(const std::string& from, const std::string& to);
+
+  std::atomic<std::uint64_t> failed{0};  // operations that were made to fail
+
+ private:
+  struct undo {
+    sqlite3_int64 at;
+    std::string before;  // what was there
+    sqlite3_int64 size_before;
+  };
+  struct file;  // what SQLite is given
+  friend struct file_calls;
+
+  bool should_fail(int code, const std::string& only, const std::string& path);
+  int next_write_result(const std::string& path);
+  int next_sync_result(const std::string& path);
+  void remember(file& which, sqlite3_int64 at, sqlite3_int64 bytes);
+  void forget(const std::string& path);
+
+  std::string name_;
+  sqlite3_vfs vfs_{};
+  sqlite3_vfs* real_ = nullptr;
+  std::mutex mutex_;
+  int write_code_ = SQLITE_OK, sync_code_ = SQLITE_OK;
+  std::string write_only_, sync_only_;
+  std::map<std::string, std::vector<undo>> not_synced_;
+};
+
+}  // namespace digd::archive::testing

@@ -1,0 +1,83 @@
+// A process that writes is killed; what it had reported durable must be there.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <thread>
+
+#include "tests/archive/support.h"
+
+namespace digd::archive::testing {
+
+namespace {
+
+struct promise {
+  std::uint64_t run, seq;
+};
+static_assert(sizeof(promise) <= 512);  // a pipe takes so much whole or not at all
+
+// Never returns: writes until killed, and tells the pipe what is durable.
+[[noreturn]] void write_for_ever(const std::string& path, int pipe) {
+  options how;
+  how.path = path;
+  how.checkpoint_pages = 200;
+  how.batch_entries = 500;
+  auto opened = archive::open(how, [pipe](std::span<const durable> all) {
+    for (const auto& one : all) {
+      promise made{one.run_number, one.seq};
+      if (::write(pipe, &made, sizeof made) != sizeof made) ::_exit(1);
+    }
+  });
+  if (!opened) ::_exit(1);
+  auto engine = [&](std::uint64_t run) {
+    auto p = (*opened)->make_producer();
+    push(*p, opening(run));
+    for (std::uint64_t seq = 1;; ++seq) push(*p, message(run, seq));
+  };
+  const auto first = (*opened)->next_run_number();
+  std::thread other([&] { engine(first + 1); });
+  engine(first);
+  ::_exit(1);
+}
+
+}  // namespace
+
+TEST_CASE("what_is_reported_durable_survives_a_kill", "[archive]") {
+  temporary_folder folder;
+  std::uint64_t first_run = 1;
+  for (std::size_t round = 0; round < 4; ++round, first_run += 2) {
+    std::array<int, 2> pipe{};
+    REQUIRE(::pipe(pipe.data()) == 0);
+    const auto child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      ::close(pipe[0]);
+      write_for_ever(folder.file(), pipe[1]);
+    }
+    ::close(pipe[1]);
+    std::map<std::uint64_t, std::uint64_t> promised;
+    promise made{};
+    for (std::size_t count = 0; ::read(pipe[0], &made, sizeof made) == sizeof made; ++count) {
+      promised[made.run] = made.seq;
+      if (count == 20 + round * 9) ::kill(child, SIGKILL);
+    }
+    ::close(pipe[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    REQUIRE(WIFSIGNALED(status));
+
+    reports seen;
+    auto a = open_archive(folder.file(), seen);
+    REQUIRE(promised.size() == 2);
+    for (const auto& [run, seq] : promised) {
+      auto all = entries_of(*a, run);
+      REQUIRE(all.size() > seq);
+      REQUIRE(is_without_gaps(all));
+    }
+    CHECK(a->next_run_number() == first_run + 2);
+  }
+}
+
+}  // namespace digd::archive::testing
