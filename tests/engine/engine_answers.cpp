@@ -1,0 +1,129 @@
+#include "tests/engine/engine_answers.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <iterator>
+
+#include "ingest/replay.h"
+#include "oracle/oracle.h"
+
+namespace digd::tests {
+
+namespace {
+
+namespace json = boost::json;
+
+json::value or_null(const std::optional<std::string>& text) { return text ? json::value(*text) : json::value(); }
+
+json::array names(const std::vector<std::string>& all) { return json::array(all.begin(), all.end()); }
+
+json::value word(std::string_view text) { return text.empty() || text == "none" ? json::value() : json::value(text); }
+
+std::string line(const detection& d) {
+  return json::serialize(json::object{{"d", to_string(d.rule)},
+                                      {"at", d.at ? json::value(*d.at) : json::value()},
+                                      {"ts", d.ts},
+                                      {"session", or_null(d.session)},
+                                      {"event", or_null(d.event)},
+                                      {"agent", or_null(d.agent)},
+                                      {"evidence", names(d.evidence)},
+                                      {"total", d.evidence_total},
+                                      {"healed", d.healed},
+                                      {"healing", d.healing == action::none ? json::value() : word(to_string(d.healing))},
+                                      {"cause", d.cause == cause::none ? json::value() : word(to_string(d.cause))}});
+}
+
+std::string line(const verdict& v, std::uint64_t seq, std::string_view session) {
+  return json::serialize(json::object{{"v", seq},
+                                      {"session", session},
+                                      {"event", v.event},
+                                      {"action", to_string(v.action)},
+                                      {"recipients", v.recipients.empty() ? json::value() : json::value(names(v.recipients))},
+                                      {"inject", !v.inject.empty()}});
+}
+
+std::string line(const intervention& i) {
+  return json::serialize(json::object{{"i", i.id},
+                                      {"action", to_string(i.action)},
+                                      {"event", or_null(i.event)},
+                                      {"recipients", names(i.recipients)},
+                                      {"inject", !i.inject.empty()}});
+}
+
+std::string error_line(std::uint64_t seq, std::string_view session, std::string_view code, std::string_view field) {
+  return json::serialize(json::object{{"e", seq},
+                                      {"session", session},
+                                      {"code", code},
+                                      {"field", code == "bad_message" ? json::value(field) : json::value()}});
+}
+
+std::string status_line(const digd::run& r) {
+  const graph::graph& g = r.graph();
+  std::vector<std::string> reachable, roster;
+  for (const graph::event_index e : g.reachable()) reachable.push_back(g.event(e).id);
+  std::sort(reachable.begin(), reachable.end());
+  for (const graph::agent_index a : g.roster()) roster.push_back(g.agent(a).name);
+  return json::serialize(json::object{{"s",
+                                       {{"reachable", names(reachable)},
+                                        {"active", g.active_count()},
+                                        {"roster", names(roster)},
+                                        {"terminal", r.terminal()},
+                                        {"clock", r.clock()}}}});
+}
+
+void append(std::vector<std::string>& out, const ingest::taken& what) {
+  const answer& a = what.answer;
+  for (std::uint32_t d = 0; d < a.detections.size(); ++d) {
+    if (a.detections[d].at) continue;
+    out.push_back(line(a.detections[d]));
+    for (const intervention& i : a.interventions) {
+      if (i.detections.front() == d) out.push_back(line(i));
+    }
+  }
+  for (const detection& d : a.detections) {
+    if (d.at) out.push_back(line(d));
+  }
+  for (const verdict& v : a.verdicts) out.push_back(line(v, what.seq, what.session));
+  if (a.refused) out.push_back(error_line(what.seq, what.session, to_string(a.refused.code), a.refused.field));
+}
+
+// A `bad_seq` uses up nothing, so that only its frame tells of it.
+void append_bad_seq(std::vector<std::string>& out, std::string_view frame, const std::string& first_session) {
+  if (frame.find("\"bad_seq\"") == std::string_view::npos) return;
+  const json::object said = json::parse(frame).as_object();
+  if (said.at("type") != "error") return;
+  const json::value* session = said.if_contains("session");
+  out.push_back(error_line(static_cast<std::uint64_t>(said.at("seq").to_number<std::int64_t>()),
+                           session != nullptr ? std::string_view(session->as_string()) : first_session, "bad_seq", ""));
+}
+
+}  // namespace
+
+std::vector<std::string> engine_answers(const std::vector<std::string>& trace) {
+  std::vector<std::string> out;
+  ingest::replay::listener to;
+  to.took = [&](const ingest::taken& what) { append(out, what); };
+  const json::object hello = json::parse(trace.front()).as_object();
+  const json::value* session = hello.if_contains("session");
+  const std::string first_session = session != nullptr ? std::string(session->as_string()) : "main";
+  to.frame = [&](std::string_view frame) { append_bad_seq(out, frame, first_session); };
+  ingest::replay through(run_policy{}, to);
+  for (const std::string& text : trace) {
+    if (!through.line(text)) out.push_back("stopped: " + through.problem());
+    if (through.run() != nullptr) out.push_back(status_line(*through.run()));
+  }
+  return out;
+}
+
+std::string disagreement(const std::vector<std::string>& trace) {
+  const std::vector<std::string> judge = oracle::evaluate(trace);
+  const std::vector<std::string> engine = engine_answers(trace);
+  const auto [a, b] = std::mismatch(judge.begin(), judge.end(), engine.begin(), engine.end());
+  if (a == judge.end() && b == engine.end()) return {};
+  const auto at = std::count_if(judge.begin(), a, [](const std::string& s) { return s.starts_with("{\"s\""); });
+  return "line " + std::to_string(at + 1) + ": " +
+         (static_cast<std::size_t>(at) < trace.size() ? trace[static_cast<std::size_t>(at)] : "") + "\n  oracle " +
+         (a == judge.end() ? "nothing" : *a) + "\n  engine " + (b == engine.end() ? "nothing" : *b);
+}
+
+}  // namespace digd::tests
