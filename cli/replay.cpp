@@ -58,7 +58,11 @@ class printer {
   ingest::replay::listener listener() {
     ingest::replay::listener to;
     if (how_.format == "jsonl" && how_.output == "messages") {
-      to.frame = [](std::string_view frame) { std::cout << frame << '\n'; };
+      // A program that talks to standard input waits for each answer.
+      to.frame = [live = how_.trace == "-"](std::string_view frame) {
+        std::cout << frame << '\n';
+        if (live) std::cout.flush();
+      };
     }
     to.took = [this](const ingest::taken& what) { take(what); };
     return to;

@@ -41,7 +41,7 @@ class deadlock final : public rule {
 
   std::string_view text() const override {
     return "Nobody is working, but {count}: {work}. Every agent seems to wait for another. If one of these events is "
-           "with you, act on it now with what you have: handle it, pass it to whoever can, or discard it.";
+           "with you, act on it now with what you have: handle it, or pass it to whoever can.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {

@@ -15,8 +15,8 @@ constexpr rule_doc about{
     .why = "The answer leaves out what the others are still doing, and once it is out nobody will add it.",
     .example = "The planner splits a task in two; the coder's half is done and submitted, the tester's half still "
                "waits in the tester's buffer.",
-    .false_positives = "Work that became obsolete but was never discarded: let its holder discard it, or mark notices "
-                       "as fyi. With `kinds`, only work of these kinds holds an answer back.",
+    .false_positives = "Work that became obsolete but that its holder never took in; notices that are not marked as "
+                       "fyi. With `kinds`, only work of these kinds holds an answer back.",
     .cleared = "None of the unresolved events is reachable work any more, or an answer was let through on which the "
                "rule did not fire.",
     .source = "DIG to Heal, Table 1, Reachability and Termination: Early termination",
@@ -53,8 +53,8 @@ class early_termination final : public rule {
 
   std::string_view text() const override {
     return "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still "
-           "unresolved: {work}. Your answer is back with you as ordinary work. See to it that this work is finished "
-           "(or discarded where it is obsolete), then submit an answer that is derived from all results.";
+           "unresolved: {work}. Your answer is back with you as ordinary work. See to it that this work is finished, or "
+           "taken in where it is obsolete, then submit an answer that is derived from all results.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {

@@ -37,7 +37,7 @@ class excessive_rerouting final : public rule {
 
   std::string_view text() const override {
     return "The event {event} was already passed on {times}, by {passers}, and nobody has handled it. Do not pass it "
-           "on again: handle it now as well as you can, or discard it and say why.";
+           "on again: handle it now as well as you can, even if only to say why it cannot be done.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {

@@ -60,7 +60,7 @@ class orphaned_event final : public rule {
 
   std::string_view text() const override {
     return "Your event {event} reached nobody (it was given to {agents}), so it is back with you. Agents that can "
-           "receive: {roster}. Send it to one of them, handle it yourself, or discard it if it is not needed.";
+           "receive: {roster}. Send it to one of them or handle it yourself; if it is not needed any more, take it in and say so.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {

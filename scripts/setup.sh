@@ -1,0 +1,59 @@
+# What the project needs, installed if it is missing. Sourced by scripts/run and scripts/test.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+packages=(
+  g++ cmake ninja-build ccache pkg-config
+  libboost1.81-dev libboost-json1.81-dev libsimdjson-dev libfmt-dev libspdlog-dev libsqlite3-dev
+  libtomlplusplus-dev libcli11-dev libconcurrentqueue-dev catch2
+  python3 python3-venv
+)
+
+say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
+die() { printf '%s\n' "$*" >&2; exit 1; }
+
+missing_packages() {
+  local package
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || printf '%s\n' "$package"
+  done
+}
+
+install_missing() {
+  local missing sudo=
+  command -v dpkg-query >/dev/null || die "This script sets up Debian 12; elsewhere install these yourself: ${packages[*]}"
+  mapfile -t missing < <(missing_packages)
+  [ ${#missing[@]} -eq 0 ] && return
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || die "Missing: ${missing[*]}. Install them as root, then call this again."
+    sudo=sudo
+  fi
+  say "Installing: ${missing[*]}"
+  $sudo apt-get update -qq >&2
+  # --no-remove: Boost 1.81's headers conflict with 1.74's; nobody's installation is taken apart unasked.
+  DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends --no-remove "${missing[@]}" >&2 ||
+    die "Could not install: ${missing[*]}. If libboost1.74-dev or another Boost is installed, remove its dev packages first."
+}
+
+# build PRESET [CMAKE ARGUMENT...]
+build() {
+  local preset=$1
+  shift
+  say "Building ($preset)"
+  (cd "$root" && cmake --preset "$preset" "$@" >"$root/build/cmake-$preset.log" 2>&1) ||
+    { cat "$root/build/cmake-$preset.log" >&2; die "cmake could not set up the build"; }
+  (cd "$root" && cmake --build --preset "$preset") >&2
+}
+
+# A Python environment in the build folder with the pinned packages of the tests.
+python_environment() {
+  local stamp=$root/build/venv/installed
+  [ -f "$stamp" ] && cmp -s "$stamp" "$root/tests/requirements.txt" && return
+  say "Setting up Python for the tests"
+  python3 -m venv "$root/build/venv"
+  "$root/build/venv/bin/pip" install --quiet --disable-pip-version-check -r "$root/tests/requirements.txt" >&2
+  cp "$root/tests/requirements.txt" "$stamp"
+}
+
+mkdir -p "$root/build"
