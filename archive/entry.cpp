@@ -35,13 +35,15 @@ std::string_view to_string(entry_kind kind) {
       return "refused";
     case entry_kind::firing:
       return "firing";
+    case entry_kind::operator_mode:
+      return "operator_mode";
   }
   return "message";
 }
 
 std::optional<entry_kind> entry_kind_from(std::string_view name) {
   for (auto kind : {entry_kind::run_opened, entry_kind::session_joined, entry_kind::message,
-                    entry_kind::refused, entry_kind::firing}) {
+                    entry_kind::refused, entry_kind::firing, entry_kind::operator_mode}) {
     if (to_string(kind) == name) return kind;
   }
   return std::nullopt;

@@ -16,6 +16,7 @@ enum class entry_kind : std::uint8_t {
   message,         // an accepted message; `frame` as received
   refused,         // a refused one that used up its seq; `frame` is what is replayed in its place
   firing,          // windows that fired with the passing of time, no message
+  operator_mode,   // the operator's switch; `frame` says to which mode
 };
 
 std::string_view to_string(entry_kind);  // the names in the archive's `kind` column

@@ -18,8 +18,8 @@ CREATE TABLE entries (          -- everything that was applied to a run, in the 
   id         INTEGER PRIMARY KEY,  -- the order of writing; within a run, the order applied
   run        INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
   n          INTEGER NOT NULL,  -- position within the run
-  kind       TEXT NOT NULL CHECK (kind IN ('run_opened', 'session_joined', 'message', 'refused', 'firing')),
-  session    TEXT,              -- NULL for firings
+  kind       TEXT NOT NULL CHECK (kind IN ('run_opened', 'session_joined', 'message', 'refused', 'firing', 'operator_mode')),
+  session    TEXT,              -- NULL for firings and operator_mode
   seq        INTEGER,           -- the client's number of the message
   ts         INTEGER NOT NULL,  -- the stamp that counts, milliseconds on the run's own clock
   arrived_ms INTEGER NOT NULL,  -- Unix milliseconds

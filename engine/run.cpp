@@ -64,6 +64,15 @@ void run::advance(milliseconds now, answer& out) {
   let_due_happen(std::max(now, clock_), out);
 }
 
+void run::switch_mode(mode strongest, milliseconds stamp, answer& out) {
+  out.clear();
+  const milliseconds now = settings_.clock == clock_kind::wall || settings_.stamped ? std::max(stamp, clock_) : clock_;
+  let_due_happen(now, out);
+  clock_ = now;
+  settings_.operator_mode = strongest;
+  windows_.update(clock_, live());
+}
+
 std::optional<milliseconds> run::next_due() const {
   const std::optional<due_item> next = windows_.next();
   return next && !ended_ ? std::optional(next->at) : std::nullopt;

@@ -49,6 +49,9 @@ class run {
   // Time passes without a message: what is due by `now` happens. `out` is cleared first.
   void advance(milliseconds now, answer& out);
 
+  // The operator's switch for all rules of the run, from `stamp` on (the run's own time with the trace clock).
+  void switch_mode(mode strongest, milliseconds stamp, answer& out);
+
   // When something is next due; none if nothing is.
   std::optional<milliseconds> next_due() const;
 

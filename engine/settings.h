@@ -55,11 +55,13 @@ struct run_settings {
   std::array<rule_settings, rule_count> rules;
   std::uint64_t budget = 1000;
   digd::limits limits;
+  // The operator's switch: no rule goes further, whatever else holds. Changes while the run goes on.
+  digd::mode operator_mode = mode::enforce;
 
   run_settings();  // the defaults of the catalog
   rule_settings& of(rule_id id) { return rules[index_of(id)]; }
   const rule_settings& of(rule_id id) const { return rules[index_of(id)]; }
-  // The weaker of the run's and the rule's mode.
+  // The weakest of the run's, the rule's and the operator's mode.
   mode effective_mode(rule_id id) const;
   bool operator==(const run_settings&) const = default;
 };

@@ -19,6 +19,13 @@ bool can(const capabilities& able, action how) { return how == action::reroute ?
 
 }  // namespace
 
+std::optional<mode> operator_mode_of(std::string_view line) {
+  constexpr std::string_view before = "{\"type\":\"operator_mode\",\"mode\":\"";
+  if (!line.starts_with(before)) return std::nullopt;
+  line.remove_prefix(before.size());
+  return mode_from(line.substr(0, line.find('"')));
+}
+
 inbox::inbox(const hello& first, const run_settings& settings, sink& to, options how)
     : name_(first.run), run_(settings, first), sink_(to), how_(how) {}
 
@@ -194,6 +201,24 @@ void inbox::pass_time(milliseconds now) {
               .ts = run_.clock(),
               .type = "firing",
               .frame = {},
+              .answer = answer_,
+              .verdicts = {},
+              .interventions = intervention_frames_,
+              .answered = {},
+              .ended = {}});
+  send_interventions();
+}
+
+void inbox::switch_mode(mode strongest, milliseconds stamp) {
+  run_.switch_mode(strongest, stamp, answer_);
+  encode_interventions();
+  const std::string frame = "{\"type\":\"operator_mode\",\"mode\":\"" + std::string(to_string(strongest)) +
+                            "\",\"ts\":" + std::to_string(run_.clock()) + '}';
+  sink_.took({.kind = taken::what_kind::operator_mode,
+              .session = {},
+              .ts = run_.clock(),
+              .type = "operator_mode",
+              .frame = frame,
               .answer = answer_,
               .verdicts = {},
               .interventions = intervention_frames_,

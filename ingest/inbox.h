@@ -27,8 +27,8 @@ using session_index = std::size_t;
 // What happened with one frame, or with the passing of time, for whoever keeps the record. Views and references
 // live until the call returns.
 struct taken {
-  enum class what_kind : std::uint8_t { message, refused, firing } kind = what_kind::message;
-  std::string_view session;            // empty for a firing
+  enum class what_kind : std::uint8_t { message, refused, firing, operator_mode } kind = what_kind::message;
+  std::string_view session;            // empty for a firing and the operator
   std::uint64_t seq = 0;
   milliseconds ts = 0;                 // the run's time that counts
   std::string_view type;               // the message's; "refused"; "firing"
@@ -39,6 +39,9 @@ struct taken {
   std::string_view answered;           // the intervention that a delivery report answers
   std::optional<run_outcome> ended;    // a run_ended message was accepted
 };
+
+// The mode in a line that `inbox::switch_mode` wrote; nothing if it is no such line.
+std::optional<mode> operator_mode_of(std::string_view line);
 
 class sink {
  public:
@@ -95,10 +98,15 @@ class inbox {
   void receive_too_large(session_index s, std::size_t bytes, milliseconds stamp);
   // Time passes: windows with the wall clock, held frames with either.
   void advance(milliseconds now);
+  // The operator's switch. Said to the record as a line of its own, `operator_mode`, so that a replay agrees.
+  void switch_mode(mode strongest, milliseconds stamp);
   // When `advance` is next needed; none if nothing is waiting.
   std::optional<milliseconds> next_due() const;
   // All of a session's messages up to `seq` are on disk and synced.
   void durable(session_index s, std::uint64_t seq);
+
+  // Whether to wait for ids that other sessions have yet to name: not while an archive is read back.
+  void hold_unseen(bool on) { how_.hold = on; }
 
   const digd::run& run() const { return run_; }
   const std::string& name() const { return name_; }

@@ -40,6 +40,7 @@ class replay {
   class relay;
   bool greet(std::string_view text);
   bool is_hello(std::string_view text);
+  bool switch_mode(std::string_view text);
   std::optional<session_index> speaker_of(std::string_view text);
   bool fail(std::string text);
 
