@@ -1,0 +1,115 @@
+#include "archive/trace_export.h"
+
+#include <algorithm>
+
+namespace digd::archive {
+
+namespace {
+
+// The end of the JSON value or key that begins at `at`; strings and nesting are stepped over.
+std::size_t end_of_value(std::string_view text, std::size_t at) {
+  int depth = 0;
+  for (bool in_string = false; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      if (depth == 0) return at;
+      --depth;
+    } else if ((c == ',' || c == ':') && depth == 0) {
+      return at;
+    }
+  }
+  return at;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view space = " \t\r\n";
+  const std::size_t from = text.find_first_not_of(space);
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(space) - from + 1);
+}
+
+void add_member(std::string& out, std::string_view member) {
+  if (member.empty()) return;
+  if (out.size() > 1) out += ',';
+  out += member;
+}
+
+std::string session_member(std::string_view session_name) {
+  // Session names are JSON text already checked; only these need an escape here.
+  std::string out = "\"session\":\"";
+  constexpr char hex[] = "0123456789abcdef";
+  for (const char c : session_name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += hex[byte >> 4];
+      out += hex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+std::string with_members(std::string_view object, std::string_view members,
+                         std::initializer_list<std::string_view> drop) {
+  std::string out = "{";
+  add_member(out, members);
+  object = trimmed(object);
+  for (std::size_t at = 1; at + 1 < object.size();) {
+    const std::size_t colon = end_of_value(object, at);
+    const std::size_t end = end_of_value(object, colon + 1);
+    std::string_view key = trimmed(object.substr(at, colon - at));
+    if (key.size() >= 2) key = key.substr(1, key.size() - 2);
+    if (std::find(drop.begin(), drop.end(), key) == drop.end()) {
+      add_member(out, trimmed(object.substr(at, end - at)));
+    }
+    at = end + 1;
+  }
+  return out + '}';
+}
+
+void trace_export::take(const stored_entry& e) {
+  const std::string stamp = "\"ts\":" + std::to_string(e.ts);
+  switch (e.kind) {
+    case entry_kind::run_opened: to_(e.frame); return;
+    case entry_kind::operator_mode: to_(e.frame); return;
+    case entry_kind::firing:
+      fired_since_ = true;
+      last_firing_ts_ = e.ts;
+      return;
+    case entry_kind::session_joined:
+      if (!joined_) {  // the opening is its hello
+        joined_ = true;
+        first_session_ = e.session;
+        return;
+      }
+      to_(with_members(e.frame, session_member(e.session), {"session", "mode", "clock", "rules", "limits", "healing"}));
+      return;
+    case entry_kind::message:
+    case entry_kind::refused: break;
+  }
+  fired_since_ = false;
+  if (e.session == first_session_) first_session_seq_ = e.seq;
+  to_(with_members(e.frame, session_member(e.session) + ',' + stamp, {"session", "ts"}));
+}
+
+void trace_export::finish() {
+  if (!fired_since_) return;
+  to_("{\"type\":\"time\"," + session_member(first_session_) + ",\"seq\":" + std::to_string(first_session_seq_ + 1) +
+      ",\"ts\":" + std::to_string(last_firing_ts_) + '}');
+}
+
+}  // namespace digd::archive

@@ -1,0 +1,61 @@
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "archive/trace_export.h"
+
+using namespace digd::archive;
+
+namespace {
+
+std::vector<std::string> exported(const std::vector<stored_entry>& entries) {
+  std::vector<std::string> lines;
+  trace_export out([&](std::string_view line) { lines.emplace_back(line); });
+  for (const stored_entry& e : entries) out.take(e);
+  out.finish();
+  return lines;
+}
+
+stored_entry entry_of(entry_kind kind, std::uint64_t seq, std::string session, std::string frame, std::int64_t ts) {
+  stored_entry e;
+  e.kind = kind;
+  e.seq = seq;
+  e.session = std::move(session);
+  e.frame = std::move(frame);
+  e.ts = ts;
+  return e;
+}
+
+}  // namespace
+
+TEST_CASE("members are put first and dropped, and all else stays to the letter") {
+  CHECK(with_members(R"({ "ts" : 1 , "payload":{"ts":2,"x":"a,}\"]"},"n":1e400 })", R"("ts":5)", {"ts"}) ==
+        R"({"ts":5,"payload":{"ts":2,"x":"a,}\"]"},"n":1e400})");
+  CHECK(with_members("{}", "", {}) == "{}");
+  CHECK(with_members(R"({"a":[1,{"b":2}]})", R"("c":3)", {"b"}) == R"({"c":3,"a":[1,{"b":2}]})");
+}
+
+TEST_CASE("an exported message carries the archived stamp and its session") {
+  const auto lines = exported({entry_of(entry_kind::run_opened, 0, "", R"({"type":"hello"})", 0),
+                               entry_of(entry_kind::session_joined, 0, "m\"1", R"({"type":"hello"})", 0),
+                               entry_of(entry_kind::message, 1, "m\"1", R"({"type":"time","seq":1,"ts":7})", 99)});
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] == R"({"type":"hello"})");
+  CHECK(lines[1] == R"({"session":"m\"1","ts":99,"type":"time","seq":1})");
+}
+
+TEST_CASE("a later session's hello leaves out what the run has settled") {
+  const auto lines = exported(
+      {entry_of(entry_kind::run_opened, 0, "", "{}", 0), entry_of(entry_kind::session_joined, 0, "a", "{}", 0),
+       entry_of(entry_kind::session_joined, 0, "b", R"({"type":"hello","mode":"enforce","agents":["x"]})", 0)});
+  CHECK(lines.back() == R"({"session":"b","type":"hello","agents":["x"]})");
+}
+
+TEST_CASE("windows that fired after the last message are reached by a last time line") {
+  std::vector<stored_entry> entries = {entry_of(entry_kind::run_opened, 0, "", "{}", 0),
+                                       entry_of(entry_kind::session_joined, 0, "main", "{}", 0),
+                                       entry_of(entry_kind::message, 4, "main", R"({"seq":4})", 10),
+                                       entry_of(entry_kind::firing, 0, "", "", 5010)};
+  CHECK(exported(entries).back() == R"({"type":"time","session":"main","seq":5,"ts":5010})");
+  entries.push_back(entry_of(entry_kind::message, 5, "main", R"({"seq":5})", 6000));
+  CHECK(exported(entries).back() == R"({"session":"main","ts":6000,"seq":5})");
+}
