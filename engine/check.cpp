@@ -32,7 +32,7 @@ class checker {
       case message_type::run_ended: break;
     }
     if (graph_.agent_count() + new_names_.size() > limits_.agents) refuse(refusal::over_limit, "agent", over("agents", limits_.agents));
-    if (new_events_.size() > 0 && graph_.live_events() + new_events_.size() > limits_.live_events) {
+    if (added_ > 0 && graph_.live_events() + added_ > limits_.live_events) {
       refuse(refusal::over_limit, "event", over("events that are not settled", limits_.live_events));
     }
     return note_;
@@ -69,8 +69,10 @@ class checker {
     if (known != graph::nobody && !graph_.event(known).placeholder) {
       refuse(refusal::duplicate_event, "id", "event " + quoted(e.id) + " is known already");
     }
-    if (!new_events_.insert(e.id).second) {
+    if (!drafts_.insert(e.id).second) {
       refuse(refusal::duplicate_event, "id", "event " + quoted(e.id) + " stands twice in this message");
+    } else if (known == graph::nobody) {
+      ++added_;
     }
     if (is_reserved(e.id)) refuse(refusal::reserved_id, "id", "ids that begin with sys: are the monitor's own");
   }
@@ -100,7 +102,7 @@ class checker {
     for (const std::string_view input : m.inputs) {
       if (graph_.find_event(input) != graph::nobody) continue;
       if (is_reserved(input)) refuse(refusal::reserved_id, "inputs", "the monitor made no event " + quoted(input));
-      new_events_.insert(input);
+      ++added_;
     }
   }
 
@@ -143,7 +145,8 @@ class checker {
   const graph::graph& graph_;
   const limits& limits_;
   boost::unordered_flat_set<std::string_view> new_names_;
-  boost::unordered_flat_set<std::string_view> new_events_;
+  boost::unordered_flat_set<std::string_view> drafts_;
+  std::size_t added_ = 0;  // events that the message brings, placeholders too
 };
 
 }  // namespace

@@ -56,6 +56,7 @@ void run::apply(const message& m, const speaker& who, milliseconds stamp, answer
   windows_.update(clock_, live());
   graph_.settle();
   watches_.update(graph_, progress_, clock_, out);
+  graph_.forget();
   if (ended_) watches_.end(clock_, out);
 }
 
@@ -110,6 +111,7 @@ void run::fire(const rule& which, const due_item& due, answer& out) {
   healer_.open_case(false, window_able_);
   const remedy with = healer_.decide(which, what);
   healer_.close_case();
+  watches_.next_occasion();
   intervention done;
   if (with.healed() && which.healing == action::reroute) {
     done.id = "give:" + graph_.event(what.event).id + ':' +
@@ -203,6 +205,7 @@ void run::let_through(bool clean) {
 // ---- judging
 
 void run::judge(const message& m, const speaker& who, answer& out) {
+  watches_.next_occasion();
   out.verdicts.resize(held_.size());
   for (std::size_t i = 0; i < held_.size(); ++i) {
     verdict& v = out.verdicts[i];
@@ -270,18 +273,15 @@ std::uint32_t run::report(const rule& which, finding& what, const remedy& with, 
   d.reason = which.reason(graph_, what);
   d.witness = graph::make_witness(graph_, which.witness(graph_, what));
   const bool has_event = what.event != graph::nobody;
-  const graph::event_ref event = has_event ? graph_.ref(what.event) : graph::event_ref{};
-  watches_.fired_again(which.id, event, has_event, refs, clock_, out);
-  if (with.healed()) {
-    watches_.add({.rule = which.id,
-                  .event = event,
-                  .has_event = has_event,
-                  .agent = what.agent,
-                  .evidence = std::move(refs),
-                  .detected_ts = clock_,
-                  .label = d.event.value_or("")},
-                 clock_, out);
-  }
+  watched found{.rule = which.id,
+                .event = has_event ? graph_.ref(what.event) : graph::event_ref{},
+                .has_event = has_event,
+                .agent = what.agent,
+                .evidence = std::move(refs),
+                .detected_ts = clock_,
+                .label = d.event.value_or("")};
+  watches_.fired_again(found, clock_, out);
+  if (with.healed()) watches_.add(std::move(found), clock_, out);
   return at;
 }
 

@@ -23,18 +23,18 @@ void watch_list::add(watched w, milliseconds now, answer& out) {
     tell(all_.front(), outcome_kind::unresolved, now, out);
     all_.pop_front();
   }
+  w.occasion = occasion_;
   all_.push_back(std::move(w));
 }
 
-void watch_list::fired_again(rule_id rule, graph::event_ref event, bool has_event,
-                             const std::vector<graph::event_ref>& evidence, milliseconds now, answer& out) {
+void watch_list::fired_again(const watched& found, milliseconds now, answer& out) {
   std::erase_if(all_, [&](const watched& w) {
-    if (w.rule != rule) return false;
+    if (w.rule != found.rule || w.occasion == occasion_) return false;
     bool same = true;  // symptoms of the whole run
-    if (rule == rule_id::repeated_subproblem) {
-      same = share(w.evidence, evidence);
-    } else if (rule != rule_id::early_termination && has_event) {
-      same = w.event == event;
+    if (found.rule == rule_id::repeated_subproblem) {
+      same = share(w.evidence, found.evidence);
+    } else if (found.rule != rule_id::early_termination && found.has_event) {
+      same = w.event == found.event && w.agent == found.agent;
     }
     if (same) tell(w, outcome_kind::recurred, now, out);
     return same;

@@ -14,10 +14,11 @@ class watch_list {
  public:
   static constexpr std::size_t most = 64;
 
+  // A message is judged, or a window fires. What it shows is no relapse of what the same one showed before.
+  void next_occasion() { ++occasion_; }
   void add(watched w, milliseconds now, answer& out);
   // A rule fired again: earlier healings of the same symptom did not help.
-  void fired_again(rule_id rule, graph::event_ref event, bool has_event,
-                   const std::vector<graph::event_ref>& evidence, milliseconds now, answer& out);
+  void fired_again(const watched& found, milliseconds now, answer& out);
   void update(const graph::graph& g, const run_progress& progress, milliseconds now, answer& out);
   void end(milliseconds now, answer& out);
   watched& newest() { return all_.back(); }
@@ -25,6 +26,7 @@ class watch_list {
 
  private:
   std::deque<watched> all_;
+  std::uint64_t occasion_ = 0;
 };
 
 }  // namespace digd

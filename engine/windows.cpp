@@ -61,7 +61,7 @@ void windows::step_orphan(graph::event_index e, milliseconds now, bool live) {
 void windows::update(milliseconds now, bool live) {
   step(deadlock_, rule_id::deadlock, now, live);
   step(missing_termination_, rule_id::missing_termination, now, live);
-  if (!live) {
+  if (!live || settings_.effective_mode(rule_id::orphaned_event) == mode::off) {
     while (!orphans_.empty()) set_orphan(orphans_.begin()->event, window_state::idle, 0);
   }
   const std::vector<graph::event_index>& touched = graph_.touched();

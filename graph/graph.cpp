@@ -540,6 +540,9 @@ void graph::settle() {
     settled_.push_back(e);
   }
   touched_.clear();
+}
+
+void graph::forget() {
   while (settled_.size() > limits_.settled_events) {
     forget(settled_.front());
     settled_.pop_front();

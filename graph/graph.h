@@ -110,8 +110,10 @@ class graph {
   const std::vector<event_index>& touched() const { return touched_; }
   void touch(event_index e);
   void set_orphan_window(event_index e, window_state state, milliseconds due_ms);
-  // Settles what can be settled and forgets the oldest beyond the limit.
+  // Settles what can be settled.
   void settle();
+  // Forgets the settled events beyond the limit, oldest first, and what only they kept.
+  void forget();
 
  private:
   event_index new_event(std::string_view id, milliseconds now);

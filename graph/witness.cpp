@@ -147,6 +147,7 @@ class builder {
 
 witness make_witness(const graph& g, const witness_names& names) {
   builder b(g);
+  if (names.subject != nobody) b.add({false, names.subject});
   for (const event_index e : names.events) b.add({true, e});
   for (const activation_index v : names.activations) b.add({false, v});
   b.join();

@@ -14,8 +14,9 @@ namespace digd::graph {
 inline constexpr std::size_t max_witness_nodes = 64;
 inline constexpr std::size_t max_witness_visits = 4096;  // nodes looked at while searching paths
 
-// What is named, most important first.
+// What is named, most important first: `subject` before all, then events, then activations.
 struct witness_names {
+  activation_index subject = nobody;
   std::vector<event_index> events;
   std::vector<activation_index> activations;
   std::vector<event_index> pending_of;  // events whose pending recipients are named

@@ -90,7 +90,8 @@ void inbox::receive_too_large(session_index s, std::size_t bytes, milliseconds s
   note.consider(refusal::too_large, "",
                 "the message has " + std::to_string(bytes) + " bytes; the limit is " +
                     std::to_string(run_.settings().limits.message_bytes));
-  const std::uint64_t seq = sessions_[s].taken_seq + 1;
+  const std::uint64_t seq = ++sessions_[s].place;
+  if (seq <= sessions_[s].taken_seq) return repeat(s, seq);
   refuse(s, seq, note, stand_in(seq), stamp);
 }
 
@@ -100,8 +101,10 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   session& from = sessions_[s];
   const decoded d = decoder_.decode(frame, message_);
   const std::uint64_t expected = from.taken_seq + 1;
-  if (d.has_seq && d.seq < expected) return repeat(s, d.seq);
   if (d.has_seq && d.seq > expected) return out_of_sequence(s, d.seq);
+  if (!d.has_seq || d.seq == from.place + 1 || d.seq == expected) from.place = d.has_seq ? d.seq : from.place + 1;
+  const std::uint64_t seq = d.has_seq ? d.seq : from.place;  // what has none is known by its place
+  if (seq < expected) return repeat(s, seq);
   refusal_note refused = d.refused;
   if (d.is_hello) refused.consider(refusal::bad_message, "type", "this connection has said hello already");
   if (refused) {
@@ -311,6 +314,7 @@ void inbox::send_interventions() {
 }
 
 void inbox::resume(session_index s) {
+  sessions_[s].place = sessions_[s].durable_seq;  // it sends on from there
   for (const outstanding& one : outstanding_) {
     if (is_addressee(s, one.what) && !one.heard_of.contains(s)) send_intervention(s, one);
   }

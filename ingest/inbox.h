@@ -58,6 +58,7 @@ struct session {
   std::string name;
   hello greeting;
   std::uint64_t taken_seq = 0;    // the last seq used up
+  std::uint64_t place = 0;        // how far the connection has come: behind taken_seq while it sends again what it kept
   std::uint64_t durable_seq = 0;  // the last one told durable
   struct reply {
     std::uint64_t seq;
@@ -110,6 +111,7 @@ class inbox {
 
   const digd::run& run() const { return run_; }
   const std::string& name() const { return name_; }
+  message_type last_type() const { return message_.type; }  // of the message in hand, while the sink hears of it
   const std::vector<session>& sessions() const { return sessions_; }
   std::optional<session_index> find_session(std::string_view name) const;
 

@@ -61,7 +61,7 @@ class cross_lineage_aggregation final : public rule {
   }
 
   std::string_view text() const override {
-    return "To agent {agent}: the event {event} comes from {origin}. You also hold {work}, which come from another "
+    return "To agent {agent}: the event {event} comes from {origin}. You also hold {work} of another "
            "decomposition ({other_origin}). Do not combine them as if they were parts of one whole: check what each "
            "covers, and answer them apart.";
   }

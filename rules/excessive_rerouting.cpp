@@ -1,4 +1,6 @@
 // Excessive rerouting (ER). An event is passed on again and again and nobody consumes it.
+#include <boost/unordered/unordered_flat_set.hpp>
+
 #include "rules/rule.h"
 #include "rules/text.h"
 
@@ -73,12 +75,10 @@ class excessive_rerouting final : public rule {
   // The agents that passed it on, each once, in the order in which they first did.
   static std::vector<graph::agent_index> passers(const graph::graph& g, graph::event_index e) {
     std::vector<graph::agent_index> all;
+    boost::unordered_flat_set<graph::agent_index> known;
     for_each_pass(g, e, [&](graph::activation_index v) {
       const graph::agent_index a = g.activation(v).agent;
-      for (const graph::agent_index known : all) {
-        if (known == a) return;
-      }
-      if (all.size() <= text::listed_at_most) all.push_back(a);
+      if (known.insert(a).second) all.push_back(a);
     });
     return all;
   }

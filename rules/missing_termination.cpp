@@ -55,7 +55,7 @@ class missing_termination final : public rule {
     graph::witness_names names;
     const graph::activation_index last = g.last_ended();
     if (last == graph::nobody) return names;
-    names.activations.push_back(last);
+    names.subject = last;
     for (const graph::activation_input& input : g.activation(last).inputs) {
       if (names.events.size() >= graph::max_witness_nodes) break;
       if (g.resolve(input.event) != nullptr) names.events.push_back(input.event.index);

@@ -1,4 +1,6 @@
 // Repeated subproblem (RSP). A result is announced for work that somebody else has already turned into a result.
+#include <boost/unordered/unordered_flat_set.hpp>
+
 #include "rules/kinds.h"
 #include "rules/rule.h"
 #include "rules/text.h"
@@ -96,11 +98,10 @@ class repeated_subproblem final : public rule {
 
   static std::vector<graph::agent_index> earlier_agents(const graph::graph& g, const finding& f) {
     std::vector<graph::agent_index> all;
+    boost::unordered_flat_set<graph::agent_index> known;
     for_each_consumer(g, f, [&](graph::activation_index v) {
-      for (const graph::agent_index known : all) {
-        if (known == g.activation(v).agent) return;
-      }
-      if (all.size() <= text::listed_at_most) all.push_back(g.activation(v).agent);
+      const graph::agent_index a = g.activation(v).agent;
+      if (known.insert(a).second) all.push_back(a);
     });
     return all;
   }

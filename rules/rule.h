@@ -42,7 +42,8 @@ struct watched {
   graph::agent_index agent = graph::nobody;
   std::vector<graph::event_ref> evidence;  // events only; a rule may drop those that are done with
   milliseconds detected_ts = 0;
-  std::string label;  // the event's id, or that of the intervention
+  std::string label;           // the event's id, or that of the intervention
+  std::uint64_t occasion = 0;  // the message or firing that showed it
 };
 
 // What `rule::progress` may know beside the graph.

@@ -1,0 +1,213 @@
+// The vectors of tests/traces/conformance (see its README), against the engine and against the oracle.
+// DIGD_WRITE_CONFORMANCE=1 writes what the engine says where no expectation stands yet; read it before you trust it.
+#include <algorithm>
+#include <boost/json.hpp>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "ingest/encode.h"
+#include "ingest/replay.h"
+#include "oracle/oracle.h"
+
+namespace json = boost::json;
+namespace fs = std::filesystem;
+using namespace digd;
+using strings = std::vector<std::string>;
+
+namespace {
+
+const fs::path folder = fs::path(DIGD_SOURCE_DIR) / "tests" / "traces" / "conformance";
+
+strings lines_of(const fs::path& path) {
+  std::ifstream file(path);
+  strings lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<fs::path> vectors() {
+  std::vector<fs::path> all;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".jsonl") && !name.ends_with(".expected.jsonl")) all.push_back(entry.path());
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+fs::path expectation_of(fs::path trace) { return trace.replace_extension(".expected.jsonl"); }
+
+// Takes out what is free: an injected text is there or not, reasons and messages are the monitor's own words.
+void strip(json::value& v) {
+  if (json::array* list = v.if_array()) {
+    for (json::value& one : *list) strip(one);
+  }
+  json::object* o = v.if_object();
+  if (o == nullptr) return;
+  if (json::value* inject = o->if_contains("inject")) *inject = true;
+  for (const char* free : {"reason", "message", "witness"}) o->erase(free);
+  if (o->contains("type") && o->at("type") == "error") {
+    if (o->at("code") != "bad_message") o->erase("field");
+  }
+  for (auto& [key, value] : *o) strip(value);
+}
+
+// What a monitor says to a trace: the frames that clients are sent, and firings of windows that led to none.
+struct speech {
+  strings lines;
+  std::string problem;
+
+  explicit speech(const strings& trace) {
+    ingest::replay::listener to;
+    to.took = [this](const ingest::taken& what) {
+      for (const detection& d : what.answer.detections) {
+        if (!d.at) windows_.push_back(d);
+      }
+    };
+    to.frame = [this](std::string_view frame) { frames_.emplace_back(frame); };
+    ingest::replay replay(run_policy{}, to);
+    for (const std::string& line : trace) {
+      if (!replay.line(line)) problem = replay.problem();
+      flush();
+    }
+  }
+
+ private:
+  void add(const std::string& text) {
+    json::value v = json::parse(text);
+    strip(v);
+    lines.push_back(json::serialize(v));
+  }
+  // Firings and interventions in the order in which they happened, then the answer to the message.
+  void flush() {
+    std::size_t next = 0;
+    for (const detection& d : windows_) {
+      std::string text = R"({"type":"detection","detection":)";
+      ingest::encode_detection(text, d, false);
+      if (!d.healed) {
+        add(text + '}');
+        continue;
+      }
+      const auto id_of = [&](std::size_t i) { return json::parse(frames_.at(i)).at("id"); };
+      const json::value id = id_of(next);
+      while (next < frames_.size() && frames_[next].find("\"intervention\"") != std::string::npos && id_of(next) == id) add(frames_[next++]);
+    }
+    for (; next < frames_.size(); ++next) add(frames_[next]);
+    windows_.clear();
+    frames_.clear();
+  }
+
+  std::vector<detection> windows_;
+  strings frames_;
+};
+
+// The same in the words of the oracle, which knows no frames.
+class in_oracle_words {
+ public:
+  strings lines;
+
+  in_oracle_words(const strings& expected, std::string first_session) : session_(std::move(first_session)) {
+    for (const std::string& line : expected) frame(json::parse(line).as_object());
+  }
+
+ private:
+  static json::value or_null(const json::object& o, const char* name) { return o.contains(name) ? o.at(name) : json::value(); }
+  void add(json::object o) { lines.push_back(json::serialize(o)); }
+
+  void frame(const json::object& f) {
+    const json::value session = f.contains("session") ? f.at("session") : json::value(session_);
+    const json::value& type = f.at("type");
+    if (type == "detection") return detected(f.at("detection").as_object());
+    if (type == "error") return add({{"e", f.at("seq")}, {"session", session}, {"code", f.at("code")}, {"field", or_null(f, "field")}});
+    if (type == "intervention") {
+      if (f.at("id") == last_intervention_) return;  // to another session
+      last_intervention_ = f.at("id");
+      detections(f);
+      return add({{"i", f.at("id")}, {"action", f.at("action")}, {"event", or_null(f, "event")}, {"recipients", f.at("recipients")},
+                  {"inject", f.contains("inject")}});
+    }
+    for (const json::value& v : f.at("verdicts").as_array()) detections(v.as_object());
+    for (const json::value& one : f.at("verdicts").as_array()) {
+      const json::object& v = one.as_object();
+      add({{"v", f.at("seq")}, {"session", session}, {"event", v.at("event")}, {"action", v.at("action")},
+           {"recipients", or_null(v, "recipients")}, {"inject", v.contains("inject")}});
+    }
+  }
+  void detections(const json::object& f) {
+    if (!f.contains("detections")) return;
+    for (const json::value& d : f.at("detections").as_array()) detected(d.as_object());
+  }
+  void detected(const json::object& d) {
+    const json::value total = d.contains("evidence_total") ? d.at("evidence_total") : json::value(d.at("evidence").as_array().size());
+    add({{"d", d.at("rule")}, {"at", d.at("at")}, {"ts", d.at("ts")}, {"session", d.at("session")}, {"event", d.at("event")},
+         {"agent", d.at("agent")}, {"evidence", d.at("evidence")}, {"total", total}, {"healed", d.at("healed")},
+         {"healing", d.at("healing")}, {"cause", d.at("cause")}});
+  }
+
+  std::string session_;
+  json::value last_intervention_;
+};
+
+strings oracle_says(const strings& trace) {
+  strings all = oracle::evaluate(trace);
+  std::erase_if(all, [](const std::string& line) { return line.starts_with("{\"s\""); });
+  return all;
+}
+
+std::string first_session(const strings& trace) {
+  const json::object hello = json::parse(trace.front()).as_object();
+  return hello.contains("session") ? std::string(hello.at("session").as_string()) : "main";
+}
+
+strings canonical(const strings& lines) {
+  strings all;
+  for (const std::string& line : lines) all.push_back(json::serialize(json::parse(line)));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("the engine says to each conformance vector what is expected, and so does the oracle") {
+  const bool write = std::getenv("DIGD_WRITE_CONFORMANCE") != nullptr;
+  std::size_t compared = 0;
+  for (const fs::path& path : vectors()) {
+    INFO(path.filename().string());
+    const strings trace = lines_of(path);
+    const speech said(trace);
+    CHECK(said.problem == "");
+    if (write && !fs::exists(expectation_of(path))) {
+      std::ofstream file(expectation_of(path));
+      for (const std::string& line : said.lines) file << line << '\n';
+    }
+    REQUIRE(fs::exists(expectation_of(path)));
+    const strings expected = canonical(lines_of(expectation_of(path)));
+    CHECK(said.lines == expected);
+    CHECK(oracle_says(trace) == in_oracle_words(expected, first_session(trace)).lines);
+    ++compared;
+  }
+  CHECK(compared >= 30);
+}
+
+TEST_CASE("the conformance vectors show every rule, cause, action and error that a trace can") {
+  std::string all;
+  for (const fs::path& path : vectors()) {
+    for (const std::string& line : lines_of(expectation_of(path))) all += line + '\n';
+  }
+  const auto shows = [&](const char* field, std::initializer_list<const char*> values) {
+    for (const char* value : values) {
+      INFO(field << ' ' << value);
+      CHECK(all.find("\"" + std::string(field) + "\":\"" + value + '"') != std::string::npos);
+    }
+  };
+  shows("rule", {"early_termination", "orphaned_event", "excessive_rerouting", "cross_lineage_aggregation", "repeated_subproblem",
+                 "deadlock", "missing_termination"});
+  shows("cause", {"mode", "as_is", "unsupported", "target", "attempts", "budget"});
+  shows("action", {"deliver", "inject", "reroute", "create"});
+  shows("healing", {"inject", "reroute", "create"});
+  shows("code", {"bad_json", "bad_message", "bad_seq", "unknown_event", "unknown_activation", "activation_closed", "duplicate_event",
+                 "duplicate_activation", "reserved_id", "settled_event", "not_an_input", "failed_with_outputs", "submit_without_source",
+                 "run_closed"});
+}

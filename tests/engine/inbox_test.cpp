@@ -1,0 +1,279 @@
+// A run with its sessions: order, what is sent again, and to whom interventions go (protocol.md).
+#include <catch2/catch.hpp>
+
+#include "ingest/inbox.h"
+
+using namespace digd;
+using namespace digd::ingest;
+using strings = std::vector<std::string>;
+
+namespace {
+
+struct recorder final : sink {
+  struct frame {
+    session_index to;
+    std::string text;
+  };
+  std::vector<frame> sent;
+  strings taken_frames;  // "a 1 event", in the order taken
+  strings told;          // rules
+  std::size_t acks = 0;
+
+  void send(session_index to, std::string_view text) override { sent.push_back({to, std::string(text)}); }
+  void repeated(session_index) override { ++acks; }
+  void took(const taken& what) override {
+    taken_frames.push_back(what.kind == taken::what_kind::firing
+                               ? "firing at " + std::to_string(what.ts)
+                               : std::string(what.session) + ' ' + std::to_string(what.seq) + ' ' + std::string(what.type));
+    for (const detection& d : what.answer.detections) told.emplace_back(to_string(d.rule));
+  }
+  // What was sent to one, shortened to its begin.
+  strings to(session_index s, std::size_t length = std::string::npos) const {
+    strings all;
+    for (const frame& f : sent) {
+      if (f.to == s) all.push_back(f.text.substr(0, length));
+    }
+    return all;
+  }
+};
+
+struct live_run {
+  run_policy policy;
+  decoder hellos;
+  recorder out;
+  std::unique_ptr<inbox> in;
+
+  hello greeting(const std::string& members) {
+    hello h;
+    const refusal_note note = hellos.decode_hello(R"({"type":"hello","protocol":1,"run":"r")" + members + "}", h);
+    INFO(note.text);
+    REQUIRE_FALSE(note);
+    return h;
+  }
+  session_index join(const std::string& members) {
+    const hello h = greeting(members);
+    if (!in) in = std::make_unique<inbox>(h, settle(h, policy), out, inbox::options{.hold = true, .keep_replies = true});
+    const inbox::joined joined = in->join(h, policy);
+    INFO(joined.refused.text);
+    REQUIRE_FALSE(joined.refused);
+    return joined.session;
+  }
+  void say(session_index s, const std::string& frame, milliseconds stamp = 0) { in->receive(s, frame, stamp); }
+};
+
+const std::string event_e1 = R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["bob"]}})";
+const std::string bob_takes_e1 = R"({"type":"activation_started","seq":1,"activation":"v1","agent":"bob","inputs":["e1"]})";
+
+}  // namespace
+
+TEST_CASE("a message that names an id not yet seen waits for the session that brings it") {
+  live_run r;
+  const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
+  r.say(b, bob_takes_e1, 1000);
+  CHECK(r.out.taken_frames == strings{});
+  CHECK(r.in->next_due() == 1050);
+  r.say(a, event_e1, 1010);
+  CHECK(r.out.taken_frames == strings{"a 1 event", "b 1 activation_started"});
+  CHECK_FALSE(r.in->run().graph().event(r.in->run().graph().find_event("e1")).late);
+  CHECK(r.in->sessions()[b].held.empty());
+}
+
+TEST_CASE("later messages of a session wait behind the one that is held") {
+  live_run r;
+  const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
+  r.say(b, bob_takes_e1);
+  r.say(b, R"({"type":"agent_joined","seq":2,"agent":"cy"})");
+  r.say(b, R"({"type":"activation_ended","seq":3,"activation":"v1"})");
+  CHECK(r.out.taken_frames == strings{});
+  r.say(a, R"({"type":"agent_joined","seq":1,"agent":"ada"})");  // does not help
+  CHECK(r.out.taken_frames == strings{"a 1 agent_joined"});
+  r.say(a, R"({"type":"event","seq":2,"event":{"id":"e1","recipients":["bob"]}})");
+  CHECK(r.out.taken_frames == strings{"a 1 agent_joined", "a 2 event", "b 1 activation_started", "b 2 agent_joined", "b 3 activation_ended"});
+}
+
+TEST_CASE("what is held is let go after reorder_ms, and the input becomes a placeholder") {
+  live_run r;
+  r.join(R"(,"session":"a","limits":{"reorder_ms":20})");
+  const session_index b = r.join(R"(,"session":"b")");
+  r.say(b, bob_takes_e1, 1000);
+  r.in->advance(1019);
+  CHECK(r.out.taken_frames == strings{});
+  r.in->advance(1020);
+  CHECK(r.out.taken_frames == strings{"b 1 activation_started"});
+  CHECK(r.in->run().graph().event(r.in->run().graph().find_event("e1")).placeholder);
+}
+
+TEST_CASE("two sessions that wait for each other are both let go") {
+  live_run r;
+  const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
+  r.say(a, R"({"type":"activation_started","seq":1,"activation":"va","agent":"ada","inputs":["eb"]})", 1000);
+  r.say(b, R"({"type":"activation_started","seq":1,"activation":"vb","agent":"bob","inputs":["ea"]})", 1000);
+  r.say(a, R"({"type":"event","seq":2,"event":{"id":"ea","recipients":["bob"]}})", 1001);
+  r.say(b, R"({"type":"event","seq":2,"event":{"id":"eb","recipients":["ada"]}})", 1001);
+  CHECK(r.out.taken_frames == strings{});
+  r.in->advance(1050);
+  CHECK(r.out.taken_frames.size() == 4);
+  CHECK(r.in->next_due() == r.in->run().next_due());
+}
+
+TEST_CASE("one session alone waits for nobody") {
+  live_run r;
+  const session_index only = r.join("");
+  r.say(only, bob_takes_e1);
+  CHECK(r.out.taken_frames == strings{"main 1 activation_started"});
+}
+
+TEST_CASE("a frame that was taken before is answered with the same bytes, until it is durable") {
+  live_run r;
+  const session_index s = r.join(R"(,"agents":["ada"])");
+  r.say(s, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["zed"]}})", 5);
+  r.say(s, R"({"type":"agent_joined","seq":2,"agent":"bob"})", 6);
+  r.say(s, R"({"type":"nonsense","seq":3})", 7);
+  REQUIRE(r.out.sent.size() == 2);
+  const strings first = r.out.to(s);
+  r.in->resume(s);
+  r.say(s, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["zed"]}})", 99);
+  r.say(s, R"({"type":"agent_joined","seq":2,"agent":"bob"})", 99);
+  r.say(s, R"({"type":"nonsense","seq":3})", 99);
+  REQUIRE(r.out.sent.size() == 4);
+  CHECK(r.out.to(s) == strings{first[0], first[1], first[0], first[1]});
+  CHECK(r.out.acks == 3);
+  CHECK(r.out.taken_frames.size() == 3);
+  r.in->durable(s, 2);
+  r.in->resume(s);
+  r.say(s, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["zed"]}})", 99);
+  CHECK(r.out.sent.size() == 4);
+  CHECK(r.out.acks == 4);
+}
+
+TEST_CASE("a frame without a usable seq that is sent again is known by its place") {
+  live_run r;
+  const session_index s = r.join(R"(,"limits":{"message_bytes":200})");
+  r.say(s, R"({"type":"agent_joined","seq":1,"agent":"ada"})");
+  r.in->durable(s, 1);
+  const std::string too_large = R"({"type":"agent_joined","seq":3,"agent":")" + std::string(200, 'x') + "\"}";
+  r.say(s, "{no json");
+  r.say(s, too_large);
+  CHECK(r.in->sessions()[s].taken_seq == 3);
+  r.say(s, R"({"type":"agent_joined","seq":4,"agent":"bob"})");
+  const strings first = r.out.to(s);
+  // It did not hear that 2 to 4 were taken.
+  r.in->resume(s);
+  r.say(s, "{no json");
+  r.say(s, too_large);
+  r.say(s, R"({"type":"agent_joined","seq":4,"agent":"bob"})");
+  CHECK(r.in->sessions()[s].taken_seq == 4);
+  CHECK(r.out.to(s) == strings{first[0], first[1], first[0], first[1]});
+  // From here on all is new.
+  r.say(s, "{no json");
+  CHECK(r.in->sessions()[s].taken_seq == 5);
+  // An old seq in between is no resending: the next place is still the next one expected.
+  r.say(s, R"({"type":"time","seq":2})");
+  r.say(s, "{no json");
+  CHECK(r.in->sessions()[s].taken_seq == 6);
+}
+
+TEST_CASE("a second hello on a connection is a bad message, as are a wrong seq and a frame too large for words") {
+  live_run r;
+  const session_index s = r.join("");
+  r.say(s, R"({"type":"hello","protocol":1,"run":"r","seq":1})");
+  CHECK(r.out.sent.at(0).text.starts_with(R"({"type":"error","code":"bad_message","seq":1,"field":"type",)"));
+  r.say(s, R"({"type":"time","seq":9})");
+  CHECK(r.out.sent.at(1).text.starts_with(R"({"type":"error","code":"bad_seq","seq":2,"field":"seq",)"));
+  r.in->receive_too_large(s, 5'000'000, 0);
+  CHECK(r.out.sent.at(2).text.starts_with(R"({"type":"error","code":"too_large","seq":2,)"));
+  r.say(s, R"({"type":"time","seq":3})");
+  CHECK(r.out.sent.size() == 3);
+}
+
+TEST_CASE("what a session asks for that the run cannot give is refused at the door") {
+  live_run r;
+  r.join(R"(,"session":"a","mode":"shadow","limits":{"sessions":2})");
+  const inbox::joined conflict = r.in->join(r.greeting(R"(,"session":"b","mode":"enforce")"), r.policy);
+  CHECK(conflict.refused.code == refusal::hello_conflict);
+  CHECK(conflict.refused.field == "mode");
+  r.join(R"(,"session":"b")");
+  CHECK(r.in->join(r.greeting(R"(,"session":"c")"), r.policy).refused.code == refusal::over_limit);
+  CHECK_FALSE(r.in->join(r.greeting(R"(,"session":"a")"), r.policy).refused);  // known already
+  CHECK(r.in->sessions().size() == 2);
+}
+
+TEST_CASE("interventions go to every session that named a recipient, or to all if none did") {
+  const auto addressed = [](const std::string& a, const std::string& b) {
+    live_run r;
+    const session_index first = r.join(R"(,"session":"a","rules":{"deadlock":{"window_ms":10}})" + a), second = r.join(R"(,"session":"b")" + b);
+    r.say(first, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["ada"]}})", 1000);
+    r.in->advance(1010);
+    return std::to_string(r.out.to(first, 40).size() - 1) + std::to_string(r.out.to(second, 40).size());  // less the verdict
+  };
+  CHECK(addressed(R"(,"agents":["ada"])", R"(,"agents":["bob"])") == "11");  // a deadlock is told to the whole roster
+  CHECK(addressed(R"(,"agents":["ada"])", R"(,"agents":[])") == "10");
+  CHECK(addressed("", R"(,"agents":["ada"])") == "01");
+  CHECK(addressed("", "") == "11");
+  CHECK(addressed("", R"(,"capabilities":{"create":false})") == "10");
+  CHECK(addressed(R"(,"capabilities":{"create":false})", R"(,"agents":["ada"],"capabilities":{"create":false})") == "00");
+}
+
+TEST_CASE("an intervention is sent again after each welcome until its addressees have answered") {
+  live_run r;
+  const session_index a = r.join(R"(,"session":"a","rules":{"deadlock":{"window_ms":10,"max_attempts":1}},"agents":["ada"])"),
+                      b = r.join(R"(,"session":"b","agents":["bob"])");
+  r.say(a, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["ada"]}})", 1000);
+  r.in->advance(1010);
+  CHECK(r.out.taken_frames.back() == "firing at 1010");
+  REQUIRE(r.out.to(b).size() == 1);
+  const std::string frame = r.out.to(b).at(0);
+  CHECK(frame.starts_with(R"({"type":"intervention","id":"sys:1","action":"create","recipients":["ada","bob"],"inject":")"));
+  CHECK(r.out.to(a).back() == frame);
+
+  r.out.sent.clear();
+  r.in->resume(a);
+  r.in->resume(b);
+  CHECK(r.out.to(a) == strings{frame});
+  CHECK(r.out.to(b) == strings{frame});
+
+  r.say(a, R"({"type":"delivery","seq":2,"of":"sys:1","applied":"created"})", 1011);
+  r.out.sent.clear();
+  r.in->resume(a);
+  CHECK(r.out.sent.empty());
+  r.in->resume(b);
+  CHECK(r.out.to(b) == strings{frame});
+
+  r.say(b, R"({"type":"delivery","seq":1,"of":"sys:1","applied":"failed"})", 1012);
+  r.out.sent.clear();
+  r.in->resume(a);
+  r.in->resume(b);
+  CHECK(r.out.sent.empty());
+}
+
+TEST_CASE("who asked for witnesses gets them, the others do not") {
+  live_run r;
+  const session_index a = r.join(R"(,"session":"a","witness":true,"rules":{"deadlock":{"window_ms":10}})"), b = r.join(R"(,"session":"b")");
+  r.say(a, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["ada"]}})", 0);
+  r.in->advance(10);
+  CHECK(r.out.to(a).back().find("\"witness\":{") != std::string::npos);
+  CHECK(r.out.to(b).back().find("witness") == std::string::npos);
+}
+
+TEST_CASE("with the wall clock the stamp counts, whatever the client says, and never goes back") {
+  live_run r;
+  const session_index s = r.join(R"(,"rules":{"deadlock":{"window_ms":10}})");
+  r.say(s, R"({"type":"event","seq":1,"ts":777777,"event":{"id":"e1","recipients":["ada"]}})", 1000);
+  CHECK(r.in->run().clock() == 1000);
+  CHECK(r.in->next_due() == 1010);
+  r.say(s, R"({"type":"time","seq":2})", 990);
+  CHECK(r.in->run().clock() == 1000);
+  r.in->advance(1009);
+  CHECK(r.out.told == strings{});
+  r.say(s, R"({"type":"nonsense","seq":3})", 1015);  // refused, but time has passed
+  CHECK(r.out.told == strings{"deadlock"});
+}
+
+TEST_CASE("a session that comes back keeps its place and may have lost a capability") {
+  live_run r;
+  const session_index s = r.join(R"(,"agents":["ada"])");
+  r.say(s, R"({"type":"activation_started","seq":1,"activation":"v1","agent":"ada"})");
+  CHECK(r.join(R"(,"agents":["ada"],"capabilities":{"reroute":false})") == s);
+  r.say(s, R"({"type":"event","seq":2,"event":{"id":"e1","source":"v1","recipients":["zed"]}})");
+  CHECK(r.out.to(s).back().find(R"("cause":"unsupported")") != std::string::npos);
+}

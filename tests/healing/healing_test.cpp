@@ -1,0 +1,169 @@
+// Whether a finding is healed, and what it costs (semantics.md, "Healing").
+#include <catch2/catch.hpp>
+
+#include "tests/engine/scenario.h"
+
+using namespace digd;
+using namespace digd::tests;
+using strings = std::vector<std::string>;
+
+TEST_CASE("the first cause that applies is given: mode, as_is, unsupported, target, attempts, budget") {
+  // Everything stands in the way of giving e1 back; one obstacle after the other is taken away.
+  struct obstacles {
+    bool mode = true, as_is = true, unsupported = true, target = true, attempts = true, budget = true;
+  };
+  const auto told = [](const obstacles& o) {
+    scenario s(std::string(R"({"type":"hello","agents":["ada"],"mode":")") + (o.mode ? "observe" : "enforce") +
+               R"(","capabilities":{"reroute":)" + (o.unsupported ? "false" : "true") + R"(},"healing":{"budget":)" +
+               (o.budget ? "0" : "1") + R"(},"rules":{"orphaned_event":{"max_attempts":)" + (o.attempts ? "0" : "1") + "}}}");
+    s.then(R"({"type":"activation_started","activation":"v1","agent":"ada"})");
+    if (o.target) s.then(R"({"type":"agent_left","agent":"ada"})");
+    s.then(std::string(R"({"type":"event","as_is":)") + (o.as_is ? "true" : "false") +
+           R"(,"event":{"id":"e1","source":"v1","recipients":["zed"]}})");
+    return s.told().at(0);
+  };
+  obstacles o;
+  const std::string begin = "orphaned_event e1 [zed] ";
+  CHECK(told(o) == begin + "not healed: mode");
+  o.mode = false;
+  CHECK(told(o) == begin + "not healed: as_is");
+  o.as_is = false;
+  CHECK(told(o) == begin + "not healed: unsupported");
+  o.unsupported = false;
+  CHECK(told(o) == begin + "not healed: target");
+  o.target = false;
+  CHECK(told(o) == begin + "not healed: attempts");
+  o.attempts = false;
+  CHECK(told(o) == begin + "not healed: budget");
+  o.budget = false;
+  CHECK(told(o) == begin + "reroute");
+}
+
+TEST_CASE("the weaker of the run's and the rule's mode holds") {
+  const auto told = [](const std::string& run, const std::string& rule) -> std::string {
+    scenario s(R"({"type":"hello","agents":["ada"],"mode":")" + run + R"(","rules":{"orphaned_event":{"mode":")" + rule + "\"}}}");
+    s.then(R"({"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}})");
+    return s.detections.empty() ? "nothing" : s.told().at(0).substr(24);
+  };
+  const std::string nothing = "nothing", observed = "not healed: mode", shadowed = "not healed: mode, would reroute", healed = "reroute";
+  const char* modes[] = {"off", "observe", "shadow", "enforce"};
+  const std::string expected[] = {nothing, observed, shadowed, healed};
+  for (int run = 0; run < 4; ++run) {
+    for (int rule = 0; rule < 4; ++rule) {
+      INFO(modes[run] << ' ' << modes[rule]);
+      CHECK(told(modes[run], modes[rule]) == expected[std::min(run, rule)]);
+    }
+  }
+}
+
+TEST_CASE("shadow uses up neither attempts nor the budget") {
+  scenario s(R"(
+{"type":"hello","agents":["ada"],"mode":"shadow","healing":{"budget":1},"rules":{"orphaned_event":{"max_attempts":1}}}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}}
+{"type":"event","event":{"id":"e2","source":"v1","recipients":["zed"]}})");
+  CHECK(s.told() == strings{"orphaned_event e1 [zed] not healed: mode, would reroute", "orphaned_event e2 [zed] not healed: mode, would reroute"});
+  CHECK(s.run().healing().budget_used() == 0);
+}
+
+TEST_CASE("a capability is asked of the session that speaks, for a window of any session") {
+  scenario s(R"(
+{"type":"hello","session":"a","agents":["ada"],"capabilities":{"reroute":false,"create":false}}
+{"type":"hello","session":"b","agents":["bob"],"capabilities":{"create":true}}
+{"type":"activation_started","session":"a","activation":"v1","agent":"ada"}
+{"type":"event","session":"a","event":{"id":"e1","source":"v1","recipients":["zed"]}}
+{"type":"event","session":"b","event":{"id":"e2","source":"v1","recipients":["zed"]}}
+{"type":"activation_ended","session":"a","activation":"v1"}
+{"type":"time","session":"a","ts":10000})");
+  CHECK(s.told() == strings{"orphaned_event e1 [zed] not healed: unsupported", "orphaned_event e2 [zed] reroute", "deadlock [e2] create"});
+  CHECK(s.detections[0].session == "a");
+  CHECK(s.detections[1].session == "b");
+  CHECK(s.detections[2].session == std::nullopt);
+}
+
+TEST_CASE("each blocked event and each window that is healed at all costs the budget one") {
+  // e1 is both an orphan and rerouted too often: two findings, one case.
+  scenario s(R"(
+{"type":"hello","agents":["ada"],"healing":{"budget":2},"rules":{"excessive_rerouting":{"max_reroutes":0},"deadlock":{"window_ms":10}}}
+{"type":"activation_started","activation":"v0","agent":"ada"}
+{"type":"event","event":{"id":"e1","source":"v0","recipients":["ada"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+{"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["zed"]}}})");
+  CHECK(s.told() == strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] inject"});
+  CHECK(s.run().healing().budget_used() == 1);
+  s.then(R"({"type":"activation_ended","activation":"v0"})" "\n" R"({"type":"time","ts":10})");
+  CHECK(s.told().back() == "deadlock [e1] create");
+  CHECK(s.run().healing().budget_used() == 2);
+  s.then(R"({"type":"time","ts":20})");
+  CHECK(s.told().back() == "deadlock [e1] not healed: budget");
+}
+
+TEST_CASE("of an event with two findings, one may be healed and the other not") {
+  scenario s(R"(
+{"type":"hello","agents":["ada"],"rules":{"excessive_rerouting":{"max_reroutes":0,"mode":"shadow"}}}
+{"type":"activation_started","activation":"v0","agent":"ada"}
+{"type":"event","event":{"id":"e1","source":"v0","recipients":["ada"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+{"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["zed"]}}})");
+  CHECK(s.told() == strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] not healed: mode, would inject"});
+  CHECK(s.verdict_on("e1").detections.size() == 2);
+  CHECK(s.verdict_on("e1").inject.find("was already passed on") == std::string::npos);
+}
+
+TEST_CASE("texts are joined in the order of the rules") {
+  scenario s(R"(
+{"type":"hello","agents":["ada"],"rules":{"excessive_rerouting":{"max_reroutes":0,"text":"second"},"orphaned_event":{"text":"first"}}}
+{"type":"activation_started","activation":"v0","agent":"ada"}
+{"type":"event","event":{"id":"e1","source":"v0","recipients":["ada"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+{"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["zed"]}}})");
+  CHECK(s.verdict_on("e1").action == action::reroute);
+  CHECK(s.verdict_on("e1").recipients == strings{"ada"});
+  CHECK(s.verdict_on("e1").inject == "first\n\nsecond");
+}
+
+TEST_CASE("without the capability to inject nothing is injected, and given back all the same") {
+  scenario s(R"(
+{"type":"hello","agents":["ada"],"capabilities":{"inject":false},"rules":{"excessive_rerouting":{"max_reroutes":0},"orphaned_event":{"window_ms":10}}}
+{"type":"activation_started","activation":"v0","agent":"ada"}
+{"type":"event","event":{"id":"e1","source":"v0","recipients":["ada"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+{"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["zed"]}}})");
+  CHECK(s.told() == strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] not healed: unsupported"});
+  CHECK(s.verdict_on("e1").inject.empty());
+  CHECK(s.frames.back().find("\"inject\":\"") == std::string::npos);
+  // A created event is its text: no injection is needed for it.
+  scenario window(R"(
+{"type":"hello","agents":["ada"],"capabilities":{"inject":false}}
+{"type":"event","event":{"id":"e1","recipients":["ada"]}}
+{"type":"time","ts":10000})");
+  CHECK(window.told() == strings{"deadlock [e1] create"});
+  CHECK_FALSE(window.interventions.at(0).inject.empty());
+}
+
+TEST_CASE("a system event is the monitor's own: no work, never an orphan, settled when it is consumed") {
+  scenario s(R"(
+{"type":"hello","agents":["ada","bob"],"rules":{"missing_termination":{"window_ms":10,"max_attempts":1},"orphaned_event":{"window_ms":10}}}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"activation_ended","activation":"v1"}
+{"type":"time","ts":10})");
+  CHECK(s.interventions.at(0).id == "sys:1");
+  s.then(R"(
+{"type":"activation_started","activation":"v2","agent":"ada","inputs":["sys:1"]}
+{"type":"activation_ended","activation":"v2","reactions":{"sys:1":"discard"}}
+{"type":"activation_started","activation":"v3","agent":"bob"}
+{"type":"time","ts":100})");
+  CHECK(s.graph().event(s.graph().find_event("sys:1")).settled);
+  CHECK(s.detections.size() == 1);
+}
+
+TEST_CASE("watches are bounded: the oldest beyond 64 is reported unresolved") {
+  scenario s(R"(
+{"type":"hello","agents":["ada"]}
+{"type":"activation_started","activation":"v1","agent":"ada"})");
+  for (int i = 0; i < 65; ++i) {
+    s.then(R"({"type":"event","event":{"source":"v1","recipients":["zed"],"id":"e)" + std::to_string(i) + R"("}})");
+  }
+  CHECK(s.became() == strings{"orphaned_event e0 unresolved at 0"});
+}

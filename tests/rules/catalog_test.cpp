@@ -1,0 +1,144 @@
+// What every rule must have, so that adding one means its file, its line and its test.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "rules/rule.h"
+#include "rules/text.h"
+
+using namespace digd;
+
+namespace {
+
+const std::filesystem::path root = DIGD_SOURCE_DIR;
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// A graph in which every rule could have found something: e1 of v1 waits at bob, v2 has ended.
+struct small_world {
+  graph::graph g{graph::graph_limits{}};
+  finding f;
+
+  small_world() {
+    const name_list none;
+    const graph::activation_index v1 = g.start("v1", "ada", none, 0);
+    event_draft draft;
+    draft.id = "e1";
+    draft.recipients.push_back("bob");
+    std::vector<graph::agent_index> to;
+    const graph::event_index e1 = g.record(draft, v1, 0, to);
+    g.fix_generators(v1, {&e1, 1});
+    f.event = e1;
+    f.agent = g.find_agent("bob");
+    f.events.push_back(e1);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every rule is documented") {
+  std::set<std::string_view> codes;
+  for (const rule* r : catalog()) {
+    INFO(to_string(r->id));
+    for (const std::string_view field : {r->doc.what, r->doc.why, r->doc.example, r->doc.false_positives, r->doc.cleared}) {
+      CHECK(field.size() > 20);
+      CHECK(field.ends_with('.'));
+      CHECK(field.find('\n') == std::string_view::npos);
+    }
+    CHECK(r->doc.source.starts_with("DIG to Heal, "));
+    CHECK((r->doc.code.size() == 2 || r->doc.code.size() == 3));
+    CHECK(codes.insert(r->doc.code).second);
+  }
+}
+
+TEST_CASE("every rule has its file, and every file in rules/ that defines a rule its line in the catalog") {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "rules")) {
+    if (contents(entry.path()).find("final : public rule {") != std::string::npos) ++files;
+  }
+  CHECK(files == catalog().size());
+  for (const std::string_view name : rule_names) {
+    INFO(name);
+    CHECK(contents(root / "rules" / (std::string(name) + ".cpp")).find("const rule& " + std::string(name) + "_rule()") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("every rule has its test: that it fires, what it nearly fires on, and its text") {
+  for (const std::string_view name : rule_names) {
+    INFO(name);
+    const std::string test = contents(root / "tests" / "rules" / (std::string(name) + "_test.cpp"));
+    REQUIRE_FALSE(test.empty());
+    for (const char* part : {"near misses", "check_causes", "check_text_override", "hostile_quoted", ".reason ==", ".witness", "became()"}) {
+      INFO(part);
+      CHECK(test.find(part) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("the catalog is in the order of the ids, and names are found again") {
+  REQUIRE(catalog().size() == rule_count);
+  for (std::size_t i = 0; i < rule_count; ++i) {
+    CHECK(catalog()[i]->id == static_cast<rule_id>(i));
+    CHECK(rule_from(rule_names[i]) == static_cast<rule_id>(i));
+  }
+  CHECK(rule_from("") == std::nullopt);
+  CHECK(rule_from("deadlocks") == std::nullopt);
+}
+
+TEST_CASE("every rule has the defaults that semantics.md gives") {
+  const auto of = [](rule_id id) { return rule_of(id).defaults(); };
+  CHECK(of(rule_id::deadlock).window_ms == 10'000);
+  CHECK(of(rule_id::missing_termination).window_ms == 10'000);
+  CHECK(of(rule_id::orphaned_event).window_ms == 5'000);
+  CHECK(of(rule_id::excessive_rerouting).max_reroutes == 2);
+  for (const rule_id id : {rule_id::early_termination, rule_id::missing_termination, rule_id::deadlock, rule_id::orphaned_event}) {
+    CHECK(of(id).max_attempts == 3);
+  }
+  for (const rule* r : catalog()) {
+    INFO(to_string(r->id));
+    const rule_settings s = r->defaults();
+    CHECK(s.how == mode::enforce);
+    CHECK(s.kinds.empty());
+    CHECK(s.text.empty());
+    CHECK((s.window_ms > 0) == r->options.window);
+    CHECK((s.max_attempts > 0) == r->options.attempts);
+    CHECK((s.max_reroutes > 0) == r->options.reroutes);
+    CHECK(r->options.attempts == (r->healing != action::inject));
+    CHECK(r->severity == (r->healing == action::inject ? severity::warning : severity::failure));
+  }
+}
+
+TEST_CASE("every rule's text uses the placeholders it has facts for, all of them, and no others") {
+  for (const rule* r : catalog()) {
+    INFO(to_string(r->id));
+    const small_world world;
+    const text_facts facts = r->facts(world.g, world.f);
+    CHECK(text::unknown_placeholder(r->text(), facts) == "");
+    for (const auto& [name, value] : facts) {
+      INFO(name);
+      CHECK(r->text().find('{' + std::string(name) + '}') != std::string_view::npos);
+      CHECK_FALSE(value.empty());
+    }
+    CHECK(text::fill(r->text(), facts).find_first_of("{}") == std::string::npos);
+    CHECK(r->text().size() <= 4096);
+  }
+}
+
+TEST_CASE("only the placeholders that a rule has are filled in, and what they hold is not filled in again") {
+  const text_facts facts{{"event", "\"{agent}\""}, {"agent", "ada"}};
+  CHECK(text::fill("{event} {agent}", facts) == "\"{agent}\" ada");
+  CHECK(text::fill("{nobody} {Event} { agent} {agent {} }{", facts) == "{nobody} {Event} { agent} {agent {} }{");
+  CHECK(text::fill("{{agent}}", facts) == "{ada}");
+  CHECK(text::fill("", facts) == "");
+  CHECK(text::unknown_placeholder("{event} {agent} {}", facts) == "");
+  CHECK(text::unknown_placeholder("{event} {work} {more}", facts) == "work");
+}

@@ -1,0 +1,219 @@
+// Cross-lineage aggregation (CLA): an agent is given work while it holds work of an unrelated decomposition.
+#include <catch2/catch.hpp>
+
+#include "tests/rules/firing.h"
+
+using namespace digd;
+using namespace digd::tests;
+using strings = std::vector<std::string>;
+
+namespace {
+
+// The planner and the lead each split a problem; bob gets a part of both.
+const firing two_splits{
+    .rule = "cross_lineage_aggregation",
+    .hello = R"("agents":["planner","lead","ada","bob","cy"])",
+    .lines = R"(
+{"type":"event","event":{"id":"e1","recipients":["planner","lead"]}}
+{"type":"activation_started","activation":"v1","agent":"planner","inputs":["e1"]}
+{"type":"activation_ended","activation":"v1","outputs":[{"id":"e2","recipients":["ada"]},{"id":"e3","recipients":["bob"]}]}
+{"type":"activation_started","activation":"v2","agent":"lead","inputs":["e1"]}
+)",
+    .last =
+        R"({"type":"activation_ended","activation":"v2","ts":7,"outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"]}]})"};
+
+scenario after_splits(const std::string& hello, const std::string& lines) {
+  return scenario(R"({"type":"hello",)" + hello + "}" + two_splits.lines + lines);
+}
+const std::string roster = R"("agents":["planner","lead","ada","bob","cy"])";
+
+}  // namespace
+
+TEST_CASE("CLA: work of another split comes with its ancestry") {
+  const scenario s = play(two_splits);
+  const detection& d = s.only();
+  CHECK(told(d) == "cross_lineage_aggregation e5 @bob [e3] inject");
+  CHECK(d.severity == severity::warning);
+  CHECK(d.at == 5u);
+  CHECK(d.ts == 7);
+  CHECK(d.reason == R"(Agent "bob" is given "e5" while it holds 1 event of another lineage: "e3".)");
+  CHECK(s.verdict_on("e4").action == action::deliver);
+  CHECK(s.verdict_on("e5").action == action::inject);
+  CHECK(s.verdict_on("e5").inject ==
+        R"(To agent "bob": the event "e5" comes from the split "v2" by agent "lead". You also hold "e3" of another )"
+        R"(decomposition (the split "v1" by agent "planner"). Do not combine them as if they were parts of one whole: check )"
+        R"(what each covers, and answer them apart.)");
+}
+
+TEST_CASE("CLA: near misses") {
+  const auto told_after = [](const std::string& lines) { return after_splits(roster, lines).told(); };
+  // Bob is done with the first part.
+  CHECK(told_after(R"(
+{"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3"]}
+{"type":"activation_ended","activation":"v3"}
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"]}]})") == strings{});
+  // The lead's activation generates nothing new: one input, one output.
+  CHECK(told_after(R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"e5","recipients":["bob"]}]})") == strings{});
+  // Parts of one split, and what became of them.
+  CHECK(told_after(R"(
+{"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2"]}
+{"type":"activation_ended","activation":"v3","outputs":[{"id":"e6","recipients":["bob"]}]})") == strings{});
+  // A root event belongs to no lineage.
+  CHECK(told_after(R"({"type":"event","event":{"id":"e6","recipients":["bob"]}})") == strings{});
+  // A notice clashes with nothing, and nothing with it.
+  CHECK(told_after(R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"],"fyi":true}]})") ==
+        strings{});
+  // An agent that is not in the roster holds nothing.
+  CHECK(told_after(R"(
+{"type":"agent_left","agent":"bob"}
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob","cy"]}]})") == strings{});
+}
+
+TEST_CASE("CLA: an event that holds both lineages clashes with neither") {
+  const scenario s = after_splits(roster, R"(
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["ada"]},{"id":"e5","recipients":["cy"]}]}
+{"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2","e4"]}
+{"type":"activation_ended","activation":"v3","outputs":[{"id":"e6","recipients":["bob","cy"]}]})");
+  CHECK(s.told() == strings{"cross_lineage_aggregation e4 @ada [e2] inject"});  // not e6 at bob, who has e3, nor at cy, who has e5
+}
+
+TEST_CASE("CLA: once for each recipient, in their order, and that is no relapse") {
+  const scenario s = after_splits(roster, R"(
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob","cy","ada"]}]})");
+  CHECK(s.told() == strings{"cross_lineage_aggregation e5 @bob [e3] inject", "cross_lineage_aggregation e5 @ada [e2] inject"});
+  CHECK(s.became() == strings{});
+  CHECK(s.verdict_on("e5").detections == std::vector<std::uint32_t>{0, 1});
+  const std::string& text = s.verdict_on("e5").inject;
+  CHECK(text.find("To agent \"bob\"") == 0);
+  CHECK(text.find("answer them apart.\n\nTo agent \"ada\"") != std::string::npos);
+  CHECK(s.run().healing().budget_used() == 1);
+}
+
+TEST_CASE("CLA: a rerouted event is judged at its new recipients") {
+  const scenario s = after_splits(roster, R"(
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["cy"]}]}
+{"type":"activation_started","activation":"v3","agent":"cy","inputs":["e5"]}
+{"type":"activation_ended","activation":"v3","reactions":{"e5":{"reroute":["bob"]}}})");
+  CHECK(s.told() == strings{"cross_lineage_aggregation e5 @bob [e3] inject"});
+}
+
+TEST_CASE("CLA: kinds limit both sides") {
+  const auto with = [](const std::string& kinds, const std::string& first, const std::string& second) {
+    scenario s(R"({"type":"hello","rules":{"cross_lineage_aggregation":{"kinds":)" + kinds + "}}}");
+    s.then(R"({"type":"activation_started","activation":"v1","agent":"ada"})");
+    s.then(R"({"type":"event","event":{"id":"e1","source":"v1","recipients":["cy"])" + first + "}}");
+    s.then(R"({"type":"activation_started","activation":"v2","agent":"bob"})");
+    s.then(R"({"type":"event","event":{"id":"e2","source":"v2","recipients":["cy"])" + second + "}}");
+    return s.detections.size();
+  };
+  const std::string part = R"(,"kind":"part")", chat = R"(,"kind":"chat")";
+  CHECK(with(R"(["part"])", part, part) == 1);
+  CHECK(with(R"(["part"])", part, chat) == 0);
+  CHECK(with(R"(["part"])", chat, part) == 0);
+  CHECK(with(R"(["part"])", "", part) == 0);
+  CHECK(with(R"(["part","chat"])", chat, part) == 1);
+  CHECK(with("[]", "", part) == 1);
+}
+
+TEST_CASE("CLA: an event of too many generators is left out, and counted") {
+  const scenario s = after_splits(roster + R"(,"limits":{"generators":1})", R"(
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["ada"]},{"id":"e5","recipients":["cy"]}]}
+{"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2","e4"]}
+{"type":"activation_ended","activation":"v3","outputs":[{"id":"e6","recipients":["planner"]}]}
+{"type":"activation_started","activation":"v4","agent":"lead"}
+{"type":"event","event":{"id":"e7","source":"v4","recipients":["planner"]}})");
+  CHECK(s.told() == strings{"cross_lineage_aggregation e4 @ada [e2] inject"});
+  CHECK(s.graph().counters().generator_overflows == 1);
+}
+
+TEST_CASE("CLA: modes and causes") { check_causes(two_splits); }
+
+TEST_CASE("CLA: a text of one's own, with the rule's placeholders") {
+  check_text_override(two_splits, "{agent}|{event}|{origin}|{work}|{other_origin}",
+                      R"("bob"|"e5"|the split "v2" by agent "lead"|"e3"|the split "v1" by agent "planner")");
+}
+
+TEST_CASE("CLA: names chosen by agents are quoted as data") {
+  scenario s(R"({"type":"hello"})");
+  const std::string v = json_string(hostile('v')), a = json_string(hostile('a')), e = json_string(hostile('e')), b = json_string(hostile('b'));
+  s.then(R"({"type":"activation_started","activation":)" + v + R"(,"agent":)" + a + "}");
+  s.then(R"({"type":"event","event":{"id":)" + e + R"(,"source":)" + v + R"(,"recipients":[)" + b + "]}}");
+  s.then(R"({"type":"activation_started","activation":"v2","agent":"ada"})");
+  s.then(R"({"type":"event","event":{"id":"e2","source":"v2","recipients":[)" + b + "]}}");
+  CHECK(s.only().agent == hostile('b'));
+  CHECK(s.only().reason == "Agent " + hostile_quoted('b') + " is given \"e2\" while it holds 1 event of another lineage: " +
+                               hostile_quoted('e') + ".");
+  CHECK(s.verdict_on("e2").inject.find("You also hold " + hostile_quoted('e') + " of another decomposition (the split " +
+                                       hostile_quoted('v') + " by agent " + hostile_quoted('a') + ").") != std::string::npos);
+}
+
+TEST_CASE("CLA: long lists are cut, in the text and in the evidence, and say so") {
+  scenario s(R"({"type":"hello","agents":["ada","bob"]})" "\n" R"({"type":"activation_started","activation":"v1","agent":"ada"})");
+  for (int i = 0; i < 1002; ++i) {
+    s.then(R"({"type":"event","event":{"source":"v1","recipients":["bob"],"id":"e)" + std::to_string(1000 + i) + R"("}})");
+  }
+  s.then(R"(
+{"type":"activation_started","activation":"v2","agent":"ada"}
+{"type":"event","event":{"id":"x","source":"v2","recipients":["bob"]}})");
+  const detection& d = s.only();
+  CHECK(d.evidence_total == 1002);
+  REQUIRE(d.evidence.size() == 1000);
+  CHECK(d.evidence.back() == "e1999");
+  CHECK(d.reason == R"(Agent "bob" is given "x" while it holds 1002 events of another lineage: "e1000", "e1001", "e1002", "e1003", "e1004", "e1005", "e1006", "e1007" and 994 more.)");
+  CHECK(d.witness.truncated);
+  CHECK(d.witness.events.size() + d.witness.activations.size() == 64);
+}
+
+TEST_CASE("CLA: of many origins eight are named") {
+  scenario s(R"({"type":"hello","rules":{"cross_lineage_aggregation":{"text":"{origin}"}}})");
+  std::string inputs;
+  for (int i = 0; i < 10; ++i) {
+    const std::string n = std::to_string(i);
+    s.then(R"({"type":"activation_started","activation":"v)" + n + R"(","agent":"a)" + n + R"("})");
+    s.then(R"({"type":"event","event":{"id":"e)" + n + R"(","source":"v)" + n + R"(","recipients":["hub)" + n + R"("]}})");
+    inputs += (i > 0 ? ",\"e" : "\"e") + n + '"';
+  }
+  s.then(R"({"type":"activation_started","activation":"w","agent":"hub","inputs":[)" + inputs + "]}");
+  s.then(R"({"type":"activation_started","activation":"x","agent":"zoe"}
+{"type":"event","event":{"id":"f","source":"x","recipients":["bob"]}}
+{"type":"event","event":{"id":"g","source":"w","recipients":["bob"]}})");
+  CHECK(told(s.only()) == "cross_lineage_aggregation g @bob [f] inject");
+  CHECK(injected(s).starts_with(R"(the split "v0" by agent "a0", the split "v1" by agent "a1")"));
+  CHECK(injected(s).ends_with(R"(the split "v7" by agent "a7" and 2 more)"));
+}
+
+TEST_CASE("CLA: the witness joins the clashing events with where they come from") {
+  const scenario s = play(two_splits);
+  const witness& w = s.only().witness;
+  CHECK(nodes(w) == "e1 e3 e5 | v1 v2");
+  CHECK(edges(w) == strings{"e1 > v1 consume", "e1 > v2 consume", "e3 .. bob", "e5 .. bob", "v1 > e3", "v2 > e5"});
+  CHECK(connected(w));
+  CHECK_FALSE(w.truncated);
+}
+
+TEST_CASE("CLA: cleared when the agent deals with one of them, recurred when it consumes both at once") {
+  const auto after = [](const std::string& lines) {
+    scenario s = play(two_splits);
+    return s.then(lines).became();
+  };
+  CHECK(after(R"(
+{"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3"]}
+{"type":"activation_ended","activation":"v3","ts":20})") == strings{"cross_lineage_aggregation e5 cleared at 20"});
+  CHECK(after(R"(
+{"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3","e5"]}
+{"type":"activation_ended","activation":"v3","reactions":{"e3":"discard"},"ts":20})") == strings{"cross_lineage_aggregation e5 cleared at 20"});
+  CHECK(after(R"(
+{"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3","e5"]}
+{"type":"activation_ended","activation":"v3","ts":20})") == strings{"cross_lineage_aggregation e5 recurred at 20"});
+  CHECK(after(R"(
+{"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3","e5"]}
+{"type":"run_ended","outcome":"success","ts":20})") == strings{"cross_lineage_aggregation e5 unresolved at 20"});
+}
+
+TEST_CASE("CLA: consuming both at once is told though the run forgets them with that message") {
+  scenario s = play(two_splits, R"("limits":{"settled_events":0})");
+  s.then(R"(
+{"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3","e5"]}
+{"type":"activation_ended","activation":"v3","ts":20})");
+  CHECK(s.became() == strings{"cross_lineage_aggregation e5 recurred at 20"});
+}

@@ -1,0 +1,273 @@
+// Early termination (ET): an answer is submitted while work that it does not build on is still reachable.
+#include <catch2/catch.hpp>
+
+#include "tests/rules/firing.h"
+
+using namespace digd;
+using namespace digd::tests;
+using strings = std::vector<std::string>;
+
+namespace {
+
+// The planner splits e1 in two; the coder submits its half while the tester's waits.
+const firing half{
+    .rule = "early_termination",
+    .hello = R"("agents":["planner","coder","tester"])",
+    .lines = R"(
+{"type":"event","event":{"id":"e1","recipients":["planner"]}}
+{"type":"activation_started","activation":"v1","agent":"planner","inputs":["e1"]}
+{"type":"activation_ended","activation":"v1","outputs":[{"id":"e2","recipients":["coder"]},{"id":"e3","recipients":["tester"]}]}
+{"type":"activation_started","activation":"v2","agent":"coder","inputs":["e2"]}
+)",
+    .last = R"({"type":"activation_ended","activation":"v2","ts":7,"outputs":[{"id":"e4","recipients":["tester"],"submit":true}]})"};
+
+}  // namespace
+
+TEST_CASE("ET: an answer that leaves out reachable work is given back to its author") {
+  const scenario s = play(half);
+  const detection& d = s.only();
+  CHECK(told(d) == "early_termination e4 [e3] reroute");
+  CHECK(d.severity == severity::failure);
+  CHECK(d.session == "main");
+  CHECK(d.at == 5u);
+  CHECK(d.ts == 7);
+  CHECK(d.agent == std::nullopt);
+  CHECK(d.evidence_total == 1);
+  CHECK(d.reason ==
+        R"(The answer "e4" was submitted while 1 event it does not build on is unresolved: "e3" of agent "planner" (waiting at "tester").)");
+  CHECK(s.verdict_on("e4").action == action::reroute);
+  CHECK(s.verdict_on("e4").recipients == strings{"coder"});
+  CHECK(s.verdict_on("e4").inject ==
+        R"(Your final answer "e4" was not accepted yet: 1 piece of work it does not build on is still unresolved: "e3" of )"
+        R"(agent "planner" (waiting at "tester"). Your answer is back with you as ordinary work. See to it that this work is )"
+        R"(finished, or taken in where it is obsolete, then submit an answer that is derived from all results.)");
+  CHECK(s.reachable() == strings{"e3", "e4"});
+  CHECK_FALSE(s.run().terminal());
+}
+
+TEST_CASE("ET: several unresolved events are named in the plural, with all who hold them") {
+  scenario s(R"(
+{"type":"hello","agents":["ada","bob","cy"]}
+{"type":"event","event":{"id":"e2","recipients":["bob","cy"]}}
+{"type":"event","event":{"id":"e1","recipients":["bob"]}}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
+  CHECK(told(s.only()) == "early_termination e9 [e1, e2] reroute");
+  CHECK(s.only().reason ==
+        R"(The answer "e9" was submitted while 2 events it does not build on are unresolved: "e1" (waiting at "bob"), "e2" (waiting at "bob", "cy").)");
+  CHECK(s.verdict_on("e9").inject.starts_with(
+      R"(Your final answer "e9" was not accepted yet: 2 pieces of work it does not build on are still unresolved: "e1" (waiting at "bob"), "e2")"));
+}
+
+TEST_CASE("ET: near misses let the answer through") {
+  const auto silent = [](const std::string& lines) {
+    scenario s(R"({"type":"hello","agents":["ada","bob","cy"]})");
+    s.then(lines);
+    INFO(lines);
+    CHECK(s.told() == strings{});
+    CHECK(s.run().terminal());
+    CHECK(s.verdict_on("e9").action == action::deliver);
+  };
+  // All work is dealt with: consumed, discarded.
+  silent(R"(
+{"type":"event","event":{"id":"e1","recipients":["ada"]}}
+{"type":"event","event":{"id":"e2","recipients":["ada"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1","e2"]}
+{"type":"activation_ended","activation":"v1","reactions":{"e2":"discard"},"outputs":[{"id":"e9","submit":true}]})");
+  // The answer builds on what still waits elsewhere, directly and through others.
+  silent(R"(
+{"type":"event","event":{"id":"e1","recipients":["ada","bob"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+{"type":"activation_ended","activation":"v1","outputs":[{"id":"e2","recipients":["cy","bob"]}]}
+{"type":"activation_started","activation":"v2","agent":"cy","inputs":["e2"]}
+{"type":"event","event":{"id":"e9","source":"v2","submit":true}})");
+  // While its author is still at work, all its inputs count as used.
+  silent(R"(
+{"type":"event","event":{"id":"e1","recipients":["ada"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+{"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
+  // Only a notice and the monitor's own events wait.
+  silent(R"(
+{"type":"event","event":{"id":"e1","recipients":["bob"],"fyi":true}}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
+  // The one who held it left.
+  silent(R"(
+{"type":"event","event":{"id":"e1","recipients":["bob"]}}
+{"type":"agent_left","agent":"bob"}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
+}
+
+TEST_CASE("ET: what its author waits on counts, once the activation has ended") {
+  scenario s(R"(
+{"type":"hello","agents":["ada"]}
+{"type":"event","event":{"id":"e1","recipients":["ada"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+{"type":"activation_ended","activation":"v1","reactions":{"e1":"wait"},"outputs":[{"id":"e9","submit":true}]})");
+  CHECK(told(s.only()) == "early_termination e9 [e1] reroute");
+}
+
+TEST_CASE("ET: what was given back is work that the next answer has to build on") {
+  scenario s = play(half);
+  s.then(R"(
+{"type":"activation_started","activation":"v3","agent":"tester","inputs":["e3"]}
+{"type":"activation_ended","activation":"v3","outputs":[{"id":"e5","submit":true}]})");
+  CHECK(s.told().back() == "early_termination e5 [e4] reroute");
+  CHECK(s.reachable() == strings{"e4", "e5"});
+  s.then(R"(
+{"type":"activation_started","activation":"v4","agent":"coder","inputs":["e4"]}
+{"type":"activation_ended","activation":"v4","outputs":[{"id":"e6","recipients":["tester"]}]}
+{"type":"activation_started","activation":"v5","agent":"tester","inputs":["e5","e6"]}
+{"type":"activation_ended","activation":"v5","outputs":[{"id":"e7","submit":true}]})");
+  CHECK(s.detections.size() == 2);
+  CHECK(s.run().terminal());
+}
+
+TEST_CASE("ET: kinds limit which work holds an answer back") {
+  const auto with = [](const std::string& kinds) {
+    scenario s(R"({"type":"hello","agents":["ada","bob"],"rules":{"early_termination":{"kinds":)" + kinds + "}}}");
+    s.then(R"(
+{"type":"event","event":{"id":"e1","recipients":["bob"],"kind":"chat"}}
+{"type":"event","event":{"id":"e2","recipients":["bob"],"kind":"task"}}
+{"type":"event","event":{"id":"e3","recipients":["bob"]}}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
+    return s.told();
+  };
+  CHECK(with(R"(["task"])") == strings{"early_termination e9 [e2] reroute"});
+  CHECK(with(R"(["task","chat"])") == strings{"early_termination e9 [e1, e2] reroute"});
+  CHECK(with("[]") == strings{"early_termination e9 [e1, e2, e3] reroute"});
+  CHECK(with(R"(["other"])") == strings{});
+}
+
+TEST_CASE("ET: modes and causes") { check_causes(half); }
+
+TEST_CASE("ET: a submit event that is not given back is let through") {
+  for (const char* settings : {R"("mode":"observe")", R"("mode":"shadow")", R"("max_attempts":0)"}) {
+    const scenario s = play(half, "", settings);
+    CHECK(s.run().terminal());
+  }
+}
+
+TEST_CASE("ET: an author who has left cannot be given the answer back") {
+  scenario s(R"(
+{"type":"hello","agents":["ada","bob"]}
+{"type":"event","event":{"id":"e1","recipients":["bob"]}}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"agent_left","agent":"ada"}
+{"type":"activation_ended","activation":"v1","outputs":[{"id":"e9","submit":true}]})");
+  CHECK(told(s.only()) == "early_termination e9 [e1] not healed: target");
+  CHECK(s.run().terminal());
+}
+
+TEST_CASE("ET: attempts are counted in the run, whatever the event") {
+  scenario s(R"(
+{"type":"hello","agents":["ada","bob"],"rules":{"early_termination":{"max_attempts":2}}}
+{"type":"event","event":{"id":"e1","recipients":["bob"]}}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"event","event":{"id":"e7","source":"v1","submit":true}}
+{"type":"event","event":{"id":"e8","source":"v1","submit":true}}
+{"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
+  CHECK(s.told() == strings{"early_termination e7 [e1] reroute", "early_termination e8 [e1, e7] reroute",
+                            "early_termination e9 [e1, e7, e8] not healed: attempts"});
+  CHECK(s.run().terminal());
+}
+
+TEST_CASE("ET: a text of one's own, with the rule's placeholders") {
+  check_text_override(half, "{event}: {count} {are} open: {work}", R"("e4": 1 piece is open: "e3" of agent "planner" (waiting at "tester"))");
+}
+
+TEST_CASE("ET: without the capability to inject, the answer is given back without a word") {
+  const scenario s = play(half, R"("capabilities":{"inject":false})");
+  CHECK(s.only().healed);
+  CHECK(s.verdict_on("e4").action == action::reroute);
+  CHECK(s.verdict_on("e4").inject.empty());
+}
+
+TEST_CASE("ET: names chosen by agents are quoted as data") {
+  const std::string ada = json_string(hostile('a')), event = json_string(hostile('e')), answer = json_string(hostile('x'));
+  scenario s(R"({"type":"hello"})");
+  s.then(R"({"type":"event","event":{"id":)" + event + R"(,"recipients":[)" + ada + "]}}");
+  s.then(R"({"type":"activation_started","activation":"v1","agent":"bob"})");
+  s.then(R"({"type":"event","event":{"id":)" + answer + R"(,"source":"v1","submit":true}})");
+  const std::string named = hostile_quoted('e') + " (waiting at " + hostile_quoted('a') + ")";
+  CHECK(s.only().reason == "The answer " + hostile_quoted('x') + " was submitted while 1 event it does not build on is unresolved: " +
+                               named + ".");
+  CHECK(s.only().evidence == strings{hostile('e')});
+  CHECK(s.verdict_on(hostile('x')).inject.find("unresolved: " + named + ". Your answer") != std::string::npos);
+  CHECK(s.verdict_on(hostile('x')).inject.find('\n') == std::string::npos);
+}
+
+TEST_CASE("ET: long lists are cut, in the text and in the evidence, and say so") {
+  scenario s(R"({"type":"hello","agents":["ada","bob"]})");
+  for (int i = 0; i < 1002; ++i) {
+    s.then(R"({"type":"event","event":{"id":"e)" + std::to_string(1000 + i) + R"(","recipients":["bob"]}})");
+  }
+  s.then(R"(
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"event","event":{"id":"answer","source":"v1","submit":true}})");
+  const detection& d = s.only();
+  CHECK(d.evidence_total == 1002);
+  REQUIRE(d.evidence.size() == 1000);
+  CHECK(d.evidence.front() == "e1000");
+  CHECK(d.evidence.back() == "e1999");
+  CHECK(std::is_sorted(d.evidence.begin(), d.evidence.end()));
+  CHECK(d.reason.ends_with(R"("e1007" (waiting at "bob") and 994 more.)"));
+  CHECK(s.frames.back().find(R"("evidence_total":1002)") != std::string::npos);
+  CHECK(d.witness.truncated);
+  CHECK(d.witness.events.size() + d.witness.activations.size() == 64);
+  CHECK(d.witness.events.front().id == "answer");
+}
+
+TEST_CASE("ET: the witness joins the answer and what it leaves out") {
+  const scenario s = play(half);
+  const witness& w = s.only().witness;
+  CHECK(nodes(w) == "e2 e3 e4 | v1 v2");
+  CHECK(edges(w) == strings{"e2 > v2 consume", "e3 .. tester", "v1 > e2", "v1 > e3", "v2 > e4"});
+  CHECK(connected(w));
+  CHECK_FALSE(w.truncated);
+  CHECK(w.events.front().agent == "coder");
+}
+
+TEST_CASE("ET: cleared when the work is resolved") {
+  scenario s = play(half);
+  CHECK(s.became() == strings{});
+  s.then(R"(
+{"type":"activation_started","activation":"v3","agent":"tester","inputs":["e3"]}
+{"type":"activation_ended","activation":"v3","ts":20})");
+  CHECK(s.became() == strings{"early_termination e4 cleared at 20"});
+}
+
+TEST_CASE("ET: cleared when an answer on which it does not fire is let through") {
+  scenario s = play(half);
+  s.then(R"(
+{"type":"activation_started","activation":"v3","agent":"tester","inputs":["e3"]}
+{"type":"activation_ended","activation":"v3","reactions":{"e3":"wait"},"outputs":[]}
+{"type":"activation_started","activation":"v4","agent":"tester","inputs":["e3"]}
+{"type":"event","event":{"id":"e5","source":"v4","recipients":["coder"]}}
+{"type":"activation_started","activation":"v5","agent":"coder","inputs":["e4","e5"]}
+{"type":"event","event":{"id":"e6","source":"v5","submit":true},"ts":30})");
+  CHECK(s.run().terminal());
+  CHECK(s.became() == strings{"early_termination e4 cleared at 30"});
+}
+
+TEST_CASE("ET: recurred when the next answer is early too, unresolved when the run ends so") {
+  scenario s = play(half);
+  s.then(R"(
+{"type":"activation_started","activation":"v3","agent":"coder","inputs":["e4"]}
+{"type":"event","event":{"id":"e5","source":"v3","submit":true},"ts":20})");
+  CHECK(s.became() == strings{"early_termination e4 recurred at 20"});
+  s.then(R"({"type":"run_ended","outcome":"failure","ts":30})");
+  CHECK(s.became() == strings{"early_termination e4 recurred at 20", "early_termination e5 unresolved at 30"});
+}
+
+TEST_CASE("ET: two early answers of one message are two findings, not a relapse") {
+  scenario s(R"(
+{"type":"hello","agents":["ada","bob"]}
+{"type":"event","event":{"id":"e1","recipients":["bob"]}}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"activation_ended","activation":"v1","outputs":[{"id":"e8","submit":true},{"id":"e9","submit":true}]})");
+  CHECK(s.told() == strings{"early_termination e8 [e1] reroute", "early_termination e9 [e1] reroute"});
+  CHECK(s.became() == strings{});
+}
