@@ -96,6 +96,10 @@ std::string archive::health() const {
   return state_->writes->health();
 }
 
+const options& archive::how() const {
+  return state_->how;
+}
+
 std::size_t archive::queued() const {
   return state_->at->queue.held();
 }

@@ -25,6 +25,7 @@ struct durable {
   std::uint64_t run_number;
   std::string session;
   std::uint64_t seq;
+  bool deleted = false;  // the run is: nothing of it is stored any more, and no session is meant
 };
 
 struct options {
@@ -50,6 +51,7 @@ struct counters {
   std::atomic<std::uint64_t> failed_commits{0}, failed_checkpoints{0};
   std::atomic<std::uint64_t> queue_full{0};  // pushes refused
   std::atomic<std::uint64_t> set_aside{0};   // entries of runs that contradict what is stored: never durable
+  std::atomic<std::uint64_t> deleted_runs{0};
 };
 
 struct stored_run {
@@ -100,6 +102,7 @@ class archive {
   const counters& counted() const;
   std::string health() const;  // empty, or what is wrong in words
   std::size_t queued() const;  // accepted and not yet durable
+  const options& how() const;
 
   // Reading; each call sees what is committed.
   boost::system::result<std::vector<stored_run>> runs() const;

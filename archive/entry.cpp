@@ -37,6 +37,8 @@ std::string_view to_string(entry_kind kind) {
       return "firing";
     case entry_kind::operator_mode:
       return "operator_mode";
+    case entry_kind::run_deleted:
+      return "run_deleted";
   }
   return "message";
 }

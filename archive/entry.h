@@ -17,6 +17,7 @@ enum class entry_kind : std::uint8_t {
   refused,         // a refused one that used up its seq; `frame` is what is replayed in its place
   firing,          // windows that fired with the passing of time, no message
   operator_mode,   // the operator's switch; `frame` says to which mode
+  run_deleted,     // is not stored: everything of the run goes, for good
 };
 
 std::string_view to_string(entry_kind);  // the names in the archive's `kind` column

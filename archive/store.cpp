@@ -62,29 +62,41 @@ failure store::prepare() {
       " coalesce((SELECT max(number) FROM runs), 0))",
       highest);
   next_run_number_ = static_cast<std::uint64_t>(highest) + 1;
+  const auto next_row = [&](const std::string& table, const char* key, std::int64_t& next) {
+    if (why) return;
+    why = db_.query("SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = '" + table +
+                        "'), 0), coalesce((SELECT max(" + key + ") FROM " + table + "), 0)) + 1",
+                    next);
+  };
+  next_row("entries", "id", next_.entry);
+  next_row("detections", "id", next_.detection);
+  next_row("interventions", "row", next_.intervention);
+  next_row("outcomes", "id", next_.outcome);
   const std::pair<statement*, const char*> all[] = {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
       {&rollback_, "ROLLBACK"},
       {&insert_run_, "INSERT INTO runs (number, run, opened_ms) VALUES (?1, ?2, ?3)"},
       {&insert_entry_,
-       "INSERT INTO entries (run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame)"
-       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"},
+       "INSERT INTO entries (run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame, id)"
+       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
       {&insert_detection_,
        "INSERT INTO detections (run, entry, rule, severity, session, at, ts, event, agent, healed, healing, "
        "cause,"
-       " json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"},
+       " json, id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"},
       {&insert_intervention_,
-       "INSERT INTO interventions (run, id, entry, action, event, ts, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
-       "?7)"},
+       "INSERT INTO interventions (run, id, entry, action, event, ts, json, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
+       "?7, ?8)"},
       {&insert_outcome_,
-       "INSERT INTO outcomes (run, entry, rule, event, detected_ts, ts, outcome)"
-       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
+       "INSERT INTO outcomes (run, entry, rule, event, detected_ts, ts, outcome, id)"
+       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"},
       {&answer_intervention_,
        "UPDATE interventions SET answered_by = ?3, answered_ts = ?4,"
        " answered = CASE WHEN json_valid(?5) THEN ?5 ->> '$.applied' END"
        " WHERE run = ?1 AND id = ?2 AND answered_by IS NULL"},
       {&end_run_, "UPDATE runs SET ended = ?2, ended_ms = ?3 WHERE number = ?1"},
+      {&delete_run_, "DELETE FROM runs WHERE number = ?1"},  // the rest by cascade
+      {&note_highest_, "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)"},
       {&move_clock_, "UPDATE runs SET last_ts = max(coalesce(last_ts, ?2), ?2) WHERE number = ?1"},
   };
   for (const auto& [into, sql] : all) {
@@ -115,6 +127,7 @@ store::result store::write(std::span<const std::unique_ptr<entry>> entries) {
 
 failure store::put(const entry& what) {
   failure why;
+  if (what.kind == entry_kind::run_deleted) return erase(what.run_number);
   if (what.kind == entry_kind::run_opened) {
     insert_run_.bind(1, what.run_number);
     insert_run_.bind(2, std::string_view(what.run));
@@ -135,9 +148,30 @@ failure store::put(const entry& what) {
   into.bind_unless_empty(9, what.code);
   into.bind_unless_empty(10, verdicts_);
   into.bind_unless_empty(11, what.frame);
+  const std::int64_t id = next_.entry++;
+  into.bind(12, id);
   why = into.run();
-  if (!why) why = put_rows(what, sqlite3_last_insert_rowid(db_.get()));
+  if (!why) why = put_rows(what, id);
   return why;
+}
+
+// The highest row numbers go where those of runs are, so that they are not given out again.
+failure store::erase(std::uint64_t run_number) {
+  failure why = db_.execute(
+      "DELETE FROM sqlite_sequence WHERE name IN ('entries', 'detections', 'interventions', 'outcomes')");
+  const std::pair<std::string_view, std::int64_t> highest[] = {{"entries", next_.entry - 1},
+                                                               {"detections", next_.detection - 1},
+                                                               {"interventions", next_.intervention - 1},
+                                                               {"outcomes", next_.outcome - 1}};
+  for (const auto& [table, row] : highest) {
+    if (why) return why;
+    note_highest_.bind(1, table);
+    note_highest_.bind(2, row);
+    why = note_highest_.run();
+  }
+  if (why) return why;
+  delete_run_.bind(1, run_number);
+  return delete_run_.run();
 }
 
 failure store::put_rows(const entry& what, std::int64_t id) {
@@ -157,6 +191,7 @@ failure store::put_rows(const entry& what, std::int64_t id) {
     into.bind(11, row.healing);
     into.bind(12, row.cause);
     into.bind(13, std::string_view(row.json));
+    into.bind(14, next_.detection++);
     if ((why = into.run())) return why;
   }
   for (const auto& row : what.interventions) {
@@ -168,6 +203,7 @@ failure store::put_rows(const entry& what, std::int64_t id) {
     into.bind(5, row.event);
     into.bind(6, row.ts);
     into.bind(7, std::string_view(row.json));
+    into.bind(8, next_.intervention++);
     if ((why = into.run())) return why;
   }
   for (const auto& row : what.outcomes) {
@@ -179,6 +215,7 @@ failure store::put_rows(const entry& what, std::int64_t id) {
     into.bind(5, row.detected_ts);
     into.bind(6, row.ts);
     into.bind(7, std::string_view(row.outcome));
+    into.bind(8, next_.outcome++);
     if ((why = into.run())) return why;
   }
   return note_answer(what, id);
@@ -207,7 +244,10 @@ failure store::note_answer(const entry& what, std::int64_t id) {
 failure store::move_clocks(std::span<const std::unique_ptr<entry>> entries) {
   boost::unordered_flat_map<std::uint64_t, std::int64_t> latest;
   for (const auto& one : entries) {
-    if (one->kind == entry_kind::run_opened || one->kind == entry_kind::session_joined) continue;
+    if (one->kind == entry_kind::run_opened || one->kind == entry_kind::session_joined ||
+        one->kind == entry_kind::run_deleted) {
+      continue;
+    }
     auto ts = one->ts;
     for (const auto& row : one->detections) ts = std::max(ts, row.ts);
     auto [at, is_first] = latest.try_emplace(one->run_number, ts);

@@ -45,6 +45,7 @@ class store {
  private:
   failure prepare();
   failure put(const entry& what);
+  failure erase(std::uint64_t run_number);
   failure put_rows(const entry& what, std::int64_t id);
   failure note_answer(const entry& what, std::int64_t id);
   failure move_clocks(std::span<const std::unique_ptr<entry>> entries);
@@ -55,7 +56,13 @@ class store {
   statement begin_, commit_, rollback_;
   statement insert_run_, insert_entry_, insert_detection_, insert_intervention_, insert_outcome_;
   statement answer_intervention_, end_run_, move_clock_;
+  statement delete_run_, note_highest_;
   std::uint64_t next_run_number_ = 1;
+  // The next row of each table. Numbers of deleted rows are not used again, so that whoever went up to one misses
+  // nothing: `sqlite_sequence` remembers the highest.
+  struct {
+    std::int64_t entry = 1, detection = 1, intervention = 1, outcome = 1;
+  } next_;
   int log_pages_ = 0;
   int moved_pages_ = 0;
   std::string verdicts_;  // scratch

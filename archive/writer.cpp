@@ -16,12 +16,15 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr milliseconds retry_while_stopping{50};
+constexpr milliseconds scrub_again{20};
 
 // Errors that the entry itself causes: trying again would fail for ever, and hold up every other run.
 bool is_entrys_fault(const failure& why) {
   return why.primary() == SQLITE_CONSTRAINT || why.primary() == SQLITE_TOOBIG ||
          why.primary() == SQLITE_MISMATCH;
 }
+
+bool is_deletion(const entry& one) { return one.kind == entry_kind::run_deleted; }
 
 bool counts_as_durable(const entry& one) {
   return one.kind == entry_kind::message || one.kind == entry_kind::refused;
@@ -73,6 +76,7 @@ void writer::work() {
       continue;
     }
     if (last_round) break;
+    scrub_log();
     pause(idle);
     idle = std::min(idle * 2, longest);
   }
@@ -108,9 +112,11 @@ void writer::report(const batch& done) {
   boost::unordered_flat_map<std::pair<std::uint64_t, std::string_view>, std::uint64_t,
                             boost::hash<std::pair<std::uint64_t, std::string_view>>>
       highest;
+  std::vector<durable> deleted;
   std::uint64_t bytes = 0;
   for (const auto& one : done) {
     bytes += one->bytes();
+    if (one->kind == entry_kind::run_deleted) deleted.push_back({one->run_number, {}, 0, true});
     if (!counts_as_durable(*one)) continue;
     auto& seq = highest[{one->run_number, one->session}];
     seq = std::max(seq, one->seq);
@@ -118,10 +124,16 @@ void writer::report(const batch& done) {
   counted_.entries.fetch_add(done.size());
   counted_.bytes.fetch_add(bytes);
   counted_.commits.fetch_add(1);
-  if (!on_durable_ || highest.empty()) return;
+  counted_.deleted_runs.fetch_add(deleted.size());
+  if (!deleted.empty()) {
+    to_scrub_ = true;
+    scrub_log();
+  }
+  if (!on_durable_) return;
   std::vector<durable> all;
   all.reserve(highest.size());
   for (const auto& [who, seq] : highest) all.push_back({who.first, std::string(who.second), seq});
+  all.insert(all.end(), deleted.begin(), deleted.end());
   on_durable_(all);
 }
 
@@ -133,7 +145,7 @@ void writer::set_aside_from(std::size_t at, const failure& why) {
                               " runs are no longer archived, the last of them number " + std::to_string(run) +
                               ": " + why.words);
   drop(std::stable_partition(batch_.begin() + static_cast<std::ptrdiff_t>(at), batch_.end(),
-                             [&](const auto& one) { return one->run_number != run; }));
+                             [&](const auto& one) { return one->run_number != run || is_deletion(*one); }));
 }
 
 // What comes later for a run that was set aside is dropped; what is in the batch of it already is its
@@ -142,7 +154,9 @@ void writer::take() {
   const auto old = static_cast<std::ptrdiff_t>(batch_.size());
   if (!queue_.take(batch_, how_.batch_entries, how_.batch_bytes) || set_aside_.empty()) return;
   drop(std::stable_partition(batch_.begin() + old, batch_.end(),
-                             [&](const auto& one) { return !set_aside_.contains(one->run_number); }));
+                             [&](const auto& one) {
+                               return !set_aside_.contains(one->run_number) || is_deletion(*one);
+                             }));
 }
 
 void writer::drop(batch::iterator from) {
@@ -167,6 +181,16 @@ void writer::keep_log_short() {
   }
   const bool all_moved = !why && store_.is_all_moved();
   checkpoint_at_ = all_moved ? how_.checkpoint_pages : store_.log_pages() + how_.checkpoint_pages / 4;
+}
+
+// What was deleted is overwritten in the file, and leaves the log when that is emptied. A reader may be in the way:
+// then it is tried again.
+void writer::scrub_log() {
+  if (!to_scrub_ || clock::now() < scrub_next_) return;
+  scrub_next_ = clock::now() + scrub_again;
+  const failure why = store_.checkpoint(true);
+  if (why) counted_.failed_checkpoints.fetch_add(1);
+  to_scrub_ = why || !store_.is_all_moved() || store_.log_pages() > 0;
 }
 
 void writer::backoff() {

@@ -38,6 +38,7 @@ class writer {
   void take();
   void drop(batch::iterator from);  // these and all behind them
   void keep_log_short();
+  void scrub_log();
   void backoff();
   bool pause(std::chrono::microseconds how_long);  // true: woken to stop
   void say(std::string& which, std::string words);
@@ -53,6 +54,8 @@ class writer {
   std::unordered_set<std::uint64_t> set_aside_;  // runs that contradict what is stored
   unsigned failures_ = 0;                        // of the present batch
   int checkpoint_at_ = 0;                        // pages in the log
+  bool to_scrub_ = false;                        // the log may hold what was deleted
+  clock::time_point scrub_next_{};
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -1,0 +1,320 @@
+#include "archive/browser.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "archive/schema.h"
+
+namespace digd::archive {
+
+namespace {
+
+constexpr int busy_ms = 2'000;  // while a log is being recovered
+
+run_row run_from(const statement& row) {
+  run_row run{.number = static_cast<std::uint64_t>(row.integer(0)), .run = row.text(1), .opened_ms = row.integer(2)};
+  if (!row.is_null(3)) run.last_ts = row.integer(3);
+  run.ended = row.text(4);
+  if (!row.is_null(5)) run.ended_ms = row.integer(5);
+  return run;
+}
+
+// Resets a statement whichever way its use ends: a statement left open would hold the log.
+class in_use {
+ public:
+  explicit in_use(statement& what) : what_(what) {}
+  ~in_use() { what_.reset(); }
+  in_use(const in_use&) = delete;
+  in_use& operator=(const in_use&) = delete;
+
+ private:
+  statement& what_;
+};
+
+}  // namespace
+
+std::size_t watched_entry::bytes() const {
+  std::size_t sum = sizeof *this + run.size() + session.size() + type.size() + frame.size() + verdicts.size();
+  for (const auto& one : detections) sum += one.size();
+  for (const auto& one : interventions) sum += one.size();
+  return sum + outcomes.size() * sizeof(outcome_row);
+}
+
+boost::system::result<std::unique_ptr<browser>> browser::open(const std::string& path, std::string* why) {
+  std::unique_ptr<browser> made(new browser);
+  std::string words;
+  failure fault = made->db_.open(path, SQLITE_OPEN_READONLY, {});
+  if (!fault) {
+    sqlite3_busy_timeout(made->db_.get(), busy_ms);
+    bool is_new = false;
+    if (const auto found = recognise(made->db_, is_new)) {
+      if (why != nullptr) *why = found.words;
+      return make_error_code(found.error);
+    }
+    if (is_new) {
+      if (why != nullptr) *why = "the file is empty";
+      return make_error_code(archive_error::not_an_archive);
+    }
+    fault = made->prepare();
+  }
+  if (fault) {
+    if (why != nullptr) *why = fault.words;
+    return make_error_code(fault.error());
+  }
+  return made;
+}
+
+failure browser::prepare() {
+  constexpr const char* tail_columns =
+      "SELECT e.id, e.run, r.run, e.kind, e.session, e.seq, e.ts, e.type, e.frame, e.verdicts"
+      " FROM entries AS e JOIN runs AS r ON r.number = e.run WHERE ";
+  const std::string tail_all = std::string(tail_columns) + "e.id > ?1 ORDER BY e.id";
+  const std::string tail_of_run = std::string(tail_columns) + "e.run = ?2 AND e.id > ?1 ORDER BY e.id";
+  const std::pair<statement*, const char*> all[] = {
+      {&runs_,
+       "SELECT number, run, opened_ms, last_ts, ended, ended_ms FROM runs WHERE number < ?1"
+       " ORDER BY number DESC LIMIT ?2"},
+      {&find_,
+       "SELECT number, run, opened_ms, last_ts, ended, ended_ms FROM runs WHERE run = ?1"
+       " ORDER BY number DESC LIMIT 1"},
+      {&count_,
+       "SELECT id, kind, CASE WHEN kind IN ('run_opened', 'operator_mode') THEN frame END,"
+       " CASE kind WHEN 'session_joined' THEN session END FROM entries WHERE run = ?1 AND id > ?2 ORDER BY id"},
+      {&count_detections_,
+       "SELECT max(id), count(*), coalesce(sum(healed), 0) FROM detections WHERE run = ?1 AND id > ?2"},
+      {&group_,
+       "SELECT rule, healed, cause, healing, outcome, count(DISTINCT detection) FROM firings WHERE run = ?1"
+       " GROUP BY rule, healed, cause, healing, outcome ORDER BY rule, healed DESC, cause, outcome"},
+      {&detections_,
+       "SELECT d.id, d.entry, d.json,"
+       " CASE WHEN d.healed THEN (SELECT f.outcome FROM firings AS f WHERE f.run = d.run AND f.detection = d.id) END"
+       " FROM detections AS d WHERE d.run = ?1 AND d.id > ?2 ORDER BY d.id LIMIT ?3"},
+      {&last_seq_, "SELECT max(id) FROM entries"},
+      {&tail_, tail_all.c_str()},
+      {&tail_run_, tail_of_run.c_str()},
+      {&detection_probe_, "SELECT id, entry FROM detections WHERE id >= ?1 ORDER BY id LIMIT 1"},
+      {&intervention_probe_, "SELECT row, entry FROM interventions WHERE row >= ?1 ORDER BY row LIMIT 1"},
+      {&outcome_probe_, "SELECT id, entry FROM outcomes WHERE id >= ?1 ORDER BY id LIMIT 1"},
+      {&detection_last_, "SELECT max(id) FROM detections"},
+      {&intervention_last_, "SELECT max(row) FROM interventions"},
+      {&outcome_last_, "SELECT max(id) FROM outcomes"},
+      {&detection_rows_, "SELECT entry, run, json FROM detections WHERE id >= ?1 ORDER BY id"},
+      {&intervention_rows_, "SELECT entry, run, json FROM interventions WHERE row >= ?1 ORDER BY row"},
+      {&outcome_rows_, "SELECT entry, run, rule, event, detected_ts, ts, outcome FROM outcomes WHERE id >= ?1 ORDER BY id"},
+  };
+  failure why;
+  for (const auto& [into, sql] : all) {
+    if (!why) why = db_.prepare(sql, *into);
+  }
+  return why;
+}
+
+// ---- lists
+
+boost::system::result<std::vector<run_row>> browser::runs(std::uint64_t before, std::uint64_t limit) {
+  constexpr std::uint64_t highest = std::numeric_limits<std::int64_t>::max();
+  const in_use guard(runs_);
+  runs_.bind(1, before == 0 ? highest : std::min(before, highest));
+  runs_.bind(2, std::min(limit, highest));
+  std::vector<run_row> all;
+  failure why;
+  while (runs_.step(why)) all.push_back(run_from(runs_));
+  if (why) return make_error_code(why.error());
+  return all;
+}
+
+boost::system::result<std::optional<run_row>> browser::find(std::string_view run) {
+  const in_use guard(find_);
+  find_.bind(1, run);
+  failure why;
+  std::optional<run_row> found;
+  if (find_.step(why)) found = run_from(find_);
+  if (why) return make_error_code(why.error());
+  return found;
+}
+
+boost::system::result<run_tally> browser::tally(std::uint64_t run_number) {
+  if (tallies_.size() >= most_tallies) tallies_.clear();
+  counted& sum = tallies_[run_number];
+  if (failure why = count_on(run_number, sum)) return make_error_code(why.error());
+  return sum.sum;
+}
+
+failure browser::count_on(std::uint64_t run_number, counted& sum) {
+  failure why;
+  {
+    const in_use guard(count_);
+    count_.bind(1, run_number);
+    count_.bind(2, sum.upto);
+    while (count_.step(why)) {
+      sum.upto = count_.integer(0);
+      switch (entry_kind_from(count_.text(1)).value_or(entry_kind::message)) {
+        case entry_kind::run_opened: sum.sum.hello = count_.text(2); break;
+        case entry_kind::operator_mode: sum.sum.operator_mode = count_.text(2); break;
+        case entry_kind::session_joined: {
+          auto& names = sum.sum.sessions;
+          std::string name = count_.text(3);
+          if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+          break;
+        }
+        case entry_kind::message: ++sum.sum.messages; break;
+        case entry_kind::refused: ++sum.sum.refused; break;
+        case entry_kind::firing: ++sum.sum.firings; break;
+        case entry_kind::run_deleted: break;  // is no row
+      }
+    }
+  }
+  if (why) return why;
+  const in_use guard(count_detections_);
+  count_detections_.bind(1, run_number);
+  count_detections_.bind(2, sum.detections_upto);
+  if (count_detections_.step(why) && !count_detections_.is_null(0)) {
+    sum.detections_upto = count_detections_.integer(0);
+    sum.sum.detections += static_cast<std::uint64_t>(count_detections_.integer(1));
+    sum.sum.healed += static_cast<std::uint64_t>(count_detections_.integer(2));
+  }
+  return why;
+}
+
+boost::system::result<std::vector<detection_count>> browser::detection_counts(std::uint64_t run_number) {
+  const in_use guard(group_);
+  group_.bind(1, run_number);
+  std::vector<detection_count> all;
+  failure why;
+  while (group_.step(why)) {
+    all.push_back({.rule = group_.text(0),
+                   .healed = group_.integer(1) != 0,
+                   .cause = group_.text(2),
+                   .healing = group_.text(3),
+                   .outcome = group_.text(4),
+                   .count = static_cast<std::uint64_t>(group_.integer(5))});
+  }
+  if (why) return make_error_code(why.error());
+  return all;
+}
+
+boost::system::result<std::vector<detection_item>> browser::detections(std::uint64_t run_number, std::int64_t after,
+                                                                       std::uint64_t limit) {
+  const in_use guard(detections_);
+  detections_.bind(1, run_number);
+  detections_.bind(2, after);
+  detections_.bind(3, limit);
+  std::vector<detection_item> all;
+  failure why;
+  while (detections_.step(why)) {
+    all.push_back({detections_.integer(0), detections_.integer(1), detections_.text(2), detections_.text(3)});
+  }
+  if (why) return make_error_code(why.error());
+  return all;
+}
+
+// ---- the tail
+
+boost::system::result<std::int64_t> browser::last_seq() {
+  const in_use guard(last_seq_);
+  failure why;
+  std::int64_t last = 0;
+  if (last_seq_.step(why)) last = last_seq_.integer(0);
+  if (why) return make_error_code(why.error());
+  return last;
+}
+
+boost::system::result<std::vector<watched_entry>> browser::entries_after(std::int64_t after, std::uint64_t run_number) {
+  std::vector<watched_entry> piece;
+  // One snapshot for the entries and what belongs to them.
+  failure why = db_.execute("BEGIN");
+  if (!why) why = read_entries(after, run_number, piece);
+  if (!why && !piece.empty()) why = add_rows(piece);
+  if (db_.in_transaction()) static_cast<void>(db_.execute("COMMIT"));
+  if (why) return make_error_code(why.error());
+  return piece;
+}
+
+failure browser::read_entries(std::int64_t after, std::uint64_t run_number, std::vector<watched_entry>& out) {
+  statement& from = run_number == 0 ? tail_ : tail_run_;
+  const in_use guard(from);
+  from.bind(1, after);
+  if (run_number != 0) from.bind(2, run_number);
+  failure why;
+  std::size_t bytes = 0;
+  while (out.size() < most_entries && bytes < most_bytes && from.step(why)) {
+    watched_entry one;
+    one.id = from.integer(0);
+    one.run_number = static_cast<std::uint64_t>(from.integer(1));
+    one.run = from.text(2);
+    one.kind = entry_kind_from(from.text(3)).value_or(entry_kind::message);
+    one.session = from.text(4);
+    one.seq = static_cast<std::uint64_t>(from.integer(5));
+    one.ts = from.integer(6);
+    one.type = from.text(7);
+    one.frame = from.text(8);
+    one.verdicts = from.text(9);
+    bytes += one.bytes();
+    out.push_back(std::move(one));
+  }
+  return why;
+}
+
+// Rows of an entry are written with it, in its order: their `entry` never falls with their id. Finds the first with an
+// entry of at least `entry` by halving.
+failure browser::first_row_after(statement& probe, std::int64_t entry, std::int64_t last, std::int64_t& id) {
+  failure why;
+  std::int64_t low = 0, high = last + 1;  // the answer is in (low, high]
+  while (low + 1 < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    const in_use guard(probe);
+    probe.bind(1, middle);
+    if (!probe.step(why)) {
+      if (why) return why;
+      high = middle;
+    } else if (probe.integer(1) >= entry) {
+      high = middle;
+    } else {
+      low = probe.integer(0);
+    }
+  }
+  id = high;
+  return why;
+}
+
+failure browser::add_rows(std::vector<watched_entry>& to) {
+  const auto each = [&](statement& max, statement& probe, statement& rows, auto take) {
+    failure why;
+    std::int64_t last = 0, first = 0;
+    {
+      const in_use guard(max);
+      if (max.step(why)) last = max.integer(0);
+    }
+    if (!why) why = first_row_after(probe, to.front().id, last, first);
+    const in_use guard(rows);
+    rows.bind(1, first);
+    auto at = to.begin();
+    while (!why && rows.step(why)) {
+      const std::int64_t entry = rows.integer(0);
+      while (at != to.end() && at->id < entry) ++at;
+      if (at == to.end()) break;
+      if (at->id == entry) take(*at);
+    }
+    return why;
+  };
+  failure why = each(detection_last_, detection_probe_, detection_rows_,
+                     [&](watched_entry& e) { e.detections.push_back(detection_rows_.text(2)); });
+  if (!why) {
+    why = each(intervention_last_, intervention_probe_, intervention_rows_,
+               [&](watched_entry& e) { e.interventions.push_back(intervention_rows_.text(2)); });
+  }
+  if (!why) {
+    why = each(outcome_last_, outcome_probe_, outcome_rows_, [&](watched_entry& e) {
+      outcome_row row{.rule = outcome_rows_.text(2),
+                      .outcome = outcome_rows_.text(6),
+                      .ts = outcome_rows_.integer(5),
+                      .detected_ts = outcome_rows_.integer(4)};
+      if (!outcome_rows_.is_null(3)) row.event = outcome_rows_.text(3);
+      e.outcomes.push_back(std::move(row));
+    });
+  }
+  return why;
+}
+
+}  // namespace digd::archive

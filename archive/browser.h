@@ -1,0 +1,110 @@
+// Looking into an archive: lists in pages, what a run was about, and its entries as they come. A read-only connection of
+// its own; see reader.h for reading a run back as a whole.
+//
+// Threads: one at a time, any; open one for each thread that reads. Bounds: pages are as long as asked for, pieces of
+// the tail `most_entries` or about `most_bytes`. Failure: an error code; nothing throws.
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "archive/archive.h"
+#include "archive/sqlite.h"
+
+namespace digd::archive {
+
+struct run_row {
+  std::uint64_t number = 0;
+  std::string run;
+  std::int64_t opened_ms = 0;
+  std::optional<std::int64_t> last_ts;
+  std::string ended;                    // empty while it goes on
+  std::optional<std::int64_t> ended_ms;
+};
+
+// What a run's entries amount to.
+struct run_tally {
+  std::uint64_t messages = 0, refused = 0, firings = 0;
+  std::string hello;                    // effective settings: the opening's frame
+  std::string operator_mode;            // the frame of the latest switch; empty: none
+  std::vector<std::string> sessions;    // in the order of joining, each once
+  std::uint64_t detections = 0, healed = 0;
+};
+
+struct detection_count {
+  std::string rule;
+  bool healed = false;
+  std::string cause, healing, outcome;  // empty: none
+  std::uint64_t count = 0;
+};
+
+struct detection_item {
+  std::int64_t id = 0, entry = 0;
+  std::string json, outcome;
+};
+
+// An entry with everything that came of it, for whoever watches.
+struct watched_entry {
+  std::int64_t id = 0;                  // SEQ: the order of writing, never used again
+  std::uint64_t run_number = 0;
+  std::string run, session, type, frame, verdicts;
+  entry_kind kind = entry_kind::message;
+  std::uint64_t seq = 0;
+  std::int64_t ts = 0;
+  std::vector<std::string> detections, interventions;  // JSON
+  std::vector<outcome_row> outcomes;
+
+  std::size_t bytes() const;
+};
+
+class browser {
+ public:
+  static constexpr std::size_t most_entries = 1'024;
+  static constexpr std::size_t most_bytes = 4u << 20;
+  static constexpr std::size_t most_tallies = 20'000;  // remembered, so that a list counts only what is new
+
+  static boost::system::result<std::unique_ptr<browser>> open(const std::string& path, std::string* why = nullptr);
+
+  // Newest first, those with a number below `before` (0: all).
+  boost::system::result<std::vector<run_row>> runs(std::uint64_t before, std::uint64_t limit);
+  // The latest run of that name.
+  boost::system::result<std::optional<run_row>> find(std::string_view run);
+  boost::system::result<run_tally> tally(std::uint64_t run_number);
+  boost::system::result<std::vector<detection_count>> detection_counts(std::uint64_t run_number);
+  // In the order found, those after `after`.
+  boost::system::result<std::vector<detection_item>> detections(std::uint64_t run_number, std::int64_t after,
+                                                                std::uint64_t limit);
+
+  boost::system::result<std::int64_t> last_seq();
+  // The next piece after the entry `after`; of one run if `run_number` is not 0.
+  boost::system::result<std::vector<watched_entry>> entries_after(std::int64_t after, std::uint64_t run_number);
+
+ private:
+  struct counted {
+    std::int64_t upto = 0;             // entries.id
+    std::int64_t detections_upto = 0;
+    run_tally sum;
+  };
+  browser() = default;
+  failure prepare();
+  failure count_on(std::uint64_t run_number, counted& sum);
+  failure first_row_after(statement& probe, std::int64_t entry, std::int64_t last, std::int64_t& id);
+  failure read_entries(std::int64_t after, std::uint64_t run_number, std::vector<watched_entry>& out);
+  failure add_rows(std::vector<watched_entry>& to);
+
+  connection db_;
+  statement runs_, find_, entries_, count_, count_detections_, group_, detections_, last_seq_;
+  statement tail_, tail_run_;
+  statement detection_probe_, intervention_probe_, outcome_probe_;
+  statement detection_rows_, intervention_rows_, outcome_rows_;
+  statement detection_last_, intervention_last_, outcome_last_;
+  boost::unordered_flat_map<std::uint64_t, counted> tallies_;
+};
+
+}  // namespace digd::archive
