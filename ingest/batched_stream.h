@@ -15,8 +15,10 @@
 #include <boost/beast/websocket/teardown.hpp>
 #include <boost/system/error_code.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -40,9 +42,15 @@ class batched_stream {
   next_layer_type& next_layer() noexcept { return socket_; }
   const next_layer_type& next_layer() const noexcept { return socket_; }
 
-  // Bytes read already that the next read shall find; at most `read_ahead`, and only while nothing is read ahead.
+  // What was read ahead and not asked for yet; then it is the caller's.
+  std::string take_unread() {
+    std::string rest(ahead_.get() + begin_, end_ - begin_);
+    begin_ = end_ = 0;
+    return rest;
+  }
+  // Bytes that the next reads shall find; only while nothing is read ahead.
   void put_back(std::string_view bytes) {
-    bytes = bytes.substr(0, read_ahead);
+    if (bytes.size() > read_ahead) ahead_ = std::make_unique_for_overwrite<char[]>(bytes.size());
     std::memcpy(ahead_.get(), bytes.data(), bytes.size());
     begin_ = 0;
     end_ = bytes.size();

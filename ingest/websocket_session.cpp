@@ -86,7 +86,7 @@ void websocket_session::on_read(error_code ec) {
   if (more) {
     read();
   } else {
-    paused_ = true;
+    pause();
   }
 }
 
@@ -98,9 +98,7 @@ bool websocket_session::deliver() {
 }
 
 void websocket_session::resume() {
-  if (!paused_) return;
-  paused_ = false;
-  read();
+  if (const auto self = std::exchange(paused_, nullptr)) read();
 }
 
 // ---- writing
@@ -108,7 +106,7 @@ void websocket_session::resume() {
 void websocket_session::send(std::string frame) {
   if (closing_ || finished_) return;
   if (out_.size() >= how_.queue_frames || out_bytes_ + frame.size() > how_.queue_bytes) {
-    return close(close_code::too_slow, "the client does not read what it is sent");
+    return close(close_code::too_slow, slow_client_words);
   }
   out_bytes_ += frame.size();
   out_.push_back(std::move(frame));
@@ -166,11 +164,16 @@ void websocket_session::start_closing() {
   });
 }
 
-void websocket_session::abort() { finish(closing_ ? "closed; the client did not answer" : "aborted"); }
+void websocket_session::abort() {
+  if (!closing_) return finish("aborted");
+  finish(std::string(reason_.reason.data(), reason_.reason.size()) + "; it did not answer");
+}
 
 void websocket_session::finish(std::string_view why) {
   if (finished_) return;
   finished_ = true;
+  const auto self = shared_from_this();
+  paused_.reset();
   closing_timer_.cancel();
   error_code ignored;
   beast::get_lowest_layer(ws_).close(ignored);

@@ -3,9 +3,10 @@
 //   read a frame → listener (→ inbox) → send → queue → write
 //
 // Thread: that of its socket; every call but the constructor is made there. Lifetime: held by its own pending
-// operations, and gone when the last of them is; it owns its listener. Bounds: messages (over `message_bytes` they are
-// read and dropped, over 16 times that closed with 1009), the queue of frames to write (a client that does not read
-// is closed with 4408), time (handshake, idle, closing). Failure: whatever happens ends in one `on_closed`.
+// operations, by itself while it is told not to read, and gone when the last of these is; it owns its listener.
+// Bounds: messages (over `message_bytes` they are read and dropped, over 16 times that closed with 1009), the queue of
+// frames to write (a client that does not read is closed with 4408), time (handshake, idle, closing). Failure:
+// whatever happens ends in one `on_closed`.
 #pragma once
 
 #include <boost/asio/basic_waitable_timer.hpp>
@@ -29,6 +30,8 @@ using steady_timer = net::basic_waitable_timer<std::chrono::steady_clock, net::w
                                                net::io_context::executor_type>;
 
 // Why we close a connection; beyond RFC 6455's own.
+inline constexpr std::string_view slow_client_words = "the client does not read what it is sent";
+
 enum class close_code : std::uint16_t {
   going_away = 1001,
   fatal_error = 4400,   // after an `error` with "fatal":true
@@ -79,6 +82,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   void write();
   void on_written(boost::system::error_code ec);
   void start_closing();
+  void pause() { paused_ = shared_from_this(); }
   void finish(std::string_view why);
 
   boost::beast::websocket::stream<batched_stream, false> ws_;
@@ -96,7 +100,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   boost::beast::websocket::close_reason reason_;
   bool open_ = false;
   bool writing_ = false;
-  bool paused_ = false;      // no read is pending
+  std::shared_ptr<websocket_session> paused_;  // itself, while no read is pending
   bool closing_ = false;     // `close` was called
   bool close_sent_ = false;  // Beast is at it
   bool finished_ = false;

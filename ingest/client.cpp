@@ -1,0 +1,297 @@
+#include "ingest/client.h"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/field.hpp>
+#include <boost/beast/websocket/stream.hpp>
+#include <deque>
+#include <vector>
+
+#include "engine/quote.h"
+#include "ingest/batched_stream.h"
+
+namespace digd::ingest {
+
+namespace beast = boost::beast;
+namespace websocket = beast::websocket;
+using error_code = boost::system::error_code;
+using generic_endpoint = net::generic::stream_protocol::endpoint;
+
+namespace {
+
+// For a message: what came from the other side, short and harmless.
+std::string harmless(std::string_view text) { return digd::quoted(text.substr(0, 200)); }
+
+bool unreserved(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
+         c == '~';
+}
+
+std::string percent_encoded(std::string_view text) {
+  constexpr char digits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    if (unreserved(c)) {
+      out += c;
+    } else {
+      out += {'%', digits[static_cast<unsigned char>(c) >> 4], digits[static_cast<unsigned char>(c) & 15]};
+    }
+  }
+  return out;
+}
+
+bool parse_authority(std::string_view text, server_address& into) {
+  std::string_view rest;
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) return false;
+    into.host = text.substr(1, end - 1);
+    rest = text.substr(end + 1);
+  } else {
+    const std::size_t colon = text.find(':');
+    into.host = text.substr(0, colon);
+    rest = colon == std::string_view::npos ? std::string_view{} : text.substr(colon);
+  }
+  if (into.host.empty() || into.host.find('@') != std::string::npos) return false;
+  if (rest.empty()) return true;
+  into.port = rest.substr(1);
+  return rest.front() == ':' && !into.port.empty() && into.port.size() <= 5 &&
+         into.port.find_first_not_of("0123456789") == std::string::npos && std::stoi(into.port) <= 65535;
+}
+
+}  // namespace
+
+std::string server_address::shown() const {
+  if (local) return "unix:" + path;
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port;
+}
+
+std::optional<server_address> parse_address(std::string_view url, std::string& why) {
+  server_address to;
+  why = "expected ws://HOST:PORT, ws+unix:/PATH or unix:/PATH, got " + harmless(url);
+  for (const std::string_view scheme : {"ws+unix://", "ws+unix:", "unix://", "unix:"}) {
+    if (!url.starts_with(scheme)) continue;
+    to.local = true;
+    to.host = "localhost";
+    to.path = url.substr(scheme.size());
+    if (to.path.empty() || to.path.find('\0') != std::string::npos || to.path.size() > 107) return {};
+    return to;
+  }
+  if (url.starts_with("wss://") || url.starts_with("https://")) {
+    why = "the daemon speaks no TLS: go through ws:// to a proxy or a tunnel of yours";
+    return {};
+  }
+  const std::size_t scheme = url.starts_with("ws://") ? 5 : url.starts_with("http://") ? 7 : 0;
+  if (scheme == 0 && url.find("://") != std::string_view::npos) return {};
+  url.remove_prefix(scheme);
+  const std::size_t end = url.find_first_of("/?");
+  if (!parse_authority(url.substr(0, end), to)) return {};
+  std::string_view target = end == std::string_view::npos ? std::string_view{} : url.substr(end);
+  for (const char c : target) {
+    if (c <= ' ' || c > '~' || c == '#') return {};
+  }
+  if (target.starts_with('?')) {
+    to.target += target;
+  } else if (target.size() > 1) {
+    to.target = target;
+  }
+  return to;
+}
+
+std::string target_for(const server_address& to, std::string_view run) {
+  const std::size_t query = to.target.find('?');
+  if (query == std::string::npos) return to.target + "?run=" + percent_encoded(run);
+  if (to.target.find("?run=") != std::string::npos || to.target.find("&run=") != std::string::npos) return to.target;
+  return to.target + "&run=" + percent_encoded(run);
+}
+
+namespace {
+
+class client final : public websocket_client {
+ public:
+  explicit client(net::io_context& io) : io_(io), ws_(batched_stream(stream_socket(io.get_executor()))) {}
+
+  std::string open(const server_address& to, std::string_view target, std::string_view token,
+                   std::chrono::milliseconds within) override;
+  bool is_open() const override { return open_; }
+  std::size_t unwritten() const override { return out_bytes_; }
+  std::uint16_t close_code() const override { return code_; }
+  const std::string& why_closed() const override { return why_; }
+
+  std::optional<std::string> take() override {
+    if (in_.empty()) return {};
+    std::string frame = std::move(in_.front());
+    in_.pop_front();
+    return frame;
+  }
+
+  void send(std::string_view frame) override {
+    if (!open_) return;
+    out_bytes_ += frame.size();
+    out_.emplace_back(frame);
+    if (out_.size() == 1) write();
+  }
+
+  void close() override {
+    if (!open_) return;
+    open_ = false;
+    why_ = "we closed it";
+    ws_.async_close(websocket::close_code::normal, [self = mine()](error_code) { self->abort(); });
+  }
+
+  void abort() override {
+    open_ = false;
+    error_code ignored;
+    ws_.next_layer().next_layer().close(ignored);
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  std::shared_ptr<client> mine() { return std::static_pointer_cast<client>(shared_from_this()); }
+
+  std::vector<generic_endpoint> endpoints_of(const server_address& to, error_code& ec);
+  void set_up(std::string_view token);
+  // Runs the io_context until `ready` or the deadline.
+  bool wait(const bool& ready, clock::time_point until) {
+    while (!ready && clock::now() < until) {
+      io_.restart();
+      io_.run_one_until(until);
+    }
+    return ready;
+  }
+  std::string refused(const server_address& to, error_code ec, const websocket::response_type& response) const;
+
+  void read() {
+    ws_.async_read(buffer_, [self = mine()](error_code ec, std::size_t) { self->on_read(ec); });
+  }
+
+  void on_read(error_code ec) {
+    if (ec) return lost(ec);
+    const auto data = buffer_.cdata();
+    in_.emplace_back(static_cast<const char*>(data.data()), data.size());
+    buffer_.consume(buffer_.size());
+    read();
+  }
+
+  void write() {
+    ws_.text(true);
+    ws_.async_write(net::buffer(out_.front()), [self = mine()](error_code ec, std::size_t) {
+      if (ec) return;  // the read says why
+      self->out_bytes_ -= self->out_.front().size();
+      self->out_.pop_front();
+      if (!self->out_.empty()) self->write();
+    });
+  }
+
+  void lost(error_code ec) {
+    if (!open_) return;
+    open_ = false;
+    code_ = ws_.reason().code;
+    why_ = ec.message();
+    if (ec == websocket::error::closed) {
+      why_ = "the daemon closed it with " + std::to_string(code_);
+      if (!ws_.reason().reason.empty()) why_ += ": " + harmless({ws_.reason().reason.data(), ws_.reason().reason.size()});
+    }
+    abort();
+  }
+
+  net::io_context& io_;
+  websocket::stream<batched_stream, false> ws_;
+  beast::flat_buffer buffer_{max_frame_bytes};
+  std::deque<std::string> in_;
+  std::deque<std::string> out_;  // the first is being written
+  std::size_t out_bytes_ = 0;
+  bool open_ = false;
+  std::uint16_t code_ = 0;
+  std::string why_ = "it was never open";
+};
+
+std::vector<generic_endpoint> client::endpoints_of(const server_address& to, error_code& ec) {
+  if (to.local) return {generic_endpoint(net::local::stream_protocol::endpoint(to.path))};
+  net::ip::tcp::resolver resolver(io_);
+  std::vector<generic_endpoint> found;
+  for (const auto& one : resolver.resolve(to.host, to.port, ec)) found.emplace_back(one.endpoint());
+  return found;
+}
+
+void client::set_up(std::string_view token) {
+  websocket::stream_base::timeout limits{};
+  limits.handshake_timeout = std::chrono::seconds(30);  // also of closing; opening has its own deadline
+  limits.idle_timeout = websocket::stream_base::none();
+  ws_.set_option(limits);
+  ws_.read_message_max(max_frame_bytes);
+  ws_.set_option(websocket::stream_base::decorator([token = std::string(token)](websocket::request_type& request) {
+    request.set(beast::http::field::sec_websocket_protocol, "digd.v1");
+    request.set(beast::http::field::user_agent, "digctl");
+    if (!token.empty()) request.set(beast::http::field::authorization, "Bearer " + token);
+  }));
+}
+
+std::string client::refused(const server_address& to, error_code ec, const websocket::response_type& response) const {
+  const std::string who = to.shown();
+  if (ec != websocket::error::upgrade_declined) return who + " does not speak WebSocket: " + ec.message();
+  const unsigned status = response.result_int();
+  if (status == 401 || status == 403) {
+    return who + " refused (" + std::to_string(status) + "): it wants a token; give it with --token-file or DIGD_TOKEN";
+  }
+  return who + " refused: " + std::to_string(status) + " " +
+         harmless({response.reason().data(), response.reason().size()});
+}
+
+std::string client::open(const server_address& to, std::string_view target, std::string_view token,
+                         std::chrono::milliseconds within) {
+  const clock::time_point until = clock::now() + within;
+  const auto self = mine();  // what is pending may outlive this call
+  error_code ec;
+  const std::vector<generic_endpoint> endpoints = endpoints_of(to, ec);
+  if (ec) return "no address for " + harmless(to.host) + ": " + ec.message();
+  stream_socket& socket = ws_.next_layer().next_layer();
+  struct progress {
+    bool ready = false;
+    error_code ec;
+    websocket::response_type response;
+  };
+  for (const generic_endpoint& endpoint : endpoints) {
+    const auto connecting = std::make_shared<progress>();
+    error_code ignored;
+    socket.close(ignored);
+    socket.async_connect(endpoint, [self, connecting](error_code result) {
+      connecting->ec = result;
+      connecting->ready = true;
+    });
+    if (!wait(connecting->ready, until)) {
+      abort();
+      return to.shown() + " does not answer";
+    }
+    ec = connecting->ec;
+    if (!ec) break;
+  }
+  if (ec) {
+    return "nobody listens on " + to.shown() + " (" + ec.message() + "); start the daemon with `digd`, or name its address with --to";
+  }
+  if (!to.local) socket.set_option(net::ip::tcp::no_delay(true), ec);
+  set_up(token);
+  const auto upgrading = std::make_shared<progress>();
+  const std::string host = to.local ? to.host : to.shown();
+  ws_.async_handshake(upgrading->response, host, std::string(target), [self, upgrading](error_code result) {
+    upgrading->ec = result;
+    upgrading->ready = true;
+  });
+  if (!wait(upgrading->ready, until)) {
+    abort();
+    return to.shown() + " took the connection but does not answer";
+  }
+  if (upgrading->ec) return refused(to, upgrading->ec, upgrading->response);
+  open_ = true;
+  why_.clear();
+  read();
+  return {};
+}
+
+}  // namespace
+
+std::shared_ptr<websocket_client> websocket_client::make(net::io_context& io) { return std::make_shared<client>(io); }
+
+}  // namespace digd::ingest

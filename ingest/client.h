@@ -1,0 +1,57 @@
+// The other end of the ingest protocol: one WebSocket connection to a daemon, for `digctl send` and for tests.
+//
+// It blocks where its caller waits: frames are queued and written, received ones kept, while the io_context runs; who
+// waits runs it up to a deadline of his own. Several clients may share one io_context.
+// Thread: that which runs the io_context. Lifetime: shared; pending operations hold it. Bounds: frames of at most
+// `max_frame_bytes`; what is received and not taken is the caller's to keep short; `unwritten` tells what is queued.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace digd::ingest {
+
+// Where a daemon listens: ws://HOST[:PORT][/PATH], ws+unix:/PATH or unix:/PATH.
+struct server_address {
+  bool local = false;
+  std::string host;                    // without the brackets of IPv6
+  std::string port = "7344";
+  std::string path;                    // of the Unix socket
+  std::string target = "/v1/ingest";   // with its query
+
+  std::string shown() const;           // host and port, or the socket, safe to print
+};
+
+// Nothing, with `why` set, if it is none of these.
+std::optional<server_address> parse_address(std::string_view url, std::string& why);
+// The target with `run=RUN` in its query, unless that names one.
+std::string target_for(const server_address& to, std::string_view run);
+
+class websocket_client : public std::enable_shared_from_this<websocket_client> {
+ public:
+  static constexpr std::size_t max_frame_bytes = 64u << 20;
+
+  static std::shared_ptr<websocket_client> make(boost::asio::io_context& io);
+  virtual ~websocket_client() = default;
+
+  // Connects and upgrades. Empty if done, else a sentence that says what to do.
+  virtual std::string open(const server_address& to, std::string_view target, std::string_view token,
+                           std::chrono::milliseconds within) = 0;
+  virtual bool is_open() const = 0;
+  virtual void send(std::string_view frame) = 0;  // ignored once closed
+  virtual std::size_t unwritten() const = 0;      // bytes
+  virtual std::optional<std::string> take() = 0;  // the next frame received, also after the connection was closed
+  // Why it is no longer open: the peer's code (0: none came), and words.
+  virtual std::uint16_t close_code() const = 0;
+  virtual const std::string& why_closed() const = 0;
+  virtual void close() = 0;  // says goodbye, without waiting for the answer
+  virtual void abort() = 0;  // closes the socket at once
+};
+
+}  // namespace digd::ingest
