@@ -1,0 +1,45 @@
+// Finds the engine thread of an archived run, for the archive's writer thread: without a lock, as engine threads tell
+// of runs through a queue. What an engine thread says of a run is known before an entry of that run can be durable.
+#pragma once
+
+#include <concurrentqueue/concurrentqueue.h>
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace digd::daemon {
+
+class ack_router {
+ public:
+  // Any thread.
+  void add(std::uint64_t run_number, std::size_t thread) { news_.enqueue({run_number, thread, true}); }
+  void remove(std::uint64_t run_number) { news_.enqueue({run_number, 0, false}); }
+
+  // The writer thread alone: hears the news, then answers.
+  void hear() {
+    for (item one; news_.try_dequeue(one);) {
+      if (one.is_there) {
+        threads_[one.run_number] = one.thread;
+      } else {
+        threads_.erase(one.run_number);
+      }
+    }
+  }
+  std::optional<std::size_t> thread_of(std::uint64_t run_number) const {
+    const auto found = threads_.find(run_number);
+    return found == threads_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  struct item {
+    std::uint64_t run_number = 0;
+    std::size_t thread = 0;
+    bool is_there = false;
+  };
+  moodycamel::ConcurrentQueue<item> news_;
+  boost::unordered_flat_map<std::uint64_t, std::size_t> threads_;
+};
+
+}  // namespace digd::daemon

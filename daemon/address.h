@@ -1,0 +1,33 @@
+// Where the daemon listens: "127.0.0.1:7344", "[::1]:7344", "localhost:7344" or "unix:/path". Names are not looked up.
+#pragma once
+
+#include <boost/asio/ip/address.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace digd::daemon {
+
+struct tcp_address {
+  boost::asio::ip::address ip;
+  std::uint16_t port = 0;  // 0: any that is free
+};
+
+struct unix_address {
+  std::string path;
+};
+
+using listen_address = std::variant<tcp_address, unix_address>;
+
+// Fails with words for people in `why`.
+bool parse_address(std::string_view text, listen_address& out, std::string& why);
+std::string to_string(const listen_address& where);  // as it is written in the config
+
+// Where a listening socket listens. Throws std::runtime_error, for people, if it does not, or on what we do not know.
+listen_address name_of(int socket);
+
+// Nobody but this machine reaches it.
+bool is_local(const listen_address& where);
+
+}  // namespace digd::daemon

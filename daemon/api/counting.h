@@ -1,0 +1,78 @@
+// What an engine thread counts about its work, for /metrics.
+//
+// Thread: written by its engine thread alone, read by any. A count is a relaxed load, an addition and a relaxed store:
+// no locked instruction and no line that another thread writes, so that counting a message costs some nanoseconds.
+// A scrape sums over the threads; what it sees of one counter never falls, but two counters are of slightly different
+// moments. No counter is by run or agent.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/answer.h"
+#include "engine/error.h"
+#include "engine/message.h"
+#include "rules/rule_id.h"
+
+namespace digd::daemon {
+
+class counter {
+ public:
+  void add(std::uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+// Durations in fixed buckets, three a decade from 10 µs to 10 s.
+class latency_histogram {
+ public:
+  static constexpr std::array<std::uint32_t, 20> upper_us{10,     20,     50,      100,     200,       500,       1'000,
+                                                          2'000,  5'000,  10'000,  20'000,  50'000,    100'000,   200'000,
+                                                          250'000, 500'000, 1'000'000, 2'000'000, 5'000'000, 10'000'000};
+  static constexpr std::size_t buckets = upper_us.size() + 1;  // the last: anything longer
+
+  void record(std::chrono::nanoseconds took) {
+    const auto ns = static_cast<std::uint64_t>(took.count() > 0 ? took.count() : 0);
+    std::size_t at = 0;
+    while (at < upper_us.size() && ns > std::uint64_t{upper_us[at]} * 1'000) ++at;
+    counts_[at].add();
+    sum_ns_.add(ns);
+  }
+  std::uint64_t count(std::size_t bucket) const { return counts_[bucket].value(); }
+  std::uint64_t sum_ns() const { return sum_ns_.value(); }
+
+ private:
+  std::array<counter, buckets> counts_;
+  counter sum_ns_;
+};
+
+inline constexpr std::size_t message_type_count = 9, action_count = 5, cause_count = 7, outcome_count = 3;
+
+struct alignas(64) thread_counts {
+  std::array<counter, message_type_count> messages;  // accepted
+  std::array<counter, refusal_count> refusals;
+  counter firings;                                   // of windows, without a message
+  std::array<counter, action_count> verdicts;
+  latency_histogram verdict_latency;                 // from the frame read to its verdicts queued for the socket
+  std::array<std::array<counter, 2>, rule_count> detections;  // [rule][healed]
+  std::array<counter, cause_count> causes;           // why a detection was not healed
+  std::array<counter, action_count> interventions;
+  std::array<std::array<counter, outcome_count>, rule_count> outcomes;
+
+  counter sessions_opened, sessions_closed;          // the difference is those open
+  counter credits_paused;                            // a connection was read no further: its credits were used up
+  counter slow_clients;                              // closed: did not read
+  counter runs_opened, runs_ended, runs_deleted, runs_refused;
+  counter http_requests, http_errors;                // answers; of these 4xx and 5xx
+  counter busy_reads;                                // archive reads refused: too many waiting
+  counter held_messages;                             // waited for another session's ids
+
+  void take(const digd::answer& of);
+};
+
+}  // namespace digd::daemon

@@ -1,0 +1,116 @@
+#include "daemon/api/health.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/api/read_pool.h"
+#include "daemon/feed/feed_server.h"
+#include "daemon/shared_state.h"
+#include "engine/quote.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using boost::beast::http::status;
+
+std::uint64_t size_of(const std::string& file) {
+  std::error_code ec;
+  const auto size = std::filesystem::file_size(file, ec);
+  return ec ? 0 : size;
+}
+
+std::uint64_t resident_bytes() {
+  std::uint64_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::size_t congested_threads(const shared_state& shared) {
+  std::size_t n = 0;
+  for (const auto& thread : shared.threads) n += thread->records_seen().is_congested();
+  return n;
+}
+
+void add_archive(process_facts& now, const shared_state& shared) {
+  now.archive_on = shared.store != nullptr;
+  if (!now.archive_on) return;
+  const archive::counters& c = shared.store->counted();
+  now.archive_queue = shared.store->queued();
+  now.archive_entries = c.entries.load();
+  now.archive_bytes = c.bytes.load();
+  now.archive_commits = c.commits.load();
+  now.archive_failed_commits = c.failed_commits.load();
+  now.archive_failed_checkpoints = c.failed_checkpoints.load();
+  now.archive_queue_full = c.queue_full.load();
+  now.archive_set_aside = c.set_aside.load();
+  now.archive_deleted_runs = c.deleted_runs.load();
+  now.archive_well = shared.store->health().empty();
+  now.archive_file_bytes = size_of(shared.store->how().path);
+  now.archive_log_bytes = size_of(shared.store->how().path + "-wal");
+}
+
+}  // namespace
+
+std::vector<reason> why_not_ready(const shared_state& shared) {
+  std::vector<reason> all;
+  const phase now = shared.now.load();
+  if (now == phase::starting) all.push_back({"recovering", "runs are being read back from the archive"});
+  if (now == phase::stopping) all.push_back({"stopping", "the daemon stops"});
+  if (shared.store) {
+    if (const std::string words = shared.store->health(); !words.empty()) all.push_back({"archive", words});
+    const std::size_t most = shared.store->how().queue_entries;
+    if (const std::size_t queued = shared.store->queued(); queued >= most / 10 * 9) {
+      all.push_back({"archive_queue", std::to_string(queued) + " of " + std::to_string(most) + " entries wait to be durable"});
+    }
+  }
+  if (const std::size_t n = congested_threads(shared); n > 0) {
+    all.push_back({"congested", std::to_string(n) + " engine threads read no further until the archive catches up"});
+  }
+  return all;
+}
+
+http_response readiness(const shared_state& shared) {
+  const std::vector<reason> why_not = why_not_ready(shared);
+  std::string body = why_not.empty() ? "{\"ready\":true,\"reasons\":[" : "{\"ready\":false,\"reasons\":[";
+  for (std::size_t i = 0; i < why_not.size(); ++i) {
+    body.append(i == 0 ? "{\"code\":" : ",{\"code\":");
+    append_quoted(body, why_not[i].code);
+    body += ",\"message\":";
+    append_quoted(body, why_not[i].message);
+    body += '}';
+  }
+  return respond(why_not.empty() ? status::ok : status::service_unavailable, "application/json", body + "]}\n");
+}
+
+http_response metrics(const shared_state& shared) {
+  process_facts now;
+  now.version = DIGD_VERSION;
+  now.started_s = shared.started_s;
+  now.ready = why_not_ready(shared).empty();
+  now.operator_mode = shared.operator_mode.load();
+  now.connections = shared.connections.load();
+  now.connections_refused = shared.connections_refused.load();
+  now.runs_open = shared.open_runs.load();
+  now.congested_threads = congested_threads(shared);
+  std::vector<const thread_counts*> counts;
+  for (const auto& thread : shared.threads) {
+    counts.push_back(&thread->counts());
+    now.backlog += thread->records_seen().backlog();
+    now.kept_back += thread->records_seen().kept_back();
+  }
+  add_archive(now, shared);
+  if (shared.feed) {
+    now.feed_readers = shared.feed->counted().readers.load();
+    now.feed_frames = shared.feed->counted().frames.load();
+    now.feed_dropped = shared.feed->counted().dropped.load();
+    now.feed_refused = shared.feed->counted().refused.load();
+  }
+  if (shared.reads) now.reads_waiting = shared.reads->waiting();
+  now.resident_bytes = resident_bytes();
+  return respond(status::ok, "text/plain; version=0.0.4; charset=utf-8", metrics_text(counts, now));
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,164 @@
+#include "daemon/api/metrics.h"
+
+#include "daemon/api/prometheus.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using counts = std::span<const thread_counts* const>;
+
+template <class Pick>
+std::uint64_t sum(counts threads, Pick pick) {
+  std::uint64_t total = 0;
+  for (const thread_counts* one : threads) total += pick(*one).value();
+  return total;
+}
+
+// A family with one label that runs over an enumeration.
+template <class Enum, class Pick>
+void by(prometheus_text& out, counts threads, std::string_view name, std::string_view help, std::string_view label,
+        std::size_t first, std::size_t end, Pick pick) {
+  out.family(name, "counter", help);
+  for (std::size_t i = first; i < end; ++i) {
+    out.sample(sum(threads, [&](const thread_counts& t) -> const counter& { return pick(t)[i]; }),
+               {{label, to_string(static_cast<Enum>(i))}});
+  }
+}
+
+void write_messages(prometheus_text& out, counts threads) {
+  by<message_type>(out, threads, "digd_messages_total", "Messages accepted.", "type", 0, message_type_count,
+                   [](const thread_counts& t) -> auto& { return t.messages; });
+  by<refusal>(out, threads, "digd_refusals_total", "Messages refused that used up their seq.", "code", 1, refusal_count,
+              [](const thread_counts& t) -> auto& { return t.refusals; });
+  by<action>(out, threads, "digd_verdicts_total", "Verdicts on blocked events.", "action", 1, action_count - 1,
+             [](const thread_counts& t) -> auto& { return t.verdicts; });
+  out.counter("digd_window_firings_total", "Times that windows fired without a message.",
+              sum(threads, [](const thread_counts& t) -> auto& { return t.firings; }));
+  out.counter("digd_held_messages_total", "Messages that waited for ids of other sessions.",
+              sum(threads, [](const thread_counts& t) -> auto& { return t.held_messages; }));
+}
+
+void write_latency(prometheus_text& out, counts threads) {
+  out.family("digd_verdict_latency_seconds", "histogram", "From a frame read to its verdicts queued for the socket.");
+  std::uint64_t below = 0, sum_ns = 0;
+  for (std::size_t i = 0; i < latency_histogram::buckets; ++i) {
+    for (const thread_counts* one : threads) below += one->verdict_latency.count(i);
+    if (i == latency_histogram::upper_us.size()) break;
+    std::string upper = std::to_string(latency_histogram::upper_us[i] / 1e6);
+    while (upper.back() == '0') upper.pop_back();
+    if (upper.back() == '.') upper.pop_back();
+    out.sample(below, {{"le", upper}}, "_bucket");
+  }
+  for (const thread_counts* one : threads) sum_ns += one->verdict_latency.sum_ns();
+  out.sample(below, {{"le", "+Inf"}}, "_bucket");
+  out.sample(static_cast<double>(sum_ns) / 1e9, {}, "_sum");
+  out.sample(below, {}, "_count");
+}
+
+void write_judging(prometheus_text& out, counts threads) {
+  out.family("digd_detections_total", "counter", "Times a rule fired.");
+  for (std::size_t rule = 0; rule < rule_count; ++rule) {
+    for (const std::size_t healed : {0, 1}) {
+      out.sample(sum(threads, [&](const thread_counts& t) -> auto& { return t.detections[rule][healed]; }),
+                 {{"rule", rule_names[rule]}, {"healed", healed == 1 ? "true" : "false"}});
+    }
+  }
+  by<cause>(out, threads, "digd_unhealed_total", "Detections that were not healed, by cause.", "cause", 1, cause_count,
+            [](const thread_counts& t) -> auto& { return t.causes; });
+  out.family("digd_interventions_total", "counter", "What the monitor did of itself.");
+  for (const action which : {action::reroute, action::create}) {
+    const auto i = static_cast<std::size_t>(which);
+    out.sample(sum(threads, [&](const thread_counts& t) -> auto& { return t.interventions[i]; }),
+               {{"action", to_string(which)}});
+  }
+  out.family("digd_outcomes_total", "counter", "What became of healings.");
+  for (std::size_t rule = 0; rule < rule_count; ++rule) {
+    for (std::size_t i = 0; i < outcome_count; ++i) {
+      out.sample(sum(threads, [&](const thread_counts& t) -> auto& { return t.outcomes[rule][i]; }),
+                 {{"rule", rule_names[rule]}, {"outcome", to_string(static_cast<outcome_kind>(i))}});
+    }
+  }
+}
+
+void write_runs(prometheus_text& out, counts threads, const process_facts& now) {
+  const auto total = [&](auto pick) { return sum(threads, pick); };
+  out.gauge("digd_connections", "Open connections of any kind.", now.connections);
+  out.gauge("digd_sessions", "Clients that said hello and are connected.",
+            total([](const thread_counts& t) -> auto& { return t.sessions_opened; }) -
+                total([](const thread_counts& t) -> auto& { return t.sessions_closed; }));
+  out.counter("digd_sessions_opened_total", "Hellos that were welcomed.",
+              total([](const thread_counts& t) -> auto& { return t.sessions_opened; }));
+  out.gauge("digd_runs_open", "Runs that have not ended.", now.runs_open);
+  out.counter("digd_runs_opened_total", "Runs opened since the start.",
+              total([](const thread_counts& t) -> auto& { return t.runs_opened; }));
+  out.counter("digd_runs_ended_total", "Runs ended since the start.",
+              total([](const thread_counts& t) -> auto& { return t.runs_ended; }));
+  out.counter("digd_runs_deleted_total", "Runs deleted since the start.",
+              total([](const thread_counts& t) -> auto& { return t.runs_deleted; }));
+  out.counter("digd_credits_paused_total", "Times a connection was read no further: its credits were used up.",
+              total([](const thread_counts& t) -> auto& { return t.credits_paused; }));
+  out.family("digd_limits_hit_total", "counter", "Times a limit of the daemon turned something away.");
+  out.sample(now.connections_refused, {{"limit", "connections"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.runs_refused; }), {{"limit", "runs"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.slow_clients; }), {{"limit", "client_queue"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.busy_reads; }), {{"limit", "archive_reads"}});
+  out.sample(now.archive_queue_full, {{"limit", "archive_queue"}});
+  out.sample(now.feed_dropped, {{"limit", "feed_queue"}});
+  out.sample(now.feed_refused, {{"limit", "feed_readers"}});
+  out.counter("digd_http_requests_total", "HTTP requests answered.",
+              total([](const thread_counts& t) -> auto& { return t.http_requests; }));
+  out.counter("digd_http_errors_total", "HTTP requests answered with 4xx or 5xx.",
+              total([](const thread_counts& t) -> auto& { return t.http_errors; }));
+}
+
+void write_archive(prometheus_text& out, const process_facts& now) {
+  out.gauge("digd_archive_backlog_entries", "Entries kept on engine threads: the archive's queue had no room.", now.backlog);
+  out.counter("digd_archive_kept_back_total", "Entries that had to wait there, ever.", now.kept_back);
+  out.gauge("digd_congested_threads", "Engine threads that read no further until the archive catches up.",
+            now.congested_threads);
+  if (!now.archive_on) return;
+  out.gauge("digd_archive_queue_entries", "Entries accepted and not yet durable.", now.archive_queue);
+  out.gauge("digd_archive_well", "1 if the archive writes without trouble.", now.archive_well ? 1 : 0);
+  out.counter("digd_archive_entries_total", "Entries made durable.", now.archive_entries);
+  out.counter("digd_archive_bytes_total", "Bytes of these entries, about.", now.archive_bytes);
+  out.counter("digd_archive_commits_total", "Commits.", now.archive_commits);
+  out.counter("digd_archive_failed_commits_total", "Commits that failed and were tried again.", now.archive_failed_commits);
+  out.counter("digd_archive_failed_checkpoints_total", "Times that the log could not be moved into the file.",
+              now.archive_failed_checkpoints);
+  out.counter("digd_archive_set_aside_total", "Entries of runs that contradict what is stored.", now.archive_set_aside);
+  out.counter("digd_archive_deleted_runs_total", "Runs removed from the file.", now.archive_deleted_runs);
+  out.gauge("digd_archive_file_bytes", "Size of the archive file.", now.archive_file_bytes);
+  out.gauge("digd_archive_log_bytes", "Size of its write-ahead log.", now.archive_log_bytes);
+  out.gauge("digd_archive_reads_waiting", "Requests that wait for a reader of the archive.", now.reads_waiting);
+  out.gauge("digd_feed_readers", "Connections to the feed.", now.feed_readers);
+  out.counter("digd_feed_frames_total", "Frames sent to them.", now.feed_frames);
+}
+
+void write_process(prometheus_text& out, const process_facts& now) {
+  out.family("digd_build_info", "gauge", "1, with the version.");
+  out.sample(std::uint64_t{1}, {{"version", now.version}});
+  out.family("digd_operator_mode", "gauge", "1 for the mode that the operator's switch is on.");
+  for (const mode m : {mode::off, mode::observe, mode::shadow, mode::enforce}) {
+    out.sample(std::uint64_t{m == now.operator_mode}, {{"mode", to_string(m)}});
+  }
+  out.gauge("digd_ready", "1 if /readyz says so.", now.ready ? 1 : 0);
+  out.family("process_start_time_seconds", "gauge", "Start, in Unix seconds.");
+  out.sample(static_cast<std::uint64_t>(now.started_s));
+  out.gauge("process_resident_memory_bytes", "Resident memory.", now.resident_bytes);
+}
+
+}  // namespace
+
+std::string metrics_text(counts threads, const process_facts& now) {
+  prometheus_text out;
+  write_messages(out, threads);
+  write_latency(out, threads);
+  write_judging(out, threads);
+  write_runs(out, threads, now);
+  write_archive(out, now);
+  write_process(out, now);
+  return out.take();
+}
+
+}  // namespace digd::daemon

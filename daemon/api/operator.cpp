@@ -1,0 +1,78 @@
+#include "daemon/api/operator.h"
+
+#include <atomic>
+#include <boost/asio/post.hpp>
+#include <memory>
+#include <utility>
+
+#include "daemon/feed/feed_server.h"
+#include "daemon/log.h"
+#include "daemon/shared_state.h"
+#include "engine/quote.h"
+
+namespace digd::daemon {
+
+void pending_deletions::expect(std::uint64_t run_number, std::function<void()> done) {
+  std::lock_guard guard(mutex_);
+  waiting_.emplace(run_number, std::move(done));
+}
+
+void pending_deletions::happened(std::uint64_t run_number) {
+  std::vector<std::function<void()>> told;
+  {
+    std::lock_guard guard(mutex_);
+    const auto [from, to] = waiting_.equal_range(run_number);
+    for (auto at = from; at != to; ++at) told.push_back(std::move(at->second));
+    waiting_.erase(from, to);
+  }
+  for (const auto& one : told) one();
+}
+
+void pending_deletions::give_up() {
+  std::unordered_multimap<std::uint64_t, std::function<void()>> all;
+  std::lock_guard guard(mutex_);
+  all.swap(waiting_);
+}
+
+void switch_all(shared_state& shared, mode strongest, std::function<void(std::size_t)> done) {
+  struct gathering {
+    std::atomic<std::size_t> left, runs{0};
+    std::function<void(std::size_t)> done;
+  };
+  const mode before = shared.operator_mode.exchange(strongest);
+  spdlog::warn("operator_switch mode={} before={}", to_string(strongest), to_string(before));
+  const auto all = std::make_shared<gathering>();
+  all->left = shared.threads.size();
+  all->done = std::move(done);
+  for (const auto& thread : shared.threads) {
+    boost::asio::post(thread->context(), [all, &thread = *thread] {
+      all->runs += thread.runs().follow_operator();
+      if (all->left.fetch_sub(1) == 1) all->done(all->runs);
+    });
+  }
+}
+
+void delete_run(shared_state& shared, const std::string& run, std::function<void(http_response&&)> done) {
+  engine_thread& owner = shared.owner_of(run);
+  boost::asio::post(owner.context(), [&shared, &owner, run, done = std::move(done)] {
+    const registry::removal gone = owner.runs().remove(run);
+    switch (gone.how) {
+      case registry::removal::what::unknown: return done(no_such_run(run));
+      case registry::removal::what::busy: return done(busy("the run is being read back from the archive; try again"));
+      case registry::removal::what::removed: break;
+    }
+    owner.counts().runs_deleted.add();
+    spdlog::warn("run_deleted run={} number={}", quoted(run), gone.number);
+    if (!owner.records().is_on()) return done(respond_nothing());
+    shared.deletions.expect(gone.number, [&shared, number = gone.number, done] {
+      if (shared.feed) shared.feed->forget(number);
+      done(respond_nothing());
+    });
+    archive::entry last;
+    last.kind = archive::entry_kind::run_deleted;
+    last.run_number = gone.number;
+    owner.records().push(std::move(last));
+  });
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,83 @@
+#include "daemon/api/read_pool.h"
+
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "daemon/log.h"
+#include "engine/quote.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using boost::beast::http::status;
+
+http_response unreadable(const std::string& why) {
+  spdlog::error("archive_unreadable why={}", quoted(why));
+  return respond_error(status::internal_server_error, "archive_unreadable", "the archive cannot be read: " + why);
+}
+
+// Whatever happens, the client is answered.
+http_response perform(const read_pool::work& what, archive::browser& with) {
+  try {
+    return what(with);
+  } catch (const std::exception& e) {
+    return unreadable(e.what());
+  }
+}
+
+}  // namespace
+
+read_pool::read_pool(std::string archive_path) : path_(std::move(archive_path)) {
+  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
+}
+
+bool read_pool::submit(work what, done then) {
+  {
+    std::lock_guard guard(mutex_);
+    if (stopping_ || tasks_.size() >= most_waiting) return false;
+    tasks_.push_back({std::move(what), std::move(then)});
+  }
+  wake_.notify_one();
+  return true;
+}
+
+std::size_t read_pool::waiting() const {
+  std::lock_guard guard(mutex_);
+  return tasks_.size();
+}
+
+void read_pool::serve() {
+  std::unique_ptr<archive::browser> reads;  // opened when first needed
+  for (;;) {
+    task next;
+    {
+      std::unique_lock guard(mutex_);
+      wake_.wait(guard, [this] { return stopping_ || !tasks_.empty(); });
+      if (stopping_) return;
+      next = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    std::string why;
+    if (!reads) {
+      if (auto opened = archive::browser::open(path_, &why)) reads = std::move(*opened);
+    }
+    next.then(reads ? perform(next.what, *reads) : unreadable(why));
+  }
+}
+
+void read_pool::stop() {
+  {
+    std::lock_guard guard(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& one : threads_) {
+    if (one.joinable()) one.join();
+  }
+  threads_.clear();
+  tasks_.clear();
+}
+
+}  // namespace digd::daemon

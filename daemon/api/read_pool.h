@@ -1,0 +1,53 @@
+// Threads that read the archive for HTTP requests, so that no engine thread ever does: each with a connection of its
+// own. What is asked waits in a bounded queue; when that is full, whoever asks is told to come again.
+//
+// Threads: `submit` any; work runs on one of the pool's. Lifetime: stopped before the archive closes; what still waits
+// then is dropped, and its `done` never called.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "archive/browser.h"
+#include "daemon/api/responses.h"
+
+namespace digd::daemon {
+
+class read_pool {
+ public:
+  static constexpr std::size_t threads = 2;
+  static constexpr std::size_t most_waiting = 128;
+
+  using work = std::function<http_response(archive::browser&)>;
+  using done = std::function<void(http_response&&)>;
+
+  explicit read_pool(std::string archive_path);
+  ~read_pool() { stop(); }
+
+  // False: too many wait. `then` is called on a thread of the pool.
+  bool submit(work what, done then);
+  void stop();
+  std::size_t waiting() const;
+
+ private:
+  struct task {
+    work what;
+    done then;
+  };
+  void serve();
+
+  const std::string path_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<task> tasks_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace digd::daemon

@@ -1,0 +1,29 @@
+// HTTP responses, all alike: JSON or text, bounded, never cached, nothing that a browser would run. Pure functions.
+#pragma once
+
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/status.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <string>
+#include <string_view>
+
+namespace digd::daemon {
+
+using http_response = boost::beast::http::response<boost::beast::http::string_body>;
+
+http_response respond(boost::beast::http::status status, std::string_view content_type, std::string body);
+http_response respond_json(std::string body);
+http_response respond_text(std::string body);
+http_response respond_nothing();  // 204
+
+// {"error":{"code":…,"message":…}}. `message` may quote what the client sent: it is escaped.
+http_response respond_error(boost::beast::http::status status, std::string_view code, std::string_view message);
+// 400 that names the query parameter.
+http_response bad_parameter(std::string_view name, std::string_view message);
+http_response wrong_method(std::string_view allow);
+http_response no_such_run(std::string_view run);
+http_response archive_off();
+// 503 with Retry-After.
+http_response busy(std::string_view message);
+
+}  // namespace digd::daemon

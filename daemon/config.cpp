@@ -1,0 +1,128 @@
+#include "daemon/config.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "daemon/address.h"
+#include "daemon/option.h"
+#include "engine/quote.h"
+
+namespace digd::daemon {
+
+namespace {
+
+bool is_section(std::string_view name) {
+  return std::any_of(options().begin(), options().end(), [&](const option& one) {
+    return one.name.size() > name.size() && one.name.starts_with(name) && one.name[name.size()] == '.';
+  });
+}
+
+class loader {
+ public:
+  loader(std::string_view file, config& into) : file_(file), into_(into) {}
+
+  void load(const toml::table& from, const std::string& prefix) {
+    for (const auto& [key, value] : from) {
+      const std::string name = prefix + std::string(key.str());
+      const auto found = std::find_if(options().begin(), options().end(),
+                                      [&](const option& one) { return one.name == name; });
+      if (found != options().end()) {
+        if (std::string what = found->set(value, into_); !what.empty()) {
+          wrong(value.source().begin, digd::quoted(name) + ' ' + what);
+        }
+      } else if (is_section(name)) {
+        if (const toml::table* section = value.as_table()) {
+          load(*section, name + '.');
+        } else {
+          wrong(value.source().begin, digd::quoted(name) + " must be a table");
+        }
+      } else {
+        const toml::table* section = value.as_table();  // a mistaken section is known by what is in it
+        const bool has_more = section != nullptr && !section->empty();
+        unknown(key.source().begin, name, has_more ? name + '.' + std::string(section->begin()->first.str()) : name);
+      }
+    }
+  }
+
+  void wrong(toml::source_position at, const std::string& what) {
+    said_.push_back(file_ + ':' + std::to_string(at.line) + ':' + std::to_string(at.column) + ": " + what);
+  }
+  std::vector<std::string>& said() { return said_; }
+
+ private:
+  void unknown(toml::source_position at, const std::string& name, const std::string& known_by) {
+    const option* near = nearest_option(known_by);
+    wrong(at, "there is no option " + digd::quoted(name) +
+                  (near == nullptr ? "" : "; did you mean " + digd::quoted(near->name) + '?'));
+  }
+
+  const std::string file_;
+  config& into_;
+  std::vector<std::string> said_;
+};
+
+std::string from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
+
+std::vector<std::string> load_config(std::string_view text, std::string_view file, config& into) {
+  loader reads(file, into);
+  try {
+    reads.load(toml::parse(text, file), {});
+  } catch (const toml::parse_error& e) {
+    reads.wrong(e.source().begin, std::string(e.description()));
+  }
+  return reads.said();
+}
+
+std::string check_config(const config& c) {
+  listen_address where;
+  std::string why;
+  if (!parse_address(c.listen, where, why)) return "listen: " + why;
+  if (!is_local(where)) {
+    return "listen: " + digd::quoted(c.listen) +
+           " can be reached from other machines, and no tokens are configured; use 127.0.0.1, [::1] or unix:/path";
+  }
+  const struct limits& d = c.policy.defaults.limits;
+  const struct limits& m = c.policy.most;
+  if (d.message_bytes > m.message_bytes) return "limits.message_bytes is larger than caps.message_bytes";
+  if (d.sessions > m.sessions) return "limits.sessions is larger than caps.sessions";
+  return {};
+}
+
+std::vector<std::string> option_names() {
+  std::vector<std::string> names;
+  for (const option& one : options()) names.push_back(one.name);
+  return names;
+}
+
+std::size_t thread_count(const config& c) {
+  if (c.threads != 0) return c.threads;
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 2);
+}
+
+std::string find_data_dir() {
+  std::string given = from_environment("STATE_DIRECTORY");
+  given.resize(std::min(given.size(), given.find(':')));  // systemd gives a list; ours is the first
+  if (!given.empty()) return given;
+  if (const std::string state = from_environment("XDG_STATE_HOME"); !state.empty()) return state + "/digd";
+  if (const std::string home = from_environment("HOME"); !home.empty()) return home + "/.local/state/digd";
+  return {};
+}
+
+bool operator==(const config& a, const config& b) {
+  return a.listen == b.listen && a.data_dir == b.data_dir && a.threads == b.threads && a.archive == b.archive &&
+         a.hosts == b.hosts && a.origins == b.origins && a.verdict_deadline_ms == b.verdict_deadline_ms &&
+         a.credits == b.credits && a.runs == b.runs && a.log == b.log && a.connections == b.connections &&
+         a.policy.defaults == b.policy.defaults && a.policy.strongest_mode == b.policy.strongest_mode &&
+         a.policy.most == b.policy.most;
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,63 @@
+// What the operator decides: config/digd.toml explains each option, and a test holds the two together.
+//
+// Loaded once, before any thread starts; constant from then on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/settings.h"
+
+namespace digd::daemon {
+
+struct log_settings {
+  std::string level = "info";  // error, warn, info, debug
+  std::string format = "text"; // text, json
+  bool operator==(const log_settings&) const = default;
+};
+
+struct connection_settings {
+  std::uint64_t most = 4'096;              // open at once
+  milliseconds idle_ms = 300'000;          // nothing heard, no answer to a ping
+  std::uint64_t queue_frames = 16'384;     // that wait to be written to one client
+  std::uint64_t queue_bytes = 16 << 20;
+  bool operator==(const connection_settings&) const = default;
+};
+
+struct config {
+  static constexpr std::uint64_t most_threads = 64;
+
+  std::string listen = "127.0.0.1:7344";
+  std::string data_dir;                    // empty: `find_data_dir` decides
+  std::uint64_t threads = 0;               // 0: two, or one where there is one core
+  bool archive = true;
+  std::vector<std::string> hosts;          // accepted in `Host`, beside this host
+  std::vector<std::string> origins;        // accepted in `Origin`, beside this host
+  milliseconds verdict_deadline_ms = 250;
+  std::uint64_t credits = 1'024;
+  std::uint64_t runs = 10'000;             // not ended, at once
+  log_settings log;
+  connection_settings connections;
+  run_policy policy;                       // [defaults], [rules], [limits], [caps]
+};
+
+bool operator==(const config& a, const config& b);
+
+std::size_t thread_count(const config& c);
+
+// Reads TOML into `into`, which holds the defaults. What is wrong comes back in words, each with its place, as
+// "file:line:column: what"; empty if nothing is.
+std::vector<std::string> load_config(std::string_view text, std::string_view file, config& into);
+
+// What only holds of the whole: a local address, a Unix path, sane sizes. Empty if all is well.
+std::string check_config(const config& c);
+
+// The names of all options, dotted ("rules.deadlock.window_ms"), in the order of config/digd.toml.
+std::vector<std::string> option_names();
+
+// $STATE_DIRECTORY, else $XDG_STATE_HOME/digd, else ~/.local/state/digd; empty if there is none of them.
+std::string find_data_dir();
+
+}  // namespace digd::daemon

@@ -1,0 +1,223 @@
+#include "daemon/conversation.h"
+
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "daemon/engine_thread.h"
+#include "daemon/log.h"
+#include "daemon/registry.h"
+#include "daemon/run_host.h"
+#include "daemon/shared_state.h"
+#include "engine/quote.h"
+#include "ingest/encode.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using ingest::close_code;
+constexpr std::chrono::seconds hello_within{10};
+
+bool is_fatal(refusal code) {
+  return code == refusal::unauthorized || code == refusal::unsupported_protocol || code == refusal::hello_conflict;
+}
+
+}  // namespace
+
+void answer(const join_request& request, join_result&& result) {
+  engine_thread* home = request.home;
+  boost::asio::dispatch(home->context(), [who = request.who, result = std::move(result)]() mutable {
+    if (const auto there = who.lock()) return there->on_joined(std::move(result));
+    if (result.host) run_host::vacate(std::move(result.host), result.seat);
+  });
+}
+
+conversation::conversation(engine_thread& home, std::optional<std::string> placed_for, connection_ticket ticket)
+    : home_(home),
+      placed_for_(std::move(placed_for)),
+      ticket_(std::move(ticket)),
+      hello_deadline_(home.context().get_executor()) {}
+
+conversation::~conversation() { home_.forget(this); }
+
+void conversation::on_open() {
+  hello_deadline_.expires_after(hello_within);
+  hello_deadline_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
+    const auto self = me.lock();
+    if (ec || !self || self->state_ == state::joined) return;
+    if (const auto session = self->session_.lock()) session->close(close_code::too_slow, "no valid hello within 10 s");
+  });
+}
+
+// ---- frames in
+
+bool conversation::on_text(std::string_view frame) {
+  if (state_ == state::greeting) return greet(frame);
+  if (state_ != state::joined) return false;
+  ++handed_over_;
+  const auto read_at = std::chrono::steady_clock::now();
+  if (owner_ == &home_) {
+    host_->receive(seat_, frame, read_at);
+  } else {
+    boost::asio::post(owner_->context(), [host = host_, seat = seat_, copy = std::string(frame), read_at] {
+      host->receive(seat, copy, read_at);
+    });
+  }
+  return goes_on();
+}
+
+bool conversation::on_binary() {
+  // No JSON, whatever is in it: it takes the next seq, as text that is no JSON does.
+  return on_text({});
+}
+
+bool conversation::on_too_large(std::size_t bytes) {
+  if (state_ == state::greeting) {
+    refusal_note note;
+    note.consider(refusal::too_large, "", "the first frame has " + std::to_string(bytes) + " bytes; hello comes first");
+    refuse(note);
+    return true;
+  }
+  if (state_ != state::joined) return false;
+  ++handed_over_;
+  if (owner_ == &home_) {
+    host_->receive_too_large(seat_, bytes);
+  } else {
+    boost::asio::post(owner_->context(), [host = host_, seat = seat_, bytes] { host->receive_too_large(seat, bytes); });
+  }
+  return goes_on();
+}
+
+// Reads on after it: false only while the run's thread is asked.
+bool conversation::greet(std::string_view frame) {
+  join_request request;
+  refusal_note note = home_.decoder().decode_hello(frame, request.greeting);
+  if (!note && placed_for_ && *placed_for_ != request.greeting.run) {
+    note.consider(refusal::hello_conflict, "run", "the connection was opened for the run " + quoted(*placed_for_));
+  }
+  if (note) {
+    refuse(note);
+    return true;
+  }
+  state_ = state::joining;
+  who_ = "run=" + quoted(request.greeting.run) + " session=" + quoted(request.greeting.session);
+  request.frame = frame;
+  request.who = weak_from_this();
+  request.home = &home_;
+  owner_ = &home_.shared().owner_of(request.greeting.run);
+  boost::asio::dispatch(owner_->context(), [owner = owner_, request = std::move(request)]() mutable {
+    owner->runs().join(std::move(request));
+  });
+  return state_ == state::joined ? may_read() : state_ == state::greeting;
+}
+
+void conversation::refuse(const refusal_note& note) {
+  const auto session = session_.lock();
+  if (!session) return;
+  const bool fatal = is_fatal(note.code);
+  std::string frame;
+  ingest::encode_error(frame, note, 0, fatal);
+  session->send(std::move(frame));
+  std::uint64_t kept_back = 0;
+  if (home_.may_complain(kept_back)) {
+    spdlog::warn("hello_refused code={} field={} kept_back={}", to_string(note.code), quoted(note.field), kept_back);
+  }
+  if (fatal) session->close(close_code::fatal_error, to_string(note.code));
+}
+
+// ---- from the run
+
+void conversation::on_joined(join_result&& result) {
+  if (state_ != state::joining) {  // closed while the run was asked
+    if (result.host) run_host::vacate(std::move(result.host), result.seat);
+    return;
+  }
+  const auto session = session_.lock();
+  if (!session) return;
+  if (result.refused) {
+    state_ = state::greeting;
+    refuse(result.refused);
+    return session->resume();
+  }
+  state_ = state::joined;
+  hello_deadline_.cancel();
+  host_ = std::move(result.host);
+  seat_ = result.seat;
+  credits_ = result.credits;
+  counted_ = true;
+  home_.counts().sessions_opened.add();
+  session->limit_messages(result.message_bytes);
+  session->send(std::move(result.welcome));
+  spdlog::info("session_open {} thread={} home={}", who_, owner_->index(), home_.index());
+  if (may_read()) session->resume();
+}
+
+void conversation::on_frame(std::string frame) {
+  if (state_ != state::joined) return;
+  if (const auto session = session_.lock()) session->send(std::move(frame));
+}
+
+void conversation::on_standing(const standing& now) {
+  standing_ = now;
+  if (state_ != state::joined || !may_read()) return;
+  if (const auto session = session_.lock()) session->resume();
+}
+
+bool conversation::may_read() const {
+  return !standing_.congested && handed_over_ - standing_.handled + standing_.outstanding <= credits_;
+}
+
+bool conversation::goes_on() {
+  if (may_read()) return true;
+  home_.counts().credits_paused.add();
+  return false;
+}
+
+void conversation::on_deleted() {
+  if (state_ != state::joined) return;
+  state_ = state::closed;
+  host_.reset();
+  const auto session = session_.lock();
+  if (!session) return;
+  refusal_note note;
+  note.consider(refusal::run_closed, "run", "the run was deleted by the operator");
+  std::string frame;
+  ingest::encode_error(frame, note, 0, true);
+  session->send(std::move(frame));
+  session->close(close_code::fatal_error, "the run was deleted");
+}
+
+void conversation::on_replaced() {
+  if (state_ != state::joined) return;
+  state_ = state::closed;
+  host_.reset();
+  if (const auto session = session_.lock()) {
+    session->close(close_code::replaced, "replaced by a newer connection of this session");
+  }
+}
+
+// ---- the end
+
+void conversation::on_closed(std::string_view why) {
+  hello_deadline_.cancel();
+  if (why.starts_with(ingest::slow_client_words)) home_.counts().slow_clients.add();
+  if (!who_.empty()) spdlog::info("session_closed {} reason={}", who_, quoted(why));
+  leave();
+}
+
+void conversation::leave() {
+  if (std::exchange(counted_, false)) home_.counts().sessions_closed.add();
+  state_ = state::closed;
+  if (host_) run_host::vacate(std::exchange(host_, nullptr), seat_);
+}
+
+void conversation::shut_down() {
+  if (const auto session = session_.lock()) session->close(close_code::going_away, "the daemon stops");
+}
+
+void conversation::abort() {
+  if (const auto session = session_.lock()) session->abort();
+}
+
+}  // namespace digd::daemon

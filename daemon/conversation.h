@@ -1,0 +1,110 @@
+// One client's connection once it is a WebSocket: hello, welcome, then its frames to the run and the run's to it.
+//
+// Thread: that of its socket (`home`), which need not be its run's: frames for a run elsewhere are posted there, and
+// replies posted back. Lifetime: held by its websocket_session; the run knows it by a weak reference. Bounds: it reads
+// on only while no more than `credits` of its messages are handed over, held or not durable.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/connection.h"
+#include "engine/error.h"
+#include "engine/settings.h"
+#include "ingest/inbox.h"
+#include "ingest/websocket_session.h"
+
+namespace digd::daemon {
+
+class engine_thread;
+class run_host;
+class conversation;
+
+// How far the run is with a connection's frames; what bounds its reading.
+struct standing {
+  std::uint64_t handled = 0;      // frames that the run has looked at
+  std::uint64_t outstanding = 0;  // messages taken or held, and not durable
+  bool congested = false;         // the engine thread has no room for more
+};
+
+// A seat in a run: the session, and which of its connections this is.
+struct seat_number {
+  ingest::session_index session = 0;
+  std::uint64_t generation = 0;  // frames of an older connection are not listened to
+};
+
+struct join_request {
+  hello greeting;
+  std::string frame;                // as received
+  std::weak_ptr<conversation> who;
+  engine_thread* home = nullptr;
+};
+
+struct join_result {
+  refusal_note refused;             // then nothing else is set
+  std::shared_ptr<run_host> host;
+  seat_number seat;
+  std::string welcome;
+  std::uint64_t message_bytes = 0;
+  std::uint64_t credits = 0;
+};
+
+// Tells the client of `request`, on its thread. If it is gone by then, its seat is given up.
+void answer(const join_request& request, join_result&& result);
+
+class conversation final : public ingest::websocket_session::listener,
+                           public connection,
+                           public std::enable_shared_from_this<conversation> {
+ public:
+  // `placed_for`: the run that `?run=` named.
+  conversation(engine_thread& home, std::optional<std::string> placed_for, connection_ticket ticket);
+  ~conversation() override;
+  void speak_through(std::weak_ptr<ingest::websocket_session> session) { session_ = std::move(session); }
+
+  // What the socket tells.
+  void on_open() override;
+  bool on_text(std::string_view frame) override;
+  bool on_binary() override;
+  bool on_too_large(std::size_t bytes) override;
+  void on_closed(std::string_view why) override;
+
+  // What the run tells.
+  void on_joined(join_result&& result);
+  void on_frame(std::string frame);
+  void on_standing(const standing& now);
+  void on_replaced();
+  void on_deleted();
+
+  void shut_down() override;
+  void abort() override;
+
+ private:
+  enum class state : std::uint8_t { greeting, joining, joined, closed };
+
+  bool greet(std::string_view frame);
+  void refuse(const refusal_note& note);
+  bool may_read() const;
+  bool goes_on();
+  void leave();
+
+  engine_thread& home_;
+  const std::optional<std::string> placed_for_;
+  const connection_ticket ticket_;
+  std::uint64_t credits_ = 0;
+  std::weak_ptr<ingest::websocket_session> session_;
+  ingest::steady_timer hello_deadline_;
+  state state_ = state::greeting;
+  std::shared_ptr<run_host> host_;
+  engine_thread* owner_ = nullptr;  // the run's
+  seat_number seat_;
+  std::string who_;                 // run and session, for the log
+  std::uint64_t handed_over_ = 0;
+  standing standing_;
+  bool counted_ = false;            // among the sessions
+};
+
+}  // namespace digd::daemon

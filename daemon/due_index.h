@@ -1,0 +1,35 @@
+// When the runs of an engine thread next need the time told: an ordered index and one timer.
+//
+// Thread: its engine thread. A run is in it at most once; a message costs a removal and an insertion at most.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "engine/message.h"
+#include "ingest/websocket_session.h"
+
+namespace digd::daemon {
+
+class run_host;
+
+class due_index {
+ public:
+  explicit due_index(boost::asio::io_context& on) : timer_(on.get_executor()) {}
+
+  void watch(run_host& host, std::optional<milliseconds> at);
+  void stop();
+
+ private:
+  void arm();
+  void ring();
+
+  std::set<std::pair<milliseconds, run_host*>> all_;
+  std::optional<milliseconds> armed_for_;
+  bool stopped_ = false;
+  ingest::steady_timer timer_;
+};
+
+}  // namespace digd::daemon

@@ -1,0 +1,92 @@
+#include "daemon/entries.h"
+
+#include "ingest/encode.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using archive::entry_kind;
+
+entry_kind kind_of(ingest::taken::what_kind kind) {
+  switch (kind) {
+    case ingest::taken::what_kind::message: return entry_kind::message;
+    case ingest::taken::what_kind::refused: return entry_kind::refused;
+    case ingest::taken::what_kind::firing: return entry_kind::firing;
+    case ingest::taken::what_kind::operator_mode: break;
+  }
+  return entry_kind::operator_mode;
+}
+
+archive::detection_row row_of(const detection& d) {
+  archive::detection_row row;
+  row.rule = to_string(d.rule);
+  row.severity = to_string(d.severity);
+  row.session = d.session;
+  row.at = d.at;
+  row.ts = d.ts;
+  row.event = d.event;
+  row.agent = d.agent;
+  row.healed = d.healed;
+  if (d.healing != action::none) row.healing = to_string(d.healing);
+  if (d.cause != cause::none) row.cause = to_string(d.cause);
+  row.reason = d.reason;
+  ingest::encode_detection(row.json, d, true);
+  return row;
+}
+
+archive::outcome_row row_of(const outcome_report& o) {
+  return {.rule = std::string(to_string(o.rule)),
+          .outcome = std::string(to_string(o.outcome)),
+          .ts = o.ts,
+          .detected_ts = o.detected_ts,
+          .event = o.event};
+}
+
+}  // namespace
+
+archive::entry entry_of(const ingest::taken& what) {
+  archive::entry e;
+  e.kind = kind_of(what.kind);
+  e.session = what.session;
+  e.seq = what.seq;
+  e.ts = what.ts;
+  e.type = what.type;
+  e.frame = what.frame;
+  if (what.answer.refused) e.code = to_string(what.answer.refused.code);
+  e.verdicts = what.verdicts;
+  if (!what.answered.empty()) e.answered = std::string(what.answered);
+  if (what.ended) e.ended = *what.ended == run_outcome::none ? "unknown" : to_string(*what.ended);
+  for (const detection& d : what.answer.detections) e.detections.push_back(row_of(d));
+  for (std::size_t i = 0; i < what.answer.interventions.size(); ++i) {
+    const intervention& made = what.answer.interventions[i];
+    e.interventions.push_back({.id = made.id,
+                               .action = std::string(to_string(made.action)),
+                               .event = made.event,
+                               .ts = what.ts,
+                               .json = what.interventions[i]});
+  }
+  for (const outcome_report& o : what.answer.outcomes) e.outcomes.push_back(row_of(o));
+  return e;
+}
+
+archive::entry opening_entry(const hello& first, const run_settings& settings) {
+  archive::entry e;
+  e.kind = entry_kind::run_opened;
+  e.run = first.run;
+  e.session = first.session;
+  e.type = "hello";
+  ingest::encode_trace_hello(e.frame, first, settings);
+  return e;
+}
+
+archive::entry joining_entry(const hello& greeting, std::string_view frame) {
+  archive::entry e;
+  e.kind = entry_kind::session_joined;
+  e.session = greeting.session;
+  e.type = "hello";
+  e.frame = frame;
+  return e;
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,15 @@
+// What was taken, as the archive keeps it. Pure functions.
+#pragma once
+
+#include "archive/entry.h"
+#include "engine/settings.h"
+#include "ingest/inbox.h"
+
+namespace digd::daemon {
+
+// All but `run_number`, `n` and `arrived_ms`.
+archive::entry entry_of(const ingest::taken& what);
+archive::entry opening_entry(const hello& first, const run_settings& settings);
+archive::entry joining_entry(const hello& greeting, std::string_view frame);
+
+}  // namespace digd::daemon

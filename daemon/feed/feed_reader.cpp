@@ -1,0 +1,128 @@
+#include "daemon/feed/feed_reader.h"
+
+#include <boost/beast/http/field.hpp>
+#include <utility>
+
+#include "daemon/feed/feed_server.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace websocket = boost::beast::websocket;
+using boost::system::error_code;
+
+constexpr std::size_t most_heard_bytes = 4 * 1024;  // a reader has nothing to say
+constexpr std::size_t longest_reason = 120;
+constexpr std::chrono::seconds closing_within{2};
+
+}  // namespace
+
+feed_reader::feed_reader(feed_server& feed, ingest::batched_stream stream, feed_request asked, connection_ticket ticket)
+    : feed_(feed),
+      ws_(std::move(stream)),
+      asked_(std::move(asked)),
+      ticket_(std::move(ticket)),
+      deadline_(feed.context().get_executor()) {
+  websocket::stream_base::timeout times;
+  times.handshake_timeout = std::chrono::seconds(10);
+  times.idle_timeout = std::chrono::seconds(60);
+  times.keep_alive_pings = true;
+  ws_.set_option(times);
+  ws_.auto_fragment(false);
+  ws_.text(true);
+  ws_.read_message_max(most_heard_bytes);
+}
+
+void feed_reader::accept(const ingest::upgrade_request& request) {
+  ws_.set_option(websocket::stream_base::decorator([](websocket::response_type& response) {
+    response.set(boost::beast::http::field::sec_websocket_protocol,
+                 {feed_subprotocol.data(), feed_subprotocol.size()});
+    response.set(boost::beast::http::field::server, "digd");
+  }));
+  ws_.async_accept(request, [self = shared_from_this()](error_code ec) {
+    if (ec || self->finished_) return self->finish();
+    self->open_ = true;
+    if (self->closing_) return self->start_closing();
+    self->read();
+    self->feed_.opened(*self);
+  });
+}
+
+// What it says is read, so that its pings and its close are seen, and dropped.
+void feed_reader::read() {
+  ws_.async_read(in_, [self = shared_from_this()](error_code ec, std::size_t) {
+    if (self->close_sent_) return;
+    if (ec) return self->finish();
+    self->in_.clear();
+    self->read();
+  });
+}
+
+void feed_reader::send(std::shared_ptr<const std::string> frame) {
+  if (!is_open()) return;
+  out_bytes_ += frame->size();
+  out_.push_back(std::move(frame));
+  if (!writing_) write();
+}
+
+void feed_reader::write() {
+  writing_ = true;
+  watch(take_within);
+  ws_.async_write(boost::asio::buffer(*out_.front()),
+                  [self = shared_from_this()](error_code ec, std::size_t) { self->on_written(ec); });
+}
+
+void feed_reader::on_written(error_code ec) {
+  writing_ = false;
+  deadline_.cancel();
+  if (finished_) return;
+  if (ec) return finish();
+  out_bytes_ -= out_.front()->size();
+  out_.pop_front();
+  if (closing_ && out_.empty()) return start_closing();
+  if (!out_.empty()) write();
+  if (!closing_ && out_bytes_ < most_bytes / 2) feed_.wants_more();
+}
+
+void feed_reader::watch(std::chrono::milliseconds within) {
+  deadline_.expires_after(within);
+  deadline_.async_wait([me = weak_from_this()](error_code ec) {
+    const auto self = me.lock();
+    if (ec || !self || self->finished_) return;
+    if (self->closing_) return self->abort();
+    self->feed_.drop(*self);
+  });
+}
+
+void feed_reader::close(ingest::close_code code, std::string_view reason, bool dropping) {
+  if (closing_ || finished_) return;
+  closing_ = true;
+  reason_.code = static_cast<websocket::close_code>(code);
+  const std::string_view cut = reason.substr(0, longest_reason);
+  reason_.reason.assign(cut.data(), cut.size());
+  if (dropping) out_.resize(std::min<std::size_t>(out_.size(), writing_ ? 1 : 0));
+  watch(closing_within);
+  if (open_ && !writing_ && out_.empty()) start_closing();
+}
+
+void feed_reader::start_closing() {
+  if (close_sent_ || finished_) return;
+  close_sent_ = true;
+  watch(closing_within);
+  ws_.async_close(reason_, [self = shared_from_this()](error_code) { self->finish(); });
+}
+
+void feed_reader::abort() { finish(); }
+
+void feed_reader::finish() {
+  if (finished_) return;
+  finished_ = true;
+  deadline_.cancel();
+  error_code ignored;
+  boost::beast::get_lowest_layer(ws_).close(ignored);
+  ticket_.reset();
+  feed_.closed(*this);
+}
+
+}  // namespace digd::daemon

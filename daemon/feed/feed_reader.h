@@ -1,0 +1,71 @@
+// One reader of the feed: a WebSocket that is written to, and not listened to.
+//
+// Thread: the feed's. Lifetime: held by its pending operations, and by the feed's list until it closed. Bounds: frames
+// that wait to be written, `most_bytes` and one piece; a frame that the client does not take within `take_within`
+// closes it with 4408, and so does the feed when the reader falls behind what is shared.
+#pragma once
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/websocket/stream.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/connection.h"
+#include "ingest/websocket_session.h"
+
+namespace digd::daemon {
+
+class feed_server;
+
+struct feed_request {
+  std::optional<std::string> run;      // nothing: all
+  std::optional<std::int64_t> since;   // nothing: what comes from now on
+  bool payloads = false;
+};
+
+class feed_reader final : public std::enable_shared_from_this<feed_reader> {
+ public:
+  static constexpr std::size_t most_bytes = 1u << 20;
+  static constexpr std::chrono::seconds take_within{10};
+
+  feed_reader(feed_server& feed, ingest::batched_stream stream, feed_request asked, connection_ticket ticket);
+
+  void accept(const ingest::upgrade_request& request);
+  const feed_request& asked() const { return asked_; }
+  bool has_room() const { return open_ && !closing_ && out_bytes_ < most_bytes; }
+  bool is_open() const { return open_ && !closing_; }
+  void send(std::shared_ptr<const std::string> frame);
+  // `dropping`: what waits is not written any more.
+  void close(ingest::close_code code, std::string_view reason, bool dropping);
+  void abort();
+
+  // The feed's business: how far it is.
+  std::int64_t at = 0;                // the last entry it was given
+  std::uint64_t run_number = 0;       // 0: all, or not known yet
+  bool live = false;                  // it has caught up once
+
+ private:
+  void read();
+  void write();
+  void on_written(boost::system::error_code ec);
+  void watch(std::chrono::milliseconds within);
+  void start_closing();
+  void finish();
+
+  feed_server& feed_;
+  boost::beast::websocket::stream<ingest::batched_stream, false> ws_;
+  const feed_request asked_;
+  connection_ticket ticket_;
+  boost::beast::flat_buffer in_;
+  std::deque<std::shared_ptr<const std::string>> out_;  // the first is being written while `writing_`
+  std::size_t out_bytes_ = 0;
+  ingest::steady_timer deadline_;
+  boost::beast::websocket::close_reason reason_;
+  bool open_ = false, writing_ = false, closing_ = false, close_sent_ = false, finished_ = false;
+};
+
+}  // namespace digd::daemon

@@ -1,0 +1,70 @@
+// A connection until it becomes a WebSocket, or for good: reads HTTP requests one after another, has each routed, and
+// answers it.
+//
+// Thread: that of its socket. Lifetime: held by its pending operations, and while an answer is being made elsewhere.
+// Bounds: 10 s for a request, from its first byte or the answer before; 30 s for an answer to be taken; 60 s for one to
+// be made; 16 KiB of header, 4 KiB of body; `most_requests` a connection.
+#pragma once
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/api/responses.h"
+#include "daemon/connection.h"
+#include "daemon/routes.h"
+#include "ingest/websocket_session.h"
+
+namespace digd::daemon {
+
+class engine_thread;
+
+class http_connection final : public connection, public std::enable_shared_from_this<http_connection> {
+ public:
+  static constexpr std::size_t most_requests = 1'000;
+
+  http_connection(engine_thread& home, ingest::stream_socket socket, connection_ticket ticket);
+  ~http_connection() override;
+  void start();
+
+  void shut_down() override;
+  void abort() override;
+
+ private:
+  using head_parser = boost::beast::http::request_parser<boost::beast::http::empty_body>;
+  using body_parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+
+  void read_request();
+  void on_head(boost::system::error_code ec);
+  void on_body(boost::system::error_code ec);
+  void on_failed_read(boost::system::error_code ec);
+  void serve(ingest::upgrade_request&& request, std::string_view body);
+  void serve_later(later&& what);
+  void open_ingest(std::optional<std::string> run);
+  void open_feed(feed_request&& asked);
+  void refuse(http_response&& response);
+  void write(http_response&& response, bool keep_alive);
+  void on_written(boost::system::error_code ec, bool keep_alive);
+  void linger();
+  void abort_after(std::chrono::seconds within);
+
+  engine_thread& home_;
+  ingest::batched_stream stream_;
+  connection_ticket ticket_;
+  ingest::steady_timer deadline_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<head_parser> head_;
+  std::optional<body_parser> body_;
+  ingest::upgrade_request request_;
+  std::optional<http_response> response_;
+  std::size_t served_ = 0;
+  std::size_t drained_ = 0;  // bytes read and dropped after the last answer
+  bool answered_ = false;  // the request in hand
+  bool closed_ = false;
+};
+
+}  // namespace digd::daemon

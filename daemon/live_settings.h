@@ -1,0 +1,32 @@
+// The settings that hold for what begins now: runs and connections. What began before keeps the ones it took.
+// Any thread; taken once a run or a connection, so a mutex costs nothing.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "daemon/config.h"
+
+namespace digd::daemon {
+
+class live_settings {
+ public:
+  explicit live_settings(const config& c) : now_(std::make_shared<const config>(c)) {}
+
+  std::shared_ptr<const config> now() const {
+    const std::lock_guard hold(guard_);
+    return now_;
+  }
+  void change(const config& c) {
+    auto next = std::make_shared<const config>(c);
+    const std::lock_guard hold(guard_);
+    now_ = std::move(next);
+  }
+
+ private:
+  mutable std::mutex guard_;
+  std::shared_ptr<const config> now_;
+};
+
+}  // namespace digd::daemon

@@ -1,0 +1,186 @@
+#include "daemon/option_files.h"
+
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <cctype>
+
+#include "daemon/option.h"
+#include "engine/quote.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace json = boost::json;
+constexpr std::size_t line_width = 100;
+
+void append_comment(std::string& out, std::string_view text) {
+  std::string line = "#";
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (line.size() > 1 && line.size() + 1 + end > line_width) {
+      out.append(line).append("\n");
+      line = "#";
+    }
+    line.append(" ").append(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  out.append(line).append("\n");
+}
+
+std::string_view words_for_change(applies when) {
+  switch (when) {
+    case applies::at_restart: return "A change needs a restart.";
+    case applies::at_once: return "A change holds at once after a reload.";
+    case applies::to_new_connections: return "A change holds for new connections after a reload.";
+    case applies::to_new_runs: return "A change holds for new runs after a reload.";
+  }
+  return {};
+}
+
+std::string range_of(const option& one) {
+  if (one.kind == value_kind::whole_number) return std::to_string(one.least) + " to " + std::to_string(one.most);
+  if (one.kind == value_kind::yes_or_no) return "true or false";
+  if (one.kind == value_kind::list) return "a list of strings";
+  if (one.kind == value_kind::text) return "a string";
+  std::string all;
+  for (const std::string_view name : one.choices) all.append(all.empty() ? "" : ", ").append(quoted(name));
+  return all;
+}
+
+template <class Write>
+std::string by_section(Write write) {
+  std::string out;
+  std::string_view section;
+  for (const option& one : options()) {
+    if (one.section() != section) {
+      section = one.section();
+      out += '\n';
+      write(out, section, nullptr);
+    }
+    write(out, section, &one);
+  }
+  return out;
+}
+
+json::object schema_of(const option& one, const config& defaults) {
+  json::object o;
+  o["description"] = one.meaning + ' ' + std::string(words_for_change(one.when));
+  switch (one.kind) {
+    case value_kind::whole_number:
+      o["type"] = "integer";
+      o["minimum"] = one.least;
+      o["maximum"] = one.most;
+      break;
+    case value_kind::choice:
+      o["enum"] = json::array(one.choices.begin(), one.choices.end());
+      break;
+    case value_kind::yes_or_no:
+      o["type"] = "boolean";
+      break;
+    case value_kind::list:
+      o["type"] = "array";
+      o["items"] = json::object{{"type", "string"}};
+      break;
+    case value_kind::text:
+      o["type"] = "string";
+  }
+  o["default"] = json::parse(one.get(defaults));  // these literals are JSON as well
+  return o;
+}
+
+json::object& table_of(json::object& root, std::string_view section) {
+  json::object* at = &root;
+  while (!section.empty()) {
+    const std::size_t end = std::min(section.find('.'), section.size());
+    json::object& properties = (*at)["properties"].as_object();
+    json::value& next = properties[section.substr(0, end)];
+    if (!next.is_object()) {
+      next = json::object{{"type", "object"}, {"additionalProperties", false}, {"properties", json::object{}}};
+    }
+    at = &next.as_object();
+    section.remove_prefix(std::min(end + 1, section.size()));
+  }
+  return *at;
+}
+
+void append_pretty(std::string& out, const json::value& v, std::size_t depth) {
+  const std::string inner((depth + 1) * 2, ' ');
+  if (!v.is_object() || v.as_object().empty()) {
+    out += json::serialize(v);
+    return;
+  }
+  out += "{\n";
+  const char* between = "";
+  for (const auto& [key, value] : v.as_object()) {
+    out.append(between).append(inner).append(json::serialize(key)).append(": ");
+    append_pretty(out, value, depth + 1);
+    between = ",\n";
+  }
+  out.append("\n").append(depth * 2, ' ').append("}");
+}
+
+}  // namespace
+
+std::string commented_config() {
+  const config defaults;
+  std::string out =
+      "# The configuration of digd. Every option is here with its default: a file with nothing in it means the same.\n"
+      "# An option that does not exist is an error. Written by scripts/write-config from the daemon's own table.\n"
+      "#\n"
+      "# The environment goes before this file (DIGD_LISTEN, DIGD_LOG__LEVEL: the name in capitals, a dot as two\n"
+      "# underscores), the command line before both. `digd --config FILE --check-config` checks and shows what holds.\n"
+      "# After a change: `systemctl reload digd` (SIGHUP); what needs a restart is named in the log.\n\n";
+  return out + by_section([&](std::string& to, std::string_view section, const option* one) {
+    if (one == nullptr) {
+      to += '\n';
+      if (const auto meaning = section_meaning(section); !meaning.empty()) append_comment(to, meaning);
+      to.append("[").append(section).append("]\n\n");
+      return;
+    }
+    append_comment(to, one->meaning);
+    append_comment(to, "Default: " + one->get(defaults) + ". Range: " + range_of(*one) + ". " +
+                           std::string(words_for_change(one->when)));
+    to.append(one->key()).append(" = ").append(one->get(defaults)).append("\n\n");
+  });
+}
+
+std::string effective_config(const config& c) {
+  return by_section([&](std::string& to, std::string_view section, const option* one) {
+    if (one == nullptr) {
+      to.append("[").append(section).append("]\n");
+    } else {
+      to.append(one->key()).append(" = ").append(one->get(c)).append("\n");
+    }
+  });
+}
+
+std::string config_schema() {
+  const config defaults;
+  json::object root{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                    {"title", "The configuration of digd"},
+                    {"type", "object"},
+                    {"additionalProperties", false},
+                    {"properties", json::object{}}};
+  for (const option& one : options()) {
+    table_of(root, one.section())["properties"].as_object()[one.key()] = schema_of(one, defaults);
+  }
+  std::string out;
+  append_pretty(out, root, 0);
+  return out + '\n';
+}
+
+std::string environment_name(const std::string& option_name) {
+  std::string out = "DIGD_";
+  for (const char c : option_name) {
+    if (c == '.') {
+      out += "__";
+    } else {
+      out += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    }
+  }
+  return out;
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,60 @@
+#include "daemon/option_kinds.h"
+
+#include <algorithm>
+
+namespace digd::daemon::kinds {
+
+std::string take_number(const toml::node& v, std::int64_t least, std::int64_t most, std::int64_t& out) {
+  const auto given = v.value_exact<std::int64_t>();
+  if (!given || *given < least || *given > most) {
+    return "must be a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  }
+  out = *given;
+  return {};
+}
+
+std::string take_words(const toml::node& v, std::string& out) {
+  const auto given = v.value_exact<std::string>();
+  if (!given) return "must be a string";
+  out = *given;
+  return {};
+}
+
+std::string take_choice(const toml::node& v, const std::vector<std::string_view>& choices, std::string& out) {
+  const auto given = v.value_exact<std::string>();
+  if (given && std::find(choices.begin(), choices.end(), *given) != choices.end()) {
+    out = *given;
+    return {};
+  }
+  std::string all;
+  for (const std::string_view name : choices) all.append(all.empty() ? "" : ", ").append(quoted(name));
+  return "must be one of " + all;
+}
+
+std::string take_flag(const toml::node& v, bool& out) {
+  const auto given = v.value_exact<bool>();
+  if (!given) return "must be true or false";
+  out = *given;
+  return {};
+}
+
+std::string take_list(const toml::node& v, std::vector<std::string>& out) {
+  const toml::array* all = v.as_array();
+  if (all == nullptr) return "must be a list of strings";
+  std::vector<std::string> taken;
+  for (const toml::node& one : *all) {
+    const auto text = one.value_exact<std::string>();
+    if (!text) return "must be a list of strings";
+    taken.push_back(*text);
+  }
+  out = std::move(taken);
+  return {};
+}
+
+std::string list_literal(const std::vector<std::string>& all) {
+  std::string out = "[";
+  for (const std::string& one : all) out.append(out.size() > 1 ? ", " : "").append(quoted(one));
+  return out + ']';
+}
+
+}  // namespace digd::daemon::kinds

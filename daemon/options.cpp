@@ -1,0 +1,238 @@
+// The table of options. A new option is one line here; config/digd.toml and config/digd.schema.json are then written
+// anew with `digd --print-config` and `digd --print-schema` (scripts/write-config).
+#include <algorithm>
+#include <numeric>
+
+#include "daemon/option.h"
+#include "daemon/option_kinds.h"
+#include "daemon/rule_text.h"
+#include "rules/rule.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using kinds::choice;
+using kinds::list;
+using kinds::named;
+using kinds::whole_number;
+using kinds::words;
+using kinds::yes_or_no;
+using table = std::vector<option>;
+
+constexpr std::int64_t week_ms = 7LL * 24 * 3600 * 1000;
+constexpr std::int64_t thousand_million = 1'000'000'000;
+const std::vector<std::string_view> mode_names = {"off", "observe", "shadow", "enforce"};
+
+void add_door(table& all) {
+  all.push_back(words("listen", applies::at_restart, [](auto& c) -> auto& { return c.listen; },
+                      "Where to listen: 127.0.0.1:7344, [::1]:7344 or unix:/path. Port 0 takes any that is free; "
+                      "<data_dir>/digd.address says which. Loopback and Unix sockets only, as long as no tokens are "
+                      "configured. Ignored when a socket is handed over (digd.socket)."));
+  all.push_back(words("data_dir", applies::at_restart, [](auto& c) -> auto& { return c.data_dir; },
+                      "Where the archive is kept; made if it is missing, for its owner alone. Empty: $STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/digd, "
+                      "else ~/.local/state/digd."));
+  all.push_back(whole_number("threads", 0, config::most_threads, applies::at_restart,
+                             [](auto& c) -> auto& { return c.threads; },
+                             "Engine threads; a run belongs to one of them. 0: two, or one where there is one core."));
+  all.push_back(yes_or_no("archive", applies::at_restart, [](auto& c) -> auto& { return c.archive; },
+                          "Keep every message on disk. Off: nothing is durable, every message is acknowledged at once, "
+                          "and a restart forgets all runs."));
+  all.push_back(list("hosts", applies::at_restart, [](auto& c) -> auto& { return c.hosts; },
+                     "Names accepted in Host, with their port, beside this machine's loopback names with ours: a "
+                     "web page of somebody else's cannot talk to the daemon. A Unix socket accepts any."));
+  all.push_back(list("origins", applies::at_restart, [](auto& c) -> auto& { return c.origins; },
+                     "Origins accepted where a browser sends one, beside this host's own: https://watch.example.org."));
+}
+
+void add_contract(table& all) {
+  all.push_back(whole_number("verdict_deadline_ms", 1, 60'000, applies::to_new_runs,
+                             [](auto& c) -> auto& { return c.verdict_deadline_ms; },
+                             "How long a client waits for a verdict before it delivers as is; told in welcome, kept by the "
+                             "client. Milliseconds."));
+  all.push_back(whole_number("credits", 1, 65'536, applies::to_new_runs, [](auto& c) -> auto& { return c.credits; },
+                             "How many messages a session may be ahead of what is durable. A client that goes further "
+                             "is not read until the disk has caught up."));
+  all.push_back(whole_number("runs", 1, 1'000'000, applies::to_new_runs, [](auto& c) -> auto& { return c.runs; },
+                             "Runs that have not ended, at once. One more is refused with over_limit."));
+}
+
+void add_log(table& all) {
+  all.push_back(choice("log.level", {"error", "warn", "info", "debug"}, applies::at_once,
+                       [](auto& c) -> auto& { return c.log.level; }, "What is said: this and what is graver."));
+  all.push_back(choice("log.format", {"text", "json"}, applies::at_restart,
+                       [](auto& c) -> auto& { return c.log.format; },
+                       "A line of words, or a JSON object a line; to standard error either way."));
+}
+
+void add_connections(table& all) {
+  all.push_back(whole_number("connections.most", 1, 1'000'000, applies::to_new_connections,
+                             [](auto& c) -> auto& { return c.connections.most; },
+                             "Open at once; one more is closed unanswered. The limit on open files (LimitNOFILE) has "
+                             "to be larger."));
+  all.push_back(whole_number("connections.idle_ms", 1'000, week_ms, applies::to_new_connections,
+                             [](auto& c) -> auto& { return c.connections.idle_ms; },
+                             "A connection of which nothing was heard for so long, not even an answer to a ping, is "
+                             "closed. Milliseconds."));
+  all.push_back(whole_number("connections.queue_frames", 16, 10'000'000, applies::to_new_connections,
+                             [](auto& c) -> auto& { return c.connections.queue_frames; },
+                             "Frames that wait to be written to one client; one that does not read is closed with 4408, and nobody else waits for it."));
+  all.push_back(whole_number("connections.queue_bytes", 65'536, 1LL << 32, applies::to_new_connections,
+                             [](auto& c) -> auto& { return c.connections.queue_bytes; },
+                             "The same in bytes; what comes first."));
+}
+
+void add_run_defaults(table& all) {
+  all.push_back(named("defaults.mode", mode_names, applies::to_new_runs, mode_from,
+                      [](auto& c) -> auto& { return c.policy.defaults.how; },
+                      "off: nothing is judged. observe: detections are kept and shown. shadow: also what would have "
+                      "been done. enforce: it is done."));
+  all.push_back(named("defaults.clock", {"wall", "trace"}, applies::to_new_runs, clock_from,
+                      [](auto& c) -> auto& { return c.policy.defaults.clock; },
+                      "What windows are measured by: the time of arrival, or the messages' own ts."));
+  all.push_back(whole_number("defaults.budget", 0, thousand_million, applies::to_new_runs,
+                             [](auto& c) -> auto& { return c.policy.defaults.budget; },
+                             "Healings a run, of all rules together: every blocked event or window that is healed costs one."));
+}
+
+void add_rule(table& all, const rule& r) {
+  const std::string at = "rules." + std::string(to_string(r.id)) + '.';
+  const rule_id id = r.id;
+  constexpr applies when = applies::to_new_runs;
+  all.push_back(named(at + "mode", mode_names, when, mode_from,
+                      [id](auto& c) -> auto& { return c.policy.defaults.of(id).how; },
+                      "The weakest of this, the run's mode and the operator's switch holds."));
+  if (r.options.kinds) {
+    all.push_back(list(at + "kinds", when, [id](auto& c) -> auto& { return c.policy.defaults.of(id).kinds; },
+                       "Only events of these kinds are judged. Empty: all."));
+  }
+  if (r.options.window) {
+    all.push_back(whole_number(at + "window_ms", 0, week_ms, when,
+                               [id](auto& c) -> auto& { return c.policy.defaults.of(id).window_ms; },
+                               "How long the condition must hold without a break. Milliseconds."));
+  }
+  if (r.options.attempts) {
+    all.push_back(whole_number(at + "max_attempts", 0, thousand_million, when,
+                               [id](auto& c) -> auto& { return c.policy.defaults.of(id).max_attempts; },
+                               id == rule_id::orphaned_event ? "Healings an event; then it is only detected."
+                                                             : "Healings a run; then it is only detected."));
+  }
+  if (r.options.reroutes) {
+    all.push_back(whole_number(at + "max_reroutes", 0, thousand_million, when,
+                               [id](auto& c) -> auto& { return c.policy.defaults.of(id).max_reroutes; },
+                               "Reroutes of an event that are let pass before the rule fires."));
+  }
+  option text = words(at + "text", when, [id](auto& c) -> auto& { return c.policy.defaults.of(id).text; },
+                      "What agents are told, in place of the rule's own text; {placeholders} as `digctl rules` lists "
+                      "them. Empty: the rule's own.");
+  text.set = [take = std::move(text.set), id](const toml::node& v, config& c) {
+    std::string wrong = take(v, c);
+    return wrong.empty() ? wrong_with_text(rule_of(id), c.policy.defaults.of(id).text) : wrong;
+  };
+  all.push_back(std::move(text));
+}
+
+template <class Add>
+void each_limit(Add add_one) {
+  add_one("stalled_ms", &limits::stalled_ms, 1, week_ms, "An activation that had no output for so long no longer counts as active. Milliseconds.");
+  add_one("settled_events", &limits::settled_events, 0, thousand_million, "Settled events a run remembers; an older id is like one never seen.");
+  add_one("generators", &limits::generators, 1, 1'000'000, "An event with more generators (origins) is left out of cross_lineage_aggregation.");
+  add_one("message_bytes", &limits::message_bytes, 1'024, 64 << 20, "Bytes of a message; beyond 16 times as many the connection is closed.");
+  add_one("reorder_ms", &limits::reorder_ms, 0, 60'000, "With several sessions: how long a message waits for an id that another has yet to name. Milliseconds.");
+  add_one("agents", &limits::agents, 1, thousand_million, "Agent names a run may use, those that left too.");
+  add_one("recipients", &limits::recipients, 1, thousand_million, "Recipients of one event or reroute.");
+  add_one("inputs", &limits::inputs, 1, thousand_million, "Inputs of one activation.");
+  add_one("live_events", &limits::live_events, 1, thousand_million, "Events that are not settled.");
+  add_one("open_activations", &limits::open_activations, 1, thousand_million, "Activations open at once.");
+  add_one("sessions", &limits::sessions, 1, 1'000'000, "Sessions of a run.");
+}
+
+void add_limits(table& all) {
+  each_limit([&](const std::string& name, auto field, std::int64_t least, std::int64_t most, const char* meaning) {
+    all.push_back(whole_number("limits." + name, least, most, applies::to_new_runs,
+                               [=](auto& c) -> auto& { return c.policy.defaults.limits.*field; }, meaning));
+  });
+}
+
+void add_caps(table& all) {
+  all.push_back(named("caps.mode", mode_names, applies::to_new_runs, mode_from,
+                      [](auto& c) -> auto& { return c.policy.strongest_mode; }, "The strongest mode."));
+  each_limit([&](const std::string& name, auto field, std::int64_t least, std::int64_t most, const char*) {
+    all.push_back(whole_number("caps." + name, least, most, applies::to_new_runs,
+                               [=](auto& c) -> auto& { return c.policy.most.*field; }, "The most for limits." + name + '.'));
+  });
+}
+
+table all_options() {
+  table all;
+  add_door(all);
+  add_contract(all);
+  add_log(all);
+  add_connections(all);
+  add_run_defaults(all);
+  for (const rule* r : catalog()) add_rule(all, *r);
+  add_limits(all);
+  add_caps(all);
+  return all;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+const std::vector<option>& options() {
+  static const table all = all_options();
+  return all;
+}
+
+std::string_view to_string(applies when) {
+  constexpr std::string_view names[] = {"at restart", "at once", "to new connections", "to new runs"};
+  return names[static_cast<std::size_t>(when)];
+}
+
+std::string_view option::section() const {
+  const std::size_t dot = name.rfind('.');
+  return std::string_view(name).substr(0, dot == std::string::npos ? 0 : dot);
+}
+
+std::string_view option::key() const { return std::string_view(name).substr(name.rfind('.') + 1); }
+
+std::string_view section_meaning(std::string_view section) {
+  if (section == "log") return "The log goes to standard error: under systemd, to the journal. Never a payload.";
+  if (section == "connections") return "What one client may take of the daemon.";
+  if (section == "defaults") return "What a run starts with where its hello does not say. A run keeps what it started with.";
+  if (section == "limits") return "What a run may take where its hello does not say. Beyond: over_limit.";
+  if (section == "caps") return "The most that a hello may ask for; what is more is cut to this.";
+  constexpr std::string_view rules = "rules.";
+  if (!section.starts_with(rules)) return {};
+  for (const rule* r : catalog()) {
+    if (to_string(r->id) == section.substr(rules.size())) return r->doc.what;
+  }
+  return {};
+}
+
+const option* nearest_option(std::string_view name) {
+  const option* best = nullptr;
+  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  for (const option& one : options()) {
+    const std::size_t d = edit_distance(name, one.name);
+    if (d < best_distance) {
+      best_distance = d;
+      best = &one;
+    }
+  }
+  return best;
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,253 @@
+#include "daemon/routes.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/beast/websocket/rfc6455.hpp>
+#include <boost/json/parse.hpp>
+#include <limits>
+#include <utility>
+
+#include "daemon/api/health.h"
+#include "daemon/api/operator.h"
+#include "daemon/api/read_pool.h"
+#include "daemon/api/runs_api.h"
+#include "daemon/api/target.h"
+#include "daemon/feed/feed_server.h"
+#include "daemon/shared_state.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace http = boost::beast::http;
+namespace json = boost::json;
+
+constexpr std::size_t longest_run_id = 256;
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+// A request that may come in, and what of its path stands for a name.
+struct call {
+  const ingest::upgrade_request& request;
+  std::string_view body;
+  request_target target;
+  std::string run;
+  shared_state& shared;
+};
+
+std::optional<http_response> refuse_stranger(const ingest::upgrade_request& request, const trusted_names& trusted) {
+  const std::string_view host = view(request[http::field::host]);
+  if (!trusted.is_trusted_host(host)) {
+    return respond_error(http::status::forbidden, "host", "Host is not this host; see `hosts` in digd.toml");
+  }
+  const auto origin = request.find(http::field::origin);
+  if (origin != request.end() && !trusted.is_trusted_origin(view(origin->value()), host)) {
+    return respond_error(http::status::forbidden, "origin", "Origin is not this host; see `origins` in digd.toml");
+  }
+  return std::nullopt;
+}
+
+// ---- WebSockets
+
+std::optional<http_response> refuse_upgrade(const ingest::upgrade_request& request, std::string_view subprotocol) {
+  if (!boost::beast::websocket::is_upgrade(request)) {
+    http_response response = respond_error(http::status::upgrade_required, "websocket", "this is a WebSocket");
+    response.set(http::field::upgrade, "websocket");
+    response.set(http::field::connection, "Upgrade, close");
+    return response;
+  }
+  if (!names_token(view(request[http::field::sec_websocket_protocol]), subprotocol)) {
+    return respond_error(http::status::bad_request, "subprotocol",
+                         "offer the subprotocol " + std::string(subprotocol));
+  }
+  return std::nullopt;
+}
+
+std::optional<http_response> take_run_parameter(const call& in, std::optional<std::string>& run) {
+  const std::string* given = in.target.parameter("run");
+  if (given == nullptr) return std::nullopt;
+  if (given->empty() || given->size() > longest_run_id) return bad_parameter("run", "expected 1 to 256 bytes");
+  run = *given;
+  return std::nullopt;
+}
+
+routed open_ingest(call& in) {
+  if (auto no = refuse_upgrade(in.request, ingest_subprotocol)) return std::move(*no);
+  to_ingest to;
+  if (auto no = take_run_parameter(in, to.run)) return std::move(*no);
+  return to;
+}
+
+routed open_feed(call& in) {
+  if (auto no = refuse_upgrade(in.request, feed_subprotocol)) return std::move(*no);
+  to_feed to;
+  if (auto no = take_run_parameter(in, to.asked.run)) return std::move(*no);
+  if (const std::string* since = in.target.parameter("since")) {
+    const auto seq = whole_number(*since);
+    if (!seq || *seq > std::numeric_limits<std::int64_t>::max()) {
+      return bad_parameter("since", "expected the `seq` of a feed frame, a whole number");
+    }
+    to.asked.since = static_cast<std::int64_t>(*seq);
+  }
+  if (const std::string* payloads = in.target.parameter("payloads")) {
+    if (*payloads != "0" && *payloads != "1") return bad_parameter("payloads", "expected 0 or 1");
+    to.asked.payloads = *payloads == "1";
+  }
+  if (!in.shared.feed) return archive_off();
+  if (in.shared.feed->is_full()) return busy("the feed has as many readers as it takes");
+  return to;
+}
+
+// ---- the archive
+
+routed read_archive(call& in, read_pool::work work) {
+  if (!in.shared.reads) return archive_off();
+  return later{[&shared = in.shared, work = std::move(work)](later::answer answer) {
+    if (!shared.reads->submit(work, answer)) answer(busy("too many requests wait for the archive; try again"));
+  }};
+}
+
+std::optional<http_response> take_page(const call& in, page_request& page) {
+  if (const std::string* limit = in.target.parameter("limit")) {
+    const auto n = whole_number(*limit);
+    if (!n || *n == 0 || *n > page_request::most) {
+      return bad_parameter("limit", "expected 1 to " + std::to_string(page_request::most));
+    }
+    page.limit = *n;
+  }
+  if (const std::string* cursor = in.target.parameter("cursor")) {
+    const auto n = whole_number(*cursor);
+    if (!n || *n > std::numeric_limits<std::int64_t>::max()) {
+      return bad_parameter("cursor", "expected the `next` of the page before");
+    }
+    page.cursor = *n;
+  }
+  return std::nullopt;
+}
+
+routed get_runs(call& in) {
+  page_request page;
+  if (auto no = take_page(in, page)) return std::move(*no);
+  return read_archive(in, [page](archive::browser& from) { return list_runs(from, page); });
+}
+
+routed get_run(call& in) {
+  return read_archive(in, [run = in.run](archive::browser& from) { return show_run(from, run); });
+}
+
+routed get_detections(call& in) {
+  page_request page;
+  if (auto no = take_page(in, page)) return std::move(*no);
+  return read_archive(in, [run = in.run, page](archive::browser& from) { return list_detections(from, run, page); });
+}
+
+routed get_graph(call& in) {
+  const std::string* name = in.target.parameter("format");
+  const auto format = picture::graph_format_from(name == nullptr ? std::string_view("json") : *name);
+  if (!format) return bad_parameter("format", "expected json, dot, graphml or dig.graph.v2");
+  if (!in.shared.store) return archive_off();
+  return read_archive(in, [run = in.run, format = *format, path = in.shared.store->how().path](archive::browser& from) {
+    return show_graph(from, path, run, format);
+  });
+}
+
+routed get_report(call&) {
+  return respond_error(http::status::not_implemented, "not_implemented",
+                       "the daemon writes no reports yet; digctl report makes them from the archive");
+}
+
+routed remove_run(call& in) {
+  return later{[&shared = in.shared, run = in.run](const later::answer& answer) { delete_run(shared, run, answer); }};
+}
+
+routed get_or_delete_run(call& in) {
+  return in.request.method() == http::verb::delete_ ? remove_run(in) : get_run(in);
+}
+
+// ---- the operator's switch
+
+std::string mode_body(mode m) { return "{\"mode\":\"" + std::string(to_string(m)) + "\""; }
+
+routed put_mode(call& in) {
+  json::error_code ec;
+  const json::value value = json::parse({in.body.data(), in.body.size()}, ec);
+  const json::object* fields = ec ? nullptr : value.if_object();
+  if (fields == nullptr) {
+    return respond_error(http::status::bad_request, "bad_json", "expected {\"mode\":\"observe\"}");
+  }
+  const json::value* given = fields->if_contains("mode");
+  const json::string* name = given == nullptr ? nullptr : given->if_string();
+  const auto strongest = name == nullptr ? std::nullopt : mode_from({name->data(), name->size()});
+  if (!strongest) {
+    return respond_error(http::status::bad_request, "bad_mode", "mode: expected off, observe, shadow or enforce");
+  }
+  return later{[&shared = in.shared, m = *strongest](const later::answer& answer) {
+    switch_all(shared, m, [m, answer](std::size_t runs) {
+      answer(respond_json(mode_body(m) + ",\"switched\":" + std::to_string(runs) + "}\n"));
+    });
+  }};
+}
+
+routed get_or_put_mode(call& in) {
+  if (in.request.method() == http::verb::put) return put_mode(in);
+  return respond_json(mode_body(in.shared.operator_mode.load()) + "}\n");
+}
+
+// ---- health
+
+routed get_health(call&) { return respond_text("ok\n"); }
+routed get_readiness(call& in) { return readiness(in.shared); }
+routed get_metrics(call& in) { return metrics(in.shared); }
+
+// ---- the table. New paths go here.
+
+struct route_entry {
+  std::array<std::string_view, 4> path;  // "*" is the id of a run
+  std::string_view methods;              // as in Allow
+  routed (*serve)(call&);
+};
+
+constexpr route_entry routes[] = {
+    {{"healthz"}, "GET, HEAD", get_health},
+    {{"readyz"}, "GET, HEAD", get_readiness},
+    {{"metrics"}, "GET, HEAD", get_metrics},
+    {{"v1", "ingest"}, "GET", open_ingest},
+    {{"v1", "feed"}, "GET", open_feed},
+    {{"v1", "mode"}, "GET, HEAD, PUT", get_or_put_mode},
+    {{"v1", "runs"}, "GET, HEAD", get_runs},
+    {{"v1", "runs", "*"}, "GET, HEAD, DELETE", get_or_delete_run},
+    {{"v1", "runs", "*", "detections"}, "GET, HEAD", get_detections},
+    {{"v1", "runs", "*", "graph"}, "GET, HEAD", get_graph},
+    {{"v1", "runs", "*", "report"}, "GET, HEAD", get_report},
+};
+
+bool matches(const route_entry& entry, const std::vector<std::string>& path, std::string& run) {
+  const auto end = std::find(entry.path.begin(), entry.path.end(), std::string_view{});
+  if (path.size() != static_cast<std::size_t>(end - entry.path.begin())) return false;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (entry.path[i] == "*") {
+      if (path[i].empty() || path[i].size() > longest_run_id) return false;
+      run = path[i];
+    } else if (entry.path[i] != path[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+routed route(const ingest::upgrade_request& request, std::string_view body, shared_state& shared) {
+  if (auto no = refuse_stranger(request, shared.trusted)) return std::move(*no);
+  auto target = split_target(view(request.target()));
+  if (!target) return respond_error(http::status::bad_request, "bad_target", "the path or the query is badly encoded");
+  call in{.request = request, .body = body, .target = std::move(*target), .run = {}, .shared = shared};
+  for (const route_entry& entry : routes) {
+    if (!matches(entry, in.target.path, in.run)) continue;
+    if (!names_token(entry.methods, view(request.method_string()))) return wrong_method(entry.methods);
+    return entry.serve(in);
+  }
+  return respond_error(http::status::not_found, "not_found", "there is nothing at this path");
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,39 @@
+// Which HTTP request gets what: the one table of paths. No I/O: what takes time is handed back as work.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "daemon/api/responses.h"
+#include "daemon/feed/feed_reader.h"
+#include "daemon/request_check.h"
+
+namespace digd::daemon {
+
+struct shared_state;
+
+// It becomes a WebSocket of a multi-agent system; of the run that it named.
+struct to_ingest {
+  std::optional<std::string> run;
+};
+// It becomes a WebSocket that reads the feed.
+struct to_feed {
+  feed_request asked;
+};
+// It is answered later. `answer` may be called on any thread, once.
+struct later {
+  using answer = std::function<void(http_response&&)>;
+  std::function<void(answer)> start;
+};
+using routed = std::variant<http_response, to_ingest, to_feed, later>;
+
+// `body`: whole, at most `most_body_bytes`.
+routed route(const ingest::upgrade_request& request, std::string_view body, shared_state& shared);
+
+inline constexpr std::size_t most_body_bytes = 4 * 1024;
+inline constexpr std::string_view ingest_subprotocol = "digd.v1";
+
+}  // namespace digd::daemon

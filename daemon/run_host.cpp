@@ -1,0 +1,302 @@
+#include "daemon/run_host.h"
+
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "daemon/engine_thread.h"
+#include "daemon/entries.h"
+#include "daemon/log.h"
+#include "daemon/registry.h"
+#include "daemon/shared_state.h"
+#include "engine/quote.h"
+#include "ingest/encode.h"
+
+namespace digd::daemon {
+
+namespace {
+
+ingest::inbox::options live_options(const config& settings) {
+  return {.hold = true, .keep_replies = true, .window = settings.credits};
+}
+
+}  // namespace
+
+run_host::run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number)
+    : owner_(owner),
+      number_(number),
+      granted_(owner.shared().live.now()),
+      inbox_(first, settings, *this, live_options(*granted_)) {
+  inbox_.hold_unseen(false);
+}
+
+void run_host::go_live(std::uint64_t last_n, const hello* first) {
+  muted_ = false;
+  n_ = last_n;
+  inbox_.hold_unseen(true);
+  last_now_ = inbox_.run().settings().clock == clock_kind::wall ? inbox_.run().clock() : 0;
+  seats_.resize(inbox_.sessions().size());
+  for (ingest::session_index s = 0; s < inbox_.sessions().size(); ++s) by_name_[inbox_.sessions()[s].name] = s;
+  if (first != nullptr && owner_.records().is_on()) push(opening_entry(*first, inbox_.run().settings()));
+}
+
+milliseconds run_host::now() {
+  last_now_ = std::max(last_now_, unix_ms());
+  return last_now_;
+}
+
+// ---- connections
+
+void run_host::join(join_request&& request) {
+  const auto joined = inbox_.join(request.greeting, granted_->policy);
+  if (joined.refused) return answer(request, {.refused = joined.refused});
+  if (joined.session == seats_.size()) {
+    seats_.emplace_back();
+    by_name_[request.greeting.session] = joined.session;
+  }
+  if (joined.changed && owner_.records().is_on()) archive_joining(request.greeting, request.frame);
+  occupy(joined.session, request);
+  const ingest::session& s = inbox_.sessions()[joined.session];
+  join_result result{.host = shared_from_this(), .seat = {joined.session, seats_[joined.session].generation}};
+  result.credits = granted_->credits;
+  result.message_bytes = inbox_.run().settings().limits.message_bytes;
+  ingest::encode_welcome(result.welcome,
+                         {.run = inbox_.name(),
+                          .session = s.name,
+                          .acked_seq = s.durable_seq,
+                          .verdict_deadline_ms = granted_->verdict_deadline_ms,
+                          .credits = granted_->credits},
+                         inbox_.run().settings());
+  answer(request, std::move(result));
+  inbox_.resume(joined.session);
+  touch(joined.session);
+  after_call();
+}
+
+void run_host::archive_joining(const hello& greeting, std::string_view frame) {
+  archive::entry e = joining_entry(greeting, frame);
+  e.ts = inbox_.run().clock();
+  push(std::move(e));
+}
+
+void run_host::occupy(ingest::session_index s, join_request& request) {
+  seat& at = seats_[s];
+  if (at.home != nullptr) {
+    boost::asio::dispatch(at.home->context(), [who = at.who] {
+      if (const auto older = who.lock()) older->on_replaced();
+    });
+  }
+  at.who = std::move(request.who);
+  at.home = request.home;
+  at.handled = at.told_handled = 0;
+  at.told_congested = false;
+  at.outgoing.clear();
+  ++at.generation;
+  request.who = at.who;
+}
+
+void run_host::vacate(std::shared_ptr<run_host> host, seat_number seat) {
+  boost::asio::io_context& at = host->owner_.context();
+  boost::asio::post(at, [host = std::move(host), seat] { host->leave(seat); });
+}
+
+void run_host::leave(seat_number number) {
+  if (!is_seated(number)) return;
+  seat& at = seats_[number.session];
+  at.home = nullptr;
+  at.who.reset();
+  at.outgoing.clear();
+  owner_.runs().retire_if_idle(*this);
+}
+
+bool run_host::is_seated(seat_number seat) const {
+  return seats_[seat.session].home != nullptr && seats_[seat.session].generation == seat.generation;
+}
+
+// ---- the path of a frame: to the inbox, and what it says to the connections
+
+void run_host::receive(seat_number from, std::string_view frame, std::chrono::steady_clock::time_point read_at) {
+  if (!is_seated(from)) return;
+  // Of frames that wait for another session's nothing is measured: that wait is not ours.
+  const std::size_t held = inbox_.sessions()[from.session].held.size();
+  if (held == 0) read_at_ = read_at;
+  ++seats_[from.session].handled;
+  touch(from.session);
+  inbox_.receive(from.session, frame, now());
+  read_at_.reset();
+  if (inbox_.sessions()[from.session].held.size() > held) owner_.counts().held_messages.add();
+  after_call();
+}
+
+void run_host::receive_too_large(seat_number from, std::size_t bytes) {
+  if (!is_seated(from)) return;
+  ++seats_[from.session].handled;
+  touch(from.session);
+  inbox_.receive_too_large(from.session, bytes, now());
+  after_call();
+}
+
+void run_host::time_passes() {
+  inbox_.advance(now());
+  after_call();
+}
+
+bool run_host::follow_operator(mode strongest) {
+  // Before its first session there is nothing to switch, and recovery knows no such record.
+  if (ended() || inbox_.sessions().empty() || inbox_.run().settings().operator_mode == strongest) return false;
+  inbox_.switch_mode(strongest, now());
+  after_call();
+  return true;
+}
+
+void run_host::close_for_good() {
+  for (seat& at : seats_) {
+    if (at.home == nullptr) continue;
+    boost::asio::dispatch(at.home->context(), [who = at.who] {
+      if (const auto there = who.lock()) there->on_deleted();
+    });
+    at.home = nullptr;
+    at.who.reset();
+    at.outgoing.clear();
+  }
+}
+
+void run_host::send(ingest::session_index to, std::string_view frame) {
+  if (muted_) return;
+  if (read_at_ && frame.starts_with("{\"type\":\"verdicts\"")) {
+    owner_.counts().verdict_latency.record(std::chrono::steady_clock::now() - *read_at_);
+    read_at_.reset();
+  }
+  seat& at = seats_[to];
+  if (at.home == nullptr) return;  // resumes or sends again
+  touch(to);
+  if (at.home != &owner_) {
+    at.outgoing.emplace_back(frame);
+  } else if (const auto who = at.who.lock()) {
+    who->on_frame(std::string(frame));
+  }
+}
+
+void run_host::repeated(ingest::session_index from) {
+  if (!muted_ && inbox_.sessions()[from].durable_seq > 0) acknowledge(from);
+}
+
+void run_host::took(const ingest::taken& what) {
+  if (muted_) return;
+  count(what);
+  if (what.answer.refused) note_refusal(what);
+  if (what.ended) owner_.runs().ended(*this);
+  if (owner_.records().is_on()) push(entry_of(what));
+}
+
+void run_host::count(const ingest::taken& what) {
+  thread_counts& counts = owner_.counts();
+  counts.take(what.answer);
+  switch (what.kind) {
+    case ingest::taken::what_kind::message: return counts.messages[static_cast<std::size_t>(inbox_.last_type())].add();
+    case ingest::taken::what_kind::refused:
+      return counts.refusals[static_cast<std::size_t>(what.answer.refused.code)].add();
+    case ingest::taken::what_kind::firing: return counts.firings.add();
+    case ingest::taken::what_kind::operator_mode: return;
+  }
+}
+
+void run_host::push(archive::entry&& what) {
+  what.run_number = number_;
+  what.n = ++n_;
+  what.arrived_ms = unix_ms();
+  owner_.records().push(std::move(what));
+}
+
+void run_host::note_refusal(const ingest::taken& what) {
+  std::uint64_t kept_back = 0;
+  if (!owner_.may_complain(kept_back)) return;
+  spdlog::warn("refused run={} session={} seq={} code={} field={} kept_back={}", quoted(inbox_.name()),
+               quoted(what.session), what.seq, to_string(what.answer.refused.code),
+               quoted(what.answer.refused.field), kept_back);
+}
+
+void run_host::touch(ingest::session_index s) {
+  if (std::exchange(seats_[s].touched, true)) return;
+  touched_.push_back(s);
+}
+
+void run_host::after_call() {
+  owner_.watch(*this, inbox_.next_due());
+  if (!owner_.records().is_on()) {  // nothing is durable, so everything counts as it at once
+    for (ingest::session_index s = 0; s < seats_.size(); ++s) {
+      const ingest::session& one = inbox_.sessions()[s];
+      if (one.durable_seq == one.taken_seq) continue;
+      inbox_.durable(s, one.taken_seq);
+      acknowledge(s);
+    }
+  }
+  for (const ingest::session_index s : touched_) {
+    seats_[s].touched = false;
+    flush(s);
+  }
+  touched_.clear();
+}
+
+standing run_host::standing_of(ingest::session_index s) const {
+  const ingest::session& one = inbox_.sessions()[s];
+  return {.handled = seats_[s].handled,
+          .outstanding = one.taken_seq - one.durable_seq + one.held.size(),
+          .congested = owner_.records().is_congested()};
+}
+
+// A connection of this thread hears at once; another's gets what has gathered, in one post.
+void run_host::flush(ingest::session_index s) {
+  seat& at = seats_[s];
+  if (at.home == nullptr) return;
+  const standing now = standing_of(s);
+  if (at.home == &owner_) {
+    if (const auto who = at.who.lock()) who->on_standing(now);
+    return;
+  }
+  const bool is_news = now.handled - at.told_handled > granted_->credits / 4 ||
+                       now.congested != at.told_congested;
+  if (at.outgoing.empty() && !is_news) return;
+  at.told_handled = now.handled;
+  at.told_congested = now.congested;
+  boost::asio::post(at.home->context(), [who = at.who, frames = std::exchange(at.outgoing, {}), now]() mutable {
+    const auto there = who.lock();
+    if (!there) return;
+    for (std::string& frame : frames) there->on_frame(std::move(frame));
+    there->on_standing(now);
+  });
+}
+
+void run_host::tell_standing() {
+  for (ingest::session_index s = 0; s < seats_.size(); ++s) flush(s);
+}
+
+// ---- durability
+
+void run_host::acknowledge(ingest::session_index s) {
+  ack_.clear();
+  ingest::encode_ack(ack_, inbox_.sessions()[s].durable_seq);
+  send(s, ack_);
+}
+
+void run_host::durable(std::string_view session, std::uint64_t seq) {
+  const auto found = by_name_.find(std::string(session));
+  if (found == by_name_.end()) return;
+  const ingest::session_index s = found->second;
+  inbox_.durable(s, seq);
+  acknowledge(s);
+  touch(s);
+  after_call();
+  owner_.runs().retire_if_idle(*this);
+}
+
+bool run_host::is_idle_for_good() const {
+  if (!ended()) return false;
+  for (ingest::session_index s = 0; s < seats_.size(); ++s) {
+    const ingest::session& one = inbox_.sessions()[s];
+    if (seats_[s].home != nullptr || one.taken_seq != one.durable_seq || !one.held.empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,70 @@
+// The daemon at work: engine threads, and the one door. Started and stopped by main, in this order:
+//
+//   open the archive → recover → listen → run    …    stop listening → close connections → end threads → drain archive
+//
+// Thread: main's, but `accept`, on the first engine thread.
+#pragma once
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/shared_state.h"
+
+namespace digd::daemon {
+
+class server {
+ public:
+  explicit server(config c) : shared_(std::move(c)) {}
+
+  // Each fails with a std::runtime_error whose words are for people.
+  void open_archive(const std::string& data_dir);
+  void make_threads();
+  void recover();
+  void listen(const listen_address& where);
+  // In place of `listen`: a listening socket that was opened for us.
+  void adopt(int socket);
+  void start();
+
+  // Closes all connections, and waits for that at most as long; `true` if they went by themselves.
+  bool close_connections(std::chrono::milliseconds at_most);
+  void stop_listening();
+  // Ends the engine threads once their entries are in the archive's queue, or at the latest after so long.
+  void stop_threads(std::chrono::milliseconds at_most);
+  void close_archive();
+
+  // What runs and connections that begin from now on are given.
+  void change_settings(const config& c) { shared_.live.change(c); }
+
+  const listen_address& bound() const { return bound_; }
+  std::vector<boost::asio::io_context*> loops();  // of the engine threads
+  std::string status() const;                     // one line for people
+
+ private:
+  using executor = boost::asio::io_context::executor_type;
+  template <class Protocol>
+  using acceptor = boost::asio::basic_socket_acceptor<Protocol, executor>;
+
+  template <class Protocol>
+  void accept(acceptor<Protocol>& door);
+  template <class Protocol>
+  void admit(engine_thread& home, boost::asio::basic_stream_socket<Protocol, executor> socket);
+  void listen_tcp(const tcp_address& where);
+  void listen_unix(const unix_address& where);
+  template <class Until>
+  bool wait(std::chrono::milliseconds at_most, Until until);
+
+  shared_state shared_;
+  listen_address bound_;
+  std::unique_ptr<acceptor<boost::asio::ip::tcp>> tcp_;
+  std::unique_ptr<acceptor<boost::asio::local::stream_protocol>> unix_;
+  std::unique_ptr<ingest::steady_timer> pause_;  // when sockets ran out
+  std::size_t next_home_ = 0;
+  bool adopted_ = false;
+};
+
+}  // namespace digd::daemon

@@ -1,0 +1,111 @@
+#include "daemon/supervisor.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+#include "daemon/log.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace net = boost::asio;
+using boost::system::error_code;
+
+constexpr std::chrono::microseconds status_every = std::chrono::seconds(10);
+constexpr int pings_in_an_interval = 3;
+
+class watch {
+ public:
+  watch(net::io_context& on, service_manager& manager, heartbeat beats, const supervised& what)
+      : manager_(manager),
+        beats_(std::move(beats)),
+        what_(what),
+        every_(manager.watchdog().count() > 0 ? std::min(manager.watchdog() / pings_in_an_interval, status_every)
+                                              : status_every),
+        signals_(on, SIGTERM, SIGINT, SIGHUP),
+        timer_(on) {}
+
+  void start() {
+    hear();
+    tick();
+  }
+
+ private:
+  void hear() {
+    signals_.async_wait([this](error_code ec, int number) {
+      if (ec) return;
+      if (number != SIGHUP) {
+        spdlog::info("stopping signal={}", number);
+        timer_.cancel();
+        return;
+      }
+      what_.reload();
+      hear();
+    });
+  }
+
+  void tick() {
+    if (beats_.all_answered()) {
+      hung_ = false;
+      if (manager_.watchdog().count() > 0) manager_.alive();
+      beats_.ask();
+    } else if (!std::exchange(hung_, true)) {
+      spdlog::error("engine_thread_hangs: the watchdog is not fed");
+    }
+    if (std::string now = what_.status(); now != told_) {
+      manager_.status(now);
+      told_ = std::move(now);
+    }
+    timer_.expires_after(every_);
+    timer_.async_wait([this](error_code ec) {
+      if (!ec) tick();
+    });
+  }
+
+  service_manager& manager_;
+  heartbeat beats_;
+  const supervised& what_;
+  const std::chrono::microseconds every_;
+  net::signal_set signals_;
+  net::steady_timer timer_;
+  std::string told_;
+  bool hung_ = false;
+};
+
+}  // namespace
+
+heartbeat::heartbeat(std::vector<net::io_context*> loops) : loops_(std::move(loops)) {
+  for (std::size_t i = 0; i < loops_.size(); ++i) answers_.push_back(std::make_shared<std::atomic<std::uint64_t>>(0));
+}
+
+void heartbeat::ask() {
+  ++asked_;
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    net::post(*loops_[i], [answer = answers_[i], asked = asked_] { answer->store(asked, std::memory_order_relaxed); });
+  }
+}
+
+bool heartbeat::all_answered() const {
+  return std::all_of(answers_.begin(), answers_.end(),
+                     [this](const auto& answer) { return answer->load(std::memory_order_relaxed) == asked_; });
+}
+
+void supervise(service_manager& manager, heartbeat beats, const supervised& what) {
+  {
+    net::io_context waits(1);
+    watch watches(waits, manager, std::move(beats), what);
+    watches.start();
+    waits.run();
+  }
+  std::signal(SIGHUP, SIG_IGN);  // a reload that comes too late ends nothing
+  manager.stopping();
+}
+
+}  // namespace digd::daemon

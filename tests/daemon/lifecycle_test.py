@@ -1,0 +1,265 @@
+"""Starting, stopping, being killed and coming back."""
+
+import json
+import os
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from live import DIGD, WITHIN, Daemon, wait_until
+
+ABC = ["a", "b", "c"]
+
+
+def run_digd(*args, **more):
+    return subprocess.run([DIGD, *args], capture_output=True, text=True, timeout=WITHIN, **more)
+
+
+# ---- starting
+
+
+def test_help_and_version():
+    assert "--check-config" in run_digd("--help").stdout
+    assert run_digd("--version").stdout.startswith("digd ")
+
+
+@pytest.mark.parametrize("args", [["--nonsense"], ["--config", "/nowhere/digd.toml"], ["--listen", "0.0.0.0:7344"],
+                                  ["--listen", "[::]:7344"], ["--listen", "10.1.2.3:1"], ["--listen", "x"]])
+def test_wrong_use_exits_with_2(args, tmp_path):
+    done = run_digd("--data-dir", str(tmp_path / "d"), *args)
+    assert done.returncode == 2 and done.stderr
+    assert not (tmp_path / "d").exists()
+
+
+def test_a_mistake_in_the_config_is_told_with_its_place(tmp_path):
+    file = tmp_path / "digd.toml"
+    file.write_text("threads = 1\n[rules.deadlok]\nwindow_ms = 1\n")
+    done = run_digd("--config", str(file), "--check-config")
+    assert done.returncode == 2
+    assert f"{file}:2:" in done.stderr and "rules.deadlock" in done.stderr
+    file.write_text("threads = 1\n")
+    assert run_digd("--config", str(file), "--check-config").returncode == 0
+
+
+def test_a_port_in_use_a_folder_that_is_not_writable_and_a_locked_archive_are_told(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = run_digd("--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--data-dir", str(tmp_path / "a"))
+        assert done.returncode == 1 and "in use" in done.stderr
+    (tmp_path / "file").write_text("")
+    done = run_digd("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path / "file"))
+    assert done.returncode == 1 and "data directory" in done.stderr
+    with Daemon(tmp_path / "b") as daemon:
+        done = run_digd("--listen", "127.0.0.1:0", "--data-dir", str(daemon.data))
+        assert done.returncode == 1 and "archive" in done.stderr
+
+
+def test_an_archive_of_a_later_digd_is_left_alone(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        assert daemon.stop() == 0
+    with sqlite3.connect(daemon.data / "digd.sqlite") as db:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        db.execute(f"PRAGMA user_version = {version + 1}")
+    done = run_digd("--listen", "127.0.0.1:0", "--data-dir", str(daemon.data))
+    assert done.returncode == 1 and "archive" in done.stderr
+
+
+def test_the_state_directory_of_systemd_is_used(tmp_path):
+    env = {**os.environ, "STATE_DIRECTORY": str(tmp_path / "state")}
+    process = subprocess.Popen([DIGD, "--listen", "127.0.0.1:0"], env=env, stderr=subprocess.PIPE)
+    wait_until(lambda: (tmp_path / "state/digd.address").exists(), "the address")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(WITHIN) == 0
+    process.stderr.close()
+
+
+def test_the_log_can_be_json(tmp_path):
+    with Daemon(tmp_path, '[log]\nformat = "json"\n') as daemon:
+        with daemon.client('a "quoted"\u202e run', place=False):
+            pass
+        assert daemon.stop() == 0
+    lines = [json.loads(line) for line in daemon.log_text().splitlines()]
+    assert any("run_open" in line["message"] for line in lines)
+    assert "\u202e" not in daemon.log_text()
+
+
+# ---- stopping
+
+
+def test_sigterm_says_goodbye_and_keeps_everything(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        c = daemon.client(agents=ABC)
+        for i in range(1, 301):
+            c.event(f"e{i}", ["a"], event={"fyi": True})
+        c.verdicts(300)
+        process = daemon.process
+        process.send_signal(signal.SIGTERM)
+        assert c.closed_with() == 1001
+        assert process.wait(WITHIN) == 0
+        assert not (daemon.data / "digd.address").exists()
+        daemon.start()
+        with daemon.client(agents=ABC) as again:
+            assert again.welcome["acked_seq"] == 300
+
+
+def test_a_client_that_says_no_goodbye_does_not_stop_the_stop(tmp_path):
+    with Daemon(tmp_path) as daemon, daemon.raw() as silent:
+        silent.sendall(b"GET /healthz HT")
+        assert daemon.stop() == 0
+
+
+# ---- killed
+
+
+def trace(seed, length):
+    """A run with much going on: open activations, give-backs, windows; the same for the same seed."""
+    dice = random.Random(seed)
+    ts, messages, open_, pending, n = 0, [], [], [], 0
+    for _ in range(length):
+        ts += dice.choice([0, 1, 50, 3000, 12_000])
+        kind = dice.random()
+        if kind < 0.3 or not pending and not open_:
+            n += 1
+            to = dice.sample(ABC + ["ghost"], dice.randint(1, 2))
+            messages.append({"type": "event", "event": {"id": f"e{n}", "recipients": to}})
+            pending += [(f"e{n}", a) for a in to if a != "ghost"]
+        elif kind < 0.55 and pending:
+            e, agent = pending.pop(dice.randrange(len(pending)))
+            n += 1
+            messages.append({"type": "activation_started", "activation": f"v{n}", "agent": agent, "inputs": [e]})
+            open_.append((f"v{n}", e))
+        elif kind < 0.9 and open_:
+            v, e = open_.pop(dice.randrange(len(open_)))
+            outputs = []
+            for _ in range(dice.randint(0, 2)):
+                n += 1
+                to = dice.sample(ABC + ["ghost"], 1)
+                outputs.append({"id": f"e{n}", "recipients": to})
+                pending += [(f"e{n}", a) for a in to if a != "ghost"]
+            reaction = dice.choice(["consume", "consume", "wait", "discard", {"reroute": [dice.choice(ABC)]}])
+            messages.append({"type": "activation_ended", "activation": v, "reactions": {e: reaction},
+                             "outputs": outputs})
+        elif kind < 0.95:
+            messages.append({"type": "event", "event": {"id": "e1", "recipients": ["a"]}})  # refused after the first
+        else:
+            messages.append({"type": "time"})
+        messages[-1]["ts"] = ts
+    return [{**m, "seq": i} for i, m in enumerate(messages, 1)]
+
+
+def detections(daemon):
+    with sqlite3.connect(f"file:{daemon.data}/digd.sqlite?mode=ro", uri=True) as db:
+        return [json.loads(j) for (j,) in db.execute("SELECT json FROM detections ORDER BY id")]
+
+
+def play(daemon, messages, kill_at=()):
+    """Sends all, is killed after so many answers, resumes; returns the answers by seq and the interventions by id."""
+    answers, interventions, kill_at, heard = {}, {}, list(kill_at), 0
+    done = False
+    while not done:
+        c = daemon.client(agents=ABC)
+        acked = c.welcome["acked_seq"]
+        try:
+            for m in messages[acked:]:
+                c.send_raw(m)
+            c.send_raw(messages[-1])  # once more: its ack comes after all that is owed
+            while c.acked < len(messages) or f["type"] != "ack":
+                f = c.receive()
+                if f["type"] in ("verdicts", "error"):
+                    assert answers.setdefault(f["seq"], f) == f, "judged again, judged the same"
+                    heard += 1
+                elif f["type"] == "intervention":
+                    assert interventions.setdefault(f["id"], f) == f
+                if kill_at and heard >= kill_at[0]:
+                    kill_at.pop(0)
+                    raise InterruptedError
+            done = True
+        except (InterruptedError, ConnectionClosed):
+            daemon.kill()
+            daemon.start()
+        c.drop()
+    return answers, interventions
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_anywhere_it_answers_as_if_it_had_never_been(tmp_path, seed):
+    messages = trace(seed, 400)
+    with Daemon(tmp_path / "whole") as daemon:
+        expected = play(daemon, messages)
+        expected_detections = detections(daemon)
+    dice = random.Random(seed)
+    with Daemon(tmp_path / "killed") as daemon:
+        got = play(daemon, messages, sorted(dice.sample(range(1, 200), 4)))
+        assert detections(daemon) == expected_detections
+    assert expected_detections
+    answers, interventions = got
+    # What was durable when it was killed, and not yet read, is not said again; all that was said is the same.
+    assert answers.items() <= expected[0].items()
+    assert interventions == expected[1]
+
+
+def test_killed_with_two_sessions_it_remembers_both(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        with daemon.client("r", "one", agents=ABC) as one, daemon.client("r", "two") as two:
+            one.event("e1", ["a"])
+            one.wait_acked()
+            two.start("v1", "a", ["e1"])
+            two.start("v2", "b", ["unseen"])  # waits for reorder_ms, then taken
+            two.wait_acked(2)
+        daemon.kill()
+        daemon.start()
+        with daemon.client("r", "one", agents=ABC) as one, daemon.client("r", "two") as two:
+            assert (one.welcome["acked_seq"], two.welcome["acked_seq"]) == (1, 2)
+            two.end("v1", [{"id": "e2", "recipients": ["b"]}])
+            assert two.verdicts() == [{"event": "e2", "action": "deliver"}]
+
+
+@pytest.mark.parametrize("clock", ["trace", "wall"])
+def test_frames_that_were_refused_have_used_up_their_seq_after_a_kill_too(tmp_path, clock):
+    with Daemon(tmp_path) as daemon:
+        with daemon.client(clock=clock, limits={"message_bytes": 2000}) as c:
+            for frame in ("{", b"\x00", '{"type":"time"}', '{"type":"nonsense","seq":4}', " " * 3000):
+                c.send_raw(frame)
+            c.seq = 5
+            c.event("e1", ["a"])
+            c.wait_acked(6)
+        daemon.kill()
+        daemon.start()
+        with daemon.client(clock=clock) as c:
+            assert c.welcome["acked_seq"] == 6
+            c.event("e1", ["a"])
+            assert c.error()["code"] == "duplicate_event"
+
+
+def test_a_wall_clock_run_goes_on_after_a_kill_with_its_own_settings(tmp_path):
+    hello = dict(clock="wall", mode="shadow", rules={"deadlock": {"window_ms": 100, "max_attempts": 1}}, agents=ABC)
+    with Daemon(tmp_path) as daemon:
+        with daemon.client(**hello) as c:
+            c.event("e1", ["a"])
+            c.wait_acked()
+        daemon.kill()
+        daemon.config.write_text('[defaults]\nclock = "trace"\nmode = "off"\n[rules.deadlock]\nwindow_ms = 5\n')
+        daemon.start()
+        with daemon.client(**hello) as c:
+            assert (c.welcome["mode"], c.welcome["rules"]["deadlock"]["window_ms"]) == ("shadow", 100)
+        wait_until(lambda: [d for d in detections(daemon) if d["rule"] == "deadlock"], "the window that was running")
+
+
+def test_an_ended_run_is_known_after_a_kill(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        with daemon.client() as c:
+            c.event("e1", ["a"])
+            c.tell("run_ended", outcome="failure")
+            c.wait_acked()
+        daemon.kill()
+        daemon.start()
+        with daemon.client() as c:
+            assert c.welcome["acked_seq"] == 2
+            c.event("e2", ["a"])
+            assert c.error()["code"] == "run_closed"

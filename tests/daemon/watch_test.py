@@ -1,0 +1,557 @@
+"""Watching a running digd: health, metrics, runs, graphs, the feed; the operator's switch and deletion."""
+
+import http.client
+import json
+import re
+import socket
+import threading
+import xml.etree.ElementTree as ElementTree
+from urllib.parse import quote
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from live import WITHIN, Client, Daemon, wait_until
+
+NASTY = 'r"<script>&\\ \n\u202e]]>/../x'
+
+
+def ask(daemon, method, path, body=None, headers=None):
+    host, port = daemon.address.rsplit(":", 1)
+    c = http.client.HTTPConnection(host, int(port), timeout=WITHIN)
+    try:
+        c.request(method, path, body, headers or {})
+        answer = c.getresponse()
+        return answer.status, answer.read(), dict(answer.getheaders())
+    finally:
+        c.close()
+
+
+def get(daemon, path, status=200):
+    got, body, headers = ask(daemon, "GET", path)
+    assert got == status, (path, got, body)
+    return json.loads(body) if "json" in headers["Content-Type"] else body.decode()
+
+
+def run_path(run, *rest):
+    return "/".join(["/v1/runs", quote(run, safe=""), *rest])
+
+
+def metric(daemon, name):
+    """A sample, labels as written; 0 if there is none."""
+    for line in get(daemon, "/metrics").splitlines():
+        if line.startswith(name + " "):
+            return float(line.rsplit(" ", 1)[1])
+    return 0
+
+
+def work(c, n=1, first=1, payload="a secret"):
+    """A root event that an agent takes up and answers with another, n times."""
+    for i in range(first, first + n):
+        c.event(f"e{i}", ["a"], event={"payload": {"text": payload}})
+        c.start(f"v{i}", "a", [f"e{i}"])
+        c.end(f"v{i}", [{"id": f"o{i}", "recipients": ["b"], "payload": [payload]}])
+
+
+def orphan(c, id="lost"):
+    """An event to nobody there: `orphaned_event`, at once."""
+    c.start("v" + id, "a", [])
+    return c.end("v" + id, [{"id": id, "recipients": ["ghost"]}])
+
+
+class Feed:
+    def __init__(self, daemon, query="", **options):
+        options = {"subprotocols": ["digd.feed.v1"], "compression": None, "open_timeout": WITHIN, "max_size": None,
+                   "legacy": True, **options}
+        self.ws = connect(f"ws://{daemon.address}/v1/feed{query}", **options)
+
+    def take(self, n):
+        return [json.loads(self.ws.recv(timeout=WITHIN)) for _ in range(n)]
+
+    def until(self, found):
+        """Frames up to the first like that, which is the last of its entry."""
+        frames = []
+        while True:
+            frames += self.take(1)
+            if found(frames[-1]):
+                while not frames[-1].get("last"):
+                    frames += self.take(1)
+                return frames
+
+    def close(self):
+        self.ws.close()
+
+
+# ---- health
+
+
+def test_it_lives_and_is_ready(daemon):
+    assert get(daemon, "/healthz") == "ok\n"
+    assert get(daemon, "/readyz") == {"ready": True, "reasons": []}
+
+
+def test_head_has_the_length_and_no_body_and_the_connection_goes_on(daemon):
+    host, port = daemon.address.rsplit(":", 1)
+    c = http.client.HTTPConnection(host, int(port), timeout=WITHIN)
+    for _ in range(3):
+        c.request("HEAD", "/healthz")
+        answer = c.getresponse()
+        assert (answer.status, answer.read(), answer.getheader("Content-Length")) == (200, b"", "3")
+        c.request("GET", "/v1/runs")
+        answer = c.getresponse()
+        assert (answer.status, json.loads(answer.read())) == (200, {"runs": [], "next": None})
+    c.close()
+
+
+def test_a_moved_archive_is_no_longer_ready(daemon):
+    with daemon.client(agents=["a", "b"]) as c:
+        work(c)
+        c.wait_acked()
+        (daemon.data / "digd.sqlite").rename(daemon.data / "elsewhere")
+        c.event("e9", ["a"])
+        answer = wait_until(lambda: (r := ask(daemon, "GET", "/readyz"))[0] == 503 and json.loads(r[1]), "not ready")
+        assert not answer["ready"] and answer["reasons"][0]["code"] == "archive"
+        assert metric(daemon, "digd_archive_well") == 0 and metric(daemon, "digd_ready") == 0
+        (daemon.data / "elsewhere").rename(daemon.data / "digd.sqlite")
+        wait_until(lambda: ask(daemon, "GET", "/readyz")[0] == 200, "ready again")
+        c.wait_acked()
+
+
+# ---- metrics
+
+
+def test_metrics_move(daemon):
+    with daemon.client(agents=["a", "b"]) as c:
+        work(c, 3)
+        orphan(c)
+        c.send_raw({"type": "event", "seq": c.seq + 1, "event": {"id": "e1", "recipients": ["a"]}})
+        c.seq += 1
+        c.wait_acked()
+        expected = {
+            'digd_messages_total{type="event"}': 3,
+            'digd_messages_total{type="activation_ended"}': 4,
+            'digd_refusals_total{code="duplicate_event"}': 1,
+            'digd_detections_total{rule="orphaned_event",healed="true"}': 1,
+            'digd_verdicts_total{action="reroute"}': 1,
+            'digd_verdicts_total{action="deliver"}': 6,
+            "digd_verdict_latency_seconds_count": 7,
+            'digd_verdict_latency_seconds_bucket{le="+Inf"}': 7,
+            "digd_sessions": 1,
+            "digd_runs_open": 1,
+            "digd_archive_queue_entries": 0,
+        }
+        for name, value in expected.items():
+            wait_until(lambda: metric(daemon, name) == value, (name, metric(daemon, name)))
+        assert metric(daemon, "digd_archive_entries_total") >= 13
+        c.tell("run_ended", outcome="success")
+        c.wait_acked()
+    wait_until(lambda: metric(daemon, "digd_sessions") == 0, "the session gone")
+    assert metric(daemon, "digd_runs_open") == 0 and metric(daemon, "digd_runs_ended_total") == 1
+
+
+def test_metrics_are_well_formed_documented_and_name_no_run(daemon):
+    from pathlib import Path
+    documented = (Path(__file__).parents[2] / "docs/operate.md").read_text()
+    with daemon.client(run="visible-run", agents=["visible-agent"]) as c:
+        c.event("e1", ["visible-agent"])
+        c.wait_acked()
+        text = get(daemon, "/metrics")
+    assert "visible" not in text
+    families = {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert name not in families
+            families[name] = kind
+        elif not line.startswith("#"):
+            found = re.fullmatch(r'([a-z_]+)(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? [0-9.e+-]+', line)
+            assert found, line
+            base = re.sub("_(bucket|sum|count)$", "", found[1]) if found[1] not in families else found[1]
+            assert base in families, line
+    for name, kind in families.items():
+        assert kind != "counter" or name.endswith("_total")
+        assert f"`{name}`" in documented, name
+
+
+# ---- runs
+
+
+def test_runs_are_paged_newest_first(daemon):
+    for i in range(5):
+        with daemon.client(run=f"r{i}", agents=["a", "b"]) as c:
+            work(c, i)
+            c.tell("run_ended", outcome="success") if i == 0 else c.tell("time")
+            c.wait_acked()
+    seen, path = [], "/v1/runs?limit=2"
+    while path:
+        page = get(daemon, path)
+        assert len(page["runs"]) <= 2
+        seen += page["runs"]
+        path = page["next"] and f"/v1/runs?limit=2&cursor={page['next']}"
+    assert [r["run"] for r in seen] == ["r4", "r3", "r2", "r1", "r0"]
+    assert [r["counts"]["messages"] for r in seen] == [13, 10, 7, 4, 1]
+    assert (seen[-1]["state"], seen[-1]["ended"]) == ("ended", "success")
+    assert (seen[0]["state"], seen[0]["ended"], seen[0]["mode"]) == ("open", None, "enforce")
+
+
+def test_a_run_says_what_shadow_would_have_done(daemon):
+    with daemon.client(agents=["a", "b"], rules={"orphaned_event": {"mode": "shadow"}}, labels={"task": "t1"}) as c:
+        orphan(c, "x")
+        orphan(c, "y")
+        c.wait_acked()
+    run = get(daemon, "/v1/runs/r1")
+    assert run["would_have"] == [{"rule": "orphaned_event", "healing": "reroute", "count": 2}]
+    assert run["detections"] == [{"rule": "orphaned_event", "healed": False, "healing": "reroute", "cause": "mode",
+                                  "outcome": None, "count": 2}]
+    assert (run["rules"]["orphaned_event"], run["rules"]["deadlock"]) == ("shadow", "enforce")
+    assert (run["sessions"], run["labels"], run["settings"]["type"]) == (["main"], {"task": "t1"}, "hello")
+
+
+def test_detections_are_paged_in_order(daemon):
+    with daemon.client(agents=["a", "b"]) as c:
+        for i in range(5):
+            orphan(c, f"x{i}")
+        c.wait_acked()
+    seen, path = [], "/v1/runs/r1/detections?limit=2"
+    while path:
+        page = get(daemon, path)
+        seen += page["detections"]
+        path = page["next"] and f"/v1/runs/r1/detections?limit=2&cursor={page['next']}"
+    assert [d["detection"]["event"] for d in seen] == [f"x{i}" for i in range(5)]
+    assert all(d["seq"] > 0 and d["detection"]["rule"] == "orphaned_event" for d in seen)
+
+
+@pytest.mark.parametrize("method, path, status, code", [
+    ("GET", "/nowhere", 404, "not_found"),
+    ("GET", "/v1", 404, "not_found"),
+    ("GET", "/v1/runs/", 404, "not_found"),
+    ("GET", "/v1/runs/none", 404, "no_such_run"),
+    ("GET", "/v1/runs/none/graph", 404, "no_such_run"),
+    ("GET", "/v1/runs/none/detections", 404, "no_such_run"),
+    ("DELETE", "/v1/runs/none", 404, "no_such_run"),
+    ("GET", "/v1/runs/" + "x" * 257, 404, "not_found"),
+    ("GET", "/v1/runs/..%2f..%2fetc%2fpasswd", 404, "no_such_run"),
+    ("GET", "/../../etc/passwd", 404, "not_found"),
+    ("GET", "/v1/runs/%zz", 400, "bad_target"),
+    ("GET", "/v1/runs?limit=0", 400, "limit"),
+    ("GET", "/v1/runs?limit=501", 400, "limit"),
+    ("GET", "/v1/runs?limit=many", 400, "limit"),
+    ("GET", "/v1/runs?cursor=-1", 400, "cursor"),
+    ("GET", "/v1/runs/none/graph?format=png", 400, "format"),
+    ("GET", "/v1/runs/none/report", 501, "not_implemented"),
+    ("GET", "/v1/feed", 426, "websocket"),
+    ("GET", "/v1/ingest", 426, "websocket"),
+    ("POST", "/v1/runs", 405, "wrong_method"),
+    ("DELETE", "/v1/runs", 405, "wrong_method"),
+    ("DELETE", "/healthz", 405, "wrong_method"),
+    ("POST", "/v1/mode", 405, "wrong_method"),
+    ("PUT", "/v1/mode", 400, "bad_json"),
+])
+def test_what_is_wrong_is_said_in_json(daemon, method, path, status, code):
+    got, body, headers = ask(daemon, method, path)
+    error = json.loads(body)["error"]
+    assert (got, headers["Content-Type"]) == (status, "application/json")
+    assert error["code"] == code or error["message"].startswith(code + ":")
+    if status == 405:
+        assert headers["Allow"]
+
+
+@pytest.mark.parametrize("headers, status", [
+    ({"Host": "evil.example"}, 403), ({"Host": "evil.example:80"}, 403), ({"Origin": "http://evil.example"}, 403),
+    ({"Origin": "null"}, 403), ({}, 200)])
+@pytest.mark.parametrize("path", ["/healthz", "/metrics", "/v1/runs", "/v1/mode"])
+def test_strangers_are_refused_everywhere(daemon, path, headers, status):
+    assert ask(daemon, "GET", path, headers=headers)[0] == status
+
+
+def test_a_page_of_somebody_else_cannot_delete_or_switch(daemon):
+    with daemon.client(agents=["a", "b"]) as c:
+        work(c)
+        c.wait_acked()
+        evil = {"Origin": "http://evil.example"}
+        assert ask(daemon, "DELETE", "/v1/runs/r1", headers=evil)[0] == 403
+        assert ask(daemon, "PUT", "/v1/mode", '{"mode":"off"}', evil)[0] == 403
+        assert get(daemon, "/v1/mode") == {"mode": "enforce"} and get(daemon, "/v1/runs/r1")
+
+
+def test_bodies_and_headers_are_bounded(daemon):
+    assert ask(daemon, "PUT", "/v1/mode", "x" * 5000)[0] == 413
+    assert ask(daemon, "GET", "/healthz", headers={"X": "y" * 20000})[0] == 431
+    assert ask(daemon, "GET", "/healthz?" + "&".join(f"a{i}=1" for i in range(40)))[0] == 400
+    assert get(daemon, "/healthz") == "ok\n"
+
+
+def test_without_an_archive_there_is_nothing_to_read(tmp_path):
+    with Daemon(tmp_path, "archive = false\n") as daemon:
+        for path in ("/v1/runs", "/v1/runs/r1", "/v1/runs/r1/graph"):
+            assert get(daemon, path, 503)["error"]["code"] == "archive_off"
+        with pytest.raises(InvalidStatus) as refused:
+            Feed(daemon)
+        assert refused.value.response.status_code == 503
+        with daemon.client(agents=["a"]) as c:
+            c.event("e1", ["a"])
+            assert c.verdicts()
+            assert ask(daemon, "DELETE", "/v1/runs/r1")[0] == 204
+            assert c.closed_with() == 4400
+        assert get(daemon, "/readyz")["ready"]
+
+
+# ---- graphs
+
+
+def test_a_graph_in_every_format_and_no_name_breaks_out(daemon):
+    agent = 'a"];evil[label="\x01<b>'
+    with Client(daemon, quote(NASTY, safe=""), greet=False) as c:
+        c.hello.update(run=NASTY, agents=[agent, "b"])
+        c.send_raw(c.hello)
+        c.wait_for("welcome")
+        c.event("e\"1\x02", [agent], event={"kind": "<k>&", "payload": {"text": "p"}})
+        c.start("v1\\", agent, ["e\"1\x02"])
+        c.end("v1\\", [{"id": "e2]]>", "recipients": ["b"], "payload": "p2"}])
+        c.wait_acked()
+    graph = get(daemon, run_path(NASTY, "graph"))
+    assert graph["run"] == NASTY and {a["name"] for a in graph["agents"]} == {agent, "b"}
+    assert [e["id"] for e in graph["events"]] == ["e\"1\x02", "e2]]>"]
+    assert graph["activations"][0]["inputs"] == [{"event": "e\"1\x02", "reaction": "consume"}]
+    tree = ElementTree.fromstring(get(daemon, run_path(NASTY, "graph?format=graphml")))
+    names = [d.text for d in tree.iter() if d.tag.endswith("}data") and d.get("key") == "name"]
+    assert "e2]]>" in names and "<k>&" in [d.text for d in tree.iter()]
+    dot = get(daemon, run_path(NASTY, "graph?format=dot"))
+    for line in dot.splitlines():  # outside its strings there is nothing but ours
+        bare = re.sub(r'"(\\.|[^"\\])*"', '""', line)
+        assert re.fullmatch(r'[\w \[\]{}=,;>"-]*', bare), line
+        assert "evil" not in bare and "script" not in bare
+    dig = get(daemon, run_path(NASTY, "graph?format=dig.graph.v2"))
+    assert dig["schema"] == "dig.graph.v2" and dig["activations"]["v1\\"]["agent_id"] == agent
+    assert get(daemon, run_path(NASTY))["run"] == NASTY
+
+
+# ---- the operator's switch
+
+
+def test_the_switch_acts_at_once_on_open_runs_and_new_ones_and_ends_with_a_restart(tmp_path):
+    with Daemon(tmp_path, "threads = 2\n") as daemon:
+        clients = {run: daemon.client(run=run, agents=["a", "b"]) for run in ("r1", "r2", "r3")}
+        for c in clients.values():
+            orphan(c, "x")
+            assert c.verdicts()[0]["action"] == "reroute"
+        status, body, _ = ask(daemon, "PUT", "/v1/mode", '{"mode":"observe"}')
+        assert (status, json.loads(body)) == (200, {"mode": "observe", "switched": 3})
+        assert get(daemon, "/v1/mode") == {"mode": "observe"}
+        clients["new"] = daemon.client(run="new", agents=["a", "b"])
+        for c in clients.values():
+            orphan(c, "y")
+            assert [v["action"] for v in c.verdicts()] == ["deliver"]
+            c.wait_acked()
+        run = get(daemon, "/v1/runs/r1")
+        assert (run["mode"], run["operator_mode"], run["rules"]["deadlock"]) == ("enforce", "observe", "observe")
+        assert metric(daemon, 'digd_operator_mode{mode="observe"}') == 1
+        for c in clients.values():
+            c.drop()
+        daemon.kill()
+        daemon.start()
+        assert get(daemon, "/v1/mode") == {"mode": "enforce"}
+        for run in clients:
+            with daemon.client(run=run, agents=["a", "b"]) as c:
+                orphan(c, "z")
+                assert c.verdicts()[0]["action"] == "reroute"
+                c.wait_acked()
+            assert get(daemon, f"/v1/runs/{run}")["operator_mode"] == "enforce"
+
+
+# ---- deletion
+
+
+def stored_anywhere(daemon, words):
+    return [f.name for f in daemon.data.iterdir() if f.is_file() and words in f.read_bytes()]
+
+
+def test_deleted_is_deleted(daemon):
+    secret, kept = b"the-secret-that-must-go", b"the-words-that-stay"
+    with daemon.client(run="other", agents=["a", "b"]) as other:
+        work(other, 3, payload=kept.decode())
+        other.wait_acked()
+        c = daemon.client(agents=["a", "b"])
+        work(c, 50, payload=secret.decode())
+        orphan(c)
+        c.wait_acked()
+        assert stored_anywhere(daemon, secret)
+        assert ask(daemon, "DELETE", "/v1/runs/r1")[0] == 204
+        assert c.closed_with() == 4400
+        assert c.error()["code"] == "run_closed"
+        assert ask(daemon, "GET", "/v1/runs/r1")[0] == 404 and ask(daemon, "DELETE", "/v1/runs/r1")[0] == 404
+        wait_until(lambda: not stored_anywhere(daemon, secret), "the log to be emptied")
+        assert stored_anywhere(daemon, kept)
+        work(other, 1, first=9)  # goes on
+        other.wait_acked()
+    with daemon.client(agents=["a", "b"]) as again:  # the name is free
+        assert again.welcome["acked_seq"] == 0
+        work(again)
+        again.tell("run_ended", outcome="success")
+        again.wait_acked()
+    assert get(daemon, "/v1/runs/r1")["counts"]["messages"] == 4
+    assert ask(daemon, "DELETE", "/v1/runs/r1")[0] == 204  # ended, and not in memory
+    assert metric(daemon, "digd_runs_deleted_total") == 2
+    assert metric(daemon, "digd_runs_open") == 1
+
+
+# ---- the feed
+
+
+def test_the_feed_tells_what_happens(daemon):
+    feed = Feed(daemon)
+    with daemon.client(agents=["a", "b"]) as c:
+        work(c)
+        orphan(c)
+        c.wait_acked()
+        frames = feed.until(lambda f: f["type"] == "verdicts" and f["of"] == c.seq)
+    assert {f["run"] for f in frames} == {"r1"} and feed.ws.subprotocol == "digd.feed.v1"
+    assert [f["message"]["type"] for f in frames if f["type"] == "message"] == [
+        "event", "activation_started", "activation_ended", "activation_started", "activation_ended"]
+    assert "secret" not in json.dumps(frames)
+    detection = next(f for f in frames if f["type"] == "detection")
+    assert detection["detection"]["rule"] == "orphaned_event" and detection["detection"]["witness"]
+    verdicts = [f for f in frames if f["type"] == "verdicts"]
+    assert verdicts[0]["verdicts"] == [{"event": "e1", "action": "deliver"}] and verdicts[0]["of"] == 1
+    assert verdicts[-1]["verdicts"][0]["action"] == "reroute"
+    seqs = [f["seq"] for f in frames]
+    assert seqs == sorted(seqs)
+    feed.close()
+
+
+def test_payloads_come_only_if_asked_for(daemon):
+    plain, full = Feed(daemon, "?run=r1"), Feed(daemon, "?run=r1&payloads=1")
+    with daemon.client(run="other", agents=["a", "b"]) as other, daemon.client(agents=["a", "b"]) as c:
+        work(other)
+        c.send_raw('{"type":"event","seq":1,"event":{"\\u0070ayload":{"x":"a secret, }]"},"id":"e1","recipients":["a"]}}')
+        c.seq = 1
+        c.wait_acked()
+        other.wait_acked()
+        of_plain, of_full = plain.take(2), full.take(2)
+    assert of_plain[0]["message"] == {"type": "event", "seq": 1, "event": {"id": "e1", "recipients": ["a"]}}
+    assert of_full[0]["message"]["event"]["payload"] == {"x": "a secret, }]"}
+    assert {f["run"] for f in of_plain + of_full} == {"r1"}
+    plain.close(), full.close()
+
+
+def test_a_reader_that_comes_back_misses_nothing_over_restarts(tmp_path):
+    with Daemon(tmp_path, "threads = 2\n") as daemon:
+        whole, seen, told = [], 0, 0
+        clients = {}
+        for round in range(3):
+            clients = {r: daemon.client(run=r, agents=["a", "b"]) for r in ("r1", "r2")}
+            feed = Feed(daemon, f"?since={seen}")
+            for part in range(3):
+                for c in clients.values():
+                    work(c, 20, first=told + 1)
+                    c.wait_acked()
+                told += 20
+                frames = feed.take(30)  # some of it, and gone
+                feed.close()
+                complete = [f["seq"] for f in frames if f.get("last")]
+                seen = complete[-1]
+                whole += [f for f in frames if f["seq"] <= seen]
+                feed = Feed(daemon, f"?since={seen}")
+            feed.close()
+            for c in clients.values():
+                c.drop()
+            daemon.kill() if round == 0 else daemon.stop()
+            daemon.start()
+        feed = Feed(daemon, f"?since={seen}")
+        with daemon.client(run="r1", agents=["a", "b"]) as c:
+            mark = c.tell("agent_joined", agent="mark")
+            c.wait_acked(mark)
+        whole += feed.until(lambda f: f["type"] == "message" and f["message"].get("agent") == "mark")
+        feed.close()
+        for run, extra in (("r1", 1), ("r2", 0)):
+            seqs = [f["message"]["seq"] for f in whole if f["run"] == run and f["type"] == "message"]
+            assert seqs == list(range(1, 3 * told + 1 + extra)), run
+        assert all(a["seq"] <= b["seq"] for a, b in zip(whole, whole[1:]))
+
+
+def test_numbers_are_not_used_again_after_the_newest_run_went(daemon):
+    feed = Feed(daemon)
+    with daemon.client(run="gone", agents=["a", "b"]) as c:
+        work(c, 5)
+        c.wait_acked()
+    last = feed.until(lambda f: f["type"] == "verdicts" and f["of"] == 15)[-1]["seq"]
+    feed.close()
+    assert ask(daemon, "DELETE", "/v1/runs/gone")[0] == 204
+    daemon.stop()
+    daemon.start()
+    with daemon.client(agents=["a", "b"]) as c:
+        work(c)
+        orphan(c)
+        c.wait_acked()
+    feed = Feed(daemon, f"?since={last}")
+    frames = feed.until(lambda f: f["type"] == "verdicts" and f["of"] == 5)
+    assert [f["message"]["seq"] for f in frames if f["type"] == "message"] == [1, 2, 3, 4, 5]
+    assert any(f["type"] == "detection" for f in frames)
+    feed.close()
+
+
+def test_a_slow_reader_is_dropped_and_ingest_goes_on(daemon):
+    slow = socket.socket()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    host, port = daemon.address.rsplit(":", 1)
+    slow.settimeout(WITHIN)
+    slow.connect((host, int(port)))
+    slow.sendall((f"GET /v1/feed?payloads=1 HTTP/1.1\r\nHost: {daemon.address}\r\nUpgrade: websocket\r\n"
+                  "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                  "Sec-WebSocket-Protocol: digd.feed.v1\r\n\r\n").encode())
+    assert slow.recv(12) == b"HTTP/1.1 101"
+    good = Feed(daemon, "?payloads=1")
+    count = []
+
+    def read():
+        try:
+            while True:
+                count.append(json.loads(good.ws.recv(timeout=WITHIN))["seq"])
+        except (ConnectionClosed, TimeoutError):
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    sent = 0
+    with daemon.client(agents=["a", "b"]) as c:
+        def dropped():
+            nonlocal sent
+            for _ in range(20):
+                sent += 1
+                c.event(f"e{sent}", ["a"], event={"payload": "x" * 50_000})
+            c.wait_acked()
+            return metric(daemon, 'digd_limits_hit_total{limit="feed_queue"}') >= 1
+        wait_until(dropped, "the slow reader to be dropped", 60)
+        c.event("still", ["a"])
+        assert c.verdicts()
+        c.wait_acked()
+    wait_until(lambda: len(count) >= 2 * (sent + 1), "the good reader to have it all")
+    assert count == sorted(count)
+    good.close()
+    reader.join(WITHIN)
+    slow.close()
+
+
+@pytest.mark.parametrize("query", ["?since=x", "?since=-1", "?payloads=2", "?run="])
+def test_a_bad_question_to_the_feed_is_refused(daemon, query):
+    with pytest.raises(InvalidStatus) as refused:
+        Feed(daemon, query)
+    assert refused.value.response.status_code == 400
+    assert query[1:].split("=")[0] + ":" in json.loads(refused.value.response.body)["error"]["message"]
+
+
+def test_the_feed_wants_its_subprotocol_and_this_host(daemon):
+    for options, status in ((dict(subprotocols=["digd.v1"]), 400), (dict(origin="http://evil.example"), 403)):
+        with pytest.raises(InvalidStatus) as refused:
+            Feed(daemon, **options)
+        assert refused.value.response.status_code == status
+
+
+def test_the_daemon_says_goodbye_to_readers(daemon):
+    feed = Feed(daemon)
+    wait_until(lambda: metric(daemon, "digd_feed_readers") == 1, "the reader")
+    assert daemon.stop() == 0
+    with pytest.raises(ConnectionClosed) as gone:
+        feed.take(1)
+    assert gone.value.rcvd.code == 1001

@@ -1,0 +1,147 @@
+// What /metrics says, how a target is split, what a feed reader is sent.
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <catch2/catch.hpp>
+
+#include "daemon/api/metrics.h"
+#include "daemon/api/prometheus.h"
+#include "daemon/api/responses.h"
+#include "daemon/api/target.h"
+#include "daemon/feed/frames.h"
+
+namespace digd::daemon {
+namespace {
+namespace json = boost::json;
+
+// ---- metrics
+
+TEST_CASE("labels_and_help_are_escaped") {
+  prometheus_text out;
+  out.family("x_total", "counter", "one\ntwo \\");
+  out.sample(std::uint64_t{3}, {{"a", "q\"\\\n"}, {"b", ""}});
+  CHECK(out.take() == "# HELP x_total one\\ntwo \\\\\n# TYPE x_total counter\nx_total{a=\"q\\\"\\\\\\n\",b=\"\"} 3\n");
+}
+
+TEST_CASE("threads_are_summed_and_buckets_are_cumulative") {
+  thread_counts one, two;
+  one.messages[static_cast<std::size_t>(message_type::event)].add(2);
+  two.messages[static_cast<std::size_t>(message_type::event)].add(3);
+  one.verdict_latency.record(std::chrono::microseconds(10));
+  two.verdict_latency.record(std::chrono::microseconds(11));
+  two.verdict_latency.record(std::chrono::seconds(11));
+  const thread_counts* all[] = {&one, &two};
+  const std::string text = metrics_text(all, {.version = "1"});
+  CHECK(text.find("digd_messages_total{type=\"event\"} 5\n") != text.npos);
+  CHECK(text.find("digd_verdict_latency_seconds_bucket{le=\"0.00001\"} 1\n") != text.npos);
+  CHECK(text.find("digd_verdict_latency_seconds_bucket{le=\"0.00002\"} 2\n") != text.npos);
+  CHECK(text.find("digd_verdict_latency_seconds_bucket{le=\"10\"} 2\n") != text.npos);
+  CHECK(text.find("digd_verdict_latency_seconds_bucket{le=\"+Inf\"} 3\n") != text.npos);
+  CHECK(text.find("digd_verdict_latency_seconds_count 3\n") != text.npos);
+  CHECK(text.find("digd_archive_commits_total") == text.npos);  // no archive
+}
+
+TEST_CASE("an_answer_is_counted_by_what_it_holds") {
+  thread_counts counts;
+  answer a;
+  a.detections.push_back({.rule = rule_id::orphaned_event, .healed = true});
+  a.detections.push_back({.rule = rule_id::orphaned_event, .cause = cause::mode});
+  a.verdicts.push_back({.event = "e", .action = action::reroute});
+  counts.take(a);
+  CHECK(counts.detections[index_of(rule_id::orphaned_event)][1].value() == 1);
+  CHECK(counts.detections[index_of(rule_id::orphaned_event)][0].value() == 1);
+  CHECK(counts.causes[static_cast<std::size_t>(cause::mode)].value() == 1);
+  CHECK(counts.verdicts[static_cast<std::size_t>(action::reroute)].value() == 1);
+}
+
+// ---- targets
+
+TEST_CASE("a_path_is_split_before_it_is_decoded") {
+  const auto target = split_target("/v1/runs/a%2Fb+c%20d/graph?format=dot&x=1+2&x=3");
+  REQUIRE(target);
+  CHECK(target->path == std::vector<std::string>{"v1", "runs", "a/b+c d", "graph"});
+  CHECK(*target->parameter("format") == "dot");
+  CHECK(*target->parameter("x") == "1 2");
+  CHECK(target->parameter("y") == nullptr);
+  CHECK(split_target("/v1/runs/%2e%2e")->path.back() == "..");
+}
+
+TEST_CASE("a_broken_target_is_refused") {
+  for (const char* wrong : {"", "v1", "*", "http://x/", "/%", "/%2", "/%zz", "/a?b=%g0"}) CHECK(!split_target(wrong));
+  std::string deep;
+  for (std::size_t i = 0; i <= most_parts; ++i) deep += "/a";
+  CHECK(!split_target(deep));
+}
+
+TEST_CASE("a_count_is_digits_and_nothing_else") {
+  CHECK(whole_number("18446744073709551615") == 18446744073709551615ULL);
+  for (const char* wrong : {"", "-1", "+1", "1 ", "0x1", "18446744073709551616"}) CHECK(!whole_number(wrong));
+}
+
+TEST_CASE("an_error_quotes_what_it_is_about") {
+  const http_response no = no_such_run("\"}<x>\n");
+  const json::value error = json::parse(std::string(no.body())).at("error");
+  CHECK(no.result_int() == 404);
+  CHECK(error.at("code") == "no_such_run");
+}
+
+// ---- the feed
+
+TEST_CASE("payloads_go_however_their_name_is_written") {
+  const std::pair<const char*, const char*> all[] = {
+      {R"({"payload":1})", R"({})"},
+      {R"({"a":1,"payload":{"payload":[1,2,"}"]}})", R"({"a":1})"},
+      {R"({"payload":"x","a":1})", R"({"a":1})"},
+      {R"({ "payload" : [ "]" ] , "a" : 1 })", R"({ "a" : 1 })"},
+      {R"({"a":[{"payload":1,"b":2},{"b":3,"payload":"\"}"}]})", R"({"a":[{"b":2},{"b":3}]})"},
+      {R"({"p\u0061ylo\u0061d":1,"b":2})", R"({"b":2})"},
+      {R"({"a":"payload","payloads":1,"Payload":2})", R"({"a":"payload","payloads":1,"Payload":2})"},
+      {R"({"a":["payload",{"b":["payload"]}]})", R"({"a":["payload",{"b":["payload"]}]})"},
+      {R"({"payload":1,"payload":2})", R"({})"},
+      {R"({"a":{"payload":null},"b":-1.5e3})", R"({"a":{},"b":-1.5e3})"},
+  };
+  for (const auto& [before, after] : all) {
+    const std::string got = without_payloads(before);
+    CHECK(json::serialize(json::parse(got)) == json::serialize(json::parse(after)));
+  }
+}
+
+TEST_CASE("an_entry_is_told_in_order_and_its_last_frame_says_so") {
+  archive::watched_entry e{.id = 7, .run = "r\"", .session = "main", .type = "event"};
+  e.frame = R"({"type":"event","seq":3,"event":{"id":"x","payload":1}})";
+  e.verdicts = R"(["x","y\""])";
+  e.seq = 3;
+  e.detections = {R"({"rule":"deadlock"})"};
+  e.outcomes = {{.rule = "deadlock", .outcome = "cleared", .ts = 5, .detected_ts = 4}};
+  std::vector<json::value> frames;
+  for (const std::string& text : feed_frames(e, false)) frames.push_back(json::parse(text));
+  REQUIRE(frames.size() == 4);
+  CHECK(frames[0].at("type") == "message");
+  CHECK(frames[0].at("run") == "r\"");
+  CHECK(frames[0].at("message").at("event") == json::value({{"id", "x"}}));
+  CHECK(frames[1].at("type") == "detection");
+  CHECK(frames[2].at("verdicts").at(1) == json::value({{"event", "y\""}, {"action", "deliver"}}));
+  CHECK(frames[2].at("of") == 3);
+  CHECK(frames[3].at("outcome").at("outcome") == "cleared");
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(frames[i].at("seq") == 7);
+    CHECK((frames[i].as_object().contains("last") == (i == 3)));
+  }
+}
+
+TEST_CASE("verdicts_that_say_more_are_told_as_they_were_sent") {
+  archive::watched_entry e{.id = 1, .run = "r", .session = "main", .type = "event", .frame = R"({"type":"event","seq":1})"};
+  e.seq = 1;
+  e.verdicts = R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e","action":"inject","inject":"\"}]"}]})";
+  const auto frames = feed_frames(e, true);
+  REQUIRE(frames.size() == 2);
+  CHECK(json::parse(frames[1]).at("verdicts").at(0).at("inject") == "\"}]");
+}
+
+TEST_CASE("what_was_refused_is_not_told") {
+  archive::watched_entry e{.id = 1, .run = "r", .session = "main", .type = "refused", .frame = "{"};
+  e.kind = archive::entry_kind::refused;
+  CHECK(feed_frames(e, true).empty());
+}
+
+}  // namespace
+}  // namespace digd::daemon
