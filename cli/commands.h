@@ -10,7 +10,15 @@ inline constexpr int done = 0;
 inline constexpr int found = 1;
 inline constexpr int wrong_use = 2;
 
+void add_causal(CLI::App& app, int& status);
+void add_attribute_chief(CLI::App& app, int& status);  // shares `attribute` with other methods
+void add_attribute_shapley(CLI::App& app, int& status);
+void add_eval(CLI::App& app, int& status);             // and chief-train
+void add_completion(CLI::App& app, int& status);
+void add_import(CLI::App& app, int& status);
 void add_replay(CLI::App& app, int& status);
 void add_rules(CLI::App& app, int& status);
+void add_send(CLI::App& app, int& status);
+void add_show(CLI::App& app, int& status);
 
 }  // namespace digd::cli

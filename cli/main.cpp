@@ -13,7 +13,17 @@ int main(int argc, char** argv) {
              "Exit status: 0 done, 1 found what it was asked to find, 2 wrong use or bad input.");
   int status = digd::cli::done;
   digd::cli::add_replay(app, status);
+  digd::cli::add_show(app, status);
+  digd::cli::add_import(app, status);
+  digd::cli::add_send(app, status);
   digd::cli::add_rules(app, status);
+#ifdef DIGD_ANALYSIS
+  digd::cli::add_causal(app, status);
+  digd::cli::add_attribute_chief(app, status);
+  digd::cli::add_eval(app, status);
+  digd::cli::add_attribute_shapley(app, status);
+#endif
+  digd::cli::add_completion(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -1,11 +1,12 @@
 // digctl replay TRACE: what the monitor answers to a trace.
-#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/table.h"
+#include "cli/files.h"
+#include "cli/frame_rows.h"
+#include "cli/terminal_options.h"
 #include "engine/quote.h"
 #include "ingest/encode.h"
 #include "ingest/replay.h"
@@ -19,32 +20,27 @@ struct replay_options {
   std::string format = "table";
   std::string output = "detections";
   std::string fail_on;
+  terminal_options terminal;
 };
 
-using row = std::vector<std::string>;
+using tone = table::tone;
 
 std::string or_dash(const std::optional<std::string>& text) { return text ? digd::quoted(*text) : "-"; }
 
-row row_of(const detection& d) {
+table::row row_of(const detection& d) {
   const std::string what = d.healed ? "healed: " + std::string(to_string(d.healing))
                                     : "not healed: " + std::string(to_string(d.cause));
-  return {std::to_string(d.ts), d.at ? std::to_string(*d.at) : "-", std::string(to_string(d.rule)),
-          or_dash(d.event),     or_dash(d.agent),                   what,
-          d.reason};
+  return {{std::to_string(d.ts), tone::quiet},
+          {d.at ? std::to_string(*d.at) : "-", tone::quiet},
+          {std::string(to_string(d.rule)), d.severity == severity::failure ? tone::bad : tone::warning},
+          {or_dash(d.event)},
+          {or_dash(d.agent)},
+          {what, d.healed ? tone::good : tone::quiet},
+          {d.reason}};
 }
 
-// A frame on one line for people: what a client is told.
-row row_of_verdict(std::uint64_t seq, const verdict& v) {
-  std::string to;
-  for (const std::string& name : v.recipients) to += (to.empty() ? "" : " ") + digd::quoted(name);
-  return {std::to_string(seq), digd::quoted(v.event), std::string(to_string(v.action)), to.empty() ? "-" : to,
-          v.inject.empty() ? "-" : v.inject};
-}
-
-row row_of_intervention(const intervention& i) {
-  std::string to;
-  for (const std::string& name : i.recipients) to += (to.empty() ? "" : " ") + digd::quoted(name);
-  return {"-", digd::quoted(i.event.value_or(i.id)), std::string(to_string(i.action)), to, i.inject};
+table::look look_of(const terminal_options& terminal) {
+  return {terminal.on_terminal() || terminal.width != 0 ? terminal.columns() : 0, terminal.colored()};
 }
 
 class printer {
@@ -52,16 +48,19 @@ class printer {
   explicit printer(const replay_options& how)
       : how_(how),
         table_(how.output == "detections"
-                   ? table({"time", "seq", "rule", "event", "agent", "healing", "why"})
-                   : table({"seq", "event", "action", "to", "text"})) {}
+                   ? table({"time", "seq", "rule", "event", "agent", "healing", "why"}, look_of(how.terminal))
+                   : frame_table(look_of(how.terminal))) {}
 
   ingest::replay::listener listener() {
     ingest::replay::listener to;
-    if (how_.format == "jsonl" && how_.output == "messages") {
-      // A program that talks to standard input waits for each answer.
-      to.frame = [live = how_.trace == "-"](std::string_view frame) {
-        std::cout << frame << '\n';
-        if (live) std::cout.flush();
+    if (how_.output == "messages") {
+      to.frame = [this](std::string_view frame) {
+        if (how_.format == "jsonl") {
+          std::cout << frame << '\n';
+        } else {
+          add_frame(table_, frame);
+        }
+        print_some();
       };
     }
     to.took = [this](const ingest::taken& what) { take(what); };
@@ -69,30 +68,30 @@ class printer {
   }
 
   void finish() {
-    if (how_.format == "table") std::cout << table_.text();
+    if (how_.format == "table") table_.print(std::cout);
     std::cout.flush();
   }
   bool found() const { return found_; }
 
  private:
+  static constexpr std::size_t rows_at_once = 4096;
+
+  void print_some() {
+    if (table_.waiting() >= rows_at_once) table_.print(std::cout);
+  }
+
   void take(const ingest::taken& what) {
     for (const detection& d : what.answer.detections) {
       if (how_.fail_on == "any" || how_.fail_on == to_string(d.severity) || how_.fail_on == to_string(d.rule)) found_ = true;
       if (how_.output != "detections") continue;
       if (how_.format == "table") {
         table_.add(row_of(d));
+        print_some();
         continue;
       }
       line_.clear();
       ingest::encode_detection(line_, d, false);
       std::cout << line_ << '\n';
-    }
-    if (how_.output == "detections" || how_.format != "table") return;
-    for (const intervention& i : what.answer.interventions) table_.add(row_of_intervention(i));
-    for (const verdict& v : what.answer.verdicts) table_.add(row_of_verdict(what.seq, v));
-    if (what.answer.refused) {
-      table_.add({std::to_string(what.seq), "-", std::string(to_string(what.answer.refused.code)), "-",
-                  what.answer.refused.text});
     }
   }
 
@@ -108,13 +107,18 @@ int replay(const replay_options& how) {
   const ingest::replayed result = ingest::replay_file(how.trace, through);
   print.finish();
   if (!result.problem.empty()) {
-    std::cerr << "digctl replay: " << how.trace << ": " << result.problem << '\n';
+    std::cerr << "digctl replay: " << shown(how.trace) << ": " << result.problem << '\n';
     return wrong_use;
   }
   const ingest::replay::counts& c = result.counted;
   std::cerr << c.messages << " messages, " << c.refused << " refused, " << c.detections << " detections, " << c.healed
             << " healed\n";
   return print.found() ? found : done;
+}
+
+std::string check_fail_on(const std::string& what) {
+  if (what == "any" || what == "failure" || what == "warning" || rule_from(what)) return {};
+  return "expected any, failure, warning or a rule's name (see digctl rules), got " + digd::quoted(what);
 }
 
 }  // namespace
@@ -129,7 +133,9 @@ void add_replay(CLI::App& app, int& status) {
   sub->add_option("--output", how->output, "detections, or messages: all that a client would be sent")
       ->check(CLI::IsMember({"detections", "messages"}))
       ->capture_default_str();
-  sub->add_option("--fail-on", how->fail_on, "exit 1 on a detection: any, failure, warning, or a rule's name");
+  sub->add_option("--fail-on", how->fail_on, "exit 1 on a detection: any, failure, warning, or a rule's name")
+      ->check(CLI::Validator(check_fail_on, "KIND"));
+  add_terminal_options(*sub, how->terminal);
   sub->callback([how, &status] { status = replay(*how); });
 }
 

@@ -1,6 +1,10 @@
-// A table for a terminal: columns as wide as their cells, up to a limit.
+// A table: columns as wide as their cells, up to a limit; the last one wrapped to the width where there is one.
+// Rows may be printed while more come: the first ones printed fix the widths.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -8,28 +12,36 @@ namespace digd::cli {
 
 class table {
  public:
-  explicit table(std::vector<std::string> head) : rows_{std::move(head)} {}
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  enum class tone : std::uint8_t { plain, good, warning, bad, quiet };
+  struct cell {
+    std::string text;
+    tone how = tone::plain;
+    cell(std::string text, tone how = tone::plain) : text(std::move(text)), how(how) {}
+    cell(const char* text) : text(text) {}
+  };
+  using row = std::vector<cell>;
 
-  std::string text() const {
-    std::vector<std::size_t> width(rows_.front().size(), 0);
-    for (const auto& row : rows_) {
-      for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], std::min(row[i].size(), most));
-    }
-    std::string out;
-    for (const auto& row : rows_) {
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        out += row[i];
-        if (i + 1 < row.size()) out.append(width[i] > row[i].size() ? width[i] - row[i].size() + 2 : 2, ' ');
-      }
-      out += '\n';
-    }
-    return out;
-  }
+  struct look {
+    std::size_t width = 0;  // wrap the last column to it; 0: never
+    bool color = false;
+  };
+
+  table(std::vector<std::string> head, look how);
+  void add(row cells) { rows_.push_back(std::move(cells)); }
+  std::size_t waiting() const { return rows_.size(); }
+  // Prints the rows that wait, the head before the first of all.
+  void print(std::ostream& out);
 
  private:
-  static constexpr std::size_t most = 40;
-  std::vector<std::vector<std::string>> rows_;
+  static constexpr std::size_t most = 40;  // columns of any but the last
+  void measure();
+  void print_row(std::ostream& out, const row& cells, bool is_head) const;
+
+  look how_;
+  row head_;
+  std::vector<row> rows_;
+  std::vector<std::size_t> widths_;
+  bool begun_ = false;
 };
 
 }  // namespace digd::cli

@@ -1,0 +1,225 @@
+// digctl completion bash|zsh|man: what completes the command line, and the commands' part of the manual page; from the
+// commands themselves, so that neither can lack one. Not shown by --help: packages call it.
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+
+namespace digd::cli {
+
+namespace {
+
+using apps = std::vector<const CLI::App*>;
+using names = std::vector<std::string>;
+
+apps commands_of(const CLI::App& app) {
+  apps shown;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App* a) { return !a->get_group().empty(); })) {
+    shown.push_back(sub);
+  }
+  return shown;
+}
+
+std::vector<const CLI::Option*> options_of(const CLI::App& app, bool positional) {
+  std::vector<const CLI::Option*> shown;
+  for (const CLI::Option* one : app.get_options()) {
+    if (!one->get_group().empty() && one->get_positional() == positional) shown.push_back(one);
+  }
+  return shown;
+}
+
+names flags_of(const CLI::Option& one) {
+  names all;
+  for (const std::string& name : one.get_snames()) all.push_back('-' + name);
+  for (const std::string& name : one.get_lnames()) all.push_back("--" + name);
+  return all;
+}
+
+bool takes_value(const CLI::Option& one) { return one.get_items_expected_max() > 0; }
+
+// What may follow, of "TEXT:{table,jsonl}"; nothing if it can be anything.
+names choices_of(const CLI::Option& one) {
+  const std::string type = one.get_type_name();
+  const std::size_t begin = type.find('{'), end = type.find('}');
+  names all;
+  if (begin == type.npos || end == type.npos) return all;
+  std::istringstream list(type.substr(begin + 1, end - begin - 1));
+  for (std::string word; std::getline(list, word, ',');) all.push_back(word);
+  return all;
+}
+
+std::string joined(const names& all) {
+  std::string out;
+  for (const std::string& one : all) out += (out.empty() ? "" : " ") + one;
+  return out;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size()) text.replace(at, what.size(), by);
+  return text;
+}
+
+std::string shell_quoted(const std::string& text) { return '\'' + replaced(text, "'", "'\\''") + '\''; }
+
+// Calls `each` with every command and the words that lead to it.
+template <class Each>
+void walk(const CLI::App& app, const std::string& path, Each each) {
+  each(app, path);
+  for (const CLI::App* sub : commands_of(app)) walk(*sub, path + ' ' + sub->get_name(), each);
+}
+
+// ---- bash
+
+void print_bash(const CLI::App& root) {
+  std::ostringstream leads, values, words;
+  walk(root, "digctl", [&](const CLI::App& app, const std::string& path) {
+    if (path != "digctl") leads << "      " << shell_quoted(path) << ") path=" << shell_quoted(path) << " ;;\n";
+    names flags, subcommands;
+    for (const CLI::Option* one : options_of(app, false)) {
+      const names its = flags_of(*one);
+      flags.insert(flags.end(), its.begin(), its.end());
+      if (!takes_value(*one)) continue;
+      const names choices = choices_of(*one);
+      const std::string reply = choices.empty() ? "return" : "offer " + shell_quoted(joined(choices)) + "; return";
+      for (const std::string& flag : its) values << "    " << shell_quoted(path + ' ' + flag) << ") " << reply << " ;;\n";
+    }
+    for (const CLI::App* sub : commands_of(app)) subcommands.push_back(sub->get_name());
+    words << "    " << shell_quoted(path) << ")\n      if [[ $cur == -* ]]; then offer " << shell_quoted(joined(flags))
+          << "; else offer " << shell_quoted(joined(subcommands)) << "; fi ;;\n";
+  });
+  std::cout << "# bash completion for digctl; written by `digctl completion bash`\n"
+               "_digctl() {\n"
+               "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path=digctl i\n"
+               "  offer() { mapfile -t COMPREPLY < <(compgen -W \"$1\" -- \"$cur\"); }\n"
+               "  COMPREPLY=()\n"
+               "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+               "    case \"$path ${COMP_WORDS[i]}\" in\n"
+            << leads.str()
+            << "    esac\n"
+               "  done\n"
+               "  case \"$path $prev\" in\n"
+            << values.str()
+            << "  esac\n"
+               "  case $path in\n"
+            << words.str()
+            << "  esac\n"
+               "}\n"
+               "complete -o default -F _digctl digctl\n";
+}
+
+// ---- zsh
+
+std::string zsh_text(const std::string& text) {
+  std::string out = first_line(text);
+  for (const char* special : {"\\", "[", "]", ":"}) out = replaced(out, special, std::string("\\") + special);
+  return out;
+}
+
+void print_zsh_options(const CLI::App& app) {
+  for (const CLI::Option* one : options_of(app, false)) {
+    const names choices = choices_of(*one);
+    std::string value;
+    if (takes_value(*one)) value = choices.empty() ? ":value:_files" : ":value:(" + joined(choices) + ")";
+    for (const std::string& flag : flags_of(*one)) {
+      std::cout << "    " << shell_quoted('*' + flag + '[' + zsh_text(one->get_description()) + ']' + value) << " \\\n";
+    }
+  }
+}
+
+void print_zsh(const CLI::App& root) {
+  std::cout << "#compdef digctl\n# zsh completion for digctl; written by `digctl completion zsh`\n\n";
+  walk(root, "digctl", [](const CLI::App& app, const std::string& path) {
+    const std::string function = '_' + replaced(path, " ", "__");
+    const apps subcommands = commands_of(app);
+    std::cout << function << "() {\n  local curcontext=$curcontext state line\n  typeset -A opt_args\n  _arguments -C \\\n";
+    print_zsh_options(app);
+    if (subcommands.empty()) {
+      std::cout << "    '*:file:_files'\n}\n\n";
+      return;
+    }
+    std::cout << "    '1: :->command' '*:: :->rest'\n  case $state in\n  command)\n    local -a commands=(\n";
+    for (const CLI::App* sub : subcommands) {
+      std::cout << "      " << shell_quoted(sub->get_name() + ':' + zsh_text(sub->get_description())) << '\n';
+    }
+    std::cout << "    )\n    _describe command commands ;;\n  rest)\n    case $line[1] in\n";
+    for (const CLI::App* sub : subcommands) {
+      std::cout << "    " << sub->get_name() << ") " << function << "__" << sub->get_name() << " ;;\n";
+    }
+    std::cout << "    esac ;;\n  esac\n}\n\n";
+  });
+  std::cout << "_digctl \"$@\"\n";
+}
+
+// ---- the manual page, mdoc(7)
+
+void print_roff(const std::string& text) {
+  std::istringstream words(replaced(replaced(text, "\\", "\\e"), "-", "\\-"));
+  std::string line;
+  const auto flush = [&] {
+    if (!line.empty()) std::cout << (line[0] == '.' || line[0] == '\'' ? "\\&" : "") << line << '\n';
+    line.clear();
+  };
+  for (std::string word; words >> word;) {
+    if (line.size() + word.size() > 72) flush();
+    line += (line.empty() ? "" : " ") + word;
+    if (word.back() == '.') flush();
+  }
+  flush();
+}
+
+void print_man_options(const CLI::App& app) {
+  std::vector<const CLI::Option*> all = options_of(app, true);
+  const auto flags = options_of(app, false);
+  all.insert(all.end(), flags.begin(), flags.end());
+  if (all.empty()) return;
+  std::cout << ".Bl -tag -width Ds\n";
+  for (const CLI::Option* one : all) {
+    std::cout << ".It";
+    if (one->get_positional()) {
+      std::cout << " Ar " << one->get_single_name();
+    } else {
+      const char* between = " ";
+      for (const std::string& flag : flags_of(*one)) {
+        std::cout << between << "Fl " << replaced(flag.substr(1), "-", "\\-");
+        between = " , ";
+      }
+      const names choices = choices_of(*one);
+      if (takes_value(*one)) std::cout << " Ar " << (choices.empty() ? "value" : replaced(joined(choices), " ", "|"));
+    }
+    std::cout << '\n';
+    print_roff(one->get_description());
+    if (!one->get_default_str().empty()) print_roff("Default: " + one->get_default_str() + '.');
+  }
+  std::cout << ".El\n";
+}
+
+void print_man(const CLI::App& root) {
+  walk(root, "digctl", [](const CLI::App& app, const std::string& path) {
+    if (path == "digctl") return;
+    std::cout << ".Ss " << path << '\n';
+    print_roff(app.get_description() + (app.get_description().ends_with('.') ? "" : "."));
+    print_man_options(app);
+    print_roff(app.get_footer());
+  });
+}
+
+}  // namespace
+
+void add_completion(CLI::App& app, int& status) {
+  auto what = std::make_shared<std::string>();
+  CLI::App* sub = app.add_subcommand("completion", "Prints what completes the command line in a shell");
+  sub->group("");  // not in --help
+  sub->add_option("SHELL", *what, "bash, zsh, or man")->required()->check(CLI::IsMember({"bash", "zsh", "man"}));
+  sub->callback([what, &app, &status] {
+    if (*what == "bash") print_bash(app);
+    if (*what == "zsh") print_zsh(app);
+    if (*what == "man") print_man(app);
+    status = done;
+  });
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,87 @@
+#include "cli/frame_rows.h"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <string>
+
+#include "engine/quote.h"
+
+namespace digd::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+using tone = table::tone;
+
+std::string_view text_of(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  const json::string* text = found ? found->if_string() : nullptr;
+  return text ? std::string_view(text->data(), text->size()) : std::string_view{};
+}
+
+std::string names_of(const json::object& from, std::string_view key) {
+  std::string names;
+  const json::value* found = from.if_contains(key);
+  if (!found || !found->is_array()) return "-";
+  for (const json::value& name : found->get_array()) {
+    const json::string* text = name.if_string();
+    if (text) names += (names.empty() ? "" : " ") + digd::quoted({text->data(), text->size()});
+  }
+  return names.empty() ? "-" : names;
+}
+
+std::string number_of(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  return found && found->is_number() ? json::serialize(*found) : "-";
+}
+
+std::string quoted_or_dash(std::string_view text) { return text.empty() ? "-" : digd::quoted(text); }
+
+// The texts of the monitor quote names already; line ends would break the table.
+std::string on_one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '\n' ? ' ' : c;
+  return out.empty() ? "-" : out;
+}
+
+table::row acted(std::string seq, const json::object& what) {
+  const std::string_view action = text_of(what, "action");
+  const tone how = action == "deliver" ? tone::quiet : action == "inject" ? tone::warning : tone::bad;
+  std::string_view event = text_of(what, "event");
+  if (event.empty()) event = text_of(what, "id");
+  return {{std::move(seq), tone::quiet},
+          {quoted_or_dash(event)},
+          {std::string(action), how},
+          {names_of(what, "recipients")},
+          {on_one_line(text_of(what, "inject")), action == "deliver" ? tone::quiet : tone::plain}};
+}
+
+}  // namespace
+
+table frame_table(const table::look& how) { return table({"seq", "event", "action", "to", "text"}, how); }
+
+void add_frame(table& to, std::string_view frame) {
+  boost::system::error_code ec;
+  const json::value parsed = json::parse(json::string_view(frame.data(), frame.size()), ec);
+  if (ec || !parsed.is_object()) return;
+  const json::object& what = parsed.get_object();
+  const std::string_view type = text_of(what, "type");
+  const std::string_view session = text_of(what, "session");
+  const auto seq = [&] { return (session.empty() ? "" : digd::quoted(session) + " ") + number_of(what, "seq"); };
+  if (type == "intervention") return to.add(acted(session.empty() ? "-" : digd::quoted(session) + " -", what));
+  if (type == "error") {
+    return to.add({{seq(), tone::quiet},
+                   {quoted_or_dash(text_of(what, "field"))},
+                   {std::string(text_of(what, "code")), tone::bad},
+                   {"-"},
+                   {on_one_line(text_of(what, "message"))}});
+  }
+  const json::value* verdicts = type == "verdicts" ? what.if_contains("verdicts") : nullptr;
+  if (!verdicts || !verdicts->is_array()) return;
+  for (const json::value& verdict : verdicts->get_array()) {
+    if (verdict.is_object()) to.add(acted(seq(), verdict.get_object()));
+  }
+}
+
+}  // namespace digd::cli

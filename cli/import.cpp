@@ -1,0 +1,181 @@
+// digctl import: logs of others into trace files (docs/importers.md).
+//
+// Each file is read, imported and written on its own: one that fails is named and the others go on.
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include "cli/commands.h"
+#include "cli/files.h"
+#include "ingest/importers/dig_graph.h"
+#include "ingest/importers/whowhen.h"
+
+namespace digd::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using importers::import_outcome;
+
+struct import_options {
+  std::vector<std::string> files;
+  std::string out = "-";
+  bool quiet = false;
+  importers::whowhen_options whowhen;
+  importers::dig_graph_options dig_graph;
+};
+
+struct format {
+  std::size_t max_bytes;
+  std::function<import_outcome(std::string_view)> read;
+};
+
+// One log, and where it is written below a folder.
+struct source {
+  fs::path file;
+  fs::path name;
+};
+
+// A folder stands for all its *.json, those of its folders too, in order of their names.
+bool collect(const std::string& given, std::vector<source>& into, std::string& why) {
+  std::error_code failed;
+  if (given == "-" || !fs::is_directory(given, failed)) {
+    const fs::path name = given == "-" ? fs::path("trace") : fs::path(given).filename();
+    into.push_back({given, fs::path(name).replace_extension(".jsonl")});
+    return true;
+  }
+  std::vector<source> found;
+  for (fs::recursive_directory_iterator at(given, failed), end; !failed && at != end; at.increment(failed)) {
+    if (!at->is_regular_file(failed) || at->path().extension() != ".json") continue;
+    found.push_back({at->path(), at->path().lexically_relative(given).replace_extension(".jsonl")});
+  }
+  if (failed) why = failed.message();
+  if (!failed && found.empty()) why = "the folder has no *.json";
+  std::sort(found.begin(), found.end(), [](const source& a, const source& b) { return a.file < b.file; });
+  into.insert(into.end(), found.begin(), found.end());
+  return why.empty();
+}
+
+class import_run {
+ public:
+  import_run(std::string command, const import_options& how, format from)
+      : command_(std::move(command)),
+        how_(how),
+        from_(std::move(from)),
+        named_(!how.whowhen.run.empty() || !how.dig_graph.run.empty()) {}
+
+  int run() {
+    std::vector<source> sources;
+    bool several = how_.files.size() > 1;
+    for (const std::string& given : how_.files) {
+      std::error_code none;
+      several = several || fs::is_directory(given, none);
+      std::string why;
+      if (!collect(given, sources, why)) complain(given, why);
+    }
+    if (sources.empty()) return wrong_use;
+    if (several && named_) return complain_of_use("--run names one run; several logs are several runs");
+    std::error_code none;
+    const bool into_folder = fs::is_directory(how_.out, none) || how_.out.ends_with('/');
+    if (several && !into_folder) {
+      if (how_.out == "-") return complain_of_use("several logs make several traces: name a folder for them with -o FOLDER");
+      fs::create_directories(how_.out, none);
+      if (!fs::is_directory(how_.out, none)) {
+        return complain_of_use(shown(how_.out) + " is no folder; several logs make several traces");
+      }
+    }
+    for (const source& one : sources) import(one, several || into_folder);
+    if (sources.size() > 1 && !how_.quiet) {
+      std::cerr << done_ << " of " << sources.size() << " imported. " << importers::describe(total_) << '\n';
+    }
+    return failed_ ? wrong_use : done;
+  }
+
+ private:
+  void complain(const fs::path& file, std::string_view why) {
+    std::cerr << "digctl import " << command_ << ": " << shown(file) << ": " << why << '\n';
+    failed_ = true;
+  }
+
+  int complain_of_use(std::string_view why) {
+    std::cerr << "digctl import " << command_ << ": " << why << '\n';
+    return wrong_use;
+  }
+
+  void import(const source& one, bool into_folder) {
+    std::string why;
+    const std::optional<std::string> text = read_file(one.file, from_.max_bytes, why);
+    if (!text) return complain(one.file, why);
+    const import_outcome result = from_.read(*text);
+    if (!result) return complain(one.file, result.error().message);
+    const fs::path to = into_folder ? fs::path(how_.out) / one.name : fs::path(how_.out);
+    if (into_folder && !written_.insert(to).second) {
+      return complain(one.file, "its trace would be " + shown(to) + " like that of a log before it");
+    }
+    std::error_code none;
+    if (into_folder) fs::create_directories(to.parent_path(), none);
+    std::string lines;
+    for (const std::string& line : result->lines) (lines += line) += '\n';
+    if (const std::string problem = write_file(to, lines); !problem.empty()) {
+      return complain(one.file, "its trace " + shown(to) + " cannot be written: " + problem);
+    }
+    ++done_;
+    total_ += result->counts;
+    if (how_.quiet) return;
+    std::cerr << shown(one.file) << (to == "-" ? "" : " -> " + shown(to)) << ": " << importers::describe(result->counts)
+              << '\n';
+  }
+
+  const std::string command_;
+  const import_options& how_;
+  const format from_;
+  const bool named_;
+  std::set<fs::path> written_;
+  importers::import_counts total_;
+  std::size_t done_ = 0;
+  bool failed_ = false;
+};
+
+void add_common(CLI::App& app, import_options& how) {
+  app.add_option("FILE", how.files, "logs, or folders of them (*.json); - for standard input")->required();
+  app.add_option("-o,--output", how.out, "the trace file, or a folder for the traces of several logs; - for standard output")
+      ->capture_default_str();
+  app.add_flag("-q,--quiet", how.quiet, "no report on standard error, only what failed");
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, int& status) {
+  auto how = std::make_shared<import_options>();
+  CLI::App* sub = app.add_subcommand("import", "Turns logs of other tools into traces");
+  sub->require_subcommand(1);
+  sub->footer("What the log states and what the importer inferred is counted on standard error and marked in the trace.");
+
+  CLI::App* whowhen = sub->add_subcommand("whowhen", "Who&When failure logs, both subsets");
+  add_common(*whowhen, *how);
+  whowhen->add_option("--run", how->whowhen.run, "the run's id, instead of one made from the log's");
+  whowhen->add_option("--step-ms", how->whowhen.step_ms, "how long a step lasts; the logs have no times")
+      ->check(CLI::Range(1, 60'000))
+      ->capture_default_str();
+  whowhen->add_option("--quiet-ms", how->whowhen.quiet_ms, "the silence after a log without an answer; 0: none")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  whowhen->callback([how, &status] {
+    status = import_run("whowhen", *how, {how->whowhen.max_bytes, [how](std::string_view text) {
+                          return importers::import_whowhen(text, how->whowhen);
+                        }}).run();
+  });
+
+  CLI::App* graph = sub->add_subcommand("dig-graph", "graphs of the paper's Python library (dig.graph.v2)");
+  add_common(*graph, *how);
+  graph->add_option("--run", how->dig_graph.run, "the run's id, instead of one made from the graph's");
+  graph->callback([how, &status] {
+    status = import_run("dig-graph", *how, {how->dig_graph.max_bytes, [how](std::string_view text) {
+                          return importers::import_dig_graph(text, how->dig_graph);
+                        }}).run();
+  });
+}
+
+}  // namespace digd::cli

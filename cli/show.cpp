@@ -1,0 +1,113 @@
+// digctl show TRACE: a run as a picture, on the terminal, as SVG or for Graphviz.
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/files.h"
+#include "cli/terminal_options.h"
+#include "picture/dot.h"
+#include "picture/svg.h"
+#include "picture/terminal.h"
+
+namespace digd::cli {
+
+namespace {
+
+struct show_options {
+  std::string trace;
+  std::string out = "-";
+  bool svg = false, dot = false, words = false, no_fyi = false, no_legend = false;
+  std::string rule;
+  picture::filter part;
+  terminal_options terminal;
+};
+
+// Nothing, after a word on why, if it is no trace.
+std::optional<picture::model> record(const show_options& how) {
+  std::ifstream file;
+  if (how.trace != "-") {
+    file.open(how.trace, std::ios::binary);
+    if (!file || std::filesystem::is_directory(how.trace)) {
+      std::cerr << "digctl show: " << shown(how.trace) << ": cannot be read\n";
+      return {};
+    }
+  }
+  std::istream& in = how.trace == "-" ? std::cin : file;
+  picture::recorder recorder;
+  std::string line;
+  bool any = false;
+  while (std::getline(in, line)) {
+    any = any || line.find_first_not_of(" \t\r") != std::string::npos;
+    if (!recorder.line(line)) break;
+  }
+  const std::string problem = !any ? "no trace: the file is empty" : recorder.problem();
+  if (!problem.empty()) {
+    std::cerr << "digctl show: " << shown(how.trace) << ": " << problem << '\n';
+    return {};
+  }
+  return recorder.finish();
+}
+
+int show(show_options& how) {
+  if (how.svg && how.dot) {
+    std::cerr << "digctl show: --svg or --dot, not both\n";
+    return wrong_use;
+  }
+  how.part.fyi = !how.no_fyi;
+  if (!how.rule.empty()) how.part.rule = rule_from(how.rule);
+  const std::optional<picture::model> run = record(how);
+  if (!run) return wrong_use;
+  const picture::selection part = picture::select(*run, how.part);
+  std::string text;
+  if (how.svg) {
+    text = picture::draw_svg(*run, part);
+  } else if (how.dot) {
+    text = picture::draw_dot(*run, part);
+  } else {
+    text = picture::draw_terminal(*run, part,
+                                  {.width = how.terminal.columns(),
+                                   .color = how.terminal.colored() && how.out == "-",
+                                   .legend = !how.no_legend,
+                                   .words = how.words});
+  }
+  if (const std::string why = write_file(how.out, text); !why.empty()) {
+    std::cerr << "digctl show: " << shown(how.out) << ": " << why << '\n';
+    return wrong_use;
+  }
+  if (how.svg || how.dot) {
+    for (const std::string& note : part.notes) std::cerr << "digctl show: " << note << '\n';
+  }
+  return part.rows.empty() && !run->rows.empty() ? wrong_use : done;
+}
+
+std::string check_rule(const std::string& name) {
+  return rule_from(name) ? std::string() : "expected a rule's name (see digctl rules)";
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, int& status) {
+  auto how = std::make_shared<show_options>();
+  CLI::App* sub = app.add_subcommand("show", "Draws a run: who did what, when, with which events, and what went wrong");
+  sub->add_option("TRACE", how->trace, "trace file (JSON lines); - for standard input")->required();
+  sub->add_flag("--svg", how->svg, "a picture for browsers and papers instead of text");
+  sub->add_flag("--dot", how->dot, "the graph for Graphviz");
+  sub->add_option("-o,--output", how->out, "the file to write; - for standard output")->capture_default_str();
+  sub->add_option("--agent", how->part.agents, "only what concerns this agent; may be repeated")->expected(1)->take_all();
+  sub->add_option("--around", how->part.around, "only what is near this event");
+  sub->add_option("--rule", how->rule, "only what is near this rule's findings")->check(CLI::Validator(check_rule, "RULE"));
+  sub->add_option("--from", how->part.from, "from this time on (ms, as in the trace)");
+  sub->add_option("--to", how->part.to, "up to this time (ms, as in the trace)");
+  sub->add_flag("--no-fyi", how->no_fyi, "without events that ask nothing of anybody");
+  sub->add_option("--limit", how->part.limit, "activations and events at most; of a longer run the part with the first finding")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  sub->add_flag("--text", how->words, "with the first words of what events say");
+  sub->add_flag("--no-legend", how->no_legend, "without the legend");
+  add_terminal_options(*sub, how->terminal);
+  sub->callback([how, &status] { status = show(*how); });
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,77 @@
+#include "cli/table.h"
+
+#include <algorithm>
+
+#include "picture/text.h"
+
+namespace digd::cli {
+
+namespace {
+
+std::string_view sgr(table::tone how) {
+  switch (how) {
+    case table::tone::plain: return "";
+    case table::tone::good: return "\x1b[32m";
+    case table::tone::warning: return "\x1b[33m";
+    case table::tone::bad: return "\x1b[1;31m";
+    case table::tone::quiet: return "\x1b[2m";
+  }
+  return "";
+}
+
+constexpr std::size_t least_wrapped = 24;  // narrower than that a wrapped column is no pleasure
+
+}  // namespace
+
+table::table(std::vector<std::string> head, look how) : how_(how) {
+  for (std::string& title : head) head_.emplace_back(std::move(title), tone::quiet);
+}
+
+void table::measure() {
+  widths_.assign(head_.size(), 0);
+  const auto widen = [&](const row& cells) {
+    for (std::size_t i = 0; i < cells.size() && i < widths_.size(); ++i) {
+      widths_[i] = std::max(widths_[i], std::min(picture::width_of(cells[i].text), most));
+    }
+  };
+  widen(head_);
+  for (const row& cells : rows_) widen(cells);
+}
+
+void table::print_row(std::ostream& out, const row& cells, bool is_head) const {
+  std::size_t before = 0;
+  for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
+    const std::size_t is = picture::width_of(cells[i].text);
+    const std::size_t taken = std::max(is, widths_[i]) + 2;
+    if (how_.color) out << sgr(cells[i].how);
+    out << cells[i].text;
+    if (how_.color && cells[i].how != tone::plain) out << "\x1b[0m";
+    out << std::string(taken - is, ' ');
+    before += taken;
+  }
+  const cell& last = cells.back();
+  std::vector<std::string> lines{last.text};
+  // A wrapped text keeps below its own column, or where that would be too narrow, goes below the row.
+  const bool below = how_.width != 0 && before + least_wrapped > how_.width;
+  const std::size_t indent = below ? 4 : before;
+  if (how_.width != 0 && !is_head) lines = picture::wrapped(last.text, std::max(how_.width - std::min(how_.width, indent), least_wrapped));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i > 0 || (below && !is_head)) out << '\n' << std::string(indent, ' ');
+    if (how_.color) out << sgr(last.how);
+    out << lines[i];
+    if (how_.color && last.how != tone::plain) out << "\x1b[0m";
+  }
+  out << '\n';
+}
+
+void table::print(std::ostream& out) {
+  if (!begun_) {
+    measure();
+    print_row(out, head_, true);
+    begun_ = true;
+  }
+  for (const row& cells : rows_) print_row(out, cells, false);
+  rows_.clear();
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,24 @@
+// What a command needs to know of where its text goes: the width of the terminal, and whether to use colour.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <string>
+
+namespace digd::cli {
+
+struct terminal_options {
+  std::size_t width = 0;        // 0: that of the terminal; where there is none, `no_terminal_width`
+  std::string color = "auto";
+
+  static constexpr std::size_t no_terminal_width = 120;
+
+  bool on_terminal() const;     // standard output is one
+  std::size_t columns() const;
+  // auto: on a terminal that can, unless NO_COLOR is set (https://no-color.org).
+  bool colored() const;
+};
+
+void add_terminal_options(CLI::App& app, terminal_options& to);
+
+}  // namespace digd::cli

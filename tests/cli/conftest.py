@@ -1,0 +1,36 @@
+import os
+import subprocess
+
+import pytest
+
+DIGCTL = os.environ.get("DIGCTL_BIN", "build/release/bin/digctl")
+
+
+@pytest.fixture
+def digctl():
+    """Runs digctl; gives what came out and the status."""
+
+    def run(*args, stdin=None, timeout=60, env=None):
+        return subprocess.run([DIGCTL, *map(str, args)], input=stdin, capture_output=True, timeout=timeout,
+                              encoding="utf-8", errors="surrogateescape", env={**os.environ, **(env or {})})
+
+    return run
+
+
+TRACE = """\
+{"type":"hello","protocol":1,"run":"r1","session":"main","agents":["planner","coder","tester"],"clock":"trace","rules":{"deadlock":{"window_ms":2000}}}
+{"type":"event","seq":1,"ts":0,"event":{"id":"e1","recipients":["planner"],"kind":"problem"}}
+{"type":"activation_started","seq":2,"ts":10,"activation":"v1","agent":"planner","inputs":["e1"]}
+{"type":"activation_ended","seq":3,"ts":20,"activation":"v1","reactions":{"e1":"consume"},"outputs":[{"id":"e2","recipients":["coder"]},{"id":"e3","recipients":["tester","nobody"]},{"id":"e4","recipients":["reviewer"]}]}
+{"type":"activation_started","seq":4,"ts":30,"activation":"v2","agent":"coder","inputs":["e2"]}
+{"type":"activation_ended","seq":5,"ts":40,"activation":"v2","outputs":[{"id":"e5","recipients":[],"submit":true}]}
+{"type":"time","seq":6,"ts":9000}
+"""
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """A trace in which an event is orphaned, the run ends too early and then stands still."""
+    path = tmp_path / "trace.jsonl"
+    path.write_text(TRACE)
+    return path
