@@ -1,0 +1,135 @@
+"""Manual pages and completions have every command and option that --help has."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DIGD = os.environ.get("DIGD_BIN", str(ROOT / "build/release/bin/digd"))
+DIGCTL = os.environ.get("DIGCTL_BIN", str(ROOT / "build/release/bin/digctl"))
+
+
+def out(*command, **more):
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, **more).stdout
+
+
+def options_of(help_text):
+    """The flags at the beginning of --help's lines."""
+    lines = re.findall(r"^\s+(-[\w,\- ]*)", help_text, re.MULTILINE)
+    return {flag for line in lines for flag in re.findall(r"(?<![\w-])--?[a-z][\w-]*", line)}
+
+
+def commands_of(help_text):
+    part = re.split(r"^(?:Subcommands|SUBCOMMANDS):\s*$", help_text, flags=re.MULTILINE)
+    if len(part) < 2:
+        return []
+    return re.findall(r"^  ([a-z][\w-]*)", part[1].split("\n\n")[0], re.MULTILINE)
+
+
+def all_commands(path=()):
+    """(path, options) of digctl and everything below it."""
+    text = out(DIGCTL, *path, "--help")
+    yield path, options_of(text)
+    for name in commands_of(text):
+        yield from all_commands((*path, name))
+
+
+@pytest.fixture(scope="module")
+def commands():
+    found = list(all_commands())
+    assert len(found) > 4
+    return found
+
+
+@pytest.fixture(scope="module")
+def digctl_page():
+    folder = ROOT / "docs/man"
+    return (folder / "digctl.1.begin").read_text() + out(DIGCTL, "completion", "man") + (folder / "digctl.1.end").read_text()
+
+
+def plain(page):
+    """mdoc as its words: "Fl \\-no\\-fyi" is "--no-fyi"."""
+    return re.sub(r"Fl ", "-", page.replace("\\-", "-"))
+
+
+def test_the_page_of_digctl_has_every_command_and_option(commands, digctl_page):
+    text = plain(digctl_page)
+    for path, options in commands:
+        section = text
+        if path:
+            heading = ".Ss digctl " + " ".join(path) + "\n"
+            assert heading in text
+            section = text.split(heading, 1)[1].split("\n.S", 1)[0]
+        for option in options:
+            assert re.search(rf"(?<![\w-]){option}(?![\w-])", section), (path, option)
+
+
+def test_the_page_of_digd_has_every_option_and_no_other():
+    page = plain((ROOT / "docs/man/digd.8").read_text())
+    helped = options_of(out(DIGD, "--help"))
+    assert "--config" in helped
+    listed = {flag for line in page.splitlines() if line.startswith(".It -") for flag in re.findall(r"(?<![\w-])--?[a-z][\w-]*", line)}
+    assert listed == helped
+
+
+def test_the_pages_are_sound(digctl_page, tmp_path):
+    page = tmp_path / "digctl.1"
+    page.write_text(digctl_page)
+    both = [page, ROOT / "docs/man/digd.8"]
+    if shutil.which("mandoc"):
+        done = subprocess.run(["mandoc", "-Tlint", "-Wwarning", *both], capture_output=True, text=True)
+        assert done.stdout == ""
+    elif shutil.which("man"):
+        for one in both:
+            done = subprocess.run(["man", "--warnings", "-l", "-Tutf8", one], capture_output=True, text=True,
+                                  env={**os.environ, "MANROFFSEQ": "", "PAGER": "cat"})
+            assert done.stderr == ""
+    else:
+        pytest.skip("neither mandoc nor man is here")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_the_completions_have_every_command_and_option(commands, shell):
+    text = out(DIGCTL, "completion", shell)
+    for path, options in commands:
+        for option in options:
+            assert re.search(rf"(?<![\w-]){option}(?![\w-])", text), (path, option)
+        if path:
+            assert re.search(rf"\b{path[-1]}\b", text)
+
+
+def complete(line, script):
+    words = line.split(" ")
+    command = f"{script}\nCOMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; _{words[0]}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    return out("bash", "-c", command).split()
+
+
+def test_bash_completes_commands_options_and_choices(commands):
+    script = out(DIGCTL, "completion", "bash")
+    assert complete("digctl rep", script)[0] == "replay"
+    assert "--format" in complete("digctl replay --f", script)
+    assert complete("digctl replay --format j", script) == ["jsonl"]
+    assert complete("digctl import whowhen --o", script) != []
+    for path, options in commands:
+        offered = complete(" ".join(["digctl", *path, "-"]), script)
+        assert options <= set(offered), path
+
+
+def test_zsh_can_read_what_is_written_for_it(tmp_path):
+    if not shutil.which("zsh"):
+        pytest.skip("no zsh here")
+    for text in (out(DIGCTL, "completion", "zsh"), (ROOT / "completions/_digd").read_text()):
+        (tmp_path / "file").write_text(text)
+        out("zsh", "-n", str(tmp_path / "file"))
+
+
+def test_digds_completions_have_every_option():
+    helped = options_of(out(DIGD, "--help"))
+    script = (ROOT / "completions/digd.bash").read_text()
+    assert set(complete("digd -", script)) == helped
+    zsh = (ROOT / "completions/_digd").read_text()
+    assert all(option in zsh for option in helped)
