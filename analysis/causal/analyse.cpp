@@ -1,0 +1,353 @@
+#include "analysis/causal/analyse.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "analysis/causal/embedding.h"
+#include "analysis/causal/factors/builtin.h"
+
+namespace digd::causal {
+
+std::string_view to_string(stage s) {
+  constexpr std::string_view names[] = {"refused", "screening", "boundary", "orientation"};
+  return names[static_cast<std::size_t>(s)];
+}
+
+std::string_view to_string(evidence e) {
+  constexpr std::string_view names[] = {"screened", "candidate", "verified"};
+  return names[static_cast<std::size_t>(e)];
+}
+
+std::string_view to_string(learner l) {
+  constexpr std::string_view names[] = {"averaged", "iamb", "hiton", "add-prune"};
+  return names[static_cast<std::size_t>(l)];
+}
+
+stage stage_for(const table& data, variable target, std::vector<std::string>& says) {
+  const std::size_t n = data.rows();
+  const std::string have = "There are " + std::to_string(n) + " runs. ";
+  if (n < 30) {
+    says.push_back(have + "Under 30 nothing can be told from chance: no answer.");
+    return stage::refused;
+  }
+  if (n < 100) {
+    says.push_back(have + "Under 100 only screening is honest: what goes with the outcome, not what causes it.");
+    return stage::screening;
+  }
+  if (data[target].discrete) {
+    std::vector<std::size_t> count(data[target].levels, 0);
+    for (std::uint8_t code : data[target].codes) ++count[code];
+    std::sort(count.rbegin(), count.rend());
+    const std::size_t rarer = count.size() > 1 ? count[1] : 0;
+    if (n < 200 || rarer < 30) {
+      says.push_back(have + "An outcome of categories needs 200 runs, 30 of them in the rarer category (here " +
+                     std::to_string(rarer) + "), for more than screening.");
+      return stage::screening;
+    }
+  }
+  if (n < 500) {
+    says.push_back(have + "Under 500 which way an influence goes is not told, only that it is there.");
+    return stage::boundary;
+  }
+  return stage::orientation;
+}
+
+namespace {
+
+double squared_correlation(const embedding& e, variable a, variable b) {
+  if (e.groups[a].empty() || e.groups[b].empty()) return 0;
+  const double whole_a = e.residual(a, {}).log_det, whole_b = e.residual(b, {}).log_det;
+  const gaussian_fit ab = e.residual(a, {b}), ba = e.residual(b, {a});
+  // Explained away without rest in both directions, or nearly so a column.
+  const auto share = [](double whole, const gaussian_fit& left, std::size_t width) {
+    if (left.rank == 0) return 1.0;
+    return left.rank < width ? 0.999 : 1 - std::exp((left.log_det - whole) / static_cast<double>(width));
+  };
+  return std::min(share(whole_a, ab, e.groups[a].size()), share(whole_b, ba, e.groups[b].size()));
+}
+
+class work {
+ public:
+  work(const table& data, variable target, const analysis_options& how) : data_(data), target_(target), how_(how) {}
+
+  analysis run() {
+    out_.reached = stage_for(data_, target_, out_.says);
+    out_.graph = pdag(data_.size());
+    if (out_.reached == stage::refused) return std::move(out_);
+    find_twins();
+    out_.gate = permutation_gate(data_, target_, factors_, how_.gate);
+    if (!out_.gate.open) {
+      out_.says.push_back("No factor goes with the outcome more than the best of " + std::to_string(factors_.size()) +
+                          " would by chance (p = " + rounded(out_.gate.p) + "): no lever is named.");
+      return std::move(out_);
+    }
+    if (out_.reached == stage::screening) screen();
+    else structure();
+    return std::move(out_);
+  }
+
+ private:
+  static std::string rounded(double x) {
+    char text[32];
+    std::snprintf(text, sizeof text, x < 0.001 ? "%.1e" : "%.3f", x);
+    return text;
+  }
+
+  void find_twins() {
+    const embedding e = embed(data_, embedding_kind::rank_scores);
+    for (variable v = 0; v < data_.size(); ++v) {
+      if (v == target_) continue;
+      if (const double r2 = squared_correlation(e, v, target_); r2 >= how_.near_deterministic) {
+        out_.restating.push_back(v);
+        out_.says.push_back("'" + data_[v].name + "' says the same as the outcome and is left out.");
+        continue;
+      }
+      bool twin = false;
+      for (variable u : factors_) {
+        const double r2 = squared_correlation(e, u, v);
+        if (r2 < how_.near_deterministic) continue;
+        out_.twins.push_back({u, v, r2});
+        out_.says.push_back("Warning: '" + data_[v].name + "' is all but a function of '" + data_[u].name +
+                            "'; they are one factor here, and which of the two matters cannot be told.");
+        twin = true;
+        break;
+      }
+      if (!twin) factors_.push_back(v);
+    }
+  }
+
+  void screen() {
+    for (variable v : factors_) {
+      if (out_.gate.adjusted[v] > how_.gate.level) continue;
+      lever l;
+      l.facts.factor = v;
+      l.facts.p = out_.gate.adjusted[v];
+      l.words = advice(l);
+      out_.levers.push_back(std::move(l));
+    }
+    std::stable_sort(out_.levers.begin(), out_.levers.end(), [this](const lever& a, const lever& b) {
+      return out_.gate.single[a.facts.factor] < out_.gate.single[b.facts.factor];
+    });
+  }
+
+  // The columns that take part, and knowledge about them, in their own numbering.
+  table reduced() {
+    kept_ = factors_;
+    kept_.push_back(target_);
+    std::sort(kept_.begin(), kept_.end());
+    place_.assign(data_.size(), data_.size());
+    for (std::size_t i = 0; i < kept_.size(); ++i) place_[kept_[i]] = i;
+    return data_.select(kept_);
+  }
+
+  knowledge translated(const knowledge& from) const {
+    knowledge out;
+    const auto move = [&](const auto& edges, auto& to) {
+      for (const auto& [a, b] : edges) {
+        if (place_[a] < data_.size() && place_[b] < data_.size()) to.emplace_back(place_[a], place_[b]);
+      }
+    };
+    move(from.required, out.required);
+    move(from.forbidden, out.forbidden);
+    if (!from.tiers.empty()) {
+      for (variable v : kept_) out.tiers.push_back(from.tiers[v]);
+    }
+    return out;
+  }
+
+  pdag spread(const pdag& small) const {
+    pdag out(data_.size());
+    for (variable i = 0; i < small.size(); ++i) {
+      for (variable j = 0; j < small.size(); ++j) {
+        if (small.directed(i, j)) out.direct(kept_[i], kept_[j]);
+        if (small.undirected(i, j)) out.connect(kept_[i], kept_[j]);
+      }
+    }
+    return out;
+  }
+
+  void structure() {
+    const table part = reduced();
+    structure_options how = how_.structure;
+    how.known = translated(how.known);
+    const graph_average small = how_.bootstrap > 0 ? bootstrap_graphs(part, how, how_.bootstrap, how_.gate.seed)
+                                                   : average_graphs(part, how);
+    std::vector<pdag> draws;
+    for (const pdag& d : small.draws()) draws.push_back(spread(d));
+    out_.structure = graph_average(std::move(draws), spread(small.best()));
+    out_.graph = out_.structure.graph();
+    orient_by_knowledge(out_.graph, how_.structure.known);
+    if (out_.reached != stage::orientation) undirect();
+    name_boundary(part);
+    out_.open_edges = ambiguous_edges(out_.structure, target_);
+    variables members;
+    for (const auto& group : {out_.boundary, out_.downstream}) {
+      for (const member& m : group) members.push_back(m.factor);
+    }
+    out_.why = explain(out_.graph, target_, members, how_.roots, how_.confirmed);
+    rank_levers();
+  }
+
+  // Directions that come from the data alone are not told; what is known beforehand stays.
+  void undirect() {
+    const knowledge& known = how_.structure.known;
+    for (variable i = 0; i < data_.size(); ++i) {
+      for (variable j = i + 1; j < data_.size(); ++j) {
+        if (out_.graph.adjacent(i, j)) out_.graph.connect(i, j);
+      }
+    }
+    for (variable i = 0; i < data_.size(); ++i) {
+      for (variable j = 0; j < data_.size(); ++j) {
+        if (out_.graph.undirected(i, j) && (known.requires_edge(i, j) || known.forbids(j, i))) out_.graph.direct(i, j);
+      }
+    }
+  }
+
+  variables members_by(const table& part) const {
+    const variable y = place_[target_];
+    if (how_.how == learner::add_prune) return add_and_prune(part, y, how_.boundary).members;
+    const std::unique_ptr<ci_test> test = make_default_test(part);
+    return how_.how == learner::iamb ? iamb(*test, y, how_.boundary) : hiton_mb(*test, y, how_.boundary);
+  }
+
+  void name_boundary(const table& part) {
+    variables found;
+    if (how_.how == learner::averaged) {
+      found = out_.structure.boundary(target_, how_.structure.membership);
+    } else {
+      for (variable v : members_by(part)) found.push_back(kept_[v]);
+    }
+    const std::unique_ptr<ci_test> test = make_degenerate_gaussian(data_);
+    for (variable v : found) {
+      member m = facts_of(v);
+      variables rest;
+      for (variable u : found) {
+        if (u != v) rest.push_back(u);
+      }
+      m.p_given_rest = test->test(v, target_, rest).p;
+      const bool may_tell = out_.reached == stage::orientation || how_.structure.known.forbids(v, target_);
+      (may_tell && m.downstream > 0.5 ? out_.downstream : out_.boundary).push_back(m);
+    }
+  }
+
+  member facts_of(variable v) const {
+    member m;
+    m.factor = v;
+    m.support = out_.structure.membership(target_, v);
+    m.p = out_.gate.adjusted[v];
+    const double one = 1.0 / static_cast<double>(out_.structure.draws().size());
+    for (const pdag& d : out_.structure.draws()) {
+      if (ancestors(d, {target_})[v]) m.upstream += one;
+      else if (descendants(d, {target_})[v]) m.downstream += one;
+    }
+    return m;
+  }
+
+  std::vector<double> walk_weights() const {
+    const std::size_t n = data_.size();
+    std::vector<double> weights(n * n, 0.0);
+    for (variable i = 0; i < n; ++i) {
+      for (variable j = 0; j < n; ++j) {
+        if (i != j && out_.graph.mark(i, j)) weights[i * n + j] = out_.structure.adjacent(i, j);
+      }
+    }
+    return weights;
+  }
+
+  bool is_confirmed(variable v) const {
+    return std::find(how_.confirmed.begin(), how_.confirmed.end(), std::pair(v, target_)) != how_.confirmed.end();
+  }
+
+  // Members that are not downstream, then what leads to them along directed paths. Each must itself pass the gate, alone
+  // or, for a member, given the rest of the boundary.
+  void rank_levers() {
+    const std::vector<double> near = walk_from(target_, walk_weights(), data_.size());
+    const auto consider = [&](const member& m, bool in_boundary) {
+      const double given_rest = std::min(1.0, m.p_given_rest * static_cast<double>(factors_.size()));
+      if (m.p > how_.gate.level && (!in_boundary || given_rest > how_.gate.level)) return;
+      lever l;
+      l.facts = m;
+      l.in_boundary = in_boundary;
+      l.nearness = near[m.factor];
+      l.direction_open = !out_.graph.directed(m.factor, target_) && !ancestors(out_.graph, {target_})[m.factor];
+      l.grade = is_confirmed(m.factor) ? evidence::verified : in_boundary ? evidence::candidate : evidence::screened;
+      l.words = advice(l);
+      out_.levers.push_back(std::move(l));
+    };
+    for (const member& m : out_.boundary) consider(m, true);
+    const std::vector<char> above = ancestors(out_.graph, {target_});
+    for (variable v : factors_) {
+      const auto is_v = [v](const member& m) { return m.factor == v; };
+      const bool member_already = std::any_of(out_.boundary.begin(), out_.boundary.end(), is_v) ||
+                                  std::any_of(out_.downstream.begin(), out_.downstream.end(), is_v);
+      if (above[v] && !member_already) consider(facts_of(v), false);
+    }
+    std::stable_sort(out_.levers.begin(), out_.levers.end(), [](const lever& a, const lever& b) {
+      return a.nearness > b.nearness;
+    });
+  }
+
+  std::string advice(const lever& l) const {
+    std::string words = effect_words(data_, target_, l.facts.factor);
+    if (const std::string_view hint = advice_for(data_[l.facts.factor].name); !hint.empty()) {
+      words += " To try: " + std::string(hint) + '.';
+    } else {
+      words += " To try: change " + data_[l.facts.factor].name + " alone in paired runs.";
+    }
+    return words;
+  }
+
+  const table& data_;
+  variable target_;
+  const analysis_options& how_;
+  analysis out_;
+  variables factors_, kept_;
+  std::vector<std::size_t> place_;  // in `kept_`
+};
+
+std::string figure(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", x);
+  return text;
+}
+
+}  // namespace
+
+analysis analyse(const table& data, variable target, const analysis_options& how) { return work(data, target, how).run(); }
+
+std::string effect_words(const table& data, variable target, variable factor) {
+  const column& x = data[factor];
+  const column& y = data[target];
+  const auto value = [&](std::size_t r) {
+    return y.discrete ? static_cast<double>(y.codes[r] + 1u == y.levels) : y.values[r];
+  };
+  const std::string what = y.discrete ? "the share of runs with " + y.name + " = " + (y.labels.empty() ? "1" : y.labels.back())
+                                      : "the mean of " + y.name;
+  if (x.discrete) {
+    std::string out = "By " + x.name + ", " + what + " is";
+    for (std::size_t level = 0; level < x.levels && level < 6; ++level) {
+      double sum = 0, count = 0;
+      for (std::size_t r = 0; r < data.rows(); ++r) {
+        if (x.codes[r] == level) sum += value(r), ++count;
+      }
+      if (count > 0) out += (level ? ", " : " ") + figure(sum / count) + " (" + x.labels[level] + ")";
+    }
+    return out + '.';
+  }
+  std::vector<std::size_t> order(data.rows());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x.values[a] < x.values[b]; });
+  const std::size_t third = std::max<std::size_t>(1, data.rows() / 3);
+  double low = 0, high = 0;
+  for (std::size_t i = 0; i < third; ++i) {
+    low += value(order[i]);
+    high += value(order[data.rows() - 1 - i]);
+  }
+  const auto size = static_cast<double>(third);
+  return "From the third of runs with least " + x.name + " (up to " + figure(x.values[order[third - 1]]) +
+         ") to the third with most (from " + figure(x.values[order[data.rows() - third]]) + "), " + what + " goes from " +
+         figure(low / size) + " to " + figure(high / size) + '.';
+}
+
+}  // namespace digd::causal

@@ -1,0 +1,120 @@
+#include "analysis/causal/average.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/causal/random.h"
+
+namespace digd::causal {
+
+graph_average::graph_average(std::vector<pdag> draws, const pdag& best)
+    : size_(best.size()), draws_(std::move(draws)), best_(best) {
+  if (draws_.empty()) draws_.push_back(best_);
+  const std::size_t cells = size_ * size_;
+  directed_.assign(cells, 0);
+  undirected_.assign(cells, 0);
+  causes_.assign(cells, 0);
+  members_.assign(cells, 0);
+  const double one = 1.0 / static_cast<double>(draws_.size());
+  std::vector<pdag> classes;
+  for (const pdag& dag : draws_) {
+    classes.push_back(completed(dag));
+    for (variable i = 0; i < size_; ++i) {
+      for (variable v : markov_boundary(dag, i)) members_[i * size_ + v] += one;
+      for (variable j = 0; j < size_; ++j) {
+        directed_[i * size_ + j] += classes.back().directed(i, j) ? one : 0;
+        undirected_[i * size_ + j] += classes.back().undirected(i, j) ? one : 0;
+        causes_[i * size_ + j] += dag.directed(i, j) ? one : 0;
+      }
+    }
+  }
+  choose(classes);
+}
+
+void graph_average::choose(const std::vector<pdag>& classes) {
+  double most = -1;
+  for (const pdag& g : classes) {
+    double agreement = 0;
+    for (variable i = 0; i < size_; ++i) {
+      for (variable j = i + 1; j < size_; ++j) {
+        agreement += g.directed(i, j) ? directed(i, j) : g.directed(j, i) ? directed(j, i)
+                   : g.undirected(i, j) ? undirected(i, j) : 1 - adjacent(i, j);
+      }
+    }
+    if (agreement <= most + 1e-9) continue;
+    most = agreement;
+    graph_ = g;
+  }
+}
+
+variables graph_average::boundary(variable target, double above) const {
+  variables out;
+  for (variable v = 0; v < size_; ++v) {
+    if (v != target && membership(target, v) > above) out.push_back(v);
+  }
+  return out;
+}
+
+graph_average average_graphs(const table& data, const structure_options& how) {
+  const bool uses_prior = data.all_discrete() && how.score.kind != score_kind::bic && !how.sample_sizes.empty();
+  tabu_options tabu = how.tabu;
+  tabu.known = how.known;
+  sampler_options sampler = how.sampler;
+  sampler.known = how.known;
+  std::vector<pdag> draws;
+  pdag best;
+  for (double rows : uses_prior ? how.sample_sizes : std::vector<double>{how.score.sample_size}) {
+    score_options scoring = how.score;
+    scoring.sample_size = rows;
+    const std::unique_ptr<local_score> score = make_score(data, scoring);
+    score_cache cache(*score);
+    best = tabu_search(cache, tabu).dag;
+    const std::vector<pdag> more = sample_dags(cache, best, sampler);
+    draws.insert(draws.end(), more.begin(), more.end());
+    ++sampler.seed;
+  }
+  return {std::move(draws), best};
+}
+
+graph_average bootstrap_graphs(const table& data, const structure_options& how, std::size_t bootstrap, std::uint64_t seed) {
+  std::vector<pdag> found;
+  tabu_options tabu = how.tabu;
+  tabu.known = how.known;
+  for (std::size_t b = 0; b < bootstrap; ++b) {
+    random chance(seed, 1000 + b);
+    std::vector<std::size_t> rows(data.rows());
+    for (std::size_t& r : rows) r = chance.below(data.rows());
+    const table again = data.take(rows);
+    const std::unique_ptr<local_score> score = make_score(again, how.score);
+    score_cache cache(*score);
+    found.push_back(tabu_search(cache, tabu).dag);
+  }
+  const std::unique_ptr<local_score> score = make_score(data, how.score);
+  score_cache cache(*score);
+  return {std::move(found), tabu_search(cache, tabu).dag};
+}
+
+std::vector<ambiguous_edge> ambiguous_edges(const graph_average& from, variable target, double beta) {
+  std::vector<ambiguous_edge> out;
+  const pdag& g = from.graph();
+  for (variable i = 0; i < g.size(); ++i) {
+    for (variable j = i + 1; j < g.size(); ++j) {
+      if (!g.adjacent(i, j)) continue;
+      ambiguous_edge e;
+      e.a = i;
+      e.b = j;
+      const bool touches = i == target || j == target;
+      const double near = touches ? 1 : std::max(from.membership(target, i), from.membership(target, j));
+      e.importance = from.adjacent(i, j) * near;
+      e.uncertainty = g.undirected(i, j) ? 1 : 0;
+      const double forwards = from.causes(i, j), backwards = from.causes(j, i), sum = forwards + backwards;
+      e.disagreement = sum > 0 ? 1 - std::max(forwards, backwards) / sum : 0;
+      e.worth = e.importance * (e.uncertainty + beta * e.disagreement);
+      if (e.worth > 0.01) out.push_back(e);
+    }
+  }
+  std::stable_sort(out.begin(), out.end(), [](const ambiguous_edge& a, const ambiguous_edge& b) { return a.worth > b.worth; });
+  return out;
+}
+
+}  // namespace digd::causal

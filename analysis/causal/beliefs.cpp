@@ -1,0 +1,110 @@
+#include "analysis/causal/beliefs.h"
+
+#include <algorithm>
+
+namespace digd::causal {
+
+namespace {
+
+bool is_among(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void set_tiers(const table& data, const beliefs& what, const worldview* view, analysis_options& how) {
+  std::vector<int> tiers(data.size(), -1);
+  bool any = false;
+  for (variable v = 0; v < data.size(); ++v) {
+    const std::string& name = data[v].name;
+    const bool after = name == "success" || name.starts_with("metric.") || is_among(what.outcomes, name);
+    if (name.starts_with("label.") || is_among(what.settings, name)) tiers[v] = 0;
+    else if (after) tiers[v] = 2;
+    any = any || tiers[v] >= 0;
+  }
+  for (variable v = 0; v < data.size() && any; ++v) {
+    if (tiers[v] < 0) tiers[v] = 1;
+  }
+  if (view != nullptr) {
+    for (const worldview_variable& one : view->variables) {
+      const auto v = data.find(one.name);
+      if (!v || !one.tier) continue;
+      if (tiers.empty()) tiers.assign(data.size(), -1);
+      tiers[*v] = *one.tier;
+      any = true;
+    }
+  }
+  if (any) how.structure.known.tiers = tiers;
+}
+
+using edges = std::vector<std::pair<variable, variable>>;
+
+// A required edge that would close a circle with those before it is left out and said.
+void require(const table& data, const std::string& from, const std::string& to, edges& into, std::vector<std::string>& notes) {
+  const auto a = data.find(from), b = data.find(to);
+  if (!a || !b || *a == *b) {
+    notes.push_back(from + " -> " + to + ": not a pair of columns here, not used");
+    return;
+  }
+  pdag g(data.size());
+  for (const auto& [i, j] : into) g.direct(i, j);
+  if (descendants(g, {*b})[*a]) {
+    notes.push_back(from + " -> " + to + ": closes a circle with edges required before, not used");
+    return;
+  }
+  if (std::find(into.begin(), into.end(), std::pair(*a, *b)) == into.end()) into.emplace_back(*a, *b);
+}
+
+}  // namespace
+
+std::vector<worldview_standing> apply_beliefs(const table& data, const beliefs& what,
+                                              analysis_options& how, std::vector<std::string>& notes) {
+  std::vector<worldview_standing> out;
+  const worldview* chosen = nullptr;
+  for (const worldview& w : what.views) {
+    worldview_standing s;
+    s.name = w.name;
+    s.refuted = contradiction_of(w, what.experiments);
+    s.chosen = chosen == nullptr && s.refuted.empty();
+    if (s.chosen) chosen = &w;
+    out.push_back(std::move(s));
+  }
+  set_tiers(data, what, chosen, how);
+  knowledge& known = how.structure.known;
+  for (const experiment& e : what.experiments) {
+    if (e.result == finding_kind::confirmed) require(data, e.from, e.to, how.confirmed, notes);
+    const auto a = data.find(e.from), b = data.find(e.to);
+    if (e.result == finding_kind::contradicted && a && b) known.forbidden.emplace_back(*a, *b);
+  }
+  known.required = how.confirmed;
+  if (chosen == nullptr) return out;
+  for (const worldview_edge& e : chosen->edges) {
+    if (e.required) require(data, e.from, e.to, known.required, notes);
+  }
+  for (const worldview_edge& e : chosen->forbidden) {
+    const auto a = data.find(e.from), b = data.find(e.to);
+    if (a && b) known.forbidden.emplace_back(*a, *b);
+  }
+  for (const worldview_variable& v : chosen->variables) {
+    if (const auto at = data.find(v.name); at && v.root) how.roots.push_back(*at);
+  }
+  return out;
+}
+
+void weigh(const table& data, const analysis& found, const beliefs& what, std::vector<worldview_standing>& all) {
+  const bool has_graph = found.structure.best().size() == data.size();
+  for (std::size_t i = 0; i < all.size() && i < what.views.size(); ++i) {
+    for (const worldview_edge& e : what.views[i].edges) {
+      edge_opinion o;
+      o.edge = e;
+      const auto a = data.find(e.from), b = data.find(e.to);
+      o.known = a && b && has_graph;
+      if (o.known) {
+        o.support = found.structure.adjacent(*a, *b);
+        const double ways = found.structure.causes(*a, *b) + found.structure.causes(*b, *a);
+        o.forwards = ways > 0 ? found.structure.causes(*a, *b) / ways : 0;
+      }
+      all[i].edges.push_back(std::move(o));
+    }
+  }
+}
+
+}  // namespace digd::causal

@@ -1,0 +1,207 @@
+#include "analysis/causal/factors/builtin.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+namespace digd::causal {
+
+double gini(std::vector<double> amounts) {
+  std::sort(amounts.begin(), amounts.end());
+  double weighted = 0, sum = 0;
+  const auto n = static_cast<double>(amounts.size());
+  for (std::size_t i = 0; i < amounts.size(); ++i) {
+    weighted += (2.0 * static_cast<double>(i + 1) - n - 1) * amounts[i];
+    sum += amounts[i];
+  }
+  return sum > 0 ? weighted / (n * sum) : 0;
+}
+
+namespace {
+
+double size_of(std::size_t n) { return static_cast<double>(n); }
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+double reaction_share(const run_facts& f, reaction what) {
+  double hits = 0, all = 0;
+  for (const auto& a : f.activations) {
+    for (reaction r : a.reactions) {
+      all += r != reaction::none;
+      hits += r == what;
+    }
+  }
+  return share(hits, all);
+}
+
+double fan_out(const run_facts& f) {
+  double given = 0, events = 0;
+  for (const auto& e : f.events) {
+    if (e.work) given += size_of(e.recipients.size()), ++events;
+  }
+  return share(given, events);
+}
+
+double outputs(const run_facts& f) {
+  double sum = 0;
+  for (const auto& a : f.activations) sum += size_of(a.outputs);
+  return share(sum, size_of(f.activations.size()));
+}
+
+double failed_share(const run_facts& f) {
+  double failed = 0;
+  for (const auto& a : f.activations) failed += a.failed;
+  return share(failed, size_of(f.activations.size()));
+}
+
+double lineage_depth(const run_facts& f) {
+  std::size_t most = 0;
+  for (const auto& e : f.events) most = std::max(most, e.depth);
+  return size_of(most);
+}
+
+double lineage_width(const run_facts& f) {
+  std::vector<std::size_t> at_depth;
+  for (const auto& e : f.events) {
+    if (at_depth.size() <= e.depth) at_depth.resize(e.depth + 1, 0);
+    ++at_depth[e.depth];
+  }
+  return at_depth.empty() ? 0 : size_of(*std::max_element(at_depth.begin(), at_depth.end()));
+}
+
+double overlap(const run_facts& f) {
+  double several = 0, consumed = 0;
+  for (const auto& e : f.events) {
+    consumed += !e.consumers.empty();
+    several += e.consumers.size() > 1;
+  }
+  return share(several, consumed);
+}
+
+std::vector<double> load(const run_facts& f) {
+  std::vector<double> out(f.agents.size(), 0.0);
+  for (const auto& a : f.activations) ++out[a.agent];
+  return out;
+}
+
+double acting_agents(const run_facts& f) {
+  const std::vector<double> l = load(f);
+  return size_of(static_cast<std::size_t>(std::count_if(l.begin(), l.end(), [](double x) { return x > 0; })));
+}
+
+double time_to_first_consume(const run_facts& f) {
+  double sum = 0, count = 0;
+  for (const auto& e : f.events) {
+    if (e.consumed_ms) sum += static_cast<double>(*e.consumed_ms - e.at_ms), ++count;
+  }
+  return share(sum, count);
+}
+
+double duration(const run_facts& f) { return static_cast<double>(f.last_ms - f.first_ms); }
+
+double idle(const run_facts& f) {
+  std::vector<std::pair<milliseconds, milliseconds>> busy;
+  for (const auto& a : f.activations) busy.emplace_back(a.started_ms, a.ended_ms.value_or(f.last_ms));
+  std::sort(busy.begin(), busy.end());
+  milliseconds covered = 0, until = f.first_ms;
+  for (const auto& [from, to] : busy) {
+    if (to <= until) continue;
+    covered += to - std::max(from, until);
+    until = to;
+  }
+  return duration(f) - static_cast<double>(covered);
+}
+
+double fired_in_all(const run_facts& f) {
+  double sum = 0;
+  for (std::uint64_t n : f.fired) sum += static_cast<double>(n);
+  return sum;
+}
+
+template <std::size_t which>
+double fired(const run_facts& f) {
+  return static_cast<double>(f.fired[which]);
+}
+
+#define DIGD_COUNT(field) [](const run_facts& f) { return static_cast<double>(f.field); }
+
+std::vector<builtin_factor> make_factors() {
+  std::vector<builtin_factor> out{
+      {"activations", "activations started", "merge steps that one agent could do in one go", true, DIGD_COUNT(activations.size())},
+      {"events", "events announced", "let agents say less and say it once", true, DIGD_COUNT(events.size())},
+      {"agents", "agents that acted", "use fewer, or other, agents for this task", false, acting_agents},
+      {"fan_out", "recipients of a work event, mean", "send work to those who need it instead of to everybody", false, fan_out},
+      {"outputs_per_activation", "outputs of an activation, mean", "ask agents to split work less", false, outputs},
+      {"consume_ratio", "share of reactions that consume", "see why inputs are not taken up", false,
+       [](const run_facts& f) { return reaction_share(f, reaction::consume); }},
+      {"wait_ratio", "share of reactions that wait", "let agents work with what they have, or deliver missing inputs sooner", false,
+       [](const run_facts& f) { return reaction_share(f, reaction::wait); }},
+      {"discard_ratio", "share of reactions that discard", "say in the prompt what must not be dropped", false,
+       [](const run_facts& f) { return reaction_share(f, reaction::discard); }},
+      {"reroute_ratio", "share of reactions that reroute", "make clear who is responsible for what, or limit rerouting", false,
+       [](const run_facts& f) { return reaction_share(f, reaction::reroute); }},
+      {"failed_ratio", "share of activations that failed", "look into errors and timeouts of agents first", false, failed_share},
+      {"lineage_depth", "longest chain of derivations", "shorten the chain of hand-overs", false, lineage_depth},
+      {"lineage_width", "most events at one depth of derivation", "split the problem into fewer parts at once", false, lineage_width},
+      {"overlap", "share of consumed events that more than one agent consumed", "keep agents from working on the same thing", false, overlap},
+      {"load_gini", "how unevenly activations fall on agents (Gini)", "spread work more evenly, or drop agents that idle", false,
+       [](const run_facts& f) { return gini(load(f)); }},
+      {"time_to_first_consume_ms", "from an event to its first consumption, mean", "start agents sooner after their input arrives", false,
+       time_to_first_consume},
+      {"idle_ms", "time without an open activation", "look at what the system waits for between steps", true, idle},
+      {"idle_ratio", "share of the time without an open activation", "look at what the system waits for between steps", false,
+       [](const run_facts& f) { return share(idle(f), duration(f)); }},
+      {"duration_ms", "from the first message to the last", "", true, duration},
+      {"messages_per_agent", "messages by acting agent", "let agents say less and say it once", true,
+       [](const run_facts& f) { return share(static_cast<double>(f.messages), acting_agents(f)); }},
+      {"injections", "verdicts that added a text", "", true, DIGD_COUNT(injections)},
+      {"give_backs", "verdicts that sent an event elsewhere", "", true, DIGD_COUNT(reroute_verdicts)},
+      {"interventions", "what the monitor did of itself", "", true, DIGD_COUNT(interventions)},
+      {"healings_cleared", "healings after which the symptom cleared", "", true, DIGD_COUNT(cleared)},
+      {"healings_recurred", "healings after which it came back", "", true, DIGD_COUNT(recurred)},
+      {"healings_unresolved", "healings that changed nothing to the end", "", true, DIGD_COUNT(unresolved)},
+      {"failures", "detections of severity failure", "read the detections: `digctl replay`", true, DIGD_COUNT(failures)},
+      {"firings", "detections of all rules", "read the detections: `digctl replay`", true, fired_in_all},
+      {"gaps", "times the client lost observations", "see why the client falls behind", true, DIGD_COUNT(gaps)},
+      {"refused", "messages refused", "see the archive for why messages are refused", true, DIGD_COUNT(refused)}};
+#undef DIGD_COUNT
+  const auto rule = [&](std::string_view name, auto of, std::string_view advice) {
+    out.push_back({name, "detections of this rule", advice, true, of});
+  };
+  rule("fired_early_termination", fired<static_cast<std::size_t>(rule_id::early_termination)>,
+       "have the submitting agent check for open work first");
+  rule("fired_missing_termination", fired<static_cast<std::size_t>(rule_id::missing_termination)>,
+       "name who has to submit");
+  rule("fired_orphaned_event", fired<static_cast<std::size_t>(rule_id::orphaned_event)>,
+       "check the names agents address, and what they discard");
+  rule("fired_deadlock", fired<static_cast<std::size_t>(rule_id::deadlock)>,
+       "break circular waits: let one agent go first");
+  rule("fired_excessive_rerouting", fired<static_cast<std::size_t>(rule_id::excessive_rerouting)>,
+       "make clear who is responsible for what");
+  rule("fired_cross_lineage_aggregation",
+       fired<static_cast<std::size_t>(rule_id::cross_lineage_aggregation)>, "keep parts of different problems apart");
+  rule("fired_repeated_subproblem", fired<static_cast<std::size_t>(rule_id::repeated_subproblem)>,
+       "tell agents who already works on what");
+  return out;
+}
+
+}  // namespace
+
+const std::vector<builtin_factor>& builtin_factors() {
+  static const std::vector<builtin_factor> all = make_factors();
+  return all;
+}
+
+const builtin_factor* find_builtin(std::string_view name) {
+  for (const builtin_factor& f : builtin_factors()) {
+    if (f.name == name) return &f;
+  }
+  return nullptr;
+}
+
+std::string_view advice_for(std::string_view name) {
+  if (name.ends_with("_per_activation")) name.remove_suffix(std::string_view("_per_activation").size());
+  const builtin_factor* f = find_builtin(name);
+  return f ? f->advice : std::string_view{};
+}
+
+}  // namespace digd::causal

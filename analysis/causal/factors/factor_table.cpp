@@ -1,0 +1,344 @@
+#include "analysis/causal/factors/factor_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+
+#include "analysis/causal/csv.h"
+#include "analysis/causal/factors/builtin.h"
+#include "analysis/causal/factors/expression.h"
+#include "analysis/causal/factors/run_reader.h"
+#include "archive/reader.h"
+#include "archive/trace_export.h"
+
+namespace digd::causal {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_archive(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  char head[15] = {};
+  in.read(head, sizeof head);
+  return in && std::string_view(head, sizeof head) == "SQLite format 3";
+}
+
+void hand_on(run_reader& reader, const std::string& name, std::vector<std::string>& notes,
+             const std::function<void(run_facts&&)>& to) {
+  if (!reader.problem().empty()) {
+    notes.push_back(name + ": left out, " + reader.problem());
+    return;
+  }
+  run_facts facts = reader.take();
+  if (facts.run.empty()) notes.push_back(name + ": left out, no run in it");
+  else to(std::move(facts));
+}
+
+std::string read_archive(const fs::path& path, const run_window& window, std::vector<std::string>& notes,
+                         const std::function<void(run_facts&&)>& to) {
+  std::string why;
+  const auto opened = archive::reader::open(path.string(), {}, &why);
+  if (!opened) return path.string() + ": " + (why.empty() ? opened.error().message() : why);
+  const auto runs = (*opened)->runs();
+  if (!runs) return path.string() + ": " + runs.error().message();
+  for (const archive::stored_run& run : *runs) {
+    run_reader reader(window);
+    bool going = true;
+    archive::trace_export lines([&](std::string_view line) { going = going && reader.line(line); });
+    const auto read = (*opened)->each_entry(run.number, [&](const archive::stored_entry& e) {
+      lines.take(e);
+      return going;
+    });
+    if (!read) return path.string() + ": " + read.error().message();
+    if (going) lines.finish();
+    hand_on(reader, "run " + run.run, notes, to);
+  }
+  return {};
+}
+
+std::string read_trace(const fs::path& path, const run_window& window, std::vector<std::string>& notes,
+                       const std::function<void(run_facts&&)>& to) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return path.string() + " cannot be read";
+  run_reader reader(window);
+  std::string line;
+  while (std::getline(in, line) && reader.line(line)) {}
+  hand_on(reader, path.filename().string(), notes, to);
+  return {};
+}
+
+}  // namespace
+
+std::string each_run(const std::string& path, const run_window& window, std::vector<std::string>& notes,
+                     const std::function<void(run_facts&&)>& to) {
+  std::error_code failed;
+  if (!fs::is_directory(path, failed)) {
+    if (!fs::exists(path, failed)) return path + " does not exist";
+    return is_archive(path) ? read_archive(path, window, notes, to) : read_trace(path, window, notes, to);
+  }
+  std::vector<fs::path> files;
+  for (fs::recursive_directory_iterator at(path, failed), end; !failed && at != end; at.increment(failed)) {
+    const fs::path& p = at->path();
+    if (at->is_regular_file(failed) && (p.extension() == ".jsonl" || p.extension() == ".sqlite")) files.push_back(p);
+  }
+  if (failed) return path + ": " + failed.message();
+  if (files.empty()) return path + " has no *.jsonl and no *.sqlite";
+  std::sort(files.begin(), files.end());
+  for (const fs::path& f : files) {
+    if (std::string why = each_run(f.string(), window, notes, to); !why.empty()) return why;
+  }
+  return {};
+}
+
+namespace {
+
+std::optional<double> as_number(const std::string& text) {
+  double x = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(x)) return {};
+  return x;
+}
+
+struct user_factor {
+  std::string name;
+  std::shared_ptr<const expression> how;
+};
+
+class builder {
+ public:
+  explicit builder(const factor_request& what) : what_(what) {}
+
+  std::string prepare() {
+    for (const auto& [name, text] : what_.user) {
+      std::string why;
+      auto how = expression::parse(text, why);
+      if (!how) return "factor '" + name + "': " + why;
+      user_.push_back({name, std::move(how)});
+    }
+    for (const builtin_factor& f : builtin_factors()) {
+      builtin_names_.push_back(std::string(f.name) + (what_.rates && f.is_count && f.name != "activations" ? "_per_activation" : ""));
+    }
+    builtin_.resize(builtin_factors().size());
+    user_values_.resize(user_.size());
+    return {};
+  }
+
+  void add(run_facts&& f) {
+    if (!f.ended) {
+      ++not_ended_;
+      return;
+    }
+    std::vector<double> own;
+    for (const user_factor& u : user_) {
+      const std::optional<double> x = u.how->value(f);
+      if (!x) {
+        ++lacking_[u.name];
+        return;
+      }
+      own.push_back(*x);
+    }
+    for (std::size_t k = 0; k < own.size(); ++k) user_values_[k].push_back(own[k]);
+    const auto& known = builtin_factors();
+    for (std::size_t k = 0; k < known.size(); ++k) {
+      double x = known[k].of(f);
+      if (what_.rates && known[k].is_count && known[k].name != "activations") {
+        x = f.activations.empty() ? 0 : x / static_cast<double>(f.activations.size());
+      }
+      builtin_[k].push_back(x);
+    }
+    out_.runs.push_back(f.run);
+    out_.labels.push_back(std::move(f.labels));
+    metrics_.push_back(std::move(f.metrics));
+    success_.push_back(f.outcome == run_outcome::success);
+  }
+
+  factor_rows build() {
+    if (not_ended_ > 0) note(std::to_string(not_ended_) + " runs left out: they have not ended");
+    for (const auto& [name, count] : lacking_) {
+      note(std::to_string(count) + " runs left out: '" + name + "' names a label or metric that they lack");
+    }
+    out_.data = table(out_.runs.size());
+    for (std::size_t k = 0; k < builtin_.size(); ++k) number(builtin_names_[k], builtin_[k], false);
+    add_labels();
+    for (std::size_t k = 0; k < user_.size(); ++k) number(user_[k].name, user_values_[k], true);
+    add_metrics();
+    if (std::set<int>(success_.begin(), success_.end()).size() > 1) out_.data.add_discrete("success", success_, {"no", "yes"});
+    else note("success: dropped, it never changes");
+    return std::move(out_);
+  }
+
+ private:
+  void note(std::string text) { out_.notes.push_back(std::move(text)); }
+
+  void number(const std::string& name, std::vector<double> values, bool say) {
+    const std::set<double> distinct(values.begin(), values.end());
+    if (distinct.size() > 2) {
+      out_.data.add_continuous(name, std::move(values));
+    } else if (distinct.size() == 2) {
+      std::vector<int> codes;
+      for (double x : values) codes.push_back(x == *distinct.rbegin());
+      out_.data.add_discrete(name, codes, {number_text(*distinct.begin()), number_text(*distinct.rbegin())});
+    } else if (say) {
+      note(name + ": dropped, it never changes");
+    }
+  }
+
+  void add_labels() {
+    std::set<std::string> names;
+    for (const auto& of_run : out_.labels) {
+      for (const auto& [name, value] : of_run) names.insert(name);
+    }
+    for (const std::string& name : names) add_label(name);
+  }
+
+  void add_label(const std::string& name) {
+    std::vector<std::string> values;
+    std::vector<double> numbers;
+    for (const auto& of_run : out_.labels) {
+      const auto at = of_run.find(name);
+      values.push_back(at == of_run.end() ? "" : at->second);
+      if (const auto x = as_number(values.back())) numbers.push_back(*x);
+    }
+    const std::set<std::string> distinct(values.begin(), values.end());
+    if (distinct.size() < 2) return;
+    if (numbers.size() == values.size() && distinct.size() > 2) return number("label." + name, std::move(numbers), true);
+    if (distinct.size() > column::max_levels || distinct.size() * 3 > values.size()) {
+      return note("label." + name + ": no factor, it tells runs apart (" + std::to_string(distinct.size()) +
+                  " values); use it to pair or cluster");
+    }
+    const std::vector<std::string> levels(distinct.begin(), distinct.end());
+    std::vector<int> codes;
+    for (const std::string& v : values) {
+      codes.push_back(static_cast<int>(std::lower_bound(levels.begin(), levels.end(), v) - levels.begin()));
+    }
+    out_.data.add_discrete("label." + name, codes, levels);
+  }
+
+  void add_metrics() {
+    std::set<std::string> names;
+    for (const std::string& asked : what_.metrics) {
+      if (asked != "*") names.insert(asked);
+      else for (const auto& of_run : metrics_) for (const auto& [name, value] : of_run) names.insert(name);
+    }
+    for (const std::string& name : names) {
+      std::vector<double> values;
+      for (const auto& of_run : metrics_) {
+        if (const auto at = of_run.find(name); at != of_run.end()) values.push_back(at->second);
+      }
+      if (values.size() == metrics_.size()) number("metric." + name, std::move(values), true);
+      else note("metric." + name + ": dropped, " + std::to_string(metrics_.size() - values.size()) + " runs lack it");
+    }
+  }
+
+  const factor_request& what_;
+  factor_rows out_;
+  std::vector<user_factor> user_;
+  std::vector<std::string> builtin_names_;
+  std::vector<std::vector<double>> builtin_, user_values_;
+  std::vector<std::map<std::string, double>> metrics_;
+  std::vector<int> success_;
+  std::size_t not_ended_ = 0;
+  std::map<std::string, std::size_t> lacking_;
+};
+
+}  // namespace
+
+factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_request& what) {
+  builder into(what);
+  factor_rows failed;
+  std::vector<std::string> notes;
+  failed.problem = into.prepare();
+  for (const std::string& path : paths) {
+    if (!failed.problem.empty()) return failed;
+    failed.problem = each_run(path, what.window, notes, [&](run_facts&& f) { into.add(std::move(f)); });
+  }
+  if (!failed.problem.empty()) return failed;
+  factor_rows out = into.build();
+  out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
+  return out;
+}
+
+namespace {
+
+// A name as it stands in a table's header, as a function of a run.
+std::function<std::optional<double>(const run_facts&)> value_named(const std::string& name, const factor_request& what,
+                                                                   std::string& why) {
+  if (name == "success") return [](const run_facts& f) { return std::optional<double>(f.outcome == run_outcome::success); };
+  std::string text = name;
+  for (const auto& [own, how] : what.user) {
+    if (own == name) text = how;
+  }
+  const std::string_view by = "_per_activation";
+  if (text == name && name.ends_with(by)) text = name.substr(0, name.size() - by.size()) + " / activations";
+  for (const char* kind : {"label.", "metric."}) {
+    if (text == name && name.starts_with(kind)) text = kind + ('"' + name.substr(std::string_view(kind).size()) + '"');
+  }
+  const auto how = expression::parse(text, why);
+  if (!how) return {};
+  return [how](const run_facts& f) { return how->value(f); };
+}
+
+}  // namespace
+
+paired_runs paired_runs_of(const std::string& path, const factor_request& what, const std::string& factor,
+                           const std::string& outcome) {
+  paired_runs out;
+  std::string why;
+  const auto x = value_named(factor, what, why);
+  const auto y = value_named(outcome, what, why);
+  if (!x || !y) {
+    out.problem = why;
+    return out;
+  }
+  std::vector<std::string> notes;
+  out.problem = each_run(path, what.window, notes, [&](run_facts&& f) {
+    const auto a = x(f), b = y(f);
+    if (!f.ended || !a || !b) return;
+    out.factor.push_back(*a);
+    out.outcome.push_back(*b);
+    out.labels.push_back(std::move(f.labels));
+  });
+  if (out.problem.empty() && out.labels.empty()) out.problem = "no run that has ended and has both " + factor + " and " + outcome;
+  return out;
+}
+
+std::string read_user_factors(std::string_view text, std::vector<std::pair<std::string, std::string>>& out) {
+  std::size_t number = 0;
+  while (!text.empty()) {
+    ++number;
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto trim = [](std::string_view s) {
+      const std::size_t from = s.find_first_not_of(" \t\r");
+      return from == std::string_view::npos ? std::string_view{} : s.substr(from, s.find_last_not_of(" \t\r") - from + 1);
+    };
+    line = trim(line);
+    if (line.empty() || line.front() == '#') continue;
+    const std::size_t sign = line.find('=');
+    if (sign == std::string_view::npos || trim(line.substr(0, sign)).empty()) {
+      return "line " + std::to_string(number) + ": NAME = EXPRESSION is expected";
+    }
+    out.emplace_back(trim(line.substr(0, sign)), trim(line.substr(sign + 1)));
+  }
+  return {};
+}
+
+std::vector<std::uint32_t> clusters_by(const factor_rows& rows, const std::vector<std::string>& labels) {
+  std::vector<std::uint32_t> out;
+  if (labels.empty()) return out;
+  std::map<std::vector<std::string>, std::uint32_t> number;
+  for (const auto& of_run : rows.labels) {
+    std::vector<std::string> key;
+    for (const std::string& l : labels) key.push_back(of_run.contains(l) ? of_run.at(l) : std::string());
+    out.push_back(number.emplace(std::move(key), static_cast<std::uint32_t>(number.size())).first->second);
+  }
+  return out;
+}
+
+}  // namespace digd::causal

@@ -1,0 +1,206 @@
+#include "analysis/causal/report.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "analysis/causal/json.h"
+
+namespace digd::causal {
+
+namespace {
+
+std::string shown(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, x != 0 && std::abs(x) < 0.001 ? "%.1e" : "%.3f", x);
+  return text;
+}
+
+// A name as it stands in a line for people: as it is if harmless, else quoted.
+std::string plain(const std::string& name) {
+  const std::string q = quoted(name);
+  return q.size() == name.size() + 2 ? name : q;
+}
+
+void member_line(std::string& out, const reported& r, const member& m) {
+  out += "  " + plain(r.data[m.factor].name) + "  support " + shown(m.support) + ", p " + shown(m.p) + ", p given the rest " +
+         shown(m.p_given_rest) + '\n';
+}
+
+void levers_text(std::string& out, const reported& r) {
+  if (r.found.levers.empty()) {
+    if (r.found.reached != stage::refused) out += "\nNo lever is named.\n";
+    return;
+  }
+  out += "\nLevers, the most promising first\n";
+  std::size_t rank = 0;
+  for (const lever& l : r.found.levers) {
+    const member& m = l.facts;
+    out += "  " + std::to_string(++rank) + ". " + plain(r.data[m.factor].name) + " [" + std::string(to_string(l.grade)) + "]  p " +
+           shown(m.p);
+    if (r.found.reached > stage::screening) out += ", support " + shown(m.support) + ", nearness " + shown(l.nearness);
+    if (r.found.reached > stage::screening && l.direction_open) out += ", direction open";
+    out += "\n     " + l.words + '\n';
+  }
+}
+
+void worldviews_text(std::string& out, const reported& r) {
+  for (const worldview_standing& w : r.worldviews) {
+    out += "\nWorldview " + plain(w.name) + (w.chosen ? " (the one used)" : "");
+    out += w.refuted.empty() ? "\n" : ": lost its place, " + w.refuted + "\n";
+    for (const edge_opinion& e : w.edges) {
+      out += "  " + plain(e.edge.from) + " -> " + plain(e.edge.to) + ": ";
+      out += e.known ? "support " + shown(e.support) + ", this way " + shown(e.forwards) + '\n' : "not measured\n";
+    }
+  }
+}
+
+std::string edge_text(const reported& r, variable a, variable b, const char* arrow) {
+  return "  " + plain(r.data[a].name) + arrow + plain(r.data[b].name) + "  support " + shown(r.found.structure.adjacent(a, b)) + '\n';
+}
+
+}  // namespace
+
+std::string analysis_text(const reported& r) {
+  const analysis& a = r.found;
+  std::string out = "Outcome " + plain(r.data[r.target].name) + ", " + std::to_string(r.data.rows()) + " runs, " +
+                    std::to_string(r.data.size() - 1) + " factors: " + std::string(to_string(a.reached)) + '\n';
+  for (const std::string& n : r.notes) out += "Note: " + n + ".\n";
+  for (const std::string& s : a.says) out += s + '\n';
+  levers_text(out, r);
+  if (!a.boundary.empty()) {
+    out += "\nMarkov boundary: known these, no other factor helps to predict the outcome\n";
+    for (const member& m : a.boundary) member_line(out, r, m);
+  }
+  if (!a.downstream.empty()) {
+    out += "\nDownstream: what the outcome leads to; changing these changes nothing about it\n";
+    for (const member& m : a.downstream) member_line(out, r, m);
+  }
+  if (!a.why.edges.empty() || !a.why.undirected.empty()) {
+    out += "\nHow it comes about\n";
+    for (const auto& [from, to] : a.why.edges) out += edge_text(r, from, to, " -> ");
+    for (const auto& [i, j] : a.why.undirected) out += edge_text(r, i, j, " -- ");
+  }
+  if (!a.open_edges.empty()) {
+    out += "\nWorth an experiment: directions that runs alone cannot tell\n";
+    for (std::size_t i = 0; i < a.open_edges.size() && i < 5; ++i) {
+      const ambiguous_edge& e = a.open_edges[i];
+      out += "  " + plain(r.data[e.a].name) + " -- " + plain(r.data[e.b].name) + "  worth " + shown(e.worth) + '\n';
+    }
+  }
+  worldviews_text(out, r);
+  return out;
+}
+
+namespace {
+
+void member_json(json_writer& w, const reported& r, const member& m) {
+  w.key("factor").text(r.data[m.factor].name).key("support").number(m.support).key("p").number(m.p);
+  w.key("p_given_rest").number(m.p_given_rest).key("upstream").number(m.upstream).key("downstream").number(m.downstream);
+}
+
+void members_json(json_writer& w, const reported& r, const std::vector<member>& all) {
+  w.open('[');
+  for (const member& m : all) {
+    w.open('{');
+    member_json(w, r, m);
+    w.close('}');
+  }
+  w.close(']');
+}
+
+void edge_json(json_writer& w, const reported& r, variable from, variable to, bool directed) {
+  w.open('{').key("from").text(r.data[from].name).key("to").text(r.data[to].name).key("directed").boolean(directed);
+  w.key("support").number(r.found.structure.adjacent(from, to)).key("forwards").number(r.found.structure.causes(from, to)).close('}');
+}
+
+void explanation_json(json_writer& w, const reported& r) {
+  w.key("explanation").open('{').key("nodes").open('[');
+  for (variable v : r.found.why.nodes) w.text(r.data[v].name);
+  w.close(']').key("roots").open('[');
+  for (variable v : r.found.why.roots) w.text(r.data[v].name);
+  w.close(']').key("edges").open('[');
+  for (const auto& [from, to] : r.found.why.edges) edge_json(w, r, from, to, true);
+  for (const auto& [i, j] : r.found.why.undirected) edge_json(w, r, i, j, false);
+  w.close(']').close('}');
+}
+
+void worldviews_json(json_writer& w, const reported& r) {
+  w.key("worldviews").open('[');
+  for (const worldview_standing& v : r.worldviews) {
+    w.open('{').key("name").text(v.name).key("chosen").boolean(v.chosen).key("refuted");
+    if (v.refuted.empty()) w.null();
+    else w.text(v.refuted);
+    w.key("edges").open('[');
+    for (const edge_opinion& e : v.edges) {
+      w.open('{').key("from").text(e.edge.from).key("to").text(e.edge.to).key("measured").boolean(e.known);
+      w.key("support").number(e.support).key("forwards").number(e.forwards).close('}');
+    }
+    w.close(']').close('}');
+  }
+  w.close(']');
+}
+
+}  // namespace
+
+std::string analysis_json(const reported& r) {
+  const analysis& a = r.found;
+  json_writer w;
+  w.open('{').key("outcome").text(r.data[r.target].name).key("runs").number(static_cast<double>(r.data.rows()));
+  w.key("factors").number(static_cast<double>(r.data.size() - 1)).key("stage").text(to_string(a.reached));
+  w.key("seed").number(static_cast<double>(r.seed)).key("gate").open('{').key("open").boolean(a.gate.open).key("p").number(a.gate.p).close('}');
+  w.key("notes").open('[');
+  for (const auto* list : {&r.notes, &a.says}) {
+    for (const std::string& s : *list) w.text(s);
+  }
+  w.close(']').key("levers").open('[');
+  for (const lever& l : a.levers) {
+    w.open('{');
+    member_json(w, r, l.facts);
+    w.key("evidence").text(to_string(l.grade)).key("in_boundary").boolean(l.in_boundary).key("nearness").number(l.nearness);
+    w.key("direction_open").boolean(l.direction_open).key("words").text(l.words).close('}');
+  }
+  w.close(']').key("boundary");
+  members_json(w, r, a.boundary);
+  w.key("downstream");
+  members_json(w, r, a.downstream);
+  w.key("twins").open('[');
+  for (const twin_pair& t : a.twins) {
+    w.open('{').key("kept").text(r.data[t.kept].name).key("dropped").text(r.data[t.dropped].name).key("r2").number(t.r2).close('}');
+  }
+  w.close(']').key("restating").open('[');
+  for (variable v : a.restating) w.text(r.data[v].name);
+  w.close(']');
+  explanation_json(w, r);
+  w.key("open_edges").open('[');
+  for (const ambiguous_edge& e : a.open_edges) {
+    w.open('{').key("a").text(r.data[e.a].name).key("b").text(r.data[e.b].name).key("worth").number(e.worth);
+    w.key("importance").number(e.importance).key("uncertainty").number(e.uncertainty).key("disagreement").number(e.disagreement).close('}');
+  }
+  w.close(']');
+  worldviews_json(w, r);
+  return w.close('}').take() + '\n';
+}
+
+std::string analysis_dot(const reported& r) {
+  const analysis& a = r.found;
+  std::string out = "digraph explanation {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n";
+  const auto in = [](const std::vector<member>& all, variable v) {
+    return std::any_of(all.begin(), all.end(), [v](const member& m) { return m.factor == v; });
+  };
+  for (variable v : a.why.nodes) {
+    std::string look;
+    if (v == r.target) look = ", shape=ellipse, style=bold";
+    else if (in(a.boundary, v)) look = ", style=filled, fillcolor=lightyellow";
+    else if (in(a.downstream, v)) look = ", style=dashed";
+    out += "  n" + std::to_string(v) + " [label=" + quoted(r.data[v].name) + look + "];\n";
+  }
+  const auto edge = [&](variable from, variable to, const char* more) {
+    const double support = a.structure.adjacent(from, to);
+    out += "  n" + std::to_string(from) + " -> n" + std::to_string(to) + " [label=\"" + shown(support) + "\"" + more + "];\n";
+  };
+  for (const auto& [from, to] : a.why.edges) edge(from, to, "");
+  for (const auto& [i, j] : a.why.undirected) edge(i, j, ", dir=none");
+  return out + "}\n";
+}
+
+}  // namespace digd::causal

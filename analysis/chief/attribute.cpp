@@ -1,0 +1,177 @@
+#include "analysis/chief/attribute.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "analysis/chief/text.h"
+
+namespace digd::chief {
+
+namespace {
+
+struct scored {
+  candidate_rows rows;
+  const std::vector<feature_info>* features;
+  const std::vector<double>* weights;
+  std::vector<double> p;
+};
+
+std::map<std::string, double> by_agent(const flat_log& log, const scored& s) {
+  std::map<std::string, double> sums;
+  for (std::size_t i = 0; i < s.rows.steps.size(); ++i) sums[log.steps[s.rows.steps[i]].agent] += s.p[i];
+  return sums;
+}
+
+// In a conversation all steps compete; with a planner first the agents do, then each agent's steps.
+scored score(const flat_log& log, const ranker_set& rankers, std::map<std::string, double>& agents) {
+  scored s;
+  s.rows = log.orchestrated ? rows_of_orchestrated(log) : rows_of_chat(log);
+  s.features = log.orchestrated ? &orchestrated_features() : &chat_features();
+  s.weights = log.orchestrated ? &rankers.orchestrated : &rankers.chat;
+  if (!log.orchestrated) {
+    s.p = probabilities(*s.weights, s.rows.rows);
+    agents = by_agent(log, s);
+    return s;
+  }
+  const agent_rows who = rows_of_agents(log);
+  const std::vector<double> p = probabilities(rankers.agents, who.rows);
+  s.p.resize(s.rows.steps.size());
+  for (std::size_t a = 0; a < who.agents.size(); ++a) {
+    agents[who.agents[a]] = p[a];
+    std::vector<std::size_t> own;
+    std::vector<std::vector<double>> rows;
+    for (std::size_t i = 0; i < s.rows.steps.size(); ++i) {
+      if (log.steps[s.rows.steps[i]].agent != who.agents[a]) continue;
+      own.push_back(i);
+      rows.push_back(s.rows.rows[i]);
+    }
+    const std::vector<double> within = probabilities(*s.weights, rows);
+    for (std::size_t i = 0; i < own.size(); ++i) s.p[own[i]] = p[a] * within[i];
+  }
+  return s;
+}
+
+// What speaks for a step against the average candidate, strongest first, and the stage it belongs to.
+void explain(const scored& s, std::size_t at, suspect& into) {
+  std::array<double, 5> stages{};
+  const auto& row = s.rows.rows[at];
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    double mean = 0;
+    for (const auto& other : s.rows.rows) mean += other[k];
+    mean /= static_cast<double>(s.rows.rows.size());
+    const double weight = (*s.weights)[k] * (row[k] - mean);
+    const feature_info& feature = (*s.features)[k];
+    stages[static_cast<std::size_t>(feature.by)] += weight;
+    if (weight > 0.1 && row[k] > 0) into.chain.push_back({feature.by, std::string(feature.says), {into.step}, weight});
+  }
+  std::stable_sort(into.chain.begin(), into.chain.end(), [](auto& a, auto& b) { return a.weight > b.weight; });
+  if (into.chain.size() > 5) into.chain.resize(5);
+  into.decided_by = static_cast<stage>(std::max_element(stages.begin(), stages.end()) - stages.begin());
+}
+
+void add_context(const attribution& a, suspect& s) {
+  const auto k = a.graph.subtask_of[s.step];
+  if (k && a.back.verdicts[*k].fails) {
+    s.chain.push_back({stage::oracle, "subtask " + std::to_string(*k) + ": " + a.back.verdicts[*k].unmet.front(), {s.step}, 0});
+  }
+  std::vector<std::size_t> users;
+  std::string carried;
+  for (const step_edge& edge : a.graph.step_edges) {
+    if (edge.from != s.step || edge.carried.empty()) continue;
+    if (users.empty()) carried = edge.carried.front();
+    if (users.size() < 6) users.push_back(edge.to);
+  }
+  if (!users.empty()) s.chain.push_back({stage::data_flow, "its values (" + carried + " …) are used later", users, 0});
+}
+
+// Proven and not excused, before all others and earliest first.
+void promote(const flat_log& log, attribution& a) {
+  for (const finding& f : a.findings) {
+    const auto at = std::find_if(a.ranking.begin(), a.ranking.end(), [&](const suspect& s) { return s.step == f.step; });
+    if (at == a.ranking.end()) continue;
+    if (f.excused) {
+      at->chain.push_back({stage::deviation, f.says + "; put right at step " + std::to_string(f.excused_by), f.from, 0});
+      continue;
+    }
+    if (!at->proven) at->decided_by = f.by;
+    at->proven = true;
+    at->chain.insert(at->chain.begin(), {f.by, f.says, f.from, 0});
+  }
+  const auto first = std::stable_partition(a.ranking.begin(), a.ranking.end(), [](const suspect& s) { return s.proven; });
+  std::stable_sort(a.ranking.begin(), first, [](const suspect& x, const suspect& y) { return x.step < y.step; });
+  // Excused steps go last: corrected, they bear no responsibility.
+  std::stable_partition(first, a.ranking.end(), [&](const suspect& s) {
+    return std::none_of(a.findings.begin(), a.findings.end(), [&](const finding& f) { return f.excused && f.step == s.step; });
+  });
+  if (!a.ranking.empty() && a.ranking.front().proven) {
+    const std::string& who = log.steps[a.ranking.front().step].agent;
+    std::stable_partition(a.agents.begin(), a.agents.end(), [&](const auto& agent) { return agent.first == who; });
+  }
+}
+
+}  // namespace
+
+backtracking backtrack(const flat_log& log, const hierarchy& graph, const std::vector<finding>& findings) {
+  backtracking b;
+  b.oracles = synthesize_oracles(log, graph);
+  b.verdicts = judge(log, graph, b.oracles);
+  std::set<std::size_t> found;
+  for (const finding& f : findings) {
+    if (!f.excused) found.insert(f.step);
+  }
+  for (std::size_t k = graph.subtasks.size(); k-- > 0;) {  // in reverse order of execution
+    const bool proven = std::any_of(graph.subtasks[k].steps.begin(), graph.subtasks[k].steps.end(),
+                                    [&](std::size_t i) { return found.contains(i); });
+    if (!b.verdicts[k].fails && !proven) continue;
+    for (const otar& who : graph.subtasks[k].agents) {
+      std::vector<std::size_t> discrepant;
+      for (std::size_t i : who.steps) {
+        if (!can_be_blamed(log, i)) continue;
+        const std::string low = lower(log.steps[i].text);
+        const bool failed = i + 1 < log.steps.size() && (log.steps[i + 1].execution == execution_state::failed ||
+                                                         log.steps[i + 1].execution == execution_state::empty);
+        if (failed || found.contains(i) || assumes(low) || concludes(low) || is_brief(low)) discrepant.push_back(i);
+      }
+      if (discrepant.empty()) continue;
+      b.agents.emplace_back(k, who.agent);
+      b.steps.insert(b.steps.end(), discrepant.begin(), discrepant.end());
+    }
+  }
+  std::sort(b.steps.begin(), b.steps.end());
+  return b;
+}
+
+attribution attribute(const flat_log& log, const ranker_set& rankers) {
+  attribution a;
+  a.graph = build_hierarchy(log);
+  a.findings = screen(log, a.graph);
+  a.back = backtrack(log, a.graph, a.findings);
+  std::map<std::string, double> agents;
+  const scored s = score(log, rankers, agents);
+  a.agents.assign(agents.begin(), agents.end());
+  std::stable_sort(a.agents.begin(), a.agents.end(), [](auto& x, auto& y) { return x.second > y.second; });
+  for (std::size_t i = 0; i < s.rows.steps.size(); ++i) {
+    suspect one;
+    one.step = s.rows.steps[i];
+    one.agent = log.steps[one.step].agent;
+    one.probability = s.p[i];
+    one.candidate = std::binary_search(a.back.steps.begin(), a.back.steps.end(), one.step);
+    explain(s, i, one);
+    add_context(a, one);
+    a.ranking.push_back(std::move(one));
+  }
+  std::stable_sort(a.ranking.begin(), a.ranking.end(), [](auto& x, auto& y) { return x.probability > y.probability; });
+  // The most suspect agent's most suspect step leads: an answer names an agent and a step of that agent.
+  if (!a.agents.empty()) {
+    const auto lead = std::find_if(a.ranking.begin(), a.ranking.end(),
+                                   [&](const suspect& x) { return x.agent == a.agents.front().first; });
+    if (lead != a.ranking.end()) std::rotate(a.ranking.begin(), lead, lead + 1);
+  }
+  promote(log, a);
+  return a;
+}
+
+}  // namespace digd::chief

@@ -1,0 +1,104 @@
+// An attribution as text for people and as JSON for machines.
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "analysis/chief/attribute.h"
+#include "analysis/chief/text.h"
+
+namespace digd::chief {
+
+namespace {
+
+namespace json = boost::json;
+
+std::string list_of(const std::vector<std::size_t>& steps) {
+  std::string out;
+  for (std::size_t s : steps) out += (out.empty() ? "" : ", ") + std::to_string(s);
+  return out;
+}
+
+template <class T>
+json::array array_of(const std::vector<T>& all) {
+  json::array out;
+  for (const T& one : all) out.emplace_back(one);
+  return out;
+}
+
+json::object of(const counterfactual& c) { return {{"bias", c.bias}, {"anomaly", c.anomaly}}; }
+
+json::array subtasks_of(const attribution& a) {
+  json::array out;
+  for (std::size_t k = 0; k < a.graph.subtasks.size(); ++k) {
+    const subtask& sub = a.graph.subtasks[k];
+    json::array agents;
+    for (const otar& who : sub.agents) {
+      agents.push_back(json::object{{"agent", who.agent}, {"steps", array_of(who.steps)}, {"observation", who.observation},
+                                    {"thought", who.thought}, {"action", who.action}, {"result", who.result}});
+    }
+    const virtual_oracle& o = a.back.oracles[k];
+    out.push_back(json::object{
+        {"name", sub.name}, {"steps", array_of(sub.steps)}, {"agents", std::move(agents)},
+        {"oracle", json::object{{"goal", o.goal}, {"preconditions", array_of(o.preconditions)},
+                                {"key_evidence", array_of(o.key_evidence)}, {"acceptance", array_of(o.acceptance)}}},
+        {"fails", a.back.verdicts[k].fails}, {"unmet", array_of(a.back.verdicts[k].unmet)}});
+  }
+  return out;
+}
+
+json::object edges_of(const hierarchy& graph) {
+  json::array subtasks, agents, steps, loops;
+  for (const subtask_edge& e : graph.subtask_edges) {
+    subtasks.push_back(json::object{{"from", e.from}, {"to", e.to}, {"type", e.data ? "data" : "order"}, {"pattern", of(e.pattern)}});
+  }
+  for (const agent_edge& e : graph.agent_edges) {
+    agents.push_back(json::object{{"subtask", e.subtask}, {"from", e.from}, {"to", e.to}, {"type", e.type}, {"pattern", of(e.pattern)}});
+  }
+  for (const step_edge& e : graph.step_edges) {
+    steps.push_back(json::object{{"from", e.from}, {"to", e.to}, {"carried", array_of(e.carried)}, {"pattern", of(e.pattern)}});
+  }
+  for (const loop_group& l : graph.loops) {
+    loops.push_back(json::object{{"executor", l.executor}, {"instructions", array_of(l.instructions)},
+                                 {"results", array_of(l.results)}, {"plan_changes", l.plan_changes}});
+  }
+  return {{"subtasks", std::move(subtasks)}, {"agents", std::move(agents)}, {"steps", std::move(steps)}, {"loops", std::move(loops)}};
+}
+
+}  // namespace
+
+std::string describe(const flat_log& log, const attribution& a, std::size_t top) {
+  std::string out = fmt::format("{} steps, {} subtasks ({} fail their oracle), {} step edges, {} loops\n", log.steps.size(),
+                                a.graph.subtasks.size(),
+                                std::count_if(a.back.verdicts.begin(), a.back.verdicts.end(), [](auto& v) { return v.fails; }),
+                                a.graph.step_edges.size(), a.graph.loops.size());
+  for (std::size_t i = 0; i < a.ranking.size() && i < top; ++i) {
+    const suspect& s = a.ranking[i];
+    const std::string sure = s.proven ? "proven" : fmt::format("{:.0f}%", 100 * s.probability);
+    out += fmt::format("{}. step {}, {} ({}; decided by: {})\n", i + 1, s.step, one_line(s.agent, 60), sure,
+                       to_string(s.decided_by));
+    out += "     \"" + one_line(log.steps[s.step].text, 140) + "\"\n";
+    for (const evidence& e : s.chain) {
+      const bool itself = e.steps.size() == 1 && e.steps.front() == s.step;
+      out += fmt::format("     {}: {}{}\n", to_string(e.by), e.says, itself ? "" : " (steps " + list_of(e.steps) + ")");
+    }
+  }
+  return out;
+}
+
+std::string to_json(const flat_log& log, const attribution& a, std::size_t top) {
+  json::array ranking, agents;
+  for (std::size_t i = 0; i < a.ranking.size() && i < top; ++i) {
+    const suspect& s = a.ranking[i];
+    json::array chain;
+    for (const evidence& e : s.chain) {
+      chain.push_back(json::object{{"stage", to_string(e.by)}, {"says", e.says}, {"steps", array_of(e.steps)}, {"weight", e.weight}});
+    }
+    ranking.push_back(json::object{{"agent", s.agent}, {"step", s.step}, {"probability", s.probability}, {"proven", s.proven},
+                                   {"candidate", s.candidate}, {"decided_by", to_string(s.decided_by)}, {"chain", std::move(chain)}});
+  }
+  for (const auto& [agent, p] : a.agents) agents.push_back(json::object{{"agent", agent}, {"probability", p}});
+  return json::serialize(json::object{{"log", log.id}, {"ranking", std::move(ranking)}, {"agents", std::move(agents)},
+                                      {"subtasks", subtasks_of(a)}, {"edges", edges_of(a.graph)}});
+}
+
+}  // namespace digd::chief

@@ -1,0 +1,114 @@
+#include "analysis/chief/flat_log.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/chief/text.h"
+
+namespace digd::chief {
+
+namespace {
+
+bool starts(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t from = text.find_first_not_of(" \t\r\n");
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(" \t\r\n") - from + 1);
+}
+
+step_form form_of(const flat_step& step, std::string_view low) {
+  const std::string who = lower(step.agent);
+  if (who == "human" || who == "user") return step_form::human;
+  if (execution_of(low) != execution_state::none) return step_form::execution;
+  if (has_any(low.substr(0, 80), {"there is no code from the last", "no code block detected"})) return step_form::notice;
+  if (step.form == step_form::ending) return step_form::ending;
+  if (step.thought) {
+    if (starts(low, "next speaker")) return step_form::selection;
+    if (starts(low, "initial plan") || starts(low, "new plan")) return step_form::plan;
+    if (starts(low, "updated ledger")) return step_form::assessment;
+    if (starts(low, "stalled")) return step_form::replan;
+    return step_form::note;
+  }
+  return step_form::turn;
+}
+
+}  // namespace
+
+execution_state execution_of(std::string_view text) {
+  const std::string low = lower(text.substr(0, 100'000));
+  const bool terminal = starts(low, "exitcode:");
+  const bool script = low.substr(0, 60).find("the script ran, then exited") != std::string::npos;
+  if (!terminal && !script) return starts(low, "failed:") ? execution_state::failed : execution_state::none;
+  if (!starts(low, "exitcode: 0") && low.substr(0, 80).find("exit code: 0") == std::string::npos) {
+    return execution_state::failed;
+  }
+  const std::size_t at = low.find(terminal ? "code output:" : "its output was:");
+  std::string_view out = at == std::string::npos ? std::string_view(low) : std::string_view(low).substr(at + (terminal ? 12 : 15));
+  out = trimmed(out);
+  for (std::string_view nothing : {"", "none", "[]", "0", "{}", "nan", "null"}) {
+    if (out == nothing) return execution_state::empty;
+  }
+  if (out.size() < 400 && has_any(out, {"traceback", "error:", "not found", "no issues found", "none found"})) {
+    return execution_state::empty;
+  }
+  if (out.ends_with(':') && out.size() < 120) return execution_state::empty;
+  return execution_state::ok;
+}
+
+namespace {
+
+// Without thoughts to tell it by: one agent that speaks to one other at a time, and the others only to it.
+std::string centre_of_star(const flat_log& log) {
+  std::map<std::string, std::size_t> to_one, all;
+  for (const flat_step& step : log.steps) {
+    if (step.form != step_form::turn) continue;
+    ++all[step.agent];
+    if (step.to.size() == 1) ++to_one[step.agent];
+  }
+  for (const auto& [agent, n] : to_one) {
+    if (n < 2 || 5 * n < 4 * all[agent]) continue;
+    const std::string& centre = agent;
+    const bool star = std::all_of(log.steps.begin(), log.steps.end(), [&](const flat_step& s) {
+      return s.form == step_form::human || s.agent == centre || s.to.empty() || (s.to.size() == 1 && s.to.front() == centre);
+    });
+    if (star) return centre;
+  }
+  return {};
+}
+
+}  // namespace
+
+void recognise_forms(flat_log& log) {
+  std::map<std::string, std::size_t> thinks;
+  for (flat_step& step : log.steps) {
+    step.form = form_of(step, lower(step.text));
+    step.execution = execution_of(step.text);
+    if (step.thought) ++thinks[step.agent];
+  }
+  const auto most = std::max_element(thinks.begin(), thinks.end(), [](auto& a, auto& b) { return a.second < b.second; });
+  log.planner = most != thinks.end() ? most->first : centre_of_star(log);
+  log.orchestrated = !log.planner.empty();
+  for (flat_step& step : log.steps) {
+    if (log.orchestrated && step.form == step_form::turn && step.agent == log.planner && !step.to.empty()) {
+      step.form = step_form::instruction;
+    }
+  }
+}
+
+bool can_be_blamed(const flat_log& log, std::size_t step) {
+  const flat_step& s = log.steps[step];
+  switch (s.form) {
+    case step_form::human:
+    case step_form::notice:
+    case step_form::ending: return false;
+    case step_form::execution: return s.text.substr(0, 7) == "failed:";  // an executor's own report
+    default: return true;
+  }
+}
+
+bool is_verifier(std::string_view agent) {
+  return has_any(lower(agent), {"verif", "valid", "check", "review", "critic"});
+}
+
+}  // namespace digd::chief

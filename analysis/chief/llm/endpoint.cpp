@@ -1,0 +1,267 @@
+#include "analysis/chief/llm/endpoint.h"
+
+#include <curl/curl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <thread>
+
+namespace digd::chief::llm {
+
+namespace {
+
+namespace json = boost::json;
+namespace fs = std::filesystem;
+
+class category final : public boost::system::error_category {
+ public:
+  const char* name() const noexcept override { return "llm"; }
+  std::string message(int code) const override {
+    switch (static_cast<llm_errc>(code)) {
+      case llm_errc::unreachable: return "the endpoint cannot be reached";
+      case llm_errc::timed_out: return "the endpoint took too long";
+      case llm_errc::rate_limited: return "the endpoint limits the rate";
+      case llm_errc::server_error: return "the endpoint has a fault";
+      case llm_errc::rejected: return "the endpoint rejects the request";
+      case llm_errc::malformed: return "the endpoint's answer is malformed";
+      case llm_errc::cut_off: return "the model's answer is cut off";
+      case llm_errc::declined: return "the model declines to answer";
+      case llm_errc::too_large: return "the endpoint's answer is too large";
+      case llm_errc::over_budget: return "the budget is used up";
+      case llm_errc::undecided: return "the model decides on nothing";
+    }
+    return "unknown";
+  }
+};
+
+std::int64_t now_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string body_of(const endpoint_options& how, const std::vector<message>& messages) {
+  json::array list;
+  for (const message& m : messages) list.push_back(json::object{{"role", m.role}, {"content", m.content}});
+  json::object body{{"model", how.model}, {"messages", std::move(list)}, {"max_tokens", how.max_answer_tokens}};
+  if (how.temperature >= 0) body["temperature"] = how.temperature;
+  return json::serialize(body);
+}
+
+std::size_t tokens_in(const json::object& usage, const char* name) {
+  const json::value* v = usage.if_contains(name);
+  return v && v->is_int64() && v->get_int64() > 0 ? static_cast<std::size_t>(v->get_int64()) : 0;
+}
+
+// FNV-1a, 64 bits: names the file; the file holds the whole request, which is compared.
+std::string hash_of(std::string_view text) {
+  std::uint64_t h = 14695981039346656037u;
+  for (unsigned char c : text) h = (h ^ c) * 1099511628211u;
+  char out[17];
+  std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(h));
+  return out;
+}
+
+bool again(llm_errc failure) {
+  return failure == llm_errc::unreachable || failure == llm_errc::timed_out || failure == llm_errc::rate_limited ||
+         failure == llm_errc::server_error || failure == llm_errc::malformed;
+}
+
+std::string url_of(std::string url) {
+  while (url.ends_with('/')) url.pop_back();
+  return url.ends_with("/chat/completions") ? url : url + "/chat/completions";
+}
+
+}  // namespace
+
+const boost::system::error_category& llm_category() noexcept {
+  static const category it;
+  return it;
+}
+boost::system::error_code make_error_code(llm_errc code) noexcept { return {static_cast<int>(code), llm_category()}; }
+
+struct endpoint::response {
+  long status = 0;
+  std::string body;
+  std::int64_t retry_after_ms = -1;
+  std::size_t most = 0;
+  bool overflow = false;
+};
+
+endpoint::endpoint(endpoint_options how) : how_(std::move(how)) {
+  how_.url = url_of(how_.url);
+  static const bool once = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  if (once && !how_.dry_run) curl_ = curl_easy_init();
+  std::error_code ignored;  // a cache that cannot be had is no cache
+  if (!how_.cache.empty()) fs::create_directories(how_.cache, ignored);
+}
+
+endpoint::~endpoint() {
+  if (curl_) curl_easy_cleanup(curl_);
+}
+
+boost::system::result<std::string> endpoint::ask(const std::vector<message>& messages, const std::string& dry_reply) {
+  why_.clear();
+  const std::string body = body_of(how_, messages);
+  if (how_.dry_run) {
+    std::string prompt;
+    for (const message& m : messages) prompt += "[" + m.role + "]\n" + m.content + "\n";
+    if (how_.on_dry_run) how_.on_dry_run(prompt);
+    ++used_.requests;
+    count(prompt.size() / 4, std::max<std::size_t>(dry_reply.size() / 4, 150));
+    return dry_reply;
+  }
+  std::string text;
+  if (from_cache(body, text)) return text;
+  if (used_.requests >= how_.max_requests || (how_.max_tokens_in_all && used_.tokens() >= how_.max_tokens_in_all)) {
+    return make_error_code(llm_errc::over_budget);
+  }
+  auto answer = try_again_and_again(body);
+  if (!answer) ++used_.failed;
+  return answer;
+}
+
+boost::system::result<std::string> endpoint::try_again_and_again(const std::string& body) {
+  llm_errc failure = llm_errc::unreachable;
+  std::int64_t pause = how_.backoff_ms;
+  for (std::size_t round = 0; round < how_.tries; ++round) {
+    if (how_.requests_per_minute > 0 && last_sent_ms_ >= 0) {
+      wait(last_sent_ms_ + static_cast<std::int64_t>(60'000 / how_.requests_per_minute) - now_ms());
+    }
+    last_sent_ms_ = now_ms();
+    response got;
+    ++used_.requests;
+    failure = send(body, got);
+    std::string text;
+    if (failure == llm_errc{}) failure = read(got, text);
+    if (failure == llm_errc{}) {
+      to_cache(body, got.body);
+      return text;
+    }
+    if (!again(failure) || round + 1 == how_.tries) break;
+    ++used_.retried;
+    wait(std::min(got.retry_after_ms >= 0 ? got.retry_after_ms : pause, how_.backoff_most_ms));
+    pause = std::min(pause * 2, how_.backoff_most_ms);
+  }
+  return make_error_code(failure);
+}
+
+llm_errc endpoint::send(const std::string& body, response& into) {
+  CURL* curl = static_cast<CURL*>(curl_);
+  if (!curl) return llm_errc::unreachable;
+  curl_easy_reset(curl);
+  into.most = how_.max_response_bytes;
+  curl_slist* list = curl_slist_append(nullptr, "Content-Type: application/json");
+  if (!how_.key.empty()) list = curl_slist_append(list, ("Authorization: Bearer " + how_.key).c_str());
+  list = curl_slist_append(list, "Expect:");
+  const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(list, curl_slist_free_all);
+  curl_easy_setopt(curl, CURLOPT_URL, how_.url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.data());
+  curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, how_.timeout_ms);
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, how_.connect_timeout_ms);
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_USERAGENT, "digctl");
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &into);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, +[](char* data, std::size_t, std::size_t size, void* to) -> std::size_t {
+    auto& r = *static_cast<response*>(to);
+    r.overflow = r.body.size() + size > r.most;
+    if (r.overflow) return 0;
+    r.body.append(data, size);
+    return size;
+  });
+  const CURLcode code = curl_easy_perform(curl);
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &into.status);
+  curl_off_t retry = 0;
+  if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry) == CURLE_OK && retry > 0) into.retry_after_ms = retry * 1000;
+  if (into.overflow) return llm_errc::too_large;
+  if (code == CURLE_OK) return llm_errc{};
+  why_ = curl_easy_strerror(code);
+  return code == CURLE_OPERATION_TIMEDOUT ? llm_errc::timed_out : llm_errc::unreachable;
+}
+
+llm_errc endpoint::read(const response& got, std::string& text) {
+  if (got.status != 200) {
+    why_ = "status " + std::to_string(got.status);
+    if (got.status == 429) return llm_errc::rate_limited;
+    return got.status >= 500 || got.status == 408 ? llm_errc::server_error : llm_errc::rejected;
+  }
+  boost::system::error_code failed;
+  const json::value document = json::parse(got.body, failed);
+  const json::object* top = failed ? nullptr : document.if_object();
+  const json::value* choices = top ? top->if_contains("choices") : nullptr;
+  const json::object* choice = choices && choices->is_array() && !choices->get_array().empty() ? choices->get_array()[0].if_object() : nullptr;
+  const json::value* m = choice ? choice->if_contains("message") : nullptr;
+  if (!m || !m->is_object()) return llm_errc::malformed;
+  if (const json::value* u = top->if_contains("usage"); u && u->is_object()) {
+    count(tokens_in(u->get_object(), "prompt_tokens"), tokens_in(u->get_object(), "completion_tokens"));
+  }
+  const json::value* refusal = m->get_object().if_contains("refusal");
+  const json::value* finish = choice->if_contains("finish_reason");
+  const std::string_view reason = finish && finish->is_string() ? std::string_view(finish->get_string()) : std::string_view();
+  if ((refusal && refusal->is_string() && !refusal->get_string().empty()) || reason == "content_filter") return llm_errc::declined;
+  if (reason == "length") return llm_errc::cut_off;
+  const json::value* content = m->get_object().if_contains("content");
+  if (!content || !content->is_string()) return llm_errc::malformed;
+  text = std::string(content->get_string());
+  return llm_errc{};
+}
+
+void endpoint::count(std::size_t in, std::size_t out) {
+  used_.tokens_in += in;
+  used_.tokens_out += out;
+  used_.cost += (static_cast<double>(in) * how_.price_in + static_cast<double>(out) * how_.price_out) / 1e6;
+}
+
+std::string endpoint::cache_file(const std::string& body) const {
+  return (fs::path(how_.cache) / (hash_of(how_.url + "\n" + body) + ".json")).string();
+}
+
+bool endpoint::from_cache(const std::string& body, std::string& text) {
+  if (how_.cache.empty()) return false;
+  std::ifstream in(cache_file(body), std::ios::binary);
+  if (!in) return false;
+  const std::string stored{std::istreambuf_iterator<char>(in), {}};
+  boost::system::error_code failed;
+  const json::value document = json::parse(stored, failed);
+  if (failed || !document.is_object()) return false;
+  const json::value* request = document.get_object().if_contains("request");
+  const json::value* answer = document.get_object().if_contains("response");
+  if (!request || !request->is_string() || request->get_string() != body || !answer || !answer->is_string()) return false;
+  response kept;
+  kept.status = 200;
+  kept.body = std::string(answer->get_string());
+  const usage before = used_;
+  const bool good = read(kept, text) == llm_errc{};
+  used_ = before;  // paid for when it was asked
+  if (good) ++used_.cached;
+  return good;
+}
+
+// Written beside and renamed: a file is whole or not there. A cache that cannot be written is no failure.
+void endpoint::to_cache(const std::string& body, const std::string& answer) const {
+  if (how_.cache.empty()) return;
+  const std::string file = cache_file(body), beside = file + "." + std::to_string(getpid());
+  {
+    std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+    out << json::serialize(json::object{{"request", body}, {"response", answer}});
+    if (!out.good()) return;
+  }
+  std::error_code ignored;
+  fs::rename(beside, file, ignored);
+}
+
+void endpoint::wait(std::int64_t ms) const {
+  if (ms <= 0) return;
+  if (how_.sleep) how_.sleep(ms);
+  else std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
+}  // namespace digd::chief::llm

@@ -1,0 +1,93 @@
+#include "analysis/chief/oracle.h"
+
+#include <algorithm>
+
+#include "analysis/chief/features.h"
+#include "analysis/chief/text.h"
+
+namespace digd::chief {
+
+namespace {
+
+const std::string executes = "what it runs does run, and gives something";
+const std::string grounded = "its values come from the question, from before, or from something run";
+const std::string on_topic = "its steps are about the goal";
+const std::string answers = "it ends with a result, not with an intention or a guess";
+
+void keep(std::vector<std::string>& list, std::size_t most) {
+  if (list.size() > most) list.resize(most);
+}
+
+// Steps that assert three values or more that neither the question, nor anything before, nor a run gave.
+std::vector<bool> steps_without_source(const flat_log& log) {
+  std::vector<bool> found(log.steps.size());
+  word_set known = values(log.question);
+  for (std::size_t i = 0; i < log.steps.size(); ++i) {
+    const flat_step& step = log.steps[i];
+    const word_set here = values(step.text);
+    const bool source = !can_be_blamed(log, i) || step.text.find("```") != std::string::npos || is_brief(lower(step.text)) ||
+                        (i > 0 && log.steps[i - 1].form == step_form::execution);
+    found[i] = !source && without(here, known).size() >= 3;
+    known = united(known, here);
+  }
+  return found;
+}
+
+verdict_of_subtask judge_one(const flat_log& log, const subtask& sub, const virtual_oracle& oracle,
+                             const std::vector<bool>& ungrounded) {
+  verdict_of_subtask v;
+  const auto unmet = [&v](const std::string& criterion, std::size_t step) {
+    v.unmet.push_back("not met: " + criterion + " (step " + std::to_string(step) + ")");
+  };
+  word_set about;
+  std::size_t last_act = sub.steps.front(), last_run = sub.steps.front();
+  execution_state ran = execution_state::none;
+  for (std::size_t i : sub.steps) {
+    about = united(about, content_words(log.steps[i].text));
+    if (log.steps[i].execution != execution_state::none) ran = log.steps[i].execution, last_run = i;
+    if (can_be_blamed(log, i)) last_act = i;
+    if (ungrounded[i]) unmet(grounded, i);
+  }
+  if (ran == execution_state::failed || ran == execution_state::empty) unmet(executes, last_run);
+  if (share_of(about, oracle.key_evidence) < 0.15) unmet(on_topic, sub.steps.front());
+  const std::string end = lower(log.steps[last_act].text);
+  if (assumes(end) || (!concludes(end) && speaks_of_failure(end))) unmet(answers, last_act);
+  v.fails = !v.unmet.empty();
+  return v;
+}
+
+}  // namespace
+
+std::vector<virtual_oracle> synthesize_oracles(const flat_log& log, const hierarchy& graph) {
+  std::vector<virtual_oracle> all;
+  const word_set asked = content_words(log.question);
+  for (std::size_t k = 0; k < graph.subtasks.size(); ++k) {
+    virtual_oracle o;
+    const subtask& sub = graph.subtasks[k];
+    const flat_step& first = log.steps[sub.steps.front()];
+    o.goal = first.form == step_form::instruction ? one_line(first.text, 300) : one_line(log.question, 300);
+    for (const step_edge& edge : graph.step_edges) {
+      if (graph.subtask_of[edge.to] != k || *graph.subtask_of[edge.from] == k) continue;
+      o.preconditions.insert(o.preconditions.end(), edge.carried.begin(), edge.carried.end());
+    }
+    std::sort(o.preconditions.begin(), o.preconditions.end());
+    o.preconditions.erase(std::unique(o.preconditions.begin(), o.preconditions.end()), o.preconditions.end());
+    keep(o.preconditions, 8);
+    o.key_evidence = first.form == step_form::instruction ? content_words(first.text) : asked;
+    keep(o.key_evidence, 12);
+    o.acceptance = {executes, grounded, on_topic, answers};
+    all.push_back(std::move(o));
+  }
+  return all;
+}
+
+std::vector<verdict_of_subtask> judge(const flat_log& log, const hierarchy& graph, const std::vector<virtual_oracle>& oracles) {
+  const std::vector<bool> ungrounded = steps_without_source(log);
+  std::vector<verdict_of_subtask> all;
+  for (std::size_t k = 0; k < graph.subtasks.size(); ++k) {
+    all.push_back(judge_one(log, graph.subtasks[k], oracles[k], ungrounded));
+  }
+  return all;
+}
+
+}  // namespace digd::chief

@@ -1,0 +1,138 @@
+// Evaluators for runs where a planner instructs executors.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "analysis/chief/features.h"
+#include "analysis/chief/text.h"
+
+namespace digd::chief {
+
+namespace {
+
+#define FEATURE(name, by, says) s_##name,
+enum step_feature : std::size_t {
+#include "analysis/chief/orchestrated_features.inc"
+  step_feature_count
+};
+#undef FEATURE
+#define FEATURE(name, by, says) a_##name,
+enum agent_feature : std::size_t {
+#include "analysis/chief/agent_features.inc"
+  agent_feature_count
+};
+#undef FEATURE
+
+bool executes(const flat_log& log, std::size_t i) {
+  const step_form form = log.steps[i].form;
+  return form == step_form::execution || form == step_form::notice ||
+         (form == step_form::turn && log.steps[i].agent != log.planner);
+}
+
+// A planner's ledger has "is_request_satisfied": {"reason": …, "answer": true}.
+bool declares_satisfied(std::string_view low) {
+  const std::size_t at = low.find("\"is_request_satisfied\"");
+  if (at == std::string_view::npos) return false;
+  const std::size_t answer = low.find("\"answer\"", at);
+  return answer != std::string_view::npos && low.substr(answer, 30).find("true") != std::string_view::npos;
+}
+
+bool answers_here(const flat_log& log, std::size_t i) {
+  return executes(log, i) && log.steps[i].text.find("FINAL ANSWER:") != std::string::npos;
+}
+
+struct executor_counts {
+  std::map<std::string, std::size_t> of;
+  std::string main;
+};
+
+executor_counts executors(const flat_log& log) {
+  executor_counts c;
+  std::vector<std::string> order;  // of first appearance: ties go to who came first
+  for (std::size_t i = 0; i < log.steps.size(); ++i) {
+    if (executes(log, i) && c.of[log.steps[i].agent]++ == 0) order.push_back(log.steps[i].agent);
+  }
+  for (const std::string& agent : order) {
+    if (c.main.empty() || c.of[agent] > c.of[c.main]) c.main = agent;
+  }
+  return c;
+}
+
+}  // namespace
+
+std::vector<double> likeness_of_instructions(const flat_log& log) {
+  std::vector<double> alike(log.steps.size(), 0.0);
+  word_set before;
+  bool any = false;
+  for (std::size_t i = 0; i < log.steps.size(); ++i) {
+    if (log.steps[i].form != step_form::instruction) continue;
+    word_set words = content_words(log.steps[i].text);
+    if (any) alike[i] = jaccard(words, before);
+    before = std::move(words);
+    any = true;
+  }
+  return alike;
+}
+
+candidate_rows rows_of_orchestrated(const flat_log& log) {
+  candidate_rows out;
+  const std::vector<double> alike = likeness_of_instructions(log);
+  const executor_counts counts = executors(log);
+  bool satisfied = false, instructed = false;
+  for (std::size_t i = 0; i < log.steps.size(); ++i) {
+    const flat_step& step = log.steps[i];
+    if (!can_be_blamed(log, i)) continue;
+    std::vector<double> row(step_feature_count, 0.0);
+    const auto set = [&row](step_feature f, bool yes) { row[f] = yes ? 1.0 : 0.0; };
+    set(s_selection, step.form == step_form::selection);
+    set(s_assessment, step.form == step_form::assessment);
+    set(s_instruction, step.form == step_form::instruction);
+    set(s_replan, step.form == step_form::replan);
+    set(s_plan, step.form == step_form::plan);
+    set(s_instructs_code, step.form == step_form::instruction && step.text.find("```") != std::string::npos);
+    if (step.form == step_form::assessment) {
+      const bool now = declares_satisfied(lower(step.text));
+      set(s_declares_satisfied, now);
+      set(s_first_satisfied, now && !satisfied);
+      satisfied = satisfied || now;
+      for (std::size_t next = i + 1; instructed && next < log.steps.size(); ++next) {
+        if (log.steps[next].form != step_form::instruction) continue;
+        set(s_changes_topic, alike[next] < 0.25);
+        break;
+      }
+    }
+    if (answers_here(log, i)) {
+      row[s_answer_here] = 1.0;
+      row[s_answer_here_of_few] = 1.0 / (1.0 + std::log(static_cast<double>(counts.of.at(step.agent))));
+    }
+    instructed = instructed || step.form == step_form::instruction;
+    out.steps.push_back(i);
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+agent_rows rows_of_agents(const flat_log& log) {
+  agent_rows out;
+  const executor_counts counts = executors(log);
+  std::set<std::string> agents, broken_off;
+  bool satisfied = false;
+  for (std::size_t i = 0; i < log.steps.size(); ++i) {
+    if (can_be_blamed(log, i)) agents.insert(log.steps[i].agent);
+    if (answers_here(log, i)) broken_off.insert(log.steps[i].agent);
+    satisfied = satisfied || (log.steps[i].form == step_form::assessment && declares_satisfied(lower(log.steps[i].text)));
+  }
+  for (const std::string& agent : agents) {
+    std::vector<double> row(agent_feature_count, 0.0);
+    row[a_plans] = agent == log.planner;
+    row[a_main_executor] = agent == counts.main;
+    row[a_accepted] = agent == log.planner && satisfied;
+    row[a_broken_off] = broken_off.contains(agent);
+    out.agents.push_back(agent);
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace digd::chief

@@ -1,0 +1,94 @@
+#include "analysis/chief/rankers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace digd::chief {
+
+namespace {
+
+struct named_weight {
+  std::string_view table, name;
+  double value;
+};
+
+constexpr named_weight committed[] = {
+#include "analysis/chief/weights.inc"
+    {"", "", 0.0},
+};
+
+std::vector<double> weights_of(std::string_view table, const std::vector<feature_info>& features) {
+  std::vector<double> weights(features.size(), 0.0);
+  for (const named_weight& w : committed) {
+    if (w.table != table) continue;
+    for (std::size_t k = 0; k < features.size(); ++k) {
+      if (features[k].name == w.name) weights[k] = w.value;
+    }
+  }
+  return weights;
+}
+
+std::ptrdiff_t index_of(const std::vector<std::size_t>& steps, std::size_t step) {
+  const auto at = std::find(steps.begin(), steps.end(), step);
+  return at == steps.end() ? -1 : at - steps.begin();
+}
+
+}  // namespace
+
+lesson lesson_of(const example& e) {
+  lesson l;
+  l.orchestrated = e.log->orchestrated;
+  if (!l.orchestrated) {
+    candidate_rows all = rows_of_chat(*e.log);
+    l.steps.truth = index_of(all.steps, e.step);
+    l.steps.rows = std::move(all.rows);
+    return l;
+  }
+  const candidate_rows all = rows_of_orchestrated(*e.log);
+  std::vector<std::size_t> own;
+  for (std::size_t i = 0; i < all.steps.size(); ++i) {
+    if (e.log->steps[all.steps[i]].agent != e.agent) continue;
+    own.push_back(all.steps[i]);
+    l.steps.rows.push_back(all.rows[i]);
+  }
+  l.steps.truth = index_of(own, e.step);
+  agent_rows agents = rows_of_agents(*e.log);
+  const auto at = std::find(agents.agents.begin(), agents.agents.end(), e.agent);
+  l.agents.truth = at == agents.agents.end() ? -1 : at - agents.agents.begin();
+  l.agents.rows = std::move(agents.rows);
+  return l;
+}
+
+ranker_set train(const std::vector<const lesson*>& lessons, const training& how) {
+  std::vector<choice> chat, orchestrated, agents;
+  for (const lesson* l : lessons) {
+    (l->orchestrated ? orchestrated : chat).push_back(l->steps);
+    if (l->orchestrated) agents.push_back(l->agents);
+  }
+  return {fit(chat, chat_features().size(), how.chat), fit(orchestrated, orchestrated_features().size(), how.orchestrated),
+          fit(agents, agent_features().size(), how.agents)};
+}
+
+const ranker_set& committed_rankers() {
+  static const ranker_set set{weights_of("chat", chat_features()), weights_of("orchestrated", orchestrated_features()),
+                              weights_of("agents", agent_features())};
+  return set;
+}
+
+std::string weights_source(const ranker_set& set, const std::vector<std::string>& provenance) {
+  std::string out = "// {table, feature, weight}. Written by `digctl chief-train`; do not edit.\n";
+  for (const std::string& line : provenance) out += "// " + line + "\n";
+  const auto add = [&out](std::string_view table, const std::vector<feature_info>& features, const std::vector<double>& w) {
+    for (std::size_t k = 0; k < features.size(); ++k) {
+      out += fmt::format("{{\"{}\", \"{}\", {:.6f}}},\n", table, features[k].name, w[k]);
+    }
+  };
+  add("chat", chat_features(), set.chat);
+  add("orchestrated", orchestrated_features(), set.orchestrated);
+  add("agents", agent_features(), set.agents);
+  return out;
+}
+
+}  // namespace digd::chief

@@ -1,0 +1,46 @@
+// The three trained rankers of the default method: their weights, and how they are fitted.
+//
+// The committed weights (weights.inc) are written by `digctl chief-train`; the file says from what.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/chief/features.h"
+#include "analysis/chief/ranker.h"
+
+namespace digd::chief {
+
+struct ranker_set {
+  std::vector<double> chat;          // steps of a conversation
+  std::vector<double> orchestrated;  // steps of one agent of a run with a planner
+  std::vector<double> agents;        // agents of a run with a planner
+};
+
+// How strongly the weights are held to zero.
+struct training {
+  double chat = 3.0, orchestrated = 1.0, agents = 1.0;
+};
+
+struct example {
+  const flat_log* log;
+  std::string agent;
+  std::size_t step;
+};
+
+// What an example has to teach, read once: fitting many times over (cross-validation) costs no reading.
+struct lesson {
+  bool orchestrated = false;
+  choice steps;   // chat: all candidates; orchestrated: those of the true agent
+  choice agents;  // orchestrated only
+};
+lesson lesson_of(const example&);
+
+ranker_set train(const std::vector<const lesson*>&, const training& = {});
+
+const ranker_set& committed_rankers();
+
+// The text of weights.inc. `provenance` goes into its comment, a line each.
+std::string weights_source(const ranker_set&, const std::vector<std::string>& provenance);
+
+}  // namespace digd::chief

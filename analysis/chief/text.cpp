@@ -1,0 +1,151 @@
+#include "analysis/chief/text.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace digd::chief {
+
+namespace {
+
+constexpr std::string_view common[] = {
+    "about", "all", "also", "and", "answer", "any", "are", "based", "been", "but", "can", "could", "did", "does", "following",
+    "for", "from", "get", "give", "given", "had", "has", "have", "her", "his", "how", "information", "into", "its", "just",
+    "let", "may", "might", "more", "most", "not", "one", "only", "other", "our", "plan", "please", "provide", "question",
+    "result", "results", "should", "solve", "some", "step", "steps", "such", "task", "than", "that", "the", "their", "them",
+    "then", "there", "they", "this", "two", "use", "used", "using", "was", "were", "what", "when", "where", "which", "who",
+    "will", "with", "would", "you", "your"};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_word(char c) { return is_digit(c) || is_lower(c) || is_upper(c); }
+bool continues_word(char c) { return is_word(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
+
+word_set sorted(word_set words) {
+  std::sort(words.begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  return words;
+}
+
+bool kept(std::string_view word) {
+  if (std::all_of(word.begin(), word.end(), is_digit)) return true;
+  return word.size() > 2 && !std::binary_search(std::begin(common), std::end(common), word);
+}
+
+}  // namespace
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (is_upper(c)) c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+word_set content_words(std::string_view text) {
+  word_set words;
+  std::string word;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ' ';
+    if (is_word(c)) {
+      word += is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!word.empty()) {
+      if (kept(word)) words.push_back(word);
+      word.clear();
+    }
+  }
+  return sorted(std::move(words));
+}
+
+word_set values(std::string_view text) {
+  word_set found;
+  for (std::size_t i = 0; i < text.size();) {
+    const bool fresh = i == 0 || !continues_word(text[i - 1]);
+    std::size_t end = i;
+    if (is_digit(text[i])) {
+      while (end < text.size() && (is_digit(text[end]) || ((text[end] == '.' || text[end] == ',') && end + 1 < text.size() &&
+                                                          is_digit(text[end + 1])))) {
+        ++end;
+      }
+      found.emplace_back(text.substr(i, end - i));
+    } else if (fresh && is_upper(text[i])) {
+      end = i + 1;
+      while (end < text.size() && is_lower(text[end])) ++end;
+      if (end - i >= 3 && (end == text.size() || !continues_word(text[end]))) found.emplace_back(text.substr(i, end - i));
+    }
+    i = std::max(end, i + 1);
+  }
+  return sorted(std::move(found));
+}
+
+word_set quoted_terms(std::string_view text) {
+  word_set found;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char quote = text[i];
+    if (quote != '\'' && quote != '"' && quote != '`') continue;
+    if (i > 0 && is_word(text[i - 1])) continue;  // an apostrophe
+    const std::size_t end = text.find(quote, i + 1);
+    if (end == std::string_view::npos) continue;
+    const std::string_view term = text.substr(i + 1, end - i - 1);
+    if (term.empty() || term.size() > 40 || term.find('\n') != std::string_view::npos) continue;
+    found.push_back(lower(term));
+    i = end;
+  }
+  return sorted(std::move(found));
+}
+
+word_set united(const word_set& a, const word_set& b) {
+  word_set out;
+  out.reserve(a.size() + b.size());
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
+  return out;
+}
+
+word_set without(const word_set& from, const word_set& what) {
+  word_set out;
+  std::set_difference(from.begin(), from.end(), what.begin(), what.end(), std::back_inserter(out));
+  return out;
+}
+
+std::size_t shared(const word_set& a, const word_set& b) {
+  std::size_t n = 0;
+  for (auto i = a.begin(), j = b.begin(); i != a.end() && j != b.end();) {
+    if (*i < *j) ++i;
+    else if (*j < *i) ++j;
+    else ++n, ++i, ++j;
+  }
+  return n;
+}
+
+double share_of(const word_set& part, const word_set& whole) {
+  return whole.empty() ? 0.0 : static_cast<double>(shared(part, whole)) / static_cast<double>(whole.size());
+}
+
+double jaccard(const word_set& a, const word_set& b) {
+  const std::size_t both = shared(a, b), any = a.size() + b.size() - both;
+  return any == 0 ? 0.0 : static_cast<double>(both) / static_cast<double>(any);
+}
+
+bool has_any(std::string_view text, std::initializer_list<std::string_view> phrases) {
+  return std::any_of(phrases.begin(), phrases.end(),
+                     [&](std::string_view phrase) { return text.find(phrase) != std::string_view::npos; });
+}
+
+std::string one_line(std::string_view text, std::size_t most) {
+  std::string out;
+  for (char c : text) {
+    const bool space = static_cast<unsigned char>(c) < 0x20 || c == ' ' || c == 0x7f;
+    if (space && (out.empty() || out.back() == ' ')) continue;
+    out += space ? ' ' : c;
+    if (out.size() > most) break;
+  }
+  if (out.size() > most) {
+    std::size_t end = most;
+    while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xC0) == 0x80) --end;
+    out.resize(end);
+    out += "…";
+  }
+  return out;
+}
+
+}  // namespace digd::chief

@@ -1,0 +1,121 @@
+#include "analysis/shapley/cache.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+
+namespace digd::shapley {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view version = "digd.shapley.cache 1";  // raise it when an estimator changes
+
+// Always with a point or an exponent: a whole number would be read back as no double's text.
+std::string exact_text(double x) {
+  std::string text = fmt::format("{}", x);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
+
+void write(std::string& to, std::string_view name, const std::vector<double>& all) {
+  to += fmt::format(",\n\"{}\":[", name);
+  for (std::size_t i = 0; i < all.size(); ++i) to.append(i > 0 ? "," : "").append(exact_text(all[i]));
+  to += ']';
+}
+
+bool read(const simdjson::dom::object& from, const char* name, std::size_t size, std::vector<double>& to) {
+  simdjson::dom::array all;
+  if (from[name].get(all) != simdjson::SUCCESS) return false;
+  for (const simdjson::dom::element e : all) {
+    double x;
+    if (e.get(x) != simdjson::SUCCESS) return false;
+    to.push_back(x);
+  }
+  return to.size() == size;
+}
+
+}  // namespace
+
+fs::path cache::usual_folder() {
+  const char* given = std::getenv("XDG_CACHE_HOME");
+  if (given != nullptr && *given == '/') return fs::path(given) / "digd" / "shapley";
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home == '/' ? fs::path(home) / ".cache" / "digd" / "shapley" : fs::path();
+}
+
+std::string cache::key_of(const game& what, const estimate_options& how) {
+  digest d;
+  d.add(version);
+  what.add_content(d);
+  const estimator e = how.how == estimator::automatic ? choose(what, how.samples) : how.how;
+  d.add(to_string(e));
+  if (e != estimator::exact) {
+    d.add(how.samples);
+    d.add(how.seed);
+  }
+  return d.hex();
+}
+
+std::optional<estimate_result> cache::find(const std::string& key, const game& what) const {
+  if (folder_.empty() || !what.repeatable()) return {};
+  std::ifstream file(folder_ / fmt::format("{}.json", key), std::ios::binary);
+  if (!file) return {};
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  simdjson::dom::parser parser;
+  simdjson::dom::object top;
+  std::string_view said, how;
+  if (parser.parse(text).get(top) != simdjson::SUCCESS || top["format"].get(said) != simdjson::SUCCESS || said != version) return {};
+  estimate_result r;
+  if (top["estimator"].get(how) != simdjson::SUCCESS || !estimator_from(how)) return {};
+  r.how = *estimator_from(how);
+  const bool numbers = top["baseline"].get(r.baseline) == simdjson::SUCCESS && top["total"].get(r.total) == simdjson::SUCCESS &&
+                       top["gap"].get(r.gap) == simdjson::SUCCESS && top["samples"].get(r.samples) == simdjson::SUCCESS &&
+                       top["wanted"].get(r.wanted) == simdjson::SUCCESS && top["evaluations"].get(r.evaluations) == simdjson::SUCCESS;
+  const cast& who = what.players();
+  const auto both = [&](const char* name, const char* error, std::size_t size, scored& to) {
+    return read(top, name, size, to.value) && read(top, error, size, to.error);
+  };
+  const bool lists = both("phi", "phi_error", who.size(), r.phi) &&
+                     both("agents", "agents_error", who.agent_names.size(), r.by_agent) &&
+                     both("steps", "steps_error", who.steps, r.by_step) &&
+                     both("behaviours", "behaviours_error", who.behaviour_names.size(), r.by_behaviour);
+  return numbers && lists ? std::optional(std::move(r)) : std::nullopt;
+}
+
+void cache::keep(const std::string& key, const estimate_result& r) const {
+  if (folder_.empty() || !r || r.interrupted) return;
+  std::string text = fmt::format(
+      "{{\"format\":\"{}\",\"estimator\":\"{}\",\"baseline\":{},\"total\":{},\"gap\":{},\"samples\":{},\"wanted\":{},"
+      "\"evaluations\":{}",
+      version, to_string(r.how), exact_text(r.baseline), exact_text(r.total), exact_text(r.gap), r.samples, r.wanted, r.evaluations);
+  write(text, "phi", r.phi.value);
+  write(text, "phi_error", r.phi.error);
+  write(text, "agents", r.by_agent.value);
+  write(text, "agents_error", r.by_agent.error);
+  write(text, "steps", r.by_step.value);
+  write(text, "steps_error", r.by_step.error);
+  write(text, "behaviours", r.by_behaviour.value);
+  write(text, "behaviours_error", r.by_behaviour.error);
+  text += "}\n";
+  std::error_code failed;
+  fs::create_directories(folder_, failed);
+  const fs::path file = folder_ / fmt::format("{}.json", key);
+  fs::path beside = file;
+  beside += fmt::format(".part{}", ::getpid());
+  {
+    std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+    out << text;
+    out.close();
+    if (!out) failed = std::make_error_code(std::errc::io_error);
+  }
+  if (!failed) fs::rename(beside, file, failed);
+  if (failed) fs::remove(beside, failed);
+}
+
+}  // namespace digd::shapley

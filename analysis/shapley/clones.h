@@ -1,0 +1,12 @@
+// Hot loops are compiled for several instruction sets; the loader takes the best that the processor has. Contraction to
+// fused multiply-adds is off for the library (CMakeLists.txt), so that all of them give the same bits.
+#pragma once
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
+#define DIGD_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#define DIGD_POPCOUNT_CLONES __attribute__((target_clones("avx2", "popcnt", "default")))
+#else
+#define DIGD_CLONES
+#define DIGD_POPCOUNT_CLONES
+#endif

@@ -1,0 +1,70 @@
+// Shapley values of a game: exact, or estimated with standard errors (Interpreting Emergent Extreme Events in MAS,
+// sections 3.1 and A, eq. 2, 12 and 24-25).
+//
+// Whatever the estimator, the result is projected so that Σφ = v(Ω) (eq. 13), players known to be null get exactly 0
+// (eq. 18), and it is the same for any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/shapley/game.h"
+#include "analysis/shapley/work.h"
+
+namespace digd::shapley {
+
+enum class estimator : std::uint8_t {
+  automatic,    // exact if cheap enough, else what is best for the game (docs/shapley.md, "Which estimator")
+  exact,        // all sets of the players that are not known to be null; at most 24 of these
+  permutation,  // the paper's Algorithm 1
+  antithetic,   // Algorithm 1 with each permutation's reverse
+  owen,         // every player toggled against a random set of density q, and against its complement
+  leverage,     // regression on leverage-score sampled sets and their complements; at most 500 players
+};
+
+std::string_view to_string(estimator);
+std::optional<estimator> estimator_from(std::string_view name);
+
+inline constexpr std::size_t most_exact = 24;
+inline constexpr std::size_t most_regression = 500;
+inline constexpr std::uint64_t least_regression = 5;  // samples; below, the fit is too loose
+
+struct estimate_options {
+  estimator how = estimator::automatic;
+  std::uint64_t samples = 1000;  // M: permutations, or what costs as many evaluations
+  std::uint64_t seed = 1;
+  run_control control;
+};
+
+// A value with its standard error, 0 where it is exact.
+struct scored {
+  std::vector<double> value, error;
+};
+
+struct estimate_result {
+  std::string problem;           // empty if it succeeded
+  estimator how = estimator::exact;
+  scored phi;                    // by player
+  scored by_agent, by_step, by_behaviour;  // eq. 5, 3 and 9; with the errors of the sums, not sums of errors
+  double baseline = 0;           // R(∅)
+  double total = 0;              // v(Ω) = R(Ω) - R(∅)
+  double gap = 0;                // v(Ω) - Σφ before the projection
+  std::uint64_t samples = 0;     // done, in the unit of `estimate_options::samples`
+  std::uint64_t wanted = 0;
+  std::uint64_t evaluations = 0; // of v
+  bool interrupted = false;
+  double seconds = 0;
+
+  explicit operator bool() const { return problem.empty(); }
+};
+
+estimate_result estimate(const game& what, const estimate_options& how);
+
+// What `automatic` stands for; and what, where exact values are out of the question.
+estimator choose(const game& what, std::uint64_t samples);
+estimator choose_sampling(const game& what, std::uint64_t samples);
+
+}  // namespace digd::shapley

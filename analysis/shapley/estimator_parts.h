@@ -1,0 +1,51 @@
+// What the estimators share. Internal to analysis/shapley.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "analysis/shapley/estimate.h"
+
+namespace digd::shapley {
+
+// φ by player, then by agent, by step, by behaviour: all that a sampling unit is summed into.
+class tally {
+ public:
+  explicit tally(const cast& who);
+  std::size_t size() const { return players_ + agents_ + steps_ + behaviours_; }
+  // Fills what follows the players with their sums (eq. 3, 5, 9; an action with several types is split evenly).
+  void complete(std::span<double> all) const;
+  void split(const std::vector<double>& value, const std::vector<double>& error, estimate_result& to) const;
+  std::size_t players() const { return players_; }
+
+ private:
+  const cast& who_;
+  std::size_t players_, agents_, steps_, behaviours_;
+};
+
+// Mean and variance of vectors, one observation at a time and by parts (Chan, Golub, LeVeque 1983, eq. 2.1).
+struct moments {
+  std::uint64_t count = 0;
+  std::vector<double> mean, squares;  // squares: Σ (x - mean)²
+
+  void observe(std::span<const double> x);
+  void merge(const moments& other);
+  std::vector<double> errors() const;  // standard errors of the mean; 0 below two observations
+};
+
+// The players that are not known to be null.
+std::vector<player_index> active_players(const cast& who);
+
+// Moves φ so that Σφ = total: by shares of the variance, so that what is known exactly stays, or evenly over the
+// active players if nothing is uncertain. A last correction leaves a rounding error only.
+void project(std::span<double> phi, std::span<const double> error, std::span<const player_index> active, double total);
+
+void estimate_exactly(const game& what, const estimate_options& how, estimate_result& result);
+void estimate_by_sampling(const game& what, const estimate_options& how, estimate_result& result);
+void estimate_by_regression(const game& what, const estimate_options& how, estimate_result& result);
+
+// Puts a finished estimate together: projection, sums, errors. `value` and `error` cover the whole tally.
+void finish(const game& what, std::vector<double> value, std::vector<double> error, estimate_result& result);
+
+}  // namespace digd::shapley

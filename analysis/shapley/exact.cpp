@@ -1,0 +1,88 @@
+// Exact Shapley values by asking every set of the active players (eq. 2 and 12).
+//
+// With w(s) = s!(n-s-1)!/n! the sum over S not containing i is regrouped by the set that is asked:
+//   φ_i = Σ_{S ∋ i} w(|S|-1) v(S) - Σ_{S ∌ i} w(|S|) v(S)
+// so each of the 2^n sets is asked once, sixteen at a time: the first four players differ between lanes.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "analysis/shapley/estimator_parts.h"
+#include "analysis/shapley/sum.h"
+
+namespace digd::shapley {
+
+namespace {
+
+constexpr lane_mask lane_bits[4] = {0xAAAA, 0xCCCC, 0xF0F0, 0xFF00};
+
+// w(s) for s = 0 … n-1.
+std::vector<double> shapley_weights(std::size_t n) {
+  std::vector<double> w(n);
+  for (std::size_t s = 0; s < n; ++s) {
+    w[s] = std::exp(std::lgamma(s + 1.0) + std::lgamma(static_cast<double>(n - s)) - std::lgamma(n + 1.0));
+  }
+  return w;
+}
+
+struct part {
+  std::vector<double> phi;  // by active player
+  std::uint64_t sets = 0;
+};
+
+}  // namespace
+
+void estimate_exactly(const game& what, const estimate_options& how, estimate_result& result) {
+  const std::vector<player_index> active = active_players(what.players());
+  const std::size_t n = active.size();
+  if (n > most_exact) {
+    result.problem = "exact values need at most " + std::to_string(most_exact) + " players that can matter; there are " +
+                     std::to_string(n);
+    return;
+  }
+  const std::vector<double> w = shapley_weights(std::max<std::size_t>(n, 1));
+  const std::uint64_t sets = std::uint64_t{1} << n;
+  const std::uint64_t a_chunk = std::min<std::uint64_t>(sets, 4096);
+  const std::size_t chunks = static_cast<std::size_t>(sets / a_chunk);
+
+  const auto make = [&](evaluator& ask, std::size_t chunk, part& to) {
+    to.phi.assign(n, 0.0);
+    std::vector<lane_mask> masks(what.size(), every_lane);  // players known to be null: either way
+    double v[lanes];
+    for (std::uint64_t first = chunk * a_chunk; first < (chunk + 1) * a_chunk; first += lanes) {
+      const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(lanes, sets - first));
+      for (std::size_t i = 0; i < n; ++i) {
+        masks[active[i]] = i < 4 ? lane_bits[i] : (first >> i & 1 ? every_lane : 0);
+      }
+      if (!ask.values(masks, count, v)) return false;
+      for (std::size_t l = 0; l < count; ++l) {
+        const std::uint64_t set = first + l;
+        const std::size_t s = static_cast<std::size_t>(std::popcount(set));
+        const double with = s > 0 ? w[s - 1] * (v[l] - result.baseline) : 0;
+        const double without = s < n ? w[s] * (v[l] - result.baseline) : 0;
+        for (std::size_t i = 0; i < n; ++i) to.phi[i] += set >> i & 1 ? with : -without;
+      }
+      to.sets += count;
+    }
+    return !how.control.stopped();
+  };
+  std::vector<exact_sum> sums(n);
+  const auto merge = [&](part& p) {
+    for (std::size_t i = 0; i < n; ++i) sums[i].add(p.phi[i]);
+    result.evaluations += p.sets;
+  };
+  const std::size_t done = in_order<part>(what, chunks, how.control, make, merge, result.problem);
+  if (!result.problem.empty()) return;
+  if (done < chunks) {  // a part of the sets says nothing about any player
+    result.problem = "stopped before all sets were asked; exact values have no partial result";
+    result.interrupted = true;
+    return;
+  }
+  const tally all(what.players());
+  std::vector<double> value(all.size(), 0.0);
+  for (std::size_t i = 0; i < n; ++i) value[active[i]] = sums[i].value();
+  result.samples = result.wanted = sets;
+  finish(what, std::move(value), std::vector<double>(all.size(), 0.0), result);
+}
+
+}  // namespace digd::shapley

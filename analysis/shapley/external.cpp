@@ -1,0 +1,232 @@
+#include "analysis/shapley/external.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/shapley/child_process.h"
+
+namespace digd::shapley {
+
+namespace {
+
+using simdjson::dom::array;
+using simdjson::dom::element;
+using simdjson::dom::object;
+
+constexpr std::string_view hello_line = R"({"type":"hello","protocol":1})";
+
+// What a simulator declares. Empty, or what is wrong with it.
+class declaration {
+ public:
+  std::string read(const std::string& line) {
+    simdjson::dom::parser parser;
+    object top;
+    if (parser.parse(line).get(top) != simdjson::SUCCESS) return "its answer to hello is no JSON object";
+    std::string_view type;
+    if (top["type"].get(type) != simdjson::SUCCESS || type != "game") return "its answer to hello has no \"type\": \"game\"";
+    array all;
+    if (top["players"].get(all) != simdjson::SUCCESS || all.size() == 0) return "players: a list, not empty";
+    if (all.size() > most_external_players) return fmt::format("players: at most {}", most_external_players);
+    for (const element one : all) {
+      if (std::string why = add(one); !why.empty()) return fmt::format("players[{}]: {}", who.size(), why);
+    }
+    std::string_view text;
+    if (top["title"].get(text) == simdjson::SUCCESS) title = text;
+    double number;
+    if (top["threshold"].get(number) == simdjson::SUCCESS) threshold = number;
+    return {};
+  }
+
+  cast who;
+  std::string title;
+  double threshold = std::numeric_limits<double>::quiet_NaN();
+
+ private:
+  static std::uint32_t index_in(std::vector<std::string>& names, std::string_view name) {
+    const std::size_t at = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    if (at == names.size()) names.emplace_back(name);
+    return static_cast<std::uint32_t>(at);
+  }
+
+  std::string add(const element one) {
+    object player;
+    if (one.get(player) != simdjson::SUCCESS) return "an object";
+    std::string_view agent, name;
+    if (player["agent"].get(agent) != simdjson::SUCCESS) return "agent: a string";
+    std::uint64_t step = 1;
+    element given;
+    if (player["step"].get(given) == simdjson::SUCCESS &&
+        (given.get(step) != simdjson::SUCCESS || step < 1 || step > 1'000'000)) {
+      return "step: a number from 1";
+    }
+    std::vector<std::uint16_t> types;
+    array behaviours;
+    if (player["behaviours"].get(behaviours) == simdjson::SUCCESS) {
+      for (const element b : behaviours) {
+        std::string_view type;
+        if (b.get(type) != simdjson::SUCCESS) return "behaviours: a list of strings";
+        types.push_back(static_cast<std::uint16_t>(index_in(who.behaviour_names, type)));
+      }
+      if (who.behaviour_names.size() > 10'000) return "behaviours: at most 10000 types";
+    }
+    const std::uint32_t i = index_in(who.agent_names, agent);
+    who.add(i, static_cast<std::uint32_t>(step - 1), types, false);
+    who.steps = std::max<std::size_t>(who.steps, step);
+    if (player["name"].get(name) != simdjson::SUCCESS) {
+      who.names.push_back(fmt::format("{} @ {}", agent, step));
+    } else {
+      who.names.emplace_back(name);
+    }
+    return {};
+  }
+};
+
+class external_evaluator final : public evaluator {
+ public:
+  external_evaluator(const external_options& how, std::size_t players) : how_(how), players_(players), set_(players) {}
+
+  bool values(std::span<const lane_mask> kept, std::size_t count, double* out) override {
+    open();
+    for (std::size_t l = 0; l < count; ++l) {
+      for (std::size_t p = 0; p < players_; ++p) set_[p] = kept[p] >> l & 1;
+      add_set();
+    }
+    return ask(out);
+  }
+  bool walk(std::span<const std::uint8_t> start, std::span<const player_index> order, double* out) override {
+    set_.assign(start.begin(), start.end());
+    return in_batches(order.size(), out, [&](std::size_t k) {
+      set_[order[k]] ^= 1;
+      add_set();
+    });
+  }
+  bool flips(std::span<const std::uint8_t> base, std::span<const player_index> which, double* out) override {
+    set_.assign(base.begin(), base.end());
+    return in_batches(which.size(), out, [&](std::size_t k) {
+      set_[which[k]] ^= 1;
+      add_set();
+      set_[which[k]] ^= 1;
+    });
+  }
+  std::string problem() const override { return problem_; }
+
+ private:
+  template <class Add>
+  bool in_batches(std::size_t all, double* out, Add add) {
+    for (std::size_t at = 0; at < all; at += how_.batch) {
+      open();
+      for (std::size_t k = at; k < std::min(all, at + how_.batch); ++k) add(k);
+      if (!ask(out + at)) return false;
+    }
+    return true;
+  }
+  void open() {
+    sets_.clear();
+    count_ = 0;
+  }
+  void add_set() {
+    sets_ += count_++ == 0 ? "[" : ",[";
+    bool first = true;
+    for (std::size_t p = 0; p < players_; ++p) {
+      if (!set_[p]) continue;
+      fmt::format_to(std::back_inserter(sets_), "{}{}", first ? "" : ",", p);
+      first = false;
+    }
+    sets_ += ']';
+  }
+
+  bool ask(double* out) {
+    std::string why;
+    for (int attempt = 0; attempt <= how_.restarts; ++attempt) {
+      why = ready();
+      if (why.empty()) {
+        const std::string line = fmt::format(R"({{"type":"evaluate","id":{},"sets":[{}]}})", ++id_, sets_);
+        why = child_.converse(line, answer_, how_.timeout_ms, how_.stop);
+      }
+      if (why.empty()) why = read(out);
+      if (why.empty()) return true;
+      child_.end();
+      if (how_.stop != nullptr && how_.stop->load()) break;
+    }
+    problem_ = fmt::format("the simulator failed {} times: {}", how_.restarts + 1, why);
+    return false;
+  }
+
+  // Starts it if it is not running; a restart has to declare as many players as before.
+  std::string ready() {
+    if (child_.running()) return {};
+    if (std::string why = child_.start(how_.command); !why.empty()) return why;
+    if (std::string why = child_.converse(hello_line, answer_, how_.timeout_ms, how_.stop); !why.empty()) return why;
+    declaration d;
+    if (std::string why = d.read(answer_); !why.empty()) return why;
+    return d.who.size() == players_ ? std::string() : "it declares another number of players than before";
+  }
+
+  std::string read(double* out) {
+    object top;
+    if (parser_.parse(answer_).get(top) != simdjson::SUCCESS) return "its answer is no JSON object";
+    std::uint64_t id;
+    if (top["id"].get(id) != simdjson::SUCCESS || id != id_) return "its answer has another id than the question";
+    array risks;
+    if (top["risks"].get(risks) != simdjson::SUCCESS) return "risks: a list of numbers";
+    if (risks.size() != count_) return fmt::format("risks: {} numbers for {} sets", risks.size(), count_);
+    std::size_t k = 0;
+    for (const element r : risks) {
+      if (r.get(out[k]) != simdjson::SUCCESS || !std::isfinite(out[k])) return fmt::format("risks[{}]: a finite number", k);
+      ++k;
+    }
+    return {};
+  }
+
+  const external_options how_;
+  const std::size_t players_;
+  child_process child_;
+  simdjson::dom::parser parser_;
+  std::vector<std::uint8_t> set_;
+  std::string sets_, answer_, problem_;
+  std::size_t count_ = 0;
+  std::uint64_t id_ = 0;
+};
+
+class external_game final : public game {
+ public:
+  external_game(const external_options& how, declaration d) : how_(how), title_(std::move(d.title)) {
+    players_ = std::move(d.who);
+    threshold_ = d.threshold;
+  }
+  std::string_view kind() const override { return "external"; }
+  std::string title() const override {
+    return (title_.empty() ? "external simulator" : title_) + ", " + std::to_string(size()) + " players";
+  }
+  std::unique_ptr<evaluator> make_evaluator() const override { return std::make_unique<external_evaluator>(how_, size()); }
+  void add_content(digest& to) const override { to.add(std::string_view(how_.command)); }
+  bool repeatable() const override { return false; }
+  bool slow() const override { return true; }
+
+ private:
+  external_options how_;
+  std::string title_;
+};
+
+}  // namespace
+
+external_result make_external_game(const external_options& how) {
+  external_result out;
+  child_process child;
+  std::string answer;
+  declaration d;
+  out.problem = child.start(how.command);
+  if (out.problem.empty()) out.problem = child.converse(hello_line, answer, how.timeout_ms, how.stop);
+  if (out.problem.empty()) out.problem = d.read(answer);
+  if (out.problem.empty()) {
+    out.game = std::make_unique<external_game>(how, std::move(d));
+  } else {
+    out.problem = "the simulator: " + out.problem;
+  }
+  return out;
+}
+
+}  // namespace digd::shapley

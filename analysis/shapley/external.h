@@ -1,0 +1,40 @@
+// A game played by a program of the user's: asked in batches over its standard input and output, one JSON object a
+// line (docs/shapley.md, "Your simulator"; examples/shapley_simulator.py).
+//
+//   → {"type":"hello","protocol":1}
+//   ← {"type":"game","title":"…","players":[{"agent":"a","step":1,"behaviours":["x"],"name":"…"}],"threshold":0.5}
+//   → {"type":"evaluate","id":1,"sets":[[0,2],[]]}      the players kept, by index from 0
+//   ← {"type":"risks","id":1,"risks":[0.7,0.1]}
+//
+// Each evaluator runs a process of its own, in a process group of its own, so that Ctrl-C reaches digctl alone. A process that
+// dies, is silent for longer than `timeout_ms` or answers something else is ended and started anew, and asked again; after
+// `restarts` failures of one request the game gives up and says why.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "analysis/shapley/game.h"
+
+namespace digd::shapley {
+
+struct external_options {
+  std::string command;                      // for /bin/sh -c
+  int timeout_ms = 60'000;                  // for one answer
+  int restarts = 3;                         // for one request
+  std::size_t batch = 256;                  // most sets in one request
+  const std::atomic<bool>* stop = nullptr;  // gives up waiting
+};
+
+inline constexpr std::size_t most_external_players = 100'000;
+inline constexpr std::size_t most_line_bytes = 64u << 20;
+
+struct external_result {
+  std::string problem;  // empty: `game` is set
+  std::unique_ptr<shapley::game> game;
+};
+
+external_result make_external_game(const external_options& how);
+
+}  // namespace digd::shapley

@@ -1,0 +1,29 @@
+// Whether scores point at what matters: the risk drop (R_T(τ) - R_T(τ^del))/R_T(τ) after the k highest scored actions
+// are replaced by the baseline (Interpreting Emergent Extreme Events in MAS, section 4.2, Table 3).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/shapley/game.h"
+
+namespace digd::shapley {
+
+inline constexpr std::array<std::size_t, 2> deleted_counts{3, 10};
+
+struct faithfulness {
+  std::string problem;  // empty if it succeeded
+  // Risk drops as shares of v(Ω), one for each of `deleted_counts`.
+  std::array<double, 2> shapley{}, leave_one_out{}, random{}, random_error{};
+};
+
+// Drops for given scores. Ties go to the earlier player.
+bool risk_drops(evaluator& ask, std::span<const double> scores, std::array<double, 2>& drops);
+
+// φ beside leave-one-out scores v(Ω) - v(Ω\i) and the mean of 100 random orders.
+faithfulness judge(const game& what, std::span<const double> phi, std::uint64_t seed);
+
+}  // namespace digd::shapley

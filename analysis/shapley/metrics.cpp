@@ -1,0 +1,98 @@
+#include "analysis/shapley/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/shapley/sum.h"
+
+namespace digd::shapley {
+
+std::vector<double> by_step(const cast& who, std::span<const double> phi) {
+  std::vector<double> out(who.steps, 0.0);
+  for (std::size_t p = 0; p < phi.size(); ++p) out[who.step[p]] += phi[p];
+  return out;
+}
+
+std::vector<double> by_agent(const cast& who, std::span<const double> phi) {
+  std::vector<double> out(who.agent_names.size(), 0.0);
+  for (std::size_t p = 0; p < phi.size(); ++p) out[who.agent[p]] += phi[p];
+  return out;
+}
+
+std::vector<double> by_behaviour(const cast& who, std::span<const double> phi) {
+  std::vector<double> out(who.behaviour_names.size(), 0.0);
+  for (std::size_t p = 0; p < phi.size(); ++p) {
+    const std::uint32_t from = who.behaviour_begin[p], to = who.behaviour_begin[p + 1];
+    for (std::uint32_t b = from; b < to; ++b) out[who.behaviours[b]] += phi[p] / (to - from);
+  }
+  return out;
+}
+
+// With |x| sorted ascending, Σ_i Σ_j ||x_i| - |x_j|| = 2 Σ_k (2k - n + 1) |x|_(k), k from 0.
+double gini(std::span<const double> x) {
+  std::vector<double> size(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) size[i] = std::abs(x[i]);
+  std::sort(size.begin(), size.end());
+  const double n = static_cast<double>(size.size());
+  exact_sum spread, all;
+  for (std::size_t k = 0; k < size.size(); ++k) {
+    spread.add((2.0 * static_cast<double>(k) - n + 1) * size[k]);
+    all.add(size[k]);
+  }
+  return all.value() > 0 ? spread.value() / (n * all.value()) : 0;
+}
+
+double pearson(std::span<const double> x, std::span<const double> y) {
+  const double n = static_cast<double>(x.size());
+  if (x.empty()) return 0;
+  const double mean_x = sum_of(x) / n, mean_y = sum_of(y) / n;
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean_x) * (y[i] - mean_y);
+    xx += (x[i] - mean_x) * (x[i] - mean_x);
+    yy += (y[i] - mean_y) * (y[i] - mean_y);
+  }
+  const double scale = std::sqrt(xx) * std::sqrt(yy);
+  return scale > 0 ? std::clamp(xy / scale, -1.0, 1.0) : 0;
+}
+
+metrics measure(const cast& who, std::span<const double> phi, double threshold, double q) {
+  metrics out;
+  const std::size_t agents = who.agent_names.size();
+  const std::vector<double> step = by_step(who, phi), agent = by_agent(who, phi);
+
+  exact_sum running;
+  for (std::size_t t = 0; t < step.size() && !out.formed; ++t) {
+    running.add(step[t]);
+    if (running.value() > q * threshold) out.formed = t + 1;
+  }
+  const double steps = static_cast<double>(who.steps);
+  if (out.formed) out.latency = (steps - static_cast<double>(*out.formed)) / steps;
+
+  // Actions that an agent did not take count as φ = 0; several in a step as their sum.
+  std::vector<double> cell(agents * who.steps, 0.0);
+  for (std::size_t p = 0; p < phi.size(); ++p) cell[who.agent[p] * who.steps + who.step[p]] += phi[p];
+  out.instability.resize(agents);
+  for (std::size_t i = 0; i < agents; ++i) {
+    const double mean = agent[i] / steps;
+    double squares = 0;
+    for (std::size_t t = 0; t < who.steps; ++t) squares += (cell[i * who.steps + t] - mean) * (cell[i * who.steps + t] - mean);
+    out.instability[i] = std::sqrt(squares / steps);
+  }
+  std::vector<double> size(agents);
+  for (std::size_t i = 0; i < agents; ++i) size[i] = std::abs(agent[i]);
+  out.agent_concentration = gini(agent);
+  out.instability_correlation = pearson(size, out.instability);
+  out.behaviour_concentration = gini(by_behaviour(who, phi));
+
+  exact_sum order;
+  for (std::size_t t = 0; t < who.steps; ++t) {
+    double all = 0;
+    for (std::size_t i = 0; i < agents; ++i) all += std::abs(cell[i * who.steps + t]);
+    if (all > 0) order.add(std::abs(step[t]) / all);
+  }
+  out.synchronization = who.steps > 0 ? order.value() / steps : 0;
+  return out;
+}
+
+}  // namespace digd::shapley

@@ -1,0 +1,85 @@
+// Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as
+// 1, 2, 3", SC 2011).
+//
+// A stream is a pure function of (seed, purpose, index): sampling unit 17 draws the same numbers on whichever thread,
+// in whatever order, and however many others were drawn. Nothing is ever reseeded, so a simulator that draws for
+// itself cannot make permutations repeat, a fault seen in published code (docs/shapley.md, "Traps").
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+namespace digd::shapley {
+
+// What a stream is for, so that no two uses share one.
+enum class purpose : std::uint32_t { permutation = 1, owen = 2, subset = 3, generator = 4, random_scores = 5, test = 6 };
+
+class random_stream {
+ public:
+  random_stream(std::uint64_t seed, purpose what, std::uint64_t index)
+      : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
+        counter_{0, static_cast<std::uint32_t>(what), static_cast<std::uint32_t>(index),
+                 static_cast<std::uint32_t>(index >> 32)} {}
+
+  std::uint32_t next32() {
+    if (used_ == 4) refill();
+    return block_[used_++];
+  }
+  std::uint64_t next64() {
+    const std::uint64_t high = next32();
+    return high << 32 | next32();
+  }
+  // Uniform on [0, 1), 53 bits.
+  double uniform() { return static_cast<double>(next64() >> 11) * 0x1.0p-53; }
+  double uniform(double low, double high) { return low + (high - low) * uniform(); }
+  bool chance(double p) { return uniform() < p; }
+  // Uniform on 0 … n-1, n > 0; exact, by rejection (Lemire, "Fast random integer generation in an interval", 2019).
+  std::uint32_t below(std::uint32_t n) {
+    std::uint64_t product = static_cast<std::uint64_t>(next32()) * n;
+    if (static_cast<std::uint32_t>(product) < n) {
+      const std::uint32_t least = (0u - n) % n;
+      while (static_cast<std::uint32_t>(product) < least) product = static_cast<std::uint64_t>(next32()) * n;
+    }
+    return static_cast<std::uint32_t>(product >> 32);
+  }
+  // Box-Muller; the second value is dropped so that a draw is always two words pairs.
+  double normal() {
+    const double u = 1.0 - uniform();
+    const double v = uniform();
+    return std::sqrt(-2.0 * std::log(u)) * std::cos(6.283185307179586 * v);
+  }
+  // Fisher-Yates: every order equally likely.
+  template <class T>
+  void shuffle(std::span<T> all) {
+    for (std::size_t left = all.size(); left > 1; --left) {
+      std::swap(all[left - 1], all[below(static_cast<std::uint32_t>(left))]);
+    }
+  }
+
+ private:
+  void refill() {
+    std::array<std::uint32_t, 4> x = counter_;
+    std::uint32_t k0 = key_[0], k1 = key_[1];
+    for (int round = 0; round < 10; ++round) {
+      const std::uint64_t a = std::uint64_t{0xD2511F53u} * x[0];
+      const std::uint64_t b = std::uint64_t{0xCD9E8D57u} * x[2];
+      x = {static_cast<std::uint32_t>(b >> 32) ^ x[1] ^ k0, static_cast<std::uint32_t>(b),
+           static_cast<std::uint32_t>(a >> 32) ^ x[3] ^ k1, static_cast<std::uint32_t>(a)};
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    block_ = x;
+    used_ = 0;
+    ++counter_[0];
+  }
+
+  std::array<std::uint32_t, 2> key_;
+  std::array<std::uint32_t, 4> counter_;
+  std::array<std::uint32_t, 4> block_{};
+  unsigned used_ = 4;
+};
+
+}  // namespace digd::shapley

@@ -1,0 +1,166 @@
+#include "analysis/shapley/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "engine/quote.h"
+
+namespace digd::shapley {
+
+namespace {
+
+std::string number(double x) { return std::isfinite(x) ? fmt::format("{}", x) : "null"; }
+
+// Columns as wide as their cells; the first to the left, the others to the right.
+class text_table {
+ public:
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  std::string text() const {
+    std::vector<std::size_t> width;
+    for (const auto& r : rows_) {
+      width.resize(std::max(width.size(), r.size()), 0);
+      for (std::size_t i = 0; i < r.size(); ++i) width[i] = std::max(width[i], r[i].size());
+    }
+    std::string out;
+    for (const auto& r : rows_) {
+      std::string line = "  ";
+      for (std::size_t i = 0; i < r.size(); ++i) {
+        line += i == 0 ? fmt::format("{:<{}}", r[i], width[i]) : fmt::format("  {:>{}}", r[i], width[i]);
+      }
+      while (line.ends_with(' ')) line.pop_back();
+      out += line + '\n';
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// A name that agents chose, safe in a terminal.
+std::string shown(const std::string& name) {
+  const std::string quoted = digd::quoted(name);
+  return quoted.size() == name.size() + 2 ? name : quoted;
+}
+
+
+std::vector<std::size_t> by_size(const std::vector<double>& x) {
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return std::abs(x[a]) > std::abs(x[b]); });
+  return order;
+}
+
+template <class Name>
+std::string ranked(const char* head, const scored& of, std::size_t most, Name name) {
+  text_table t;
+  t.row({head, "φ", "standard error"});
+  for (const std::size_t i : by_size(of.value)) {
+    if (most-- == 0) break;
+    t.row({name(i), fmt::format("{:.5g}", of.value[i]), of.error[i] > 0 ? fmt::format("{:.2g}", of.error[i]) : "0"});
+  }
+  return t.text() + '\n';
+}
+
+std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
+}  // namespace
+
+report make_report(const game& what, estimate_result result, double q, std::uint64_t seed) {
+  report r{.game = what, .result = std::move(result)};
+  r.threshold = std::isnan(what.threshold()) ? r.result.total : what.threshold();
+  r.q = q;
+  r.seed = seed;
+  r.metrics = measure(what.players(), r.result.phi.value, r.threshold, q);
+  r.risk_curve = what.risk_curve();
+  return r;
+}
+
+std::string to_table(const report& r, std::size_t most) {
+  const cast& who = r.game.players();
+  const estimate_result& e = r.result;
+  std::string out = fmt::format("{}{}\n", shown(r.game.title()), r.game.synthetic() ? " (SYNTHETIC: generated, no language model acted)" : "");
+  if (!r.weights.empty()) out += r.weights + '\n';
+  out += fmt::format("risk {:.6g}, of which {:.6g} is attributed; {:.6g} is the safe baseline's. Threshold ρ {:.6g}\n",
+                     e.baseline + e.total, e.total, e.baseline, r.threshold);
+  out += fmt::format("{}: {} of {} samples, {} evaluations{}\n\n", to_string(e.how), e.samples, e.wanted, e.evaluations,
+                     e.interrupted ? ", INTERRUPTED" : "");
+  out += ranked("action", e.phi, most, [&](std::size_t p) { return shown(who.name_of(static_cast<player_index>(p))); });
+  out += ranked("agent", e.by_agent, most, [&](std::size_t i) { return shown(who.agent_names[i]); });
+  out += ranked("behaviour", e.by_behaviour, most, [&](std::size_t k) { return shown(who.behaviour_names[k]); });
+  out += ranked("step", e.by_step, most, [&](std::size_t t) { return std::to_string(t + 1); });
+  const metrics& m = r.metrics;
+  text_table t;
+  t.row({"relative risk latency        L_tm", fmt::format("{:.3f}", m.latency),
+         m.formed ? fmt::format("T* = {} of {}", *m.formed, who.steps) : "the sum never exceeds q·ρ"});
+  t.row({"agent risk concentration     G_ag", fmt::format("{:.3f}", m.agent_concentration)});
+  t.row({"risk-instability correlation C_ag", fmt::format("{:.3f}", m.instability_correlation)});
+  t.row({"agent risk synchronization   Z_ag", fmt::format("{:.3f}", m.synchronization)});
+  t.row({"behavior risk concentration  G_be", fmt::format("{:.3f}", m.behaviour_concentration)});
+  out += t.text();
+  if (r.faithful) {
+    const faithfulness& f = *r.faithful;
+    text_table drops;
+    drops.row({"risk drop after deleting the", "top 3", "top 10"});
+    drops.row({"Shapley", percent(f.shapley[0]), percent(f.shapley[1])});
+    drops.row({"leave-one-out", percent(f.leave_one_out[0]), percent(f.leave_one_out[1])});
+    drops.row({"random", percent(f.random[0]), percent(f.random[1])});
+    out += '\n' + drops.text();
+  }
+  return out;
+}
+
+std::string to_json(const report& r) {
+  const cast& who = r.game.players();
+  const estimate_result& e = r.result;
+  const metrics& m = r.metrics;
+  std::string out = fmt::format(
+      "{{\"format\":\"digd.shapley\",\"version\":1,\"game\":{},\"title\":{},\"synthetic\":{},\"agents\":{},\"steps\":{},\n"
+      "\"estimator\":\"{}\",\"samples\":{},\"wanted\":{},\"interrupted\":{},\"evaluations\":{},\"seed\":{},\n"
+      "\"baseline\":{},\"total\":{},\"gap\":{},\"threshold\":{},\"q\":{}",
+      quoted(r.game.kind()), quoted(r.game.title()), r.game.synthetic(), who.agent_names.size(), who.steps, to_string(e.how),
+      e.samples, e.wanted, e.interrupted, e.evaluations, r.seed, number(e.baseline), number(e.total), number(e.gap),
+      number(r.threshold), number(r.q));
+  if (!r.weights.empty()) out += fmt::format(",\"weights\":{}", quoted(r.weights));
+  out += fmt::format(
+      ",\n\"metrics\":{{\"L_tm\":{},\"T_star\":{},\"G_ag\":{},\"C_ag\":{},\"Z_ag\":{},\"G_be\":{}}}", number(m.latency),
+      m.formed ? std::to_string(*m.formed) : "null", number(m.agent_concentration), number(m.instability_correlation),
+      number(m.synchronization), number(m.behaviour_concentration));
+  if (r.faithful) {
+    const auto pair = [](const std::array<double, 2>& x) { return fmt::format("[{},{}]", number(x[0]), number(x[1])); };
+    out += fmt::format(
+        ",\n\"faithfulness\":{{\"deleted\":[{},{}],\"shapley\":{},\"leave_one_out\":{},\"random\":{},\"random_error\":{}}}",
+        deleted_counts[0], deleted_counts[1], pair(r.faithful->shapley), pair(r.faithful->leave_one_out),
+        pair(r.faithful->random), pair(r.faithful->random_error));
+  }
+  out += ",\n\"by_step\":[";
+  double running = 0;
+  for (std::size_t t = 0; t < who.steps; ++t) {
+    running += e.by_step.value[t];
+    out += fmt::format("{}\n{{\"step\":{},\"phi\":{},\"error\":{},\"cumulative\":{}", t > 0 ? "," : "", t + 1,
+                       number(e.by_step.value[t]), number(e.by_step.error[t]), number(running));
+    if (t < r.risk_curve.size()) out += fmt::format(",\"risk\":{}", number(r.risk_curve[t]));
+    out += '}';
+  }
+  out += "],\n\"by_agent\":[";
+  for (std::size_t i = 0; i < who.agent_names.size(); ++i) {
+    out += fmt::format("{}\n{{\"agent\":{},\"phi\":{},\"error\":{},\"instability\":{}}}", i > 0 ? "," : "",
+                       quoted(who.agent_names[i]), number(e.by_agent.value[i]), number(e.by_agent.error[i]), number(m.instability[i]));
+  }
+  out += "],\n\"by_behaviour\":[";
+  for (std::size_t k = 0; k < who.behaviour_names.size(); ++k) {
+    out += fmt::format("{}\n{{\"behaviour\":{},\"phi\":{},\"error\":{}}}", k > 0 ? "," : "", quoted(who.behaviour_names[k]),
+                       number(e.by_behaviour.value[k]), number(e.by_behaviour.error[k]));
+  }
+  out += "],\n\"players\":[";
+  for (player_index p = 0; p < who.size(); ++p) {
+    out += fmt::format("{}\n{{\"agent\":{},\"step\":{},\"name\":{},\"phi\":{},\"error\":{}}}", p > 0 ? "," : "", who.agent[p],
+                       who.step[p] + 1, quoted(who.name_of(p)), number(e.phi.value[p]), number(e.phi.error[p]));
+  }
+  return out + "]}\n";
+}
+
+}  // namespace digd::shapley

@@ -1,0 +1,37 @@
+// An attribution as people and programs read it: a table, JSON, plots.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/shapley/estimate.h"
+#include "analysis/shapley/faithfulness.h"
+#include "analysis/shapley/metrics.h"
+
+namespace digd::shapley {
+
+// All that is said of one game. Refers to the game.
+struct report {
+  const shapley::game& game;
+  estimate_result result;
+  double threshold = 0;  // ρ; v(Ω) where the game has none
+  double q = usual_share;
+  std::uint64_t seed = 0;
+  shapley::metrics metrics;
+  std::vector<double> risk_curve;
+  std::optional<shapley::faithfulness> faithful;
+  std::string weights;   // of the structure game, in words; else empty
+};
+
+report make_report(const game& what, estimate_result result, double q, std::uint64_t seed);
+
+std::string to_json(const report& r);
+// The `most` highest |φ|, then steps, agents, behaviours, metrics.
+std::string to_table(const report& r, std::size_t most);
+
+// SVG, 900 wide, light and dark by the reader's preference.
+std::string plot_steps(const report& r);       // φ over time, cumulative and observed risk, q·ρ
+std::string plot_agents(const report& r);      // φ by agent with 95% intervals, beside instability
+std::string plot_behaviours(const report& r);  // φ by behaviour with 95% intervals
+
+}  // namespace digd::shapley

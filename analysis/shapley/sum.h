@@ -1,0 +1,28 @@
+// Sums that do not lose what is small: Neumaier's compensated summation.
+#pragma once
+
+#include <cmath>
+#include <span>
+
+namespace digd::shapley {
+
+class exact_sum {
+ public:
+  void add(double x) {
+    const double t = sum_ + x;
+    lost_ += std::abs(sum_) >= std::abs(x) ? (sum_ - t) + x : (x - t) + sum_;
+    sum_ = t;
+  }
+  double value() const { return sum_ + lost_; }
+
+ private:
+  double sum_ = 0, lost_ = 0;
+};
+
+inline double sum_of(std::span<const double> all) {
+  exact_sum s;
+  for (const double x : all) s.add(x);
+  return s.value();
+}
+
+}  // namespace digd::shapley

@@ -1,0 +1,81 @@
+// Work split into fixed chunks, done by any number of threads, taken in order.
+//
+// Because the chunks and the order in which their results are merged depend on the task alone, floating-point results
+// are the same for any number of threads. A stop keeps a prefix: chunks 0 … k, as if no more had been asked for.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "analysis/shapley/game.h"
+
+namespace digd::shapley {
+
+struct run_control {
+  unsigned threads = 1;
+  const std::atomic<bool>* stop = nullptr;                          // Ctrl-C
+  std::function<void(std::size_t done, std::size_t all)> progress;  // called while merging, one thread at a time
+
+  bool stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
+};
+
+// Does chunks 0 … count-1. `make(ask, chunk, part)` fills a part and returns false if `ask` failed or the chunk was given up
+// because of a stop; `merge(part)` gets them in order. At most 4 parts a thread wait for an earlier one.
+// Returns how many were merged; `problem` is set if an evaluator failed.
+template <class Part>
+std::size_t in_order(const game& what, std::size_t count, const run_control& how,
+                     const std::function<bool(evaluator&, std::size_t, Part&)>& make,
+                     const std::function<void(Part&)>& merge, std::string& problem) {
+  std::mutex guard;
+  std::condition_variable room;
+  std::map<std::size_t, std::unique_ptr<Part>> waiting;
+  std::size_t next = 0, merged = 0;
+  bool halt = false;
+  const std::size_t most_waiting = 4 * std::max(1u, how.threads);
+
+  const auto work = [&] {
+    const std::unique_ptr<evaluator> ask = what.make_evaluator();
+    for (;;) {
+      std::size_t mine;
+      {
+        std::unique_lock lock(guard);
+        room.wait(lock, [&] { return halt || next < merged + most_waiting; });
+        if (halt || how.stopped() || next == count) return;
+        mine = next++;
+      }
+      auto part = std::make_unique<Part>();
+      const bool good = make(*ask, mine, *part);
+      const std::lock_guard lock(guard);
+      if (!good) {
+        halt = true;
+        if (problem.empty() && !how.stopped()) problem = ask->problem().empty() ? "it stopped without a reason" : ask->problem();
+        room.notify_all();
+        return;
+      }
+      waiting.emplace(mine, std::move(part));
+      for (auto first = waiting.begin(); first != waiting.end() && first->first == merged; first = waiting.begin()) {
+        merge(*first->second);
+        waiting.erase(first);
+        ++merged;
+      }
+      if (how.progress) how.progress(merged, count);
+      room.notify_all();
+    }
+  };
+
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < how.threads && i < count; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& t : others) t.join();
+  return merged;
+}
+
+}  // namespace digd::shapley

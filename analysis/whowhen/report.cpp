@@ -1,0 +1,111 @@
+// Results as a table, JSON and a bar chart.
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "analysis/whowhen/score.h"
+
+namespace digd::whowhen {
+
+namespace {
+
+namespace json = boost::json;
+
+double percent(double hits, std::size_t n) { return n == 0 ? 0 : 100 * hits / static_cast<double>(n); }
+
+std::string with_interval(double hits, std::size_t n) {
+  const interval i = wilson(hits, n);
+  return fmt::format("{:5.1f} [{:.0f}, {:.0f}]", percent(hits, n), 100 * i.low, 100 * i.high);
+}
+
+json::array interval_of(double hits, std::size_t n) {
+  const interval i = wilson(hits, n);
+  return {i.low, i.high};
+}
+
+}  // namespace
+
+std::string as_table(const results& r) {
+  std::string out;
+  for (const auto& [subset, methods] : r.by_subset) {
+    const std::size_t n = methods.empty() ? 0 : methods.begin()->second.n;
+    out += fmt::format("{} ({} logs; %, 95% intervals in brackets)\n", subset, n);
+    out += fmt::format("  {:<26}{:<18}{:<18}{:>5}{:>5}{:>5}{:>5}{:>5}{:>7}{:>7}{:>10}{:>9}{:>9}\n", "method", "agent", "step", "±1",
+                       "±2", "±3", "±4", "±5", "top-3", "top-5", "ms/case", "tokens", "cost");
+    for (const std::string& name : r.order) {
+      const auto at = methods.find(name);
+      if (at == methods.end()) continue;
+      const tally& t = at->second;
+      const double count = std::max<double>(1, static_cast<double>(t.n));
+      out += fmt::format("  {:<26}{:<18}{:<18}", name, with_interval(t.agent, t.n), with_interval(t.step, t.n));
+      for (double w : t.within) out += fmt::format("{:5.0f}", percent(w, t.n));
+      out += fmt::format("{:7.0f}{:7.0f}{:10.2f}{:9.0f}{:9.4f}", percent(t.top3, t.n), percent(t.top5, t.n),
+                         1000 * t.seconds / count, static_cast<double>(t.tokens) / count, t.cost / count);
+      out += t.failed ? fmt::format("  ({} without an answer)\n", t.failed) : "\n";
+    }
+  }
+  return out;
+}
+
+std::string as_json(const results& r) {
+  json::object out;
+  for (const auto& [subset, methods] : r.by_subset) {
+    json::object all;
+    for (const std::string& name : r.order) {
+      const auto at = methods.find(name);
+      if (at == methods.end()) continue;
+      const tally& t = at->second;
+      const double count = std::max<double>(1, static_cast<double>(t.n));
+      json::object one{{"agent", t.agent / count}, {"step", t.step / count}, {"n", t.n}};
+      one["agent_interval"] = interval_of(t.agent, t.n);
+      one["step_interval"] = interval_of(t.step, t.n);
+      for (std::size_t k = 0; k < tolerances; ++k) one["step_within_" + std::to_string(k + 1)] = t.within[k] / count;
+      one["top_3"] = t.top3 / count;
+      one["top_5"] = t.top5 / count;
+      one["without_answer"] = t.failed;
+      one["ms_per_case"] = 1000 * t.seconds / count;
+      one["tokens_per_case"] = static_cast<double>(t.tokens) / count;
+      one["cost_per_case"] = t.cost / count;
+      all[name] = std::move(one);
+    }
+    out[subset] = std::move(all);
+  }
+  return json::serialize(out);
+}
+
+std::string as_svg(const results& r) {
+  constexpr int row = 18, left = 190, width = 300, gap = 30;
+  std::string bars;
+  int y = 20;
+  for (const auto& [subset, methods] : r.by_subset) {
+    bars += fmt::format("<text x=\"10\" y=\"{}\" class=\"head\">{} (n = {})</text>\n", y, subset,
+                        methods.empty() ? 0 : methods.begin()->second.n);
+    y += 10;
+    for (const std::string& name : r.order) {
+      const auto at = methods.find(name);
+      if (at == methods.end()) continue;
+      bars += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", left - 8, y + 13, name);
+      int x = left;
+      for (const double hits : {at->second.agent, at->second.step}) {
+        const double p = percent(hits, at->second.n) / 100;
+        const interval i = wilson(hits, at->second.n);
+        const bool agent = x == left;
+        bars += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>\n", x, y + 2, p * width, row - 5,
+                            agent ? "#4a78b5" : "#c8782f");
+        bars += fmt::format("<path d=\"M{:.1f} {} H{:.1f}\" stroke=\"#333\"/>\n", x + i.low * width, y + 8, x + i.high * width);
+        bars += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{:.1f}</text>\n", x + std::max(p, i.high) * width + 4, y + 13, 100 * p);
+        x += width + 60;
+      }
+      y += row;
+    }
+    y += gap;
+  }
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" font-size=\"11\">\n"
+             "<style>.head{{font-weight:bold;font-size:13px}}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+             "<text x=\"{}\" y=\"14\" fill=\"#4a78b5\">agent, %</text><text x=\"{}\" y=\"14\" fill=\"#c8782f\">step, %</text>\n",
+             left + 2 * (width + 60) + 20, y, left, left + width + 60) +
+         bars + "</svg>\n";
+}
+
+}  // namespace digd::whowhen

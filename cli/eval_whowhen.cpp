@@ -1,0 +1,170 @@
+// digctl eval: attribution methods against logs whose truth is known. digctl chief-train: the default's weights.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include "analysis/whowhen/planted.h"
+#include "analysis/whowhen/validate.h"
+#include "cli/commands.h"
+#include "cli/files.h"
+#include "cli/llm_options.h"
+
+namespace digd::cli {
+
+namespace {
+
+using whowhen::labelled_log;
+
+struct eval_options {
+  std::string folder;
+  std::vector<std::string> methods{"chief"};
+  std::string format = "table", svg;
+  bool cv = false, nested = false;
+  std::size_t runs = 400, seed = 1;
+  llm_options llm;
+};
+
+int complain(std::string_view command, std::string_view why) {
+  std::cerr << "digctl " << command << ": " << why << '\n';
+  return wrong_use;
+}
+
+int print(const eval_options& how, const whowhen::results& r, std::string_view command) {
+  std::cout << (how.format == "json" ? whowhen::as_json(r) + "\n" : whowhen::as_table(r));
+  if (how.svg.empty()) return done;
+  const std::string problem = write_file(how.svg, whowhen::as_svg(r));
+  return problem.empty() ? done : complain(command, shown(how.svg) + ": " + problem);
+}
+
+void validate(const std::vector<labelled_log>& logs, const eval_options& how, whowhen::results& r) {
+  const auto add = [&](const std::string& name, bool nested) {
+    const whowhen::validated v = whowhen::cross_validate(logs, nested);
+    for (std::size_t i = 0; i < logs.size(); ++i) whowhen::add(r.at(logs[i].subset, name), logs[i], v.answers[i]);
+  };
+  add("chief (cv)", false);
+  if (how.nested) add("chief (nested cv)", true);
+}
+
+void judge(const labelled_log& l, const std::string& method, chief::llm::endpoint& model, const eval_options& how,
+           whowhen::results& r) {
+  const chief::llm::usage before = model.used();
+  const auto from = std::chrono::steady_clock::now();
+  const chief::llm::ruling ruling = rule_by(method, model, l.log, judging(how.llm, l.answer));
+  whowhen::answer a{ruling.agent, ruling.steps};
+  a.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+  a.tokens = model.used().tokens() - before.tokens();
+  a.cost = model.used().cost - before.cost;
+  a.failed = bool(ruling.error);
+  if (ruling.error && !how.llm.dry_run) {
+    std::cerr << l.log.id << ", " << method << ": " << ruling.error.message() << (ruling.detail.empty() ? "" : ": ") << ruling.detail << '\n';
+  }
+  whowhen::add(r.at(l.subset, method), l, a);
+}
+
+int eval_whowhen(const eval_options& how) {
+  std::vector<labelled_log> logs;
+  std::string why;
+  if (!whowhen::read_folder(how.folder, logs, why)) return complain("eval whowhen", shown(how.folder) + ": " + why);
+  std::unique_ptr<chief::llm::endpoint> model;
+  const bool asks = std::any_of(how.methods.begin(), how.methods.end(), [](const std::string& m) { return m != "chief"; });
+  if (asks && !(model = open_endpoint(how.llm, why))) return complain("eval whowhen", why);
+  whowhen::results r;
+  for (const labelled_log& l : logs) whowhen::add_constants(r, l);
+  for (const std::string& method : how.methods) {
+    if (method == "chief" && (how.cv || how.nested)) {
+      validate(logs, how, r);
+    } else if (method == "chief") {
+      for (const labelled_log& l : logs) whowhen::add(r.at(l.subset, method), l, whowhen::answer_of(l, chief::committed_rankers()));
+      std::cerr << "The committed weights were trained on logs; on those they are no measure. --cv is.\n";
+    } else {
+      for (const labelled_log& l : logs) judge(l, method, *model, how, r);
+    }
+  }
+  if (model) std::cerr << describe(model->used(), how.llm.dry_run) << '\n';
+  if (how.llm.dry_run && asks) return done;  // no figures come of a dry run
+  return print(how, r, "eval whowhen");
+}
+
+int eval_planted(const eval_options& how) {
+  whowhen::results r;
+  for (std::size_t i = 0; i < how.runs; ++i) {
+    const labelled_log l = whowhen::planted_run(how.seed + i);
+    labelled_log all = l;
+    all.subset = "all";
+    const whowhen::answer a = whowhen::answer_of(l, chief::committed_rankers());
+    for (const labelled_log* one : {&l, static_cast<const labelled_log*>(&all)}) {
+      whowhen::add_constants(r, *one);
+      whowhen::add(r.at(one->subset, "chief"), *one, a);
+    }
+  }
+  return print(how, r, "eval planted");
+}
+
+int chief_train(const std::string& folder, const std::string& out) {
+  std::vector<labelled_log> logs;
+  std::string why;
+  if (!whowhen::read_folder(folder, logs, why)) return complain("chief-train", shown(folder) + ": " + why);
+  const std::vector<chief::lesson> lessons = whowhen::lessons_of(logs);
+  std::vector<const chief::lesson*> all;
+  std::size_t orchestrated = 0;
+  std::set<std::string> questions;
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    all.push_back(&lessons[i]);
+    orchestrated += lessons[i].orchestrated;
+    questions.insert(logs[i].log.question);
+  }
+  const chief::training how;
+  const std::string source = chief::weights_source(
+      chief::train(all, how),
+      {fmt::format("From {} logs of {} questions, {} of them with a planner.", logs.size(), questions.size(), orchestrated),
+       fmt::format("Ridge penalties: chat {}, orchestrated {}, agents {}.", how.chat, how.orchestrated, how.agents)});
+  const std::string problem = write_file(out, source);
+  return problem.empty() ? done : complain("chief-train", shown(out) + ": " + problem);
+}
+
+void add_output(CLI::App& app, eval_options& how) {
+  app.add_option("--format", how.format, "table for people, json for machines")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  app.add_option("--svg", how.svg, "also write a bar chart to this file");
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, int& status) {
+  auto how = std::make_shared<eval_options>();
+  CLI::App* eval = app.add_subcommand("eval", "Measures attribution where the truth is known");
+  eval->require_subcommand(1);
+
+  CLI::App* logs = eval->add_subcommand("whowhen", "on Who&When logs, or others of that form");
+  logs->add_option("DIR", how->folder, "folder of subsets (folders of *.json)")->required();
+  std::vector<std::string> methods{"chief"};
+  methods.insert(methods.end(), llm_methods.begin(), llm_methods.end());
+  logs->add_option("--method", how->methods, "which to measure; those but chief ask a model")
+      ->check(CLI::IsMember(methods))
+      ->capture_default_str();
+  logs->add_flag("--cv", how->cv, "train the default without the question it is asked about, one question at a time");
+  logs->add_flag("--nested", how->nested, "--cv, and with the penalties chosen on the rest alone as well");
+  add_output(*logs, *how);
+  add_llm_options(*logs, how->llm);
+  logs->callback([how, &status] { status = eval_whowhen(*how); });
+
+  CLI::App* planted = eval->add_subcommand("planted", "on runs of a simulated desk with one planted fault each");
+  planted->add_option("--runs", how->runs, "how many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  planted->add_option("--seed", how->seed, "of the first; the next has the next")->capture_default_str();
+  add_output(*planted, *how);
+  planted->callback([how, &status] { status = eval_planted(*how); });
+
+  auto data = std::make_shared<std::string>();
+  auto out = std::make_shared<std::string>("-");
+  CLI::App* train = app.add_subcommand("chief-train", "Trains the weights of `attribute chief` (analysis/chief/weights.inc)");
+  train->add_option("--data", *data, "folder of labelled Who&When logs")->required();
+  train->add_option("-o,--output", *out, "the file; - for standard output")->capture_default_str();
+  train->callback([data, out, &status] { status = chief_train(*data, *out); });
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,148 @@
+// Runs into factors: what is measured of a run, the language of user factors, tables in and out.
+#include <catch2/catch.hpp>
+
+#include "analysis/causal/csv.h"
+#include "analysis/causal/factors/builtin.h"
+#include "analysis/causal/factors/expression.h"
+#include "analysis/causal/factors/factor_table.h"
+#include "analysis/causal/factors/run_reader.h"
+#include "analysis/causal/worldview.h"
+
+using namespace digd::causal;
+
+namespace {
+
+run_facts facts_of(const std::vector<std::string>& lines, const run_window& window = {}) {
+  run_reader reader(window);
+  for (const std::string& line : lines) REQUIRE(reader.line(line));
+  return reader.take();
+}
+
+const std::vector<std::string> small_run{
+    R"({"type":"hello","protocol":1,"run":"r","agents":["p","c","t"],"clock":"trace","labels":{"task":"t1","effort":"3"}})",
+    R"({"type":"event","seq":1,"ts":0,"event":{"id":"e1","recipients":["p"]}})",
+    R"({"type":"activation_started","seq":2,"ts":100,"activation":"v1","agent":"p","inputs":["e1"]})",
+    R"({"type":"activation_ended","seq":3,"ts":200,"activation":"v1","outputs":[{"id":"e2","recipients":["c","t"]},{"id":"e3","recipients":["c"]}]})",
+    R"({"type":"activation_started","seq":4,"ts":300,"activation":"v2","agent":"c","inputs":["e2","e3"]})",
+    R"({"type":"activation_ended","seq":5,"ts":500,"activation":"v2","reactions":{"e3":"wait"},"outputs":[{"id":"e4","recipients":["t"]}]})",
+    R"({"type":"activation_started","seq":6,"ts":500,"activation":"v3","agent":"t","inputs":["e2","e4"]})",
+    R"({"type":"activation_ended","seq":7,"ts":900,"activation":"v3","reactions":{"e2":"discard"},"outputs":[]})",
+    R"({"type":"run_ended","seq":8,"ts":1000,"outcome":"failure","metrics":{"rmse":0.25,"ok":true}})"};
+
+double value(const std::string& text, const run_facts& of) {
+  std::string why;
+  const auto e = expression::parse(text, why);
+  INFO(text << ": " << why);
+  REQUIRE(e);
+  return e->value(of).value_or(-1e9);
+}
+
+}  // namespace
+
+TEST_CASE("built_in_factors_say_what_the_run_did") {
+  const run_facts f = facts_of(small_run);
+  CHECK(f.ended);
+  CHECK(f.outcome == digd::run_outcome::failure);
+  CHECK(f.metrics.at("rmse") == 0.25);
+  CHECK(f.labels.at("task") == "t1");
+  CHECK(value("activations", f) == 3);
+  CHECK(value("events", f) == 4);
+  CHECK(value("agents", f) == 3);
+  CHECK(value("fan_out", f) == Approx(5.0 / 4));
+  CHECK(value("consume_ratio", f) == Approx(3.0 / 5));
+  CHECK(value("wait_ratio", f) == Approx(1.0 / 5));
+  CHECK(value("discard_ratio", f) == Approx(1.0 / 5));
+  CHECK(value("lineage_depth", f) == 2);
+  CHECK(value("lineage_width", f) == 2);
+  CHECK(value("load_gini", f) == 0);
+  CHECK(value("overlap", f) == 0);
+  CHECK(value("time_to_first_consume_ms", f) == Approx((200.0 + 300 + 400) / 3));
+  CHECK(value("duration_ms", f) == 1000);
+  CHECK(value("idle_ms", f) == 300);
+  CHECK(gini({0, 0, 4}) == Approx(2.0 / 3));
+}
+
+TEST_CASE("a_window_sees_the_beginning_and_the_outcome") {
+  const run_facts f = facts_of(small_run, {0, 3});
+  CHECK(f.activations.size() == 1);
+  CHECK(f.outcome == digd::run_outcome::failure);
+  CHECK(facts_of(small_run, {250, 0}).activations.size() == 1);
+}
+
+TEST_CASE("the_language_of_factors_computes") {
+  const run_facts f = facts_of(small_run);
+  CHECK(value("1 + 2 * 3 ^ 2 ^ 0 - -1", f) == 8);
+  CHECK(value("(1 + 2) * 3 / 0", f) == 0);
+  CHECK(value("if(wait_ratio > 0.1, 5, 6)", f) == 5);
+  CHECK(value("events / activations", f) == Approx(4.0 / 3));
+  CHECK(value("label.effort * metric.\"rmse\"", f) == Approx(0.75));
+  CHECK(value("mean(durations)", f) == Approx((100.0 + 200 + 400) / 3));
+  CHECK(value("rolling_max(durations, 2)", f) == 300);
+  CHECK(value("slope(durations)", f) == 150);
+  CHECK(value("quantile(durations, 0.5)", f) == 200);
+  CHECK(value("max(max(fan_outs), 7)", f) == 7);
+  CHECK(value("sum(waits)", f) == 1);
+  CHECK(value("density()", f) == Approx(3.0 / 6));
+  CHECK(value("components()", f) == 1);
+  CHECK(value("share(\"p\")", f) == Approx(1.0 / 3));
+  CHECK(value("metric.absent", f) == -1e9);
+}
+
+TEST_CASE("what_is_no_expression_is_refused_with_its_place") {
+  for (const char* text : {"", "1 +", "durations", "nothing", "mean(1, 2)", "log(1, 2)", "(1", "1 2", "quantile(durations)", "share(p)"}) {
+    std::string why;
+    INFO(text);
+    CHECK_FALSE(expression::parse(text, why));
+    CHECK_FALSE(why.empty());
+  }
+  std::string why;
+  CHECK_FALSE(expression::parse(std::string(3000, '('), why));
+  CHECK_FALSE(expression::parse(std::string(3000, '-') + "1", why));
+}
+
+TEST_CASE("a_table_written_as_csv_reads_back") {
+  table t;
+  t.add_continuous("a,b", {0.1, 2, -3.5});
+  t.add_discrete("k", {0, 1, 2}, {"x", "say \"y\"", "=1+1"});
+  const std::string text = write_csv(t);
+  CHECK(text.find("'=1+1") != std::string::npos);
+  const csv_result back = read_csv(text);
+  REQUIRE(back.problem.empty());
+  CHECK(back.data[0].values == t[0].values);
+  CHECK(back.data[1].codes.size() == 3);
+  CHECK(back.data[1].discrete);
+  CHECK_FALSE(read_csv("a,b\n1\n").problem.empty());
+  CHECK(read_csv("a,b\n1,2\n,3\n4,5\n7,9\n").kept == std::vector<std::size_t>{0, 2, 3});
+}
+
+TEST_CASE("worldviews_are_read_and_lose_their_place") {
+  const worldviews all = read_worldviews(R"(
+name: waiting
+variables:
+  - {name: wait_ratio, scale: micro, root: true}
+  - {name: success, scale: macro, tier: 2}
+edges:
+  - {from: wait_ratio, to: success, sign: "-"}
+  - {from: fan_out, to: success}
+alternatives:
+  - name: the other way
+    edges:
+      - {from: success, to: wait_ratio}
+)");
+  REQUIRE(all.problem == "");
+  REQUIRE(all.all.size() == 2);
+  CHECK(all.all[0].variables[0].at == scale::micro);
+  CHECK(all.all[1].edges.size() == 2);  // its own, and the one it is not about
+  std::vector<experiment> found{{"wait_ratio", "success", finding_kind::confirmed, -1, 0.01, 20}};
+  CHECK(contradiction_of(all.all[0], found).empty());
+  CHECK_FALSE(contradiction_of(all.all[1], found).empty());
+  found[0].sign = 1;
+  CHECK_FALSE(contradiction_of(all.all[0], found).empty());
+  const experiments back = read_experiments(write_experiments(found));
+  REQUIRE(back.problem == "");
+  REQUIRE(back.all.size() == 1);
+  CHECK(back.all[0].sign == 1);
+  CHECK(back.all[0].p == 0.01);
+  CHECK(read_worldviews("name: x\nedge: []\n").problem.find("edge") != std::string::npos);
+  CHECK_FALSE(read_worldviews("[").problem.empty());
+}

@@ -1,0 +1,273 @@
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include "analysis/chief/llm/chief_stages.h"
+#include "tests/analysis/chief/logs.h"
+#include "tests/analysis/chief/scripted_server.h"
+
+using namespace digd::chief;
+using namespace digd::chief::llm;
+using digd::tests::completion;
+using digd::tests::log_of;
+using digd::tests::scripted_reply;
+using digd::tests::scripted_server;
+
+namespace {
+
+flat_log small() {
+  return log_of("How old is the mill?", {{"user", "How old is the mill?"}, {"Reader", "It was built in 1801."},
+                                         {"Clerk", "So it is 20 years old."}, {"Checker", "I agree."}});
+}
+
+struct fixture {
+  explicit fixture(std::deque<scripted_reply> script) : server(std::move(script)) {
+    how.url = server.url();
+    how.model = "test-model";
+    how.key = "secret-key";
+    how.sleep = [this](std::int64_t ms) { waits.push_back(ms); };
+  }
+  scripted_server server;
+  endpoint_options how;
+  std::vector<std::int64_t> waits;
+};
+
+const std::string guilty = completion(R"({"agent": "Clerk", "step": 2, "others": [1, 99], "reason": "wrong age"})");
+
+}  // namespace
+
+TEST_CASE("all_at_once_sends_the_whole_log_and_reads_the_verdict") {
+  fixture f({{guilty}});
+  endpoint model(f.how);
+  const ruling r = all_at_once(model, small());
+  REQUIRE_FALSE(r.error);
+  CHECK(r.agent == "Clerk");
+  CHECK(r.steps == std::vector<std::size_t>{2, 1});  // a step that the log does not have is dropped
+  CHECK(f.server.head(0).starts_with("POST /v1/chat/completions"));
+  CHECK(f.server.head(0).find("Authorization: Bearer secret-key") != std::string::npos);
+  CHECK(f.server.body(0).at("model").as_string() == "test-model");
+  const std::string prompt = f.server.prompt(0);
+  for (const char* part : {"How old is the mill?", "[1] Reader: It was built in 1801.", "[3] Checker: I agree."}) {
+    CHECK(prompt.find(part) != std::string::npos);
+  }
+  CHECK(prompt.find("The right answer") == std::string::npos);
+  CHECK(model.used().tokens_in == 100);
+  CHECK(model.used().tokens_out == 10);
+}
+
+TEST_CASE("the_right_answer_is_told_only_with_ground_truth") {
+  fixture f({{guilty}});
+  endpoint model(f.how);
+  judge_options with;
+  with.right_answer = "225 years";
+  all_at_once(model, small(), with);
+  CHECK(f.server.prompt(0).find("The right answer:\n225 years") != std::string::npos);
+}
+
+TEST_CASE("step_by_step_shows_no_more_than_the_steps_so_far_and_stops") {
+  fixture f({{completion(R"({"decisive": false})")}, {completion(R"({"decisive": true, "reason": "wrong"})")}});
+  endpoint model(f.how);
+  const ruling r = step_by_step(model, small());
+  CHECK(r.steps == std::vector<std::size_t>{2});
+  CHECK(f.server.requests() == 2);
+  CHECK(f.server.prompt(0).find("[1]") != std::string::npos);
+  CHECK(f.server.prompt(0).find("[2]") == std::string::npos);
+}
+
+TEST_CASE("step_by_step_that_finds_nothing_has_no_ruling") {
+  const std::string no = completion(R"({"decisive": false})");
+  fixture f({{no}, {no}, {no}});
+  endpoint model(f.how);
+  CHECK(step_by_step(model, small()).error == make_error_code(llm_errc::undecided));
+}
+
+TEST_CASE("binary_search_halves_until_one_is_left") {
+  fixture f({{completion(R"({"half": "second"})")}, {completion(R"({"half": "first"})")}});
+  endpoint model(f.how);
+  const ruling r = binary_search(model, small());
+  CHECK(r.steps == std::vector<std::size_t>{2});
+  CHECK(r.agent == "Clerk");
+  CHECK(f.server.prompt(1).find("[1]") == std::string::npos);
+}
+
+TEST_CASE("the_hybrid_looks_only_at_the_steps_of_the_agent_found_first") {
+  fixture f({{guilty}, {completion(R"({"decisive": true, "reason": "yes"})")}});
+  endpoint model(f.how);
+  const ruling r = hybrid(model, small());
+  CHECK(r.agent == "Clerk");
+  CHECK(r.steps.front() == 2);
+  CHECK(f.server.requests() == 2);
+  CHECK(f.server.prompt(1).find("step 2, by Clerk") != std::string::npos);
+}
+
+TEST_CASE("chief_asks_its_stages_in_order_and_hands_results_on") {
+  const std::string subtasks = completion(R"({"subtasks": [{"name": "read", "from": 0, "to": 1}, {"name": "work out", "from": 2, "to": 3}]})");
+  const std::string empty = completion("{}");
+  fixture f({{subtasks}, {empty}, {empty}, {empty}, {empty}, {completion(R"({"steps": [2]})")},
+             {completion(R"({"agent": "Clerk", "step": 2, "stage": "local", "reason": "its own"})")}});
+  endpoint model(f.how);
+  attribution graph;
+  const ruling r = chief_stages(model, small(), {}, &graph);
+  CHECK(r.agent == "Clerk");
+  CHECK(r.steps.front() == 2);
+  CHECK(f.server.requests() == 7);
+  CHECK(f.server.prompt(1).find("work out") != std::string::npos);
+  REQUIRE(graph.graph.subtasks.size() == 2);
+  CHECK(graph.graph.subtasks[1].steps == std::vector<std::size_t>{2, 3});
+  CHECK(r.notes.back() == "decided by: local");
+}
+
+TEST_CASE("chief_goes_on_with_its_own_results_where_the_model_fails_it") {
+  fixture f({});  // every request: 500
+  f.how.tries = 1;
+  endpoint model(f.how);
+  const ruling r = chief_stages(model, small());
+  REQUIRE_FALSE(r.steps.empty());
+  CHECK(r.agent == attribute(small()).ranking.front().agent);
+  CHECK(r.notes.size() == 7);
+}
+
+TEST_CASE("chief_refuses_subtasks_with_gaps") {
+  const std::string gap = completion(R"({"subtasks": [{"name": "a", "from": 0, "to": 1}, {"name": "b", "from": 3, "to": 3}]})");
+  const std::string empty = completion("{}");
+  fixture f({{gap}, {empty}, {empty}, {empty}, {empty}, {empty}, {guilty}});
+  endpoint model(f.how);
+  const ruling r = chief_stages(model, small());
+  CHECK(r.steps.front() == 2);
+  CHECK(r.notes.front().find("decomposition") == 0);
+}
+
+TEST_CASE("prose_is_asked_for_again_as_json") {
+  fixture f({{completion("The Clerk did it.")}, {guilty}});
+  endpoint model(f.how);
+  CHECK(all_at_once(model, small()).agent == "Clerk");
+  CHECK(f.server.body(1).at("messages").as_array().size() == 4);
+  fixture twice({{completion("no")}, {completion("no")}});
+  endpoint other(twice.how);
+  CHECK(all_at_once(other, small()).error == make_error_code(llm_errc::malformed));
+}
+
+TEST_CASE("a_rate_limit_is_waited_out_as_long_as_the_server_says") {
+  fixture f({{"", 429, "Retry-After: 7\r\n"}, {"", 503}, {guilty}});
+  f.how.backoff_ms = 100;
+  endpoint model(f.how);
+  CHECK_FALSE(all_at_once(model, small()).error);
+  REQUIRE(f.waits.size() == 2);
+  CHECK(f.waits[0] == 7000);
+  CHECK(f.waits[1] == 200);
+  CHECK(model.used().retried == 2);
+}
+
+TEST_CASE("a_wrong_key_is_not_tried_again_and_never_shown") {
+  fixture f({{R"({"error": "bad key"})", 401}});
+  endpoint model(f.how);
+  const ruling r = all_at_once(model, small());
+  CHECK(r.error == make_error_code(llm_errc::rejected));
+  CHECK(f.server.requests() == 1);
+  CHECK(r.detail == "status 401");
+}
+
+TEST_CASE("answers_that_are_broken_in_every_way_end_in_an_error_with_a_name") {
+  const auto error_of = [](scripted_reply reply) {
+    fixture f({std::move(reply)});
+    f.how.tries = 1;
+    f.how.timeout_ms = 200;
+    f.how.max_response_bytes = 10'000;
+    endpoint model(f.how);
+    return all_at_once(model, small()).error;
+  };
+  CHECK(error_of({"{\"choices\": [", 200}) == make_error_code(llm_errc::malformed));
+  CHECK(error_of({"{}", 200}) == make_error_code(llm_errc::malformed));
+  CHECK(error_of({guilty, 200, "", true}) == make_error_code(llm_errc::timed_out));
+  CHECK(error_of({guilty, 200, "", false, true}) == make_error_code(llm_errc::unreachable));
+  CHECK(error_of({completion("{\"agent\": \"Cl", "length")}) == make_error_code(llm_errc::cut_off));
+  CHECK(error_of({completion("", "content_filter")}) == make_error_code(llm_errc::declined));
+  CHECK(error_of({R"({"choices":[{"message":{"refusal":"I will not","content":null},"finish_reason":"stop"}]})"}) ==
+        make_error_code(llm_errc::declined));
+  CHECK(error_of({std::string(20'000, 'x')}) == make_error_code(llm_errc::too_large));
+  CHECK(error_of({completion(R"({"agent": "Nobody", "step": 77})")}) == make_error_code(llm_errc::undecided));
+}
+
+TEST_CASE("nobody_listening_is_an_error_not_a_hang") {
+  endpoint_options how;
+  how.url = "http://127.0.0.1:1/v1";
+  how.tries = 2;
+  how.sleep = [](std::int64_t) {};
+  endpoint model(how);
+  CHECK(all_at_once(model, small()).error == make_error_code(llm_errc::unreachable));
+  CHECK(model.used().requests == 2);
+}
+
+TEST_CASE("the_same_prompt_is_not_paid_for_twice_and_the_key_is_not_kept") {
+  const auto folder = std::filesystem::temp_directory_path() / ("digd-llm-" + std::to_string(getpid()));
+  fixture f({{guilty}});
+  f.how.cache = folder.string();
+  f.how.price_in = 10;
+  endpoint first(f.how);
+  CHECK(all_at_once(first, small()).agent == "Clerk");
+  CHECK(first.used().cost == Approx(0.001));
+  endpoint second(f.how);
+  CHECK(all_at_once(second, small()).agent == "Clerk");
+  CHECK(f.server.requests() == 1);
+  CHECK(second.used().cached == 1);
+  CHECK(second.used().cost == 0);
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    std::ifstream in(file.path());
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    CHECK(text.find("secret-key") == std::string::npos);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("the_rate_limit_of_our_own_spaces_requests") {
+  fixture f({{guilty}, {guilty}});
+  f.how.requests_per_minute = 1;
+  endpoint model(f.how);
+  all_at_once(model, small());
+  CHECK(f.waits.empty());
+  all_at_once(model, small());
+  REQUIRE(f.waits.size() == 1);
+  CHECK(f.waits[0] > 50'000);
+}
+
+TEST_CASE("a_budget_stops_the_asking") {
+  fixture f({{guilty}, {guilty}});
+  f.how.max_requests = 1;
+  endpoint model(f.how);
+  CHECK_FALSE(all_at_once(model, small()).error);
+  CHECK(all_at_once(model, small()).error == make_error_code(llm_errc::over_budget));
+}
+
+TEST_CASE("a_dry_run_sends_nothing_and_estimates") {
+  fixture f({{guilty}});
+  std::vector<std::string> prompts;
+  f.how.dry_run = true;
+  f.how.price_in = 1'000'000;
+  f.how.on_dry_run = [&](const std::string& p) { prompts.push_back(p); };
+  endpoint model(f.how);
+  all_at_once(model, small());
+  step_by_step(model, small());
+  binary_search(model, small());
+  chief_stages(model, small());
+  CHECK(f.server.requests() == 0);
+  CHECK(prompts.size() == 1 + 3 + 2 + 7);
+  CHECK(model.used().tokens_in > 500);
+  CHECK(model.used().cost > 0);
+}
+
+TEST_CASE("long_steps_are_cut_and_short_ones_kept_whole") {
+  auto log = small();
+  log.steps[1].text = std::string(100'000, 'x');
+  const std::string shown = shown_steps(log, 0, 3, 2'000);
+  CHECK(shown.size() < 3'000);
+  CHECK(shown.find("[…]") != std::string::npos);
+  CHECK(shown.find("So it is 20 years old.") != std::string::npos);
+}
+
+TEST_CASE("an_object_is_found_in_prose_and_fences") {
+  CHECK(object_in("Sure:\n```json\n{\"a\": {\"b\": 1}}\n``` done {")->contains("a"));
+  CHECK_FALSE(object_in("no { object"));
+  CHECK_FALSE(object_in(""));
+}

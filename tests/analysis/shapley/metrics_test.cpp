@@ -1,0 +1,82 @@
+#include <catch2/catch.hpp>
+
+#include "analysis/shapley/faithfulness.h"
+#include "analysis/shapley/metrics.h"
+#include "tests/analysis/shapley/support.h"
+
+using namespace digd::shapley;
+
+namespace {
+
+// Two agents, three steps: φ(1,·) = 1, 3, -1 and φ(2,·) = 2, -1, 4.
+cast two_by_three() {
+  cast c;
+  c.agent_names = {"one", "two"};
+  c.behaviour_names = {"x", "y", "z"};
+  c.steps = 3;
+  const std::uint16_t x[1] = {0}, y[1] = {1}, xy[2] = {0, 1};
+  c.add(0, 0, x, false);
+  c.add(1, 0, y, false);
+  c.add(0, 1, xy, false);
+  c.add(1, 1, y, false);
+  c.add(0, 2, x, false);
+  c.add(1, 2, y, false);
+  return c;
+}
+const std::vector<double> phi{1, 2, 3, -1, -1, 4};
+
+}  // namespace
+
+TEST_CASE("sums by step, agent and behaviour; an action with two types is split evenly") {
+  const cast c = two_by_three();
+  CHECK(by_step(c, phi) == std::vector<double>{3, 2, 3});
+  CHECK(by_agent(c, phi) == std::vector<double>{3, 5});
+  CHECK(by_behaviour(c, phi) == std::vector<double>{1.5, 6.5, 0});
+}
+
+TEST_CASE("each metric is its formula") {
+  const metrics m = measure(two_by_three(), phi, 5, 0.9);
+  // Running sums 3, 5, 8; the first above 4.5 is at t = 2.
+  CHECK(m.formed == 2u);
+  CHECK(m.latency == Approx((3 - 2) / 3.0));
+  // |3 - 5| twice, over 2·2·8.
+  CHECK(m.agent_concentration == Approx(4.0 / 32));
+  // 1.5, 6.5, 0: pairs 5, 1.5, 6.5, each twice, over 2·3·8.
+  CHECK(m.behaviour_concentration == Approx(26.0 / 48));
+  // Population deviations: of 1, 3, -1 about 1 and of 2, -1, 4 about 5/3.
+  CHECK(m.instability[0] == Approx(std::sqrt(8.0 / 3)));
+  CHECK(m.instability[1] == Approx(std::sqrt((1.0 / 9 + 64.0 / 9 + 49.0 / 9) / 3)));
+  CHECK(m.instability_correlation == Approx(1));  // two points, both larger for the second
+  CHECK(m.synchronization == Approx((3.0 / 3 + 2.0 / 4 + 3.0 / 5) / 3));
+}
+
+TEST_CASE("zero denominators give zero") {
+  const metrics m = measure(two_by_three(), std::vector<double>(6, 0.0), 1);
+  CHECK(m.agent_concentration == 0);
+  CHECK(m.behaviour_concentration == 0);
+  CHECK(m.instability_correlation == 0);
+  CHECK(m.synchronization == 0);
+  CHECK(m.latency == 0);
+  CHECK_FALSE(m.formed);
+}
+
+TEST_CASE("the threshold is exceeded, not reached") {
+  CHECK(measure(two_by_three(), phi, 3, 1.0).formed == 2u);
+  CHECK(measure(two_by_three(), phi, 2.99, 1.0).formed == 1u);
+}
+
+TEST_CASE("concentration is 0 for equals and (n-1)/n for one alone") {
+  CHECK(gini(std::vector<double>{2, -2, 2, 2}) == Approx(0).margin(1e-15));
+  CHECK(gini(std::vector<double>{0, 0, -7, 0}) == Approx(0.75));
+}
+
+TEST_CASE("deleting the top actions drops the risk by what they hold together") {
+  // Twelve players; three of them make the risk, only together with nobody's help.
+  const shapley_tests::small_game g(12, [](const shapley_tests::set& s) { return 10.0 + 4 * s[2] + 3 * s[5] + 2 * s[7] + 1 * s[9]; });
+  const estimate_result r = estimate(g, shapley_tests::ask(estimator::exact));
+  const faithfulness f = judge(g, r.phi.value, 1);
+  CHECK(f.shapley[0] == Approx(0.9));
+  CHECK(f.shapley[1] == Approx(1.0));
+  CHECK(f.leave_one_out[0] == Approx(0.9));
+  CHECK(f.random[0] == Approx(0.25).margin(0.1));
+}

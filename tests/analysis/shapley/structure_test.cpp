@@ -1,0 +1,106 @@
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "analysis/shapley/structure.h"
+#include "ingest/replay.h"
+#include "tests/analysis/shapley/support.h"
+
+using namespace digd::shapley;
+using namespace shapley_tests;
+
+namespace {
+
+// a splits the task: x for b, y for a ghost; b makes two events of x that nobody takes up.
+const std::string hand_trace = R"({"type":"hello","protocol":1,"run":"hand","agents":["a","b"],"clock":"trace","mode":"observe"}
+{"type":"event","seq":1,"ts":0,"event":{"id":"task","recipients":["a"]}}
+{"type":"activation_started","seq":2,"ts":10,"activation":"A1","agent":"a","inputs":["task"]}
+{"type":"activation_ended","seq":3,"ts":20,"activation":"A1","reactions":{},"outputs":[{"id":"x","recipients":["b"]},{"id":"y","recipients":["ghost"]}]}
+{"type":"activation_started","seq":4,"ts":30,"activation":"B1","agent":"b","inputs":["x"]}
+{"type":"activation_ended","seq":5,"ts":40,"activation":"B1","reactions":{},"outputs":[{"id":"z1","recipients":["a"]},{"id":"z2","recipients":["a"]}]}
+)";
+
+double risk_of(const game& g, std::vector<std::uint8_t> set) {
+  double out = -1;
+  REQUIRE(value_of(*g.make_evaluator(), set, out));
+  return out;
+}
+
+std::string file_text(const std::string& name) {
+  std::ifstream file(std::string(DIGD_SOURCE_DIR "/tests/traces/") + name, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("a hand trace: each set's risk is firings and unresolved work of the replay with the others doing nothing") {
+  const structure_result made = make_structure_game(hand_trace, {});
+  REQUIRE(made.problem == "");
+  const game& g = *made.game;
+  REQUIRE(g.size() == 2);
+  CHECK(made.detections == 1);               // y has no recipient
+  CHECK(risk_of(g, {0, 0}) == 1);            // the task waits; b never gets to see x
+  CHECK(risk_of(g, {0, 1}) == 1);            // b's only input does not exist: it does not happen
+  CHECK(risk_of(g, {1, 0}) == 2);            // the orphan, and x waits
+  CHECK(risk_of(g, {1, 1}) == 3);            // the orphan, z1 and z2 wait
+  const estimate_result r = estimate(g, ask(estimator::exact));
+  CHECK(r.phi.value[0] == Approx(1.5));
+  CHECK(r.phi.value[1] == Approx(0.5));
+}
+
+TEST_CASE("weights count what they say") {
+  structure_options how;
+  how.failure_weight = 10;
+  how.unresolved_weight = 0.5;
+  const structure_result made = make_structure_game(hand_trace, how);
+  CHECK(risk_of(*made.game, {1, 1}) == Approx(10 + 2 * 0.5));
+}
+
+TEST_CASE("an activation happens with the inputs that are left") {
+  const std::string more = hand_trace +
+                           R"({"type":"activation_started","seq":6,"ts":50,"activation":"A2","agent":"a","inputs":["z1","task"]}
+{"type":"activation_ended","seq":7,"ts":60,"activation":"A2","reactions":{},"outputs":[{"id":"late","recipients":["b"]}]}
+)";
+  const structure_result made = make_structure_game(more, {});
+  REQUIRE(made.game->size() == 3);
+  // Without A1 and B1 it is presented with the task alone, takes it up and leaves `late`.
+  CHECK(risk_of(*made.game, {0, 0, 1}) == 1);
+  // With A1 only: orphan, x waits, and `late`; the task was taken up before.
+  CHECK(risk_of(*made.game, {1, 0, 1}) == 3);
+}
+
+TEST_CASE("with everybody kept the replay is the run itself") {
+  const std::string text = file_text("demo.jsonl");
+  double weighted = 0;
+  digd::ingest::replay::listener to;
+  to.took = [&](const digd::ingest::taken& what) {
+    for (const digd::detection& d : what.answer.detections) weighted += d.severity == digd::severity::failure ? 1 : 0.25;
+  };
+  digd::ingest::replay through(digd::run_policy{}, std::move(to));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) REQUIRE(through.line(line));
+  weighted += static_cast<double>(through.run()->graph().reachable().size());
+  const structure_result made = make_structure_game(text, {});
+  REQUIRE(made.problem == "");
+  CHECK(risk_of(*made.game, std::vector<std::uint8_t>(made.game->size(), 1)) == Approx(weighted));
+  CHECK(made.detections == through.counted().detections);
+}
+
+TEST_CASE("an activation that is said to be null is null") {
+  const structure_result made = make_structure_game(file_text("demo.jsonl"), {});
+  const std::size_t n = made.game->size();
+  for (std::size_t p = 0; p < n; ++p) {
+    if (!made.game->players().null[p]) continue;
+    std::vector<std::uint8_t> without(n, 1);
+    without[p] = 0;
+    CHECK(risk_of(*made.game, without) == risk_of(*made.game, std::vector<std::uint8_t>(n, 1)));
+  }
+}
+
+TEST_CASE("a trace that is none is refused") {
+  CHECK(make_structure_game("", {}).problem == "no trace: the file is empty");
+  CHECK(make_structure_game("{}\n", {}).problem.find("line 1") == 0);
+  CHECK(make_structure_game(hand_trace.substr(0, hand_trace.find('\n') + 1), {}).problem == "the run has no activations");
+}

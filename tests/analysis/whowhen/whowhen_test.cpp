@@ -1,0 +1,123 @@
+#include <catch2/catch.hpp>
+
+#include <boost/json.hpp>
+#include <cstdlib>
+
+#include "analysis/whowhen/planted.h"
+#include "analysis/whowhen/validate.h"
+
+using namespace digd::whowhen;
+
+namespace {
+
+const char* hand_crafted = R"log({"question":"How high is it?","question_ID":"q1","ground_truth":"3","mistake_agent":"WebSurfer",
+  "mistake_step":"3","history":[{"role":"human","content":"How high is it?"},
+  {"role":"Orchestrator (thought)","content":"Initial plan: look it up"},
+  {"role":"Orchestrator (-> WebSurfer)","content":"Look it up"},{"role":"WebSurfer","content":"It is 4.\nFINAL ANSWER: 4"}]})log";
+
+labelled_log parsed(const char* text) {
+  labelled_log l;
+  std::string why;
+  REQUIRE(read_log(text, l, why));
+  return l;
+}
+
+}  // namespace
+
+TEST_CASE("a_log_is_read_with_its_planner_and_its_truth") {
+  const labelled_log l = parsed(hand_crafted);
+  CHECK(l.step == 3);
+  CHECK(l.log.orchestrated);
+  CHECK(l.log.planner == "Orchestrator");
+  CHECK(l.log.steps[2].to == std::vector<std::string>{"WebSurfer"});
+  labelled_log bad;
+  std::string why;
+  CHECK_FALSE(read_log(R"({"history":[{"role":"a","content":"x"}]})", bad, why));
+  CHECK_FALSE(why.empty());
+  CHECK(read_log(R"({"history":[{"role":"a","content":"x"}]})", bad, why, false));
+}
+
+TEST_CASE("agents_are_scored_by_exact_match_not_by_substring") {
+  labelled_log l = parsed(hand_crafted);
+  tally t;
+  add(t, l, {"Web", {3}});
+  CHECK(t.agent == 0);
+  CHECK(t.step == 1);
+  add(t, l, {"WebSurfer", {1, 2, 3}});
+  CHECK(t.agent == 1);
+  CHECK(t.step == 1);
+  CHECK(t.within[0] == 1);
+  CHECK(t.within[1] == 2);
+  CHECK(t.top3 == 2);
+  add(t, l, {"", {}, 0, 0, 0, true});
+  CHECK(t.n == 3);
+  CHECK(t.failed == 1);
+}
+
+TEST_CASE("wilsons_interval_is_the_known_one") {
+  const interval i = wilson(10, 20);
+  CHECK(i.low == Approx(0.2993).margin(1e-3));
+  CHECK(i.high == Approx(0.7007).margin(1e-3));
+  CHECK(wilson(0, 10).low == 0);
+}
+
+TEST_CASE("every_method_stands_beside_the_constants") {
+  const labelled_log l = parsed(hand_crafted);
+  results r;
+  add_constants(r, l);
+  const tally& random = r.at("", "random");
+  CHECK(random.step == Approx(1.0 / 3));
+  CHECK(r.at("", "first-acting-step").step == 1);
+  CHECK(r.at("", "most-frequent-tool-agent").agent == 1);
+  CHECK(r.at("", "last-tool-step").step == 1);
+  CHECK(r.at("", "first-speaker").step == 0);
+  const auto json = boost::json::parse(as_json(r));
+  CHECK(json.at("").at("first-acting-step").at("n").as_int64() == 1);
+  CHECK(json.at("").at("first-acting-step").at("step").as_double() == 1.0);
+  CHECK(as_svg(r).find("<svg") == 0);
+  CHECK(as_table(r).find("last-tool-step") != std::string::npos);
+}
+
+TEST_CASE("planted_faults_are_found") {
+  tally t;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    const labelled_log l = planted_run(seed);
+    REQUIRE(l.step < l.log.steps.size());
+    add(t, l, answer_of(l, digd::chief::committed_rankers()));
+  }
+  CHECK(t.agent / 400 >= 0.9);
+  CHECK(t.step / 400 >= 0.9);
+}
+
+TEST_CASE("a_planted_run_is_the_same_for_the_same_seed") {
+  const labelled_log a = planted_run(7), b = planted_run(7);
+  CHECK(a.step == b.step);
+  CHECK(a.log.steps.back().text == b.log.steps.back().text);
+}
+
+TEST_CASE("a_question_left_out_teaches_nothing_about_itself") {
+  // Two logs of one question and one of another: with the question left out, only the other one is left to learn from.
+  std::vector<labelled_log> logs{planted_run(1), planted_run(1), planted_run(2)};
+  const validated before = cross_validate(logs, false);
+  logs[1].step = 0;  // another truth in the same question
+  logs[1].agent = logs[1].log.steps[0].agent;
+  const validated after = cross_validate(logs, false);
+  CHECK(before.answers[0].steps == after.answers[0].steps);
+}
+
+TEST_CASE("the_default_beats_the_constants_on_the_logs_if_they_are_there") {
+  const char* folder = std::getenv("DIGD_WHOWHEN_DIR");
+  if (!folder || !*folder) return;
+  std::vector<labelled_log> logs;
+  std::string why;
+  REQUIRE(read_folder(folder, logs, why));
+  const validated v = cross_validate(logs, false);
+  results r;
+  for (std::size_t i = 0; i < logs.size(); ++i) add(r.at(logs[i].subset, "chief"), logs[i], v.answers[i]);
+  const tally& generated = r.at("Algorithm-Generated", "chief");
+  const tally& crafted = r.at("Hand-Crafted", "chief");
+  CHECK(generated.step / generated.n >= 0.45);
+  CHECK(generated.agent / generated.n >= 0.56);
+  CHECK(crafted.step / crafted.n >= 0.20);
+  CHECK(crafted.agent / crafted.n >= 0.60);
+}

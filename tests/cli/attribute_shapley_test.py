@@ -1,0 +1,116 @@
+"""digctl attribute shapley: what it prints for good input, and how it refuses bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import conftest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SIMULATOR = f"exec {sys.executable} {ROOT}/examples/shapley_simulator.py"
+
+
+def shapley(digctl, *args, **how):
+    return digctl("attribute", "shapley", *args, **how)
+
+
+def test_a_trace_is_divided_among_its_activations(digctl, trace, tmp_path):
+    got = shapley(digctl, trace, "--format", "json", "--no-cache", "--faithfulness", "--plots", tmp_path / "plots")
+    assert got.returncode == 0, got.stderr
+    report = json.loads(got.stdout)
+    assert report["game"] == "structure" and not report["synthetic"]
+    assert [p["name"] for p in report["players"]] == ["v1", "v2"]
+    assert abs(sum(p["phi"] for p in report["players"]) - report["total"]) < 1e-9
+    assert "1 × failures" in report["weights"]
+    for name in ("when.svg", "who.svg", "what.svg"):
+        assert (tmp_path / "plots" / name).read_text().startswith("<svg")
+
+
+def test_a_trajectory_says_synthetic_everywhere_and_comes_from_the_cache_the_second_time(digctl, tmp_path):
+    file = tmp_path / "t.json"
+    assert shapley(digctl, "generate", "econagent", "--agents", 3, "--steps", 5, "-o", file).returncode == 0
+    assert json.loads(file.read_text())["synthetic"] is True
+    args = (file, "--cache", tmp_path / "cache", "-M", 50)
+    first, second = shapley(digctl, *args), shapley(digctl, *args)
+    assert first.returncode == 0, first.stderr
+    assert "SYNTHETIC" in first.stdout
+    assert second.stdout == first.stdout
+    assert "from the cache" in second.stderr and "from the cache" not in first.stderr
+
+
+def test_the_number_of_threads_changes_nothing(digctl, tmp_path):
+    file = tmp_path / "t.json"
+    shapley(digctl, "generate", "socialnetwork", "--agents", 6, "--steps", 8, "-o", file)
+    outs = [shapley(digctl, file, "--format", "json", "--no-cache", "--estimator", e, "-M", 60, "--threads", n).stdout
+            for e in ("permutation", "owen", "leverage") for n in (1, 3)]
+    assert outs[0] == outs[1] and outs[2] == outs[3] and outs[4] == outs[5]
+    assert len({outs[0], outs[2], outs[4]}) == 3
+
+
+def test_a_simulator_is_asked(digctl):
+    got = shapley(digctl, "--simulator", SIMULATOR, "--format", "json", "-M", 40)
+    assert got.returncode == 0, got.stderr
+    report = json.loads(got.stdout)
+    assert report["game"] == "external" and len(report["players"]) == 20
+    assert max(report["by_behaviour"], key=lambda b: b["phi"])["behaviour"] == "careless"
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path):
+    # The simulator says on standard error when it has been asked ten times; the signal comes then.
+    simulator = tmp_path / "simulator.py"
+    simulator.write_text(
+        "import json,sys\n"
+        "asked = 0\n"
+        "for line in sys.stdin:\n"
+        "    q = json.loads(line)\n"
+        "    if q['type'] == 'hello':\n"
+        "        print(json.dumps({'type':'game','players':[{'agent':str(k)} for k in range(30)]}), flush=True)\n"
+        "        continue\n"
+        "    asked += 1\n"
+        "    if asked == 10:\n"
+        "        print('now', file=sys.stderr, flush=True)\n"
+        "    print(json.dumps({'type':'risks','id':q['id'],'risks':[len(s) for s in q['sets']]}), flush=True)\n")
+    command = [conftest.DIGCTL, "attribute", "shapley", "--simulator", f"exec {sys.executable} {simulator}", "--estimator",
+               "permutation", "-M", "10000000", "--format", "json", "--threads", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as run:
+        assert run.stderr.readline() == "now\n"
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    assert run.returncode == 0, err
+    report = json.loads(out)
+    assert report["interrupted"] and 0 < report["samples"] < 10_000_000
+    assert [round(p["phi"], 9) for p in report["players"]] == [1.0] * 30
+
+
+def test_bad_input_is_refused_with_the_reason(digctl, trace, tmp_path):
+    nowhere = tmp_path / "nowhere.jsonl"
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"format":"digd.trajectory","version":1,"scenario":"econagent"}')
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    for args, why in [
+        ((), "name a trace or trajectory file, or --simulator"),
+        ((trace, "--simulator", SIMULATOR), "and not both"),
+        ((nowhere,), "No such file"),
+        ((broken,), "agents: a whole number is expected"),
+        ((empty,), "the file is empty"),
+        ((trace, "--estimator", "magic"), "magic"),
+        ((trace, "-M", "0"), "0"),
+        (("--simulator", "exec false"), "the simulator: it has ended"),
+        (("generate", "casino"), "casino"),
+        (("accuracy", nowhere), "No such file"),
+    ]:
+        got = shapley(digctl, *args)
+        assert got.returncode == 2, args
+        assert why in got.stderr, (args, got.stderr)
+        assert got.stdout == ""
+
+
+def test_the_tables_are_printed(digctl):
+    for name, what in [("accuracy", "relative L2"), ("estimators", "leverage"), ("faithfulness", "leave-one-out"),
+                       ("metrics", "G_ag")]:
+        got = shapley(digctl, name, "--runs", 2, "-M", 20, "--reference", 50, "--sizes", "small", timeout=300)
+        assert got.returncode == 0, got.stderr
+        assert what in got.stdout and "socialnetwork 4×5" in got.stdout
