@@ -198,12 +198,12 @@ void print_man_options(const CLI::App& app) {
 }
 
 void print_man(const CLI::App& root) {
-  walk(root, "digctl", [](const CLI::App& app, const std::string& path) {
+  walk(root, "digctl", [&](const CLI::App& app, const std::string& path) {
     if (path == "digctl") return;
     std::cout << ".Ss " << path << '\n';
     print_roff(app.get_description() + (app.get_description().ends_with('.') ? "" : "."));
     print_man_options(app);
-    print_roff(app.get_footer());
+    if (app.get_footer() != root.get_footer()) print_roff(app.get_footer());  // else inherited
   });
 }
 

@@ -214,6 +214,14 @@ class selector {
 
 selection select(const model& from, const filter& what) { return selector(from, what).run(); }
 
+std::vector<index> selection::told(const row& r) const {
+  std::vector<index> some;
+  for (const index f : r.findings) {
+    if (std::binary_search(findings.begin(), findings.end(), f)) some.push_back(f);
+  }
+  return some;
+}
+
 std::vector<index> busiest_lanes(const model& from, const selection& part, std::size_t most) {
   std::vector<std::size_t> weight(from.lanes.size(), 0);
   for (const index at : part.rows) {

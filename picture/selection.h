@@ -24,9 +24,12 @@ struct selection {
   std::vector<index> lanes;              // those that something in these rows is about, in order
   std::vector<bool> has_lane;            // by lane
   std::vector<bool> has_row;             // by row
-  std::vector<index> findings;           // in order
+  std::vector<index> findings;           // to be told, in order
   std::size_t nodes = 0, all_nodes = 0;  // activations and events
   std::vector<std::string> notes;        // what is left out, and how to see it
+
+  // Those of a row's findings that are to be told.
+  std::vector<index> told(const row& r) const;
 };
 
 // A filter that names what is not in the run gives an empty selection and a note.

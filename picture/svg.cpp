@@ -169,16 +169,19 @@ class drawing {
     if (!word.empty()) text(e.x1 - 9, e.y1 - 3.5, "sign", word, " text-anchor=\"end\"");
   }
 
-  // Where a delivery ends that nobody took up.
+  // Where a delivery ends that nobody in the picture took up.
   void stop(const svg_edge& e) {
     add("<g>");
     told(m_.events[m_.rows[e.row].event].id + " for " + m_.lanes[e.lane].name + ": " + std::string(to_string(e.how)), "");
     if (e.how == fate::pending) {
       circle(e.track, e.y1 + 4, 4, "stop");
-    } else {
+    } else if (e.how == fate::withdrawn || e.how == fate::unknown) {
       box(e.track - 4, e.y1, 8, 8, 0, "hit");
       add("<path d=\"M" + px(e.track - 3.5) + " " + px(e.y1 + 0.5) + "l7 7m0 -7l-7 7\" class=\"" +
           std::string(e.how == fate::unknown ? "stop" : "cross") + "\"/>\n");
+    } else {  // taken up outside the picture
+      add("<path d=\"M" + px(e.track) + " " + px(e.y1 + 7) + "l-3.6 -7h7.2z\" class=\"" +
+          std::string(e.by_monitor ? "heals" : productive(e.how) ? "works" : "idles") + " tip\"/>\n");
     }
     add("</g>\n");
   }
@@ -295,7 +298,7 @@ class drawing {
     if (r.activation != none && r.kind != row_kind::remedy && at_.spans[r.activation].shown) {
       line(at_.spans[r.activation].x + svg_layout::span_width / 2, y, x - half, y, "works");
     }
-    const std::string_view ring = r.kind == row_kind::remedy ? std::string_view{} : ring_of(r.findings);
+    const std::string_view ring = r.kind == row_kind::remedy ? std::string_view{} : ring_of(part_.told(r));
     if (!ring.empty()) box(x - 10, y - 10, 20, 20, 5, "ring " + std::string(ring));
     else if (!e.evidence.empty() && !again) box(x - 9, y - 9, 18, 18, 4, "ring named");
     std::string cls = "square";
@@ -318,7 +321,7 @@ class drawing {
     const bool in_lane = r.kind != row_kind::remedy && r.activation != none && at_.has(m_.activations[r.activation].lane);
     const std::size_t at = in_lane ? at_.place[m_.activations[r.activation].lane] : 0;
     const double end = in_lane ? at_.lane_x[at] + at_.lane_width[at] : at_.outside_x + at_.outside_width;
-    words(x + 11, y - 3.5, end - x - 12, r.findings, what);
+    words(x + 11, y - 3.5, end - x - 12, part_.told(r), what);
     add("</g>\n");
   }
 
@@ -332,7 +335,7 @@ class drawing {
       if (e.submit) title += e.given_back ? ", an answer that was given back" : ", the answer";
     }
     for (const giving& g : r.to) title += "; " + m_.lanes[g.lane].name + ": " + std::string(to_string(g.how)) + (g.by_monitor ? " (digd)" : "");
-    for (const index f : r.findings) title += "; " + std::string(digd::to_string(m_.findings[f].rule));
+    for (const index f : part_.told(r)) title += "; " + std::string(digd::to_string(m_.findings[f].rule));
     return title;
   }
 
@@ -340,7 +343,7 @@ class drawing {
     add("<g>");
     const detection& d = m_.findings[r.findings.front()];
     told(finding_title(d), d.reason);
-    words(at_.outside_x + 11, y + 4, std::max(at_.outside_width, 150.0) - 12, r.findings, {{r.event == none ? "found" : m_.events[r.event].id, "less"}});
+    words(at_.outside_x + 11, y + 4, std::max(at_.outside_width, 150.0) - 12, part_.told(r), {{r.event == none ? "found" : m_.events[r.event].id, "less"}});
     add("</g>\n");
   }
 

@@ -166,7 +166,7 @@ class painter {
       case row_kind::firing: pause(r.ts); break;
       case row_kind::note: return note(r);
     }
-    for (const index f : r.findings) {
+    for (const index f : part_.told(r)) {
       if (std::find(pending_findings_.begin(), pending_findings_.end(), f) == pending_findings_.end()) pending_findings_.push_back(f);
     }
   }
@@ -276,7 +276,7 @@ class painter {
     if (r.kind == row_kind::remedy) add("◆", style::monitor);
     if (from_lane) add(safe(m_.lanes[*from_lane].name) + ":", style::dim);
     add(safe(e.id), r.kind == row_kind::remedy ? style::monitor : style::bold);
-    for (const index f : r.findings) {
+    for (const index f : part_.told(r)) {
       add(std::string(code_of(m_.findings[f].rule)), m_.findings[f].severity == severity::failure ? style::bad : style::warning);
     }
     if (e.submit && r.kind == row_kind::event) add("■", e.given_back ? style::bad : style::good);

@@ -24,6 +24,8 @@ long long now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+bool is_gone(int error) { return error == ECONNRESET || error == EPIPE; }
+
 }  // namespace
 
 std::string child_process::start(const std::string& command) {
@@ -75,8 +77,8 @@ std::string child_process::converse(std::string_view line, std::string& answer, 
     // Reads while it writes: a child may answer the first sets of a batch before it has read the last.
     char part[1 << 16];
     const ssize_t n = ::recv(socket_, part, sizeof part, 0);
-    if (n == 0) return "it has ended";
-    if (n < 0 && errno != EAGAIN && errno != EINTR) return std::string("it has ended: ") + std::strerror(errno);
+    if (n == 0 || (n < 0 && is_gone(errno))) return "it has ended";
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return std::strerror(errno);
     if (n > 0) {
       unread_.append(part, static_cast<std::size_t>(n));
       if (const std::size_t at = unread_.find('\n', unread_.size() - static_cast<std::size_t>(n)); at != std::string::npos) {
@@ -94,7 +96,8 @@ std::string child_process::converse(std::string_view line, std::string& answer, 
         sent += static_cast<std::size_t>(done);
         continue;
       }
-      if (done < 0 && errno != EAGAIN && errno != EINTR) return std::string("it has ended: ") + std::strerror(errno);
+      if (done < 0 && is_gone(errno)) return "it has ended";
+      if (done < 0 && errno != EAGAIN && errno != EINTR) return std::strerror(errno);
     }
     const short events = static_cast<short>(POLLIN | (sent < out.size() ? POLLOUT : 0));
     if (std::string why = wait(events, until, stop); !why.empty()) return why;

@@ -29,7 +29,7 @@ struct econ_trajectory {
   std::string fault() const;
 };
 
-// Empty `problem` and a game, or none.
+// Of a trajectory without a fault. (Likewise in twin.h and social.h.)
 std::unique_ptr<game> make_econ_game(econ_trajectory t);
 
 // Seeded, synthetic, reaching an extreme event at its last step (docs/shapley.md, "Synthetic trajectories").

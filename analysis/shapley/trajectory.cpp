@@ -69,14 +69,23 @@ class reader {
     if (top_[name].get(x) != simdjson::SUCCESS) fault(name, "true or false");
     return x;
   }
-  array list(const char* name) {
+  // The elements of a list; none, with the fault noted, if it is no list.
+  std::vector<element> list(const char* name) {
     array a;
-    if (top_[name].get(a) != simdjson::SUCCESS) fault(name, "a list");
-    return a;
+    std::vector<element> all;
+    if (top_[name].get(a) != simdjson::SUCCESS) {
+      fault(name, "a list");
+      return all;
+    }
+    for (const element e : a) all.push_back(e);
+    return all;
   }
   template <class T>
   void numbers(const char* name, std::vector<T>& to) {
-    if (problem_.empty()) numbers(name, list(name), to);
+    if (!problem_.empty()) return;
+    array a;
+    if (top_[name].get(a) != simdjson::SUCCESS) return fault(name, "a list");
+    numbers(name, a, to);
   }
   template <class T>
   void rows(const char* name, std::vector<T>& to) {
@@ -133,7 +142,8 @@ void read(reader& from, econ_trajectory& t) {
 void read(reader& from, twin_trajectory& t) {
   std::vector<std::int32_t> cents;
   from.numbers("first_cents", cents);
-  if (cents.size() != stock_count) return from.fault("first_cents", "ten prices");
+  if (from.problem().empty() && cents.size() != stock_count) return from.fault("first_cents", "ten prices");
+  if (!from.problem().empty()) return;
   std::copy(cents.begin(), cents.end(), t.first_cents.begin());
   for (const element e : from.list("orders")) {
     array a;

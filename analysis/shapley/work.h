@@ -4,6 +4,7 @@
 // are the same for any number of threads. A stop keeps a prefix: chunks 0 … k, as if no more had been asked for.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>

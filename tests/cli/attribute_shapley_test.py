@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 
-import conftest
-
+DIGCTL = os.environ.get("DIGCTL_BIN", "build/release/bin/digctl")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SIMULATOR = f"exec {sys.executable} {ROOT}/examples/shapley_simulator.py"
 
@@ -72,7 +71,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
         "    if asked == 10:\n"
         "        print('now', file=sys.stderr, flush=True)\n"
         "    print(json.dumps({'type':'risks','id':q['id'],'risks':[len(s) for s in q['sets']]}), flush=True)\n")
-    command = [conftest.DIGCTL, "attribute", "shapley", "--simulator", f"exec {sys.executable} {simulator}", "--estimator",
+    command = [DIGCTL, "attribute", "shapley", "--simulator", f"exec {sys.executable} {simulator}", "--estimator",
                "permutation", "-M", "10000000", "--format", "json", "--threads", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8") as run:
         assert run.stderr.readline() == "now\n"

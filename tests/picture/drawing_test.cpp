@@ -107,6 +107,12 @@ TEST_CASE("an_svg_tells_what_it_leaves_out") {
   CHECK(svg(troubled, {.limit = 3}).find("shows 3 of 8") != std::string::npos);
 }
 
+TEST_CASE("a_delivery_taken_up_outside_the_picture_is_not_shown_as_one_that_failed") {
+  const std::string text = svg(troubled, {.to = 25});  // e2 is taken up at 30
+  CHECK(text.find("e2 for coder: consumed") != std::string::npos);
+  CHECK(count(text, "class=\"cross\"") == 0);
+}
+
 TEST_CASE("hostile_names_stay_text_in_svg") {
   const std::string text = svg(hostile());
   CHECK(well_formed(text));

@@ -58,7 +58,7 @@ TEST_CASE("a simulator that dies is started anew and asked again") {
 TEST_CASE("a simulator that is silent is started anew after its time") {
   const std::string file = scratch_file();
   external_options how = simulator("once-silent " + file);
-  how.timeout_ms = 1'500;
+  how.timeout_ms = 5'000;
   const external_result made = make_external_game(how);
   REQUIRE(made.problem == "");
   const estimate_result r = estimate(*made.game, ask(estimator::permutation, 2));
