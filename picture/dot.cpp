@@ -1,6 +1,5 @@
 #include "picture/dot.h"
 
-#include "picture/export.h"
 #include "picture/labels.h"
 #include "picture/text.h"
 
@@ -8,11 +7,26 @@ namespace digd::picture {
 
 namespace {
 
+std::string dot_escaped(std::string_view text) {
+  std::string out;
+  for (const char c : safe(text)) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 std::string quoted_dot(std::string_view text) { return '"' + dot_escaped(text) + '"'; }
 
 class dot_writer {
  public:
-  dot_writer(const model& m, const selection& part) : m_(m), part_(part), has_event_(m.events.size(), false) {}
+  dot_writer(const model& m, const selection& part)
+      : m_(m), part_(part), has_event_(m.events.size(), false), starts_(m.lanes.size()) {
+    for (const index at : part_.rows) {
+      const row& r = m_.rows[at];
+      if (r.kind == row_kind::start) starts_[m_.activations[r.activation].lane].push_back(r.activation);
+    }
+  }
 
   std::string run() {
     out_ = "digraph " + quoted_dot(m_.run) + " {\n  rankdir=LR;\n  node [fontname=\"Helvetica\", fontsize=10];\n  edge [fontname=\"Helvetica\", fontsize=9];\n";
@@ -31,9 +45,10 @@ class dot_writer {
     if (r.event == none || r.kind == row_kind::note || r.kind == row_kind::firing || has_event_[r.event]) return;
     has_event_[r.event] = true;
     const event& e = m_.events[r.event];
-    std::string label = e.id;
+    std::string label = dot_escaped(e.id);
     for (const index f : e.findings) label += " " + std::string(code_of(m_.findings[f].rule));
-    out_ += "  " + event_name(r.event) + " [shape=box, label=" + quoted_dot(label);
+    if (!e.kind.empty()) label += "\\n" + dot_escaped(e.kind);
+    out_ += "  " + event_name(r.event) + " [shape=box, label=\"" + label + '"';
     if (e.submit) out_ += ", peripheries=2";
     if (e.fyi) out_ += ", style=dotted";
     if (e.system) out_ += ", color=\"#b0467f\"";
@@ -46,11 +61,9 @@ class dot_writer {
 
   void cluster(index lane) {
     out_ += "  subgraph cluster_" + std::to_string(lane) + " {\n    label=" + quoted_dot(m_.lanes[lane].name) + ";\n    style=rounded; color=\"#c3cad2\";\n";
-    for (const index at : part_.rows) {
-      const row& r = m_.rows[at];
-      if (r.kind != row_kind::start || m_.activations[r.activation].lane != lane) continue;
-      const activation& a = m_.activations[r.activation];
-      out_ += "    " + activation_name(r.activation) + " [shape=circle, label=" + quoted_dot(a.id) +
+    for (const index v : starts_[lane]) {
+      const activation& a = m_.activations[v];
+      out_ += "    " + activation_name(v) + " [shape=circle, label=" + quoted_dot(a.id) +
               (a.failed ? ", style=dashed, color=\"#d55e00\"" : a.open ? ", style=dashed" : a.generating() ? ", style=filled, fillcolor=\"#8fc3e6\"" : "") + "];\n";
     }
     out_ += "  }\n";
@@ -99,6 +112,7 @@ class dot_writer {
   const model& m_;
   const selection& part_;
   std::vector<bool> has_event_;
+  std::vector<std::vector<index>> starts_;  // activations by lane, in order
   std::size_t ends_ = 0;
   std::string out_;
 };

@@ -2,9 +2,12 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <limits>
 #include <utility>
 
 #include "engine/quote.h"
+#include "picture/dot.h"
+#include "picture/selection.h"
 #include "picture/text.h"
 #include "picture/xml.h"
 
@@ -117,25 +120,24 @@ bool recorded_graph::finish() {
   return true;
 }
 
+namespace {
+
+selection all_of(const model& m) {
+  filter everything;
+  everything.limit = std::numeric_limits<std::size_t>::max();
+  return select(m, everything);
+}
+
+}  // namespace
+
 std::string write_graph(const recorded_graph& of, graph_format format) {
   switch (format) {
     case graph_format::json: return write_json(of);
-    case graph_format::dot: return write_dot(of);
+    case graph_format::dot: return draw_dot(of.graph(), all_of(of.graph()));
     case graph_format::graphml: return write_graphml(of);
     case graph_format::dig_graph_v2: break;
   }
   return write_dig_graph(of);
-}
-
-// ---- escapes
-
-std::string dot_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : safe(text)) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
 }
 
 // ---- JSON
@@ -280,31 +282,6 @@ void each_edge(const model& m, Each each) {
 }
 
 }  // namespace
-
-std::string write_dot(const recorded_graph& of) {
-  const model& m = of.graph();
-  std::string out = "digraph run {\n  label=\"" + dot_escaped(m.run) + "\";\n  rankdir=LR;\n";
-  for (index i = 0; i < m.lanes.size(); ++i) {
-    out += "  " + agent_node(i) + " [shape=plaintext,label=\"" + dot_escaped(m.lanes[i].name) + "\"];\n";
-  }
-  for (index i = 0; i < m.events.size() && out.size() <= of.bounds().bytes; ++i) {
-    const event& e = m.events[i];
-    out += "  " + event_node(i) + " [shape=box" + (e.submit ? ",peripheries=2" : "") + (e.fyi ? ",style=dotted" : "") +
-           (e.system ? ",style=filled" : "") + ",label=\"" + dot_escaped(e.id) +
-           (e.kind.empty() ? "" : "\\n" + dot_escaped(e.kind)) + "\"];\n";
-  }
-  for (index i = 0; i < m.activations.size() && out.size() <= of.bounds().bytes; ++i) {
-    const activation& a = m.activations[i];
-    out += "  " + activation_node(i) + " [shape=ellipse" + (a.failed ? ",color=red" : "") + (a.open ? ",style=dashed" : "") +
-           ",label=\"" + dot_escaped(a.id) + "\\n" + dot_escaped(m.lanes[a.lane].name) + "\"];\n";
-  }
-  each_edge(m, [&](const edge& e) {
-    if (out.size() > of.bounds().bytes) return;
-    out += "  " + e.from + " -> " + e.to + (e.kind == "pending" || e.kind == "lost" ? " [style=dashed,label=\"" : " [label=\"");
-    out.append(e.label.empty() ? (e.kind == "generated" ? std::string_view{} : e.kind) : e.label).append("\"];\n");
-  });
-  return out + "}\n";
-}
 
 std::string write_graphml(const recorded_graph& of) {
   const model& m = of.graph();

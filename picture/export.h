@@ -61,11 +61,7 @@ class recorded_graph {
 std::string write_graph(const recorded_graph& of, graph_format format);
 
 std::string write_json(const recorded_graph& of);
-std::string write_dot(const recorded_graph& of);
 std::string write_graphml(const recorded_graph& of);
 std::string write_dig_graph(const recorded_graph& of);  // picture/export_dig.cpp
-
-// Text inside a quoted DOT string, to be shown as it is.
-std::string dot_escaped(std::string_view text);
 
 }  // namespace digd::picture

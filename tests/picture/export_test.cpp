@@ -121,7 +121,7 @@ std::vector<std::string> trace_of(const std::string& name) {
 
 TEST_CASE("no_name_breaks_out_of_dot") {
   for (const std::string& name : attacks) {
-    const std::string dot = write_dot(*graph_of(trace_of(name)));
+    const std::string dot = write_graph(*graph_of(trace_of(name)), graph_format::dot);
     std::string bare;  // what stands outside strings
     bool in_string = false;
     for (std::size_t i = 0; i < dot.size(); ++i) {
