@@ -245,6 +245,7 @@ def test_a_frame_over_the_limit_is_refused_and_a_giant_closes(daemon):
             assert (error["code"], error["seq"], error["fatal"]) == ("too_large", seq, False)
         c.event("fine", ["a"], event={"payload": "x" * 1500})
         assert c.verdicts()
+        c.wait_acked(4)
         c.event("giant", ["a"], event={"payload": "x" * 32_001})
         assert c.closed_with() == 1009
     with daemon.client(limits={"message_bytes": 2000}) as c:
