@@ -57,7 +57,7 @@ boost::system::result<std::unique_ptr<archive>> archive::open(
   auto made = std::make_unique<state>();
   made->how = std::move(how);
   const auto& o = made->how;
-  if (auto found = made->file.open({o.path, o.vfs, o.check_bytes})) {
+  if (auto found = made->file.open({o.path, o.vfs, o.check_bytes, o.on_migration})) {
     if (why != nullptr) *why = found.words;
     return make_error_code(found.error);
   }

@@ -43,6 +43,7 @@ struct options {
   int checkpoint_pages = 4'096;         // the log is moved into the file when it has so many (16 MB)
   std::int64_t check_bytes = 64 << 20;  // files up to this size are checked in full when opened
   std::string vfs;                      // SQLite's file layer; empty: the default. For fault injection
+  std::function<void(int from, int to)> on_migration;  // by `open`, before an older file is brought a version further
   std::function<void(const std::string&)> on_health;  // on the writer thread, whenever `health` changes
 };
 
@@ -52,6 +53,7 @@ struct counters {
   std::atomic<std::uint64_t> queue_full{0};  // pushes refused
   std::atomic<std::uint64_t> set_aside{0};   // entries of runs that contradict what is stored: never durable
   std::atomic<std::uint64_t> deleted_runs{0};
+  std::atomic<std::uint64_t> failed_removals{0};  // steps of a deletion that were tried again
 };
 
 struct stored_run {
@@ -65,6 +67,7 @@ struct stored_run {
 
 struct stored_entry {
   entry_kind kind = entry_kind::message;
+  std::int64_t id = 0;  // the order of writing
   std::uint64_t n = 0, seq = 0;
   std::string session, type, frame, code;
   std::int64_t ts = 0;

@@ -17,6 +17,8 @@ run_row run_from(const statement& row) {
   if (!row.is_null(3)) run.last_ts = row.integer(3);
   run.ended = row.text(4);
   if (!row.is_null(5)) run.ended_ms = row.integer(5);
+  run.bytes = static_cast<std::uint64_t>(row.integer(6));
+  if (!row.is_null(7)) run.heard_ms = row.integer(7);
   return run;
 }
 
@@ -47,14 +49,9 @@ boost::system::result<std::unique_ptr<browser>> browser::open(const std::string&
   failure fault = made->db_.open(path, SQLITE_OPEN_READONLY, {});
   if (!fault) {
     sqlite3_busy_timeout(made->db_.get(), busy_ms);
-    bool is_new = false;
-    if (const auto found = recognise(made->db_, is_new)) {
+    if (const auto found = recognise_to_read(made->db_)) {
       if (why != nullptr) *why = found.words;
       return make_error_code(found.error);
-    }
-    if (is_new) {
-      if (why != nullptr) *why = "the file is empty";
-      return make_error_code(archive_error::not_an_archive);
     }
     fault = made->prepare();
   }
@@ -68,16 +65,24 @@ boost::system::result<std::unique_ptr<browser>> browser::open(const std::string&
 failure browser::prepare() {
   constexpr const char* tail_columns =
       "SELECT e.id, e.run, r.run, e.kind, e.session, e.seq, e.ts, e.type, e.frame, e.verdicts"
-      " FROM entries AS e JOIN runs AS r ON r.number = e.run WHERE ";
+      " FROM entries AS e JOIN runs AS r ON r.number = e.run WHERE r.deleting = 0 AND ";
   const std::string tail_all = std::string(tail_columns) + "e.id > ?1 ORDER BY e.id";
   const std::string tail_of_run = std::string(tail_columns) + "e.run = ?2 AND e.id > ?1 ORDER BY e.id";
-  const std::pair<statement*, const char*> all[] = {
+  // As `run_from` reads them. A run that is being deleted is there no more.
+  const std::string run = "SELECT number, run, opened_ms, last_ts, ended, ended_ms, bytes, heard_ms FROM runs"
+                          " WHERE deleting = 0 AND ";
+  const std::pair<statement*, std::string> all[] = {
       {&runs_,
-       "SELECT number, run, opened_ms, last_ts, ended, ended_ms FROM runs WHERE number < ?1"
-       " ORDER BY number DESC LIMIT ?2"},
+       run + "number < ?1 ORDER BY number DESC LIMIT ?2"},
       {&find_,
-       "SELECT number, run, opened_ms, last_ts, ended, ended_ms FROM runs WHERE run = ?1"
-       " ORDER BY number DESC LIMIT 1"},
+       run + "run = ?1 ORDER BY number DESC LIMIT 1"},
+      {&oldest_ended_,
+       run + "ended IS NOT NULL ORDER BY ended_ms, number LIMIT ?1"},
+      {&quiet_,
+       run + "ended IS NULL AND coalesce(heard_ms, opened_ms) < ?1 ORDER BY coalesce(heard_ms, opened_ms), number"
+             " LIMIT ?2"},
+      {&used_pages_, "SELECT (SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count)"},
+      {&page_size_, "SELECT page_size FROM pragma_page_size"},
       {&count_,
        "SELECT id, kind, CASE WHEN kind IN ('run_opened', 'operator_mode') THEN frame END,"
        " CASE kind WHEN 'session_joined' THEN session END FROM entries WHERE run = ?1 AND id > ?2 ORDER BY id"},
@@ -91,8 +96,8 @@ failure browser::prepare() {
        " CASE WHEN d.healed THEN (SELECT f.outcome FROM firings AS f WHERE f.run = d.run AND f.detection = d.id) END"
        " FROM detections AS d WHERE d.run = ?1 AND d.id > ?2 ORDER BY d.id LIMIT ?3"},
       {&last_seq_, "SELECT max(id) FROM entries"},
-      {&tail_, tail_all.c_str()},
-      {&tail_run_, tail_of_run.c_str()},
+      {&tail_, tail_all},
+      {&tail_run_, tail_of_run},
       {&detection_probe_, "SELECT id, entry FROM detections WHERE id >= ?1 ORDER BY id LIMIT 1"},
       {&intervention_probe_, "SELECT row, entry FROM interventions WHERE row >= ?1 ORDER BY row LIMIT 1"},
       {&outcome_probe_, "SELECT id, entry FROM outcomes WHERE id >= ?1 ORDER BY id LIMIT 1"},
@@ -117,11 +122,39 @@ boost::system::result<std::vector<run_row>> browser::runs(std::uint64_t before, 
   const in_use guard(runs_);
   runs_.bind(1, before == 0 ? highest : std::min(before, highest));
   runs_.bind(2, std::min(limit, highest));
+  return collect(runs_);
+}
+
+boost::system::result<std::vector<run_row>> browser::collect(statement& from) {
   std::vector<run_row> all;
   failure why;
-  while (runs_.step(why)) all.push_back(run_from(runs_));
+  while (from.step(why)) all.push_back(run_from(from));
   if (why) return make_error_code(why.error());
   return all;
+}
+
+boost::system::result<std::vector<run_row>> browser::oldest_ended(std::uint64_t limit) {
+  const in_use guard(oldest_ended_);
+  oldest_ended_.bind(1, limit);
+  return collect(oldest_ended_);
+}
+
+boost::system::result<std::vector<run_row>> browser::quiet_since(std::int64_t before_ms, std::uint64_t limit) {
+  const in_use guard(quiet_);
+  quiet_.bind(1, before_ms);
+  quiet_.bind(2, limit);
+  return collect(quiet_);
+}
+
+boost::system::result<std::uint64_t> browser::used_bytes() {
+  std::uint64_t product = 1;
+  for (statement* one : {&used_pages_, &page_size_}) {
+    const in_use guard(*one);
+    failure why;
+    if (one->step(why)) product *= static_cast<std::uint64_t>(one->integer(0));
+    if (why) return make_error_code(why.error());
+  }
+  return product;
 }
 
 boost::system::result<std::optional<run_row>> browser::find(std::string_view run) {

@@ -26,6 +26,8 @@ struct run_row {
   std::optional<std::int64_t> last_ts;
   std::string ended;                    // empty while it goes on
   std::optional<std::int64_t> ended_ms;
+  std::uint64_t bytes = 0;               // of JSON stored
+  std::optional<std::int64_t> heard_ms;  // Unix milliseconds: the latest hello or message
 };
 
 // What a run's entries amount to.
@@ -73,6 +75,11 @@ class browser {
 
   // Newest first, those with a number below `before` (0: all).
   boost::system::result<std::vector<run_row>> runs(std::uint64_t before, std::uint64_t limit);
+  // For retention: those that ended first, and those that go on and were last heard of before `before_ms`.
+  boost::system::result<std::vector<run_row>> oldest_ended(std::uint64_t limit);
+  boost::system::result<std::vector<run_row>> quiet_since(std::int64_t before_ms, std::uint64_t limit);
+  // Bytes of the file that hold something.
+  boost::system::result<std::uint64_t> used_bytes();
   // The latest run of that name.
   boost::system::result<std::optional<run_row>> find(std::string_view run);
   boost::system::result<run_tally> tally(std::uint64_t run_number);
@@ -93,12 +100,14 @@ class browser {
   };
   browser() = default;
   failure prepare();
+  static boost::system::result<std::vector<run_row>> collect(statement& from);
   failure count_on(std::uint64_t run_number, counted& sum);
   failure first_row_after(statement& probe, std::int64_t entry, std::int64_t last, std::int64_t& id);
   failure read_entries(std::int64_t after, std::uint64_t run_number, std::vector<watched_entry>& out);
   failure add_rows(std::vector<watched_entry>& to);
 
   connection db_;
+  statement oldest_ended_, quiet_, used_pages_, page_size_;
   statement runs_, find_, entries_, count_, count_detections_, group_, detections_, last_seq_;
   statement tail_, tail_run_;
   statement detection_probe_, intervention_probe_, outcome_probe_;

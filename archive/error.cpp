@@ -21,12 +21,16 @@ class archive_category final : public boost::system::error_category {
         return "the file is no digd archive";
       case archive_error::newer_schema:
         return "the archive was written by a newer digd";
+      case archive_error::older_schema:
+        return "the archive was written by an older digd and has not been brought up to date";
       case archive_error::locked:
         return "another digd has the archive open";
       case archive_error::corrupt:
         return "the archive is damaged";
       case archive_error::io:
         return "reading or writing the archive failed";
+      case archive_error::run_deleted:
+        return "the run was deleted while it was read";
     }
     return "unknown archive error";
   }

@@ -22,10 +22,7 @@ boost::system::result<std::unique_ptr<reader>> reader::open(const std::string& p
   failure fault = made->db_.open(path, SQLITE_OPEN_READONLY, vfs);
   if (!fault) {
     sqlite3_busy_timeout(made->db_.get(), busy_ms);
-    bool is_new = false;
-    auto found = recognise(made->db_, is_new);
-    if (is_new) found = {archive_error::not_an_archive, "the file is empty"};
-    if (found) {
+    if (const auto found = recognise_to_read(made->db_)) {
       tell(why, found.words);
       return make_error_code(found.error);
     }
@@ -41,7 +38,7 @@ boost::system::result<std::unique_ptr<reader>> reader::open(const std::string& p
 failure reader::prepare() {
   failure why = db_.prepare(
       "SELECT number, run, (SELECT frame FROM entries WHERE entries.run = runs.number ORDER BY id LIMIT 1),"
-      " opened_ms, last_ts, ended FROM runs ORDER BY number",
+      " opened_ms, last_ts, ended FROM runs WHERE deleting = 0 ORDER BY number",
       runs_);
   if (!why) {
     why = db_.prepare(
@@ -49,6 +46,8 @@ failure reader::prepare() {
         "ORDER BY id",
         entries_);
   }
+  if (!why) why = db_.prepare("SELECT max(id) FROM entries WHERE run = ?1", last_entry_);
+  if (!why) why = db_.prepare("SELECT 1 FROM runs WHERE number = ?1 AND deleting = 0", exists_);
   if (!why) {
     why = db_.prepare(
         "SELECT id, action, event, ts, json FROM interventions WHERE run = ?1 AND answered_by IS NULL ORDER "
@@ -71,6 +70,34 @@ boost::system::result<std::vector<stored_run>> reader::runs() {
   return all;
 }
 
+boost::system::result<std::int64_t> reader::last_entry(std::uint64_t run_number) {
+  std::lock_guard guard(one_at_a_time_);
+  last_entry_.bind(1, run_number);
+  failure why;
+  std::int64_t last = 0;
+  if (last_entry_.step(why)) last = last_entry_.integer(0);
+  last_entry_.reset();
+  if (why) return make_error_code(why.error());
+  return last;
+}
+
+boost::system::result<bool> reader::exists(std::uint64_t run_number) {
+  std::lock_guard guard(one_at_a_time_);
+  exists_.bind(1, run_number);
+  failure why;
+  const bool found = exists_.step(why);
+  exists_.reset();
+  if (why) return {boost::system::in_place_error, make_error_code(why.error())};
+  return found;
+}
+
+boost::system::result<bool> reader::read_some(std::uint64_t run_number, std::int64_t& after,
+                                              std::vector<stored_entry>& out) {
+  const std::size_t before = out.size();
+  if (failure why = read_on(run_number, after, out)) return {boost::system::in_place_error, make_error_code(why.error())};
+  return out.size() > before;
+}
+
 failure reader::read_on(std::uint64_t run_number, std::int64_t& id, std::vector<stored_entry>& out) {
   std::lock_guard guard(one_at_a_time_);
   entries_.bind(1, run_number);
@@ -79,7 +106,7 @@ failure reader::read_on(std::uint64_t run_number, std::int64_t& id, std::vector<
   std::size_t bytes = 0;
   while (out.size() < entries_at_once && bytes < bytes_at_once && entries_.step(why)) {
     stored_entry one;
-    id = entries_.integer(0);
+    one.id = id = entries_.integer(0);
     one.kind = entry_kind_from(entries_.text(1)).value_or(entry_kind::message);
     one.n = static_cast<std::uint64_t>(entries_.integer(2));
     one.seq = static_cast<std::uint64_t>(entries_.integer(3));

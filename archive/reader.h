@@ -27,6 +27,12 @@ class reader {
                                          const std::function<bool(const stored_entry&)>& each);
   boost::system::result<std::vector<intervention_row>> unanswered(std::uint64_t run_number);
 
+  // ---- by pieces: a run may be deleted between two of them; `exists` tells whether what was read is the run
+  boost::system::result<std::int64_t> last_entry(std::uint64_t run_number);  // its id; 0: there is none
+  boost::system::result<bool> exists(std::uint64_t run_number);
+  // Appends the next piece, what comes after the entry `after`, and moves that on; false: there is no more.
+  boost::system::result<bool> read_some(std::uint64_t run_number, std::int64_t& after, std::vector<stored_entry>& out);
+
  private:
   reader() = default;
   failure prepare();
@@ -35,7 +41,7 @@ class reader {
 
   std::mutex one_at_a_time_;
   connection db_;
-  statement runs_, entries_, unanswered_;
+  statement runs_, entries_, unanswered_, last_entry_, exists_;
 };
 
 }  // namespace digd::archive

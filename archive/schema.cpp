@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "archive/schema_v1.h"
+#include "archive/schema_v2.h"
 
 namespace digd::archive {
 
@@ -15,7 +16,7 @@ struct migration {
 };
 
 // One step a version, in order; never changed once released. A file at version v gets those with `to` > v.
-constexpr std::array migrations{migration{1, schema_v1}};
+constexpr std::array migrations{migration{1, schema_v1}, migration{2, schema_v2}};
 static_assert(migrations.back().to == schema_version);
 
 constexpr std::int64_t page_size = 4096;
@@ -70,7 +71,32 @@ open_trouble recognise(connection& db, bool& is_new) {
   return {};
 }
 
-open_trouble migrate(connection& db, bool is_new) {
+open_trouble recognise_to_read(connection& db) {
+  bool is_new = false;
+  if (auto found = recognise(db, is_new)) return found;
+  if (is_new) return {archive_error::not_an_archive, "the file is empty"};
+  std::int64_t version = 0;
+  if (failure why = db.query("PRAGMA user_version", version)) return trouble(why);
+  if (version == schema_version) return {};
+  return {archive_error::older_schema, "the file has schema version " + std::to_string(version) +
+                                           ", and is read from version " + std::to_string(schema_version) +
+                                           " on: start digd on it once, which brings it up to date"};
+}
+
+namespace {
+
+open_trouble take_step(connection& db, const migration& step) {
+  const std::string sql = std::string("BEGIN IMMEDIATE;\n") + step.sql +
+                          "PRAGMA application_id = " + std::to_string(application_id) + ";\n" +
+                          "PRAGMA user_version = " + std::to_string(step.to) + ";\nCOMMIT;";
+  failure why = db.execute(sql);
+  if (why && db.in_transaction()) static_cast<void>(db.execute("ROLLBACK"));
+  return why ? trouble(why) : open_trouble{};
+}
+
+}  // namespace
+
+open_trouble migrate(connection& db, bool is_new, const std::function<void(int from, int to)>& before) {
   if (is_new) {
     // Both hold from the first page on: incremental vacuum lets the file shrink once runs are deleted.
     failure why =
@@ -84,16 +110,12 @@ open_trouble migrate(connection& db, bool is_new) {
   }
   std::int64_t version = 0;
   if (failure why = db.query("PRAGMA user_version", version)) return trouble(why);
-  if (version == schema_version) return {};
-  std::string sql = "BEGIN IMMEDIATE;\n";
   for (const auto& step : migrations) {
-    if (step.to > version) sql += step.sql;
+    if (step.to <= version) continue;
+    if (before && !is_new) before(step.to - 1, step.to);
+    if (auto found = take_step(db, step)) return found;
   }
-  sql += "PRAGMA application_id = " + std::to_string(application_id) + ";\n";
-  sql += "PRAGMA user_version = " + std::to_string(schema_version) + ";\nCOMMIT;";
-  failure why = db.execute(sql);
-  if (why && db.in_transaction()) static_cast<void>(db.execute("ROLLBACK"));
-  return why ? trouble(why) : open_trouble{};
+  return {};
 }
 
 open_trouble look_for_damage(connection& db, std::int64_t check_bytes) {

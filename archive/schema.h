@@ -1,13 +1,14 @@
 // The shape of an archive file and how older shapes become the present one. For people: docs/archive.md.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "archive/sqlite.h"
 
 namespace digd::archive {
 
-inline constexpr int schema_version = 1;                    // PRAGMA user_version
+inline constexpr int schema_version = 2;                    // PRAGMA user_version
 inline constexpr std::int64_t application_id = 0x64696764;  // "digd", PRAGMA application_id
 
 struct open_trouble {
@@ -20,8 +21,13 @@ struct open_trouble {
 // Refuses, untouched, what is no archive or newer than this program; `is_new` if there is nothing in it yet.
 open_trouble recognise(connection& db, bool& is_new);
 
-// Makes a new file an archive, or brings an older one up to date, in one transaction. `db` may write.
-open_trouble migrate(connection& db, bool is_new);
+// For whoever only reads: refuses also an empty file, and one that digd has yet to bring up to date.
+open_trouble recognise_to_read(connection& db);
+
+// Makes a new file an archive, or brings an older one up to date, version by version, each step in one transaction: after
+// a crash the file is at the version before the step or at that after it. `db` may write. `before` hears of each step of
+// an older file: a step may read the whole of it.
+open_trouble migrate(connection& db, bool is_new, const std::function<void(int from, int to)>& before = {});
 
 // Damage that can be found without reading much: tables that are missing (a file cut short SQLite finds by
 // itself), and in files of up to `check_bytes` whatever SQLite's quick check finds.

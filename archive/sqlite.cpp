@@ -92,6 +92,10 @@ void statement::bind(int at, const std::optional<std::uint64_t>& value) {
   value ? bind(at, *value) : bind_null(at);
 }
 
+void statement::bind(int at, const std::optional<std::int64_t>& value) {
+  value ? bind(at, *value) : bind_null(at);
+}
+
 void statement::bind_null(int at) {
   if (int rc = sqlite3_bind_null(handle_.get(), at); rc != SQLITE_OK && !bind_error_) bind_error_ = rc;
 }

@@ -35,6 +35,7 @@ class statement {
   void bind(int at, std::string_view text);
   void bind(int at, const std::optional<std::string>& text);
   void bind(int at, const std::optional<std::uint64_t>& value);
+  void bind(int at, const std::optional<std::int64_t>& value);
   void bind_null(int at);
   void bind_unless_empty(int at, std::string_view text);  // NULL if empty
 

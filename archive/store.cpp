@@ -13,7 +13,7 @@ namespace {
 constexpr int busy_while_opening_ms = 2'000;
 
 // Checkpoints are asked for by the writer, after it has acknowledged; never by a commit. A log that had to
-// grow is cut back. Deleted runs are overwritten: deleted is deleted for good.
+// grow is cut back. Deleted rows are overwritten: deleted is deleted for good.
 constexpr const char* settings_sql =
     "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 0;"
     "PRAGMA journal_size_limit = 67108864; PRAGMA secure_delete = ON; PRAGMA cache_size = -16384;"
@@ -21,6 +21,12 @@ constexpr const char* settings_sql =
 
 open_trouble trouble(const failure& why) {
   return {why.error(), why.words};
+}
+
+failure moved_away() { return {SQLITE_READONLY_DBMOVED, "the archive file was moved or removed while in use"}; }
+
+bool counts_as_heard(const entry& one) {
+  return one.kind == entry_kind::message || one.kind == entry_kind::refused;
 }
 
 int keep_log_pages(void* pages, sqlite3*, const char*, int now) {
@@ -46,7 +52,7 @@ open_trouble store::open(const settings& how) {
   bool is_new = false;
   if (auto found = recognise(db_, is_new)) return found;
   if (failure why = db_.execute(settings_sql)) return trouble(why);
-  if (auto found = migrate(db_, is_new)) return found;
+  if (auto found = migrate(db_, is_new, how.on_migration)) return found;
   if (auto found = look_for_damage(db_, how.check_bytes)) return found;
   if (failure why = checkpoint(false)) return trouble(why);  // the log of a daemon that was killed
   if (failure why = prepare()) return trouble(why);
@@ -95,14 +101,28 @@ failure store::prepare() {
        " answered = CASE WHEN json_valid(?5) THEN ?5 ->> '$.applied' END"
        " WHERE run = ?1 AND id = ?2 AND answered_by IS NULL"},
       {&end_run_, "UPDATE runs SET ended = ?2, ended_ms = ?3 WHERE number = ?1"},
-      {&delete_run_, "DELETE FROM runs WHERE number = ?1"},  // the rest by cascade
+      {&mark_run_, "UPDATE runs SET deleting = 1 WHERE number = ?1"},
+      {&delete_run_, "DELETE FROM runs WHERE number = ?1"},
+      {&remove_rows_[0], "DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE run = ?1 LIMIT ?2)"},
+      {&remove_rows_[1], "DELETE FROM detections WHERE id IN (SELECT id FROM detections WHERE run = ?1 LIMIT ?2)"},
+      {&remove_rows_[2],
+       "DELETE FROM interventions WHERE row IN (SELECT row FROM interventions WHERE run = ?1 LIMIT ?2)"},
+      {&remove_rows_[3], "DELETE FROM outcomes WHERE id IN (SELECT id FROM outcomes WHERE run = ?1 LIMIT ?2)"},
+      {&free_page_count_, "SELECT freelist_count FROM pragma_freelist_count"},
       {&note_highest_, "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)"},
-      {&move_clock_, "UPDATE runs SET last_ts = max(coalesce(last_ts, ?2), ?2) WHERE number = ?1"},
+      {&change_run_,
+       "UPDATE runs SET last_ts = CASE WHEN ?2 IS NULL THEN last_ts ELSE max(coalesce(last_ts, ?2), ?2) END,"
+       " heard_ms = CASE WHEN ?3 IS NULL THEN heard_ms ELSE max(coalesce(heard_ms, ?3), ?3) END,"
+       " bytes = bytes + ?4 WHERE number = ?1"},
   };
   for (const auto& [into, sql] : all) {
     if (!why) why = db_.prepare(sql, *into);
   }
   sqlite3_wal_hook(db_.get(), keep_log_pages, &log_pages_);
+  statement unfinished;  // of a daemon that stopped before it was done
+  if (!why) why = db_.prepare("SELECT number FROM runs WHERE deleting <> 0 ORDER BY number", unfinished);
+  while (!why && unfinished.step(why)) leaving_.push_back(static_cast<std::uint64_t>(unfinished.integer(0)));
+  if (!why) why = count_free_pages();
   return why;
 }
 
@@ -110,16 +130,19 @@ store::result store::write(std::span<const std::unique_ptr<entry>> entries) {
   result done{{}, entries.size()};
   // Written to a file that is no longer where people look for it, nothing would be durable.
   if (has_moved()) {
-    done.why = {SQLITE_READONLY_DBMOVED, "the archive file was moved or removed while in use"};
+    done.why = moved_away();
     return done;
   }
+  changes_.clear();
   done.why = begin_.run();
   for (std::size_t i = 0; i < entries.size() && !done.why; ++i) {
     done.why = put(*entries[i]);
     if (done.why) done.at = i;
   }
-  if (!done.why) done.why = move_clocks(entries);
+  if (!done.why) done.why = put_changes();
   if (!done.why) done.why = commit_.run();
+  if (!done.why) leaving_.insert(leaving_.end(), marked_.begin(), marked_.end());
+  marked_.clear();
   // Some errors roll back by themselves.
   if (done.why && db_.in_transaction()) static_cast<void>(rollback_.run());
   return done;
@@ -127,7 +150,7 @@ store::result store::write(std::span<const std::unique_ptr<entry>> entries) {
 
 failure store::put(const entry& what) {
   failure why;
-  if (what.kind == entry_kind::run_deleted) return erase(what.run_number);
+  if (what.kind == entry_kind::run_deleted) return mark_deleted(what.run_number);
   if (what.kind == entry_kind::run_opened) {
     insert_run_.bind(1, what.run_number);
     insert_run_.bind(2, std::string_view(what.run));
@@ -152,11 +175,12 @@ failure store::put(const entry& what) {
   into.bind(12, id);
   why = into.run();
   if (!why) why = put_rows(what, id);
+  if (!why) note_change(what);
   return why;
 }
 
 // The highest row numbers go where those of runs are, so that they are not given out again.
-failure store::erase(std::uint64_t run_number) {
+failure store::mark_deleted(std::uint64_t run_number) {
   failure why = db_.execute(
       "DELETE FROM sqlite_sequence WHERE name IN ('entries', 'detections', 'interventions', 'outcomes')");
   const std::pair<std::string_view, std::int64_t> highest[] = {{"entries", next_.entry - 1},
@@ -170,8 +194,63 @@ failure store::erase(std::uint64_t run_number) {
     why = note_highest_.run();
   }
   if (why) return why;
-  delete_run_.bind(1, run_number);
-  return delete_run_.run();
+  mark_run_.bind(1, run_number);
+  why = mark_run_.run();
+  if (!why) marked_.push_back(run_number);
+  return why;
+}
+
+store::removal store::remove_some() {
+  removal done;
+  if (has_moved()) {
+    done.why = moved_away();
+    return done;
+  }
+  const std::uint64_t run = leaving_.front();
+  bool all = false;
+  done.why = begin_.run();
+  if (!done.why) done.why = remove_rows(run, all);
+  if (!done.why && all) {
+    delete_run_.bind(1, run);
+    done.why = delete_run_.run();
+  }
+  if (!done.why) done.why = commit_.run();
+  if (done.why && db_.in_transaction()) static_cast<void>(rollback_.run());
+  if (done.why || !all) return done;
+  leaving_.pop_front();
+  done.gone = run;
+  static_cast<void>(count_free_pages());  // if that fails, the file shrinks another time
+  return done;
+}
+
+failure store::remove_rows(std::uint64_t run_number, bool& all) {
+  const auto until = std::chrono::steady_clock::now() + rows_within;
+  for (statement& from : remove_rows_) {
+    do {
+      if (std::chrono::steady_clock::now() >= until) return {};
+      from.bind(1, run_number);
+      from.bind(2, std::int64_t{rows_a_portion});
+      if (failure why = from.run()) return why;
+    } while (sqlite3_changes64(db_.get()) > 0);
+  }
+  all = true;
+  return {};
+}
+
+failure store::count_free_pages() {
+  failure why;
+  free_pages_ = free_page_count_.step(why) ? free_page_count_.integer(0) : 0;
+  free_page_count_.reset();
+  return why;
+}
+
+failure store::give_back_some() {
+  const std::int64_t pages = std::min(pages_a_step, free_pages_ - kept_pages);
+  const std::int64_t before = free_pages_;
+  failure why = db_.execute("PRAGMA incremental_vacuum(" + std::to_string(pages) + ")");
+  if (!why) why = count_free_pages();
+  if (!why && free_pages_ >= before) free_pages_ = 0;  // the file was not made to shrink
+  return why;
 }
 
 failure store::put_rows(const entry& what, std::int64_t id) {
@@ -241,23 +320,28 @@ failure store::note_answer(const entry& what, std::int64_t id) {
 }
 
 // Once a run and batch, not once a message.
-failure store::move_clocks(std::span<const std::unique_ptr<entry>> entries) {
-  boost::unordered_flat_map<std::uint64_t, std::int64_t> latest;
-  for (const auto& one : entries) {
-    if (one->kind == entry_kind::run_opened || one->kind == entry_kind::session_joined ||
-        one->kind == entry_kind::run_deleted) {
-      continue;
-    }
-    auto ts = one->ts;
-    for (const auto& row : one->detections) ts = std::max(ts, row.ts);
-    auto [at, is_first] = latest.try_emplace(one->run_number, ts);
-    if (!is_first) at->second = std::max(at->second, ts);
+void store::note_change(const entry& what) {
+  run_change& to = changes_[what.run_number];
+  to.bytes += what.frame.size() + verdicts_.size();
+  for (const auto& row : what.detections) to.bytes += row.json.size();
+  for (const auto& row : what.interventions) to.bytes += row.json.size();
+  if (what.kind == entry_kind::session_joined || counts_as_heard(what)) {
+    to.heard_ms = std::max(to.heard_ms.value_or(what.arrived_ms), what.arrived_ms);
   }
+  if (what.kind == entry_kind::run_opened || what.kind == entry_kind::session_joined) return;
+  std::int64_t ts = what.ts;
+  for (const auto& row : what.detections) ts = std::max(ts, row.ts);
+  to.last_ts = std::max(to.last_ts.value_or(ts), ts);
+}
+
+failure store::put_changes() {
   failure why;
-  for (const auto& [run, ts] : latest) {
-    move_clock_.bind(1, run);
-    move_clock_.bind(2, ts);
-    if ((why = move_clock_.run())) break;
+  for (const auto& [run, change] : changes_) {
+    change_run_.bind(1, run);
+    change_run_.bind(2, change.last_ts);
+    change_run_.bind(3, change.heard_ms);
+    change_run_.bind(4, change.bytes);
+    if ((why = change_run_.run())) break;
   }
   return why;
 }

@@ -4,8 +4,13 @@
 // A batch is one transaction: all of it is stored and synced, or none. Used by one thread at a time.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <chrono>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +30,12 @@ class store {
     std::string path;
     std::string vfs;
     std::int64_t check_bytes = 0;
+    std::function<void(int from, int to)> on_migration;
   };
+  static constexpr std::int64_t kept_pages = 256;    // free, 1 MiB
+  static constexpr std::int64_t pages_a_step = 128;  // given back in one transaction
+  static constexpr std::chrono::microseconds rows_within{2'000};  // removed in one transaction; one portion may be over
+  static constexpr int rows_a_portion = 16;
 
   open_trouble open(const settings& how);
 
@@ -34,6 +44,18 @@ class store {
     std::size_t at = 0;  // the entry it failed on, or the batch's size if none of them was to blame
   };
   result write(std::span<const std::unique_ptr<entry>> entries);
+
+  // ---- deletion: `write` marks the run, what it left goes in small steps, and then the pages that nothing uses. A run
+  // that is marked is there for nobody, and after a restart the steps go on.
+  bool has_rows_to_remove() const { return !leaving_.empty(); }
+  struct removal {
+    failure why;
+    std::uint64_t gone = 0;  // the run of which nothing is left now; 0: none
+  };
+  removal remove_some();
+  // Pages that the file can do without, beyond some that are kept for what comes.
+  bool has_pages_to_give_back() const { return free_pages_ > kept_pages; }
+  failure give_back_some();
 
   // The log is moved into the file up to what readers still need; `truncate` also empties it if nobody reads.
   failure checkpoint(bool truncate);
@@ -45,18 +67,25 @@ class store {
  private:
   failure prepare();
   failure put(const entry& what);
-  failure erase(std::uint64_t run_number);
+  failure mark_deleted(std::uint64_t run_number);
+  failure remove_rows(std::uint64_t run_number, bool& all);
+  failure count_free_pages();
   failure put_rows(const entry& what, std::int64_t id);
   failure note_answer(const entry& what, std::int64_t id);
-  failure move_clocks(std::span<const std::unique_ptr<entry>> entries);
+  void note_change(const entry& what);
+  failure put_changes();
   bool has_moved();
 
   file_lock lock_;
   connection db_;
   statement begin_, commit_, rollback_;
   statement insert_run_, insert_entry_, insert_detection_, insert_intervention_, insert_outcome_;
-  statement answer_intervention_, end_run_, move_clock_;
-  statement delete_run_, note_highest_;
+  statement answer_intervention_, end_run_, change_run_;
+  statement mark_run_, delete_run_, note_highest_, free_page_count_;
+  statement remove_rows_[4];           // of each table that has rows of runs
+  std::deque<std::uint64_t> leaving_;  // marked, and not gone yet
+  std::vector<std::uint64_t> marked_;  // in the transaction in hand
+  std::int64_t free_pages_ = 0;
   std::uint64_t next_run_number_ = 1;
   // The next row of each table. Numbers of deleted rows are not used again, so that whoever went up to one misses
   // nothing: `sqlite_sequence` remembers the highest.
@@ -66,6 +95,12 @@ class store {
   int log_pages_ = 0;
   int moved_pages_ = 0;
   std::string verdicts_;  // scratch
+  // What a transaction changes about runs that are there already.
+  struct run_change {
+    std::optional<std::int64_t> last_ts, heard_ms;
+    std::uint64_t bytes = 0;
+  };
+  boost::unordered_flat_map<std::uint64_t, run_change> changes_;
 };
 
 }  // namespace digd::archive

@@ -1,6 +1,7 @@
 #include "archive/trace_export.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace digd::archive {
 
@@ -35,6 +36,22 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(from, text.find_last_not_of(space) - from + 1);
 }
 
+// A key as JSON means it, as far as it can be one of ours, which are ASCII letters: "t\u0073" is "ts".
+std::string plain_key(std::string_view key) {
+  std::string out;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    unsigned code = 0;
+    const char* const end = key.data() + std::min(key.size(), i + 6);
+    if (key.substr(i, 2) == "\\u" && std::from_chars(key.data() + i + 2, end, code, 16).ptr == end && code < 0x80) {
+      out += static_cast<char>(code);
+      i += 5;
+    } else {
+      out += key[i];
+    }
+  }
+  return out;
+}
+
 void add_member(std::string& out, std::string_view member) {
   if (member.empty()) return;
   if (out.size() > 1) out += ',';
@@ -63,6 +80,14 @@ std::string session_member(std::string_view session_name) {
 
 }  // namespace
 
+// On one line: in valid JSON, control characters stand between tokens only, as white space.
+std::string on_one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  return text;
+}
+
 std::string with_members(std::string_view object, std::string_view members,
                          std::initializer_list<std::string_view> drop) {
   std::string out = "{";
@@ -73,7 +98,7 @@ std::string with_members(std::string_view object, std::string_view members,
     const std::size_t end = end_of_value(object, colon + 1);
     std::string_view key = trimmed(object.substr(at, colon - at));
     if (key.size() >= 2) key = key.substr(1, key.size() - 2);
-    if (std::find(drop.begin(), drop.end(), key) == drop.end()) {
+    if (std::find(drop.begin(), drop.end(), plain_key(key)) == drop.end()) {
       add_member(out, trimmed(object.substr(at, end - at)));
     }
     at = end + 1;
@@ -84,7 +109,10 @@ std::string with_members(std::string_view object, std::string_view members,
 void trace_export::take(const stored_entry& e) {
   const std::string stamp = "\"ts\":" + std::to_string(e.ts);
   switch (e.kind) {
-    case entry_kind::run_opened: to_(e.frame); return;
+    case entry_kind::run_opened:
+      stamped_ = e.frame.find("\"stamped\":true") != std::string::npos;
+      to_(e.frame);
+      return;
     case entry_kind::operator_mode: to_(e.frame); return;
     case entry_kind::run_deleted: return;  // is never stored
     case entry_kind::firing:
@@ -97,14 +125,21 @@ void trace_export::take(const stored_entry& e) {
         first_session_ = e.session;
         return;
       }
-      to_(with_members(e.frame, session_member(e.session), {"session", "mode", "clock", "rules", "limits", "healing"}));
+      to_(on_one_line(
+          with_members(e.frame, session_member(e.session), {"session", "mode", "clock", "rules", "limits", "healing"})));
       return;
     case entry_kind::message:
     case entry_kind::refused: break;
   }
-  fired_since_ = false;
+  // What was refused before the engine saw it keeps its `ts`, which may be why; and the passing of time that came with it
+  // is not told by its line.
+  const bool unread = e.kind == entry_kind::refused &&
+                      (e.code == "bad_message" || e.code == "bad_json" || e.code == "too_large");
+  fired_since_ = unread && stamped_;
+  last_firing_ts_ = e.ts;
   if (e.session == first_session_) first_session_seq_ = e.seq;
-  to_(with_members(e.frame, session_member(e.session) + ',' + stamp, {"session", "ts"}));
+  to_(on_one_line(unread ? with_members(e.frame, session_member(e.session), {"session"})
+                         : with_members(e.frame, session_member(e.session) + ',' + stamp, {"session", "ts"})));
 }
 
 void trace_export::finish() {

@@ -1,6 +1,7 @@
 // An archived run as a trace file: what `digctl replay` answers as the daemon did (docs/protocol.md, "Trace files").
 //
-// Frames are kept to the letter but for their `ts`, which becomes the archived stamp, and their `session`.
+// Frames are kept to the letter but for their `ts`, which becomes the archived stamp, their `session`, and line ends
+// between their tokens, which become spaces.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,11 @@ class trace_export {
   std::uint64_t first_session_seq_ = 0;
   std::int64_t last_firing_ts_ = 0;
   bool fired_since_ = false;
+  bool stamped_ = false;  // the stamps are the daemon's own
 };
+
+// JSON on one line, whatever white space it came with.
+std::string on_one_line(std::string json);
 
 // A valid JSON object without those of its own members that `drop` names, and with `members` (text such as
 // `"ts":5`, may be empty) put first.

@@ -17,6 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds retry_while_stopping{50};
 constexpr milliseconds scrub_again{20};
+constexpr milliseconds tidy_again{500};
 
 // Errors that the entry itself causes: trying again would fail for ever, and hold up every other run.
 bool is_entrys_fault(const failure& why) {
@@ -67,7 +68,10 @@ void writer::work() {
     take();
     if (!batch_.empty()) {
       idle = microseconds{how_.poll_us};
-      if (write()) continue;
+      if (write()) {
+        tidy();
+        continue;
+      }
       if (queue_.is_closed()) {
         std::unique_lock guard(mutex_);
         if (stopping_ && clock::now() >= give_up_at_) break;
@@ -76,7 +80,7 @@ void writer::work() {
       continue;
     }
     if (last_round) break;
-    scrub_log();
+    if (tidy()) continue;
     pause(idle);
     idle = std::min(idle * 2, longest);
   }
@@ -112,11 +116,9 @@ void writer::report(const batch& done) {
   boost::unordered_flat_map<std::pair<std::uint64_t, std::string_view>, std::uint64_t,
                             boost::hash<std::pair<std::uint64_t, std::string_view>>>
       highest;
-  std::vector<durable> deleted;
   std::uint64_t bytes = 0;
   for (const auto& one : done) {
     bytes += one->bytes();
-    if (one->kind == entry_kind::run_deleted) deleted.push_back({one->run_number, {}, 0, true});
     if (!counts_as_durable(*one)) continue;
     auto& seq = highest[{one->run_number, one->session}];
     seq = std::max(seq, one->seq);
@@ -124,16 +126,10 @@ void writer::report(const batch& done) {
   counted_.entries.fetch_add(done.size());
   counted_.bytes.fetch_add(bytes);
   counted_.commits.fetch_add(1);
-  counted_.deleted_runs.fetch_add(deleted.size());
-  if (!deleted.empty()) {
-    to_scrub_ = true;
-    scrub_log();
-  }
   if (!on_durable_) return;
   std::vector<durable> all;
   all.reserve(highest.size());
   for (const auto& [who, seq] : highest) all.push_back({who.first, std::string(who.second), seq});
-  all.insert(all.end(), deleted.begin(), deleted.end());
   on_durable_(all);
 }
 
@@ -183,6 +179,41 @@ void writer::keep_log_short() {
   checkpoint_at_ = all_moved ? how_.checkpoint_pages : store_.log_pages() + how_.checkpoint_pages / 4;
 }
 
+// Between two batches at most one step: whoever waits for an ack waits for no more than that.
+bool writer::tidy() {
+  if (clock::now() < tidy_next_) return false;
+  failure why;
+  if (store_.has_rows_to_remove()) {
+    const store::removal step = store_.remove_some();
+    why = step.why;
+    if (!why && step.gone != 0) run_gone(step.gone);
+  } else if (store_.has_pages_to_give_back()) {
+    why = store_.give_back_some();
+    to_scrub_ = to_scrub_ || !why;  // the file shrinks when the log is moved into it
+  } else {
+    scrub_log();
+    return false;
+  }
+  if (!why) {
+    say(tidy_trouble_, {});
+    keep_log_short();
+    return true;
+  }
+  tidy_next_ = clock::now() + tidy_again;
+  counted_.failed_removals.fetch_add(1);
+  say(tidy_trouble_, "cannot remove what was deleted: " + why.words + "; trying again");
+  return false;
+}
+
+void writer::run_gone(std::uint64_t run_number) {
+  counted_.deleted_runs.fetch_add(1);
+  to_scrub_ = true;
+  scrub_log();
+  if (!on_durable_) return;
+  const durable gone[] = {{run_number, {}, 0, true}};
+  on_durable_(gone);
+}
+
 // What was deleted is overwritten in the file, and leaves the log when that is emptied. A reader may be in the way:
 // then it is tried again.
 void writer::scrub_log() {
@@ -225,7 +256,7 @@ std::string writer::health() const {
 
 std::string writer::health_locked() const {
   std::string all;
-  for (const auto* one : {&stop_trouble_, &write_trouble_, &set_aside_trouble_, &log_trouble_}) {
+  for (const auto* one : {&stop_trouble_, &write_trouble_, &set_aside_trouble_, &log_trouble_, &tidy_trouble_}) {
     if (one->empty()) continue;
     if (!all.empty()) all += "; ";
     all += *one;

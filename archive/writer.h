@@ -38,6 +38,10 @@ class writer {
   void take();
   void drop(batch::iterator from);  // these and all behind them
   void keep_log_short();
+  // One small step of what deletions leave to do: rows, then unused pages, then the log. False: there is none, or it is
+  // not its time.
+  bool tidy();
+  void run_gone(std::uint64_t run_number);
   void scrub_log();
   void backoff();
   bool pause(std::chrono::microseconds how_long);  // true: woken to stop
@@ -55,13 +59,13 @@ class writer {
   unsigned failures_ = 0;                        // of the present batch
   int checkpoint_at_ = 0;                        // pages in the log
   bool to_scrub_ = false;                        // the log may hold what was deleted
-  clock::time_point scrub_next_{};
+  clock::time_point scrub_next_{}, tidy_next_{};
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
   clock::time_point give_up_at_;
-  std::string write_trouble_, log_trouble_, set_aside_trouble_, stop_trouble_;
+  std::string write_trouble_, log_trouble_, tidy_trouble_, set_aside_trouble_, stop_trouble_;
   std::once_flag stopped_;
   std::thread thread_;
 };

@@ -1,5 +1,6 @@
 #include "tests/archive/faulty_disk.h"
 
+#include <csignal>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -140,6 +141,7 @@ bool faulty_disk::should_fail(int code, const std::string& only, const std::stri
 }
 
 int faulty_disk::next_write_result(const std::string& path) {
+  if (die_after_writes >= 0 && die_after_writes-- == 0) ::raise(SIGKILL);
   std::lock_guard guard(mutex_);
   return should_fail(write_code_, write_only_, path) ? write_code_ : SQLITE_OK;
 }

@@ -32,6 +32,9 @@ class faulty_disk {
   // Copies the database and its log as a power cut would leave them: without what was not synced.
   void copy_after_power_cut(const std::string& from, const std::string& to);
 
+  // The process kills itself instead of the write after so many more; below 0: never.
+  std::atomic<int> die_after_writes{-1};
+
   std::atomic<std::uint64_t> failed{0};  // operations that were made to fail
 
  private:

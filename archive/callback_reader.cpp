@@ -1,0 +1,183 @@
+#include "archive/callback_reader.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "archive/schema.h"
+
+namespace digd::archive {
+
+namespace {
+
+constexpr int busy_ms = 2'000;  // while a log is being recovered
+
+// Resets a statement whichever way its use ends: a statement left open would hold the log.
+class in_use {
+ public:
+  explicit in_use(statement& what) : what_(what) {}
+  ~in_use() { what_.reset(); }
+  in_use(const in_use&) = delete;
+  in_use& operator=(const in_use&) = delete;
+
+ private:
+  statement& what_;
+};
+
+// What was read of one table ends with `last`, and there is more of it: rows of the other that come after it wait, so
+// that nobody is told of a later entry first.
+void cut(std::vector<callback_row>& rows, std::int64_t last, bool keep_equal) {
+  std::erase_if(rows, [&](const callback_row& one) { return one.entry > last || (one.entry == last && !keep_equal); });
+}
+
+}  // namespace
+
+boost::system::result<std::unique_ptr<callback_reader>> callback_reader::open(const std::string& path, std::string* why) {
+  std::unique_ptr<callback_reader> made(new callback_reader);
+  failure fault = made->db_.open(path, SQLITE_OPEN_READONLY, {});
+  if (!fault) {
+    sqlite3_busy_timeout(made->db_.get(), busy_ms);
+    if (const auto found = recognise_to_read(made->db_)) {
+      if (why != nullptr) *why = found.words;
+      return make_error_code(found.error);
+    }
+    fault = made->prepare();
+  }
+  if (fault) {
+    if (why != nullptr) *why = fault.words;
+    return make_error_code(fault.error());
+  }
+  return made;
+}
+
+// A run that is being deleted is there no more.
+failure callback_reader::prepare() {
+  const std::pair<statement*, const char*> all[] = {
+      {&end_, "SELECT (SELECT max(id) FROM detections), (SELECT max(row) FROM interventions)"},
+      {&highest_,
+       "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'detections'), 0),"
+       " coalesce((SELECT max(id) FROM detections), 0)),"
+       " max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'interventions'), 0),"
+       " coalesce((SELECT max(row) FROM interventions), 0))"},
+      {&detections_,
+       "SELECT d.id, d.run, d.entry, e.arrived_ms, d.rule || ' ' || d.severity"
+       " FROM detections AS d JOIN entries AS e ON e.id = d.entry JOIN runs AS r ON r.number = d.run"
+       " WHERE r.deleting = 0 AND d.id > ?1 ORDER BY d.id"},
+      {&interventions_,
+       "SELECT i.row, i.run, i.entry, e.arrived_ms,"
+       " (SELECT group_concat((d.value ->> '$.rule') || ' ' || (d.value ->> '$.severity'), ',')"
+       "  FROM json_each(CASE WHEN json_valid(i.json) THEN i.json END, '$.detections') AS d)"
+       " FROM interventions AS i JOIN entries AS e ON e.id = i.entry JOIN runs AS r ON r.number = i.run"
+       " WHERE r.deleting = 0 AND i.row > ?1 ORDER BY i.row"},
+      {&detection_,
+       "SELECT r.run, d.json FROM detections AS d JOIN runs AS r ON r.number = d.run WHERE r.deleting = 0 AND d.id = ?1"},
+      {&intervention_,
+       "SELECT r.run, i.json FROM interventions AS i JOIN runs AS r ON r.number = i.run"
+       " WHERE r.deleting = 0 AND i.row = ?1"},
+      {&labels_,
+       "SELECT l.key, l.value FROM json_each((SELECT CASE WHEN json_valid(frame) THEN frame END FROM entries"
+       " WHERE run = ?1 AND kind = 'run_opened' ORDER BY id LIMIT 1), '$.labels') AS l"},
+      {&run_, "SELECT run FROM runs WHERE deleting = 0 AND number = ?1"},
+  };
+  failure why;
+  for (const auto& [into, sql] : all) {
+    if (!why) why = db_.prepare(sql, *into);
+  }
+  return why;
+}
+
+boost::system::result<callback_position> callback_reader::end() {
+  const in_use guard(end_);
+  failure why;
+  callback_position at;
+  if (end_.step(why)) at = {end_.integer(0), end_.integer(1)};
+  if (why) return make_error_code(why.error());
+  return at;
+}
+
+boost::system::result<callback_position> callback_reader::highest_ever() {
+  const in_use guard(highest_);
+  failure why;
+  callback_position at;
+  if (highest_.step(why)) at = {highest_.integer(0), highest_.integer(1)};
+  if (why) return make_error_code(why.error());
+  return at;
+}
+
+failure callback_reader::read(statement& from, callback_kind kind, std::int64_t after, std::vector<callback_row>& out,
+                              bool& full) {
+  const in_use guard(from);
+  from.bind(1, after);
+  failure why;
+  std::size_t bytes = 0;
+  while (from.step(why)) {
+    out.push_back({.kind = kind,
+                   .row = from.integer(0),
+                   .run_number = static_cast<std::uint64_t>(from.integer(1)),
+                   .entry = from.integer(2),
+                   .archived_ms = from.integer(3),
+                   .symptoms = from.text(4)});
+    bytes += sizeof(callback_row) + out.back().symptoms.size();
+    full = out.size() >= most_rows || bytes >= most_bytes;
+    if (full) break;
+  }
+  return why;
+}
+
+boost::system::result<callback_piece> callback_reader::after(const callback_position& from) {
+  std::vector<callback_row> found, made;
+  bool more_found = false, more_made = false;
+  // One snapshot for both tables.
+  failure why = db_.execute("BEGIN");
+  if (!why) why = read(detections_, callback_kind::detection, from.detection, found, more_found);
+  if (!why) why = read(interventions_, callback_kind::intervention, from.intervention, made, more_made);
+  if (db_.in_transaction()) static_cast<void>(db_.execute("COMMIT"));
+  if (why) return make_error_code(why.error());
+  // At least one of them stays whole, so that there is always progress.
+  const std::int64_t last_found = found.empty() ? 0 : found.back().entry, last_made = made.empty() ? 0 : made.back().entry;
+  if (more_found) cut(made, last_found, false);
+  if (more_made) cut(found, last_made, true);
+  callback_piece piece;
+  piece.upto = {found.empty() ? from.detection : found.back().row, made.empty() ? from.intervention : made.back().row};
+  piece.more = more_found || more_made;
+  piece.rows.reserve(found.size() + made.size());
+  std::merge(std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()),
+             std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()), std::back_inserter(piece.rows),
+             [](const callback_row& a, const callback_row& b) { return a.entry < b.entry; });
+  return piece;
+}
+
+boost::system::result<std::optional<callback_text>> callback_reader::text_of(callback_kind kind, std::int64_t row) {
+  statement& from = kind == callback_kind::detection ? detection_ : intervention_;
+  const in_use guard(from);
+  from.bind(1, row);
+  failure why;
+  std::optional<callback_text> found;
+  if (from.step(why)) found = callback_text{from.text(0), from.text(1)};
+  if (why) return make_error_code(why.error());
+  return found;
+}
+
+boost::system::result<callback_reader::labels> callback_reader::labels_of(std::uint64_t run_number) {
+  if (const auto known = remembered_.find(run_number); known != remembered_.end()) return known->second;
+  const in_use guard(labels_);
+  labels_.bind(1, run_number);
+  failure why;
+  labels all;
+  while (labels_.step(why)) all.emplace_back(labels_.text(0), labels_.text(1));
+  if (why) return make_error_code(why.error());
+  if (remembered_.size() >= most_labels) remembered_.clear();
+  remembered_.emplace(run_number, all);
+  return all;
+}
+
+boost::system::result<std::optional<std::string>> callback_reader::run_of(std::uint64_t run_number) {
+  const in_use guard(run_);
+  run_.bind(1, run_number);
+  failure why;
+  std::optional<std::string> found;
+  if (run_.step(why)) found = run_.text(0);
+  if (why) return make_error_code(why.error());
+  return found;
+}
+
+}  // namespace digd::archive

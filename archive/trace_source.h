@@ -1,0 +1,48 @@
+// A stored run as a trace, made piece by piece as it is taken: for an answer over HTTP, and for a file.
+//
+// The run's entries as they are when it is opened; what comes later is left out. Between two pieces nothing is held: no
+// transaction is open, and the writer is not disturbed. Threads: one at a time, any. Bounds: a piece is about
+// `piece_bytes`, and at most what `reader` reads at once. Failure: an error code; `run_deleted` if the run went while it
+// was read, for then what was handed out is not the run.
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "archive/reader.h"
+#include "archive/trace_export.h"
+
+namespace digd::archive {
+
+class trace_source {
+ public:
+  static constexpr std::size_t piece_bytes = 1u << 20;
+
+  static boost::system::result<std::unique_ptr<trace_source>> open(const std::string& path, std::uint64_t run_number,
+                                                                   std::string* why = nullptr);
+
+  // The next lines, each with its end. Empty: that was all.
+  boost::system::result<std::string> next();
+
+ private:
+  explicit trace_source(std::uint64_t run_number)
+      : run_number_(run_number), trace_([this](std::string_view line) { (piece_ += line) += '\n'; }) {}
+  boost::system::result<void> read_more();
+
+  const std::uint64_t run_number_;
+  std::unique_ptr<reader> reads_;
+  trace_export trace_;
+  std::string piece_;
+  std::vector<stored_entry> entries_;  // read, and not yet taken from `taken_` on
+  std::size_t taken_ = 0;
+  std::int64_t at_ = 0;                // entries.id
+  std::int64_t upto_ = 0;
+  bool done_ = false, finished_ = false;
+};
+
+}  // namespace digd::archive

@@ -1,0 +1,95 @@
+"""Makes the archive of a few small runs that the migration tests start from: one file a schema version.
+
+    DIGD_BIN=OLD/digd PYTHONPATH=tests/daemon python3 tests/archive/stored/make.py v1.db
+
+To be run with a digd that writes that version, and not again: a stored file is never changed.
+"""
+
+import http.client
+import shutil
+import sqlite3
+import sys
+import tempfile
+
+from live import Daemon
+
+
+def ask(daemon, method, path, body=None):
+    host, port = daemon.address.rsplit(":", 1)
+    c = http.client.HTTPConnection(host, int(port), timeout=20)
+    c.request(method, path, body)
+    assert c.getresponse().status < 300, path
+    c.close()
+
+
+def ended(daemon):
+    """Two sessions, a healed orphan, a submit, a refused message."""
+    with daemon.client("ended", "main", agents=["planner", "coder"], labels={"task": "t1"}) as c:
+        with daemon.client("ended", "second", agents=["tester"]) as other:
+            c.event("task", ["planner"], ts=1, event={"kind": "problem", "payload": {"text": "naïve “payload” \u202e"}})
+            c.start("v1", "planner", ["task"], ts=2)
+            c.end("v1", [{"id": "plan", "recipients": ["nobody"], "payload": {"n": 1.50}}], ts=3)
+            c.event("task", ["planner"], ts=4)  # again: refused
+            c.wait_acked()
+            other.event("fyi", ["coder"], ts=5, event={"fyi": True})
+            other.wait_acked()
+            c.start("v2", "planner", ["plan"], ts=6)
+            c.end("v2", [{"id": "answer", "recipients": [], "submit": True}], ts=7)
+            c.tell("run_ended", outcome="success", ts=8)
+            c.wait_acked()
+
+
+def waiting(daemon):
+    """Stands still: what the monitor made has not been answered. Goes on."""
+    with daemon.client("waiting", agents=["a", "b"], rules={"deadlock": {"window_ms": 2000}}) as c:
+        c.event("e1", ["a"], ts=0, event={"payload": "p" * 300})
+        c.start("v1", "a", ["e1"], ts=10)
+        c.end("v1", [{"id": "e2", "recipients": ["b"]}], ts=20)
+        c.tell("time", ts=9000)
+        c.wait_acked()
+
+
+def shadowed(daemon):
+    """In shadow, with the operator's switch in between, under a name that tries to break out."""
+    with daemon.client('<b>"\x1b[31m', place=False, agents=["a"], mode="shadow") as c:
+        c.start("v1", "a", [], ts=1)
+        c.end("v1", [{"id": "lost", "recipients": ["ghost"]}], ts=2)
+        c.wait_acked()
+        ask(daemon, "PUT", "/v1/mode", '{"mode":"observe"}')
+        c.start("v2", "a", [], ts=3)
+        c.end("v2", [{"id": "lost2", "recipients": ["ghost"]}], ts=4)
+        c.wait_acked()
+        ask(daemon, "PUT", "/v1/mode", '{"mode":"enforce"}')
+
+
+def failed(daemon):
+    with daemon.client("failed", agents=["a"]) as c:
+        c.event("e1", ["a"], ts=1)
+        c.start("v1", "a", ["e1"], ts=2)
+        c.end("v1", failed=True, error="timeout", ts=3)
+        c.tell("run_ended", outcome="failure", ts=4)
+        c.wait_acked()
+
+
+def deleted(daemon):
+    """So that numbers are remembered that no row has any more."""
+    with daemon.client("deleted", agents=["a"]) as c:
+        c.event("e1", ["a"], ts=1)
+        c.wait_acked()
+    ask(daemon, "DELETE", "/v1/runs/deleted")
+
+
+def main(to):
+    with tempfile.TemporaryDirectory() as folder:
+        with Daemon(folder, "threads = 1\n") as daemon:
+            for make in (ended, waiting, shadowed, failed, deleted):
+                make(daemon)
+            daemon.stop()
+            shutil.copy(daemon.data / "digd.sqlite", to)
+    db = sqlite3.connect(f"file:{to}?mode=ro&immutable=1", uri=True)
+    print("version", *db.execute("PRAGMA user_version").fetchone())
+    for table in ("runs", "entries", "detections", "interventions", "outcomes"):
+        print(table, *db.execute(f"SELECT count(*) FROM {table}").fetchone())
+
+
+main(sys.argv[1])
