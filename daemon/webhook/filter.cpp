@@ -1,0 +1,48 @@
+#include "daemon/webhook/filter.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace digd::daemon {
+
+namespace {
+
+bool allows(const std::vector<std::string>& list, std::string_view word) {
+  return list.empty() || std::find(list.begin(), list.end(), word) != list.end();
+}
+
+}  // namespace
+
+callback_filter::callback_filter(const webhook_settings& of) : rules_(of.rules), severities_(of.severities) {
+  interventions_ = std::find(of.send.begin(), of.send.end(), "interventions") != of.send.end();
+  detections_ = std::find(of.send.begin(), of.send.end(), "detections") != of.send.end();
+  for (const std::string& label : of.labels) {
+    const std::size_t equals = label.find('=');
+    labels_.emplace_back(label.substr(0, equals), label.substr(equals + 1));
+  }
+}
+
+bool callback_filter::takes(const archive::callback_row& one) const {
+  if (!(one.kind == archive::callback_kind::intervention ? interventions_ : detections_)) return false;
+  std::string_view rest(one.symptoms);
+  while (!rest.empty()) {
+    const std::string_view symptom = rest.substr(0, rest.find(','));
+    const std::size_t space = std::min(symptom.find(' '), symptom.size());
+    if (allows(rules_, symptom.substr(0, space)) &&
+        allows(severities_, symptom.substr(std::min(space + 1, symptom.size())))) {
+      return true;
+    }
+    rest.remove_prefix(std::min(symptom.size() + 1, rest.size()));
+  }
+  return one.symptoms.empty() && rules_.empty() && severities_.empty();
+}
+
+bool callback_filter::takes_labels(const archive::callback_reader::labels& of_run) const {
+  return std::all_of(labels_.begin(), labels_.end(), [&](const auto& asked) {
+    return std::find(of_run.begin(), of_run.end(), asked) != of_run.end();
+  });
+}
+
+std::string first_rule(const std::string& symptoms) { return symptoms.substr(0, symptoms.find_first_of(" ,")); }
+
+}  // namespace digd::daemon

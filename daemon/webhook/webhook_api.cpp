@@ -1,0 +1,154 @@
+#include "daemon/webhook/webhook_api.h"
+
+#include <utility>
+
+#include "daemon/log.h"
+#include "daemon/webhook/callback_body.h"
+#include "engine/quote.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using boost::beast::http::status;
+
+void append_number(std::string& out, std::string_view name, std::int64_t value) {
+  out.append(",\"").append(name).append("\":").append(std::to_string(value));
+}
+
+void append_text(std::string& out, std::string_view name, std::string_view value) {
+  out.append(",\"").append(name).append("\":");
+  append_quoted(out, value);
+}
+
+void append_list(std::string& out, std::string_view name, const std::vector<std::string>& all) {
+  out.append(",\"").append(name).append("\":[");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i > 0) out += ',';
+    append_quoted(out, all[i]);
+  }
+  out += ']';
+}
+
+void append_time(std::string& out, std::string_view name, std::int64_t unix_ms) {
+  if (unix_ms != 0) return append_number(out, name, unix_ms);
+  out.append(",\"").append(name).append("\":null");
+}
+
+void append_status(std::string& out, const webhook_status& s) {
+  out += "{\"name\":";
+  append_quoted(out, s.name);
+  append_text(out, "url", s.shown_url);
+  append_text(out, "format", s.format);
+  append_list(out, "send", s.send);
+  append_list(out, "rules", s.rules);
+  append_list(out, "severities", s.severities);
+  append_list(out, "labels", s.labels);
+  append_text(out, "state", s.last_failure.empty() ? "well" : "failing");
+  append_number(out, "delivered", static_cast<std::int64_t>(s.posted));
+  append_number(out, "failed", static_cast<std::int64_t>(s.failed));
+  append_number(out, "retried", static_cast<std::int64_t>(s.retried));
+  append_number(out, "died", static_cast<std::int64_t>(s.died));
+  append_number(out, "dead_dropped", static_cast<std::int64_t>(s.dead_dropped));
+  append_number(out, "dead", static_cast<std::int64_t>(s.dead));
+  append_number(out, "waiting", static_cast<std::int64_t>(s.waiting));
+  append_number(out, "under_way", static_cast<std::int64_t>(s.under_way));
+  append_number(out, "retrying", static_cast<std::int64_t>(s.retrying));
+  append_number(out, "unread", static_cast<std::int64_t>(s.unread));
+  append_time(out, "last_delivered_ms", s.last_posted_ms);
+  append_time(out, "last_failed_ms", s.last_failed_ms);
+  out += ",\"last_failure\":";
+  if (s.last_failure.empty()) {
+    out += "null}";
+  } else {
+    append_quoted(out, s.last_failure);
+    out += '}';
+  }
+}
+
+void append_dead(std::string& out, const std::string& prefix, const dead_letter& one, const std::string& run) {
+  out += "{\"id\":";
+  append_quoted(out, callback_id(prefix, one.what.kind, one.what.row));
+  append_text(out, "run", run);
+  append_text(out, "kind", to_string(one.what.kind));
+  append_text(out, "rule", one.what.rule);
+  append_number(out, "since_ms", one.what.since_ms);
+  append_number(out, "attempts", one.what.attempts);
+  append_number(out, "died_ms", one.died_ms);
+  append_text(out, "why", one.why);
+  out += '}';
+}
+
+http_response no_such_webhook(const std::string& name) {
+  return respond_error(status::not_found, "no_such_webhook", "there is no webhook " + quoted(name));
+}
+
+http_response unreadable(const std::string& words) {
+  spdlog::error("webhook_trouble why={}", quoted(words));
+  return respond_error(status::internal_server_error, "webhooks_unreadable", "webhooks.db or the archive fails: " + words);
+}
+
+using visibility = std::function<bool(std::string_view run)>;
+
+http_response dead_page(webhook_server& from, const std::string& name, const page_request& page, const visibility& may_see) {
+  if (from.find(name) == nullptr) return no_such_webhook(name);
+  std::vector<dead_letter> found;
+  const archive::failure why = from.store().dead(name, static_cast<std::int64_t>(page.cursor), page.limit + 1, found);
+  if (why) return unreadable(why.words);
+  const bool more = found.size() > page.limit;
+  if (more) found.pop_back();
+  std::string out = "{\"webhook\":";
+  append_quoted(out, name);
+  out += ",\"dead\":[";
+  bool first = true;
+  for (const dead_letter& one : found) {
+    const auto run = from.reads().run_of(one.what.run_number);
+    if (!run) return unreadable(run.error().message());
+    if (!*run || !may_see(**run)) continue;  // just deleted, or not for whoever asks
+    if (!std::exchange(first, false)) out += ',';
+    append_dead(out, from.store().prefix(), one, **run);
+  }
+  out += "],\"next\":";
+  out += more ? '"' + std::to_string(found.back().what.id) + '"' : "null";
+  return respond_json(out + "}\n");
+}
+
+void answer_on(webhook_server& from, const webhook_answer& then, std::function<http_response(webhook_server&)> make) {
+  from.ask([then, make = std::move(make)](webhook_server& server) { then(make(server)); },
+           [&then] { then(busy("the daemon stops")); });
+}
+
+}  // namespace
+
+void list_webhooks(webhook_server& from, const webhook_answer& then) {
+  answer_on(from, then, [](webhook_server& server) {
+    std::string out = "{\"webhooks\":[";
+    const char* between = "";
+    for (const auto& one : server.all()) {
+      out += std::exchange(between, ",");
+      append_status(out, one->status());
+    }
+    return respond_json(out + "]}\n");
+  });
+}
+
+void list_dead_letters(webhook_server& from, const std::string& name, const page_request& page, visibility may_see,
+                       const webhook_answer& then) {
+  answer_on(from, then, [name, page, may_see = std::move(may_see)](webhook_server& server) {
+    return dead_page(server, name, page, may_see);
+  });
+}
+
+void retry_dead_letters(webhook_server& from, const std::string& name, const webhook_answer& then) {
+  answer_on(from, then, [name](webhook_server& server) {
+    webhook* one = server.find(name);
+    if (one == nullptr) return no_such_webhook(name);
+    std::uint64_t revived = 0;
+    if (const archive::failure why = one->revive(revived)) return unreadable(why.words);
+    spdlog::info("webhook_dead_retried name={} count={}", quoted(name), revived);
+    return respond_json("{\"retried\":" + std::to_string(revived) +
+                        ",\"dead\":" + std::to_string(one->status().dead) + "}\n");
+  });
+}
+
+}  // namespace digd::daemon

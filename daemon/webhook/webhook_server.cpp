@@ -1,0 +1,265 @@
+#include "daemon/webhook/webhook_server.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <filesystem>
+#include <future>
+#include <utility>
+
+#include "daemon/log.h"
+#include "engine/quote.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace net = boost::asio;
+constexpr std::chrono::seconds try_again_after{1};
+
+bool is_beyond(const archive::callback_position& at, const archive::callback_position& highest) {
+  return at.detection > highest.detection || at.intervention > highest.intervention;
+}
+
+std::string in_words(const std::string& file, const archive::failure& why) {
+  return why ? digd::quoted(file) + ": " + why.words : std::string();
+}
+
+}  // namespace
+
+webhook_server::webhook_server(std::string archive_path, std::string store_path)
+    : archive_path_(std::move(archive_path)),
+      store_path_(std::move(store_path)),
+      work_(context_.get_executor()),
+      again_(context_.get_executor()) {}
+
+// ---- what there is to do
+
+std::string webhook_server::start(const std::vector<webhook_settings>& all) {
+  targets made;
+  std::string wrong = make_targets(all, made);
+  std::error_code ignored;
+  // Without webhooks, a file that is there is opened too: what it knows of former ones goes.
+  if (wrong.empty() && (!made.empty() || std::filesystem::exists(store_path_, ignored))) wrong = open();
+  if (wrong.empty() && store_.is_open()) wrong = apply(made);
+  if (!wrong.empty()) return wrong;
+  stopped_ = false;
+  thread_ = std::thread([this] { context_.run(); });
+  pump_soon();
+  return {};
+}
+
+std::string webhook_server::change(const std::vector<webhook_settings>& all) {
+  targets made;
+  if (const std::string wrong = make_targets(all, made); !wrong.empty()) return wrong;
+  if (stopped_) return {};
+  std::promise<std::string> answer;
+  net::post(context_, [&] {
+    std::string wrong;
+    if (!store_.is_open() && !made.empty()) wrong = open();
+    if (wrong.empty() && store_.is_open()) wrong = apply(made);
+    answer.set_value(wrong);
+    pump_soon();
+  });
+  return answer.get_future().get();
+}
+
+std::string webhook_server::make_targets(const std::vector<webhook_settings>& all, targets& made) const {
+  std::string why;
+  for (const webhook_settings& one : all) {
+    auto ready = make_target(one, why);
+    if (!ready) return why;
+    made.push_back(std::move(ready));
+  }
+  return {};
+}
+
+std::string webhook_server::open() {
+  std::string why;
+  auto opened = archive::callback_reader::open(archive_path_, &why);
+  if (!opened) return digd::quoted(archive_path_) + ": " + why;
+  reads_ = std::move(*opened);
+  const auto highest = reads_->highest_ever();
+  if (!highest) return digd::quoted(archive_path_) + ": " + highest.error().message();
+  if (archive::failure fault = store_.open(store_path_)) {
+    return in_words(store_path_, fault) + "; with the file moved away, digd starts, and webhooks begin with what comes then";
+  }
+  std::vector<webhook_store::known> known;
+  archive::failure fault = store_.webhooks(known);
+  const bool is_other_archive = std::any_of(known.begin(), known.end(), [&](const webhook_store::known& one) {
+    return is_beyond(one.position, *highest);
+  });
+  if (!fault && is_other_archive) {
+    spdlog::warn("webhooks_begin_anew why=\"the archive is another one than before\"");
+    fault = store_.begin_anew();
+  }
+  if (!fault) fault = forget_deleted_runs();
+  return in_words(store_path_, fault);
+}
+
+// Deleted while the daemon was on its way down.
+archive::failure webhook_server::forget_deleted_runs() {
+  std::vector<std::uint64_t> runs;
+  archive::failure why = store_.runs(runs);
+  for (const std::uint64_t number : runs) {
+    if (why) break;
+    const auto found = reads_->run_of(number);
+    if (found && !*found) why = store_.forget_run(number);
+  }
+  return why;
+}
+
+// A webhook that is new begins at the end of the archive; one that is no longer there is forgotten, with all it had.
+std::string webhook_server::apply_to_store(const targets& all, std::vector<webhook_store::known>& known) {
+  const auto end = reads_->highest_ever();
+  if (!end) return digd::quoted(archive_path_) + ": " + end.error().message();
+  archive::failure why = store_.webhooks(known);
+  const auto is_known = [&](const std::string& name) {
+    return std::any_of(known.begin(), known.end(), [&](const auto& one) { return one.name == name; });
+  };
+  for (const webhook_store::known& one : std::vector(known)) {
+    const bool stays = std::any_of(all.begin(), all.end(), [&](const auto& t) { return t->settings.name == one.name; });
+    if (why || stays) continue;
+    why = store_.forget(one.name);
+    std::erase_if(known, [&](const auto& each) { return each.name == one.name; });
+    if (!why) spdlog::warn("webhook_forgotten name={}", digd::quoted(one.name));
+  }
+  for (const auto& one : all) {
+    if (why || is_known(one->settings.name)) continue;
+    why = store_.add(one->settings.name, *end);
+    known.push_back({one->settings.name, *end});
+  }
+  return in_words(store_path_, why);
+}
+
+std::string webhook_server::apply(const targets& all) {
+  std::vector<webhook_store::known> known;
+  if (std::string wrong = apply_to_store(all, known); !wrong.empty()) return wrong;
+  std::vector<std::shared_ptr<webhook>> next;
+  for (const auto& to : all) {
+    const auto running = std::find_if(webhooks_.begin(), webhooks_.end(),
+                                      [&](const auto& each) { return each->name() == to->settings.name; });
+    if (running != webhooks_.end()) {
+      (*running)->change(to);
+      next.push_back(*running);
+      continue;
+    }
+    const auto place = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.name == to->settings.name; });
+    next.push_back(std::make_shared<webhook>(context_, *reads_, store_, to, place->position, [this] { pump_soon(); }));
+    if (archive::failure why = next.back()->load()) return in_words(store_path_, why);
+    spdlog::info("webhook name={} to={} format={} signed={}", digd::quoted(to->settings.name), digd::quoted(to->where.shown()),
+                 to->settings.format, !to->secret.empty());
+  }
+  for (const auto& one : webhooks_) {
+    if (std::find(next.begin(), next.end(), one) == next.end()) one->abort();
+  }
+  webhooks_ = std::move(next);
+  publish();
+  return {};
+}
+
+void webhook_server::publish() {
+  std::vector<std::shared_ptr<const webhook_counts>> all;
+  for (const auto& one : webhooks_) all.push_back(one->counted());
+  any_ = !all.empty();
+  const std::lock_guard hold(mutex_);
+  published_ = std::move(all);
+}
+
+std::vector<std::shared_ptr<const webhook_counts>> webhook_server::counted() const {
+  const std::lock_guard hold(mutex_);
+  return published_;
+}
+
+webhook* webhook_server::find(std::string_view name) const {
+  for (const auto& one : webhooks_) {
+    if (one->name() == name) return one.get();
+  }
+  return nullptr;
+}
+
+// ---- the tail
+
+void webhook_server::wake() {
+  if (any_.load(std::memory_order_relaxed)) pump_soon();
+}
+
+void webhook_server::pump_soon() {
+  if (!woken_.exchange(true)) net::post(context_, [this] { pump(); });
+}
+
+// A piece for each webhook; again while there is more.
+void webhook_server::pump() {
+  woken_.store(false);
+  if (stopped_ || webhooks_.empty()) return;
+  const auto end = reads_->end();
+  if (!end) {
+    spdlog::error("webhooks_cannot_read why={}", digd::quoted(end.error().message()));
+    return pump_later();
+  }
+  bool more = false;
+  for (const auto& one : webhooks_) more = one->read_on(*end) || more;
+  if (more) return pump_soon();
+  const auto is_behind = [](const auto& one) { return one->counted()->unread > 0; };
+  if (std::any_of(webhooks_.begin(), webhooks_.end(), is_behind)) pump_later();
+}
+
+// Something could not be read or written, or a webhook is full: without a commit nobody else would wake us.
+void webhook_server::pump_later() {
+  again_.expires_after(try_again_after);
+  again_.async_wait([this](boost::system::error_code ec) {
+    if (!ec) pump_soon();
+  });
+}
+
+void webhook_server::forget(std::uint64_t run_number) {
+  ask(
+      [run_number](webhook_server& self) {
+        if (!self.store_.is_open()) return;
+        if (archive::failure why = self.store_.forget_run(run_number)) {
+          spdlog::error("webhook_trouble why={}", digd::quoted(why.words));
+        }
+        for (const auto& one : self.webhooks_) one->forget(run_number);
+      },
+      [] {});
+}
+
+void webhook_server::ask(std::function<void(webhook_server&)> with, const std::function<void()>& instead) {
+  if (stopped_) return instead();
+  net::post(context_, [this, with = std::move(with)] { with(*this); });
+}
+
+// ---- the end
+
+void webhook_server::stop() {
+  if (!thread_.joinable()) return;
+  // Posts under way get a little time, so that they need not be sent twice.
+  std::atomic<bool> idle{false};
+  const auto deadline = std::chrono::steady_clock::now() + goodbye_within;
+  net::post(context_, [this] {
+    again_.cancel();
+    for (const auto& one : webhooks_) one->stop();
+  });
+  while (!idle && std::chrono::steady_clock::now() < deadline) {
+    std::promise<bool> busy;
+    net::post(context_, [&] {
+      busy.set_value(std::any_of(webhooks_.begin(), webhooks_.end(), [](const auto& one) { return one->is_busy(); }));
+    });
+    idle = !busy.get_future().get();
+    if (!idle) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  stopped_ = true;
+  net::post(context_, [this] {
+    for (const auto& one : webhooks_) one->abort();
+    work_.reset();
+    context_.stop();
+  });
+  thread_.join();
+  // Whoever asked meanwhile is answered, and handlers that were cancelled go, before what they refer to does.
+  context_.restart();
+  context_.poll();
+  webhooks_.clear();
+  store_.close();
+  reads_.reset();
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,299 @@
+#include "daemon/webhook/webhook_store.h"
+
+#include <random>
+#include <utility>
+
+namespace digd::daemon {
+
+namespace {
+
+using archive::failure;
+using archive::statement;
+
+constexpr int busy_ms = 2'000;  // somebody looks into the file with sqlite3
+
+constexpr const char* schema = R"sql(
+CREATE TABLE identity (prefix TEXT NOT NULL) STRICT;  -- of the ids of callbacks; drawn at random with the file
+CREATE TABLE webhooks (
+  name         TEXT PRIMARY KEY,
+  detection    INTEGER NOT NULL,  -- the archive's detections.id up to which all is done, or in callbacks
+  intervention INTEGER NOT NULL   -- likewise interventions.row
+) STRICT;
+CREATE TABLE callbacks (
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,  -- within a run, the order of sending
+  webhook  TEXT NOT NULL REFERENCES webhooks (name) ON DELETE CASCADE,
+  run      INTEGER NOT NULL,      -- the archive's runs.number
+  kind     TEXT NOT NULL CHECK (kind IN ('detection', 'intervention')),
+  row      INTEGER NOT NULL,      -- the archive's detections.id or interventions.row
+  rule     TEXT NOT NULL,
+  since_ms INTEGER NOT NULL,      -- Unix milliseconds: archived, or asked for again
+  attempts INTEGER NOT NULL,      -- that failed
+  died_ms  INTEGER,               -- Unix milliseconds; NULL while it waits
+  why      TEXT                   -- the last failure of a dead letter
+) STRICT;
+CREATE INDEX callbacks_by_webhook ON callbacks (webhook, died_ms IS NULL, id);
+CREATE INDEX callbacks_by_run ON callbacks (run);
+)sql";
+
+constexpr const char* callback_columns = "id, run, kind, row, rule, since_ms, attempts";
+
+std::string_view name_of(archive::callback_kind kind) {
+  return kind == archive::callback_kind::detection ? "detection" : "intervention";
+}
+
+stored_callback callback_from(const statement& row) {
+  return {.id = row.integer(0),
+          .run_number = static_cast<std::uint64_t>(row.integer(1)),
+          .kind = row.text(2) == "detection" ? archive::callback_kind::detection : archive::callback_kind::intervention,
+          .row = row.integer(3),
+          .rule = row.text(4),
+          .since_ms = row.integer(5),
+          .attempts = row.integer(6)};
+}
+
+std::string random_prefix() {
+  std::random_device source;
+  constexpr char hex[] = "0123456789abcdef";
+  std::string out;
+  for (int i = 0; i < 16; ++i) out += hex[source() & 15];
+  return out;
+}
+
+failure wrong_file(const std::string& words) { return {SQLITE_NOTADB, words}; }
+
+}  // namespace
+
+template <class Work>
+failure webhook_store::together(Work work) {
+  failure why = db_.execute("BEGIN IMMEDIATE");
+  if (!why) why = work();
+  if (!why) why = db_.execute("COMMIT");
+  if (why && db_.in_transaction()) static_cast<void>(db_.execute("ROLLBACK"));
+  return why;
+}
+
+failure webhook_store::open(const std::string& path) {
+  failure why = db_.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {});
+  if (why) return why;
+  sqlite3_busy_timeout(db_.get(), busy_ms);
+  why = migrate();
+  if (!why) {
+    why = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+                      "PRAGMA journal_size_limit = 16777216");
+  }
+  if (!why) why = prepare();
+  if (!why) why = read_prefix();
+  if (why) close();
+  return why;
+}
+
+void webhook_store::close() {
+  for (statement* one : {&webhooks_, &add_, &move_, &forget_, &insert_, &waiting_, &tried_, &done_, &died_, &trim_, &dead_,
+                         &dead_count_, &runs_, &forget_run_}) {
+    *one = {};
+  }
+  db_.close();
+}
+
+failure webhook_store::migrate() {
+  std::int64_t id = 0, version = 0, objects = 0;
+  failure why = db_.query("PRAGMA application_id", id);
+  if (!why) why = db_.query("PRAGMA user_version", version);
+  if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
+  if (why) return why;
+  if (id == application_id && version == schema_version) return {};
+  if (id == application_id) {
+    return wrong_file("the file has schema version " + std::to_string(version) + ", this digd knows " +
+                      std::to_string(schema_version));
+  }
+  if (objects > 0 || id != 0) return wrong_file("the file is an SQLite database of another program");
+  return together([&] {
+    return db_.execute(schema + std::string("INSERT INTO identity (prefix) VALUES ('") + random_prefix() +
+                       "'); PRAGMA application_id = " + std::to_string(application_id) +
+                       "; PRAGMA user_version = " + std::to_string(schema_version));
+  });
+}
+
+failure webhook_store::prepare() {
+  const std::string columns = callback_columns;
+  const std::pair<statement*, std::string> all[] = {
+      {&webhooks_, "SELECT name, detection, intervention FROM webhooks ORDER BY name"},
+      {&add_, "INSERT INTO webhooks (name, detection, intervention) VALUES (?1, ?2, ?3)"},
+      {&move_, "UPDATE webhooks SET detection = ?2, intervention = ?3 WHERE name = ?1"},
+      {&forget_, "DELETE FROM webhooks WHERE name = ?1"},  // the rest by cascade
+      {&insert_,
+       "INSERT INTO callbacks (webhook, run, kind, row, rule, since_ms, attempts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
+      {&waiting_,
+       "SELECT " + columns + " FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 1 ORDER BY id"},
+      {&tried_, "UPDATE callbacks SET attempts = ?2 WHERE id = ?1"},
+      {&done_, "DELETE FROM callbacks WHERE id = ?1"},
+      {&died_, "UPDATE callbacks SET died_ms = ?2, why = ?3, attempts = ?4 WHERE id = ?1"},
+      {&trim_,
+       "DELETE FROM callbacks WHERE id IN (SELECT id FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0"
+       " ORDER BY died_ms DESC, id DESC LIMIT -1 OFFSET ?2)"},
+      {&dead_,
+       "SELECT " + columns + ", died_ms, why FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0 AND id > ?2"
+       " ORDER BY id LIMIT ?3"},
+      {&dead_count_, "SELECT count(*) FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0"},
+      {&runs_, "SELECT DISTINCT run FROM callbacks"},
+      {&forget_run_, "DELETE FROM callbacks WHERE run = ?1"},
+  };
+  failure why;
+  for (const auto& [into, sql] : all) {
+    if (!why) why = db_.prepare(sql, *into);
+  }
+  return why;
+}
+
+failure webhook_store::read_prefix() { return db_.query("SELECT prefix FROM identity", prefix_); }
+
+failure webhook_store::begin_anew() {
+  failure why = together([&] {
+    return db_.execute("DELETE FROM callbacks; DELETE FROM webhooks; UPDATE identity SET prefix = '" + random_prefix() + "'");
+  });
+  return why ? why : read_prefix();
+}
+
+// ---- how far they are
+
+failure webhook_store::webhooks(std::vector<known>& out) {
+  failure why;
+  while (webhooks_.step(why)) out.push_back({webhooks_.text(0), {webhooks_.integer(1), webhooks_.integer(2)}});
+  webhooks_.reset();
+  return why;
+}
+
+failure webhook_store::add(const std::string& name, const archive::callback_position& at) {
+  add_.bind(1, std::string_view(name));
+  add_.bind(2, at.detection);
+  add_.bind(3, at.intervention);
+  return add_.run();
+}
+
+failure webhook_store::forget(const std::string& name) {
+  forget_.bind(1, std::string_view(name));
+  return forget_.run();
+}
+
+failure webhook_store::take(const std::string& name, const archive::callback_position& upto,
+                            std::vector<stored_callback>& these) {
+  return together([&] {
+    failure why;
+    for (stored_callback& one : these) {
+      if (!why) why = insert(name, one);
+    }
+    if (why) return why;
+    move_.bind(1, std::string_view(name));
+    move_.bind(2, upto.detection);
+    move_.bind(3, upto.intervention);
+    return move_.run();
+  });
+}
+
+failure webhook_store::insert(const std::string& name, stored_callback& one) {
+  insert_.bind(1, std::string_view(name));
+  insert_.bind(2, one.run_number);
+  insert_.bind(3, name_of(one.kind));
+  insert_.bind(4, one.row);
+  insert_.bind(5, std::string_view(one.rule));
+  insert_.bind(6, one.since_ms);
+  insert_.bind(7, one.attempts);
+  failure why = insert_.run();
+  if (!why) one.id = sqlite3_last_insert_rowid(db_.get());
+  return why;
+}
+
+// ---- what waits
+
+failure webhook_store::waiting(const std::string& name, std::vector<stored_callback>& out) {
+  waiting_.bind(1, std::string_view(name));
+  failure why;
+  while (waiting_.step(why)) out.push_back(callback_from(waiting_));
+  waiting_.reset();
+  return why;
+}
+
+failure webhook_store::tried(std::int64_t id, std::int64_t attempts) {
+  tried_.bind(1, id);
+  tried_.bind(2, attempts);
+  return tried_.run();
+}
+
+failure webhook_store::done(std::int64_t id) {
+  done_.bind(1, id);
+  return done_.run();
+}
+
+// ---- dead letters
+
+failure webhook_store::died(const std::string& name, const stored_callback& one, std::int64_t now_ms,
+                            const std::string& why_it_died, std::int64_t keep, std::int64_t& dropped) {
+  dropped = 0;
+  return together([&] {
+    died_.bind(1, one.id);
+    died_.bind(2, now_ms);
+    died_.bind(3, std::string_view(why_it_died));
+    died_.bind(4, one.attempts);
+    failure why = died_.run();
+    if (why) return why;
+    trim_.bind(1, std::string_view(name));
+    trim_.bind(2, keep);
+    why = trim_.run();
+    if (!why) dropped = sqlite3_changes64(db_.get());
+    return why;
+  });
+}
+
+failure webhook_store::dead(const std::string& name, std::int64_t after, std::uint64_t limit, std::vector<dead_letter>& out) {
+  dead_.bind(1, std::string_view(name));
+  dead_.bind(2, after);
+  dead_.bind(3, limit);
+  failure why;
+  while (dead_.step(why)) out.push_back({callback_from(dead_), dead_.integer(7), dead_.text(8)});
+  dead_.reset();
+  return why;
+}
+
+failure webhook_store::dead_count(const std::string& name, std::int64_t& count) {
+  count = 0;
+  dead_count_.bind(1, std::string_view(name));
+  failure why;
+  if (dead_count_.step(why)) count = dead_count_.integer(0);
+  dead_count_.reset();
+  return why;
+}
+
+failure webhook_store::revive(const std::string& name, std::int64_t now_ms, std::uint64_t limit,
+                              std::vector<stored_callback>& out) {
+  std::vector<stored_callback> risen;
+  failure fault = together([&] {
+    std::vector<dead_letter> oldest;
+    failure why = dead(name, 0, limit, oldest);
+    for (dead_letter& one : oldest) {
+      if (!why) why = done(one.what.id);
+      one.what.since_ms = now_ms;
+      one.what.attempts = 0;
+      if (!why) why = insert(name, one.what);
+      risen.push_back(std::move(one.what));
+    }
+    return why;
+  });
+  if (!fault) out = std::move(risen);
+  return fault;
+}
+
+// ---- runs
+
+failure webhook_store::runs(std::vector<std::uint64_t>& out) {
+  failure why;
+  while (runs_.step(why)) out.push_back(static_cast<std::uint64_t>(runs_.integer(0)));
+  runs_.reset();
+  return why;
+}
+
+failure webhook_store::forget_run(std::uint64_t run_number) {
+  forget_run_.bind(1, run_number);
+  return forget_run_.run();
+}
+
+}  // namespace digd::daemon

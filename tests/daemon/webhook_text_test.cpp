@@ -1,0 +1,274 @@
+// What a receiver is sent, who is sent it, and when it is tried again.
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "daemon/webhook/backoff.h"
+#include "daemon/webhook/callback_body.h"
+#include "daemon/webhook/endpoint.h"
+#include "daemon/webhook/filter.h"
+#include "daemon/webhook/signature.h"
+
+namespace digd::daemon {
+namespace {
+
+using archive::callback_kind;
+
+constexpr std::string_view zero_width_space = "\xe2\x80\x8b";
+
+// What Slack is given as text.
+std::string slack_text(callback_kind kind, const archive::callback_text& what) {
+  const boost::json::value body = boost::json::parse(slack_body(kind, what));
+  CHECK(body.as_object().size() == 1);
+  const auto& text = body.at("text").as_string();
+  return {text.data(), text.size()};
+}
+
+// A text without its code spans: what is left is ours. Fails if a span is open at the end of a line.
+std::string outside_spans(const std::string& text) {
+  std::string out;
+  bool in_span = false;
+  for (const char c : text) {
+    if (c == '`') {
+      in_span = !in_span;
+    } else if (!in_span) {
+      out += c;
+    } else {
+      CHECK(c != '\n');
+    }
+  }
+  CHECK_FALSE(in_span);
+  return out;
+}
+
+std::string detection_json(const std::string& reason) {
+  boost::json::object o{{"rule", "deadlock"}, {"severity", "failure"}, {"healed", true},
+                        {"healing", "create"}, {"cause", nullptr}, {"reason", reason}};
+  return boost::json::serialize(o);
+}
+
+// ---- the signature
+
+TEST_CASE("a_signature_is_what_any_other_program_computes") {
+  // From `printf '%s' '1700000000.{"id":"x"}' | openssl dgst -sha256 -hmac 'a secret of 18 b..'`.
+  CHECK(signature_of("a secret of 18 b..", 1'700'000'000, R"({"id":"x"})") ==
+        "v1=8dd58178d7b0e2271000e9ce5f50b3fd3bf88929fbea3de82b65d0e3bb912a11");
+  CHECK(signature_of("a secret of 18 b..", 1'700'000'001, R"({"id":"x"})") !=
+        signature_of("a secret of 18 b..", 1'700'000'000, R"({"id":"x"})"));
+}
+
+TEST_CASE("a_secret_comes_from_a_file_or_a_variable_and_no_error_repeats_it") {
+  const std::string file = (std::filesystem::temp_directory_path() / ("digd-secret-" + std::to_string(::getpid()))).string();
+  webhook_settings of;
+  of.secret_file = file;
+  std::string secret;
+  CHECK(read_secret(of, secret).find("cannot be read") != std::string::npos);
+  std::ofstream(file) << "0123456789abcdef\r\n";
+  CHECK(read_secret(of, secret).empty());
+  CHECK(secret == "0123456789abcdef");
+  for (const std::string& bad : {std::string("tooshort"), std::string(5'000, 'x')}) {
+    std::ofstream(file) << bad;
+    const std::string wrong = read_secret(of, secret);
+    CHECK(wrong.find("16 to 4096 bytes") != std::string::npos);
+    CHECK(wrong.find(bad) == std::string::npos);
+    CHECK(secret.empty());
+  }
+  std::filesystem::remove(file);
+  of = {};
+  of.secret_env = "WEBHOOK_TEST_SECRET";
+  CHECK(read_secret(of, secret).find("is not set") != std::string::npos);
+  ::setenv("WEBHOOK_TEST_SECRET", "another secret that is long enough", 1);
+  CHECK(read_secret(of, secret).empty());
+  CHECK(secret == "another secret that is long enough");
+  ::unsetenv("WEBHOOK_TEST_SECRET");
+}
+
+// ---- waiting
+
+TEST_CASE("a_wait_doubles_up_to_its_most_and_never_beyond") {
+  CHECK(backoff_ms(1, 1'000, 300'000, 0) == 1'000);
+  CHECK(backoff_ms(2, 1'000, 300'000, 0) == 2'000);
+  CHECK(backoff_ms(9, 1'000, 300'000, 0) == 256'000);
+  CHECK(backoff_ms(10, 1'000, 300'000, 0) == 300'000);
+  CHECK(backoff_ms(1'000, 1'000, 300'000, 0) == 300'000);
+  CHECK(backoff_ms(1, 500, 100, 0) == 100);
+  CHECK(backoff_ms(1'000'000, 1, INT64_MAX, 0) == INT64_MAX);
+}
+
+TEST_CASE("chance_takes_away_up_to_half") {
+  CHECK(backoff_ms(3, 1'000, 300'000, 1) == 2'000);
+  CHECK(backoff_ms(3, 1'000, 300'000, 0.5) == 3'000);
+  CHECK(backoff_ms(3, 1'000, 300'000, 7) == 2'000);
+  CHECK(backoff_ms(1, 1, 1, 1) == 1);  // never nothing
+}
+
+// ---- the URL
+
+TEST_CASE("a_url_is_taken_apart") {
+  endpoint e;
+  REQUIRE(parse_endpoint("https://hooks.example.org/services/T0/B0/x?y=%20z", e).empty());
+  CHECK(e.tls);
+  CHECK(e.host == "hooks.example.org");
+  CHECK(e.port == 443);
+  CHECK(e.host_header == "hooks.example.org");
+  CHECK(e.target == "/services/T0/B0/x?y=%20z");
+  CHECK_FALSE(e.is_loopback());
+  REQUIRE(parse_endpoint("http://[::1]:8080", e).empty());
+  CHECK_FALSE(e.tls);
+  CHECK(e.host == "::1");
+  CHECK(e.host_header == "[::1]:8080");
+  CHECK(e.target == "/");
+  CHECK(e.is_loopback());
+  CHECK(e.is_address);
+  REQUIRE(parse_endpoint("HTTP://127.0.0.1:80/", e).empty());
+  CHECK(e.host_header == "127.0.0.1");
+  CHECK(e.is_loopback());
+  REQUIRE(parse_endpoint("http://127.example.org/", e).empty());
+  CHECK_FALSE(e.is_loopback());
+}
+
+TEST_CASE("only_the_host_of_a_url_is_shown") {
+  endpoint e;
+  REQUIRE(parse_endpoint("https://hooks.slack.com/services/T0/B0/secret?token=secret", e).empty());
+  CHECK(e.shown() == "https://hooks.slack.com/…");
+}
+
+TEST_CASE("a_url_that_leads_elsewhere_than_it_looks_is_refused_and_not_repeated") {
+  endpoint e;
+  for (const char* wrong : {"", "hooks.example.org", "ftp://example.org/", "file:///etc/passwd", "http://", "http:///path",
+                            "http://user:password@example.org/", "https://example.org/#secret", "http://example.org:0/",
+                            "http://example.org:70000/", "http://exa mple.org/", "http://example.org/a b",
+                            "http://example.org/\r\nHost: evil", "http://ex%0aample.org/", "javascript:alert(1)"}) {
+    INFO(wrong);
+    const std::string said = parse_endpoint(wrong, e);
+    CHECK(said.starts_with("must "));
+    CHECK(said.find("secret") == std::string::npos);
+    CHECK(said.find("password@") == std::string::npos);
+  }
+  CHECK(parse_endpoint("http://example.org/" + std::string(3'000, 'x'), e).starts_with("must be at most"));
+}
+
+// ---- filters
+
+archive::callback_row row(callback_kind kind, const std::string& symptoms) { return {.kind = kind, .symptoms = symptoms}; }
+
+TEST_CASE("a_webhook_without_filters_takes_everything") {
+  const callback_filter all{webhook_settings{}};
+  CHECK(all.takes(row(callback_kind::detection, "deadlock failure")));
+  CHECK(all.takes(row(callback_kind::intervention, "deadlock failure")));
+  CHECK_FALSE(all.asks_for_labels());
+}
+
+TEST_CASE("what_is_sent_by_rule_and_severity") {
+  webhook_settings s;
+  s.send = {"interventions"};
+  CHECK_FALSE(callback_filter(s).takes(row(callback_kind::detection, "deadlock failure")));
+  s = {};
+  s.rules = {"deadlock", "orphaned_event"};
+  CHECK(callback_filter(s).takes(row(callback_kind::detection, "orphaned_event failure")));
+  CHECK_FALSE(callback_filter(s).takes(row(callback_kind::detection, "excessive_rerouting warning")));
+  s.severities = {"warning"};
+  CHECK_FALSE(callback_filter(s).takes(row(callback_kind::detection, "deadlock failure")));
+  s.rules.clear();
+  CHECK(callback_filter(s).takes(row(callback_kind::detection, "excessive_rerouting warning")));
+}
+
+TEST_CASE("of_an_intervention_one_detection_has_to_fit_in_both") {
+  webhook_settings s;
+  s.rules = {"deadlock"};
+  s.severities = {"failure"};
+  const auto of = [](const char* symptoms) { return row(callback_kind::intervention, symptoms); };
+  CHECK(callback_filter(s).takes(of("excessive_rerouting warning,deadlock failure")));
+  CHECK_FALSE(callback_filter(s).takes(of("deadlock warning,orphaned_event failure")));
+  CHECK_FALSE(callback_filter(s).takes(of("")));
+  CHECK(first_rule("deadlock failure,orphaned_event failure") == "deadlock");
+}
+
+TEST_CASE("every_label_has_to_be_there") {
+  webhook_settings s;
+  s.labels = {"team=search", "note=a=b"};
+  const callback_filter f(s);
+  CHECK(f.asks_for_labels());
+  CHECK(f.takes_labels({{"note", "a=b"}, {"other", "x"}, {"team", "search"}}));
+  CHECK_FALSE(f.takes_labels({{"team", "search"}}));
+  CHECK_FALSE(f.takes_labels({{"team", "searching"}, {"note", "a=b"}}));
+}
+
+// ---- bodies
+
+TEST_CASE("a_generic_body_has_the_id_the_run_and_the_whole_of_it") {
+  const archive::callback_text what{"r\"1\n", R"({"type":"intervention","id":"sys:1"})"};
+  const std::string id = callback_id("0123456789abcdef", callback_kind::intervention, 17);
+  CHECK(id == "0123456789abcdef-intervention-17");
+  const boost::json::value body = boost::json::parse(generic_body(id, callback_kind::intervention, what));
+  CHECK(body.as_object().size() == 3);
+  CHECK(body.at("id").as_string() == id.c_str());
+  CHECK(body.at("run").as_string() == "r\"1\n");
+  CHECK(body.at("intervention").at("id").as_string() == "sys:1");
+  const boost::json::value other = boost::json::parse(generic_body(id, callback_kind::detection, what));
+  CHECK(other.as_object().contains("detection"));
+}
+
+TEST_CASE("slack_is_told_in_a_sentence") {
+  CHECK(slack_text(callback_kind::detection, {"r1", detection_json("nobody moves")}) ==
+        "*deadlock* (failure) in run `r1`, healed: create\n`nobody moves`");
+  const std::string made =
+      R"({"action":"create","recipients":["a","b","c","d","e","f","g"],"detections":[{"rule":"deadlock","reason":"stuck"}]})";
+  CHECK(slack_text(callback_kind::intervention, {"r1", made}) ==
+        "digd intervened in run `r1`: create for `a`, `b`, `c`, `d`, `e` and 2 more, because of *deadlock*\n`stuck`");
+  CHECK(slack_text(callback_kind::detection, {"r1", "no JSON"}) == "digd has something to tell of run `r1`");
+}
+
+TEST_CASE("no_text_of_an_agent_leaves_its_span_in_slack") {
+  const std::string nasty[] = {"<!channel> <!here> <@U012345> <#C012345>", "`*bold*` ```block``` `",
+                               "<https://evil.example|click here>", "https://evil.example/x www.evil.example mailto:a@b.c",
+                               "@channel @here @all #general", "line\nbreak\r\n> quote", "\u202eright to left\u2066",
+                               "&lt;!channel&gt; &amp;", "\\` \\", "tel:+123 slack://x"};
+  for (const std::string& text : nasty) {
+    INFO(text);
+    const std::string made = boost::json::serialize(boost::json::object{
+        {"action", "create"}, {"recipients", {text}},
+        {"detections", {{{"rule", "deadlock"}, {"reason", text}}}}});
+    for (const std::string& told : {slack_text(callback_kind::detection, {text, detection_json(text)}),
+                                    slack_text(callback_kind::intervention, {text, made})}) {
+      CHECK(told.find('<') == std::string::npos);
+      CHECK(told.find('>') == std::string::npos);
+      for (std::size_t at = told.find('&'); at != std::string::npos; at = told.find('&', at + 1)) {
+        const std::string_view rest = std::string_view(told).substr(at);
+        CHECK((rest.starts_with("&amp;") || rest.starts_with("&lt;") || rest.starts_with("&gt;")));
+      }
+      CHECK(told.find("\u202e") == std::string::npos);
+      CHECK(told.find('\r') == std::string::npos);
+      // Outside of the spans there are our words alone.
+      const std::string ours = outside_spans(told);
+      for (const char* word : {"evil", "channel", "@", "U012345", "www", "//", "bold", "quote"}) {
+        CHECK(ours.find(word) == std::string::npos);
+      }
+      // Inside, nothing that a receiver makes a mention or a link of.
+      for (const char* live : {"@channel", "@here", "@all", "#general", "://", "www.e", "evil.e", "mailto:a", "tel:+"}) {
+        CHECK(told.find(live) == std::string::npos);
+      }
+    }
+  }
+}
+
+TEST_CASE("a_long_text_is_cut_between_characters_and_an_empty_one_is_said_to_be") {
+  std::string text;
+  for (int i = 0; i < 2'000; ++i) text += "ü";
+  const std::string span = slack_code(text);
+  CHECK(span.size() < most_span_bytes + 10);
+  CHECK(span.ends_with("…`"));
+  CHECK(boost::json::parse(slack_body(callback_kind::detection, {text, detection_json(text)})).is_object());
+  CHECK(slack_code("") == "`(nothing)`");
+  CHECK(slack_code("a.b") == "`a." + std::string(zero_width_space) + "b`");
+  CHECK(slack_code("`") == "`'`");
+  CHECK(slack_code("1 event waits: \"e1\".") == "`1 event waits: \"e1\".`");  // a sentence is left as it is
+}
+
+}  // namespace
+}  // namespace digd::daemon
