@@ -1,0 +1,106 @@
+// digctl token: makes a bearer token. The token goes to standard output and nowhere else; what digd keeps of it, its
+// SHA-256 with name, rights and runs, goes to the tokens file.
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.h"
+#include "engine/quote.h"
+
+namespace digd::cli {
+
+namespace {
+
+struct token_options {
+  std::string name, file;
+  std::vector<std::string> rights, runs;
+  std::uint64_t rate = 0;
+};
+
+template <std::size_t N>
+std::string hex_of(const std::array<unsigned char, N>& bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string out;
+  for (const unsigned char byte : bytes) {
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+  return out;
+}
+
+std::string list_of(const std::vector<std::string>& all) {
+  std::string out = "[";
+  for (const std::string& one : all) {
+    if (out.size() > 1) out += ", ";
+    append_quoted(out, one);
+  }
+  return out + ']';
+}
+
+std::string entry_of(const token_options& asked, const std::string& token) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> hash;
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());
+  std::string out = "[[token]]\nname = " + digd::quoted(asked.name) + "\nsha256 = \"" + hex_of(hash) +
+                    "\"\nrights = " + list_of(asked.rights) + '\n';
+  if (!asked.runs.empty()) out += "runs = " + list_of(asked.runs) + '\n';
+  if (asked.rate > 0) out += "rate = " + std::to_string(asked.rate) + '\n';
+  return out;
+}
+
+bool append(const std::string& file, const std::string& entry) {
+  const mode_t before = ::umask(0077);
+  std::ofstream out(file, std::ios::app);
+  ::umask(before);
+  out << entry << '\n';
+  return static_cast<bool>(out.flush());
+}
+
+int make_token(const token_options& asked) {
+  std::array<unsigned char, 32> random;
+  if (RAND_bytes(random.data(), static_cast<int>(random.size())) != 1) {
+    std::cerr << "digctl: the system gives no random numbers\n";
+    return wrong_use;
+  }
+  const std::string token = hex_of(random);
+  const std::string entry = entry_of(asked, token);
+  if (asked.file.empty()) {
+    std::cerr << "# Put this into the file that `tokens` in digd.toml names, then reload digd:\n" << entry;
+  } else if (append(asked.file, entry)) {
+    std::cerr << "added to " << digd::quoted(asked.file) << "; reload digd (SIGHUP) for it to hold\n";
+  } else {
+    std::cerr << "digctl: cannot write " << digd::quoted(asked.file) << '\n';
+    return wrong_use;
+  }
+  std::cout << token << '\n';
+  return done;
+}
+
+}  // namespace
+
+void add_token(CLI::App& app, int& status) {
+  CLI::App* sub = app.add_subcommand("token", "Makes a bearer token; digd keeps only its SHA-256");
+  const auto asked = std::make_shared<token_options>();
+  sub->add_option("NAME", asked->name, "what logs call it: 1 to 64 bytes")
+      ->required()
+      ->check([](const std::string& given) { return given.size() <= 64 && !given.empty() ? "" : "expected 1 to 64 bytes"; });
+  sub->add_option("--rights", asked->rights, "what it may: ingest, watch, read, operate; several with commas")
+      ->required()
+      ->delimiter(',')
+      ->check(CLI::IsMember({"ingest", "watch", "read", "operate"}));
+  sub->add_option("--runs", asked->runs, "only runs whose id begins so; may be given more than once. Left out: all runs")
+      ->delimiter(',');
+  sub->add_option("--rate", asked->rate, "messages a second over all its connections. Left out: no limit")
+      ->check(CLI::Range(1, 10'000'000));
+  sub->add_option("--append", asked->file, "the tokens file to add it to");
+  sub->callback([&status, asked] { status = make_token(*asked); });
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,98 @@
+#include "daemon/access/payload_policy.h"
+
+#include <openssl/sha.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <optional>
+#include <stdexcept>
+
+#include "engine/quote.h"
+#include "ingest/payloads.h"
+
+namespace digd::daemon {
+
+namespace {
+
+re2::RE2::Options quiet() {
+  re2::RE2::Options how;
+  how.set_log_errors(false);
+  how.set_max_mem(1 << 20);
+  return how;
+}
+
+std::string digest_of(std::string_view value) {
+  constexpr char hex[] = "0123456789abcdef";
+  unsigned char hash[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(value.data()), value.size(), hash);
+  std::string out = "{\"sha256\":\"";
+  for (const unsigned char byte : hash) {
+    out += hex[byte >> 4];
+    out += hex[byte & 15];
+  }
+  return out + "\",\"bytes\":" + std::to_string(value.size()) + '}';
+}
+
+}  // namespace
+
+std::string_view to_string(payload_keeping one) {
+  constexpr std::string_view names[] = {"full", "digest", "none"};
+  return names[static_cast<std::size_t>(one)];
+}
+
+std::optional<payload_keeping> payload_keeping_from(std::string_view name) {
+  for (const auto one : {payload_keeping::full, payload_keeping::digest, payload_keeping::none}) {
+    if (to_string(one) == name) return one;
+  }
+  return std::nullopt;
+}
+
+std::string problem_of_pattern(const std::string& pattern) {
+  if (pattern.empty()) return "an empty pattern matches everything";
+  const re2::RE2 made(pattern, quiet());
+  return made.ok() ? std::string() : made.error();
+}
+
+payload_policy::payload_policy(const payload_settings& how) : how_(how) {
+  for (const std::string& pattern : how.redact) {
+    if (const std::string wrong = problem_of_pattern(pattern); !wrong.empty()) {
+      throw std::runtime_error("payloads.redact: " + quoted(pattern) + ": " + wrong);
+    }
+    patterns_.push_back(std::make_unique<re2::RE2>(pattern, quiet()));
+  }
+}
+
+std::string payload_policy::stored(std::string_view frame) const {
+  return ingest::rewrite_members(
+      frame, {"payload", "error", "reason"},
+      [this](std::string_view name, std::string_view value) -> std::optional<std::string> {
+        if (name != "payload") return redacted(value);
+        switch (how_.keep) {
+          case payload_keeping::none: return std::nullopt;
+          case payload_keeping::digest: return digest_of(redacted(value));
+          case payload_keeping::full: break;
+        }
+        return redacted(value);
+      });
+}
+
+std::string payload_policy::redacted(std::string_view value) const {
+  if (patterns_.empty()) return std::string(value);
+  return ingest::rewrite_strings(value, [this](std::string_view token) { return redacted_token(token); });
+}
+
+std::string payload_policy::redacted_token(std::string_view token) const {
+  boost::system::error_code ec;
+  const boost::json::value parsed = boost::json::parse({token.data(), token.size()}, ec);
+  if (ec || !parsed.is_string()) return "\"[redacted]\"";  // a lone surrogate: what it says cannot be told
+  const boost::json::string& said = parsed.get_string();
+  std::string text(said.data(), said.size());
+  bool changed = false;
+  for (const auto& pattern : patterns_) changed = re2::RE2::GlobalReplace(&text, *pattern, "[redacted]") > 0 || changed;
+  if (!changed) return std::string(token);
+  std::string out;
+  append_quoted(out, text);
+  return out;
+}
+
+}  // namespace digd::daemon

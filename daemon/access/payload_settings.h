@@ -1,0 +1,23 @@
+// What of payloads is kept; payload_policy.h says what the words mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace digd::daemon {
+
+enum class payload_keeping : std::uint8_t { full, digest, none };
+
+struct payload_settings {
+  payload_keeping keep = payload_keeping::full;
+  std::vector<std::string> redact;
+  bool operator==(const payload_settings&) const = default;
+};
+
+std::string_view to_string(payload_keeping one);
+std::optional<payload_keeping> payload_keeping_from(std::string_view name);
+
+}  // namespace digd::daemon

@@ -1,0 +1,51 @@
+// TLS in front of the TCP door: a thread that makes handshakes and hands plain sockets on. The rest of the daemon knows
+// nothing of TLS. Its certificate is read anew on reload; connections go on with the one they began with.
+//
+// Threads: `admit`, `change`, `start`, `stop` any; the rest its own. Bounds: those of the connections, of which each
+// holds its ticket until TLS is at its end; a handshake has 10 s.
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "daemon/connection.h"
+#include "ingest/tls_pipe.h"
+
+namespace digd::daemon {
+
+class tls_door {
+ public:
+  // A socket that is through, on any executor's behalf: a file descriptor, the callee's.
+  using through = std::function<void(int plain, connection_ticket ticket)>;
+
+  // Throws std::runtime_error, in words for people, if the files cannot be used.
+  // Counts in `refused` the handshakes that failed.
+  tls_door(const ingest::tls_files& files, std::atomic<std::uint64_t>& refused);
+  ~tls_door() { stop(); }
+
+  void start();
+  void stop();
+  // The same failure as the constructor's; then what held goes on.
+  void change(const ingest::tls_files& files);
+  boost::asio::io_context& context() { return context_; }
+  // On its thread.
+  void admit(ingest::tls_pipe::socket socket, connection_ticket ticket, through on_through);
+
+ private:
+  std::shared_ptr<boost::asio::ssl::context> now() const;
+
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  mutable std::mutex guard_;
+  std::shared_ptr<boost::asio::ssl::context> how_;
+  std::atomic<std::uint64_t>& refused_;
+  std::thread thread_;
+};
+
+}  // namespace digd::daemon

@@ -1,0 +1,74 @@
+// A TLS connection as a plain socket. The handshake is made here, and bytes are moved between it and one end of a
+// socket pair; whoever holds the other end knows nothing of TLS, and may take it to a thread of its own.
+//
+//   peer ══ TLS ══ tls_pipe ── socket pair ── a server's session, or a client
+//
+// Thread: that of the socket it is made with. Lifetime: held by its own operations, until both ways are at their end.
+// Bounds: 32 KiB each way; `handshake_within`, `goodbye_within`; a side that does not take what it is sent stops the
+// other from being read. Failure: before the handshake is done `on_open` hears of it, once; afterwards both ends close.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ingest/websocket_session.h"
+
+namespace digd::ingest {
+
+class tls_pipe final : public std::enable_shared_from_this<tls_pipe> {
+ public:
+  static constexpr std::chrono::seconds handshake_within{10}, goodbye_within{5};
+  using socket = net::basic_stream_socket<net::ip::tcp, net::io_context::executor_type>;
+  // The plain end: a file descriptor that is the callee's; -1 with an error.
+  using opened = std::function<void(boost::system::error_code ec, int plain)>;
+
+  // `how` must live until the handshake is done; `with` is kept as long as the connection.
+  tls_pipe(socket to, std::shared_ptr<net::ssl::context> how, std::shared_ptr<void> with);
+
+  void accept(opened on_open);
+  // As a client of `host`, whose certificate has to name it.
+  void connect(const std::string& host, opened on_open);
+
+ private:
+  using plain_socket = net::basic_stream_socket<net::local::stream_protocol, net::io_context::executor_type>;
+  struct way {
+    std::array<char, 32 * 1024> bytes;
+    bool at_end = false;
+  };
+
+  void shake(net::ssl::stream_base::handshake_type as, opened on_open);
+  void start(const opened& on_open);
+  void read_inside();
+  void read_outside();
+  void end_outwards();
+  void end_inwards();
+  void close();
+  void close_after(std::chrono::seconds within);
+
+  const std::shared_ptr<net::ssl::context> how_;
+  const std::shared_ptr<void> with_;
+  net::ssl::stream<socket> outside_;
+  plain_socket inside_;
+  steady_timer deadline_;
+  way outwards_, inwards_;
+};
+
+// Contexts; each fails with a std::runtime_error whose words are for people. TLS 1.2 and later.
+struct tls_files {
+  std::string certificate, key;  // PEM: the chain, the private key
+  std::string client_ca;         // PEM: who signs clients; empty: clients show no certificate
+};
+std::shared_ptr<net::ssl::context> server_context(const tls_files& files);
+// `ca`: PEM; empty: the system's.
+std::shared_ptr<net::ssl::context> client_context(const std::string& ca, const std::string& certificate = {},
+                                                  const std::string& key = {});
+
+}  // namespace digd::ingest

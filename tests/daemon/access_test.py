@@ -1,0 +1,387 @@
+"""Who may come in: tokens, their rights and runs, TLS, Unix peers; and what of payloads is kept."""
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import sqlite3
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from live import WITHIN, Daemon, wait_until
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+TOKENS = {  # name: (token, rights, more)
+    "all": ("a" * 64, ["ingest", "watch", "read", "operate"], ""),
+    "fleet": ("f" * 64, ["ingest"], 'runs = ["prod-"]'),
+    "watcher": ("w" * 64, ["watch", "read"], 'runs = ["prod-"]'),
+    "slow": ("s" * 64, ["ingest"], "rate = 100"),
+    "some": ("o" * 64, ["operate"], 'runs = ["prod-"]'),
+}
+
+
+def entry(name, token, rights, more=""):
+    return (f'[[token]]\nname = "{name}"\nsha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\n'
+            f"rights = {json.dumps(rights)}\n{more}\n")
+
+
+def guarded(folder, config="", names=TOKENS):
+    tokens = folder / "tokens.toml"
+    tokens.write_text("".join(entry(n, *TOKENS[n]) for n in names))
+    return Daemon(folder, f'tokens = "{tokens}"\n{config}')
+
+
+def status_of(daemon, path, token=None, method="GET", body=None, header="Authorization", scheme="Bearer "):
+    request = urllib.request.Request(f"http://{daemon.address}{path}", method=method, data=body)
+    if token is not None:
+        request.add_header(header, scheme + token)
+    try:
+        with urllib.request.urlopen(request, timeout=WITHIN) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def ingest(daemon, token=None, run=None, subprotocols=("digd.v1",), path="/v1/ingest", **more):
+    headers = {"Authorization": "Bearer " + token} if token else {}
+    scheme = "wss" if "ssl" in more else "ws"
+    return connect(f"{scheme}://{daemon.address}{path}" + (f"?run={run}" if run else ""), subprotocols=list(subprotocols),
+                   additional_headers=headers, compression=None, open_timeout=WITHIN, close_timeout=WITHIN, legacy=True, **more)
+
+
+def hello(run, **more):
+    return json.dumps({"type": "hello", "protocol": 1, "run": run, "clock": "trace", **more})
+
+
+def told(ws, *messages, until="ack", seq=None):
+    """Sends messages, returns the first frame of that type (and seq)."""
+    for message in messages:
+        ws.send(message if isinstance(message, str) else json.dumps(message))
+    while True:
+        frame = json.loads(ws.recv(WITHIN))
+        if frame["type"] == until and (seq is None or frame["seq"] >= seq):
+            return frame
+
+
+def event(seq, id, **more):
+    return {"type": "event", "seq": seq, "event": {"id": id, "recipients": ["a"], **more}}
+
+
+# ---- tokens
+
+
+@pytest.mark.parametrize("path", ["/v1/runs", "/v1/runs/x", "/v1/runs/x/graph", "/v1/runs/x/trace", "/v1/mode", "/metrics",
+                                  "/readyz", "/v1/ingest", "/v1/feed", "/v1/webhooks"])
+def test_every_path_but_health_wants_a_token(tmp_path, path):
+    with guarded(tmp_path) as daemon:
+        assert status_of(daemon, "/healthz")[0] == 200
+        for token, scheme in ((None, ""), ("0" * 64, "Bearer "), ("", "Bearer "), (TOKENS["all"][0], "Basic "), (TOKENS["all"][0], "")):
+            status, body = status_of(daemon, path, token, scheme=scheme)
+            assert status == 401 and json.loads(body)["error"]["code"] == "unauthorized"
+        assert status_of(daemon, path, TOKENS["all"][0])[0] not in (401, 403)
+        assert status_of(daemon, path, TOKENS["all"][0], scheme="bEARER  ")[0] not in (401, 403)
+
+
+@pytest.mark.parametrize("name,path,method,expected", [
+    ("fleet", "/v1/runs", "GET", 403),
+    ("fleet", "/v1/feed", "GET", 403),
+    ("fleet", "/metrics", "GET", 403),
+    ("watcher", "/v1/ingest", "GET", 403),
+    ("watcher", "/v1/runs", "GET", 200),
+    ("watcher", "/metrics", "GET", 200),
+    ("watcher", "/v1/runs/other", "GET", 403),
+    ("watcher", "/v1/runs/prod-1", "GET", 404),
+    ("watcher", "/v1/runs/prod-1", "DELETE", 403),
+    ("watcher", "/v1/feed?run=other", "GET", 403),
+    ("watcher", "/v1/mode", "PUT", 403),
+    ("some", "/v1/mode", "PUT", 403),
+    ("some", "/v1/runs/prod-1", "DELETE", 404),
+    ("some", "/v1/runs/other", "DELETE", 403),
+    ("all", "/v1/mode", "PUT", 200),
+])
+def test_rights_and_runs(tmp_path, name, path, method, expected):
+    with guarded(tmp_path) as daemon:
+        body = b'{"mode":"observe"}' if method == "PUT" else None
+        status, text = status_of(daemon, path, TOKENS[name][0], method, body)
+        assert status == expected, text
+        assert TOKENS[name][0] not in text and TOKENS[name][0] not in daemon.log_text()
+
+
+def test_ingest_only_for_its_runs(tmp_path):
+    with guarded(tmp_path) as daemon:
+        with pytest.raises(InvalidStatus) as refused:
+            ingest(daemon)
+        assert refused.value.response.status_code == 401
+        with pytest.raises(InvalidStatus) as refused:
+            ingest(daemon, TOKENS["fleet"][0], run="test-1")
+        assert refused.value.response.status_code == 403
+        with ingest(daemon, TOKENS["fleet"][0], run="prod-1") as ws:
+            assert told(ws, hello("prod-1"), until="welcome")["run"] == "prod-1"
+        with ingest(daemon, TOKENS["fleet"][0]) as ws:  # the hello names it
+            error = told(ws, hello("test-1"), until="error")
+            assert (error["code"], error["fatal"]) == ("unauthorized", True)
+            with pytest.raises(ConnectionClosed):
+                ws.recv(WITHIN)
+            assert ws.close_code == 4400
+
+
+def test_lists_and_feed_show_only_its_runs(tmp_path):
+    with guarded(tmp_path) as daemon:
+        with ingest(daemon, TOKENS["watcher"][0], path="/v1/feed", subprotocols=["digd.feed.v1"]) as feed:
+            for run in ("prod-1", "secret-1", "prod-2"):
+                with ingest(daemon, TOKENS["all"][0]) as ws:
+                    told(ws, hello(run), event(1, "e1"), seq=1)
+            seen = [json.loads(feed.recv(WITHIN))["run"] for _ in range(4)]  # message, verdicts
+            assert seen == ["prod-1", "prod-1", "prod-2", "prod-2"]
+        listed = json.loads(status_of(daemon, "/v1/runs", TOKENS["watcher"][0])[1])["runs"]
+        assert [one["run"] for one in listed] == ["prod-2", "prod-1"]
+        assert len(json.loads(status_of(daemon, "/v1/runs", TOKENS["all"][0])[1])["runs"]) == 3
+
+
+def test_a_browser_offers_its_token_as_a_subprotocol(tmp_path):
+    with guarded(tmp_path) as daemon:
+        with ingest(daemon, path="/v1/feed", subprotocols=["digd.feed.v1", "bearer." + TOKENS["watcher"][0]]) as feed:
+            assert feed.subprotocol == "digd.feed.v1"
+        with pytest.raises(InvalidStatus) as refused:
+            ingest(daemon, path="/v1/feed", subprotocols=["digd.feed.v1", "bearer." + "0" * 64])
+        assert refused.value.response.status_code == 401
+
+
+def test_a_reload_takes_and_gives(tmp_path):
+    with guarded(tmp_path, names=["all", "fleet"]) as daemon:
+        kept = ingest(daemon, TOKENS["all"][0])
+        told(kept, hello("r1"), event(1, "e1"), seq=1)
+        gone = ingest(daemon, TOKENS["fleet"][0])
+        told(gone, hello("prod-1"), event(1, "e1"), seq=1)
+        (tmp_path / "tokens.toml").write_text(entry("all", *TOKENS["all"]) + entry("watcher", *TOKENS["watcher"]))
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
+        assert told(gone, event(2, "e2"), until="error")["code"] == "unauthorized"
+        told(kept, event(2, "e2"), seq=2)
+        assert status_of(daemon, "/v1/runs", TOKENS["watcher"][0])[0] == 200
+        assert status_of(daemon, "/v1/runs", TOKENS["fleet"][0])[0] == 401
+        (tmp_path / "tokens.toml").write_text("[[token]]\nname = 3\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "reload_refused" in daemon.log_text(), "the refusal")
+        assert status_of(daemon, "/v1/runs", TOKENS["watcher"][0])[0] == 200
+        for ws in (kept, gone):
+            ws.close()
+
+
+def test_who_sends_too_fast_is_read_slowly_and_loses_nothing(tmp_path):
+    with guarded(tmp_path) as daemon:
+        with ingest(daemon, TOKENS["slow"][0]) as ws:
+            begun = time.monotonic()
+            told(ws, hello("r1"), *(event(n, f"e{n}") for n in range(1, 251)), seq=250)
+            assert time.monotonic() - begun > 1.0  # 250 at 100 a second, of which 100 at once
+        metrics = status_of(daemon, "/metrics", TOKENS["all"][0])[1]
+        paused = [line for line in metrics.splitlines() if line.startswith("digd_rate_paused_total")]
+        assert float(paused[0].split()[1]) > 0
+
+
+@pytest.mark.parametrize("text,words", [
+    ("", "at least one"),
+    ("[token]\n", "at least one"),
+    ("[[token]\n", "tokens.toml:1:"),
+    ('[[token]]\nname = "a"\nsha256 = "12"\nrights = ["read"]\n', "64 hex digits"),
+    (entry("a", "t", ["fly"]), "there is no \"fly\""),
+    (entry("a", "t", []), "at least one of"),
+    (entry("a", "t", ["read"], "runs = []"), "leave it out for all"),
+    (entry("a", "t", ["read"], "rates = 1"), "there is no \"rates\""),
+    (entry("a", "t", ["read"], "rate = 0"), "from 1 to"),
+    (entry("a", "t", ["read"]) + entry("a", "u", ["read"]), "there twice"),
+    (entry("a", "t", ["read"]) + entry("b", "t", ["read"]), "has the same"),
+])
+def test_a_tokens_file_that_is_wrong_is_told_with_its_place(tmp_path, text, words):
+    daemon = guarded(tmp_path)
+    (tmp_path / "tokens.toml").write_text(text)
+    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=WITHIN)
+    assert done.returncode == 2
+    assert words in done.stderr and "tokens.toml" in done.stderr
+
+
+def test_without_tokens_nothing_wider_than_this_machine(tmp_path):
+    daemon = Daemon(tmp_path, listen="0.0.0.0:0")
+    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=WITHIN)
+    assert done.returncode == 2 and "no tokens are configured" in done.stderr
+
+
+# ---- Unix sockets
+
+
+def test_a_unix_socket_lets_in_who_is_named(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to be somebody else")
+    where = f"/tmp/digd-peer-{os.getpid()}.sock"
+    script = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect({where!r}); " \
+             "s.sendall(b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n'); print(s.recv(100)[:15])"
+
+    def as_user(number):
+        return subprocess.run(["python3", "-c", script], user=number, capture_output=True, text=True, timeout=WITHIN)
+
+    daemon = Daemon(tmp_path, 'unix_users = ["65533"]', listen="unix:" + where)
+    with daemon:
+        assert "200" in as_user(65533).stdout
+        assert "200" not in as_user(65532).stdout
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(where)
+            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            text = b""
+            while chunk := s.recv(65536):
+                text += chunk
+        assert b"digd_strangers_refused_total 1" in text
+    daemon.config.write_text('unix_users = ["no such user"]')
+    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=WITHIN)
+    assert done.returncode != 0 and "no user" in done.stderr
+
+
+# ---- TLS
+
+
+def certificate(folder, name, ca=None, usage="serverAuth"):
+    """A certificate for localhost, of its own or signed by another; (certificate, key)."""
+    cert, key = folder / f"{name}.pem", folder / f"{name}.key"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+               "-subj", f"/CN={name}", "-keyout", key, "-out", cert, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    if ca:
+        command += ["-CA", ca[0], "-CAkey", ca[1], "-addext", f"extendedKeyUsage={usage}"]
+    subprocess.run(command, check=True, capture_output=True)
+    return cert, key
+
+
+def trusting(cert, own=None):
+    context = ssl.create_default_context(cafile=str(cert))
+    if own:
+        context.load_cert_chain(*map(str, own))
+    return context
+
+
+def https(daemon, context, path="/healthz", token=None):
+    request = urllib.request.Request(f"https://{daemon.address}{path}")
+    if token:
+        request.add_header("Authorization", "Bearer " + token)
+    with urllib.request.urlopen(request, timeout=WITHIN, context=context) as answer:
+        return answer.status, answer.read()
+
+
+def test_over_tls_everything_is_as_before(tmp_path):
+    cert, key = certificate(tmp_path, "one")
+    tls = f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n'
+    with guarded(tmp_path, tls) as daemon:
+        assert https(daemon, trusting(cert))[0] == 200
+        with ingest(daemon, TOKENS["all"][0], ssl=trusting(cert)) as ws:
+            told(ws, hello("r1"), *(event(n, f"e{n}", payload="x" * 10_000) for n in range(1, 501)), seq=500)
+            with ingest(daemon, TOKENS["all"][0], path="/v1/feed?since=0", subprotocols=["digd.feed.v1"], ssl=trusting(cert)) as feed:
+                assert json.loads(feed.recv(WITHIN))["run"] == "r1"
+        with pytest.raises(Exception):  # plain text at a TLS door
+            status_of(daemon, "/healthz")
+        with pytest.raises(urllib.error.URLError):
+            https(daemon, ssl.create_default_context())
+        metrics = https(daemon, trusting(cert), "/metrics", TOKENS["all"][0])[1].decode()
+        refused = [line for line in metrics.splitlines() if line.startswith("digd_tls_refused_total")]
+        assert float(refused[0].split()[1]) >= 2
+
+
+def test_a_handshake_that_never_ends_delays_nobody(tmp_path):
+    cert, key = certificate(tmp_path, "one")
+    with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
+        silent = [daemon.raw() for _ in range(20)]
+        assert https(daemon, trusting(cert))[0] == 200
+        for s in silent:
+            s.close()
+
+
+def test_a_new_certificate_holds_after_a_reload(tmp_path):
+    cert, key = certificate(tmp_path, "one")
+    with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
+        with ingest(daemon, TOKENS["all"][0], ssl=trusting(cert)) as ws:
+            told(ws, hello("r1"), event(1, "e1"), seq=1)
+            old = cert.read_bytes()
+            certificate(tmp_path, "one")
+            assert cert.read_bytes() != old
+            daemon.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
+            assert https(daemon, trusting(cert))[0] == 200
+            told(ws, event(2, "e2"), seq=2)
+        cert.write_text("no certificate")
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "reload_refused" in daemon.log_text(), "the refusal")
+
+
+def test_clients_show_certificates_where_that_is_asked(tmp_path):
+    server, authority = certificate(tmp_path, "one"), certificate(tmp_path, "authority")
+    mine = certificate(tmp_path, "mine", authority, "clientAuth")
+    tls = f'[tls]\ncertificate = "{server[0]}"\nkey = "{server[1]}"\nclient_ca = "{authority[0]}"\n'
+    with guarded(tmp_path, tls) as daemon:
+        assert https(daemon, trusting(server[0], mine))[0] == 200
+        with pytest.raises((urllib.error.URLError, OSError)):
+            https(daemon, trusting(server[0]))
+        with pytest.raises((urllib.error.URLError, OSError)):
+            https(daemon, trusting(server[0], server))
+
+
+# ---- what is kept of payloads
+
+
+SECRET = "sk-0123456789abcdef"
+
+
+def kept_after(tmp_path, config):
+    """Everything on disk, and the frames, after a run that said the secret in every place it can."""
+    with Daemon(tmp_path, config) as daemon:
+        with daemon.client(agents=["a"]) as c:
+            c.event("e1", ["a"], event={"payload": {"text": f"my key is {SECRET}!", "n": [1, {"deep": SECRET}]}})
+            c.start("v1", "a", ["e1"])
+            c.end("v1", [{"id": "e2", "recipients": ["nobody"], "payload": SECRET}], {"e1": "consume"})
+            c.verdicts()
+            c.start("v2", "a", ["e2"])
+            c.tell("activation_ended", activation="v2", failed=True, error=f"denied: {SECRET}")
+            c.wait_acked()
+        assert daemon.stop() == 0
+        raw = b"".join(f.read_bytes() for f in daemon.data.iterdir() if f.is_file())
+        frames = [json.loads(row[0]) for row in
+                  sqlite3.connect(daemon.data / "digd.sqlite").execute("SELECT frame FROM messages ORDER BY entry")]
+        daemon.start()
+        with daemon.client(agents=["a"]) as again:  # and it is read back
+            again.event("e9", ["a"])
+            assert again.verdicts()
+        return raw, frames
+
+
+def test_payloads_are_kept_in_full_by_default(tmp_path):
+    raw, frames = kept_after(tmp_path, "")
+    assert SECRET.encode() in raw
+    assert frames[2]["outputs"][0]["payload"] == SECRET
+
+
+def test_redacted_before_anything_is_stored(tmp_path):
+    raw, frames = kept_after(tmp_path, '[payloads]\nredact = ["sk-[0-9a-f]+", "unused"]')
+    assert SECRET.encode() not in raw
+    assert frames[0]["event"]["payload"] == {"text": "my key is [redacted]!", "n": [1, {"deep": "[redacted]"}]}
+    assert frames[2]["outputs"][0]["payload"] == "[redacted]"
+    assert frames[4]["error"] == "denied: [redacted]"
+
+
+def test_only_a_digest_is_kept(tmp_path):
+    raw, frames = kept_after(tmp_path, '[payloads]\nkeep = "digest"\nredact = ["denied.*"]')
+    assert SECRET.encode() not in raw
+    said = json.dumps(SECRET)
+    assert frames[2]["outputs"][0]["payload"] == {"sha256": hashlib.sha256(said.encode()).hexdigest(), "bytes": len(said)}
+
+
+def test_nothing_is_kept(tmp_path):
+    raw, frames = kept_after(tmp_path, '[payloads]\nkeep = "none"\nredact = ["denied.*"]')
+    assert SECRET.encode() not in raw
+    assert "payload" not in frames[0]["event"] and "payload" not in frames[2]["outputs"][0]
+
+
+def test_a_pattern_that_is_none_is_told(tmp_path):
+    daemon = Daemon(tmp_path, '[payloads]\nredact = ["("]')
+    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=WITHIN)
+    assert done.returncode == 2 and "payloads.redact" in done.stderr and "missing )" in done.stderr
