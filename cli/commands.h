@@ -15,10 +15,16 @@ void add_attribute_chief(CLI::App& app, int& status);  // shares `attribute` wit
 void add_attribute_shapley(CLI::App& app, int& status);
 void add_eval(CLI::App& app, int& status);             // and chief-train
 void add_completion(CLI::App& app, int& status);
+void add_delete(CLI::App& app, int& status);
+void add_export(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
+void add_mode(CLI::App& app, int& status);
 void add_replay(CLI::App& app, int& status);
 void add_rules(CLI::App& app, int& status);
+void add_runs(CLI::App& app, int& status);
 void add_send(CLI::App& app, int& status);
 void add_show(CLI::App& app, int& status);
+void add_tail(CLI::App& app, int& status);
+void add_token(CLI::App& app, int& status);
 
 }  // namespace digd::cli

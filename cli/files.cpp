@@ -19,15 +19,6 @@ namespace {
 
 std::string reason() { return errno != 0 ? std::strerror(errno) : "it cannot be read or written"; }
 
-std::string write_to(const fs::path& path, std::string_view text) {
-  errno = 0;
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  if (!out) return reason();
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  out.close();
-  return out ? std::string() : reason();
-}
-
 }  // namespace
 
 std::string shown(const fs::path& path) {
@@ -71,30 +62,66 @@ std::optional<std::string> read_file(const fs::path& path, std::size_t most, std
 }
 
 std::string write_file(const fs::path& path, std::string_view text) {
-  if (path == "-") {
-    std::cout.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file_writer out(path);
+  if (std::string why = out.write(text); !why.empty()) return why;
+  return out.finish();
+}
+
+file_writer::~file_writer() {
+  if (!open_ || beside_.empty()) return;
+  std::error_code none;
+  out_.close();
+  fs::remove(beside_, none);
+}
+
+std::string file_writer::open() {
+  open_ = true;
+  std::error_code none;
+  const fs::file_status before = fs::status(path_, none);
+  if (fs::is_directory(before)) return "it is a folder";
+  if (!fs::exists(before) || fs::is_regular_file(before)) {
+    // Through a link to the file itself, which stays where it is.
+    target_ = fs::exists(before) ? fs::canonical(path_, none) : path_;
+    beside_ = target_;
+    beside_ += ".part" + std::to_string(::getpid());
+  }
+  errno = 0;
+  out_.open(beside_.empty() ? path_ : beside_, std::ios::binary | std::ios::trunc);
+  if (out_) return {};
+  std::string why = reason();
+  beside_.clear();
+  return why;
+}
+
+std::string file_writer::write(std::string_view piece) {
+  if (path_ == "-") {
+    std::cout.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+    return std::cout ? std::string() : std::string("standard output cannot be written to");
+  }
+  if (!open_) {
+    if (std::string why = open(); !why.empty()) return why;
+  }
+  errno = 0;
+  out_.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+  return out_ ? std::string() : reason();
+}
+
+std::string file_writer::finish() {
+  if (path_ == "-") {
     std::cout.flush();
     return std::cout ? std::string() : std::string("standard output cannot be written to");
   }
-  std::error_code none;
-  const fs::file_status before = fs::status(path, none);
-  if (fs::is_directory(before)) return "it is a folder";
-  if (fs::exists(before) && !fs::is_regular_file(before)) return write_to(path, text);
-  // Through a link to the file itself, which stays where it is.
-  const fs::path target = fs::exists(before) ? fs::canonical(path, none) : path;
-  fs::path beside = target;
-  beside += ".part" + std::to_string(::getpid());
-  if (std::string why = write_to(beside, text); !why.empty()) {
-    fs::remove(beside, none);
-    return why;
-  }
-  if (fs::is_regular_file(before)) fs::permissions(beside, before.permissions(), none);
-  std::error_code failed;
-  fs::rename(beside, target, failed);
-  if (failed) {
-    fs::remove(beside, none);
-    return failed.message();
-  }
+  if (std::string why = write({}); !why.empty()) return why;
+  errno = 0;
+  out_.close();
+  if (!out_) return reason();
+  if (beside_.empty()) return {};
+  std::error_code none, failed;
+  const fs::file_status before = fs::status(target_, none);
+  if (fs::is_regular_file(before)) fs::permissions(beside_, before.permissions(), none);
+  fs::rename(beside_, target_, failed);
+  if (failed) return failed.message();
+  beside_.clear();
   return {};
 }
 

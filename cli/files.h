@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,5 +20,26 @@ std::optional<std::string> read_file(const std::filesystem::path& path, std::siz
 // Writes beside the file first and renames, so that what was there is replaced as a whole or not at all; something that
 // is no file (/dev/stdout, a pipe) is written to as it is. "-" is standard output. Empty if done, else why not.
 std::string write_file(const std::filesystem::path& path, std::string_view text);
+
+// The same for text that comes in pieces: kept beside the file until `finish`; without it nothing is changed.
+class file_writer {
+ public:
+  explicit file_writer(std::filesystem::path path) : path_(std::move(path)) {}
+  ~file_writer();
+  file_writer(const file_writer&) = delete;
+  file_writer& operator=(const file_writer&) = delete;
+
+  // Each: empty if done, else why not.
+  std::string write(std::string_view piece);
+  std::string finish();
+
+ private:
+  std::string open();
+
+  const std::filesystem::path path_;
+  std::filesystem::path target_, beside_;  // empty: written to as it is
+  std::ofstream out_;
+  bool open_ = false;
+};
 
 }  // namespace digd::cli

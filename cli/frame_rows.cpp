@@ -2,6 +2,7 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <iostream>
 #include <string>
 
 #include "engine/quote.h"
@@ -82,6 +83,20 @@ void add_frame(table& to, std::string_view frame) {
   for (const json::value& verdict : verdicts->get_array()) {
     if (verdict.is_object()) to.add(acted(seq(), verdict.get_object()));
   }
+}
+
+void frame_printer::frame(std::string_view text) {
+  if (lines_) {
+    std::cout << text << '\n';
+    return;
+  }
+  add_frame(table_, text);
+  if (table_.waiting() >= rows_at_once) table_.print(std::cout);
+}
+
+void frame_printer::flush() {
+  if (!lines_) table_.print(std::cout);
+  std::cout.flush();
 }
 
 }  // namespace digd::cli

@@ -1,6 +1,7 @@
 // What a client is sent, as rows of a table for people: the same for a replay and for a live daemon.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "cli/table.h"
@@ -10,5 +11,18 @@ namespace digd::cli {
 table frame_table(const table::look& how);
 // Adds what a frame says: a row for each verdict, one for an intervention or an error. Others are left out.
 void add_frame(table& to, std::string_view frame);
+
+// Frames to standard output: as they are, a line each, or as a table in portions.
+class frame_printer {
+ public:
+  frame_printer(bool as_lines, const table::look& how) : lines_(as_lines), table_(frame_table(how)) {}
+  void frame(std::string_view text);
+  void flush();  // what waits
+
+ private:
+  static constexpr std::size_t rows_at_once = 4'096;
+  const bool lines_;
+  table table_;
+};
 
 }  // namespace digd::cli

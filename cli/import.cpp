@@ -38,6 +38,13 @@ struct source {
   fs::path name;
 };
 
+// Of one log among several; the sum is told in full.
+std::string in_brief(const importers::import_counts& counts) {
+  const auto links = counts.links();
+  return std::to_string(counts.messages) + " messages, " + std::to_string(counts.agents) + " agents; links: " +
+         std::to_string(links.stated) + " stated, " + std::to_string(links.inferred) + " inferred";
+}
+
 // A folder stands for all its *.json, those of its folders too, in order of their names.
 bool collect(const std::string& given, std::vector<source>& into, std::string& why) {
   std::error_code failed;
@@ -86,7 +93,7 @@ class import_run {
         return complain_of_use(shown(how_.out) + " is no folder; several logs make several traces");
       }
     }
-    for (const source& one : sources) import(one, several || into_folder);
+    for (const source& one : sources) import(one, several || into_folder, sources.size() == 1);
     if (sources.size() > 1 && !how_.quiet) {
       std::cerr << done_ << " of " << sources.size() << " imported. " << importers::describe(total_) << '\n';
     }
@@ -104,7 +111,7 @@ class import_run {
     return wrong_use;
   }
 
-  void import(const source& one, bool into_folder) {
+  void import(const source& one, bool into_folder, bool alone) {
     std::string why;
     const std::optional<std::string> text = read_file(one.file, from_.max_bytes, why);
     if (!text) return complain(one.file, why);
@@ -124,8 +131,8 @@ class import_run {
     ++done_;
     total_ += result->counts;
     if (how_.quiet) return;
-    std::cerr << shown(one.file) << (to == "-" ? "" : " -> " + shown(to)) << ": " << importers::describe(result->counts)
-              << '\n';
+    std::cerr << shown(one.file) << (to == "-" ? "" : " -> " + shown(to)) << ": "
+              << (alone ? importers::describe(result->counts) : in_brief(result->counts)) << '\n';
   }
 
   const std::string command_;

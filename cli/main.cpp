@@ -14,9 +14,15 @@ int main(int argc, char** argv) {
   int status = digd::cli::done;
   digd::cli::add_replay(app, status);
   digd::cli::add_show(app, status);
+  digd::cli::add_runs(app, status);
+  digd::cli::add_tail(app, status);
+  digd::cli::add_export(app, status);
+  digd::cli::add_delete(app, status);
+  digd::cli::add_mode(app, status);
   digd::cli::add_import(app, status);
   digd::cli::add_send(app, status);
   digd::cli::add_rules(app, status);
+  digd::cli::add_token(app, status);
 #ifdef DIGD_ANALYSIS
   digd::cli::add_causal(app, status);
   digd::cli::add_attribute_chief(app, status);

@@ -39,35 +39,24 @@ table::row row_of(const detection& d) {
           {d.reason}};
 }
 
-table::look look_of(const terminal_options& terminal) {
-  return {terminal.on_terminal() || terminal.width != 0 ? terminal.columns() : 0, terminal.colored()};
-}
-
 class printer {
  public:
   explicit printer(const replay_options& how)
       : how_(how),
-        table_(how.output == "detections"
-                   ? table({"time", "seq", "rule", "event", "agent", "healing", "why"}, look_of(how.terminal))
-                   : frame_table(look_of(how.terminal))) {}
+        table_({"time", "seq", "rule", "event", "agent", "healing", "why"}, look_of(how.terminal)),
+        frames_(how.format == "jsonl", look_of(how.terminal)) {}
 
   ingest::replay::listener listener() {
     ingest::replay::listener to;
     if (how_.output == "messages") {
-      to.frame = [this](std::string_view frame) {
-        if (how_.format == "jsonl") {
-          std::cout << frame << '\n';
-        } else {
-          add_frame(table_, frame);
-        }
-        print_some();
-      };
+      to.frame = [this](std::string_view frame) { frames_.frame(frame); };
     }
     to.took = [this](const ingest::taken& what) { take(what); };
     return to;
   }
 
   void finish() {
+    if (how_.output == "messages") return frames_.flush();
     if (how_.format == "table") table_.print(std::cout);
     std::cout.flush();
   }
@@ -97,6 +86,7 @@ class printer {
 
   const replay_options& how_;
   table table_;
+  frame_printer frames_;
   std::string line_;
   bool found_ = false;
 };

@@ -1,11 +1,13 @@
-// digctl show TRACE: a run as a picture, on the terminal, as SVG or for Graphviz.
+// digctl show TRACE|RUN: a run as a picture, on the terminal, as SVG or for Graphviz.
 #include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/daemon_options.h"
 #include "cli/files.h"
+#include "cli/run_source.h"
 #include "cli/terminal_options.h"
 #include "picture/dot.h"
 #include "picture/svg.h"
@@ -16,35 +18,71 @@ namespace digd::cli {
 namespace {
 
 struct show_options {
-  std::string trace;
+  std::string what;
   std::string out = "-";
   bool svg = false, dot = false, words = false, no_fyi = false, no_legend = false;
   std::string rule;
   picture::filter part;
+  daemon_options daemon;
   terminal_options terminal;
 };
 
-// Nothing, after a word on why, if it is no trace.
-std::optional<picture::model> record(const show_options& how) {
-  std::ifstream file;
-  if (how.trace != "-") {
-    file.open(how.trace, std::ios::binary);
-    if (!file || std::filesystem::is_directory(how.trace)) {
-      std::cerr << "digctl show: " << shown(how.trace) << ": cannot be read\n";
-      return {};
+// Lines out of pieces that end anywhere.
+class line_splitter {
+ public:
+  explicit line_splitter(picture::recorder& to) : to_(to) {}
+  bool take(std::string_view piece) {
+    for (std::size_t end; going_ && (end = piece.find('\n')) != std::string_view::npos; piece.remove_prefix(end + 1)) {
+      going_ = to_.line(rest_ += piece.substr(0, end));
+      rest_.clear();
     }
+    rest_ += piece;
+    return going_;
   }
-  std::istream& in = how.trace == "-" ? std::cin : file;
-  picture::recorder recorder;
+
+ private:
+  picture::recorder& to_;
+  std::string rest_;
+  bool going_ = true;
+};
+
+std::string record_file(const std::string& trace, picture::recorder& recorder) {
+  std::ifstream file;
+  if (trace != "-") {
+    file.open(trace, std::ios::binary);
+    if (!file || std::filesystem::is_directory(trace)) return "cannot be read";
+  }
+  std::istream& in = trace == "-" ? std::cin : file;
   std::string line;
   bool any = false;
   while (std::getline(in, line)) {
     any = any || line.find_first_not_of(" \t\r") != std::string::npos;
     if (!recorder.line(line)) break;
   }
-  const std::string problem = !any ? "no trace: the file is empty" : recorder.problem();
+  return any ? recorder.problem() : "no trace: the file is empty";
+}
+
+// Nothing, after a word on why, if it is no trace and no run.
+std::optional<picture::model> record(const show_options& how) {
+  picture::recorder recorder;
+  std::error_code none;
+  std::string problem;
+  const bool is_file = how.daemon.data_dir.empty() && (how.what == "-" || std::filesystem::exists(how.what, none));
+  if (is_file) {
+    problem = record_file(how.what, recorder);
+  } else {
+    const auto source = open_source("show", how.daemon);
+    if (!source) return {};
+    line_splitter lines(recorder);
+    problem = source->trace(how.what, [&](std::string_view piece) { return lines.take(piece); });
+    if (!problem.empty() && how.daemon.data_dir.empty()) {
+      problem += " (and there is no such trace file)";
+    } else if (problem.empty()) {
+      problem = recorder.problem();
+    }
+  }
   if (!problem.empty()) {
-    std::cerr << "digctl show: " << shown(how.trace) << ": " << problem << '\n';
+    complain("show", shown(how.what) + ": " + problem);
     return {};
   }
   return recorder.finish();
@@ -91,21 +129,25 @@ std::string check_rule(const std::string& name) {
 void add_show(CLI::App& app, int& status) {
   auto how = std::make_shared<show_options>();
   CLI::App* sub = app.add_subcommand("show", "Draws a run: who did what, when, with which events, and what went wrong");
-  sub->add_option("TRACE", how->trace, "trace file (JSON lines); - for standard input")->required();
+  sub->add_option("TRACE|RUN", how->what,
+                  "trace file (JSON lines), - for standard input; if there is no such file, the id of a run that the daemon saw")
+      ->required();
   sub->add_flag("--svg", how->svg, "a picture for browsers and papers instead of text");
   sub->add_flag("--dot", how->dot, "the graph for Graphviz");
   sub->add_option("-o,--output", how->out, "the file to write; - for standard output")->capture_default_str();
   sub->add_option("--agent", how->part.agents, "only what concerns this agent; may be repeated")->expected(1)->take_all();
   sub->add_option("--around", how->part.around, "only what is near this event");
   sub->add_option("--rule", how->rule, "only what is near this rule's findings")->check(CLI::Validator(check_rule, "RULE"));
-  sub->add_option("--from", how->part.from, "from this time on (ms, as in the trace)");
-  sub->add_option("--to", how->part.to, "up to this time (ms, as in the trace)");
+  sub->add_option("--after", how->part.from, "from this time on (ms, as in the trace)");
+  sub->add_option("--before", how->part.to, "up to this time (ms, as in the trace)");
   sub->add_flag("--no-fyi", how->no_fyi, "without events that ask nothing of anybody");
   sub->add_option("--limit", how->part.limit, "activations and events at most; of a longer run the part with the first finding")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   sub->add_flag("--text", how->words, "with the first words of what events say");
   sub->add_flag("--no-legend", how->no_legend, "without the legend");
+  add_daemon_options(*sub, how->daemon);
+  add_data_dir_option(*sub, how->daemon);
   add_terminal_options(*sub, how->terminal);
   sub->callback([how, &status] { status = show(*how); });
 }

@@ -8,6 +8,10 @@ namespace digd::cli {
 
 namespace {
 
+constexpr std::size_t least_wrapped = 24;  // narrower than that a wrapped column is no pleasure
+
+}  // namespace
+
 std::string_view sgr(table::tone how) {
   switch (how) {
     case table::tone::plain: return "";
@@ -18,10 +22,6 @@ std::string_view sgr(table::tone how) {
   }
   return "";
 }
-
-constexpr std::size_t least_wrapped = 24;  // narrower than that a wrapped column is no pleasure
-
-}  // namespace
 
 table::table(std::vector<std::string> head, look how) : how_(how) {
   for (std::string& title : head) head_.emplace_back(std::move(title), tone::quiet);

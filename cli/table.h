@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace digd::cli {
@@ -43,5 +44,8 @@ class table {
   std::vector<std::size_t> widths_;
   bool begun_ = false;
 };
+
+// What switches a terminal to that tone; back with "\x1b[0m".
+std::string_view sgr(table::tone how);
 
 }  // namespace digd::cli

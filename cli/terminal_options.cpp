@@ -36,6 +36,10 @@ bool terminal_options::colored() const {
   return on_terminal() && from_environment("NO_COLOR").empty() && from_environment("TERM") != "dumb";
 }
 
+table::look look_of(const terminal_options& terminal) {
+  return {terminal.on_terminal() || terminal.width != 0 ? terminal.columns() : 0, terminal.colored()};
+}
+
 void add_terminal_options(CLI::App& app, terminal_options& to) {
   app.add_option("--width", to.width, "columns to use; default: those of the terminal, 120 where there is none")
       ->check(CLI::Range(40, 2000));

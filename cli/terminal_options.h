@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include "cli/table.h"
+
 namespace digd::cli {
 
 struct terminal_options {
@@ -18,6 +20,9 @@ struct terminal_options {
   // auto: on a terminal that can, unless NO_COLOR is set (https://no-color.org).
   bool colored() const;
 };
+
+// For tables: wrapped where there is a terminal, or a width was asked for.
+table::look look_of(const terminal_options& terminal);
 
 void add_terminal_options(CLI::App& app, terminal_options& to);
 

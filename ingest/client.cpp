@@ -1,32 +1,28 @@
 #include "ingest/client.h"
 
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/websocket/stream.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
 #include <deque>
-#include <vector>
 
-#include "engine/quote.h"
-#include "ingest/batched_stream.h"
+#include "ingest/client_socket.h"
 
 namespace digd::ingest {
 
 namespace beast = boost::beast;
 namespace websocket = beast::websocket;
 using error_code = boost::system::error_code;
-using generic_endpoint = net::generic::stream_protocol::endpoint;
 
 namespace {
-
-// For a message: what came from the other side, short and harmless.
-std::string harmless(std::string_view text) { return digd::quoted(text.substr(0, 200)); }
 
 bool unreserved(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' ||
          c == '~';
 }
+
+}  // namespace
 
 std::string percent_encoded(std::string_view text) {
   constexpr char digits[] = "0123456789ABCDEF";
@@ -40,6 +36,16 @@ std::string percent_encoded(std::string_view text) {
   }
   return out;
 }
+
+std::string error_message(std::string_view body) {
+  boost::system::error_code ec;
+  const boost::json::value value = boost::json::parse({body.data(), body.size()}, ec);
+  if (ec) return {};
+  const boost::json::value* message = value.find_pointer("/error/message", ec);
+  return message != nullptr && message->is_string() ? std::string(message->get_string().c_str()) : std::string();
+}
+
+namespace {
 
 bool parse_authority(std::string_view text, server_address& into) {
   std::string_view rest;
@@ -110,7 +116,8 @@ namespace {
 
 class client final : public websocket_client {
  public:
-  explicit client(net::io_context& io) : io_(io), ws_(batched_stream(stream_socket(io.get_executor()))) {}
+  client(net::io_context& io, std::string subprotocol)
+      : io_(io), subprotocol_(std::move(subprotocol)), ws_(batched_stream(stream_socket(io.get_executor()))) {}
 
   std::string open(const server_address& to, std::string_view target, std::string_view token,
                    std::chrono::milliseconds within) override;
@@ -118,6 +125,7 @@ class client final : public websocket_client {
   std::size_t unwritten() const override { return out_bytes_; }
   std::uint16_t close_code() const override { return code_; }
   const std::string& why_closed() const override { return why_; }
+  const std::string& feed_seq() const override { return feed_seq_; }
 
   std::optional<std::string> take() override {
     if (in_.empty()) return {};
@@ -147,20 +155,9 @@ class client final : public websocket_client {
   }
 
  private:
-  using clock = std::chrono::steady_clock;
-
   std::shared_ptr<client> mine() { return std::static_pointer_cast<client>(shared_from_this()); }
 
-  std::vector<generic_endpoint> endpoints_of(const server_address& to, error_code& ec);
   void set_up(std::string_view token);
-  // Runs the io_context until `ready` or the deadline.
-  bool wait(const bool& ready, clock::time_point until) {
-    while (!ready && clock::now() < until) {
-      io_.restart();
-      io_.run_one_until(until);
-    }
-    return ready;
-  }
   std::string refused(const server_address& to, error_code ec, const websocket::response_type& response) const;
 
   void read() {
@@ -198,6 +195,8 @@ class client final : public websocket_client {
   }
 
   net::io_context& io_;
+  const std::string subprotocol_;
+  std::string feed_seq_;
   websocket::stream<batched_stream, false> ws_;
   beast::flat_buffer buffer_{max_frame_bytes};
   std::deque<std::string> in_;
@@ -208,22 +207,14 @@ class client final : public websocket_client {
   std::string why_ = "it was never open";
 };
 
-std::vector<generic_endpoint> client::endpoints_of(const server_address& to, error_code& ec) {
-  if (to.local) return {generic_endpoint(net::local::stream_protocol::endpoint(to.path))};
-  net::ip::tcp::resolver resolver(io_);
-  std::vector<generic_endpoint> found;
-  for (const auto& one : resolver.resolve(to.host, to.port, ec)) found.emplace_back(one.endpoint());
-  return found;
-}
-
 void client::set_up(std::string_view token) {
   websocket::stream_base::timeout limits{};
   limits.handshake_timeout = std::chrono::seconds(30);  // also of closing; opening has its own deadline
   limits.idle_timeout = websocket::stream_base::none();
   ws_.set_option(limits);
   ws_.read_message_max(max_frame_bytes);
-  ws_.set_option(websocket::stream_base::decorator([token = std::string(token)](websocket::request_type& request) {
-    request.set(beast::http::field::sec_websocket_protocol, "digd.v1");
+  ws_.set_option(websocket::stream_base::decorator([token = std::string(token), offer = subprotocol_](websocket::request_type& request) {
+    request.set(beast::http::field::sec_websocket_protocol, offer);
     request.set(beast::http::field::user_agent, "digctl");
     if (!token.empty()) request.set(beast::http::field::authorization, "Bearer " + token);
   }));
@@ -233,57 +224,38 @@ std::string client::refused(const server_address& to, error_code ec, const webso
   const std::string who = to.shown();
   if (ec != websocket::error::upgrade_declined) return who + " does not speak WebSocket: " + ec.message();
   const unsigned status = response.result_int();
-  if (status == 401 || status == 403) {
-    return who + " refused (" + std::to_string(status) + "): it wants a token; give it with --token-file or DIGD_TOKEN";
-  }
+  if (status == 401) return who + " wants a token; give it with --token-file or DIGD_TOKEN";
+  if (const std::string said = error_message(response.body()); !said.empty()) return who + " refused: " + harmless(said);
   return who + " refused: " + std::to_string(status) + " " +
          harmless({response.reason().data(), response.reason().size()});
 }
 
 std::string client::open(const server_address& to, std::string_view target, std::string_view token,
                          std::chrono::milliseconds within) {
-  const clock::time_point until = clock::now() + within;
+  const client_clock::time_point until = client_clock::now() + within;
   const auto self = mine();  // what is pending may outlive this call
-  error_code ec;
-  const std::vector<generic_endpoint> endpoints = endpoints_of(to, ec);
-  if (ec) return "no address for " + harmless(to.host) + ": " + ec.message();
-  stream_socket& socket = ws_.next_layer().next_layer();
+  if (std::string why = connect_to(io_, ws_.next_layer().next_layer(), to, until, self); !why.empty()) {
+    abort();
+    return why;
+  }
   struct progress {
     bool ready = false;
     error_code ec;
     websocket::response_type response;
   };
-  for (const generic_endpoint& endpoint : endpoints) {
-    const auto connecting = std::make_shared<progress>();
-    error_code ignored;
-    socket.close(ignored);
-    socket.async_connect(endpoint, [self, connecting](error_code result) {
-      connecting->ec = result;
-      connecting->ready = true;
-    });
-    if (!wait(connecting->ready, until)) {
-      abort();
-      return to.shown() + " does not answer";
-    }
-    ec = connecting->ec;
-    if (!ec) break;
-  }
-  if (ec) {
-    return "nobody listens on " + to.shown() + " (" + ec.message() + "); start the daemon with `digd`, or name its address with --to";
-  }
-  if (!to.local) socket.set_option(net::ip::tcp::no_delay(true), ec);
   set_up(token);
   const auto upgrading = std::make_shared<progress>();
-  const std::string host = to.local ? to.host : to.shown();
-  ws_.async_handshake(upgrading->response, host, std::string(target), [self, upgrading](error_code result) {
+  ws_.async_handshake(upgrading->response, host_of(to), std::string(target), [self, upgrading](error_code result) {
     upgrading->ec = result;
     upgrading->ready = true;
   });
-  if (!wait(upgrading->ready, until)) {
+  if (!run_until(io_, upgrading->ready, until)) {
     abort();
     return to.shown() + " took the connection but does not answer";
   }
   if (upgrading->ec) return refused(to, upgrading->ec, upgrading->response);
+  const auto seq = upgrading->response["Digd-Seq"];
+  feed_seq_.assign(seq.data(), seq.size());
   open_ = true;
   why_.clear();
   read();
@@ -292,6 +264,8 @@ std::string client::open(const server_address& to, std::string_view target, std:
 
 }  // namespace
 
-std::shared_ptr<websocket_client> websocket_client::make(net::io_context& io) { return std::make_shared<client>(io); }
+std::shared_ptr<websocket_client> websocket_client::make(net::io_context& io, std::string_view subprotocol) {
+  return std::make_shared<client>(io, std::string(subprotocol));
+}
 
 }  // namespace digd::ingest

@@ -1,4 +1,4 @@
-// The other end of the ingest protocol: one WebSocket connection to a daemon, for `digctl send` and for tests.
+// The other end of the ingest protocol: one WebSocket connection to a daemon, for `digctl send` and `digctl tail`.
 //
 // It blocks where its caller waits: frames are queued and written, received ones kept, while the io_context runs; who
 // waits runs it up to a deadline of his own. Several clients may share one io_context.
@@ -33,11 +33,17 @@ std::optional<server_address> parse_address(std::string_view url, std::string& w
 // The target with `run=RUN` in its query, unless that names one.
 std::string target_for(const server_address& to, std::string_view run);
 
+// As a part of a URL's path, or a value in its query.
+std::string percent_encoded(std::string_view text);
+
+// The words of a daemon's refusal, of a body `{"error":{"code":…,"message":…}}`, as it wrote them; empty if there are none.
+std::string error_message(std::string_view body);
+
 class websocket_client : public std::enable_shared_from_this<websocket_client> {
  public:
   static constexpr std::size_t max_frame_bytes = 64u << 20;
 
-  static std::shared_ptr<websocket_client> make(boost::asio::io_context& io);
+  static std::shared_ptr<websocket_client> make(boost::asio::io_context& io, std::string_view subprotocol = "digd.v1");
   virtual ~websocket_client() = default;
 
   // Connects and upgrades. Empty if done, else a sentence that says what to do.
@@ -50,6 +56,8 @@ class websocket_client : public std::enable_shared_from_this<websocket_client> {
   // Why it is no longer open: the peer's code (0: none came), and words.
   virtual std::uint16_t close_code() const = 0;
   virtual const std::string& why_closed() const = 0;
+  // Of the feed: the entry after which it begins, as the daemon said when it took the connection; empty: it did not say.
+  virtual const std::string& feed_seq() const = 0;
   virtual void close() = 0;  // says goodbye, without waiting for the answer
   virtual void abort() = 0;  // closes the socket at once
 };

@@ -45,7 +45,10 @@ def test_a_folder_goes_into_a_folder_in_its_own_order(digctl, tmp_path):
     assert got.returncode == 0, got.stderr
     assert sorted(str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.jsonl")) == [
         "a/1.jsonl", "b/1.jsonl", "b/2.jsonl"]
-    assert "3 of 3 imported" in got.stderr
+    *each, sum = got.stderr.splitlines()
+    assert len(each) == 3 and all(" -> " in line for line in each)
+    assert all(line.endswith("inferred") and "messages" in line for line in each)
+    assert sum.startswith("3 of 3 imported. ")
 
 
 def test_one_bad_log_does_not_stop_the_others(digctl, log, tmp_path):
@@ -107,8 +110,8 @@ def test_colour_is_there_where_asked_for(digctl, trace):
 
 def test_filters_narrow_the_picture(digctl, trace):
     assert "coder" not in digctl("show", trace, "--agent", "planner", "--no-legend").stdout.splitlines()[2]
-    assert "v2" not in digctl("show", trace, "--to", "25").stdout
-    assert "v1" not in digctl("show", trace, "--from", "1000").stdout
+    assert "v2" not in digctl("show", trace, "--before", "25").stdout
+    assert "v1" not in digctl("show", trace, "--after", "1000").stdout
     assert "orphaned" not in digctl("show", trace, "--rule", "early_termination").stdout
     around = digctl("show", trace, "--around", "e2").stdout
     assert "v1" in around and "v2" in around and "sys:1" not in around

@@ -1,0 +1,49 @@
+// The options of commands that talk to a daemon, or read its archive, and what they make of them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "ingest/client.h"
+#include "ingest/http_client.h"
+
+namespace digd::cli {
+
+struct daemon_options {
+  std::string to = "127.0.0.1:7344";
+  std::string token_file;
+  std::string data_dir;  // of commands that can do without a daemon; empty: ask one
+  double timeout_s = 30;
+
+  std::chrono::milliseconds patience() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(timeout_s * 1000));
+  }
+};
+
+void add_daemon_options(CLI::App& app, daemon_options& how);
+void add_data_dir_option(CLI::App& app, daemon_options& how);
+
+struct daemon_end {
+  ingest::server_address to;
+  std::string token;
+};
+
+// Nothing, after a word on standard error, if the address or the token's file is no good. The token: --token-file, else the
+// environment's DIGD_TOKEN.
+std::optional<daemon_end> find_daemon(const std::string& command, const daemon_options& how);
+
+// The same for HTTP, where the address has no path.
+std::optional<ingest::http_client> http_to(const std::string& command, const daemon_options& how);
+
+// What an answer says is wrong, in words.
+std::string complaint_of(const ingest::http_client& asked, const ingest::http_answer& answer);
+
+// Says what is wrong on standard error; gives the status for that.
+int complain(const std::string& command, const std::string& what);
+
+// "/v1/runs/RUN", with what comes behind it.
+std::string run_path(const std::string& run, const std::string& rest = {});
+
+}  // namespace digd::cli

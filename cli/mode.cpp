@@ -1,0 +1,149 @@
+// digctl mode [MODE]: the operator's switch, and what shadow would have done.
+#include <boost/json/parse.hpp>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/printable.h"
+#include "cli/run_source.h"
+#include "engine/settings.h"
+
+namespace digd::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+struct mode_options {
+  std::string mode;
+  std::size_t runs = 20;
+  daemon_options daemon;
+};
+
+const char* in_words(mode m) {
+  switch (m) {
+    case mode::off: return "nothing is judged; every event is delivered as it is";
+    case mode::observe: return "detections are kept and shown, and nothing else is done about them";
+    case mode::shadow: return "detections are kept with what would have been done; nothing is done";
+    case mode::enforce: return "rules heal, as far as each run's own mode and its rules' modes let them";
+  }
+  return "";
+}
+
+// What an answer of /v1/mode says; nothing, after a word on why, if it is none.
+std::optional<json::object> answer_of(const ingest::http_client& daemon, const std::string& why, const ingest::http_answer& answer) {
+  if (!why.empty() || !answer.good()) {
+    complain("mode", why.empty() ? complaint_of(daemon, answer) : why);
+    return {};
+  }
+  json::error_code ec;
+  const json::value value = json::parse(answer.body, ec);
+  if (ec || !value.is_object()) {
+    complain("mode", "the answer is no JSON object; is that digd?");
+    return {};
+  }
+  return value.get_object();
+}
+
+std::optional<mode> mode_in(const json::object& from) {
+  const json::value* found = from.if_contains("mode");
+  const json::string* name = found ? found->if_string() : nullptr;
+  return name ? mode_from({name->data(), name->size()}) : std::nullopt;
+}
+
+int set(const ingest::http_client& daemon, mode to) {
+  ingest::http_answer answer;
+  const std::string why = daemon.ask("PUT", "/v1/mode", "{\"mode\":\"" + std::string(to_string(to)) + "\"}", answer);
+  const auto said = answer_of(daemon, why, answer);
+  if (!said) return wrong_use;
+  const json::value* switched = said->if_contains("switched");
+  const std::int64_t runs = switched && switched->is_int64() ? switched->get_int64() : 0;
+  std::cout << to_string(to) << '\n';
+  std::cerr << "The switch is on " << to_string(to) << ": " << in_words(to) << ". " << runs
+            << (runs == 1 ? " open run" : " open runs") << " changed. It holds until the daemon is restarted.\n";
+  return done;
+}
+
+// Healings that only the mode kept back, by rule and healing, over the latest runs.
+struct shadow_summary {
+  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
+  std::size_t runs = 0;
+
+  void add(const json::object& run) {
+    ++runs;
+    const json::value* list = run.if_contains("would_have");
+    if (list == nullptr || !list->is_array()) return;
+    for (const json::value& one : list->get_array()) {
+      const json::object* fields = one.if_object();
+      const json::value* rule = fields ? fields->if_contains("rule") : nullptr;
+      const json::value* healing = fields ? fields->if_contains("healing") : nullptr;
+      const json::value* count = fields ? fields->if_contains("count") : nullptr;
+      if (!rule || !rule->is_string() || !healing || !healing->is_string() || !count || !count->is_int64()) continue;
+      counts[{printable(rule->get_string().c_str()), printable(healing->get_string().c_str())}] += count->get_int64();
+    }
+  }
+
+  void print() const {
+    if (runs == 0) return;
+    const std::string which = runs == 1 ? "the latest run" : "the latest " + std::to_string(runs) + " runs";
+    if (counts.empty()) {
+      std::cerr << "In " << which << " no healing was kept back by a mode.\n";
+      return;
+    }
+    std::cerr << "In " << which << ", shadow would have done:\n";
+    for (const auto& [what, count] : counts) {
+      std::cerr << "  " << what.first << ": " << what.second << ' ' << count << (count == 1 ? " time\n" : " times\n");
+    }
+  }
+};
+
+int show(const ingest::http_client& daemon, const mode_options& how) {
+  ingest::http_answer answer;
+  const std::string why = daemon.get("/v1/mode", answer);
+  const auto said = answer_of(daemon, why, answer);
+  if (!said) return wrong_use;
+  const auto now = mode_in(*said);
+  if (!now) return complain("mode", "the answer names no mode; is that digd?");
+  std::cout << to_string(*now) << std::endl;
+  std::cerr << "The switch is on " << to_string(*now) << ": " << in_words(*now) << ".\n";
+  const auto source = how.runs > 0 ? open_source("mode", how.daemon) : nullptr;
+  if (!source) return done;
+  std::vector<std::string> names;
+  std::string problem = source->runs([&](const json::object& run) {
+    const json::value* name = run.if_contains("run");
+    if (name && name->is_string()) names.emplace_back(name->get_string().data(), name->get_string().size());
+    return names.size() < how.runs;
+  });
+  shadow_summary summary;
+  for (const std::string& name : names) {
+    json::object run;
+    if (source->details(name, run).empty()) summary.add(run);  // it may have been deleted meanwhile
+  }
+  summary.print();
+  if (!problem.empty()) std::cerr << "What shadow would have done is not known: " << problem << ".\n";
+  return done;
+}
+
+int switch_or_show(const mode_options& how) {
+  const auto daemon = http_to("mode", how.daemon);
+  if (!daemon) return wrong_use;
+  return how.mode.empty() ? show(*daemon, how) : set(*daemon, *mode_from(how.mode));
+}
+
+}  // namespace
+
+void add_mode(CLI::App& app, int& status) {
+  auto how = std::make_shared<mode_options>();
+  CLI::App* sub = app.add_subcommand("mode", "Shows or sets the operator's switch: how far any rule of any run may go");
+  sub->add_option("MODE", how->mode, "off, observe, shadow or enforce; default: show it, and what shadow would have done")
+      ->check(CLI::IsMember({"off", "observe", "shadow", "enforce"}));
+  sub->add_option("--runs", how->runs, "look at so many of the latest runs for what shadow would have done")
+      ->check(CLI::Range(0, 1'000))
+      ->capture_default_str();
+  add_daemon_options(*sub, how->daemon);
+  sub->callback([how, &status] { status = switch_or_show(*how); });
+}
+
+}  // namespace digd::cli

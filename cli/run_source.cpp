@@ -1,0 +1,178 @@
+#include "cli/run_source.h"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <filesystem>
+#include <utility>
+
+#include "archive/browser.h"
+#include "archive/trace_source.h"
+#include "cli/files.h"
+#include "daemon/api/run_json.h"
+#include "daemon/api/stored_graph.h"
+#include "engine/quote.h"
+
+namespace digd::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t page = 200;
+
+// Nothing, with `why` set, if it is no object.
+std::string parse(const std::string& text, json::object& into) {
+  json::error_code ec;
+  json::value value = json::parse(text, ec);
+  if (ec || !value.is_object()) return "the answer is no JSON object; is that digd?";
+  into = std::move(value.get_object());
+  return {};
+}
+
+// ---- a daemon
+
+class asked_daemon final : public run_source {
+ public:
+  explicit asked_daemon(ingest::http_client daemon) : daemon_(std::move(daemon)) {}
+
+  std::string runs(const each_run& each) override {
+    std::string cursor;
+    do {
+      json::object answer;
+      const std::string target = "/v1/runs?limit=" + std::to_string(page) + (cursor.empty() ? "" : "&cursor=" + cursor);
+      if (std::string why = get(target, answer); !why.empty()) return why;
+      const json::value* list = answer.if_contains("runs");
+      if (list == nullptr || !list->is_array()) return "the answer has no list of runs; is that digd?";
+      for (const json::value& one : list->get_array()) {
+        if (one.is_object() && !each(one.get_object())) return {};
+      }
+      const json::value* next = answer.if_contains("next");
+      const json::string* named = next ? next->if_string() : nullptr;
+      std::string later = named ? std::string(named->data(), named->size()) : std::string();
+      if (!later.empty() && later == cursor) return "the list of runs does not end; is that digd?";
+      cursor = ingest::percent_encoded(later);
+    } while (!cursor.empty());
+    return {};
+  }
+
+  std::string details(const std::string& run, json::object& into) override { return get(run_path(run), into); }
+
+  std::string trace(const std::string& run, const sink& to) override { return download(run_path(run, "/trace"), to); }
+
+  std::string graph(const std::string& run, const std::string& format, const sink& to) override {
+    return download(run_path(run, "/graph?format=" + format), to);
+  }
+
+ private:
+  std::string get(const std::string& target, json::object& into) {
+    ingest::http_answer answer;
+    if (std::string why = daemon_.get(target, answer); !why.empty()) return why;
+    if (!answer.good()) return complaint_of(daemon_, answer);
+    return parse(answer.body, into);
+  }
+
+  std::string download(const std::string& target, const sink& to) {
+    ingest::http_answer answer;
+    if (std::string why = daemon_.download(target, to, answer); !why.empty()) return why;
+    return answer.good() ? std::string() : complaint_of(daemon_, answer);
+  }
+
+  ingest::http_client daemon_;
+};
+
+// ---- an archive file
+
+class archive_file final : public run_source {
+ public:
+  archive_file(std::string path, std::unique_ptr<archive::browser> reads)
+      : path_(std::move(path)), reads_(std::move(reads)) {}
+
+  std::string runs(const each_run& each) override {
+    for (std::uint64_t before = 0;;) {
+      const auto rows = reads_->runs(before, page);
+      if (!rows) return unreadable(rows.error());
+      for (const archive::run_row& row : *rows) {
+        const auto tally = reads_->tally(row.number);
+        if (!tally) return unreadable(tally.error());
+        std::string text;
+        daemon::append_run(text, row, *tally);
+        json::object run;
+        if (std::string why = parse(text, run); !why.empty()) return why;
+        if (!each(run)) return {};
+        before = row.number;
+      }
+      if (rows->size() < page) return {};
+    }
+  }
+
+  std::string details(const std::string& run, json::object& into) override {
+    archive::run_row row;
+    if (std::string why = find(run, row); !why.empty()) return why;
+    const auto tally = reads_->tally(row.number);
+    if (!tally) return unreadable(tally.error());
+    const auto counts = reads_->detection_counts(row.number);
+    if (!counts) return unreadable(counts.error());
+    std::string text;
+    daemon::append_run_details(text, row, *tally, *counts);
+    return parse(text, into);
+  }
+
+  std::string trace(const std::string& run, const sink& to) override {
+    archive::run_row row;
+    if (std::string why = find(run, row); !why.empty()) return why;
+    const auto from = archive::trace_source::open(path_, row.number);
+    if (!from) return unreadable(from.error());
+    for (;;) {
+      const auto piece = (*from)->next();
+      if (!piece) return unreadable(piece.error());
+      if (piece->empty() || !to(*piece)) return {};
+    }
+  }
+
+  std::string graph(const std::string& run, const std::string& format, const sink& to) override {
+    archive::run_row row;
+    if (std::string why = find(run, row); !why.empty()) return why;
+    const daemon::stored_graph graph = daemon::draw_stored(path_, row.number, *picture::graph_format_from(format));
+    if (graph.how != daemon::stored_graph::what::drawn) return graph.problem;
+    to(graph.text);
+    return {};
+  }
+
+ private:
+  std::string unreadable(const boost::system::error_code& ec) const { return shown(path_) + ": " + ec.message(); }
+
+  std::string find(const std::string& run, archive::run_row& into) {
+    const auto found = reads_->find(run);
+    if (!found) return unreadable(found.error());
+    if (!*found) return "there is no run " + digd::quoted(run);
+    into = **found;
+    return {};
+  }
+
+  const std::string path_;
+  std::unique_ptr<archive::browser> reads_;
+};
+
+}  // namespace
+
+std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& how) {
+  if (how.data_dir.empty()) {
+    auto daemon = http_to(command, how);
+    return daemon ? std::make_unique<asked_daemon>(std::move(*daemon)) : nullptr;
+  }
+  const std::filesystem::path path = std::filesystem::path(how.data_dir) / "digd.sqlite";
+  std::error_code none;
+  std::string why;
+  if (!std::filesystem::exists(path, none)) {
+    complain(command, "--data-dir: there is no archive " + shown(path));
+    return nullptr;
+  }
+  auto reads = archive::browser::open(path.string(), &why);
+  if (!reads) {
+    complain(command, shown(path) + ": " + why);
+    return nullptr;
+  }
+  return std::make_unique<archive_file>(path.string(), std::move(*reads));
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,115 @@
+// digctl runs: what a daemon saw, newest first.
+#include <boost/json/serialize.hpp>
+#include <cinttypes>
+#include <ctime>
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/printable.h"
+#include "cli/run_source.h"
+#include "cli/terminal_options.h"
+#include "picture/text.h"
+
+namespace digd::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+struct runs_options {
+  std::string format = "table";
+  std::size_t limit = 0;  // 0: all
+  daemon_options daemon;
+  terminal_options terminal;
+};
+
+constexpr std::size_t rows_at_once = 200;
+
+std::string text_of(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  const json::string* text = found ? found->if_string() : nullptr;
+  return text ? std::string(text->data(), text->size()) : std::string();
+}
+
+std::int64_t number_of(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  return found && found->is_int64() ? found->get_int64() : 0;
+}
+
+// 1234567 as "1.2 MB".
+std::string bytes_for_people(std::int64_t bytes) {
+  constexpr const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < std::size(units); ++unit) value /= 1000;
+  char out[32];
+  std::snprintf(out, sizeof out, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return out;
+}
+
+std::string local_time(std::int64_t unix_ms) {
+  const std::time_t seconds = unix_ms / 1000;
+  std::tm parts{};
+  if (localtime_r(&seconds, &parts) == nullptr) return "-";
+  char out[32];
+  std::strftime(out, sizeof out, "%Y-%m-%d %H:%M:%S", &parts);
+  return out;
+}
+
+table::row row_of(const json::object& run) {
+  using tone = table::tone;
+  const json::value* found = run.if_contains("counts");
+  const json::object counts = found && found->is_object() ? found->get_object() : json::object();
+  const std::string ended = text_of(run, "ended");
+  const std::int64_t detections = number_of(counts, "detections"), healed = number_of(counts, "healed");
+  const tone state = ended.empty() ? tone::plain : ended == "success" ? tone::good : ended == "unknown" ? tone::quiet : tone::bad;
+  return {{local_time(number_of(run, "opened_ms")), tone::quiet},
+          {ended.empty() ? "open" : printable(ended), state},
+          {printable(text_of(run, "mode"))},
+          {std::to_string(number_of(counts, "messages"))},
+          {std::to_string(detections), detections > healed ? tone::warning : tone::plain},
+          {std::to_string(healed), healed > 0 ? tone::good : tone::plain},
+          {bytes_for_people(number_of(run, "bytes")), tone::quiet},
+          {picture::safe(text_of(run, "run"))}};
+}
+
+int list(const runs_options& how) {
+  const auto source = open_source("runs", how.daemon);
+  if (!source) return wrong_use;
+  const bool lines = how.format == "jsonl";
+  table rows({"opened", "state", "mode", "messages", "detections", "healed", "size", "run"}, look_of(how.terminal));
+  std::size_t count = 0;
+  const std::string problem = source->runs([&](const json::object& run) {
+    ++count;
+    if (lines) {
+      std::cout << printable(json::serialize(run)) << '\n';
+    } else {
+      rows.add(row_of(run));
+      if (rows.waiting() >= rows_at_once) rows.print(std::cout);
+    }
+    return std::cout.good() && (how.limit == 0 || count < how.limit);
+  });
+  if (!lines && count > 0) rows.print(std::cout);
+  std::cout.flush();
+  if (!problem.empty()) return complain("runs", problem);
+  if (count == 0) std::cerr << "digctl runs: no runs yet\n";
+  return done;
+}
+
+}  // namespace
+
+void add_runs(CLI::App& app, int& status) {
+  auto how = std::make_shared<runs_options>();
+  CLI::App* sub = app.add_subcommand("runs", "Lists the runs that the daemon saw, newest first");
+  sub->add_option("--format", how->format, "table for people; jsonl: each as in /v1/runs")
+      ->check(CLI::IsMember({"table", "jsonl"}))
+      ->capture_default_str();
+  sub->add_option("--limit", how->limit, "so many at most; default: all")->check(CLI::Range(1, 1'000'000'000));
+  add_daemon_options(*sub, how->daemon);
+  add_data_dir_option(*sub, how->daemon);
+  add_terminal_options(*sub, how->terminal);
+  sub->callback([how, &status] { status = list(*how); });
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,189 @@
+// digctl tail [RUN]: the feed as it comes, over restarts of the daemon, without a gap and without repeating anything.
+//
+// It keeps the `seq` of the last entry that it was told as a whole, and goes on after that (docs/feed.md). Before the first, it is
+// what the daemon said when it took the connection. An entry that was cut off is told again; what was shown of it is not.
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/json/parse.hpp>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/daemon_options.h"
+#include "cli/feed_lines.h"
+#include "cli/printable.h"
+#include "cli/terminal_options.h"
+#include "picture/text.h"
+
+namespace digd::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+struct tail_options {
+  std::string run;
+  bool lines = false, payloads = false;
+  std::optional<std::int64_t> since;
+  unsigned tries = 60;
+  daemon_options daemon;
+  terminal_options terminal;
+};
+
+constexpr std::string_view subprotocol = "digd.feed.v1";
+constexpr std::chrono::milliseconds shortest_pause{100}, longest_pause{5'000};
+
+std::int64_t number_in(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  return found && found->is_int64() ? found->get_int64() : 0;
+}
+
+// Unix time as the time of day; another clock's count as it is.
+std::string time_text(std::int64_t ts) {
+  constexpr std::int64_t surely_unix_ms = 1'000'000'000'000;  // since 2001
+  const std::time_t seconds = ts / 1000;
+  std::tm parts{};
+  if (ts < surely_unix_ms || localtime_r(&seconds, &parts) == nullptr) return std::to_string(ts);
+  char out[32];
+  const std::size_t length = std::strftime(out, sizeof out, "%H:%M:%S", &parts);
+  std::snprintf(out + length, sizeof out - length, ".%03d", static_cast<int>(ts % 1000));
+  return out;
+}
+
+class follower {
+ public:
+  explicit follower(const tail_options& how) : how_(how), color_(how.terminal.colored()) {}
+
+  int run(const daemon_end& daemon) {
+    auto pause = shortest_pause;
+    for (unsigned lost = 0;; ++lost) {
+      const std::string why = follow(daemon);
+      if (!std::cout) return done;  // nobody reads any more
+      if (!was_connected_) return complain("tail", why);
+      if (std::exchange(progress_, false)) {
+        lost = 0;
+        pause = shortest_pause;
+      }
+      if (lost >= how_.tries) return complain("tail", "the daemon does not come back: " + why);
+      if (lost == 0) std::cerr << "digctl tail: " << why << "; reconnecting\n";
+      std::this_thread::sleep_for(pause);
+      pause = std::min(pause * 2, longest_pause);
+    }
+  }
+
+ private:
+  std::string target() const {
+    std::string out = "/v1/feed?payloads=" + std::string(how_.payloads ? "1" : "0");
+    if (!how_.run.empty()) out += "&run=" + ingest::percent_encoded(how_.run);
+    if (at_) out += "&since=" + std::to_string(*at_);
+    return out;
+  }
+
+  // One connection, until it is lost; why it was.
+  std::string follow(const daemon_end& daemon) {
+    boost::asio::io_context io{1};
+    const auto socket = ingest::websocket_client::make(io, subprotocol);
+    if (!at_) at_ = how_.since;
+    if (std::string why = socket->open(daemon.to, target(), daemon.token, how_.daemon.patience()); !why.empty()) {
+      return why;
+    }
+    if (was_connected_) std::cerr << "digctl tail: connected again\n";
+    was_connected_ = progress_ = true;
+    if (!at_ && !socket->feed_seq().empty()) at_ = std::stoll(socket->feed_seq());
+    of_entry_ = 0;
+    while (std::cout) {
+      while (const auto frame = socket->take()) show(*frame);
+      std::cout.flush();
+      if (!socket->is_open()) return "the feed was lost (" + socket->why_closed() + ")";
+      io.restart();
+      io.run_one();
+    }
+    socket->abort();
+    return {};
+  }
+
+  void show(const std::string& text) {
+    json::error_code ec;
+    const json::value value = json::parse(text, ec);
+    if (ec || !value.is_object()) return;
+    const json::object& frame = value.get_object();
+    const std::int64_t seq = number_in(frame, "seq");
+    if (seq != entry_) {
+      entry_ = seq;
+      shown_ = of_entry_ = 0;
+    }
+    const bool is_new = of_entry_++ >= shown_;
+    if (is_new) {
+      ++shown_;
+      print(text, frame);
+    }
+    if (frame.contains("last")) {
+      at_ = seq;
+      of_entry_ = 0;
+    }
+  }
+
+  void print(const std::string& text, const json::object& frame) {
+    if (how_.lines) {
+      std::cout << printable(text) << '\n';
+      return;
+    }
+    const json::value* run = frame.if_contains("run");
+    std::string before = time_text(number_in(frame, "ts")) + "  ";
+    if (how_.run.empty() && run && run->is_string()) {
+      before += picture::safe({run->get_string().data(), run->get_string().size()}) + "  ";
+    }
+    const std::string indent(std::min<std::size_t>(picture::width_of(before), 24), ' ');
+    const table::look look = look_of(how_.terminal);
+    for (const feed_line& line : feed_lines(frame)) {
+      const std::size_t room = look.width > indent.size() + 24 ? look.width - indent.size() : 0;
+      const auto wrapped = room == 0 ? std::vector{line.text} : picture::wrapped(line.text, room);
+      for (std::size_t i = 0; i < wrapped.size(); ++i) {
+        if (color_) std::cout << "\x1b[2m";
+        std::cout << (i == 0 ? before : indent);
+        if (color_) std::cout << "\x1b[0m" << sgr(line.how);
+        std::cout << wrapped[i] << (color_ ? "\x1b[0m\n" : "\n");
+      }
+    }
+  }
+
+  const tail_options& how_;
+  const bool color_;
+  std::optional<std::int64_t> at_;      // the last entry told as a whole
+  std::int64_t entry_ = -1;             // the one in hand
+  std::uint64_t shown_ = 0;             // its frames that were printed
+  std::uint64_t of_entry_ = 0;          // its frames on this connection
+  bool was_connected_ = false, progress_ = false;
+};
+
+int tail(const tail_options& how) {
+  const auto daemon = find_daemon("tail", how.daemon);
+  if (!daemon) return wrong_use;
+  return follower(how).run(*daemon);
+}
+
+}  // namespace
+
+void add_tail(CLI::App& app, int& status) {
+  auto how = std::make_shared<tail_options>();
+  CLI::App* sub = app.add_subcommand("tail", "Shows what happens as it happens: messages, detections, healings");
+  sub->add_option("RUN", how->run, "the run's id, which need not exist yet; default: all runs");
+  sub->add_flag("--jsonl", how->lines, "the feed's frames, a line each (docs/feed.md)");
+  sub->add_option("--since", how->since, "begin after the entry of that seq; 0: with all that the archive has; default: now")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_flag("--payloads", how->payloads, "with what events say");
+  sub->add_option("--tries", how->tries, "to reconnect, before the daemon is given up; the pauses grow up to 5 s")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  add_daemon_options(*sub, how->daemon);
+  add_terminal_options(*sub, how->terminal);
+  sub->footer("A lost connection is made again, and nothing is missed or told twice. Ends with Ctrl-C.");
+  sub->callback([how, &status] { status = tail(*how); });
+}
+
+}  // namespace digd::cli

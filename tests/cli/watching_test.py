@@ -1,0 +1,535 @@
+"""digctl runs, show, tail, export, delete and mode against a real daemon; and, but for tail, delete and mode, on its archive."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
+
+from live import WITHIN, Daemon, wait_until  # noqa: E402
+from scripted_daemon import unused_port  # noqa: E402
+
+DIGCTL = os.environ.get("DIGCTL_BIN", "build/release/bin/digctl")
+EVIL = 'a"\x1b[2J\x1b]0;owned\x07\x9b31m\u202eb\\'
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    with Daemon(tmp_path / "d", "threads = 2\n") as running:
+        yield running
+
+
+@pytest.fixture
+def ask(digctl, daemon):
+    return lambda command, *args, **more: digctl(command, *args, "--to", daemon.address, **more)
+
+
+def work(c, n=1, payload="a secret"):
+    for i in range(1, n + 1):
+        c.event(f"e{i}", ["a"], event={"payload": {"text": payload}})
+        c.start(f"v{i}", "a", [f"e{i}"])
+        c.end(f"v{i}", [{"id": f"o{i}", "recipients": ["b"], "payload": [payload]}])
+
+
+def orphan(c, id="lost"):
+    c.start("v" + id, "a", [])
+    c.end("v" + id, [{"id": id, "recipients": ["ghost"]}])
+
+
+def a_run(daemon, run="r1", n=2, end=None, **hello):
+    with daemon.client(run=run, place=False, agents=["a", "b"], **hello) as c:
+        work(c, n)
+        orphan(c)
+        if end:
+            c.tell("run_ended", outcome=end)
+        c.wait_acked()
+
+
+def lines(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def is_harmless(text):
+    return not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]", text)
+
+
+# ---- runs
+
+
+def test_runs_are_listed_newest_first_with_what_came_of_them(ask, daemon):
+    a_run(daemon, "first", end="success")
+    a_run(daemon, "second", n=3)
+    got = ask("runs")
+    assert got.returncode == 0, got.stderr
+    head, *rows = got.stdout.splitlines()
+    assert head.split() == ["opened", "state", "mode", "messages", "detections", "healed", "size", "run"]
+    assert [r.split()[-1] for r in rows] == ["second", "first"]
+    assert rows[0].split()[2:7] == ["open", "enforce", "11", "1", "1"] and rows[1].split()[2] == "success"
+    assert "\x1b" not in got.stdout and "\x1b[32m" in ask("runs", "--color", "always").stdout
+
+
+def test_runs_as_lines_are_what_the_daemon_says(ask, daemon):
+    a_run(daemon)
+    got = lines(ask("runs", "--format", "jsonl").stdout)
+    assert [(r["run"], r["state"], r["counts"]["healed"]) for r in got] == [("r1", "open", 1)]
+    assert got[0]["bytes"] > 500 and got[0]["heard_ms"] >= got[0]["opened_ms"]
+
+
+def test_all_pages_are_listed_and_no_more_than_asked_for(ask, daemon):
+    for i in range(205):  # a page has 200
+        with daemon.client(run=f"r{i}", agents=["a"]) as c:
+            pass
+    c = daemon.client(run="mark", agents=["a"])
+    c.event("e", ["a"])
+    c.wait_acked()
+    c.close()
+    wait_until(lambda: len(ask("runs", "--format", "jsonl").stdout.splitlines()) == 206, "all runs")
+    assert [r["run"] for r in lines(ask("runs", "--format", "jsonl", "--limit", 3).stdout)] == ["mark", "r204", "r203"]
+    assert len(ask("runs").stdout.splitlines()) == 207
+
+
+def test_no_runs_yet_is_no_error(ask):
+    got = ask("runs")
+    assert (got.returncode, got.stdout) == (0, "") and "no runs yet" in got.stderr
+
+
+# ---- export: what is exported is judged as it was
+
+
+def test_an_exported_run_is_replayed_as_it_was_judged(ask, digctl, daemon, tmp_path):
+    live = []
+    with daemon.client(agents=["a", "b"]) as c:
+        work(c, 3)
+        orphan(c)
+        c.send_raw({"type": "event", "seq": c.seq + 1, "event": {"id": "e1", "recipients": ["a"]}})  # refused
+        c.seq += 1
+        c.send_raw('{"type":"event",\n  "seq":%d,\r\n  "event":{"id":"spread\\nout",\n"recipients":["a"]}}' % (c.seq + 1))
+        c.seq += 1
+        c.tell("run_ended", outcome="success")
+        while len([f for f in live if f["type"] in ("verdicts", "error")]) < 9:
+            live.append(c.receive())
+        c.wait_acked()
+    got = ask("export", "r1", "-o", tmp_path / "t.jsonl")
+    assert got.returncode == 0, got.stderr
+    assert (tmp_path / "t.jsonl").read_text().count("\n") == c.seq + 1
+    again = lines(digctl("replay", tmp_path / "t.jsonl", "--output", "messages", "--format", "jsonl").stdout)
+    strip = lambda frames: [f for f in frames if f["type"] in ("verdicts", "error", "intervention")]
+    assert strip(again) == strip(live)
+    assert ask("export", "r1").stdout == (tmp_path / "t.jsonl").read_text()
+
+
+def test_a_trace_of_many_pieces_is_whole(ask, daemon, tmp_path):
+    with daemon.client(agents=["a", "b"]) as c:
+        for i in range(60):
+            c.event(f"e{i}", ["a"], event={"payload": "x" * 100_000})
+        c.wait_acked()
+    assert ask("export", "r1", "-o", tmp_path / "t").returncode == 0
+    exported = lines((tmp_path / "t").read_text())
+    assert [m.get("seq") for m in exported] == [None, *range(1, 61)]
+    assert all(len(m["event"]["payload"]) == 100_000 for m in exported[1:])
+    status, answer = daemon.http(f"GET /v1/runs/r1/trace HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n\r\n".encode())
+    assert status == 200 and "chunked" in answer and answer.endswith("\r\n0\r\n\r\n")
+
+
+@pytest.mark.parametrize("format, begin", [("json", "{"), ("dot", "digraph"), ("graphml", "<?xml"), ("dig.graph.v2", "{")])
+def test_graphs_are_exported_from_the_daemon_and_from_its_archive(ask, digctl, daemon, format, begin):
+    a_run(daemon)
+    got = ask("export", "r1", "--format", format)
+    assert got.returncode == 0 and got.stdout.startswith(begin), got.stderr
+    assert digctl("export", "r1", "--format", format, "--data-dir", daemon.data).stdout == got.stdout
+
+
+def test_a_failed_export_leaves_the_old_file_alone(ask, tmp_path):
+    (tmp_path / "t").write_text("old")
+    got = ask("export", "none", "-o", tmp_path / "t")
+    assert got.returncode == 2 and 'there is no run "none"' in got.stderr
+    assert (tmp_path / "t").read_text() == "old" and len(list(tmp_path.glob("t*"))) == 1
+
+
+def test_names_of_runs_are_any_text(ask, daemon):
+    for run in ("a/b?c#d e%", "übung", "..", EVIL):
+        a_run(daemon, run)
+        assert json.loads(ask("export", run).stdout.splitlines()[0])["run"] == run
+
+
+# ---- show
+
+
+def test_a_run_of_the_daemon_is_drawn_like_its_trace(ask, digctl, daemon, tmp_path):
+    a_run(daemon)
+    ask("export", "r1", "-o", tmp_path / "t")
+    for how in ([], ["--svg"], ["--dot"], ["--agent", "b"], ["--rule", "orphaned_event", "--text"]):
+        got = ask("show", "r1", *how)
+        assert got.returncode == 0 and got.stdout == digctl("show", tmp_path / "t", *how).stdout, (how, got.stderr)
+        assert digctl("show", "r1", "--data-dir", daemon.data, *how).stdout == got.stdout
+    assert "OE" in ask("show", "r1").stdout
+
+
+def test_a_file_of_that_name_goes_before_a_run(ask, trace, daemon):
+    a_run(daemon, str(trace))
+    assert "planner" in ask("show", trace).stdout
+    got = ask("show", "nowhere")
+    assert got.returncode == 2 and 'there is no run "nowhere"' in got.stderr and "no such trace file" in got.stderr
+
+
+# ---- reading the archive without a daemon
+
+
+def test_the_archive_tells_the_same_when_the_daemon_is_gone(ask, digctl, daemon):
+    a_run(daemon, "one", end="success")
+    a_run(daemon, "two")
+    commands = (["runs", "--format", "jsonl"], ["runs"], ["show", "one"], ["export", "two"])
+    live = [ask(*c).stdout for c in commands]
+    assert all(live)
+    daemon.stop()
+    before = (daemon.data / "digd.sqlite").read_bytes()
+    assert [digctl(*c, "--data-dir", daemon.data).stdout for c in commands] == live
+    assert (daemon.data / "digd.sqlite").read_bytes() == before
+
+
+def test_a_folder_without_an_archive_and_an_older_one_are_told(digctl, tmp_path):
+    got = digctl("runs", "--data-dir", tmp_path)
+    assert got.returncode == 2 and "there is no archive" in got.stderr
+    stored = Path(__file__).parents[1] / "archive/stored/v1.db"
+    (tmp_path / "digd.sqlite").write_bytes(stored.read_bytes())
+    got = digctl("runs", "--data-dir", tmp_path)
+    assert got.returncode == 2 and "schema version 1" in got.stderr and "start digd" in got.stderr
+    (tmp_path / "digd.sqlite").write_text("Dear reader, this is no database. " * 50)
+    got = digctl("runs", "--data-dir", tmp_path)
+    assert got.returncode == 2 and "database" in got.stderr
+
+
+def test_a_stored_archive_is_brought_up_to_date_and_its_runs_go_on(digctl, tmp_path):
+    stored = Path(__file__).parents[1] / "archive/stored/v1.db"
+    daemon = Daemon(tmp_path, "")
+    daemon.data.mkdir()
+    (daemon.data / "digd.sqlite").write_bytes(stored.read_bytes())
+    with daemon:
+        assert "archive_migrating from=1 to=2" in daemon.log_text() and "recovered runs=2 ended=2" in daemon.log_text()
+        got = lines(digctl("runs", "--format", "jsonl", "--to", daemon.address).stdout)
+        assert [(r["run"], r["state"], r["counts"]["messages"]) for r in got] == [
+            ("failed", "ended", 4), ('<b>"\x1b[31m', "open", 4), ("waiting", "open", 4), ("ended", "ended", 7)]
+        with daemon.client("waiting", agents=["a", "b"], rules={"deadlock": {"window_ms": 2000}}) as c:
+            assert c.welcome["acked_seq"] == 4
+            assert {c.wait_for("intervention")["id"] for _ in range(3)} == {"sys:1", "sys:2", "sys:3"}
+            c.event("more", ["a"], ts=9001)
+            assert c.verdicts()[0]["action"] == "deliver"
+            c.wait_acked()
+        assert "2 detections" in digctl("replay", "-", stdin=digctl("export", '<b>"\x1b[31m', "--to", daemon.address).stdout).stderr
+
+
+# ---- tail
+
+
+class Tail:
+    def __init__(self, daemon, *args, to=None):
+        self.process = subprocess.Popen([DIGCTL, "tail", "--to", to or daemon.address, *map(str, args)],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+
+    def take(self, n):
+        return [self.process.stdout.readline() for _ in range(n)]
+
+    def until(self, text):
+        got = []
+        while not got or text not in got[-1]:
+            line = self.process.stdout.readline()
+            assert line, (got, self.process.stderr.read())
+            got.append(line)
+        return got
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait(WITHIN)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+def test_tail_tells_what_happened_in_words(ask, daemon):
+    a_run(daemon, n=1, end="success")
+    with Tail(daemon, "r1", "--since", 0) as tail:
+        got = "".join(tail.until("the run ends: success"))
+    for words in ("e1 → a", "a starts v1 with e1", "v1 ends", "o1 → b", "! orphaned_event lost (healed: reroute)",
+                  "+ reroute lost → a"):
+        assert words in got, (words, got)
+    assert "secret" not in got and "\x1b" not in got
+
+
+def test_tail_in_colour_and_with_payloads(daemon):
+    a_run(daemon, n=1, end="success")
+    with Tail(daemon, "--since", 0, "--payloads", "--color", "always") as tail:
+        got = "".join(tail.until("the run ends"))
+    assert "\x1b[1;31m! orphaned_event" in got and '{"text":"a secret"}' in got and "r1" in got
+
+
+def test_tail_follows_what_comes_from_now_on(daemon):
+    a_run(daemon, "before")
+    with Tail(daemon, "--jsonl") as tail:
+        wait_until(lambda: "feed_open" in daemon.log_text(), "the reader")
+        a_run(daemon, "after", n=1)
+        got = [json.loads(line) for line in tail.take(4)]
+    assert {f["run"] for f in got} == {"after"} and got[0]["message"]["event"]["id"] == "e1"
+
+
+def test_tail_misses_nothing_and_repeats_nothing_over_restarts(tmp_path):
+    port = unused_port()
+    with Daemon(tmp_path, "threads = 2\n", listen=f"127.0.0.1:{port}") as daemon:
+        with Tail(daemon, "--jsonl") as tail:
+            wait_until(lambda: "feed_open" in daemon.log_text(), "the reader")
+            # The first restart comes before it was told anything.
+            daemon.kill()
+            daemon.start()
+            told = 0
+            for round in range(3):
+                with daemon.client(agents=["a", "b"]) as c:
+                    for _ in range(50):
+                        told += 1
+                        c.event(f"e{told}", ["a"])
+                        c.start(f"v{told}", "a", [f"e{told}"])
+                        c.end(f"v{told}")
+                    c.wait_acked()
+                    c.drop()
+                daemon.kill() if round != 1 else daemon.stop()
+                daemon.start()
+            with daemon.client(agents=["a", "b"]) as c:
+                c.tell("run_ended", outcome="success")
+                c.wait_acked()
+            frames = [json.loads(line) for line in tail.until('"run_ended"')]
+    seqs = [f["message"]["seq"] for f in frames if f["type"] == "message"]
+    assert seqs == list(range(1, 3 * told + 2))
+    assert len(frames) == len({json.dumps(f) for f in frames})
+
+
+def test_tail_gives_a_daemon_up_that_does_not_come_back(daemon):
+    with Tail(daemon, "--tries", 2) as tail:
+        wait_until(lambda: "feed_open" in daemon.log_text(), "the reader")
+        daemon.stop()
+        assert tail.process.wait(WITHIN) == 2
+        assert "does not come back" in tail.process.stderr.read()
+
+
+# ---- delete
+
+
+def test_a_deleted_run_is_gone(ask, daemon):
+    a_run(daemon)
+    got = ask("delete", "r1", "--yes")
+    assert got.returncode == 0 and 'Run "r1" is deleted' in got.stderr
+    assert ask("runs").stdout == ""
+    got = ask("delete", "r1", "--yes")
+    assert got.returncode == 2 and 'there is no run "r1"' in got.stderr
+
+
+def test_without_a_terminal_nothing_is_deleted_unasked(ask, daemon):
+    a_run(daemon)
+    got = ask("delete", "r1", stdin="y\n")
+    assert got.returncode == 2 and "--yes" in got.stderr
+    assert "r1" in ask("runs").stdout
+
+
+@pytest.mark.parametrize("answer, status", [("n\n", 2), ("\n", 2), ("y\n", 0)])
+def test_on_a_terminal_it_asks(daemon, answer, status):
+    a_run(daemon, EVIL)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([DIGCTL, "delete", EVIL, "--to", daemon.address], stdin=theirs, stderr=subprocess.PIPE,
+                               encoding="utf-8")
+    os.close(theirs)
+    os.write(ours, answer.encode())
+    said = process.stderr.read()
+    assert process.wait(WITHIN) == status
+    process.stderr.close()
+    os.close(ours)
+    assert "for good?" in said and is_harmless(said)
+
+
+# ---- mode
+
+
+def test_mode_is_shown_and_set_in_words(ask, daemon):
+    got = ask("mode")
+    assert (got.returncode, got.stdout) == (0, "enforce\n") and "rules heal" in got.stderr
+    with daemon.client(agents=["a", "b"]) as c:
+        work(c)
+        c.wait_acked()
+        got = ask("mode", "observe")
+        assert (got.returncode, got.stdout) == (0, "observe\n")
+        assert "1 open run changed" in got.stderr and "until the daemon is restarted" in got.stderr
+        orphan(c)
+        assert c.verdicts(4 + 1)[0]["action"] == "deliver"
+    assert ask("mode").stdout == "observe\n"
+
+
+def test_mode_says_what_shadow_would_have_done(ask, daemon):
+    assert "kept back" not in ask("mode").stderr
+    a_run(daemon, "healed")
+    assert "no healing was kept back" in ask("mode").stderr
+    a_run(daemon, "r2", mode="shadow")
+    a_run(daemon, "r3", mode="shadow")
+    got = ask("mode").stderr
+    assert "In the latest 3 runs, shadow would have done:\n  orphaned_event: reroute 2 times" in got
+    assert "1 time\n" in ask("mode", "--runs", 1).stderr
+    assert "would have" not in ask("mode", "--runs", 0).stderr
+
+
+# ---- names that try to break out
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_no_name_reaches_the_terminal_as_it_is(daemon, terminal):
+    with daemon.client(EVIL, place=False, agents=[EVIL, "b"]) as c:
+        c.event("e" + EVIL, [EVIL], event={"kind": EVIL, "payload": {EVIL: EVIL}})
+        c.start("v" + EVIL, EVIL, ["e" + EVIL])
+        c.end("v" + EVIL, [{"id": "o" + EVIL, "recipients": ["ghost" + EVIL]}])
+        c.start("w" + EVIL, EVIL, [])
+        c.end("w" + EVIL, failed=True, error=EVIL)
+        c.tell("run_ended", outcome="failure")
+        c.wait_acked()
+    commands = (["runs"], ["runs", "--format", "jsonl"], ["show", EVIL, "--text"], ["show", EVIL, "--dot"], ["mode"],
+                ["export", EVIL], ["export", EVIL, "--format", "graphml"], ["show", EVIL + "none"], ["export", EVIL + "none"],
+                ["delete", EVIL + "none", "--yes"])
+    for command in commands:
+        if not terminal and command[:1] == ["export"]:
+            continue  # to a file it is what it is
+        said = run_on_terminal(daemon, command) if terminal else run_piped(daemon, command)
+        assert said and is_harmless(re.sub("\x1b\\[[0-9;]*m", "", said) if terminal else said), (command, said)
+        assert "\x1b[2J" not in said and "\x1b]" not in said
+    for how in (["--payloads"], ["--payloads", "--jsonl"]):
+        with Tail(daemon, "--since", 0, *how) as tail:
+            said = "".join(tail.until("failure"))
+        assert is_harmless(said), said
+        if "--jsonl" in how:
+            assert json.loads(said.splitlines()[0])["message"]["event"]["payload"] == {EVIL: EVIL}
+
+
+def run_piped(daemon, command):
+    got = subprocess.run([DIGCTL, *command, "--to", daemon.address], capture_output=True, encoding="utf-8", timeout=60)
+    return got.stdout + got.stderr
+
+
+def run_on_terminal(daemon, command):
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([DIGCTL, *command, "--to", daemon.address], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            said += chunk
+    except OSError:
+        pass  # the other end is closed
+    process.wait(WITHIN)
+    os.close(ours)
+    return said.decode().replace("\r\n", "\n")
+
+
+# ---- where the daemon is, and who asks
+
+
+@pytest.mark.parametrize("command", [["runs"], ["show", "r1"], ["tail"], ["export", "r1"], ["delete", "r1", "-y"], ["mode"],
+                                     ["mode", "off"]])
+def test_with_nobody_listening_it_says_how_to_start_one(digctl, command):
+    got = digctl(*command, "--to", f"127.0.0.1:{unused_port()}")
+    assert got.returncode == 2 and got.stdout == ""
+    assert "nobody listens" in got.stderr and "start the daemon with `digd`" in got.stderr
+
+
+@pytest.mark.parametrize("args", [
+    ["runs", "--limit", "0"], ["runs", "--format", "xml"], ["runs", "extra"], ["runs", "--to", "wss://x"],
+    ["runs", "--to", "http://h/v1"], ["runs", "--to", "h:99999"], ["runs", "--token-file", "/nowhere"], ["show"], ["export"],
+    ["export", "r", "--format", "png"], ["delete"], ["mode", "loud"], ["tail", "--since", "-1"], ["tail", "--since", "x"],
+    ["tail", "--timeout", "0"], ["export", "r", "--data-dir", "/nowhere"]])
+def test_bad_use_is_told(digctl, args):
+    got = digctl(*args)
+    assert got.returncode == 2 and got.stderr and got.stdout == "", args
+
+
+def test_the_daemon_is_named_by_the_environment_and_over_a_unix_socket(digctl, tmp_path):
+    with Daemon(tmp_path, "", listen=f"unix:{tmp_path}/s") as daemon:
+        with daemon.client(agents=["a"]) as c:
+            c.event("e1", ["a"])
+            c.wait_acked()
+        for args, env in ((["--to", f"unix:{tmp_path}/s"], {}), ([], {"DIGD_URL": f"unix:{tmp_path}/s"})):
+            assert "r1" in digctl("runs", *args, env=env).stdout
+            assert digctl("export", "r1", *args, env=env).stdout
+        with Tail(daemon, "--since", 0, to=f"unix:{tmp_path}/s") as tail:
+            tail.until("e1")
+
+
+class FakeDaemon:
+    """Answers every request with the same bytes; keeps what was asked."""
+
+    def __init__(self, answer):
+        import socket
+        import threading
+        self.asked = []
+        self.door = socket.create_server(("127.0.0.1", 0))
+        self.door.settimeout(WITHIN)
+        self.address = "127.0.0.1:%d" % self.door.getsockname()[1]
+
+        def serve():
+            try:
+                while True:
+                    s, _ = self.door.accept()
+                    with s:
+                        request = b""
+                        while b"\r\n\r\n" not in request and (part := s.recv(4096)):
+                            request += part
+                        self.asked.append(request.decode())
+                        s.sendall(answer)
+            except OSError:
+                pass
+
+        self.thread = threading.Thread(target=serve)
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        import socket
+        self.door.shutdown(socket.SHUT_RDWR)
+        self.door.close()
+        self.thread.join()
+
+
+def answer(status, body, head=""):
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{head}\r\n{body}".encode()
+
+
+def test_a_token_is_sent(digctl, tmp_path):
+    (tmp_path / "token").write_text("from-file\n")
+    with FakeDaemon(answer("200 OK", '{"runs":[],"next":null}')) as fake:
+        digctl("runs", "--to", fake.address, "--token-file", tmp_path / "token")
+        digctl("runs", "--to", fake.address, env={"DIGD_TOKEN": "from-environment"})
+    assert "Authorization: Bearer from-file\r\n" in fake.asked[0]
+    assert "Authorization: Bearer from-environment\r\n" in fake.asked[1]
+
+
+@pytest.mark.parametrize("bytes, words", [
+    (answer("401 Unauthorized", ""), "--token-file"),
+    (answer("403 Forbidden", '{"error":{"code":"host","message":"Host is \x1b[2J"}}'.replace("\x1b", "\\u001b")), "Host is \\u001b[2J"),
+    (answer("500 Oops", "<html>"), "answered 500; is that digd?"),
+    (answer("200 OK", "<html>"), "no JSON object"),
+    (answer("200 OK", "{}"), "no list of runs"),
+    (answer("200 OK", '{"runs":[],"next":"7"}'), "does not end"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "broke off"),
+    (b"SSH-2.0-OpenSSH\r\n", "broke off"),
+])
+def test_whoever_else_answers_there_is_not_believed(digctl, bytes, words):
+    with FakeDaemon(bytes) as fake:
+        got = digctl("runs", "--to", fake.address)
+    assert got.returncode == 2 and words in got.stderr and is_harmless(got.stderr.replace("\n", "")), got.stderr
+
+
+def test_a_trace_that_breaks_off_is_not_taken_for_whole(digctl, tmp_path):
+    with FakeDaemon(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{}\n\r\n") as fake:
+        got = digctl("export", "r1", "--to", fake.address, "-o", tmp_path / "t")
+    assert got.returncode == 2 and "broke off" in got.stderr
+    assert not (tmp_path / "t").exists()
