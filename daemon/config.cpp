@@ -9,6 +9,9 @@
 
 #include "daemon/address.h"
 #include "daemon/option.h"
+#include "daemon/access/payload_policy.h"
+#include "daemon/access/tokens.h"
+#include "daemon/webhook/webhook_options.h"
 #include "engine/quote.h"
 
 namespace digd::daemon {
@@ -34,6 +37,8 @@ class loader {
         if (std::string what = found->set(value, into_); !what.empty()) {
           wrong(value.source().begin, digd::quoted(name) + ' ' + what);
         }
+      } else if (name == "webhook") {
+        load_webhooks(value);
       } else if (is_section(name)) {
         if (const toml::table* section = value.as_table()) {
           load(*section, name + '.');
@@ -41,7 +46,10 @@ class loader {
           wrong(value.source().begin, digd::quoted(name) + " must be a table");
         }
       } else {
-        const toml::table* section = value.as_table();  // a mistaken section is known by what is in it
+        const toml::array* several = value.as_array();
+        const bool is_several = several != nullptr && several->is_array_of_tables();
+        // A mistaken section is known by what is in it.
+        const toml::table* section = is_several ? several->front().as_table() : value.as_table();
         const bool has_more = section != nullptr && !section->empty();
         unknown(key.source().begin, name, has_more ? name + '.' + std::string(section->begin()->first.str()) : name);
       }
@@ -54,6 +62,32 @@ class loader {
   std::vector<std::string>& said() { return said_; }
 
  private:
+  // [[webhook]]: a table for each.
+  void load_webhooks(const toml::node& from) {
+    const toml::array* all = from.as_array();
+    if (all == nullptr || !all->is_array_of_tables()) {
+      return wrong(from.source().begin, "\"webhook\" must be written [[webhook]], once for each");
+    }
+    for (const toml::node& one : *all) load_webhook(*one.as_table());
+  }
+
+  void load_webhook(const toml::table& from) {
+    into_.webhooks.emplace_back();
+    const std::size_t before = said_.size();
+    for (const auto& [key, value] : from) {
+      const std::string name = "webhook." + std::string(key.str());
+      const auto& known = webhook_options();
+      const auto found = std::find_if(known.begin(), known.end(), [&](const option& one) { return one.name == name; });
+      if (found == known.end()) {
+        unknown(key.source().begin, name, name);
+      } else if (std::string what = found->set(value, into_); !what.empty()) {
+        wrong(value.source().begin, digd::quoted(name) + ' ' + what);
+      }
+    }
+    if (said_.size() > before) return;
+    if (const std::string what = check_webhook(into_.webhooks.back()); !what.empty()) wrong(from.source().begin, what);
+  }
+
   void unknown(toml::source_position at, const std::string& name, const std::string& known_by) {
     const option* near = nearest_option(known_by);
     wrong(at, "there is no option " + digd::quoted(name) +
@@ -82,19 +116,41 @@ std::vector<std::string> load_config(std::string_view text, std::string_view fil
   return reads.said();
 }
 
+namespace {
+
+std::string check_access(const config& c) {
+  token_table tokens;
+  if (!c.tokens.empty()) {
+    if (const std::string wrong = token_table::read(c.tokens, tokens); !wrong.empty()) return "tokens: " + wrong;
+  }
+  if (c.tls.certificate.empty() != c.tls.key.empty()) return "tls: a certificate needs its key, and a key its certificate";
+  if (!c.tls.client_ca.empty() && c.tls.certificate.empty()) return "tls.client_ca: needs tls.certificate and tls.key";
+  if (c.payloads.redact.size() > payload_policy::most_patterns) return "payloads.redact: over 100 patterns";
+  for (const std::string& pattern : c.payloads.redact) {
+    if (const std::string wrong = problem_of_pattern(pattern); !wrong.empty()) {
+      return "payloads.redact: " + digd::quoted(pattern) + ": " + wrong;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string check_config(const config& c) {
   listen_address where;
   std::string why;
   if (!parse_address(c.listen, where, why)) return "listen: " + why;
-  if (!is_local(where)) {
+  if (!is_local(where) && c.tokens.empty()) {
     return "listen: " + digd::quoted(c.listen) +
-           " can be reached from other machines, and no tokens are configured; use 127.0.0.1, [::1] or unix:/path";
+           " can be reached from other machines, and no tokens are configured; use 127.0.0.1, [::1] or unix:/path, or "
+           "configure tokens";
   }
+  if (const std::string wrong = check_access(c); !wrong.empty()) return wrong;
   const struct limits& d = c.policy.defaults.limits;
   const struct limits& m = c.policy.most;
   if (d.message_bytes > m.message_bytes) return "limits.message_bytes is larger than caps.message_bytes";
   if (d.sessions > m.sessions) return "limits.sessions is larger than caps.sessions";
-  return {};
+  return check_webhooks(c);
 }
 
 std::vector<std::string> option_names() {
@@ -119,10 +175,11 @@ std::string find_data_dir() {
 
 bool operator==(const config& a, const config& b) {
   return a.listen == b.listen && a.data_dir == b.data_dir && a.threads == b.threads && a.archive == b.archive &&
-         a.hosts == b.hosts && a.origins == b.origins && a.verdict_deadline_ms == b.verdict_deadline_ms &&
-         a.credits == b.credits && a.runs == b.runs && a.log == b.log && a.connections == b.connections &&
+         a.hosts == b.hosts && a.origins == b.origins && a.tokens == b.tokens && a.unix_users == b.unix_users &&
+         a.tls == b.tls && a.payloads == b.payloads && a.verdict_deadline_ms == b.verdict_deadline_ms &&
+         a.credits == b.credits && a.runs == b.runs && a.retention == b.retention && a.log == b.log && a.connections == b.connections &&
          a.policy.defaults == b.policy.defaults && a.policy.strongest_mode == b.policy.strongest_mode &&
-         a.policy.most == b.policy.most;
+         a.policy.most == b.policy.most && a.webhooks == b.webhooks;
 }
 
 }  // namespace digd::daemon

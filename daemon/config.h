@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/webhook/webhook_settings.h"
+#include "daemon/access/payload_settings.h"
 #include "engine/settings.h"
 
 namespace digd::daemon {
@@ -26,6 +28,21 @@ struct connection_settings {
   bool operator==(const connection_settings&) const = default;
 };
 
+// What is kept of runs; 0: for ever, however much.
+struct retention_settings {
+  std::uint64_t days = 0;       // after a run ended
+  std::uint64_t idle_days = 0;  // after the last that was heard of a run that has not
+  std::uint64_t bytes = 0;      // of the archive file
+  bool operator==(const retention_settings&) const = default;
+};
+
+// PEM files; without a certificate there is no TLS.
+struct tls_settings {
+  std::string certificate, key;
+  std::string client_ca;                   // who signs clients; empty: clients show no certificate
+  bool operator==(const tls_settings&) const = default;
+};
+
 struct config {
   static constexpr std::uint64_t most_threads = 64;
 
@@ -35,12 +52,18 @@ struct config {
   bool archive = true;
   std::vector<std::string> hosts;          // accepted in `Host`, beside this host
   std::vector<std::string> origins;        // accepted in `Origin`, beside this host
+  std::string tokens;                      // a file; empty: no tokens, and nobody but this machine
+  std::vector<std::string> unix_users;     // who may connect to a Unix socket, beside its owner and root
+  tls_settings tls;
+  payload_settings payloads;
   milliseconds verdict_deadline_ms = 250;
   std::uint64_t credits = 1'024;
   std::uint64_t runs = 10'000;             // not ended, at once
+  retention_settings retention;
   log_settings log;
   connection_settings connections;
   run_policy policy;                       // [defaults], [rules], [limits], [caps]
+  std::vector<webhook_settings> webhooks;  // [[webhook]]
 };
 
 bool operator==(const config& a, const config& b);
@@ -51,7 +74,7 @@ std::size_t thread_count(const config& c);
 // "file:line:column: what"; empty if nothing is.
 std::vector<std::string> load_config(std::string_view text, std::string_view file, config& into);
 
-// What only holds of the whole: a local address, a Unix path, sane sizes. Empty if all is well.
+// What only holds of the whole: a local address, a Unix path, sane sizes, webhooks with an archive. Empty if all is well.
 std::string check_config(const config& c);
 
 // The names of all options, dotted ("rules.deadlock.window_ms"), in the order of config/digd.toml.

@@ -33,11 +33,14 @@ void answer(const join_request& request, join_result&& result) {
   });
 }
 
-conversation::conversation(engine_thread& home, std::optional<std::string> placed_for, connection_ticket ticket)
+conversation::conversation(engine_thread& home, std::optional<std::string> placed_for, grant_ptr with,
+                           connection_ticket ticket)
     : home_(home),
       placed_for_(std::move(placed_for)),
+      with_(std::move(with)),
       ticket_(std::move(ticket)),
-      hello_deadline_(home.context().get_executor()) {}
+      hello_deadline_(home.context().get_executor()),
+      pace_(home.context().get_executor()) {}
 
 conversation::~conversation() { home_.forget(this); }
 
@@ -54,7 +57,7 @@ void conversation::on_open() {
 
 bool conversation::on_text(std::string_view frame) {
   if (state_ == state::greeting) return greet(frame);
-  if (state_ != state::joined) return false;
+  if (state_ != state::joined || is_unauthorized()) return false;
   ++handed_over_;
   const auto read_at = std::chrono::steady_clock::now();
   if (owner_ == &home_) {
@@ -95,6 +98,9 @@ bool conversation::greet(std::string_view frame) {
   refusal_note note = home_.decoder().decode_hello(frame, request.greeting);
   if (!note && placed_for_ && *placed_for_ != request.greeting.run) {
     note.consider(refusal::hello_conflict, "run", "the connection was opened for the run " + quoted(*placed_for_));
+  }
+  if (!note && with_ && (with_->is_revoked() || !with_->covers(request.greeting.run))) {
+    note.consider(refusal::unauthorized, "run", "the token " + quoted(with_->name()) + " is not for this run");
   }
   if (note) {
     refuse(note);
@@ -165,10 +171,38 @@ void conversation::on_standing(const standing& now) {
 }
 
 bool conversation::may_read() const {
-  return !standing_.congested && handed_over_ - standing_.handled + standing_.outstanding <= credits_;
+  return !is_paced_ && !standing_.congested && handed_over_ - standing_.handled + standing_.outstanding <= credits_;
+}
+
+// A token that was taken away ends what it opened.
+bool conversation::is_unauthorized() {
+  if (!with_ || !with_->is_revoked()) return false;
+  refusal_note note;
+  note.consider(refusal::unauthorized, "", "the token " + quoted(with_->name()) + " holds no more");
+  refuse(note);
+  return true;
+}
+
+// Too fast: it is read on when its token's rate allows. What it sent meanwhile waits in its own socket.
+bool conversation::waits_for_its_rate() {
+  if (!with_) return false;
+  const auto wait = with_->rate().take(std::chrono::steady_clock::now());
+  if (wait.count() == 0) return false;
+  is_paced_ = true;
+  home_.counts().rate_paused.add();
+  pace_.expires_after(wait);
+  pace_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
+    const auto self = me.lock();
+    if (ec || !self) return;
+    self->is_paced_ = false;
+    const auto session = self->session_.lock();
+    if (session && self->state_ == state::joined && self->may_read()) session->resume();
+  });
+  return true;
 }
 
 bool conversation::goes_on() {
+  if (waits_for_its_rate()) return false;
   if (may_read()) return true;
   home_.counts().credits_paused.add();
   return false;
@@ -201,6 +235,7 @@ void conversation::on_replaced() {
 
 void conversation::on_closed(std::string_view why) {
   hello_deadline_.cancel();
+  pace_.cancel();
   if (why.starts_with(ingest::slow_client_words)) home_.counts().slow_clients.add();
   if (!who_.empty()) spdlog::info("session_closed {} reason={}", who_, quoted(why));
   leave();

@@ -2,7 +2,7 @@
 //
 // Thread: that of its socket (`home`), which need not be its run's: frames for a run elsewhere are posted there, and
 // replies posted back. Lifetime: held by its websocket_session; the run knows it by a weak reference. Bounds: it reads
-// on only while no more than `credits` of its messages are handed over, held or not durable.
+// on only while no more than `credits` of its messages are handed over, held or not durable, and its token's rate allows.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/access/tokens.h"
 #include "daemon/connection.h"
 #include "engine/error.h"
 #include "engine/settings.h"
@@ -60,8 +61,8 @@ class conversation final : public ingest::websocket_session::listener,
                            public connection,
                            public std::enable_shared_from_this<conversation> {
  public:
-  // `placed_for`: the run that `?run=` named.
-  conversation(engine_thread& home, std::optional<std::string> placed_for, connection_ticket ticket);
+  // `placed_for`: the run that `?run=` named. `with`: its token's rights; null where no tokens are configured.
+  conversation(engine_thread& home, std::optional<std::string> placed_for, grant_ptr with, connection_ticket ticket);
   ~conversation() override;
   void speak_through(std::weak_ptr<ingest::websocket_session> session) { session_ = std::move(session); }
 
@@ -88,15 +89,20 @@ class conversation final : public ingest::websocket_session::listener,
   bool greet(std::string_view frame);
   void refuse(const refusal_note& note);
   bool may_read() const;
+  bool is_unauthorized();
+  bool waits_for_its_rate();
   bool goes_on();
   void leave();
 
   engine_thread& home_;
   const std::optional<std::string> placed_for_;
+  const grant_ptr with_;
   const connection_ticket ticket_;
   std::uint64_t credits_ = 0;
   std::weak_ptr<ingest::websocket_session> session_;
   ingest::steady_timer hello_deadline_;
+  ingest::steady_timer pace_;       // while its token sends faster than it may
+  bool is_paced_ = false;
   state state_ = state::greeting;
   std::shared_ptr<run_host> host_;
   engine_thread* owner_ = nullptr;  // the run's

@@ -4,7 +4,11 @@
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/chunk_encode.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/read.hpp>
+#include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/write.hpp>
 #include <type_traits>
 #include <utility>
@@ -62,8 +66,8 @@ ingest::websocket_session::options session_options(const config& settings) {
 }
 
 void begin_conversation(engine_thread& home, ingest::batched_stream stream, const ingest::upgrade_request& request,
-                        std::optional<std::string> run, connection_ticket ticket) {
-  const auto talk = std::make_shared<conversation>(home, std::move(run), std::move(ticket));
+                        to_ingest to, connection_ticket ticket) {
+  const auto talk = std::make_shared<conversation>(home, std::move(to.run), std::move(to.with), std::move(ticket));
   const auto session = std::make_shared<ingest::websocket_session>(
       std::move(stream), session_options(*home.shared().live.now()), talk);
   talk->speak_through(session);
@@ -149,10 +153,12 @@ void http_connection::serve(ingest::upgrade_request&& request, std::string_view 
           write(std::move(what), request_.keep_alive());
         } else if constexpr (std::is_same_v<To, to_ingest>) {
           deadline_.cancel();
-          open_ingest(std::move(what.run));
+          open_ingest(std::move(what));
         } else if constexpr (std::is_same_v<To, to_feed>) {
           deadline_.cancel();
           open_feed(std::move(what.asked));
+        } else if constexpr (std::is_same_v<To, in_pieces>) {
+          serve_pieces(std::move(what));
         } else {
           serve_later(std::move(what));
         }
@@ -174,24 +180,89 @@ void http_connection::serve_later(later&& what) {
   });
 }
 
+// ---- an answer in pieces: one is asked for, written, and the next asked for
+
+void http_connection::serve_pieces(in_pieces&& what) {
+  next_piece_ = std::move(what.next);
+  piece_head_written_ = false;
+  ask_for_piece();
+}
+
+void http_connection::ask_for_piece() {
+  const std::uint64_t asked = ++pieces_;
+  abort_after(made_within);
+  next_piece_([self = shared_from_this(), asked](http_response&& piece) {
+    boost::asio::post(self->home_.context(), [self, asked, piece = std::move(piece)]() mutable {
+      if (!self->closed_ && asked == self->pieces_) self->take_piece(std::move(piece));
+    });
+  });
+}
+
+void http_connection::take_piece(http_response&& piece) {
+  const bool good = piece.result() == http::status::ok;
+  if (!piece_head_written_ && !good) {
+    next_piece_ = nullptr;
+    return write(std::move(piece), request_.keep_alive());
+  }
+  if (!good) return abort();  // without the last chunk: the client sees that it is not whole
+  piece_ = std::move(piece.body());
+  if (std::exchange(piece_head_written_, true)) return write_piece();
+  write_head_of_pieces(std::move(piece));
+}
+
+void http_connection::write_head_of_pieces(http_response&& first) {
+  answered_ = true;
+  home_.counts().http_requests.add();
+  const auto head = std::make_shared<http::response<http::empty_body>>();
+  head->base() = std::move(first.base());
+  head->erase(http::field::content_length);
+  head->chunked(true);
+  piece_keep_alive_ = request_.keep_alive() && served_ < most_requests && !home_.is_stopping();
+  head->keep_alive(piece_keep_alive_);
+  const auto serializer = std::make_shared<http::response_serializer<http::empty_body>>(*head);
+  abort_after(taken_within);
+  http::async_write_header(stream_, *serializer, [self = shared_from_this(), head, serializer](error_code ec, std::size_t) {
+    if (self->closed_) return;
+    if (ec) return self->abort();
+    self->write_piece();
+  });
+}
+
+void http_connection::write_piece() {
+  abort_after(taken_within);
+  if (piece_.empty()) {
+    next_piece_ = nullptr;
+    boost::asio::async_write(stream_, http::make_chunk_last(), [self = shared_from_this()](error_code ec, std::size_t) {
+      self->on_written(ec, self->piece_keep_alive_);
+    });
+    return;
+  }
+  boost::asio::async_write(stream_, http::make_chunk(boost::asio::buffer(piece_)),
+                           [self = shared_from_this()](error_code ec, std::size_t) {
+                             if (self->closed_) return;
+                             if (ec) return self->abort();
+                             self->ask_for_piece();
+                           });
+}
+
 // ---- WebSockets
 
 // The socket goes to its run's thread first, where the request named the run.
-void http_connection::open_ingest(std::optional<std::string> run) {
-  engine_thread& owner = run ? home_.shared().owner_of(*run) : home_;
+void http_connection::open_ingest(to_ingest&& to) {
+  engine_thread& owner = to.run ? home_.shared().owner_of(*to.run) : home_;
   closed_ = true;
   if (&owner == &home_) {
     stream_.put_back(rest_of(buffer_, stream_));
-    return begin_conversation(home_, std::move(stream_), request_, std::move(run), std::move(ticket_));
+    return begin_conversation(home_, std::move(stream_), request_, std::move(to), std::move(ticket_));
   }
-  boost::asio::post(owner.context(), [&owner, loose = loose_socket(stream_.next_layer()), run = std::move(run),
+  boost::asio::post(owner.context(), [&owner, loose = loose_socket(stream_.next_layer()), to = std::move(to),
                                       request = std::move(request_), ahead = rest_of(buffer_, stream_),
                                       ticket = std::move(ticket_)]() mutable {
     auto socket = loose.settle(owner.context());
     if (!socket) return;
     ingest::batched_stream stream(std::move(*socket));
     stream.put_back(ahead);
-    begin_conversation(owner, std::move(stream), request, std::move(run), std::move(ticket));
+    begin_conversation(owner, std::move(stream), request, std::move(to), std::move(ticket));
   });
 }
 

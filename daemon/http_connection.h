@@ -3,13 +3,15 @@
 //
 // Thread: that of its socket. Lifetime: held by its pending operations, and while an answer is being made elsewhere.
 // Bounds: 10 s for a request, from its first byte or the answer before; 30 s for an answer to be taken; 60 s for one to
-// be made; 16 KiB of header, 4 KiB of body; `most_requests` a connection.
+// be made, or a piece of one; 16 KiB of header, 4 KiB of body; `most_requests` a connection.
 #pragma once
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,7 +46,12 @@ class http_connection final : public connection, public std::enable_shared_from_
   void on_failed_read(boost::system::error_code ec);
   void serve(ingest::upgrade_request&& request, std::string_view body);
   void serve_later(later&& what);
-  void open_ingest(std::optional<std::string> run);
+  void serve_pieces(in_pieces&& what);
+  void ask_for_piece();
+  void take_piece(http_response&& piece);
+  void write_head_of_pieces(http_response&& first);
+  void write_piece();
+  void open_ingest(to_ingest&& to);
   void open_feed(feed_request&& asked);
   void refuse(http_response&& response);
   void write(http_response&& response, bool keep_alive);
@@ -61,6 +68,10 @@ class http_connection final : public connection, public std::enable_shared_from_
   std::optional<body_parser> body_;
   ingest::upgrade_request request_;
   std::optional<http_response> response_;
+  std::function<void(later::answer)> next_piece_;
+  std::uint64_t pieces_ = 0;         // asked for, of the answer in hand
+  std::string piece_;                // being written
+  bool piece_head_written_ = false, piece_keep_alive_ = false;
   std::size_t served_ = 0;
   std::size_t drained_ = 0;  // bytes read and dropped after the last answer
   bool answered_ = false;  // the request in hand

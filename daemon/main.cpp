@@ -20,6 +20,7 @@
 #include "daemon/service_manager.h"
 #include "daemon/settings_source.h"
 #include "daemon/supervisor.h"
+#include "daemon/webhook/webhook_options.h"
 #include "engine/quote.h"
 
 namespace digd::daemon {
@@ -77,6 +78,7 @@ then read_config(app& a) {
   std::string why;
   static_cast<void>(parse_address(a.settings.listen, a.where, why));
   if (!a.only_check) return then::go_on;
+  for (const std::string& warning : webhook_warnings(a.settings)) std::cerr << "warning: " << warning << '\n';
   std::cout << effective_config(a.settings);
   std::cerr << "the configuration is fine\n";
   return then::stop;
@@ -84,6 +86,7 @@ then read_config(app& a) {
 
 then begin_log(app& a) {
   open_log(a.settings.log);
+  for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
   return then::go_on;
 }
 
@@ -172,10 +175,19 @@ void reload(app& a) {
     spdlog::error("reload_refused why={}", digd::quoted(wrong));
     return a.manager.ready("the new configuration was refused: " + wrong);
   }
+  // What needs more than to be read, tokens, secrets and certificates, and may therefore refuse.
+  std::string wrong = a.serves->check_access(read);
+  if (wrong.empty()) wrong = a.serves->change_webhooks(read);
+  if (wrong.empty()) wrong = a.serves->change_access(read);
+  if (!wrong.empty()) {
+    spdlog::error("reload_refused why={}", digd::quoted(wrong));
+    return a.manager.ready("the new configuration was refused: " + wrong);
+  }
   reload_plan plan = plan_reload(a.settings, read);
   for (const std::string& change : plan.changed) spdlog::info("reload {}", change);
   for (const std::string& name : plan.need_a_restart) spdlog::warn("reload needs_a_restart option={}", name);
   a.settings = std::move(plan.next);
+  for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
   set_log_level(a.settings.log);
   a.serves->change_settings(a.settings);
   spdlog::info("reloaded changed={} need_a_restart={}", plan.changed.size(), plan.need_a_restart.size());

@@ -53,7 +53,7 @@ const std::vector<option>& options();
 // The first paragraph over a section in config/digd.toml; empty if there is nothing to say.
 std::string_view section_meaning(std::string_view section);
 
-// The option whose name is closest to a mistaken one; null if none is close.
+// The option whose name is closest to a mistaken one, those of webhooks included; null if none is close.
 const option* nearest_option(std::string_view name);
 
 }  // namespace digd::daemon

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "daemon/option.h"
+#include "daemon/webhook/webhook_options.h"
 #include "engine/quote.h"
 
 namespace digd::daemon {
@@ -121,6 +122,27 @@ void append_pretty(std::string& out, const json::value& v, std::size_t depth) {
   out.append("\n").append(depth * 2, ' ').append("}");
 }
 
+// What is said over an option.
+void append_explanation(std::string& to, const option& one, const config& defaults) {
+  append_comment(to, one.meaning);
+  append_comment(to, "Default: " + one.get(defaults) + ". Range: " + range_of(one) + ". " +
+                         std::string(words_for_change(one.when)));
+}
+
+// Commented out as a whole: there is no webhook unless somebody writes one.
+void append_webhook_example(std::string& to) {
+  config defaults;
+  defaults.webhooks.emplace_back();
+  to += "\n\n";
+  append_comment(to, section_meaning("webhook"));
+  to += "# [[webhook]]\n#\n";
+  for (const option& one : webhook_options()) {
+    append_explanation(to, one, defaults);
+    to.append("# ").append(one.key()).append(" = ").append(one.get(defaults)).append("\n#\n");
+  }
+  to.erase(to.size() - 2);
+}
+
 }  // namespace
 
 std::string commented_config() {
@@ -132,18 +154,18 @@ std::string commented_config() {
       "# The environment goes before this file (DIGD_LISTEN, DIGD_LOG__LEVEL: the name in capitals, a dot as two\n"
       "# underscores), the command line before both. `digd --config FILE --check-config` checks and shows what holds.\n"
       "# After a change: `systemctl reload digd` (SIGHUP); what needs a restart is named in the log.\n\n";
-  return out + by_section([&](std::string& to, std::string_view section, const option* one) {
+  out += by_section([&](std::string& to, std::string_view section, const option* one) {
     if (one == nullptr) {
       to += '\n';
       if (const auto meaning = section_meaning(section); !meaning.empty()) append_comment(to, meaning);
       to.append("[").append(section).append("]\n\n");
       return;
     }
-    append_comment(to, one->meaning);
-    append_comment(to, "Default: " + one->get(defaults) + ". Range: " + range_of(*one) + ". " +
-                           std::string(words_for_change(one->when)));
+    append_explanation(to, *one, defaults);
     to.append(one->key()).append(" = ").append(one->get(defaults)).append("\n\n");
   });
+  append_webhook_example(out);
+  return out;
 }
 
 std::string effective_config(const config& c) {
@@ -153,7 +175,7 @@ std::string effective_config(const config& c) {
     } else {
       to.append(one->key()).append(" = ").append(one->get(c)).append("\n");
     }
-  });
+  }) + shown_webhooks(c);
 }
 
 std::string config_schema() {
@@ -166,6 +188,14 @@ std::string config_schema() {
   for (const option& one : options()) {
     table_of(root, one.section())["properties"].as_object()[one.key()] = schema_of(one, defaults);
   }
+  config alone;
+  alone.webhooks.emplace_back();
+  json::object webhook{{"type", "object"}, {"additionalProperties", false}, {"required", json::array{"name", "url"}},
+                       {"properties", json::object{}}};
+  for (const option& one : webhook_options()) webhook["properties"].as_object()[one.key()] = schema_of(one, alone);
+  root["properties"].as_object()["webhook"] =
+      json::object{{"description", section_meaning("webhook")}, {"type", "array"}, {"maxItems", most_webhooks},
+                   {"default", json::array{}}, {"items", std::move(webhook)}};
   std::string out;
   append_pretty(out, root, 0);
   return out + '\n';

@@ -5,7 +5,9 @@
 
 #include "daemon/option.h"
 #include "daemon/option_kinds.h"
+#include "daemon/access/payload_settings.h"
 #include "daemon/rule_text.h"
+#include "daemon/webhook/webhook_options.h"
 #include "rules/rule.h"
 
 namespace digd::daemon {
@@ -45,6 +47,34 @@ void add_door(table& all) {
                      "Origins accepted where a browser sends one, beside this host's own: https://watch.example.org."));
 }
 
+void add_access(table& all) {
+  all.push_back(words("tokens", applies::at_once, [](auto& c) -> auto& { return c.tokens; },
+                      "A file of bearer tokens: who may do what (docs/security.md; `digctl token` makes them). Every "
+                      "request but /healthz then wants one. Read again on reload. Empty: no tokens, and only this machine."));
+  all.push_back(list("unix_users", applies::to_new_connections, [](auto& c) -> auto& { return c.unix_users; },
+                     "Users, by name or number, who may connect to a Unix socket beside its owner and root. With any, "
+                     "the socket's file is open to all, and who connects is asked of the kernel."));
+}
+
+void add_tls(table& all) {
+  all.push_back(words("tls.certificate", applies::to_new_connections, [](auto& c) -> auto& { return c.tls.certificate; },
+                      "The chain, PEM: what listens on TCP then speaks TLS (1.2 and later) and nothing else. Read again "
+                      "on reload; from none to some, or back, needs a restart."));
+  all.push_back(words("tls.key", applies::to_new_connections, [](auto& c) -> auto& { return c.tls.key; },
+                      "The certificate's private key, PEM."));
+  all.push_back(words("tls.client_ca", applies::to_new_connections, [](auto& c) -> auto& { return c.tls.client_ca; },
+                      "Authorities, PEM: a client has to show a certificate that one of them signed. Empty: clients "
+                      "show none."));
+}
+
+void add_payloads(table& all) {
+  all.push_back(named("payloads.keep", {"full", "digest", "none"}, applies::to_new_runs, payload_keeping_from,
+                      [](auto& c) -> auto& { return c.payloads.keep; },
+                      "full: as sent. digest: their SHA-256 and length. none: left out."));
+  all.push_back(list("payloads.redact", applies::to_new_runs, [](auto& c) -> auto& { return c.payloads.redact; },
+                     "Regular expressions (RE2); what matches in a payload, an error or a reason is kept as [redacted]."));
+}
+
 void add_contract(table& all) {
   all.push_back(whole_number("verdict_deadline_ms", 1, 60'000, applies::to_new_runs,
                              [](auto& c) -> auto& { return c.verdict_deadline_ms; },
@@ -55,6 +85,21 @@ void add_contract(table& all) {
                              "is not read until the disk has caught up."));
   all.push_back(whole_number("runs", 1, 1'000'000, applies::to_new_runs, [](auto& c) -> auto& { return c.runs; },
                              "Runs that have not ended, at once. One more is refused with over_limit."));
+}
+
+void add_retention(table& all) {
+  constexpr std::int64_t century_days = 36'500, thousand_tebibytes = 1LL << 60;
+  all.push_back(whole_number("retention.days", 0, century_days, applies::at_once,
+                             [](auto& c) -> auto& { return c.retention.days; },
+                             "A run is deleted so many days after it ended. 0: it is kept."));
+  all.push_back(whole_number("retention.idle_days", 0, century_days, applies::at_once,
+                             [](auto& c) -> auto& { return c.retention.idle_days; },
+                             "A run that has not ended is deleted when nothing was heard of it for so many days and no "
+                             "client is connected: its system went away without a word. 0: it is kept."));
+  all.push_back(whole_number("retention.bytes", 0, thousand_tebibytes, applies::at_once,
+                             [](auto& c) -> auto& { return c.retention.bytes; },
+                             "While what is used of the archive file is over so many bytes, the run that ended first is "
+                             "deleted. Runs that go on are not. 0: no limit."));
 }
 
 void add_log(table& all) {
@@ -166,8 +211,12 @@ void add_caps(table& all) {
 table all_options() {
   table all;
   add_door(all);
+  add_access(all);
   add_contract(all);
+  add_retention(all);
+  add_payloads(all);
   add_log(all);
+  add_tls(all);
   add_connections(all);
   add_run_defaults(all);
   for (const rule* r : catalog()) add_rule(all, *r);
@@ -209,11 +258,24 @@ std::string_view option::section() const {
 std::string_view option::key() const { return std::string_view(name).substr(name.rfind('.') + 1); }
 
 std::string_view section_meaning(std::string_view section) {
+  if (section == "tls") return "TLS on the TCP door. A Unix socket has none.";
+  if (section == "payloads") {
+    return "What is kept of what agents say, in the archive and whatever reads it: feed, webhooks, reports. Verdicts are "
+           "the same either way. Ids, names, kinds and labels are kept as they are.";
+  }
+  if (section == "retention") {
+    return "What is kept of runs: all, unless told otherwise. What has to go is deleted for good, the oldest first, in "
+           "small steps beside the work; the file shrinks.";
+  }
   if (section == "log") return "The log goes to standard error: under systemd, to the journal. Never a payload.";
   if (section == "connections") return "What one client may take of the daemon.";
   if (section == "defaults") return "What a run starts with where its hello does not say. A run keeps what it started with.";
   if (section == "limits") return "What a run may take where its hello does not say. Beyond: over_limit.";
   if (section == "caps") return "The most that a hello may ask for; what is more is cut to this.";
+  if (section == "webhook") {
+    return "Webhooks: who is told of interventions and detections by HTTP, one [[webhook]] for each receiver; none, unless "
+           "there is one here. docs/webhooks.md says what is sent, and how a receiver checks it.";
+  }
   constexpr std::string_view rules = "rules.";
   if (!section.starts_with(rules)) return {};
   for (const rule* r : catalog()) {
@@ -225,11 +287,13 @@ std::string_view section_meaning(std::string_view section) {
 const option* nearest_option(std::string_view name) {
   const option* best = nullptr;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
-  for (const option& one : options()) {
-    const std::size_t d = edit_distance(name, one.name);
-    if (d < best_distance) {
-      best_distance = d;
-      best = &one;
+  for (const table* all : {&options(), &webhook_options()}) {
+    for (const option& one : *all) {
+      const std::size_t d = edit_distance(name, one.name);
+      if (d < best_distance) {
+        best_distance = d;
+        best = &one;
+      }
     }
   }
   return best;

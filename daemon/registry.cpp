@@ -98,13 +98,31 @@ registry::removal registry::remove(const std::string& name) {
   const auto live = by_name_.find(name);
   if (live == by_name_.end()) return {removal::what::unknown};
   const std::shared_ptr<run_host> host = live->second;
-  host->close_for_good();
-  owner_.watch(*host, std::nullopt);
-  owner_.shared().acks.remove(host->number());
-  if (!host->ended()) owner_.shared().open_runs.fetch_sub(1);
-  by_number_.erase(host->number());
-  by_name_.erase(name);
+  forget(*host);
   return {removal::what::removed, host->number()};
+}
+
+registry::removal::what registry::remove_unused(const std::string& name, std::uint64_t number, bool also_open) {
+  if (rebuilding_.contains(name)) return removal::what::busy;
+  if (const auto past = ended_.find(name); past != ended_.end()) {
+    if (past->second == number) ended_.erase(past);
+    return removal::what::removed;
+  }
+  const std::shared_ptr<run_host> host = find(number);
+  if (!host) return removal::what::removed;
+  if (host->has_connections() || (!host->ended() && !also_open)) return removal::what::busy;
+  forget(*host);
+  return removal::what::removed;
+}
+
+// `host` is held by whoever calls.
+void registry::forget(run_host& host) {
+  host.close_for_good();
+  owner_.watch(host, std::nullopt);
+  owner_.shared().acks.remove(host.number());
+  if (!host.ended()) owner_.shared().open_runs.fetch_sub(1);
+  by_number_.erase(host.number());
+  by_name_.erase(host.name());
 }
 
 std::size_t registry::follow_operator() {

@@ -44,10 +44,14 @@ class registry {
     std::uint64_t number = 0;
   };
   removal remove(const std::string& name);
+  // The same for retention, of the run stored under that number: `busy` if a client is connected, or if it has not ended
+  // and `also_open` does not say that this is no matter. A number that is not known here is nobody's: `removed`.
+  removal::what remove_unused(const std::string& name, std::uint64_t number, bool also_open);
   // Has all runs that go on do as the operator's switch says; how many had to change.
   std::size_t follow_operator();
 
  private:
+  void forget(run_host& host);
   void open(join_request&& request);
   void rebuild(const archive::stored_run& run, join_request&& request);
   void rebuilt(const std::string& name, std::shared_ptr<run_host> host, const std::string& why);

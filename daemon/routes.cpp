@@ -14,6 +14,7 @@
 #include "daemon/api/target.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/shared_state.h"
+#include "daemon/webhook/webhook_api.h"
 
 namespace digd::daemon {
 
@@ -33,6 +34,7 @@ struct call {
   request_target target;
   std::string run;
   shared_state& shared;
+  grant_ptr with;  // the token's; null where no tokens are configured
 };
 
 std::optional<http_response> refuse_stranger(const ingest::upgrade_request& request, const trusted_names& trusted) {
@@ -75,6 +77,7 @@ routed open_ingest(call& in) {
   if (auto no = refuse_upgrade(in.request, ingest_subprotocol)) return std::move(*no);
   to_ingest to;
   if (auto no = take_run_parameter(in, to.run)) return std::move(*no);
+  to.with = in.with;
   return to;
 }
 
@@ -82,6 +85,7 @@ routed open_feed(call& in) {
   if (auto no = refuse_upgrade(in.request, feed_subprotocol)) return std::move(*no);
   to_feed to;
   if (auto no = take_run_parameter(in, to.asked.run)) return std::move(*no);
+  to.asked.with = in.with;
   if (const std::string* since = in.target.parameter("since")) {
     const auto seq = whole_number(*since);
     if (!seq || *seq > std::numeric_limits<std::int64_t>::max()) {
@@ -128,7 +132,9 @@ std::optional<http_response> take_page(const call& in, page_request& page) {
 routed get_runs(call& in) {
   page_request page;
   if (auto no = take_page(in, page)) return std::move(*no);
-  return read_archive(in, [page](archive::browser& from) { return list_runs(from, page); });
+  return read_archive(in, [page, with = in.with](archive::browser& from) {
+    return list_runs(from, page, [&](std::string_view run) { return !with || with->covers(run); });
+  });
 }
 
 routed get_run(call& in) {
@@ -151,6 +157,22 @@ routed get_graph(call& in) {
   });
 }
 
+routed get_trace(call& in) {
+  if (!in.shared.store || !in.shared.reads) return archive_off();
+  if (in.request.version() < 11) {
+    return respond_error(http::status::http_version_not_supported, "http_version", "a trace is sent with HTTP/1.1 only");
+  }
+  if (in.shared.traces.load() >= trace_answer::most_at_once) return busy("too many traces are being sent; try again");
+  const auto trace = std::make_shared<trace_answer>(in.shared.store->how().path, in.run,
+                                                    std::make_shared<ticket_counter>(in.shared.traces));
+  return in_pieces{[&shared = in.shared, trace](later::answer answer) {
+    // Who is being sent one does not queue with those who ask anew.
+    constexpr std::size_t most = read_pool::most_waiting + trace_answer::most_at_once;
+    const auto work = [trace](archive::browser& from) { return trace->next(from); };
+    if (!shared.reads->submit(work, answer, most)) answer(busy("the daemon stops"));
+  }};
+}
+
 routed get_report(call&) {
   return respond_error(http::status::not_implemented, "not_implemented",
                        "the daemon writes no reports yet; digctl report makes them from the archive");
@@ -162,6 +184,29 @@ routed remove_run(call& in) {
 
 routed get_or_delete_run(call& in) {
   return in.request.method() == http::verb::delete_ ? remove_run(in) : get_run(in);
+}
+
+// ---- webhooks
+
+routed get_webhooks(call& in) {
+  if (!in.shared.webhooks) return archive_off();
+  return later{[&hooks = *in.shared.webhooks](const later::answer& answer) { list_webhooks(hooks, answer); }};
+}
+
+routed get_dead_letters(call& in) {
+  page_request page;
+  if (auto no = take_page(in, page)) return std::move(*no);
+  if (!in.shared.webhooks) return archive_off();
+  return later{[&hooks = *in.shared.webhooks, name = in.run, page, with = in.with](const later::answer& answer) {
+    list_dead_letters(hooks, name, page, [with](std::string_view run) { return !with || with->covers(run); }, answer);
+  }};
+}
+
+routed retry_dead(call& in) {
+  if (!in.shared.webhooks) return archive_off();
+  return later{[&hooks = *in.shared.webhooks, name = in.run](const later::answer& answer) {
+    retry_dead_letters(hooks, name, answer);
+  }};
 }
 
 // ---- the operator's switch
@@ -202,23 +247,28 @@ routed get_metrics(call& in) { return metrics(in.shared); }
 // ---- the table. New paths go here.
 
 struct route_entry {
-  std::array<std::string_view, 4> path;  // "*" is the id of a run
+  std::array<std::string_view, 4> path;  // "*" is the id of a run, or the name of a webhook
   std::string_view methods;              // as in Allow
   routed (*serve)(call&);
+  right needs = right::read;             // to change anything: operate
 };
 
 constexpr route_entry routes[] = {
-    {{"healthz"}, "GET, HEAD", get_health},
+    {{"healthz"}, "GET, HEAD", get_health, right::none},
     {{"readyz"}, "GET, HEAD", get_readiness},
     {{"metrics"}, "GET, HEAD", get_metrics},
-    {{"v1", "ingest"}, "GET", open_ingest},
-    {{"v1", "feed"}, "GET", open_feed},
+    {{"v1", "ingest"}, "GET", open_ingest, right::ingest},
+    {{"v1", "feed"}, "GET", open_feed, right::watch},
     {{"v1", "mode"}, "GET, HEAD, PUT", get_or_put_mode},
     {{"v1", "runs"}, "GET, HEAD", get_runs},
     {{"v1", "runs", "*"}, "GET, HEAD, DELETE", get_or_delete_run},
     {{"v1", "runs", "*", "detections"}, "GET, HEAD", get_detections},
     {{"v1", "runs", "*", "graph"}, "GET, HEAD", get_graph},
+    {{"v1", "runs", "*", "trace"}, "GET", get_trace},
     {{"v1", "runs", "*", "report"}, "GET, HEAD", get_report},
+    {{"v1", "webhooks"}, "GET, HEAD", get_webhooks},
+    {{"v1", "webhooks", "*", "dead"}, "GET, HEAD", get_dead_letters},
+    {{"v1", "webhooks", "*", "retry"}, "POST", retry_dead},
 };
 
 bool matches(const route_entry& entry, const std::vector<std::string>& path, std::string& run) {
@@ -235,16 +285,32 @@ bool matches(const route_entry& entry, const std::vector<std::string>& path, std
   return true;
 }
 
+std::optional<http_response> refuse_unauthorized(const route_entry& entry, call& in) {
+  const bool changes = in.request.method() != http::verb::get && in.request.method() != http::verb::head;
+  const bool is_run = entry.path[1] == "runs" && entry.path[2] == "*";
+  const std::string* asked = in.target.parameter("run");
+  const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked) : "";
+  auto entered = in.shared.doorkeeper.check(in.request, changes ? right::operate : entry.needs, run);
+  if (entered.refused) return std::move(entered.refused);
+  // What is about all runs is not for a token of some.
+  if (entered.with && changes && !is_run && !entered.with->covers_all_runs()) {
+    return respond_error(http::status::forbidden, "forbidden", "the token is for some runs, and this is about all");
+  }
+  in.with = std::move(entered.with);
+  return std::nullopt;
+}
+
 }  // namespace
 
 routed route(const ingest::upgrade_request& request, std::string_view body, shared_state& shared) {
   if (auto no = refuse_stranger(request, shared.trusted)) return std::move(*no);
   auto target = split_target(view(request.target()));
   if (!target) return respond_error(http::status::bad_request, "bad_target", "the path or the query is badly encoded");
-  call in{.request = request, .body = body, .target = std::move(*target), .run = {}, .shared = shared};
+  call in{.request = request, .body = body, .target = std::move(*target), .run = {}, .shared = shared, .with = nullptr};
   for (const route_entry& entry : routes) {
     if (!matches(entry, in.target.path, in.run)) continue;
     if (!names_token(entry.methods, view(request.method_string()))) return wrong_method(entry.methods);
+    if (auto no = refuse_unauthorized(entry, in)) return std::move(*no);
     return entry.serve(in);
   }
   return respond_error(http::status::not_found, "not_found", "there is nothing at this path");

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <variant>
 
+#include "daemon/access/tokens.h"
 #include "daemon/api/responses.h"
 #include "daemon/feed/feed_reader.h"
 #include "daemon/request_check.h"
@@ -18,6 +19,7 @@ struct shared_state;
 // It becomes a WebSocket of a multi-agent system; of the run that it named.
 struct to_ingest {
   std::optional<std::string> run;
+  grant_ptr with;  // null where no tokens are configured
 };
 // It becomes a WebSocket that reads the feed.
 struct to_feed {
@@ -28,7 +30,13 @@ struct later {
   using answer = std::function<void(http_response&&)>;
   std::function<void(answer)> start;
 };
-using routed = std::variant<http_response, to_ingest, to_feed, later>;
+// It is answered in pieces, each made when the one before was taken. `next` calls back once, on any thread, with 200 and a
+// piece of the body, at the end with 200 and nothing; with an error, which the client is told if nothing went out before it,
+// and which otherwise cuts the connection.
+struct in_pieces {
+  std::function<void(later::answer)> next;
+};
+using routed = std::variant<http_response, to_ingest, to_feed, later, in_pieces>;
 
 // `body`: whole, at most `most_body_bytes`.
 routed route(const ingest::upgrade_request& request, std::string_view body, shared_state& shared);

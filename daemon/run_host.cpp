@@ -2,6 +2,7 @@
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
+#include <algorithm>
 #include <utility>
 
 #include "daemon/engine_thread.h"
@@ -26,6 +27,7 @@ run_host::run_host(engine_thread& owner, const hello& first, const run_settings&
     : owner_(owner),
       number_(number),
       granted_(owner.shared().live.now()),
+      payloads_(owner.shared().live.payloads()),
       inbox_(first, settings, *this, live_options(*granted_)) {
   inbox_.hold_unseen(false);
 }
@@ -202,6 +204,7 @@ void run_host::count(const ingest::taken& what) {
 }
 
 void run_host::push(archive::entry&& what) {
+  if (what.kind == archive::entry_kind::message && !payloads_->changes_nothing()) what.frame = payloads_->stored(what.frame);
   what.run_number = number_;
   what.n = ++n_;
   what.arrived_ms = unix_ms();
@@ -288,6 +291,10 @@ void run_host::durable(std::string_view session, std::uint64_t seq) {
   touch(s);
   after_call();
   owner_.runs().retire_if_idle(*this);
+}
+
+bool run_host::has_connections() const {
+  return std::any_of(seats_.begin(), seats_.end(), [](const seat& at) { return at.home != nullptr; });
 }
 
 bool run_host::is_idle_for_good() const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "archive/entry.h"
+#include "daemon/access/payload_policy.h"
 #include "daemon/conversation.h"
 #include "ingest/inbox.h"
 
@@ -32,6 +33,7 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   ingest::inbox& inbox() { return inbox_; }
   const std::string& name() const { return inbox_.name(); }
   std::uint64_t number() const { return number_; }
+  bool has_connections() const;
   bool ended() const { return inbox_.run().ended(); }
 
   // A session's hello. Its client is answered; a refusal, a welcome.
@@ -90,6 +92,7 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   engine_thread& owner_;
   const std::uint64_t number_;
   const std::shared_ptr<const config> granted_;  // what held when the run began here
+  const std::shared_ptr<const payload_policy> payloads_;
   ingest::inbox inbox_;
   bool muted_ = true;
   std::uint64_t n_ = 0;          // entries made

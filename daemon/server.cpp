@@ -10,12 +10,15 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/access/peer.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/http_connection.h"
 #include "daemon/log.h"
 #include "daemon/recovery.h"
+#include "daemon/retention.h"
 #include "daemon/run_host.h"
+#include "daemon/webhook/webhook_server.h"
 #include "engine/quote.h"
 
 namespace digd::daemon {
@@ -27,6 +30,10 @@ using boost::system::error_code;
 using unix_protocol = net::local::stream_protocol;
 
 constexpr std::chrono::milliseconds pause_after_failure{100};
+
+ingest::tls_files files_of(const tls_settings& from) {
+  return {.certificate = from.certificate, .key = from.key, .client_ca = from.client_ca};
+}
 
 [[noreturn]] void cannot_listen(const listen_address& where, const error_code& ec) {
   const std::string name = quoted(to_string(where));
@@ -52,8 +59,10 @@ void remove_stale(const std::string& path) {
 shared_state::shared_state(config c) : settings(std::move(c)), live(settings), started_s(unix_ms() / 1000) {}
 
 shared_state::~shared_state() {
+  if (keeps) keeps->stop();
   if (reads) reads->stop();
   if (feed) feed->stop();
+  if (webhooks) webhooks->stop();
   rebuilder.stop();
   rebuilder.join();
   store.reset();
@@ -81,9 +90,14 @@ void server::open_archive(const std::string& data_dir) {
       spdlog::error("archive_trouble {}", words);
     }
   };
+  how.on_migration = [](int from, int to) {
+    spdlog::warn("archive_migrating from={} to={}; every run is read once, which takes a while", from, to);
+  };
+  shared_.webhooks = std::make_unique<webhook_server>(how.path, data_dir + "/webhooks.db");
   const auto tell = [this](std::span<const archive::durable> all) {
     shared_.acks.hear();
     if (shared_.feed) shared_.feed->wake();
+    shared_.webhooks->wake();
     std::map<std::size_t, std::vector<archive::durable>> by_thread;
     for (const archive::durable& one : all) {
       if (one.deleted) {
@@ -113,7 +127,49 @@ void server::recover() {
   if (shared_.store) recover_all(shared_);
 }
 
+// What decides who may come in, before anybody can.
+void server::open_gate() {
+  const config& c = shared_.settings;
+  if (!c.tls.certificate.empty()) tls_ = std::make_unique<tls_door>(files_of(c.tls), shared_.tls_refused);
+  if (const std::string wrong = change_access(c); !wrong.empty()) throw std::runtime_error(wrong);
+}
+
+std::string server::check_access(const config& c) const {
+  try {
+    static_cast<void>(users_named(c.unix_users));
+    if (!c.tls.certificate.empty()) static_cast<void>(ingest::server_context(files_of(c.tls)));
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  token_table tokens;
+  if (!c.tokens.empty()) {
+    if (const std::string wrong = token_table::read(c.tokens, tokens); !wrong.empty()) return "tokens: " + wrong;
+  }
+  if (c.tokens.empty() != shared_.doorkeeper.is_open() && shared_.now != phase::starting) {
+    return "tokens: from none to some, or back, needs a restart";
+  }
+  if (c.tls.certificate.empty() != (tls_ == nullptr)) return "tls: from none to some, or back, needs a restart";
+  return {};
+}
+
+std::string server::change_access(const config& c) {
+  if (std::string wrong = check_access(c); !wrong.empty()) return wrong;
+  try {
+    shared_.doorkeeper.admit_users(users_named(c.unix_users));
+    if (tls_) tls_->change(files_of(c.tls));
+  } catch (const std::runtime_error& e) {  // the files changed under our hands
+    return e.what();
+  }
+  token_table tokens;
+  if (c.tokens.empty()) return {};
+  if (std::string wrong = token_table::read(c.tokens, tokens); !wrong.empty()) return "tokens: " + wrong;
+  spdlog::info("tokens count={}", tokens.size());
+  shared_.doorkeeper.admit(std::move(tokens));
+  return {};
+}
+
 void server::listen(const listen_address& where) {
+  open_gate();
   bound_ = where;
   if (const auto* tcp = std::get_if<tcp_address>(&where)) {
     listen_tcp(*tcp);
@@ -124,8 +180,9 @@ void server::listen(const listen_address& where) {
 }
 
 void server::adopt(int socket) {
+  open_gate();
   bound_ = name_of(socket);
-  if (!is_local(bound_)) {
+  if (!is_local(bound_) && shared_.doorkeeper.is_open()) {
     throw std::runtime_error("the socket that was handed over, " + quoted(to_string(bound_)) +
                              ", can be reached from other machines, and no tokens are configured");
   }
@@ -161,7 +218,7 @@ void server::listen_unix(const unix_address& where) {
   const unix_protocol::endpoint at(where.path);
   error_code ec;
   static_cast<void>(unix_->open(at.protocol(), ec));
-  const mode_t before = ::umask(0177);  // the owner alone
+  const mode_t before = ::umask(shared_.settings.unix_users.empty() ? 0177 : 0111);  // the owner alone, or who is asked for
   if (!ec) static_cast<void>(unix_->bind(at, ec));
   ::umask(before);
   if (!ec) static_cast<void>(unix_->listen(net::socket_base::max_listen_connections, ec));
@@ -174,15 +231,29 @@ void server::start() {
     shared_.reads = std::make_unique<read_pool>(path);
     shared_.feed = std::make_unique<feed_server>(path);
     shared_.feed->start();
+    const std::string wrong = shared_.webhooks->start(shared_.settings.webhooks);
+    if (!wrong.empty()) throw std::runtime_error(wrong);
+    shared_.keeps = std::make_unique<retention>(shared_);
   }
   // The operator's switch held until the restart: runs that were read back with it go on as they were opened.
   for (auto& thread : shared_.threads) net::post(thread->context(), [&t = *thread] { t.runs().follow_operator(); });
   shared_.now = phase::serving;
   for (auto& thread : shared_.threads) thread->start();
+  if (shared_.keeps) shared_.keeps->start();
+  if (tls_) tls_->start();
   net::post(shared_.threads.front()->context(), [this] {
     if (tcp_) accept(*tcp_);
     if (unix_) accept(*unix_);
   });
+}
+
+void server::change_settings(const config& c) {
+  shared_.live.change(c);
+  if (shared_.keeps) shared_.keeps->look_again();
+}
+
+std::string server::change_webhooks(const config& c) {
+  return shared_.webhooks ? shared_.webhooks->change(c.webhooks) : std::string();
 }
 
 // ---- the door
@@ -215,10 +286,38 @@ void server::admit(engine_thread& home, net::basic_stream_socket<Protocol, execu
   if constexpr (std::is_same_v<Protocol, net::ip::tcp>) {
     error_code ignored;
     static_cast<void>(socket.set_option(net::ip::tcp::no_delay(true), ignored));
+    if (tls_) return admit_tls(home, std::move(socket), std::move(ticket));
+  } else if (!shared_.doorkeeper.lets_in_peer_of(socket.native_handle())) {
+    shared_.strangers_refused.fetch_add(1);
+    return;
   }
   net::post(home.context(), [&home, socket = ingest::stream_socket(std::move(socket)),
                              ticket = std::move(ticket)]() mutable {
     std::make_shared<http_connection>(home, std::move(socket), std::move(ticket))->start();
+  });
+}
+
+// Through TLS first; what comes out of it is a connection like any other.
+void server::admit_tls(engine_thread& home, net::basic_stream_socket<net::ip::tcp, executor> socket,
+                       connection_ticket ticket) {
+  error_code ec;
+  const auto protocol = socket.local_endpoint(ec).protocol();
+  const int fd = ec ? -1 : socket.release(ec);
+  if (ec) return;
+  net::post(tls_->context(), [this, &home, protocol, fd, ticket = std::move(ticket)]() mutable {
+    ingest::tls_pipe::socket moved(tls_->context().get_executor());
+    error_code failed;
+    moved.assign(protocol, fd, failed);
+    if (failed) return static_cast<void>(::close(fd));
+    tls_->admit(std::move(moved), std::move(ticket), [&home](int plain, connection_ticket through) {
+      net::post(home.context(), [&home, plain, through = std::move(through)]() mutable {
+        ingest::stream_socket one(home.context().get_executor());
+        error_code wrong;
+        one.assign(net::generic::stream_protocol(AF_UNIX, 0), plain, wrong);
+        if (wrong) return static_cast<void>(::close(plain));
+        std::make_shared<http_connection>(home, std::move(one), std::move(through))->start();
+      });
+    });
   });
 }
 
@@ -264,15 +363,18 @@ bool server::close_connections(std::chrono::milliseconds at_most) {
   const auto none = [this] { return shared_.connections.load() == 0; };
   for (auto& thread : shared_.threads) net::post(thread->context(), [&t = *thread] { t.shut_connections(); });
   if (shared_.feed) shared_.feed->stop();
+  if (shared_.webhooks) shared_.webhooks->stop();
   const bool by_themselves = wait(at_most, none);
   if (!by_themselves) {
     for (auto& thread : shared_.threads) net::post(thread->context(), [&t = *thread] { t.abort_connections(); });
     static_cast<void>(wait(std::chrono::seconds(1), none));
   }
+  if (tls_) tls_->stop();
   return by_themselves;
 }
 
 void server::stop_threads(std::chrono::milliseconds at_most) {
+  if (shared_.keeps) shared_.keeps->stop();
   if (shared_.reads) shared_.reads->stop();
   shared_.rebuilder.stop();
   shared_.rebuilder.join();
@@ -301,6 +403,7 @@ void server::stop_threads(std::chrono::milliseconds at_most) {
 void server::close_archive() {
   if (shared_.reads) shared_.reads->stop();
   if (shared_.feed) shared_.feed->stop();
+  if (shared_.webhooks) shared_.webhooks->stop();
   if (!shared_.store) return;
   shared_.store->stop();
   if (const std::string trouble = shared_.store->health(); !trouble.empty()) spdlog::error("archive_trouble {}", trouble);

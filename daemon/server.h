@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/access/tls_door.h"
 #include "daemon/shared_state.h"
 
 namespace digd::daemon {
@@ -38,7 +39,12 @@ class server {
   void close_archive();
 
   // What runs and connections that begin from now on are given.
-  void change_settings(const config& c) { shared_.live.change(c); }
+  void change_settings(const config& c);
+  // The webhooks alone; if that cannot be, says why in words, and nothing has changed.
+  std::string change_webhooks(const config& c);
+  // Users, tokens and certificates, read anew; the same. `check_access` only says whether that would go well.
+  std::string change_access(const config& c);
+  std::string check_access(const config& c) const;
 
   const listen_address& bound() const { return bound_; }
   std::vector<boost::asio::io_context*> loops();  // of the engine threads
@@ -53,6 +59,9 @@ class server {
   void accept(acceptor<Protocol>& door);
   template <class Protocol>
   void admit(engine_thread& home, boost::asio::basic_stream_socket<Protocol, executor> socket);
+  void admit_tls(engine_thread& home, boost::asio::basic_stream_socket<boost::asio::ip::tcp, executor> socket,
+                 connection_ticket ticket);
+  void open_gate();
   void listen_tcp(const tcp_address& where);
   void listen_unix(const unix_address& where);
   template <class Until>
@@ -64,6 +73,7 @@ class server {
   std::unique_ptr<acceptor<boost::asio::local::stream_protocol>> unix_;
   std::unique_ptr<ingest::steady_timer> pause_;  // when sockets ran out
   std::size_t next_home_ = 0;
+  std::unique_ptr<tls_door> tls_;
   bool adopted_ = false;
 };
 

@@ -10,6 +10,7 @@
 
 #include "daemon/option.h"
 #include "daemon/option_files.h"
+#include "daemon/webhook/webhook_options.h"
 #include "engine/quote.h"
 
 extern char** environ;
@@ -76,6 +77,8 @@ std::string read_environment(config& into) {
     if (!name.starts_with("DIGD_") || name.find("__") == name.npos) continue;
     const auto is_known = [&](const option& one) { return environment_name(one.name) == name; };
     if (std::any_of(options().begin(), options().end(), is_known)) continue;
+    const auto is_secret = [&](const webhook_settings& w) { return w.secret_env == name; };
+    if (std::any_of(into.webhooks.begin(), into.webhooks.end(), is_secret)) continue;
     wrong = add_line(std::move(wrong), "environment: there is no option for " + quoted(name));
   }
   return wrong;
@@ -105,6 +108,9 @@ reload_plan plan_reload(const config& holds, const config& read) {
     plan.need_a_restart.push_back(one.name);
     const toml::table old = toml::parse("v = " + before);
     static_cast<void>(one.set(*old.get("v"), plan.next));
+  }
+  for (const std::string& change : webhook_changes(holds, read)) {
+    plan.changed.push_back(change + " (" + std::string(to_string(applies::at_once)) + ')');
   }
   return plan;
 }

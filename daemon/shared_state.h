@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "archive/archive.h"
+#include "daemon/access/gate.h"
 #include "daemon/api/operator.h"
 #include "daemon/ack_router.h"
 #include "daemon/config.h"
@@ -24,6 +25,8 @@ namespace digd::daemon {
 
 class feed_server;
 class read_pool;
+class retention;
+class webhook_server;
 
 enum class phase : std::uint8_t { starting, serving, stopping };
 
@@ -41,9 +44,13 @@ struct shared_state {
   std::unique_ptr<archive::archive> store;  // null: off. Set before the threads start
   ack_router acks;
   trusted_names trusted;                    // Host and Origin. Set before the first connection
+  gate doorkeeper;                          // bearer tokens
   std::atomic<std::uint64_t> open_runs{0};
   std::atomic<std::uint64_t> connections{0};
   std::atomic<std::uint64_t> connections_refused{0};  // there were too many
+  std::atomic<std::uint64_t> strangers_refused{0};    // at a Unix socket: not a user who may
+  std::atomic<std::uint64_t> tls_refused{0};          // handshakes that failed
+  std::atomic<std::uint64_t> traces{0};               // being sent
   std::atomic<std::uint64_t> unarchived_runs{0};
   std::atomic<mode> operator_mode{mode::enforce};     // the operator's switch; runs follow it on their threads
   std::atomic<phase> now{phase::starting};
@@ -53,6 +60,8 @@ struct shared_state {
   // Without an archive there are none. Set before the threads start.
   std::unique_ptr<read_pool> reads;
   std::unique_ptr<feed_server> feed;
+  std::unique_ptr<webhook_server> webhooks;  // set before the archive opens
+  std::unique_ptr<retention> keeps;
   pending_deletions deletions;
 };
 

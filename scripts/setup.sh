@@ -6,7 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 packages=(
   g++ cmake ninja-build ccache pkg-config
   libboost1.81-dev libboost-json1.81-dev libsimdjson-dev libfmt-dev libspdlog-dev libsqlite3-dev
-  libtomlplusplus-dev libcli11-dev libconcurrentqueue-dev catch2
+  libssl-dev openssl libre2-dev libtomlplusplus-dev libcli11-dev libconcurrentqueue-dev catch2
   python3 python3-venv
 )
 

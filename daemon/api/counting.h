@@ -66,6 +66,7 @@ struct alignas(64) thread_counts {
 
   counter sessions_opened, sessions_closed;          // the difference is those open
   counter credits_paused;                            // a connection was read no further: its credits were used up
+  counter rate_paused;                               // the same: its token sends faster than it may
   counter slow_clients;                              // closed: did not read
   counter runs_opened, runs_ended, runs_deleted, runs_refused;
   counter http_requests, http_errors;                // answers; of these 4xx and 5xx

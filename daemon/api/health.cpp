@@ -7,7 +7,9 @@
 
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
+#include "daemon/retention.h"
 #include "daemon/shared_state.h"
+#include "daemon/webhook/webhook_server.h"
 #include "engine/quote.h"
 
 namespace digd::daemon {
@@ -47,6 +49,14 @@ void add_archive(process_facts& now, const shared_state& shared) {
   now.archive_queue_full = c.queue_full.load();
   now.archive_set_aside = c.set_aside.load();
   now.archive_deleted_runs = c.deleted_runs.load();
+  now.archive_failed_removals = c.failed_removals.load();
+  if (shared.keeps) {
+    const retention::counters& kept = shared.keeps->counted();
+    for (std::size_t i = 0; i < retention::reason_count; ++i) {
+      now.retention.push_back({to_string(static_cast<retention::reason>(i)), kept.runs[i].load(), kept.bytes[i].load()});
+    }
+    now.retention_over_bytes = kept.over_bytes.load();
+  }
   now.archive_well = shared.store->health().empty();
   now.archive_file_bytes = size_of(shared.store->how().path);
   now.archive_log_bytes = size_of(shared.store->how().path + "-wal");
@@ -93,6 +103,8 @@ http_response metrics(const shared_state& shared) {
   now.operator_mode = shared.operator_mode.load();
   now.connections = shared.connections.load();
   now.connections_refused = shared.connections_refused.load();
+  now.strangers_refused = shared.strangers_refused.load();
+  now.tls_refused = shared.tls_refused.load();
   now.runs_open = shared.open_runs.load();
   now.congested_threads = congested_threads(shared);
   std::vector<const thread_counts*> counts;
@@ -108,6 +120,7 @@ http_response metrics(const shared_state& shared) {
     now.feed_dropped = shared.feed->counted().dropped.load();
     now.feed_refused = shared.feed->counted().refused.load();
   }
+  if (shared.webhooks) now.webhooks = shared.webhooks->counted();
   if (shared.reads) now.reads_waiting = shared.reads->waiting();
   now.resident_bytes = resident_bytes();
   return respond(status::ok, "text/plain; version=0.0.4; charset=utf-8", metrics_text(counts, now));

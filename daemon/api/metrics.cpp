@@ -1,6 +1,7 @@
 #include "daemon/api/metrics.h"
 
 #include "daemon/api/prometheus.h"
+#include "daemon/webhook/webhook_counts.h"
 
 namespace digd::daemon {
 
@@ -98,6 +99,8 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
               total([](const thread_counts& t) -> auto& { return t.runs_deleted; }));
   out.counter("digd_credits_paused_total", "Times a connection was read no further: its credits were used up.",
               total([](const thread_counts& t) -> auto& { return t.credits_paused; }));
+  out.counter("digd_rate_paused_total", "Times a connection was read no further: its token sends faster than it may.",
+              total([](const thread_counts& t) -> auto& { return t.rate_paused; }));
   out.family("digd_limits_hit_total", "counter", "Times a limit of the daemon turned something away.");
   out.sample(now.connections_refused, {{"limit", "connections"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.runs_refused; }), {{"limit", "runs"}});
@@ -106,6 +109,8 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   out.sample(now.archive_queue_full, {{"limit", "archive_queue"}});
   out.sample(now.feed_dropped, {{"limit", "feed_queue"}});
   out.sample(now.feed_refused, {{"limit", "feed_readers"}});
+  out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users who may not.", now.strangers_refused);
+  out.counter("digd_tls_refused_total", "TLS handshakes that failed.", now.tls_refused);
   out.counter("digd_http_requests_total", "HTTP requests answered.",
               total([](const thread_counts& t) -> auto& { return t.http_requests; }));
   out.counter("digd_http_errors_total", "HTTP requests answered with 4xx or 5xx.",
@@ -128,11 +133,47 @@ void write_archive(prometheus_text& out, const process_facts& now) {
               now.archive_failed_checkpoints);
   out.counter("digd_archive_set_aside_total", "Entries of runs that contradict what is stored.", now.archive_set_aside);
   out.counter("digd_archive_deleted_runs_total", "Runs removed from the file.", now.archive_deleted_runs);
+  out.counter("digd_archive_failed_removals_total", "Steps of deletions that failed and were tried again.",
+              now.archive_failed_removals);
+  out.family("digd_retention_runs_total", "counter", "Runs that retention deleted, by reason.");
+  for (const retention_count& one : now.retention) out.sample(one.runs, {{"reason", one.reason}});
+  out.family("digd_retention_bytes_total", "counter", "Bytes of JSON that these runs had stored.");
+  for (const retention_count& one : now.retention) out.sample(one.bytes, {{"reason", one.reason}});
+  out.gauge("digd_retention_over_bytes", "Bytes over retention.bytes that no deletion can free.", now.retention_over_bytes);
   out.gauge("digd_archive_file_bytes", "Size of the archive file.", now.archive_file_bytes);
   out.gauge("digd_archive_log_bytes", "Size of its write-ahead log.", now.archive_log_bytes);
   out.gauge("digd_archive_reads_waiting", "Requests that wait for a reader of the archive.", now.reads_waiting);
   out.gauge("digd_feed_readers", "Connections to the feed.", now.feed_readers);
   out.counter("digd_feed_frames_total", "Frames sent to them.", now.feed_frames);
+}
+
+// The names are the operator's, from the configuration; there are `most_webhooks` at most.
+template <class Pick>
+void by_webhook(prometheus_text& out, const process_facts& now, std::string_view name, std::string_view kind,
+                std::string_view help, Pick pick) {
+  out.family(name, kind, help);
+  for (const auto& one : now.webhooks) out.sample(pick(*one).load(), {{"webhook", one->name}});
+}
+
+void write_webhooks(prometheus_text& out, const process_facts& now) {
+  by_webhook(out, now, "digd_webhook_posted_total", "counter", "Callbacks delivered.",
+             [](const webhook_counts& w) -> auto& { return w.posted; });
+  by_webhook(out, now, "digd_webhook_failed_total", "counter", "Attempts that failed.",
+             [](const webhook_counts& w) -> auto& { return w.failed; });
+  by_webhook(out, now, "digd_webhook_retried_total", "counter", "Attempts after a first one failed.",
+             [](const webhook_counts& w) -> auto& { return w.retried; });
+  by_webhook(out, now, "digd_webhook_died_total", "counter", "Callbacks given up: dead letters.",
+             [](const webhook_counts& w) -> auto& { return w.died; });
+  by_webhook(out, now, "digd_webhook_dead_dropped_total", "counter", "Dead letters dropped: there were too many.",
+             [](const webhook_counts& w) -> auto& { return w.dead_dropped; });
+  by_webhook(out, now, "digd_webhook_dead_letters", "gauge", "Dead letters kept.",
+             [](const webhook_counts& w) -> auto& { return w.dead; });
+  by_webhook(out, now, "digd_webhook_waiting", "gauge", "Callbacks that wait, those under way too.",
+             [](const webhook_counts& w) -> auto& { return w.waiting; });
+  by_webhook(out, now, "digd_webhook_under_way", "gauge", "Posts under way.",
+             [](const webhook_counts& w) -> auto& { return w.under_way; });
+  by_webhook(out, now, "digd_webhook_unread", "gauge", "Detections and interventions in the archive not looked at yet.",
+             [](const webhook_counts& w) -> auto& { return w.unread; });
 }
 
 void write_process(prometheus_text& out, const process_facts& now) {
@@ -157,6 +198,7 @@ std::string metrics_text(counts threads, const process_facts& now) {
   write_judging(out, threads);
   write_runs(out, threads, now);
   write_archive(out, now);
+  write_webhooks(out, now);
   write_process(out, now);
   return out.take();
 }

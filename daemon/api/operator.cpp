@@ -8,6 +8,7 @@
 #include "daemon/feed/feed_server.h"
 #include "daemon/log.h"
 #include "daemon/shared_state.h"
+#include "daemon/webhook/webhook_server.h"
 #include "engine/quote.h"
 
 namespace digd::daemon {
@@ -64,15 +65,20 @@ void delete_run(shared_state& shared, const std::string& run, std::function<void
     owner.counts().runs_deleted.add();
     spdlog::warn("run_deleted run={} number={}", quoted(run), gone.number);
     if (!owner.records().is_on()) return done(respond_nothing());
-    shared.deletions.expect(gone.number, [&shared, number = gone.number, done] {
-      if (shared.feed) shared.feed->forget(number);
-      done(respond_nothing());
-    });
-    archive::entry last;
-    last.kind = archive::entry_kind::run_deleted;
-    last.run_number = gone.number;
-    owner.records().push(std::move(last));
+    erase_stored(shared, owner, gone.number, [done] { done(respond_nothing()); });
   });
+}
+
+void erase_stored(shared_state& shared, engine_thread& owner, std::uint64_t run_number, std::function<void()> done) {
+  shared.deletions.expect(run_number, [&shared, run_number, done = std::move(done)] {
+    if (shared.feed) shared.feed->forget(run_number);
+    if (shared.webhooks) shared.webhooks->forget(run_number);
+    done();
+  });
+  archive::entry last;
+  last.kind = archive::entry_kind::run_deleted;
+  last.run_number = run_number;
+  owner.records().push(std::move(last));
 }
 
 }  // namespace digd::daemon

@@ -16,6 +16,7 @@
 
 namespace digd::daemon {
 
+class engine_thread;
 struct shared_state;
 
 // Deletions that the archive has still to make durable. Any thread.
@@ -36,5 +37,9 @@ void switch_all(shared_state& shared, mode strongest, std::function<void(std::si
 
 // 204 once nothing of it is stored; 404; 503 while it is being read back.
 void delete_run(shared_state& shared, const std::string& run, std::function<void(http_response&&)> done);
+
+// Removes what the archive holds of a run that its registry has forgotten. On its engine thread; `done` is called once
+// nothing of it is stored, never if the daemon stops first: then the archive goes on with it after the next start.
+void erase_stored(shared_state& shared, engine_thread& owner, std::uint64_t run_number, std::function<void()> done);
 
 }  // namespace digd::daemon

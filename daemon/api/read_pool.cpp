@@ -33,10 +33,10 @@ read_pool::read_pool(std::string archive_path) : path_(std::move(archive_path)) 
   for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
 }
 
-bool read_pool::submit(work what, done then) {
+bool read_pool::submit(work what, done then, std::size_t most) {
   {
     std::lock_guard guard(mutex_);
-    if (stopping_ || tasks_.size() >= most_waiting) return false;
+    if (stopping_ || tasks_.size() >= most) return false;
     tasks_.push_back({std::move(what), std::move(then)});
   }
   wake_.notify_one();

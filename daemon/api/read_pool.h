@@ -30,8 +30,8 @@ class read_pool {
   explicit read_pool(std::string archive_path);
   ~read_pool() { stop(); }
 
-  // False: too many wait. `then` is called on a thread of the pool.
-  bool submit(work what, done then);
+  // False: `most` wait already. `then` is called on a thread of the pool.
+  bool submit(work what, done then, std::size_t most = most_waiting);
   void stop();
   std::size_t waiting() const;
 

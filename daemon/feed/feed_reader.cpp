@@ -35,10 +35,11 @@ feed_reader::feed_reader(feed_server& feed, ingest::batched_stream stream, feed_
 }
 
 void feed_reader::accept(const ingest::upgrade_request& request) {
-  ws_.set_option(websocket::stream_base::decorator([](websocket::response_type& response) {
+  ws_.set_option(websocket::stream_base::decorator([at = at](websocket::response_type& response) {
     response.set(boost::beast::http::field::sec_websocket_protocol,
                  {feed_subprotocol.data(), feed_subprotocol.size()});
     response.set(boost::beast::http::field::server, "digd");
+    response.set("Digd-Seq", std::to_string(at));
   }));
   ws_.async_accept(request, [self = shared_from_this()](error_code ec) {
     if (ec || self->finished_) return self->finish();

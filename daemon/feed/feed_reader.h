@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "daemon/access/tokens.h"
 #include "daemon/connection.h"
 #include "ingest/websocket_session.h"
 
@@ -25,6 +26,7 @@ struct feed_request {
   std::optional<std::string> run;      // nothing: all
   std::optional<std::int64_t> since;   // nothing: what comes from now on
   bool payloads = false;
+  grant_ptr with;                      // null where no tokens are configured
 };
 
 class feed_reader final : public std::enable_shared_from_this<feed_reader> {

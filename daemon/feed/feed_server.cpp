@@ -215,6 +215,10 @@ bool feed_server::catch_up(feed_reader& one) {
 
 void feed_server::give(feed_reader& one, item& what) {
   if (one.asked().run && *one.asked().run != what.entry.run) return;
+  if (const grant_ptr& with = one.asked().with) {
+    if (with->is_revoked()) return one.close(close_code::fatal_error, "unauthorized", true);
+    if (!with->covers(what.entry.run)) return;
+  }
   for (const auto& frame : frames_of(what, one.asked().payloads)) {
     counted_.frames.fetch_add(1, std::memory_order_relaxed);
     one.send(frame);

@@ -13,8 +13,4 @@ namespace digd::daemon {
 // (openings, hellos, refused messages).
 std::vector<std::string> feed_frames(const archive::watched_entry& of, bool with_payloads);
 
-// The JSON text `object` without its members called `payload`, at any depth, however the name is written. Valid JSON
-// stays valid. One pass, no recursion.
-std::string without_payloads(std::string_view object);
-
 }  // namespace digd::daemon

@@ -42,10 +42,14 @@ class Daemon:
     def command(self):
         return [DIGD, "--config", str(self.config), "--listen", self.listen, "--data-dir", str(self.data), *self.args]
 
-    def start(self):
+    def launch(self):
+        """Starts it, and does not wait until it listens."""
         (self.data / "digd.address").unlink(missing_ok=True)
-        self.log = open(self.folder / "log", "ab")
-        self.process = subprocess.Popen(self.command(), stderr=self.log, stdout=self.log)
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen(self.command(), stderr=log, stdout=log)
+
+    def start(self):
+        self.launch()
 
         def bound():
             assert self.process.poll() is None, self.log_text()

@@ -8,6 +8,7 @@
 #include "daemon/api/responses.h"
 #include "daemon/api/target.h"
 #include "daemon/feed/frames.h"
+#include "ingest/payloads.h"
 
 namespace digd::daemon {
 namespace {
@@ -100,7 +101,7 @@ TEST_CASE("payloads_go_however_their_name_is_written") {
       {R"({"a":{"payload":null},"b":-1.5e3})", R"({"a":{},"b":-1.5e3})"},
   };
   for (const auto& [before, after] : all) {
-    const std::string got = without_payloads(before);
+    const std::string got = ingest::without_payloads(before);
     CHECK(json::serialize(json::parse(got)) == json::serialize(json::parse(after)));
   }
 }

@@ -1,0 +1,129 @@
+// Every reason that /readyz gives for not being ready, each brought about; and none when there is none.
+#include <catch2/catch.hpp>
+
+#include "daemon/api/health.h"
+#include "daemon/api/read_pool.h"
+#include "daemon/feed/feed_server.h"
+#include "daemon/retention.h"
+#include "daemon/shared_state.h"
+#include "tests/archive/faulty_disk.h"
+#include "tests/archive/support.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using archive::testing::faulty_disk;
+using archive::testing::temporary_folder;
+
+std::vector<std::string> codes(const shared_state& shared) {
+  std::vector<std::string> all;
+  for (const reason& one : why_not_ready(shared)) {
+    CHECK_FALSE(one.message.empty());
+    all.push_back(one.code);
+  }
+  return all;
+}
+
+using expected = std::vector<std::string>;
+
+// A daemon without a door: an archive on a disk that fails when told to, and one engine thread that nobody runs.
+struct daemon_inside {
+  faulty_disk disk;
+  temporary_folder folder;
+  shared_state shared{[] {
+    config c;
+    c.threads = 1;
+    return c;
+  }()};
+
+  explicit daemon_inside(std::size_t queue_entries = 1'000) {
+    archive::options how;
+    how.path = folder.file();
+    how.vfs = disk.name();
+    how.queue_entries = queue_entries;
+    how.retry_ms = 1;
+    how.retry_most_ms = 4;
+    how.stop_ms = 0;
+    auto opened = archive::archive::open(how, {});
+    REQUIRE(opened.has_value());
+    shared.store = std::move(*opened);
+    shared.threads.push_back(std::make_unique<engine_thread>(0, shared));
+    shared.now = phase::serving;
+  }
+  engine_thread& thread() { return *shared.threads.front(); }
+
+  void wait_until(const std::function<bool()>& holds_now) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!holds_now() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    REQUIRE(holds_now());
+  }
+};
+
+archive::entry refused_message(std::uint64_t seq, std::size_t bytes = 10) {
+  archive::entry made = archive::testing::message(1, seq);
+  made.frame = "\"" + std::string(bytes, 'x') + "\"";
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("a_daemon_at_work_is_ready", "[daemon]") {
+  daemon_inside daemon;
+  CHECK(codes(daemon.shared).empty());
+  CHECK(readiness(daemon.shared).result_int() == 200);
+}
+
+TEST_CASE("it_is_not_ready_while_runs_are_read_back_or_it_stops", "[daemon]") {
+  daemon_inside daemon;
+  daemon.shared.now = phase::starting;
+  CHECK(codes(daemon.shared) == expected{"recovering"});
+  daemon.shared.now = phase::stopping;
+  CHECK(codes(daemon.shared) == expected{"stopping"});
+  const http_response response = readiness(daemon.shared);
+  CHECK(response.result_int() == 503);
+  CHECK(response.body() == "{\"ready\":false,\"reasons\":[{\"code\":\"stopping\",\"message\":\"the daemon stops\"}]}\n");
+}
+
+TEST_CASE("it_is_not_ready_while_the_archive_cannot_be_written", "[daemon]") {
+  daemon_inside daemon;
+  daemon.disk.fail_writes(SQLITE_FULL);
+  daemon.thread().records().push(archive::testing::opening(1));
+  daemon.wait_until([&] { return codes(daemon.shared) == expected{"archive"}; });
+  CHECK(why_not_ready(daemon.shared)[0].message.find("the disk is full") != std::string::npos);
+  daemon.disk.work_again();
+  daemon.wait_until([&] { return codes(daemon.shared).empty(); });
+}
+
+TEST_CASE("it_is_not_ready_while_the_archives_queue_is_nearly_full", "[daemon]") {
+  daemon_inside daemon(100);
+  daemon.disk.fail_writes(SQLITE_FULL);
+  daemon.thread().records().push(archive::testing::opening(1));
+  for (std::uint64_t seq = 1; seq < 89; ++seq) daemon.thread().records().push(refused_message(seq));
+  daemon.wait_until([&] { return codes(daemon.shared) == expected{"archive"}; });
+  daemon.thread().records().push(refused_message(89));
+  CHECK(codes(daemon.shared) == expected{"archive", "archive_queue"});
+  daemon.disk.work_again();
+  daemon.wait_until([&] { return codes(daemon.shared).empty(); });
+}
+
+TEST_CASE("it_is_not_ready_while_an_engine_thread_keeps_back_what_the_archive_cannot_take", "[daemon]") {
+  daemon_inside daemon(100);
+  daemon.disk.fail_writes(SQLITE_FULL);
+  daemon.thread().records().push(archive::testing::opening(1));
+  for (std::uint64_t seq = 1; seq < 100; ++seq) daemon.thread().records().push(refused_message(seq));
+  daemon.wait_until([&] { return codes(daemon.shared) == expected{"archive", "archive_queue"}; });
+  constexpr std::size_t large = archiver::most_backlog_bytes / 8;
+  daemon.thread().records().push(refused_message(100, large));
+  CHECK(codes(daemon.shared) == expected{"archive", "archive_queue"});
+  for (std::uint64_t seq = 101; seq <= 108; ++seq) daemon.thread().records().push(refused_message(seq, large));
+  CHECK(codes(daemon.shared) == expected{"archive", "archive_queue", "congested"});
+  daemon.disk.work_again();
+  daemon.wait_until([&] {  // the thread's timer moves its backlog on
+    daemon.thread().context().restart();
+    daemon.thread().context().poll();
+    return codes(daemon.shared).empty();
+  });
+}
+
+}  // namespace digd::daemon
