@@ -1,0 +1,68 @@
+#include "ingest/client_socket.h"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <vector>
+
+#include "engine/quote.h"
+
+namespace digd::ingest {
+
+namespace {
+
+using boost::system::error_code;
+using generic_endpoint = net::generic::stream_protocol::endpoint;
+
+std::vector<generic_endpoint> endpoints_of(net::io_context& io, const server_address& to, error_code& ec) {
+  if (to.local) return {generic_endpoint(net::local::stream_protocol::endpoint(to.path))};
+  net::ip::tcp::resolver resolver(io);
+  std::vector<generic_endpoint> found;
+  for (const auto& one : resolver.resolve(to.host, to.port, ec)) found.emplace_back(one.endpoint());
+  return found;
+}
+
+}  // namespace
+
+std::string harmless(std::string_view text) { return digd::quoted(text.substr(0, 200)); }
+
+std::string host_of(const server_address& to) { return to.local ? to.host : to.shown(); }
+
+bool run_until(net::io_context& io, const bool& ready, client_clock::time_point until) {
+  while (!ready && client_clock::now() < until) {
+    io.restart();
+    io.run_one_until(until);
+  }
+  return ready;
+}
+
+std::string connect_to(net::io_context& io, stream_socket& socket, const server_address& to, client_clock::time_point until,
+                       std::shared_ptr<void> owner) {
+  error_code ec;
+  const std::vector<generic_endpoint> endpoints = endpoints_of(io, to, ec);
+  if (ec) return "no address for " + harmless(to.host) + ": " + ec.message();
+  struct progress {
+    bool ready = false;
+    error_code ec;
+  };
+  for (const generic_endpoint& endpoint : endpoints) {
+    const auto connecting = std::make_shared<progress>();
+    error_code ignored;
+    socket.close(ignored);
+    socket.async_connect(endpoint, [owner, connecting](error_code result) {
+      connecting->ec = result;
+      connecting->ready = true;
+    });
+    if (!run_until(io, connecting->ready, until)) return to.shown() + " does not answer";
+    ec = connecting->ec;
+    if (!ec) break;
+  }
+  if (ec) {
+    return "nobody listens on " + to.shown() + " (" + ec.message() +
+           "); start the daemon with `digd`, or name its address with --to";
+  }
+  error_code ignored;
+  if (!to.local) socket.set_option(net::ip::tcp::no_delay(true), ignored);
+  return {};
+}
+
+}  // namespace digd::ingest
