@@ -75,7 +75,7 @@ std::string server_address::shown() const {
 
 std::optional<server_address> parse_address(std::string_view url, std::string& why) {
   server_address to;
-  why = "expected ws://HOST:PORT, ws+unix:/PATH or unix:/PATH, got " + harmless(url);
+  why = "expected ws://HOST:PORT, wss://HOST:PORT, ws+unix:/PATH or unix:/PATH, got " + harmless(url);
   for (const std::string_view scheme : {"ws+unix://", "ws+unix:", "unix://", "unix:"}) {
     if (!url.starts_with(scheme)) continue;
     to.local = true;
@@ -84,11 +84,11 @@ std::optional<server_address> parse_address(std::string_view url, std::string& w
     if (to.path.empty() || to.path.find('\0') != std::string::npos || to.path.size() > 107) return {};
     return to;
   }
-  if (url.starts_with("wss://") || url.starts_with("https://")) {
-    why = "the daemon speaks no TLS: go through ws:// to a proxy or a tunnel of yours";
-    return {};
+  std::size_t scheme = 0;
+  for (const std::string_view one : {"ws://", "http://", "wss://", "https://"}) {
+    if (url.starts_with(one)) scheme = one.size();
   }
-  const std::size_t scheme = url.starts_with("ws://") ? 5 : url.starts_with("http://") ? 7 : 0;
+  to.tls = url.starts_with("wss://") || url.starts_with("https://");
   if (scheme == 0 && url.find("://") != std::string_view::npos) return {};
   url.remove_prefix(scheme);
   const std::size_t end = url.find_first_of("/?");

@@ -17,13 +17,15 @@
 
 namespace digd::ingest {
 
-// Where a daemon listens: ws://HOST[:PORT][/PATH], ws+unix:/PATH or unix:/PATH.
+// Where a daemon listens: ws://HOST[:PORT][/PATH], wss:// the same with TLS, ws+unix:/PATH or unix:/PATH.
 struct server_address {
   bool local = false;
+  bool tls = false;
   std::string host;                    // without the brackets of IPv6
   std::string port = "7344";
   std::string path;                    // of the Unix socket
   std::string target = "/v1/ingest";   // with its query
+  std::string authority;               // with TLS: who signs its certificate, PEM; empty: whom the system trusts
 
   std::string shown() const;           // host and port, or the socket, safe to print
 };

@@ -2,9 +2,11 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <stdexcept>
 #include <vector>
 
 #include "engine/quote.h"
+#include "ingest/tls_pipe.h"
 
 namespace digd::ingest {
 
@@ -19,6 +21,37 @@ std::vector<generic_endpoint> endpoints_of(net::io_context& io, const server_add
   std::vector<generic_endpoint> found;
   for (const auto& one : resolver.resolve(to.host, to.port, ec)) found.emplace_back(one.endpoint());
   return found;
+}
+
+// The same socket with TLS behind it, that of an unchanged caller.
+std::string secure(net::io_context& io, stream_socket& socket, const server_address& to, client_clock::time_point until,
+                   std::shared_ptr<void> owner) {
+  struct progress {
+    bool ready = false;
+    error_code ec;
+    int plain = -1;
+  };
+  const auto shaking = std::make_shared<progress>();
+  error_code ec;
+  const auto protocol = socket.local_endpoint(ec).protocol();
+  tls_pipe::socket tcp(io.get_executor());
+  tcp.assign(protocol.family() == AF_INET6 ? net::ip::tcp::v6() : net::ip::tcp::v4(), socket.release(ec), ec);
+  if (ec) return to.shown() + ": " + ec.message();
+  try {
+    const auto pipe = std::make_shared<tls_pipe>(std::move(tcp), client_context(to.authority), nullptr);
+    pipe->connect(to.host, [owner, shaking](error_code result, int plain) {
+      shaking->ec = result;
+      shaking->plain = plain;
+      shaking->ready = true;
+    });
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  if (!run_until(io, shaking->ready, until)) return to.shown() + " does not answer";
+  if (!shaking->ec) socket.assign(net::generic::stream_protocol(AF_UNIX, 0), shaking->plain, shaking->ec);
+  if (!shaking->ec) return {};
+  return "no TLS with " + to.shown() + ": " + shaking->ec.message() +
+         "; a certificate that is not the system's to know is trusted with --ca FILE";
 }
 
 }  // namespace
@@ -62,7 +95,7 @@ std::string connect_to(net::io_context& io, stream_socket& socket, const server_
   }
   error_code ignored;
   if (!to.local) socket.set_option(net::ip::tcp::no_delay(true), ignored);
-  return {};
+  return to.tls ? secure(io, socket, to, until, std::move(owner)) : std::string();
 }
 
 }  // namespace digd::ingest

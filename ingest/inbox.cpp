@@ -86,6 +86,16 @@ void inbox::receive(session_index s, std::string_view frame, milliseconds stamp)
 }
 
 void inbox::receive_too_large(session_index s, std::size_t bytes, milliseconds stamp) {
+  session& from = sessions_[s];
+  if (!from.held.empty()) {
+    hold(from, {}, stamp, bytes);
+  } else {
+    refuse_too_large(s, bytes, stamp);
+  }
+  if (held_count_ > 0) release_held(stamp);
+}
+
+void inbox::refuse_too_large(session_index s, std::size_t bytes, milliseconds stamp) {
   refusal_note note;
   note.consider(refusal::too_large, "",
                 "the message has " + std::to_string(bytes) + " bytes; the limit is " +
@@ -97,7 +107,7 @@ void inbox::receive_too_large(session_index s, std::size_t bytes, milliseconds s
 
 // One frame: decode, sequence, judge, answer.
 void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bool may_wait) {
-  if (frame.size() > run_.settings().limits.message_bytes) return receive_too_large(s, frame.size(), stamp);
+  if (frame.size() > run_.settings().limits.message_bytes) return refuse_too_large(s, frame.size(), stamp);
   session& from = sessions_[s];
   const decoded d = decoder_.decode(frame, message_);
   const std::uint64_t expected = from.taken_seq + 1;
@@ -110,6 +120,7 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   if (refused) {
     return refuse(s, expected, refused, d.has_seq ? std::string(frame) : stand_in(expected), stamp);
   }
+  forget_replies(from);
   if (may_wait && must_wait(message_)) return hold(from, frame, stamp);
   const speaker who{from.name, from.greeting.able};
   run_.apply(message_, who, stamp, answer_);
@@ -122,6 +133,7 @@ void inbox::repeat(session_index s, std::uint64_t seq) {
   for (const session::reply& r : sessions_[s].unacked) {
     if (r.seq == seq && !r.frame.empty()) sink_.send(s, r.frame);
   }
+  forget_replies(sessions_[s]);
   sink_.repeated(s);
 }
 
@@ -146,6 +158,7 @@ void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note,
   }
   answer_.refused = note;
   sessions_[s].taken_seq = seq;
+  forget_replies(sessions_[s]);
   answer_to(s, seq, frame);
 }
 
@@ -185,7 +198,13 @@ void inbox::answer_to(session_index s, std::uint64_t seq, std::string_view frame
 void inbox::durable(session_index s, std::uint64_t seq) {
   session& who = sessions_[s];
   who.durable_seq = std::max(who.durable_seq, seq);
-  while (!who.unacked.empty() && who.unacked.front().seq <= seq) who.unacked.pop_front();
+  forget_replies(who);
+}
+
+// A client that came back and has yet to send a message again is still owed its answer, durable or not.
+void inbox::forget_replies(session& who) {
+  const std::uint64_t upto = std::min(who.durable_seq, who.place);
+  while (!who.unacked.empty() && who.unacked.front().seq <= upto) who.unacked.pop_front();
 }
 
 // ---- time
@@ -246,8 +265,8 @@ bool inbox::must_wait(const message& m) const {
   return how_.hold && sessions_.size() > 1 && run_.names_unseen(m);
 }
 
-void inbox::hold(session& from, std::string_view frame, milliseconds stamp) {
-  from.held.push_back({std::string(frame), later(stamp, run_.settings().limits.reorder_ms)});
+void inbox::hold(session& from, std::string_view frame, milliseconds stamp, std::size_t too_large) {
+  from.held.push_back({std::string(frame), later(stamp, run_.settings().limits.reorder_ms), too_large});
   ++held_count_;
 }
 
@@ -262,7 +281,11 @@ void inbox::release_held(milliseconds now) {
       held.pop_front();
       --held_count_;
       std::deque<session::held_frame> behind = std::exchange(held, {});
-      take(s, head.frame, now, head.release_at > now);
+      if (head.too_large > 0) {
+        refuse_too_large(s, head.too_large, now);
+      } else {
+        take(s, head.frame, now, head.release_at > now);
+      }
       const bool went = held.empty();
       if (!went) held.front().release_at = head.release_at;
       held.insert(held.end(), std::make_move_iterator(behind.begin()), std::make_move_iterator(behind.end()));
@@ -314,7 +337,10 @@ void inbox::send_interventions() {
 }
 
 void inbox::resume(session_index s) {
-  sessions_[s].place = sessions_[s].durable_seq;  // it sends on from there
+  sessions_[s].place = sessions_[s].durable_seq;  // it sends on from there, what waits for other sessions too
+  forget_replies(sessions_[s]);
+  held_count_ -= sessions_[s].held.size();
+  sessions_[s].held.clear();
   for (const outstanding& one : outstanding_) {
     if (is_addressee(s, one.what) && !one.heard_of.contains(s)) send_intervention(s, one);
   }

@@ -68,6 +68,7 @@ struct session {
   struct held_frame {
     std::string frame;
     milliseconds release_at;
+    std::size_t too_large = 0;      // bytes of one too large to be kept; then `frame` is empty
   };
   std::deque<held_frame> held;    // waits for other sessions' ids
 };
@@ -125,13 +126,15 @@ class inbox {
   void update_able();
   void take(session_index s, std::string_view frame, milliseconds stamp, bool may_wait);
   void repeat(session_index s, std::uint64_t seq);
+  void forget_replies(session& who);
   void out_of_sequence(session_index s, std::uint64_t seq);
   void refuse(session_index s, std::uint64_t seq, const refusal_note& note, const std::string& frame,
               milliseconds stamp);
   void answer_to(session_index s, std::uint64_t seq, std::string_view frame);
   void pass_time(milliseconds now);
   bool must_wait(const message& m) const;
-  void hold(session& from, std::string_view frame, milliseconds stamp);
+  void hold(session& from, std::string_view frame, milliseconds stamp, std::size_t too_large = 0);
+  void refuse_too_large(session_index s, std::size_t bytes, milliseconds stamp);
   void release_held(milliseconds now);
   void encode_interventions();
   void send_interventions();

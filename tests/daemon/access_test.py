@@ -11,11 +11,15 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from live import WITHIN, Daemon, wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
+
+DIGCTL = os.environ.get("DIGCTL_BIN", str(Path(__file__).parents[2] / "build/release/bin/digctl"))
+TRACE = Path(__file__).parents[1] / "traces/demo.jsonl"
 
 TOKENS = {  # name: (token, rights, more)
     "all": ("a" * 64, ["ingest", "watch", "read", "operate"], ""),
@@ -286,6 +290,25 @@ def test_over_tls_everything_is_as_before(tmp_path):
         metrics = https(daemon, trusting(cert), "/metrics", TOKENS["all"][0])[1].decode()
         refused = [line for line in metrics.splitlines() if line.startswith("digd_tls_refused_total")]
         assert float(refused[0].split()[1]) >= 2
+
+
+def test_digctl_speaks_tls_too(tmp_path):
+    cert, key = certificate(tmp_path, "one")
+    token = tmp_path / "token"
+    token.write_text(TOKENS["all"][0])
+
+    def digctl(*args, ca=cert):
+        return subprocess.run([DIGCTL, *args, "--token-file", token, *(["--ca", ca] if ca else [])], capture_output=True,
+                              text=True, timeout=WITHIN)
+
+    with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
+        to = f"wss://{daemon.address}"
+        sent = digctl("send", str(TRACE), "--to", to)
+        assert sent.returncode == 0, sent.stderr
+        runs = digctl("runs", "--to", f"https://{daemon.address}", "--format", "jsonl")
+        assert runs.returncode == 0 and len(runs.stdout.splitlines()) == 1
+        assert "certificate" in digctl("runs", "--to", to, ca=None).stderr
+        assert digctl("runs", "--to", to.replace("wss", "ws")).returncode == 2
 
 
 def test_a_handshake_that_never_ends_delays_nobody(tmp_path):

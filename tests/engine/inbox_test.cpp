@@ -116,6 +116,34 @@ TEST_CASE("two sessions that wait for each other are both let go") {
   CHECK(r.in->next_due() == r.in->run().next_due());
 }
 
+TEST_CASE("a frame too large to be read waits behind one that is held, and takes the seq after it") {
+  live_run r;
+  const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
+  r.say(b, bob_takes_e1);
+  r.in->receive_too_large(b, 5'000'000, 0);
+  CHECK(r.out.taken_frames == strings{});
+  r.say(a, event_e1);
+  CHECK(r.out.taken_frames == strings{"a 1 event", "b 1 activation_started", "b 2 refused"});
+  CHECK(r.in->sessions()[b].taken_seq == 2);
+}
+
+TEST_CASE("what is held of a session that comes back is forgotten, as it is sent again") {
+  live_run r;
+  const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
+  const std::string agent_joined = R"({"type":"agent_joined","seq":1,"agent":"bob"})";
+  const std::string takes_e1 = R"({"type":"activation_started","seq":2,"activation":"v1","agent":"bob","inputs":["e1"]})";
+  r.say(b, agent_joined);
+  r.say(b, takes_e1);
+  REQUIRE(r.in->sessions()[b].held.size() == 1);
+  r.in->resume(b);
+  CHECK(r.in->sessions()[b].held.empty());
+  CHECK_FALSE(r.in->next_due().has_value());
+  r.say(b, agent_joined);
+  r.say(b, takes_e1);
+  r.say(a, event_e1);
+  CHECK(r.out.taken_frames == strings{"b 1 agent_joined", "a 1 event", "b 2 activation_started"});
+}
+
 TEST_CASE("one session alone waits for nobody") {
   live_run r;
   const session_index only = r.join("");
@@ -144,6 +172,28 @@ TEST_CASE("a frame that was taken before is answered with the same bytes, until 
   r.say(s, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["zed"]}})", 99);
   CHECK(r.out.sent.size() == 4);
   CHECK(r.out.acks == 4);
+}
+
+TEST_CASE("a client that came back is answered again also where its message became durable meanwhile") {
+  live_run r;
+  const session_index s = r.join("");
+  const std::string lost = R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["zed"]}})";
+  r.say(s, lost);
+  const strings first = r.out.to(s);
+  REQUIRE(first.size() == 1);
+  r.in->resume(s);
+  r.in->durable(s, 1);  // its welcome said 0
+  r.say(s, lost);
+  CHECK(r.out.to(s) == strings{first[0], first[0]});
+  CHECK(r.in->sessions()[s].unacked.empty());
+  // It went on without sending again: nothing is owed any more.
+  r.say(s, R"({"type":"event","seq":2,"event":{"id":"e2","recipients":["zed"]}})");
+  r.in->resume(s);
+  r.in->durable(s, 2);
+  CHECK(r.in->sessions()[s].unacked.size() == 1);
+  r.say(s, R"({"type":"time","seq":3})");
+  r.in->durable(s, 3);
+  CHECK(r.in->sessions()[s].unacked.empty());
 }
 
 TEST_CASE("a frame without a usable seq that is sent again is known by its place") {

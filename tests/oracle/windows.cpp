@@ -2,6 +2,7 @@
 #include "oracle.h"
 #include "scan.h"
 
+#include <limits>
 #include <tuple>
 
 namespace oracle {
@@ -27,24 +28,27 @@ void evaluator::happen_until(std::int64_t now) {
 
 std::optional<evaluator::due> evaluator::next_due() const {
     std::optional<due> first;
-    auto consider = [&](std::int64_t at, int order, const std::string& id, std::size_t index) {
+    // Times end with the last one that can be written.
+    auto consider = [&](std::int64_t since, std::int64_t wait, int order, const std::string& id, std::size_t index) {
+        const std::int64_t last = std::numeric_limits<std::int64_t>::max();
+        const std::int64_t at = since > last - wait ? last : since + wait;
         if (!first || std::tie(at, order, id) < std::tie(first->at_, first->order_, first->id_))
             first = due{at, order, id, index};
     };
     for (std::size_t i = 0; i < h_.activations_.size(); ++i) {
         const activation_record& v = h_.activations_[i];
         if (v.open_ && !v.stalled_)
-            consider(v.last_sign_ms_ + h_.settings_.stalled_ms_, 0, v.id_, i);
+            consider(v.last_sign_ms_, h_.settings_.stalled_ms_, 0, v.id_, i);
     }
     if (h_.deadlock_.since_)
-        consider(*h_.deadlock_.since_ + settings_of(h_, rule::deadlock).window_ms_, 1, "", 0);
+        consider(*h_.deadlock_.since_, settings_of(h_, rule::deadlock).window_ms_, 1, "", 0);
     if (h_.missing_termination_.since_)
-        consider(*h_.missing_termination_.since_ + settings_of(h_, rule::missing_termination).window_ms_, 2, "",
+        consider(*h_.missing_termination_.since_, settings_of(h_, rule::missing_termination).window_ms_, 2, "",
                  0);
     for (std::size_t i = 0; i < h_.events_.size(); ++i) {
         const event_record& e = h_.events_[i];
         if (e.orphan_.since_)
-            consider(*e.orphan_.since_ + settings_of(h_, rule::orphaned_event).window_ms_, 3, e.id_, i);
+            consider(*e.orphan_.since_, settings_of(h_, rule::orphaned_event).window_ms_, 3, e.id_, i);
     }
     return first;
 }

@@ -1,0 +1,178 @@
+// A damaged archive: opened by the reader, the browser and the writing side, read to the end, exported and replayed.
+//
+// The input is damage done to a good archive made at the start: two bytes say how much of the file is kept (in 1/65535,
+// all if both are 0xff), a third what is tried, and then follow places (three bytes) with what stands there afterwards
+// (one byte).
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "archive/browser.h"
+#include "archive/reader.h"
+#include "archive/store.h"
+#include "archive/trace_export.h"
+#include "ingest/replay.h"
+#include "tests/fuzz/target.h"
+
+using namespace digd;
+using fuzz::must;
+namespace fs = std::filesystem;
+
+namespace {
+
+archive::entry entry(std::uint64_t run, std::uint64_t n, archive::entry_kind kind, std::string frame) {
+  archive::entry e;
+  e.kind = kind;
+  e.run_number = run;
+  e.n = n;
+  e.session = "main";
+  e.arrived_ms = e.ts = static_cast<std::int64_t>(1'000 + n);
+  e.frame = std::move(frame);
+  e.type = kind == archive::entry_kind::message ? "event" : "hello";
+  return e;
+}
+
+std::string hello_of(std::uint64_t run) {
+  return R"({"type":"hello","protocol":1,"run":"r)" + std::to_string(run) + R"(","clock":"trace"})";
+}
+
+class good_archive {
+ public:
+  good_archive() {
+    std::string name = (fs::temp_directory_path() / "digd-fuzz-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    {
+      archive::store made;
+      must(!made.open({.path = file("good"), .vfs = {}, .check_bytes = 0}), "a new archive opens");
+      for (std::uint64_t run = 1; run <= 3; ++run) fill(made, run);
+      must(!made.checkpoint(true), "the log is moved into the file");
+    }
+    std::ifstream in(file("good"), std::ios::binary);
+    bytes_.assign(std::istreambuf_iterator<char>(in), {});
+    must(bytes_.size() > 4'096, "the good archive has pages");
+  }
+  ~good_archive() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  // Writes the damaged copy; what lay beside the last one goes.
+  std::string damaged(std::string_view how) {
+    std::string bytes = bytes_;
+    const auto at = [&](std::size_t i) { return static_cast<std::uint8_t>(how[i]); };
+    const std::size_t kept = static_cast<std::size_t>(at(0)) << 8 | at(1);
+    for (std::size_t i = 3; i + 4 <= how.size(); i += 4) {
+      const std::size_t place = static_cast<std::size_t>(at(i)) << 16 | static_cast<std::size_t>(at(i + 1)) << 8 | at(i + 2);
+      bytes[place % bytes.size()] = how[i + 3];
+    }
+    bytes.resize(bytes.size() * kept / 0xffff);
+    const std::string path = file("damaged");
+    for (const char* beside : {"-wal", "-shm", "-journal", ".lock"}) fs::remove(path + beside);
+    std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return path;
+  }
+
+ private:
+  std::string file(const char* name) const { return (folder_ / name).string(); }
+
+  static void fill(archive::store& into, std::uint64_t run) {
+    using kind = archive::entry_kind;
+    archive::batch all;
+    const auto add = [&](archive::entry e) { all.push_back(std::make_unique<archive::entry>(std::move(e))); };
+    archive::entry opening = entry(run, 1, kind::run_opened, hello_of(run));
+    opening.run = "r" + std::to_string(run);
+    add(std::move(opening));
+    add(entry(run, 2, kind::session_joined, hello_of(run)));
+    for (std::uint64_t seq = 1; seq <= 40; ++seq) {
+      archive::entry e = entry(run, seq + 2, kind::message,
+                               R"({"type":"event","seq":)" + std::to_string(seq) + R"(,"event":{"id":"e)" +
+                                   std::to_string(seq) + R"(","recipients":["a"]}})");
+      e.seq = seq;
+      e.verdicts = R"({"type":"verdicts","seq":)" + std::to_string(seq) + R"(,"verdicts":[{"event":"e","action":"deliver"}]})";
+      if (seq % 10 == 0) {
+        e.detections.push_back({.rule = "orphaned_event", .severity = "failure", .ts = 5, .reason = "r", .json = "{}"});
+        e.interventions.push_back({.id = "sys:" + std::to_string(seq), .action = "create", .ts = 5, .json = "{}"});
+        e.outcomes.push_back({.rule = "orphaned_event", .outcome = "cleared", .ts = 6, .detected_ts = 5});
+      }
+      add(std::move(e));
+    }
+    must(!into.write(all).why, "the good archive is written");
+  }
+
+  fs::path folder_;
+  std::string bytes_;
+};
+
+void read(const std::string& path) {
+  std::string why;
+  const auto opened = archive::reader::open(path, {}, &why);
+  if (!opened) return must(!why.empty(), "an archive that is refused is told why");
+  const auto runs = (*opened)->runs();
+  if (!runs) return;
+  for (const archive::stored_run& run : *runs) {
+    fuzz::touch(run.run);
+    ingest::replay through(run_policy{}, {});
+    bool goes_on = true;
+    archive::trace_export lines([&](std::string_view line) { goes_on = goes_on && through.line(line); });
+    std::size_t entries = 0;
+    (void)(*opened)->each_entry(run.number, [&](const archive::stored_entry& e) {
+      lines.take(e);
+      return ++entries < 10'000;
+    });
+    must(entries < 10'000, "what is read of a damaged archive ends");
+    lines.finish();
+    (void)(*opened)->unanswered(run.number);
+  }
+}
+
+void browse(const std::string& path) {
+  std::string why;
+  const auto opened = archive::browser::open(path, &why);
+  if (!opened) return must(!why.empty(), "an archive that is refused is told why");
+  archive::browser& looks = **opened;
+  if (const auto runs = looks.runs(0, 100)) {
+    must(runs->size() <= 100, "a page is as long as asked for");
+    for (const archive::run_row& run : *runs) {
+      (void)looks.find(run.run);
+      (void)looks.tally(run.number);
+      (void)looks.detection_counts(run.number);
+      (void)looks.detections(run.number, 0, 100);
+    }
+  }
+  (void)looks.last_seq();
+  std::int64_t after = 0;
+  for (int pieces = 0; pieces < 100; ++pieces) {
+    const auto entries = looks.entries_after(after, 0);
+    if (!entries || entries->empty()) break;
+    must(entries->back().id > after, "a tail goes forward");
+    after = entries->back().id;
+  }
+}
+
+void write(const std::string& path, bool checks) {
+  archive::store opened;
+  if (const auto trouble = opened.open({.path = path, .vfs = {}, .check_bytes = checks ? 1 << 30 : 0})) {
+    return must(!trouble.words.empty(), "an archive that is refused is told why");
+  }
+  archive::batch all;
+  archive::entry opening = entry(opened.next_run_number(), 1, archive::entry_kind::run_opened, hello_of(99));
+  opening.run = "new";
+  all.push_back(std::make_unique<archive::entry>(std::move(opening)));
+  (void)opened.write(all);
+  (void)opened.checkpoint(false);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static good_archive good;
+  if (size < 3) return 0;
+  const std::string path = good.damaged(fuzz::text_of(data, size));
+  if (data[2] & 1) write(path, data[2] & 2);
+  read(path);
+  browse(path);
+  return 0;
+}

@@ -1,0 +1,9 @@
+// A graph of the paper's library: importers::import_dig_graph, and its trace through the engine.
+#include "ingest/importers/dig_graph.h"
+
+#include "tests/fuzz/imported.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  digd::fuzz::check_import(digd::importers::import_dig_graph(digd::fuzz::text_of(data, size), {.max_items = 2'000}));
+  return 0;
+}

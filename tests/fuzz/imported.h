@@ -1,0 +1,26 @@
+// What holds of every import: a failure that says what is wrong, or a trace that the engine takes without a refusal.
+#pragma once
+
+#include "ingest/importers/import_result.h"
+#include "ingest/replay.h"
+#include "tests/fuzz/target.h"
+
+namespace digd::fuzz {
+
+inline void check_import(const importers::import_outcome& outcome) {
+  if (outcome.has_error()) {
+    must(outcome.error().code != importers::import_errc::internal, "an importer has no faults of its own",
+         outcome.error().message);
+    return must(!outcome.error().message.empty(), "a failed import says why");
+  }
+  std::string problem;
+  ingest::replay through(run_policy{}, {.took = [&](const ingest::taken& what) {
+                           if (what.answer.refused) problem = what.answer.refused.text;
+                         }});
+  for (const std::string& line : outcome->lines) {
+    must(through.line(line), "an imported trace can be replayed", through.problem());
+    must(problem.empty(), "the engine refuses nothing of an imported trace", problem + "\n" + line);
+  }
+}
+
+}  // namespace digd::fuzz

@@ -1,0 +1,199 @@
+// The whole path of frames through a run with its sessions: ingest::inbox, live, then read back and exported.
+//
+// A line of the input is a frame of session 0, or by its first character:
+//   >FRAME   a session's hello: it joins or comes back      0…3FRAME  a frame of that session
+//   ~N       N milliseconds pass                            !         all that was taken is durable
+//   ^N       the operator's switch                          #N        a frame of N bytes, too large to be read
+//   @N       N milliseconds pass, and the timer is late
+// The run's first hello is the first line if that is one. Checked besides not failing: frames out are JSON, seqs are
+// used up one by one, and what was recorded replays to the same answers and the same graph: fed back as the daemon
+// does after a restart, and exported as a trace file.
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <vector>
+
+#include "archive/trace_export.h"
+#include "ingest/encode.h"
+#include "ingest/inbox.h"
+#include "ingest/replay.h"
+#include "tests/fuzz/target.h"
+#include "tests/simulation/recorded_run.h"
+
+using namespace digd;
+using fuzz::must;
+
+namespace {
+
+constexpr std::string_view plain_hello = R"({"type":"hello","protocol":1,"run":"r","clock":"trace"})";
+constexpr std::size_t most_frames = 400;
+
+// Small, so that every limit is reached.
+run_policy small_limits() {
+  run_policy p;
+  p.most = {.stalled_ms = 600'000, .settled_events = 50, .generators = 8, .message_bytes = 4'096, .reorder_ms = 100,
+            .agents = 40, .recipients = 20, .inputs = 20, .live_events = 60, .open_activations = 20, .sessions = 4};
+  p.defaults.limits = p.most;
+  return p;
+}
+
+struct recorder final : ingest::sink {
+  std::vector<tests::recorded_entry> entries;
+  std::uint64_t said = 0;
+  std::size_t taken = 0;
+
+  void send(ingest::session_index, std::string_view frame) override {
+    fuzz::must_be_json(frame, "a frame to a client is JSON");
+  }
+  void repeated(ingest::session_index) override {}
+  void took(const ingest::taken& what) override {
+    entries.push_back(tests::entry_of(what, entries.size() + 1));
+    said = entries.back().said;
+    ++taken;
+  }
+};
+
+class live_run {
+ public:
+  live_run(std::string_view first_frame, const hello& first)
+      : first_(first), settings_(settle(first, policy_)) {
+    in_ = std::make_unique<ingest::inbox>(first, settings_, out_, ingest::inbox::options{.hold = true, .keep_replies = true});
+    join(first_frame, first);
+  }
+
+  void line(std::string_view text) {
+    if (text.empty()) return;
+    const char how = text.front();
+    const std::string_view rest = text.substr(1);
+    std::uint64_t number = 0;
+    std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    switch (how) {
+      case '>': {
+        hello greeting;
+        if (!hellos_.decode_hello(rest, greeting)) join(rest, greeting);
+        return;
+      }
+      case '~': return pass(static_cast<milliseconds>(number % 1'000'000'000));
+      case '@': now_ += static_cast<milliseconds>(number % 1'000'000'000); return;
+      case '!': return all_durable();
+      case '^': return in_->switch_mode(static_cast<mode>(number % 4), now_);
+      case '#': return in_->receive_too_large(0, number, now_);
+      case '0':
+      case '1':
+      case '2':
+      case '3': return receive(static_cast<std::size_t>(how - '0') % in_->sessions().size(), rest);
+      default: return receive(0, text);
+    }
+  }
+
+  void check() {
+    for (const ingest::session& s : in_->sessions()) {
+      must(s.durable_seq <= s.taken_seq, "durable is what was taken");
+      must(s.unacked.size() <= s.taken_seq - std::min(s.durable_seq, s.place), "replies are kept until they are durable");
+    }
+    const graph::graph& g = in_->run().graph();
+    must(g.live_events() <= settings_.limits.live_events + system_room, "live events keep to their limit");
+    must(g.open_count() <= settings_.limits.open_activations, "open activations keep to their limit");
+    check_read_back();
+    check_export();
+  }
+
+ private:
+  static constexpr std::size_t system_room = 2'000;  // events that healing made
+
+  void join(std::string_view frame, const hello& greeting) {
+    const auto joined = in_->join(greeting, policy_);
+    if (joined.refused) return;
+    if (joined.changed) {
+      out_.entries.push_back(tests::joining_entry(greeting, std::string(frame), in_->run().clock(), out_.entries.size() + 1));
+    }
+    in_->resume(joined.session);
+  }
+
+  void pass(milliseconds by) {
+    now_ += by;
+    in_->advance(now_);
+  }
+
+  void all_durable() {
+    for (ingest::session_index s = 0; s < in_->sessions().size(); ++s) in_->durable(s, in_->sessions()[s].taken_seq);
+  }
+
+  void receive(ingest::session_index s, std::string_view frame) {
+    const std::uint64_t before = in_->sessions()[s].taken_seq;
+    const std::size_t held = in_->sessions()[s].held.size();
+    in_->receive(s, frame, ++now_);
+    const std::uint64_t after = in_->sessions()[s].taken_seq;
+    must(after >= before && after <= before + held + 1, "a frame uses up one seq at most", frame);
+  }
+
+  // As daemon/recovery.cpp does it.
+  void check_read_back() {
+    recorder heard;
+    ingest::inbox again(first_, settings_, heard, {.keep_replies = true});
+    for (const tests::recorded_entry& e : out_.entries) {
+      const std::size_t before = heard.taken;
+      must(tests::feed(again, hellos_, e.stored), "a recorded entry fits", e.stored.frame);
+      if (e.stored.kind == archive::entry_kind::session_joined) continue;
+      must(heard.taken == before + 1 && heard.said == e.said, "what is read back is answered the same", e.stored.frame);
+    }
+    must(tests::digest_of(again.run()) == tests::digest_of(in_->run()), "what is read back is the same graph");
+  }
+
+  void check_export() {
+    std::vector<std::uint64_t> said;
+    std::string problem;
+    ingest::replay through(policy_, {.took = [&](const ingest::taken& what) {
+                             if (what.kind != ingest::taken::what_kind::firing) said.push_back(tests::digest_of(what));
+                           }});
+    archive::trace_export lines([&](std::string_view text) {
+      must(through.line(text), "an exported line replays", std::string(text) + "\n" + through.problem());
+    });
+    std::string opening;
+    ingest::encode_trace_hello(opening, first_, settings_);
+    archive::stored_entry opened;
+    opened.kind = archive::entry_kind::run_opened;
+    opened.frame = opening;
+    lines.take(opened);
+    // With stamps of our own, what fired between two messages is told by the later one in a trace.
+    const bool exact = settings_.clock == clock_kind::trace && !settings_.stamped;
+    std::size_t at = 0;
+    for (const tests::recorded_entry& e : out_.entries) {
+      lines.take(e.stored);
+      if (e.stored.kind == archive::entry_kind::session_joined || e.stored.kind == archive::entry_kind::firing) continue;
+      must(said.size() == at + 1, "an exported line is one message", e.stored.frame);
+      if (exact) must(said[at] == e.said, "an exported trace is answered the same", e.stored.frame);
+      ++at;
+    }
+    lines.finish();
+    must(through.run() == nullptr || tests::digest_of(*through.run()) == tests::digest_of(in_->run()),
+         "an exported trace is the same graph");
+  }
+
+  const run_policy policy_ = small_limits();
+  const hello first_;
+  const run_settings settings_;
+  ingest::decoder hellos_;
+  recorder out_;
+  std::unique_ptr<ingest::inbox> in_;
+  milliseconds now_ = 1'000;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view rest = fuzz::text_of(data, size), line;
+  ingest::decoder hellos;
+  hello first;
+  std::string_view first_frame = rest.substr(0, rest.find('\n'));
+  if (hellos.decode_hello(first_frame, first)) {
+    first_frame = plain_hello;
+    must(!hellos.decode_hello(first_frame, first), "the plain hello is one");
+  } else {
+    fuzz::take_line(rest, line);
+  }
+  live_run run(first_frame, first);
+  for (std::size_t n = 0; n < most_frames && fuzz::take_line(rest, line); ++n) run.line(line);
+  run.check();
+  return 0;
+}

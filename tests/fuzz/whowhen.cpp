@@ -1,0 +1,9 @@
+// A Who&When log: importers::import_whowhen, and its trace through the engine.
+#include "ingest/importers/whowhen.h"
+
+#include "tests/fuzz/imported.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  digd::fuzz::check_import(digd::importers::import_whowhen(digd::fuzz::text_of(data, size), {.max_items = 2'000}));
+  return 0;
+}

@@ -1,0 +1,311 @@
+#include "tests/simulation/monitor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ingest/encode.h"
+#include "tests/simulation/check.h"
+
+namespace digd::simulation {
+
+namespace {
+
+run_policy small_limits() {
+  run_policy p;
+  p.defaults.limits.live_events = 3'000;
+  p.defaults.limits.open_activations = 500;
+  p.defaults.limits.settled_events = 200;
+  p.defaults.limits.message_bytes = 4'096;
+  return p;
+}
+
+}  // namespace
+
+// A run and those who sit in it: daemon/run_host.cpp without threads.
+class monitor::hosted final : public ingest::sink {
+ public:
+  hosted(monitor& owner, const hello& first, const run_settings& settings)
+      : owner_(owner),
+        name_(first.run),
+        in_(first, settings, *this, {.hold = true, .keep_replies = true, .window = credits}) {
+    in_.hold_unseen(false);
+  }
+
+  ingest::inbox& in() { return in_; }
+  const ingest::inbox& in() const { return in_; }
+  std::uint64_t said() const { return said_; }
+
+  void go_live(std::uint64_t last_n) {
+    muted_ = false;
+    n_ = last_n;
+    in_.hold_unseen(true);
+    seats_.resize(in_.sessions().size());
+  }
+
+  void record_opening(const hello& first) {
+    tests::recorded_entry e;
+    e.stored.kind = archive::entry_kind::run_opened;
+    e.stored.n = ++n_;
+    ingest::encode_trace_hello(e.stored.frame, first, in_.run().settings());
+    owner_.archive_.push(name_, std::move(e));
+  }
+
+  refusal_note join(const hello& greeting, const std::string& frame, const std::shared_ptr<link>& from) {
+    const auto joined = in_.join(greeting, owner_.policy_);
+    if (joined.refused) return joined.refused;
+    const ingest::session_index s = joined.session;
+    if (s == seats_.size()) seats_.emplace_back();
+    if (joined.changed) owner_.archive_.push(name_, tests::joining_entry(greeting, frame, in_.run().clock(), ++n_));
+    if (seats_[s].connection) seats_[s].connection->close_by_monitor();  // replaced
+    seats_[s] = {.connection = from};
+    from->attach_monitor({.frame = [this, s, at = from.get()](std::string&& f) { receive(s, at, std::move(f)); },
+                          .closed = [this, s, at = from.get()] { leave(s, at); }});
+    std::string welcome;
+    ingest::encode_welcome(welcome,
+                           {.run = name_, .session = greeting.session, .acked_seq = in_.sessions()[s].durable_seq, .credits = credits},
+                           in_.run().settings());
+    from->to_client(std::move(welcome));
+    in_.resume(s);
+    after_call(s);
+    return {};
+  }
+
+  void durable(const std::string& session, std::uint64_t seq) {
+    const auto s = in_.find_session(session);
+    if (!s) return;
+    in_.durable(*s, seq);
+    acknowledge(*s);
+    after_call(*s);
+  }
+
+  void advance(milliseconds now) {
+    in_.advance(now);
+    for (ingest::session_index s = 0; s < seats_.size(); ++s) after_call(s);
+  }
+
+  void switch_mode(mode strongest) {
+    if (in_.sessions().empty() || in_.run().ended() || in_.run().settings().operator_mode == strongest) return;
+    in_.switch_mode(strongest, owner_.clock_.now_ms());
+  }
+
+  void check() const {
+    for (const ingest::session& s : in_.sessions()) {
+      must(s.durable_seq <= s.taken_seq, "what is durable was taken");
+      must(s.durable_seq <= owner_.archive_.stored_seq(name_, s.name), "what is told durable is on the disk");
+      must(s.taken_seq - s.durable_seq + s.held.size() <= credits + 1, "no session is more than its credits ahead of the disk");
+      must(s.unacked.size() <= s.taken_seq - std::min(s.durable_seq, s.place), [&] {
+        return "run " + name_ + " session " + s.name + ": " + std::to_string(s.unacked.size()) + " replies are kept; taken " +
+               std::to_string(s.taken_seq) + ", durable " + std::to_string(s.durable_seq) + ", come to " + std::to_string(s.place);
+      });
+    }
+    const graph::graph& g = in_.run().graph();
+    const limits& most = in_.run().settings().limits;
+    must(g.live_events() <= most.live_events + 2'000, "live events keep to their limit");
+    must(g.open_count() <= most.open_activations, "open activations keep to their limit");
+    must(g.remembered_events() <= g.live_events() + most.settled_events, "settled events are forgotten");
+  }
+
+  std::uint64_t wake = 0;  // the latest planned waking: earlier ones are void
+
+ private:
+  void receive(ingest::session_index s, const link* from, std::string&& frame) {
+    if (seats_[s].connection.get() != from) return;
+    const std::size_t held = in_.sessions()[s].held.size();
+    if (frame.size() > in_.run().settings().limits.message_bytes) {  // its socket does not read it
+      in_.receive_too_large(s, frame.size(), owner_.clock_.now_ms());
+    } else {
+      in_.receive(s, frame, owner_.clock_.now_ms());
+    }
+    owner_.sum_.held += in_.sessions()[s].held.size() > held;
+    after_call(s);
+  }
+
+  void leave(ingest::session_index s, const link* from) {
+    if (seats_[s].connection.get() == from) seats_[s].connection = nullptr;
+  }
+
+  // As daemon/conversation.cpp's `may_read`.
+  void after_call(ingest::session_index s) {
+    owner_.wake_at(*this);
+    if (!seats_[s].connection) return;
+    const ingest::session& one = in_.sessions()[s];
+    const bool full = one.taken_seq - one.durable_seq + one.held.size() > credits;
+    owner_.sum_.paused += full;
+    seats_[s].connection->pause_reading(full);
+  }
+
+  void acknowledge(ingest::session_index s) {
+    std::string frame;
+    const std::uint64_t seq = in_.sessions()[s].durable_seq;
+    must(seq <= owner_.archive_.stored_seq(name_, in_.sessions()[s].name), "what is acked is on the disk");
+    ingest::encode_ack(frame, seq);
+    send(s, frame);
+  }
+
+  void send(ingest::session_index to, std::string_view frame) override {
+    if (muted_) return;
+    if (seats_[to].connection) seats_[to].connection->to_client(std::string(frame));
+  }
+  void repeated(ingest::session_index from) override {
+    if (!muted_ && in_.sessions()[from].durable_seq > 0) acknowledge(from);
+  }
+  void took(const ingest::taken& what) override {
+    tests::recorded_entry e = tests::entry_of(what, ++n_);
+    said_ = e.said;
+    if (muted_) return;
+    totals& sum = owner_.sum_;
+    sum.messages += what.kind == ingest::taken::what_kind::message || what.kind == ingest::taken::what_kind::refused;
+    sum.refused += what.kind == ingest::taken::what_kind::refused;
+    sum.detections += what.answer.detections.size();
+    sum.interventions += what.answer.interventions.size();
+    sum.digest = sum.digest * 31 + e.said;
+    owner_.archive_.push(name_, std::move(e));
+  }
+
+  monitor& owner_;
+  const std::string name_;
+  ingest::inbox in_;
+  std::vector<seat> seats_;
+  bool muted_ = true;
+  std::uint64_t n_ = 0;
+  std::uint64_t said_ = 0;
+};
+
+monitor::monitor(scheduler& clock, dice& chance, totals& sum)
+    : clock_(clock),
+      chance_(chance),
+      sum_(sum),
+      archive_(clock, chance,
+               [this](const std::string& run, const std::string& session, std::uint64_t seq) { on_durable(run, session, seq); }),
+      policy_(small_limits()) {}
+
+monitor::~monitor() = default;
+
+// ---- connections
+
+bool monitor::accept(const std::shared_ptr<link>& from) {
+  if (!up_) return false;
+  ++sum_.connections;
+  std::erase_if(links_, [](const std::weak_ptr<link>& one) { return one.expired(); });
+  links_.push_back(from);
+  from->attach_monitor({.frame = [this, at = from.get()](std::string&& frame) { greet(at->shared_from_this(), frame); },
+                        .closed = [] {}});
+  return true;
+}
+
+void monitor::greet(const std::shared_ptr<link>& from, const std::string& frame) {
+  hello greeting;
+  if (const refusal_note note = hellos_.decode_hello(frame, greeting)) return refuse(from, note);
+  const auto found = runs_.find(greeting.run);
+  hosted& host = found == runs_.end() ? open(greeting) : *found->second;
+  if (const refusal_note note = host.join(greeting, frame, from)) refuse(from, note);
+}
+
+void monitor::refuse(const std::shared_ptr<link>& from, const refusal_note& note) {
+  std::string frame;
+  ingest::encode_error(frame, note, 0, true);
+  from->to_client(std::move(frame));
+  from->close_by_monitor();
+}
+
+monitor::hosted& monitor::open(const hello& first) {
+  auto made = std::make_unique<hosted>(*this, first, settle(first, policy_));
+  hosted& host = *made;
+  runs_[first.run] = std::move(made);
+  host.go_live(0);
+  host.record_opening(first);
+  ++sum_.runs;
+  return host;
+}
+
+void monitor::on_durable(const std::string& run, const std::string& session, std::uint64_t seq) {
+  const auto found = runs_.find(run);
+  if (up_ && found != runs_.end()) found->second->durable(session, seq);
+}
+
+// ---- time
+
+void monitor::wake_at(hosted& who) {
+  const auto due = who.in().next_due();
+  if (!due) return;
+  const std::uint64_t turn = ++who.wake;
+  clock_.at(*due * 1'000, [this, life = life_, &who, turn] {
+    if (life == life_ && who.wake == turn) who.advance(clock_.now_ms());
+  });
+}
+
+void monitor::switch_modes(mode strongest) {
+  for (auto& [name, host] : runs_) host->switch_mode(strongest);
+}
+
+// ---- killed, and back
+
+void monitor::kill() {
+  up_ = false;
+  ++life_;
+  ++sum_.kills;
+  archive_.kill();
+  for (const auto& one : links_) {
+    if (const auto there = one.lock()) there->monitor_dies();
+  }
+  links_.clear();
+  runs_.clear();
+}
+
+void monitor::start() {
+  for (const auto& [run, entries] : archive_.stored()) {
+    if (auto host = read_back(run, entries)) runs_[run] = std::move(host);
+  }
+  up_ = true;
+  for (auto& [name, host] : runs_) wake_at(*host);
+}
+
+// As daemon/recovery.cpp, and each answer is compared with the one given then. A run of which no session became durable
+// is opened anew.
+std::unique_ptr<monitor::hosted> monitor::read_back(const std::string& run, const std::vector<tests::recorded_entry>& entries) {
+  hello first;
+  must(entries.front().stored.kind == archive::entry_kind::run_opened, "a record begins with its opening");
+  must(!hellos_.decode_hello(entries.front().stored.frame, first), "an opening can be read");
+  run_settings settings = settle(first, policy_);
+  if (first.stamped) {
+    settings.clock = clock_kind::wall;
+    settings.stamped = false;
+  }
+  auto host = std::make_unique<hosted>(*this, first, settings);
+  std::uint64_t n = 0;
+  for (const tests::recorded_entry& e : entries) {
+    must(e.stored.n == ++n, [&] { return "run " + run + ": entry " + std::to_string(e.stored.n) + " follows " + std::to_string(n - 1); });
+    must(tests::feed(host->in(), hellos_, e.stored), [&] { return "run " + run + ": an entry does not fit: " + e.stored.frame; });
+    if (e.said != 0) must(host->said() == e.said, [&] { return "run " + run + ": judged again, judged otherwise: " + e.stored.frame; });
+    ++sum_.replayed;
+  }
+  for (ingest::session_index s = 0; s < host->in().sessions().size(); ++s) {
+    host->in().durable(s, host->in().sessions()[s].taken_seq);
+  }
+  host->go_live(n);
+  return host;
+}
+
+// ---- what must hold
+
+void monitor::check() const {
+  for (const auto& [name, host] : runs_) host->check();
+  must(archive_.waiting() <= runs_.size() * 3 * (credits + 1'100), "what waits for the disk is bounded by the credits");
+}
+
+void monitor::check_replay() {
+  for (const auto& [run, entries] : archive_.stored()) {
+    const auto again = read_back(run, entries);
+    must(tests::digest_of(again->in().run()) == tests::digest_of(runs_.at(run)->in().run()),
+         [&] { return "run " + run + ": its record replays to another graph"; });
+  }
+}
+
+bool monitor::is_settled() const {
+  return archive_.waiting() == 0 && std::all_of(runs_.begin(), runs_.end(), [](const auto& one) {
+           const auto& sessions = one.second->in().sessions();
+           return std::all_of(sessions.begin(), sessions.end(), [](const ingest::session& s) { return s.held.empty(); });
+         });
+}
+
+}  // namespace digd::simulation

@@ -1,0 +1,44 @@
+// What the archive keeps of a run, in memory, and how it is fed back to a run, as the daemon does after a restart
+// (daemon/recovery.cpp): the ground for "live = replay" and "before a crash = after".
+//
+// Threads: none of its own. Lifetime: an entry owns its strings.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "archive/archive.h"
+#include "ingest/decode.h"
+#include "ingest/inbox.h"
+
+namespace digd::tests {
+
+struct recorded_entry {
+  archive::stored_entry stored;  // `n` counts from 1 over the run
+  std::uint64_t said = 0;        // a digest of all that came of it: refusal, verdicts, interventions, detections, outcomes
+};
+
+// FNV-1a, and what is mixed in ends with its length, so that parts do not run into each other.
+class digest {
+ public:
+  void mix(std::string_view text);
+  void mix(std::uint64_t number);
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 14695981039346656037ull;
+};
+
+std::uint64_t digest_of(const ingest::taken& what);
+// Everything that a run's graph and its sessions hold, by id: equal for runs that will answer the same.
+std::uint64_t digest_of(const digd::run& run);
+
+recorded_entry entry_of(const ingest::taken& what, std::uint64_t n);
+recorded_entry joining_entry(const hello& greeting, std::string frame, milliseconds ts, std::uint64_t n);
+
+// Feeds one entry of a record to an inbox that is read back, which must not wait for unseen ids meanwhile
+// (`hold_unseen(false)`). False: the entry does not fit.
+bool feed(ingest::inbox& in, ingest::decoder& hellos, const archive::stored_entry& e);
+
+}  // namespace digd::tests

@@ -1,0 +1,92 @@
+// digd-simulate [--seconds N] [--hours H] [--seed S] [--worlds N]: simulated worlds, one seed after the other.
+//
+// Prints what happened in them and how fast. Exit 1 with the seed if a promise was broken: `--seed S --worlds 1` does
+// exactly the same again; 2: wrong use.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <string_view>
+
+#include "tests/simulation/check.h"
+#include "tests/simulation/world.h"
+
+using namespace digd::simulation;
+
+namespace {
+
+struct wishes {
+  double seconds = 10;
+  std::uint64_t seed = std::random_device{}();
+  std::uint64_t worlds = std::numeric_limits<std::uint64_t>::max();
+};
+
+bool take_wishes(int argc, char** argv, wishes& into) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view name = argv[i];
+    char* end = nullptr;
+    if (name == "--seconds") {
+      into.seconds = std::strtod(argv[i + 1], &end);
+    } else if (name == "--hours") {
+      into.seconds = 3600 * std::strtod(argv[i + 1], &end);
+    } else if (name == "--seed") {
+      into.seed = std::strtoull(argv[i + 1], &end, 10);
+    } else if (name == "--worlds") {
+      into.worlds = std::strtoull(argv[i + 1], &end, 10);
+    }
+    if (end == nullptr || *end != '\0' || end == argv[i + 1]) return false;
+  }
+  return argc % 2 == 1;
+}
+
+void print(const totals& sum, std::uint64_t worlds, double seconds) {
+  const auto row = [](const char* name, std::uint64_t value) {
+    std::printf("%-32s %14llu\n", name, static_cast<unsigned long long>(value));
+  };
+  row("worlds", worlds);
+  row("runs", sum.runs);
+  row("messages", sum.messages);
+  row("  refused", sum.refused);
+  row("  held for another session", sum.held);
+  row("detections", sum.detections);
+  row("interventions", sum.interventions);
+  row("connections", sum.connections);
+  row("connections cut", sum.cuts);
+  row("sessions out of credits", sum.paused);
+  row("commits that failed", sum.commits_failed);
+  row("kills", sum.kills);
+  row("entries read back", sum.replayed);
+  std::printf("%-32s %14.1f\n", "seconds", seconds);
+  row("messages a minute", static_cast<std::uint64_t>(60 * static_cast<double>(sum.messages) / seconds));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  wishes asked;
+  if (!take_wishes(argc, argv, asked)) {
+    std::fprintf(stderr, "usage: digd-simulate [--seconds N] [--hours H] [--seed S] [--worlds N]\n");
+    return 2;
+  }
+  std::fprintf(stderr, "first seed %llu\n", static_cast<unsigned long long>(asked.seed));
+  const auto begun = std::chrono::steady_clock::now();
+  const auto so_far = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count(); };
+  totals sum;
+  std::uint64_t worlds = 0;
+  for (double told = 60; worlds < asked.worlds && so_far() < asked.seconds; ++worlds) {
+    try {
+      live_through(asked.seed + worlds, sum);
+    } catch (const broken_promise& what) {
+      std::fprintf(stderr, "BROKEN: %s\nrepeat: scripts/simulate --seed %llu --worlds 1\n", what.what(),
+                   static_cast<unsigned long long>(asked.seed + worlds));
+      return 1;
+    }
+    if (so_far() > told) {
+      std::fprintf(stderr, "%llu messages, %.0f s\n", static_cast<unsigned long long>(sum.messages), so_far());
+      told += 60;
+    }
+  }
+  print(sum, worlds, so_far());
+  return 0;
+}

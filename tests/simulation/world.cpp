@@ -1,0 +1,105 @@
+#include "tests/simulation/world.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "tests/simulation/check.h"
+#include "tests/simulation/client.h"
+
+namespace digd::simulation {
+
+namespace {
+
+constexpr microseconds troubled_for = 3'000'000;
+constexpr microseconds at_rest_by = 120'000'000;
+
+class world {
+ public:
+  world(std::uint64_t seed, totals& sum, disk::lie lie) : chance_(seed), sum_(sum), monitor_(clock_, chance_, sum) {
+    monitor_.archive().tell(lie);
+    switches_ = chance_.one_in(4);
+    const std::uint64_t runs = 1 + chance_.below(4);
+    for (std::uint64_t r = 0; r < runs; ++r) add_run("r" + std::to_string(r));
+  }
+
+  void live() {
+    for (client& one : clients_) one.begin();
+    plan(&world::kill, 2'000'000);
+    plan(&world::cut, 300'000);
+    if (switches_) plan(&world::switch_mode, 500'000);
+    clock_.at(troubled_for, [this] { monitor_.archive().be_troubled(false); });
+    do {
+      must(clock_.step(), "somebody always has something to do until the end");
+      monitor_.check();
+      must(clock_.now() < at_rest_by, "once the faults are over everything comes to rest");
+    } while (!is_at_rest());
+    monitor_.check_replay();
+    for (const client& one : clients_) one.check_record(monitor_.archive());
+    sum_.commits_failed += monitor_.archive().failed_commits();
+  }
+
+ private:
+  void add_run(const std::string& name) {
+    const std::uint64_t sessions = chance_.one_in(2) ? 1 : 1 + chance_.below(3);
+    const bool trace_clock = !chance_.one_in(3);
+    story& tells = stories_.emplace_back(chance_, sessions, trace_clock);
+    for (std::uint64_t s = 0; s < sessions; ++s) {
+      clients_.emplace_back(clock_, chance_, monitor_, tells,
+                            client::manner{.run = name,
+                                           .session = "s" + std::to_string(s),
+                                           .number = s,
+                                           .trace_clock = trace_clock,
+                                           .alone = sessions == 1 && !switches_,
+                                           .greedy = chance_.one_in(10),
+                                           .fickle = chance_.one_in(6),
+                                           .messages = 50 + chance_.below(1'500),
+                                           .latency = chance_.one_in(4) ? chance_.between(5'000, 60'000) : chance_.between(50, 1'000),
+                                           .reading = chance_.one_in(6) ? chance_.between(100, 3'000) : 0});
+    }
+  }
+
+  // Again and again at random instants until the troubled time is over.
+  void plan(void (world::*what)(), microseconds about) {
+    clock_.after(chance_.between(0, 2 * about), [this, what, about] {
+      if (clock_.now() >= troubled_for) return;
+      (this->*what)();
+      plan(what, about);
+    });
+  }
+
+  void kill() {
+    if (!monitor_.is_up()) return;
+    monitor_.kill();
+    for (client& one : clients_) one.expect_new_judgement();
+    clock_.after(chance_.between(1'000, 400'000), [this] { monitor_.start(); });
+  }
+
+  void cut() {
+    ++sum_.cuts;
+    chance_.pick(clients_).cut();
+  }
+
+  void switch_mode() {
+    constexpr mode modes[] = {mode::enforce, mode::enforce, mode::observe, mode::shadow, mode::off};
+    if (monitor_.is_up()) monitor_.switch_modes(modes[chance_.below(5)]);
+  }
+
+  bool is_at_rest() const {
+    return monitor_.is_up() && std::all_of(clients_.begin(), clients_.end(), [](const client& c) { return c.is_through(); }) &&
+           monitor_.is_settled();
+  }
+
+  scheduler clock_;
+  dice chance_;
+  totals& sum_;
+  bool switches_ = false;
+  monitor monitor_;
+  std::deque<story> stories_;
+  std::deque<client> clients_;
+};
+
+}  // namespace
+
+void live_through(std::uint64_t seed, totals& sum, disk::lie lie) { world(seed, sum, lie).live(); }
+
+}  // namespace digd::simulation
