@@ -32,10 +32,11 @@ bool find_token(const std::string& command, const daemon_options& how, std::stri
 }  // namespace
 
 void add_daemon_options(CLI::App& app, daemon_options& how) {
-  app.add_option("--to", how.to, "the daemon: HOST:PORT, ws://HOST:PORT, http://HOST:PORT or unix:/PATH")
+  app.add_option("--to", how.to, "the daemon: HOST:PORT, ws://HOST:PORT, wss://HOST:PORT (also http, https) or unix:/PATH")
       ->envname("DIGD_URL")
       ->capture_default_str();
   app.add_option("--token-file", how.token_file, "a file with the daemon's token; else the environment's DIGD_TOKEN");
+  app.add_option("--ca", how.authority, "with TLS: who signs the daemon's certificate, PEM; else whom the system trusts");
   app.add_option("--timeout", how.timeout_s, "seconds to wait for an answer or a connection")
       ->check(CLI::Range(0.01, 86'400.0))
       ->capture_default_str();
@@ -58,6 +59,7 @@ std::optional<daemon_end> find_daemon(const std::string& command, const daemon_o
     return {};
   }
   daemon_end end{.to = *to, .token = {}};
+  end.to.authority = how.authority;
   if (!find_token(command, how, end.token)) return {};
   return end;
 }

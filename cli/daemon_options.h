@@ -14,6 +14,7 @@ namespace digd::cli {
 struct daemon_options {
   std::string to = "127.0.0.1:7344";
   std::string token_file;
+  std::string authority;
   std::string data_dir;  // of commands that can do without a daemon; empty: ask one
   double timeout_s = 30;
 
