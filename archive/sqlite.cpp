@@ -108,6 +108,13 @@ failure statement::last_failure() const {
   return failure_of(sqlite3_db_handle(handle_.get()));
 }
 
+void statement::bind_row_of(const statement& other) {
+  for (int i = 0; i < sqlite3_column_count(other.handle_.get()); ++i) {
+    const int code = sqlite3_bind_value(handle_.get(), i + 1, sqlite3_column_value(other.handle_.get(), i));
+    if (bind_error_ == SQLITE_OK) bind_error_ = code;
+  }
+}
+
 bool statement::step(failure& why) {
   if (bind_error_ != SQLITE_OK) {
     why = {bind_error_, std::string(in_words(bind_error_ & 0xff)) + " (" + sqlite3_errstr(bind_error_) + ")"};

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "archive/salvage.h"
 #include "daemon/access/peer.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
@@ -79,6 +80,16 @@ shared_state::~shared_state() {
 
 // ---- start
 
+// A monitor that does not start helps nobody: what can still be read goes on, the rest is kept for people.
+void server::set_damage_aside(const std::string& path, const std::string& damage) {
+  std::string why;
+  const auto done = archive::set_damage_aside(path, {}, &why);
+  if (!done) throw std::runtime_error("the archive is damaged (" + damage + "), and could not be set aside: " + why);
+  shared_.runs_lost_to_damage = done->runs_lost;
+  spdlog::error("archive_damaged why={} set_aside={} runs_kept={} entries_kept={} runs_lost={} readable={}", quoted(damage),
+                quoted(done->aside), done->runs_kept, done->entries_kept, done->runs_lost, done->was_readable);
+}
+
 void server::open_archive(const std::string& data_dir) {
   archive::options how;
   how.path = data_dir + "/digd.sqlite";
@@ -112,7 +123,11 @@ void server::open_archive(const std::string& data_dir) {
     }
   };
   std::string why;
-  auto opened = archive::archive::open(std::move(how), tell, &why);
+  auto opened = archive::archive::open(how, tell, &why);
+  if (!opened && opened.error() == archive::make_error_code(archive::archive_error::corrupt)) {
+    set_damage_aside(how.path, why);
+    opened = archive::archive::open(how, tell, &why);
+  }
   if (!opened) throw std::runtime_error("cannot open the archive in " + quoted(data_dir) + ": " + why);
   shared_.store = std::move(*opened);
 }

@@ -62,6 +62,7 @@ class server {
   void admit_tls(engine_thread& home, boost::asio::basic_stream_socket<boost::asio::ip::tcp, executor> socket,
                  connection_ticket ticket);
   void open_gate();
+  void set_damage_aside(const std::string& path, const std::string& damage);
   void listen_tcp(const tcp_address& where);
   void listen_unix(const unix_address& where);
   template <class Until>

@@ -50,6 +50,7 @@ struct shared_state {
   std::atomic<std::uint64_t> connections_refused{0};  // there were too many
   std::atomic<std::uint64_t> strangers_refused{0};    // at a Unix socket: not a user who may
   std::atomic<std::uint64_t> tls_refused{0};          // handshakes that failed
+  std::uint64_t runs_lost_to_damage = 0;              // at this start. Set before the threads start
   std::atomic<std::uint64_t> traces{0};               // being sent
   std::atomic<std::uint64_t> unarchived_runs{0};
   std::atomic<mode> operator_mode{mode::enforce};     // the operator's switch; runs follow it on their threads

@@ -105,6 +105,7 @@ http_response metrics(const shared_state& shared) {
   now.connections_refused = shared.connections_refused.load();
   now.strangers_refused = shared.strangers_refused.load();
   now.tls_refused = shared.tls_refused.load();
+  now.runs_lost_to_damage = shared.runs_lost_to_damage;
   now.runs_open = shared.open_runs.load();
   now.congested_threads = congested_threads(shared);
   std::vector<const thread_counts*> counts;

@@ -124,6 +124,8 @@ void write_archive(prometheus_text& out, const process_facts& now) {
             now.congested_threads);
   if (!now.archive_on) return;
   out.gauge("digd_archive_queue_entries", "Entries accepted and not yet durable.", now.archive_queue);
+  out.gauge("digd_archive_runs_lost", "Runs that were not whole when a damaged archive was set aside at the start.",
+            now.runs_lost_to_damage);
   out.gauge("digd_archive_well", "1 if the archive writes without trouble.", now.archive_well ? 1 : 0);
   out.counter("digd_archive_entries_total", "Entries made durable.", now.archive_entries);
   out.counter("digd_archive_bytes_total", "Bytes of these entries, about.", now.archive_bytes);

@@ -263,3 +263,29 @@ def test_an_ended_run_is_known_after_a_kill(tmp_path):
             assert c.welcome["acked_seq"] == 2
             c.event("e2", ["a"])
             assert c.error()["code"] == "run_closed"
+
+
+def test_a_damaged_archive_is_set_aside_and_what_is_whole_goes_on(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        for n in range(20):
+            with daemon.client(run=f"r{n}", agents=ABC) as c:
+                for i in range(30):
+                    c.event(f"e{i}", ["a"], event={"payload": "x" * 300})
+                c.wait_acked()
+        assert daemon.stop() == 0
+        file = daemon.data / "digd.sqlite"
+        content = bytearray(file.read_bytes())
+        middle = len(content) // 4096 // 2 * 4096
+        content[middle : middle + 4096] = b"\xa5" * 4096
+        file.write_bytes(content)
+        daemon.start()
+        assert "archive_damaged" in daemon.log_text()
+        metrics = daemon.http(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")[1]
+        lost = int(next(line for line in metrics.splitlines() if line.startswith("digd_archive_runs_lost ")).split()[1])
+        aside = [f for f in daemon.data.iterdir() if ".damaged-" in f.name and not f.name.endswith(("-wal", "-shm"))]
+        assert 0 < lost < 20 and len(aside) == 1
+        there = 0
+        for n in range(20):
+            with daemon.client(run=f"r{n}", agents=ABC) as again:
+                there += again.welcome["acked_seq"] == 30
+        assert there == 20 - lost

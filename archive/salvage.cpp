@@ -1,0 +1,200 @@
+#include "archive/salvage.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+
+#include "archive/file_lock.h"
+#include "archive/schema.h"
+#include "archive/sqlite.h"
+
+namespace digd::archive {
+
+namespace {
+
+// The tables, each with the column that names the run, and its key.
+struct table {
+  const char *name, *run, *key;
+};
+constexpr std::array<table, 5> tables{{{"runs", "number", "number"},
+                                       {"entries", "run", "id"},
+                                       {"detections", "run", "id"},
+                                       {"interventions", "run", "row"},
+                                       {"outcomes", "run", "id"}}};
+
+// What can be missed at the end of a table whose end cannot be read: no id of these is used again.
+constexpr std::int64_t unreadable_margin = 1 << 24;
+
+std::string name_for(const std::string& path) {
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+  return path + ".damaged-" + std::to_string(now.count());
+}
+
+// With its log, which belongs to it. The log is moved first: alone it would be taken for the new file's.
+std::error_code move_aside(const std::string& path, const std::string& aside) {
+  std::error_code ec;
+  for (const char* part : {"-wal", "-shm", ""}) {
+    if (!std::filesystem::exists(path + part, ec)) continue;
+    std::filesystem::rename(path + part, aside + part, ec);
+    if (ec) return ec;
+  }
+  return {};
+}
+
+// Two connections, since SQLite lets nothing be committed beside an attached file that it found damaged.
+class salvage {
+ public:
+  salvage(connection& into, salvaged& tally) : new_(into), tally_(tally) {}
+
+  // Fails only if the new archive does: what cannot be read is lost, and counted.
+  failure run(const std::string& aside, const std::string& vfs) {
+    if (!open_old(aside, vfs)) return {};
+    tally_.was_readable = true;
+    failure fault = prepare_new();
+    if (!fault) fault = new_.execute("BEGIN");
+    std::int64_t last = 0;
+    static_cast<void>(highest(tables[0], last));
+    for (std::int64_t number = 1; !fault && number <= last; ++number) fault = take(number);
+    if (!fault) fault = new_.execute("COMMIT");
+    for (const table& each : tables) {
+      if (!fault) fault = keep_numbers(each);
+    }
+    return fault;
+  }
+
+ private:
+  // True: runs can be looked for in it.
+  bool open_old(const std::string& aside, const std::string& vfs) {
+    std::int64_t version = 0;
+    if (old_.open(aside, SQLITE_OPEN_READWRITE, vfs)) return false;  // may write: its log is to be read too
+    if (old_.query("PRAGMA user_version", version) || version != schema_version) return false;
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      if (columns_of(tables[i], columns_[i])) return false;
+      const std::string sql = "SELECT " + columns_[i].names + " FROM " + tables[i].name + " WHERE " + tables[i].run + " = ?1" +
+                              (i == 0 ? " AND deleting = 0" : "");
+      if (old_.prepare(sql, read_[i])) return false;
+    }
+    return true;
+  }
+
+  struct columns {
+    std::string names, places;
+  };
+
+  // Generated columns are left out: they are made anew.
+  failure columns_of(const table& of, columns& all) {
+    const std::string from = " FROM pragma_table_info('" + std::string(of.name) + "')";
+    failure fault = old_.query("SELECT group_concat(name, ', ')" + from, all.names);
+    if (!fault) fault = old_.query("SELECT group_concat('?', ', ')" + from, all.places);
+    return fault;
+  }
+
+  failure prepare_new() {
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      const std::string sql = std::string("INSERT INTO ") + tables[i].name + " (" + columns_[i].names + ") VALUES (" +
+                              columns_[i].places + ')';
+      if (failure fault = new_.prepare(sql, write_[i])) return fault;
+    }
+    return new_.prepare("SELECT count(*) > 0 AND count(*) = max(n) FROM entries WHERE run = ?1", whole_);
+  }
+
+  // One run: all of it, or nothing.
+  failure take(std::int64_t number) {
+    if (failure fault = new_.execute("SAVEPOINT one")) return fault;
+    std::array<std::uint64_t, tables.size()> rows{};
+    bool readable = true;
+    for (std::size_t i = 0; readable && i < tables.size(); ++i) {
+      if (failure fault = copy(i, number, rows[i], readable)) return fault;
+      if (i == 0 && readable && rows[0] == 0) break;  // there is no such run
+    }
+    if (readable && rows[0] == 0) return new_.execute("RELEASE one");
+    if (readable && is_whole(number)) {
+      ++tally_.runs_kept;
+      tally_.entries_kept += rows[1];
+    } else {
+      ++tally_.runs_lost;
+      if (failure fault = new_.execute("ROLLBACK TO one")) return fault;
+    }
+    return new_.execute("RELEASE one");
+  }
+
+  failure copy(std::size_t which, std::int64_t number, std::uint64_t& rows, bool& readable) {
+    statement& from = read_[which];
+    from.bind(1, number);
+    failure unreadable, fault;
+    while (!fault && from.step(unreadable)) {
+      write_[which].bind_row_of(from);
+      fault = write_[which].run();
+      ++rows;
+    }
+    from.reset();
+    readable = !unreadable;
+    // What does not fit into its table was not written by us.
+    if (fault.primary() == SQLITE_CONSTRAINT || fault.primary() == SQLITE_MISMATCH) {
+      readable = false;
+      fault = {};
+    }
+    return fault;
+  }
+
+  bool is_whole(std::int64_t number) {
+    failure fault;
+    whole_.bind(1, number);
+    const bool yes = whole_.step(fault) && whole_.integer(0) != 0;
+    whole_.reset();
+    return yes;
+  }
+
+  // The highest number ever given out, as far as can be told; false if its end cannot be read.
+  bool highest(const table& of, std::int64_t& number) {
+    std::int64_t noted = 0, there = 0;
+    const std::string name = of.name;
+    const bool told = !old_.query("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = '" + name + "'", noted);
+    const bool seen = !old_.query("SELECT coalesce(max(" + std::string(of.key) + "), 0) FROM " + name, there);
+    number = std::max(noted, there);
+    return told && seen;
+  }
+
+  failure keep_numbers(const table& of) {
+    std::int64_t number = 0;
+    if (!highest(of, number)) number += unreadable_margin;
+    const std::string name = of.name;
+    if (failure fault = new_.execute("DELETE FROM sqlite_sequence WHERE name = '" + name + "'")) return fault;
+    return new_.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('" + name + "', max(" + std::to_string(number) +
+                        ", (SELECT coalesce(max(" + of.key + "), 0) FROM " + name + ")))");
+  }
+
+  connection& new_;
+  connection old_;
+  salvaged& tally_;
+  std::array<columns, tables.size()> columns_;
+  std::array<statement, tables.size()> read_, write_;
+  statement whole_;
+};
+
+}  // namespace
+
+boost::system::result<salvaged> set_damage_aside(const std::string& path, const std::string& vfs, std::string* why) {
+  const auto fail = [&](archive_error error, const std::string& words) {
+    if (why != nullptr) *why = words;
+    return make_error_code(error);
+  };
+  std::string words;
+  file_lock lock;
+  if (lock.take(path + ".lock", words) != file_lock::result::taken) return fail(archive_error::locked, words);
+  salvaged tally;
+  tally.aside = name_for(path);
+  if (const std::error_code ec = move_aside(path, tally.aside)) {
+    return fail(archive_error::cannot_open, "cannot set the damaged file aside: " + ec.message());
+  }
+  connection db;
+  if (failure fault = db.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs)) return fail(fault.error(), fault.words);
+  std::error_code ignored;
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
+  if (const open_trouble trouble = migrate(db, true)) return fail(trouble.error, trouble.words);
+  if (failure fault = salvage(db, tally).run(tally.aside, vfs)) return fail(fault.error(), fault.words);
+  return tally;
+}
+
+}  // namespace digd::archive

@@ -1,0 +1,123 @@
+// Damaged archives: what can be read whole goes on, the rest stays where people can look at it.
+#include "archive/salvage.h"
+
+#include <fstream>
+#include <random>
+
+#include "archive/reader.h"
+#include "tests/archive/support.h"
+
+namespace digd::archive::testing {
+
+namespace {
+
+constexpr std::uint64_t runs = 40, messages = 60;
+
+void write_runs(const std::string& path) {
+  reports seen;
+  auto a = open_archive(path, seen);
+  auto p = a->make_producer();
+  for (std::uint64_t run = 1; run <= runs; ++run) {
+    entry first = opening(run, "r" + std::to_string(run));
+    first.n = 1;
+    push(*p, std::move(first));
+    for (std::uint64_t seq = 1; seq <= messages; ++seq) {
+      entry one = message(run, seq);
+      one.n = seq + 1;
+      one.frame = R"({"type":"time","seq":)" + std::to_string(seq) + R"(,"x":")" + std::string(200, 'x') + "\"}";
+      if (seq % 10 == 0) {
+        one.detections.push_back({.rule = "deadlock", .severity = "failure", .session = {}, .at = seq, .ts = 1, .event = {},
+                                  .agent = {}, .healed = false, .healing = {}, .cause = "mode", .reason = "why",
+                                  .json = R"({"reason":"why"})"});
+      }
+      push(*p, std::move(one));
+    }
+  }
+}
+
+std::size_t damage(const std::string& path, unsigned seed, std::size_t pages) {
+  std::mt19937 dice(seed);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  const auto size = std::filesystem::file_size(path);
+  constexpr std::size_t page = 4096;
+  for (std::size_t i = 0; i < pages; ++i) {
+    file.seekp(static_cast<std::streamoff>((1 + dice() % (size / page - 1)) * page));  // the first stays: it says that it is ours
+    for (std::size_t at = 0; at < page; ++at) file.put(static_cast<char>(dice()));
+  }
+  return size / page;
+}
+
+// Each run's entries and detections as one text.
+std::map<std::int64_t, std::string> everything(const std::string& path) {
+  connection db;
+  REQUIRE_FALSE(db.open(path, SQLITE_OPEN_READONLY, {}));
+  std::map<std::int64_t, std::string> all;
+  for (const char* sql : {"SELECT run, id || ' ' || n || ' ' || frame FROM entries ORDER BY id",
+                          "SELECT run, id || ' ' || entry || ' ' || json || reason FROM detections ORDER BY id"}) {
+    statement rows;
+    REQUIRE_FALSE(db.prepare(sql, rows));
+    failure fault;
+    while (rows.step(fault)) all[rows.integer(0)] += rows.text(1) + '\n';
+    REQUIRE_FALSE(fault);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("what_is_whole_is_kept_as_it_was_whatever_pages_are_damaged", "[archive]") {
+  temporary_folder folder;
+  const std::string whole = folder.file("whole.sqlite");
+  write_runs(whole);
+  const auto expected = everything(whole);
+  std::uint64_t kept_of_all = 0, lost_of_all = 0;
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    const std::string path = folder.file("d" + std::to_string(seed) + ".sqlite");
+    std::filesystem::copy_file(whole, path);
+    damage(path, seed, 1 + seed % 4);
+    std::string why;
+    const auto done = set_damage_aside(path, {}, &why);
+    INFO("seed " << seed << ": " << why);
+    REQUIRE(done.has_value());
+    CHECK(std::filesystem::exists(done->aside));
+    const auto found = everything(path);
+    CHECK(found.size() == done->runs_kept);
+    for (const auto& [run, text] : found) CHECK(text == expected.at(run));
+    if (done->was_readable) CHECK(done->runs_kept + done->runs_lost >= runs);
+    kept_of_all += done->runs_kept;
+    lost_of_all += done->runs_lost;
+    CHECK(ask(path, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'") == 0);
+    CHECK(ask(path, "SELECT count(*) FROM pragma_foreign_key_check") == 0);
+    reports seen;
+    auto again = open_archive(path, seen);  // and it is an archive like any other
+    if (done->was_readable) CHECK(again->next_run_number() > runs);
+    auto p = again->make_producer();
+    push(*p, opening(again->next_run_number(), "new"));
+  }
+  CHECK(kept_of_all > 0);
+  CHECK(lost_of_all > 0);
+}
+
+TEST_CASE("a_file_of_which_nothing_can_be_read_is_set_aside_too", "[archive]") {
+  temporary_folder folder;
+  write_runs(folder.file());
+  std::filesystem::resize_file(folder.file(), 4096 + 100);
+  std::string why;
+  const auto done = set_damage_aside(folder.file(), {}, &why);
+  REQUIRE(done.has_value());
+  CHECK(done->runs_kept == 0);
+  CHECK(std::filesystem::file_size(done->aside) == 4096 + 100);
+  CHECK(ask(folder.file(), "SELECT count(*) FROM runs") == 0);
+}
+
+TEST_CASE("nothing_is_set_aside_while_somebody_has_it_open", "[archive]") {
+  temporary_folder folder;
+  reports seen;
+  auto open = open_archive(folder.file(), seen);
+  std::string why;
+  CHECK_FALSE(set_damage_aside(folder.file(), {}, &why).has_value());
+  CHECK_FALSE(why.empty());
+  CHECK(std::filesystem::exists(folder.file()));
+}
+
+}  // namespace digd::archive::testing
