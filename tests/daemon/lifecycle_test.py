@@ -280,7 +280,7 @@ def test_a_damaged_archive_is_set_aside_and_what_is_whole_goes_on(tmp_path):
         file.write_bytes(content)
         daemon.start()
         assert "archive_damaged" in daemon.log_text()
-        metrics = daemon.http(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")[1]
+        metrics = daemon.http(f"GET /metrics HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n\r\n".encode())[1]
         lost = int(next(line for line in metrics.splitlines() if line.startswith("digd_archive_runs_lost ")).split()[1])
         aside = [f for f in daemon.data.iterdir() if ".damaged-" in f.name and not f.name.endswith(("-wal", "-shm"))]
         assert 0 < lost < 20 and len(aside) == 1
@@ -289,3 +289,26 @@ def test_a_damaged_archive_is_set_aside_and_what_is_whole_goes_on(tmp_path):
             with daemon.client(run=f"r{n}", agents=ABC) as again:
                 there += again.welcome["acked_seq"] == 30
         assert there == 20 - lost
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_name_breaks_out_of_the_log(tmp_path, form):
+    name = "x\n2026-01-01T00:00:00.000Z error forged=yes \x1b[31m\u202e\x00\"'}"
+    with Daemon(tmp_path, f'[log]\nlevel = "debug"\nformat = "{form}"\n') as daemon:
+        with daemon.client(run=name, session=name, place=False, agents=[name], labels={name: name},
+                           client={"name": name, "version": name}) as c:
+            c.event(name, [name], event={"kind": name, "payload": "the payload itself"})
+            c.event(name, [name])
+            assert c.error()["code"] == "duplicate_event"
+            c.start(name, name, [name])
+            c.tell("activation_ended", activation=name, failed=True, error=name)
+            c.tell("delivery", event=name, applied="failed", reason=name)
+        with daemon.client(run=name, session=name, place=False, agents=["other"], greet=False, mode="off") as c:
+            c.send_raw({**c.hello, "rules": {name: {}}})
+        daemon.stop()
+    log = daemon.log_text()
+    assert "the payload itself" not in log
+    for line in log.splitlines():
+        assert not line.startswith("2026-01-01") and not any(c in line for c in "\x1b\u202e\x00"), repr(line)
+        if form == "json":
+            assert "forged" not in json.loads(line)
