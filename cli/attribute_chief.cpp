@@ -1,117 +1,132 @@
 // digctl attribute chief: who made the decisive error of a failed run, and when.
 #include <boost/json.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "analysis/chief/attribute.h"
 #include "analysis/chief/trace_log.h"
 #include "analysis/whowhen/dataset.h"
-#include "archive/reader.h"
-#include "archive/trace_export.h"
 #include "cli/attribute.h"
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/llm_options.h"
+#include "cli/printable.h"
+#include "cli/run_source.h"
 
 namespace digd::cli {
 
 namespace {
 
 struct attribute_options {
-  std::string file, format = "table";
-  std::string run, method = "chief-llm";
+  std::string what, format = "table";
+  std::string judge = "chief-llm";
+  bool judge_named = false;
   std::size_t top = 5;
   llm_options llm;
+  daemon_options daemon;
 };
 
-constexpr std::size_t max_bytes = 256u << 20;
+constexpr std::size_t max_bytes = chief::max_trace_bytes;
 
-// A run out of an archive, as the lines of its trace.
-bool read_archived(const attribute_options& how, whowhen::labelled_log& into, std::string& why) {
-  auto archive = archive::reader::open(how.file, {}, &why);
-  if (!archive) {
-    if (why.empty()) why = archive.error().message();
-    return false;
-  }
-  const auto runs = (*archive)->runs();
-  if (!runs) {
-    why = runs.error().message();
-    return false;
-  }
-  for (const archive::stored_run& run : *runs) {
-    if (run.run != how.run) continue;
-    std::string lines;
-    archive::trace_export out([&lines](std::string_view line) { (lines += line) += '\n'; });
-    const auto read = (*archive)->each_entry(run.number, [&](const archive::stored_entry& e) {
-      out.take(e);
-      return lines.size() <= max_bytes;
-    });
-    if (!read) {
-      why = read.error().message();
-      return false;
-    }
-    out.finish();
-    return chief::read_trace(lines, into.log, why);
-  }
-  why = "it has no run " + how.run;
-  return false;
+// A run that a daemon saw, or its archive, as the lines of its trace.
+std::string fetch(const attribute_options& how, std::string& lines) {
+  const auto source = open_source("attribute chief", how.daemon);
+  if (!source) return "the run cannot be looked up";
+  const std::string problem = source->trace(how.what, [&lines](std::string_view piece) {
+    lines += piece;
+    return lines.size() <= max_bytes;
+  });
+  const bool asked_daemon = how.daemon.data_dir.empty();
+  return problem.empty() || !asked_daemon ? problem : problem + " (and there is no such file)";
 }
 
-// A Who&When log is one JSON object with a `history`; everything else is taken for a trace.
+bool is_trace(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \r\n\t"), text.size()));
+  const std::string_view first_line = text.substr(0, text.find('\n'));
+  return first_line.find("\"hello\"") != std::string_view::npos && first_line.find("\"history\"") == std::string_view::npos;
+}
+
+// A Who&When log is one JSON object with a `history`; a trace begins with a hello.
 bool read_run(const attribute_options& how, whowhen::labelled_log& into, std::string& why) {
-  if (!how.run.empty()) return read_archived(how, into, why);
-  const std::optional<std::string> text = read_file(how.file, max_bytes, why);
-  if (!text) return false;
-  const std::string_view first_line = std::string_view(*text).substr(0, text->find('\n'));
-  const bool trace = first_line.find("\"hello\"") != std::string_view::npos && first_line.find("\"history\"") == std::string_view::npos;
-  if (trace) return chief::read_trace(*text, into.log, why);
-  into.log.id = how.file;
-  return whowhen::read_log(*text, into, why, false);
+  std::error_code none;
+  const bool is_file = how.daemon.data_dir.empty() && (how.what == "-" || std::filesystem::exists(how.what, none));
+  std::string text;
+  if (is_file) {
+    std::optional<std::string> read = read_file(how.what, max_bytes, why);
+    if (!read) return false;
+    text = std::move(*read);
+  } else if (!(why = fetch(how, text)).empty()) {
+    return false;
+  }
+  if (!is_file || is_trace(text)) return chief::read_trace(text, into.log, why);
+  into.log.id = how.what;
+  return whowhen::read_log(text, into, why, false);
 }
 
 int complain(const attribute_options& how, std::string_view why) {
-  std::cerr << "digctl attribute chief: " << shown(how.file) << ": " << why << '\n';
+  std::cerr << "digctl attribute chief: " << shown(how.what) << ": " << printable(why) << '\n';
   return wrong_use;
 }
 
-void print(const attribute_options& how, const chief::flat_log& log, const chief::llm::ruling& r) {
-  namespace json = boost::json;
+namespace json = boost::json;
+
+// The graph of `chief-llm`; the other judges make none.
+json::value graph_of(const attribute_options& how, const chief::flat_log& log, const chief::attribution& graph) {
+  if (how.judge != "chief-llm") return nullptr;
+  json::object whole = json::parse(chief::to_json(log, graph, 0)).as_object();
+  for (const char* of_the_default : {"log", "ranking", "agents", "findings"}) whole.erase(of_the_default);
+  return whole;
+}
+
+void print(const attribute_options& how, const chief::flat_log& log, const chief::llm::ruling& r, const chief::attribution& graph) {
   if (how.format == "json") {
     json::array ranking, notes;
     for (std::size_t step : r.steps) ranking.push_back(json::object{{"agent", log.steps[step].agent}, {"step", step}});
     for (const std::string& note : r.notes) notes.emplace_back(note);
-    std::cout << json::serialize(json::object{{"log", log.id}, {"method", how.method}, {"agent", r.agent},
-                                              {"ranking", std::move(ranking)}, {"reason", r.reason}, {"notes", std::move(notes)}})
+    std::cout << json::serialize(json::object{{"log", log.id}, {"method", how.judge}, {"agent", r.agent},
+                                              {"ranking", std::move(ranking)}, {"reason", r.reason},
+                                              {"stood_in", r.stood_in}, {"notes", std::move(notes)},
+                                              {"graph", graph_of(how, log, graph)}})
               << '\n';
     return;
   }
-  std::cout << "agent " << r.agent << ", step";
+  std::cout << "agent " << printable(r.agent) << ", step";
   for (std::size_t i = 0; i < r.steps.size() && i < how.top; ++i) std::cout << (i ? ", then " : " ") << r.steps[i];
   std::cout << '\n';
-  if (!r.reason.empty()) std::cout << r.reason << '\n';
-  for (const std::string& note : r.notes) std::cout << "  " << note << '\n';
+  if (!r.reason.empty()) std::cout << printable(r.reason) << '\n';
+  for (const std::string& note : r.notes) std::cout << "  " << printable(note) << '\n';
 }
 
 int ask_model(const attribute_options& how, const whowhen::labelled_log& run) {
   std::string why;
+  if (how.llm.with_answer && run.answer.empty()) return complain(how, "--with-answer: the log has no ground_truth");
   const auto model = open_endpoint(how.llm, why);
   if (!model) return complain(how, why);
-  const chief::llm::ruling r = rule_by(how.method, *model, run.log, judging(how.llm, run.answer));
+  chief::attribution graph;
+  const chief::llm::ruling r = rule_by(how.judge, *model, run.log, judging(how.llm, run.answer), &graph);
   std::cerr << describe(model->used(), how.llm.dry_run) << '\n';
   if (how.llm.dry_run) return done;
   if (r.error) return complain(how, r.error.message() + (r.detail.empty() ? "" : ": " + r.detail));
-  print(how, run.log, r);
+  print(how, run.log, r, graph);
   return done;
 }
 
 int attribute(const attribute_options& how) {
   whowhen::labelled_log run;
   std::string why;
+  if (how.judge_named && !how.llm.wanted()) return complain(how, "--judge: only with --llm URL, or --dry-run");
   if (!read_run(how, run, why)) return complain(how, why);
+  if (run.log.left_out > 0) {
+    std::cerr << "digctl attribute chief: " << shown(how.what) << ": " << run.log.left_out
+              << " lines that digd would refuse are left out\n";
+  }
   if (how.llm.wanted()) return ask_model(how, run);
   const chief::attribution a = chief::attribute(run.log);
+  if (a.ranking.empty()) return complain(how, "nobody to blame: no agent acts in it");
   if (how.format == "json") std::cout << chief::to_json(run.log, a, how.top) << '\n';
-  else std::cout << chief::describe(run.log, a, how.top);
+  else std::cout << printable_lines(chief::describe(run.log, a, how.top));
   return done;
 }
 
@@ -120,18 +135,25 @@ int attribute(const attribute_options& how) {
 void add_attribute_chief(CLI::App& app, int& status) {
   auto how = std::make_shared<attribute_options>();
   CLI::App* sub = attribute_methods(app).add_subcommand("chief", "the agent and step of the decisive error, with the chain of evidence");
-  sub->add_option("FILE", how->file, "a Who&When log (JSON) or a trace (JSON lines); - for standard input; with --run an archive")->required();
-  sub->add_option("--run", how->run, "the run's id in the archive FILE");
-  sub->add_option("--top", how->top, "how many suspects to name")->capture_default_str();
+  sub->add_option("FILE|RUN", how->what,
+                  "a Who&When log (JSON) or a trace (JSON lines), - for standard input; if there is no such file, the id of a "
+                  "run that the daemon saw")
+      ->required();
+  sub->add_option("--top", how->top, "how many suspects to name")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   sub->add_option("--format", how->format, "table for people, json for machines: the whole graph too")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  sub->add_option("--judge", how->method, "with --llm: which way of asking")
-      ->check(CLI::IsMember(llm_methods))
-      ->capture_default_str()
-      ->group("With a model");
+  add_daemon_options(*sub, how->daemon);
+  add_data_dir_option(*sub, how->daemon);
+  CLI::Option* judge = sub->add_option("--judge", how->judge, "with --llm: which way of asking")
+                           ->check(CLI::IsMember(llm_methods))
+                           ->capture_default_str()
+                           ->group("With a model");
   add_llm_options(*sub, how->llm);
-  sub->callback([how, &status] { status = attribute(*how); });
+  sub->callback([how, judge, &status] {
+    how->judge_named = judge->count() > 0;
+    status = attribute(*how);
+  });
 }
 
 }  // namespace digd::cli

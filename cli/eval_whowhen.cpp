@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/llm_options.h"
+#include "cli/printable.h"
 
 namespace digd::cli {
 
@@ -34,7 +35,7 @@ int complain(std::string_view command, std::string_view why) {
 }
 
 int print(const eval_options& how, const whowhen::results& r, std::string_view command) {
-  std::cout << (how.format == "json" ? whowhen::as_json(r) + "\n" : whowhen::as_table(r));
+  std::cout << (how.format == "json" ? whowhen::as_json(r) + "\n" : printable_lines(whowhen::as_table(r)));
   if (how.svg.empty()) return done;
   const std::string problem = write_file(how.svg, whowhen::as_svg(r));
   return problem.empty() ? done : complain(command, shown(how.svg) + ": " + problem);
@@ -49,8 +50,15 @@ void validate(const std::vector<labelled_log>& logs, const eval_options& how, wh
   if (how.nested) add("chief (nested cv)", true);
 }
 
-void judge(const labelled_log& l, const std::string& method, chief::llm::endpoint& model, const eval_options& how,
-           whowhen::results& r) {
+// What each log after it would fail by too; then no figure is worth having.
+bool hopeless(const boost::system::error_code& error) {
+  using chief::llm::llm_errc;
+  return error == make_error_code(llm_errc::rejected) || error == make_error_code(llm_errc::over_budget);
+}
+
+// Empty, or why to ask no more.
+std::string judge(const labelled_log& l, const std::string& method, chief::llm::endpoint& model, const eval_options& how,
+                  whowhen::results& r) {
   const chief::llm::usage before = model.used();
   const auto from = std::chrono::steady_clock::now();
   const chief::llm::ruling ruling = rule_by(method, model, l.log, judging(how.llm, l.answer));
@@ -58,11 +66,24 @@ void judge(const labelled_log& l, const std::string& method, chief::llm::endpoin
   a.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
   a.tokens = model.used().tokens() - before.tokens();
   a.cost = model.used().cost - before.cost;
-  a.failed = bool(ruling.error);
-  if (ruling.error && !how.llm.dry_run) {
-    std::cerr << l.log.id << ", " << method << ": " << ruling.error.message() << (ruling.detail.empty() ? "" : ": ") << ruling.detail << '\n';
+  if (ruling.error || ruling.stood_in) {  // another method's answer is none of this one's
+    a.failed = true;
+    a.agent.clear();
+    a.steps.clear();
   }
-  whowhen::add(r.at(l.subset, method), l, a);
+  const std::string why = ruling.error ? ruling.error.message() + (ruling.detail.empty() ? "" : ": " + ruling.detail)
+                          : ruling.stood_in && !ruling.notes.empty() ? ruling.notes.back() : std::string();
+  if (a.failed && !how.llm.dry_run) std::cerr << printable(l.log.id + ", " + method + ": " + why) << '\n';
+  whowhen::add(r.at(l.subset, how.llm.with_answer ? method + " (with answer)" : method), l, a);
+  return hopeless(ruling.error) ? why : std::string();
+}
+
+std::string judge_all(const std::vector<labelled_log>& logs, const std::string& method, chief::llm::endpoint& model,
+                      const eval_options& how, whowhen::results& r) {
+  for (const labelled_log& l : logs) {
+    if (std::string why = judge(l, method, model, how, r); !why.empty()) return why;
+  }
+  return {};
 }
 
 int eval_whowhen(const eval_options& how) {
@@ -80,8 +101,9 @@ int eval_whowhen(const eval_options& how) {
     } else if (method == "chief") {
       for (const labelled_log& l : logs) whowhen::add(r.at(l.subset, method), l, whowhen::answer_of(l, chief::committed_rankers()));
       std::cerr << "The committed weights were trained on logs; on those they are no measure. --cv is.\n";
-    } else {
-      for (const labelled_log& l : logs) judge(l, method, *model, how, r);
+    } else if (!(why = judge_all(logs, method, *model, how, r)).empty()) {
+      std::cerr << describe(model->used(), how.llm.dry_run) << '\n';
+      return complain("eval whowhen", method + ": " + printable(why) + "; nothing is measured");
     }
   }
   if (model) std::cerr << describe(model->used(), how.llm.dry_run) << '\n';

@@ -1,5 +1,7 @@
 #include "cli/printable.h"
 
+#include <algorithm>
+
 #include "picture/text.h"
 
 namespace digd::cli {
@@ -27,6 +29,15 @@ std::string printable(std::string_view text) {
       out += c == '\n' || c == '\r' || c == '\t' ? std::string(" ") : picture::safe(text.substr(at, 1));
     }
     at = end;
+  }
+  return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t end; !text.empty(); text.remove_prefix(std::min(end + 1, text.size()))) {
+    end = std::min(text.find('\n'), text.size());
+    out += printable(text.substr(0, end)) + '\n';
   }
   return out;
 }

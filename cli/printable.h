@@ -10,4 +10,7 @@ namespace digd::cli {
 // the daemon's, in which names that agents chose stand quoted already; and for JSON, which means the same afterwards.
 std::string printable(std::string_view text);
 
+// The same line by line, each with its end.
+std::string printable_lines(std::string_view text);
+
 }  // namespace digd::cli

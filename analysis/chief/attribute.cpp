@@ -17,7 +17,23 @@ struct scored {
   const std::vector<feature_info>* features;
   const std::vector<double>* weights;
   std::vector<double> p;
+  std::map<std::string, std::vector<evidence>> of_agents;  // with a planner: what speaks for an agent, whatever its step
 };
+
+// What speaks for a row against the average one. Evidence is what was seen, not what was not.
+std::vector<evidence> evidence_of(const std::vector<std::vector<double>>& rows, std::size_t at, const std::vector<double>& weights,
+                                  const std::vector<feature_info>& features, const std::vector<std::size_t>& steps) {
+  constexpr double least = 0.1;
+  std::vector<evidence> found;
+  for (std::size_t k = 0; k < rows[at].size(); ++k) {
+    double mean = 0;
+    for (const auto& other : rows) mean += other[k];
+    mean /= static_cast<double>(rows.size());
+    const double weight = weights[k] * (rows[at][k] - mean);
+    if (weight > least && rows[at][k] > 0) found.push_back({features[k].by, std::string(features[k].says), steps, weight});
+  }
+  return found;
+}
 
 std::map<std::string, double> by_agent(const flat_log& log, const scored& s) {
   std::map<std::string, double> sums;
@@ -41,6 +57,7 @@ scored score(const flat_log& log, const ranker_set& rankers, std::map<std::strin
   s.p.resize(s.rows.steps.size());
   for (std::size_t a = 0; a < who.agents.size(); ++a) {
     agents[who.agents[a]] = p[a];
+    s.of_agents[who.agents[a]] = evidence_of(who.rows, a, rankers.agents, agent_features(), {});
     std::vector<std::size_t> own;
     std::vector<std::vector<double>> rows;
     for (std::size_t i = 0; i < s.rows.steps.size(); ++i) {
@@ -54,22 +71,19 @@ scored score(const flat_log& log, const ranker_set& rankers, std::map<std::strin
   return s;
 }
 
-// What speaks for a step against the average candidate, strongest first, and the stage it belongs to.
+// What speaks for a step and its agent, strongest first, and the stage that most of it belongs to; where nothing does,
+// the stage of the oracles, whose suspicion is the only one.
 void explain(const scored& s, std::size_t at, suspect& into) {
-  std::array<double, 5> stages{};
-  const auto& row = s.rows.rows[at];
-  for (std::size_t k = 0; k < row.size(); ++k) {
-    double mean = 0;
-    for (const auto& other : s.rows.rows) mean += other[k];
-    mean /= static_cast<double>(s.rows.rows.size());
-    const double weight = (*s.weights)[k] * (row[k] - mean);
-    const feature_info& feature = (*s.features)[k];
-    stages[static_cast<std::size_t>(feature.by)] += weight;
-    if (weight > 0.1 && row[k] > 0) into.chain.push_back({feature.by, std::string(feature.says), {into.step}, weight});
+  constexpr std::size_t most = 5;
+  into.chain = evidence_of(s.rows.rows, at, *s.weights, *s.features, {into.step});
+  if (const auto own = s.of_agents.find(into.agent); own != s.of_agents.end()) {
+    into.chain.insert(into.chain.end(), own->second.begin(), own->second.end());
   }
-  std::stable_sort(into.chain.begin(), into.chain.end(), [](auto& a, auto& b) { return a.weight > b.weight; });
-  if (into.chain.size() > 5) into.chain.resize(5);
+  std::array<double, 5> stages{};
+  for (const evidence& e : into.chain) stages[static_cast<std::size_t>(e.by)] += e.weight;
   into.decided_by = static_cast<stage>(std::max_element(stages.begin(), stages.end()) - stages.begin());
+  std::stable_sort(into.chain.begin(), into.chain.end(), [](auto& a, auto& b) { return a.weight > b.weight; });
+  if (into.chain.size() > most) into.chain.resize(most);
 }
 
 void add_context(const attribution& a, suspect& s) {
@@ -81,7 +95,9 @@ void add_context(const attribution& a, suspect& s) {
   std::string carried;
   for (const step_edge& edge : a.graph.step_edges) {
     if (edge.from != s.step || edge.carried.empty()) continue;
-    if (users.empty()) carried = edge.carried.front();
+    for (const std::string& value : edge.carried) {
+      if (value.size() > carried.size()) carried = value;  // the longest says most
+    }
     if (users.size() < 6) users.push_back(edge.to);
   }
   if (!users.empty()) s.chain.push_back({stage::data_flow, "its values (" + carried + " …) are used later", users, 0});

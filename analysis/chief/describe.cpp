@@ -64,22 +64,58 @@ json::object edges_of(const hierarchy& graph) {
   return {{"subtasks", std::move(subtasks)}, {"agents", std::move(agents)}, {"steps", std::move(steps)}, {"loops", std::move(loops)}};
 }
 
+// "agents: Clerk (proven), Reader 12%, …"
+std::string agents_line(const attribution& a) {
+  constexpr std::size_t most = 5;
+  std::string out = "agents: ";
+  for (std::size_t i = 0; i < a.agents.size() && i < most; ++i) {
+    const auto& [agent, p] = a.agents[i];
+    const bool proven = i == 0 && !a.ranking.empty() && a.ranking.front().proven;
+    out += (i ? ", " : "") + one_line(agent, 60) + (proven ? " (proven)" : fmt::format(" {:.0f}%", 100 * p));
+  }
+  return out + (a.agents.size() > most ? ", …" : "");
+}
+
+// Subtasks that fail, last first; the agents that are discrepant in them; their discrepant steps.
+json::object path_of(const attribution& a) {
+  json::array subtasks, agents;
+  for (std::size_t k = a.back.verdicts.size(); k-- > 0;) {
+    if (a.back.verdicts[k].fails) subtasks.push_back(k);
+  }
+  for (const auto& [k, agent] : a.back.agents) agents.push_back(json::object{{"subtask", k}, {"agent", agent}});
+  return {{"subtasks", std::move(subtasks)}, {"agents", std::move(agents)}, {"steps", array_of(a.back.steps)}};
+}
+
+json::array findings_of(const attribution& a) {
+  json::array out;
+  for (const finding& f : a.findings) {
+    json::object one{{"step", f.step}, {"stage", to_string(f.by)}, {"says", f.says}, {"steps", array_of(f.from)}};
+    if (f.excused) one["excused_by"] = f.excused_by;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string describe(const flat_log& log, const attribution& a, std::size_t top) {
-  std::string out = fmt::format("{} steps, {} subtasks ({} fail their oracle), {} step edges, {} loops\n", log.steps.size(),
+  std::string out = fmt::format("{} steps, {} subtasks ({} fall short of their virtual oracle), {} step edges, {} loops\n", log.steps.size(),
                                 a.graph.subtasks.size(),
                                 std::count_if(a.back.verdicts.begin(), a.back.verdicts.end(), [](auto& v) { return v.fails; }),
                                 a.graph.step_edges.size(), a.graph.loops.size());
+  out += agents_line(a) + "\n";
   for (std::size_t i = 0; i < a.ranking.size() && i < top; ++i) {
     const suspect& s = a.ranking[i];
     const std::string sure = s.proven ? "proven" : fmt::format("{:.0f}%", 100 * s.probability);
-    out += fmt::format("{}. step {}, {} ({}; decided by: {})\n", i + 1, s.step, one_line(s.agent, 60), sure,
+    const std::string& event = log.steps[s.step].event;
+    out += fmt::format("{}. step {}{}, {} ({}; decided by: {})\n", i + 1, s.step,
+                       event.empty() ? "" : " (event " + one_line(event, 60) + ")", one_line(s.agent, 60), sure,
                        to_string(s.decided_by));
     out += "     \"" + one_line(log.steps[s.step].text, 140) + "\"\n";
     for (const evidence& e : s.chain) {
       const bool itself = e.steps.size() == 1 && e.steps.front() == s.step;
-      out += fmt::format("     {}: {}{}\n", to_string(e.by), e.says, itself ? "" : " (steps " + list_of(e.steps) + ")");
+      const std::string where = itself ? "" : e.steps.empty() ? " (the agent)" : " (steps " + list_of(e.steps) + ")";
+      out += fmt::format("     {}: {}{}\n", to_string(e.by), e.says, where);
     }
   }
   return out;
@@ -93,12 +129,15 @@ std::string to_json(const flat_log& log, const attribution& a, std::size_t top) 
     for (const evidence& e : s.chain) {
       chain.push_back(json::object{{"stage", to_string(e.by)}, {"says", e.says}, {"steps", array_of(e.steps)}, {"weight", e.weight}});
     }
-    ranking.push_back(json::object{{"agent", s.agent}, {"step", s.step}, {"probability", s.probability}, {"proven", s.proven},
-                                   {"candidate", s.candidate}, {"decided_by", to_string(s.decided_by)}, {"chain", std::move(chain)}});
+    json::object one{{"agent", s.agent}, {"step", s.step}, {"probability", s.probability}, {"proven", s.proven},
+                     {"candidate", s.candidate}, {"decided_by", to_string(s.decided_by)}, {"chain", std::move(chain)}};
+    if (!log.steps[s.step].event.empty()) one["event"] = log.steps[s.step].event;
+    ranking.push_back(std::move(one));
   }
   for (const auto& [agent, p] : a.agents) agents.push_back(json::object{{"agent", agent}, {"probability", p}});
   return json::serialize(json::object{{"log", log.id}, {"ranking", std::move(ranking)}, {"agents", std::move(agents)},
-                                      {"subtasks", subtasks_of(a)}, {"edges", edges_of(a.graph)}});
+                                      {"subtasks", subtasks_of(a)}, {"edges", edges_of(a.graph)},
+                                      {"backtracking", path_of(a)}, {"findings", findings_of(a)}});
 }
 
 }  // namespace digd::chief

@@ -6,7 +6,7 @@ namespace digd::chief {
 
 std::string_view to_string(stage s) {
   switch (s) {
-    case stage::oracle: return "oracle";
+    case stage::oracle: return "virtual-oracle";
     case stage::local: return "local";
     case stage::planning_control: return "planning-control";
     case stage::data_flow: return "data-flow";
@@ -15,7 +15,7 @@ std::string_view to_string(stage s) {
   return "?";
 }
 
-#define FEATURE(name, by, says) {#name, stage::by, says},
+#define FEATURE(name, by, weighs, says) {#name, stage::by, leaning::weighs, says},
 const std::vector<feature_info>& chat_features() {
   static const std::vector<feature_info> all{
 #include "analysis/chief/chat_features.inc"

@@ -1,7 +1,7 @@
 // What a step shows, as numbers: the deterministic evaluators. No feature is a step's index or stands for one; those
 // with "first" are about what happened first (a failure, a conclusion), wherever that is.
 //
-// Three tables, each an .inc of FEATURE(name, stage, what it says):
+// Three tables, each an .inc of FEATURE(name, stage, leaning, what it says):
 //   chat_features.inc          steps of a conversation where all speak to all
 //   orchestrated_features.inc  steps of a run with a planner, compared within one agent
 //   agent_features.inc         agents of a run with a planner
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/chief/flat_log.h"
+#include "analysis/chief/ranker.h"
 
 namespace digd::chief {
 
@@ -21,6 +22,7 @@ std::string_view to_string(stage);
 struct feature_info {
   std::string_view name;
   stage by;
+  leaning weighs;
   std::string_view says;
 };
 

@@ -58,13 +58,15 @@ execution_state execution_of(std::string_view text) {
 
 namespace {
 
-// Without thoughts to tell it by: one agent that speaks to one other at a time, and the others only to it.
+// Without thoughts to tell it by: one agent that speaks to one other at a time, and the others only to it. Whoever hands
+// code to a terminal plans nothing: somebody addressed has to act.
 std::string centre_of_star(const flat_log& log) {
   std::map<std::string, std::size_t> to_one, all;
   for (const flat_step& step : log.steps) {
-    if (step.form != step_form::turn) continue;
-    ++all[step.agent];
-    if (step.to.size() == 1) ++to_one[step.agent];
+    if (step.form == step_form::turn) ++all[step.agent];
+  }
+  for (const flat_step& step : log.steps) {
+    if (step.form == step_form::turn && step.to.size() == 1 && all.contains(step.to.front())) ++to_one[step.agent];
   }
   for (const auto& [agent, n] : to_one) {
     if (n < 2 || 5 * n < 4 * all[agent]) continue;

@@ -37,6 +37,7 @@ struct flat_step {
   // and the steps whose events its activation used.
   std::size_t branch = 0;
   std::vector<std::size_t> inputs;
+  std::string event;  // its id in the run; empty in a Who&When log, and for an activation that failed
 };
 
 struct flat_log {
@@ -47,6 +48,7 @@ struct flat_log {
   // A planner speaks to executors one at a time (instructions with an addressee), not all to all.
   bool orchestrated = false;
   std::string planner;  // if orchestrated
+  std::size_t left_out = 0;  // lines of a trace that digd would refuse
 };
 
 inline constexpr std::size_t max_steps = 100'000;

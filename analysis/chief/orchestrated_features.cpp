@@ -11,13 +11,13 @@ namespace digd::chief {
 
 namespace {
 
-#define FEATURE(name, by, says) s_##name,
+#define FEATURE(name, by, weighs, says) s_##name,
 enum step_feature : std::size_t {
 #include "analysis/chief/orchestrated_features.inc"
   step_feature_count
 };
 #undef FEATURE
-#define FEATURE(name, by, says) a_##name,
+#define FEATURE(name, by, weighs, says) a_##name,
 enum agent_feature : std::size_t {
 #include "analysis/chief/agent_features.inc"
   agent_feature_count
@@ -42,21 +42,10 @@ bool answers_here(const flat_log& log, std::size_t i) {
   return executes(log, i) && log.steps[i].text.find("FINAL ANSWER:") != std::string::npos;
 }
 
-struct executor_counts {
-  std::map<std::string, std::size_t> of;
-  std::string main;
-};
-
-executor_counts executors(const flat_log& log) {
-  executor_counts c;
-  std::vector<std::string> order;  // of first appearance: ties go to who came first
-  for (std::size_t i = 0; i < log.steps.size(); ++i) {
-    if (executes(log, i) && c.of[log.steps[i].agent]++ == 0) order.push_back(log.steps[i].agent);
-  }
-  for (const std::string& agent : order) {
-    if (c.main.empty() || c.of[agent] > c.of[c.main]) c.main = agent;
-  }
-  return c;
+std::map<std::string, std::size_t> executions(const flat_log& log) {
+  std::map<std::string, std::size_t> count;
+  for (std::size_t i = 0; i < log.steps.size(); ++i) count[log.steps[i].agent] += executes(log, i);
+  return count;
 }
 
 }  // namespace
@@ -78,7 +67,7 @@ std::vector<double> likeness_of_instructions(const flat_log& log) {
 candidate_rows rows_of_orchestrated(const flat_log& log) {
   candidate_rows out;
   const std::vector<double> alike = likeness_of_instructions(log);
-  const executor_counts counts = executors(log);
+  std::map<std::string, std::size_t> count = executions(log);
   bool satisfied = false, instructed = false;
   for (std::size_t i = 0; i < log.steps.size(); ++i) {
     const flat_step& step = log.steps[i];
@@ -104,7 +93,7 @@ candidate_rows rows_of_orchestrated(const flat_log& log) {
     }
     if (answers_here(log, i)) {
       row[s_answer_here] = 1.0;
-      row[s_answer_here_of_few] = 1.0 / (1.0 + std::log(static_cast<double>(counts.of.at(step.agent))));
+      row[s_answer_here_of_few] = 1.0 / (1.0 + std::log(static_cast<double>(count[step.agent])));
     }
     instructed = instructed || step.form == step_form::instruction;
     out.steps.push_back(i);
@@ -115,20 +104,20 @@ candidate_rows rows_of_orchestrated(const flat_log& log) {
 
 agent_rows rows_of_agents(const flat_log& log) {
   agent_rows out;
-  const executor_counts counts = executors(log);
-  std::set<std::string> agents, broken_off;
+  std::set<std::string> agents;
+  std::string last;
   bool satisfied = false;
   for (std::size_t i = 0; i < log.steps.size(); ++i) {
-    if (can_be_blamed(log, i)) agents.insert(log.steps[i].agent);
-    if (answers_here(log, i)) broken_off.insert(log.steps[i].agent);
-    satisfied = satisfied || (log.steps[i].form == step_form::assessment && declares_satisfied(lower(log.steps[i].text)));
+    const flat_step& step = log.steps[i];
+    if (can_be_blamed(log, i)) agents.insert(step.agent);
+    if (can_be_blamed(log, i) && executes(log, i)) last = step.agent;
+    satisfied = satisfied || (step.form == step_form::assessment && declares_satisfied(lower(step.text)));
   }
   for (const std::string& agent : agents) {
     std::vector<double> row(agent_feature_count, 0.0);
     row[a_plans] = agent == log.planner;
-    row[a_main_executor] = agent == counts.main;
     row[a_accepted] = agent == log.planner && satisfied;
-    row[a_broken_off] = broken_off.contains(agent);
+    row[a_stopped_with] = agent == last && !satisfied;
     out.agents.push_back(agent);
     out.rows.push_back(std::move(row));
   }

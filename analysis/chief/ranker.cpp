@@ -3,15 +3,19 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace digd::chief {
 
 namespace {
 
-Eigen::MatrixXd matrix(const choice& c, std::size_t features) {
-  Eigen::MatrixXd x(c.rows.size(), features);
+using observation = std::pair<Eigen::MatrixXd, Eigen::Index>;  // candidates × features, and which is the truth
+
+Eigen::MatrixXd matrix(const choice& c, const std::vector<std::size_t>& features) {
+  Eigen::MatrixXd x(c.rows.size(), features.size());
   for (std::size_t i = 0; i < c.rows.size(); ++i) {
-    for (std::size_t k = 0; k < features; ++k) x(i, k) = c.rows[i][k];
+    for (std::size_t k = 0; k < features.size(); ++k) x(i, k) = c.rows[i][features[k]];
   }
   return x;
 }
@@ -21,18 +25,12 @@ Eigen::VectorXd softmax(const Eigen::VectorXd& scores) {
   return p / p.sum();
 }
 
-}  // namespace
-
-std::vector<double> fit(const std::vector<choice>& cases, std::size_t features, double lambda) {
-  std::vector<std::pair<Eigen::MatrixXd, Eigen::Index>> used;
-  for (const choice& c : cases) {
-    if (c.truth >= 0 && c.rows.size() > 1) used.emplace_back(matrix(c, features), c.truth);
-  }
+Eigen::VectorXd newton(const std::vector<observation>& all, std::size_t features, double lambda) {
   Eigen::VectorXd w = Eigen::VectorXd::Zero(features);
-  for (int round = 0; round < 50 && !used.empty(); ++round) {
+  for (int round = 0; round < 50; ++round) {
     Eigen::VectorXd gradient = -lambda * w;
     Eigen::MatrixXd curvature = lambda * Eigen::MatrixXd::Identity(features, features);
-    for (const auto& [x, truth] : used) {
+    for (const auto& [x, truth] : all) {
       const Eigen::VectorXd p = softmax(x * w);
       const Eigen::VectorXd mean = x.transpose() * p;
       gradient += x.row(truth).transpose() - mean;
@@ -44,7 +42,37 @@ std::vector<double> fit(const std::vector<choice>& cases, std::size_t features, 
     w += step;
     if (longest < 1e-9) break;
   }
-  return {w.data(), w.data() + w.size()};
+  return w;
+}
+
+bool contradicts(leaning weighs, double weight) {
+  return (weighs == leaning::accuses && weight < 0) || (weighs == leaning::excuses && weight > 0);
+}
+
+}  // namespace
+
+std::vector<double> fit(const std::vector<choice>& cases, const std::vector<leaning>& features, double lambda) {
+  std::vector<double> weights(features.size(), 0.0);
+  std::vector<std::size_t> free(features.size());  // not held at zero
+  std::iota(free.begin(), free.end(), std::size_t{0});
+  while (!free.empty()) {
+    std::vector<observation> all;
+    for (const choice& c : cases) {
+      if (c.truth >= 0 && c.rows.size() > 1) all.emplace_back(matrix(c, free), c.truth);
+    }
+    if (all.empty()) return weights;
+    const Eigen::VectorXd w = newton(all, free.size(), lambda);
+    std::fill(weights.begin(), weights.end(), 0.0);
+    std::vector<std::size_t> kept;
+    for (std::size_t k = 0; k < free.size(); ++k) {
+      if (contradicts(features[free[k]], w[k])) continue;
+      weights[free[k]] = w[k];
+      kept.push_back(free[k]);
+    }
+    if (kept.size() == free.size()) return weights;
+    free = std::move(kept);
+  }
+  return weights;
 }
 
 std::vector<double> probabilities(const std::vector<double>& weights, const std::vector<std::vector<double>>& rows) {

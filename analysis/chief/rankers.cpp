@@ -30,6 +30,12 @@ std::vector<double> weights_of(std::string_view table, const std::vector<feature
   return weights;
 }
 
+std::vector<leaning> leanings_of(const std::vector<feature_info>& features) {
+  std::vector<leaning> all;
+  for (const feature_info& f : features) all.push_back(f.weighs);
+  return all;
+}
+
 std::ptrdiff_t index_of(const std::vector<std::size_t>& steps, std::size_t step) {
   const auto at = std::find(steps.begin(), steps.end(), step);
   return at == steps.end() ? -1 : at - steps.begin();
@@ -67,8 +73,8 @@ ranker_set train(const std::vector<const lesson*>& lessons, const training& how)
     (l->orchestrated ? orchestrated : chat).push_back(l->steps);
     if (l->orchestrated) agents.push_back(l->agents);
   }
-  return {fit(chat, chat_features().size(), how.chat), fit(orchestrated, orchestrated_features().size(), how.orchestrated),
-          fit(agents, agent_features().size(), how.agents)};
+  return {fit(chat, leanings_of(chat_features()), how.chat), fit(orchestrated, leanings_of(orchestrated_features()), how.orchestrated),
+          fit(agents, leanings_of(agent_features()), how.agents)};
 }
 
 const ranker_set& committed_rankers() {

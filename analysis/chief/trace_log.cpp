@@ -1,5 +1,6 @@
 #include "analysis/chief/trace_log.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <map>
 #include <optional>
@@ -39,117 +40,171 @@ std::string text_of(const json::object& event) {
   return json::serialize(*payload);
 }
 
+// An imported log's last words, which are those of whoever ran it.
+bool is_ending(const json::object& event) {
+  const json::value* payload = member(event, "payload");
+  return payload && payload->is_object() && text_member(payload->get_object(), "role").ends_with("(termination condition)");
+}
+
+// What digd would refuse (an id twice, an activation nobody started) says nothing of the run and is left out.
 class trace_reader {
  public:
   explicit trace_reader(flat_log& log) : log_(log) {}
 
-  std::string line(const json::object& message) {
-    const std::string type = text_member(message, "type");
-    if (type == "hello") {
-      log_.id = text_member(message, "run");
-    } else if (type == "event") {
-      const json::value* event = member(message, "event");
-      if (!event || !event->is_object()) return "event: expected an object";
-      root(event->get_object());
-    } else if (type == "activation_started") {
-      activation& a = activations_[text_member(message, "activation")];
-      a.agent = text_member(message, "agent");
-      a.inputs = texts(message, "inputs");
-    } else if (type == "activation_ended") {
-      ended(message);
-    }
-    return log_.steps.size() > max_steps ? "too many steps" : "";
+  // False if the message is left out.
+  bool message(const json::object& m) {
+    const std::string type = text_member(m, "type");
+    if (type == "event") return event(m);
+    if (type == "activation_started") return started(m);
+    if (type == "activation_ended") return ended(m);
+    if (type == "hello" && log_.id.empty()) log_.id = text_member(m, "run");
+    return true;
   }
 
  private:
   struct activation {
     std::string agent;
     std::vector<std::string> inputs;
+    std::optional<std::vector<std::size_t>> used;  // steps; fixed with the first output
+    std::size_t outputs = 0;
+    bool open = true;
   };
 
-  void root(const json::object& event) {
-    const std::string text = text_of(event), kind = text_member(event, "kind");
-    if (log_.question.empty()) log_.question = text;
-    const std::string id = text_member(event, "id");
-    if (id == "question") return;  // the importer's own: the log had it outside of its steps
+  bool event(const json::object& m) {
+    const json::value* event = member(m, "event");
+    if (!event || !event->is_object()) return false;
+    const std::string source = text_member(event->get_object(), "source");
+    if (source.empty()) return root(event->get_object());
+    const auto a = activations_.find(source);
+    if (a == activations_.end() || !a->second.open) return false;
+    fix_inputs(a->second, nullptr);
+    ++a->second.outputs;
+    return output(event->get_object(), a->second);
+  }
+
+  bool root(const json::object& event) {
+    std::string id = text_member(event, "id");
+    if (id.empty() || step_of_.contains(id)) return false;
     flat_step step;
     step.agent = "user";
-    step.text = text;
+    step.text = text_of(event);
     step.to = texts(event, "recipients");
-    step.branch = 0;
-    add(id, std::move(step));
+    if (log_.question.empty()) log_.question = step.text;
+    if (id == "question") return true;  // the importer's own: the log had it outside of its steps
+    add(std::move(id), std::move(step));
+    return true;
   }
 
-  void ended(const json::object& message) {
-    const activation& a = activations_[text_member(message, "activation")];
-    const json::value* reactions = member(message, "reactions");
-    std::vector<std::size_t> used;
-    for (const std::string& input : a.inputs) {
-      const json::value* r = reactions && reactions->is_object() ? reactions->get_object().if_contains(input) : nullptr;
-      if (r && r->is_string() && (r->get_string() == "discard" || r->get_string() == "wait")) continue;
-      if (const auto at = step_of_.find(input); at != step_of_.end()) used.push_back(at->second);
-    }
-    const json::value* outputs = member(message, "outputs");
-    if (!outputs || !outputs->is_array()) return;
-    std::size_t branch = 0;
-    for (std::size_t input : used) branch = std::max(branch, log_.steps[input].branch);
-    const bool generates = outputs->get_array().size() > std::max<std::size_t>(used.size(), 1);
+  bool started(const json::object& m) {
+    const auto [a, fresh] = activations_.try_emplace(text_member(m, "activation"));
+    if (!fresh) return false;
+    a->second.agent = text_member(m, "agent");
+    a->second.inputs = texts(m, "inputs");
+    return true;
+  }
+
+  bool ended(const json::object& m) {
+    const auto at = activations_.find(text_member(m, "activation"));
+    if (at == activations_.end() || !at->second.open) return false;
+    activation& a = at->second;
+    a.open = false;
+    const json::value* reactions = member(m, "reactions");
+    fix_inputs(a, reactions ? reactions->if_object() : nullptr);
+    const json::value* failed = member(m, "failed");
+    if (failed && failed->is_bool() && failed->get_bool()) return failure(m, a);
+    const json::value* outputs = member(m, "outputs");
+    if (!outputs || !outputs->is_array()) return true;
+    a.outputs += outputs->get_array().size();
     for (const json::value& one : outputs->get_array()) {
-      if (one.is_object()) output(one.get_object(), a, used, generates ? ++branches_ : branch);
+      if (one.is_object()) output(one.get_object(), a);
     }
-    log_.has_dig = log_.has_dig || generates;
+    return true;
   }
 
-  void output(const json::object& event, const activation& a, const std::vector<std::size_t>& used, std::size_t branch) {
+  // All inputs of an open activation are used; of one that ends, those that it consumed.
+  void fix_inputs(activation& a, const json::object* reactions) {
+    if (a.used) return;
+    a.used.emplace();
+    for (const std::string& input : a.inputs) {
+      const json::value* reaction = reactions ? reactions->if_contains(input) : nullptr;
+      if (reaction && !(reaction->is_string() && reaction->get_string() == "consume")) continue;
+      if (const auto step = step_of_.find(input); step != step_of_.end()) a.used->push_back(step->second);
+    }
+  }
+
+  bool output(const json::object& event, const activation& a) {
+    std::string id = text_member(event, "id");
+    if (id.empty() || step_of_.contains(id)) return false;
     flat_step step;
     step.agent = a.agent;
     step.text = text_of(event);
     const std::string kind = text_member(event, "kind");
     step.thought = kind == "thought";
-    if (kind == "termination") step.form = step_form::ending;
+    if (is_ending(event)) step.form = step_form::ending;
     // Where everybody follows everybody, the importer inferred who was addressed; only what was stated counts.
     bool inferred = false;
     for (const std::string& what : texts(event, "inferred")) inferred = inferred || what == "recipients";
     if (!inferred) step.to = texts(event, "recipients");
-    step.inputs = used;
-    step.branch = branch;
-    add(text_member(event, "id"), std::move(step));
+    place(step, a);
+    add(std::move(id), std::move(step));
+    return true;
   }
 
-  void add(const std::string& id, flat_step step) {
-    step_of_[id] = log_.steps.size();
+  // An activation that failed gave nothing, which is a step all the same: what it was to give is missing.
+  bool failure(const json::object& m, const activation& a) {
+    const std::string error = text_member(m, "error");
+    flat_step step;
+    step.agent = a.agent;
+    step.text = "failed: " + (error.empty() ? "the activation gave no reason" : error);
+    place(step, a);
+    add({}, std::move(step));
+    return true;
+  }
+
+  void place(flat_step& step, const activation& a) {
+    step.inputs = *a.used;
+    for (const std::size_t input : step.inputs) step.branch = std::max(step.branch, log_.steps[input].branch);
+    if (a.outputs <= a.inputs.size()) return;  // problem-reducing
+    step.branch = ++branches_;
+    log_.has_dig = true;
+  }
+
+  void add(std::string id, flat_step step) {
+    if (!id.empty()) step_of_[id] = log_.steps.size();
+    step.event = std::move(id);
     log_.steps.push_back(std::move(step));
   }
 
   flat_log& log_;
   std::map<std::string, activation> activations_;
-  std::map<std::string, std::size_t> step_of_;
+  std::map<std::string, std::size_t> step_of_;  // event to step
   std::size_t branches_ = 0;
 };
 
 }  // namespace
 
 bool read_trace(std::string_view lines, flat_log& into, std::string& why) {
-  if (lines.size() > (256u << 20)) {
+  if (lines.size() > max_trace_bytes) {
     why = "larger than 256 MiB";
     return false;
   }
   trace_reader reader(into);
-  std::size_t number = 0;
-  for (std::size_t at = 0; at < lines.size();) {
-    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+  bool begun = false;
+  for (std::size_t at = 0, end = 0; at < lines.size(); at = end + 1) {
+    end = std::min(lines.find('\n', at), lines.size());
     const std::string_view line = lines.substr(at, end - at);
-    at = end + 1;
-    ++number;
     if (line.find_first_not_of(" \r\t") == std::string_view::npos) continue;
     boost::system::error_code failed;
     const json::value message = json::parse({line.data(), line.size()}, failed);
-    if (failed || !message.is_object()) {
-      why = "line " + std::to_string(number) + ": expected a JSON object";
+    const json::object* o = failed ? nullptr : message.if_object();
+    if (!begun && (!o || text_member(*o, "type") != "hello")) {
+      why = "neither a Who&When log (a JSON object with a history) nor a trace (whose first line is a hello)";
       return false;
     }
-    if (const std::string problem = reader.line(message.get_object()); !problem.empty()) {
-      why = "line " + std::to_string(number) + ": " + problem;
+    begun = true;
+    if (!o || !reader.message(*o)) ++into.left_out;
+    if (into.steps.size() > max_steps) {
+      why = "more than " + std::to_string(max_steps) + " steps";
       return false;
     }
   }

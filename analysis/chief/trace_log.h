@@ -2,7 +2,7 @@
 // order. Also for a run out of an archive, whose frames are such lines.
 #pragma once
 
-#include <boost/system/result.hpp>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,11 +10,15 @@
 
 namespace digd::chief {
 
-// `why` says what is wrong, with the line. At most `max_steps` steps and 256 MiB.
+inline constexpr std::size_t max_trace_bytes = std::size_t{256} << 20;
+
+// False, with `why`, if the first line is no hello, there is no event, or there are more than `max_steps` steps or
+// `max_trace_bytes`. Other lines that digd would refuse are left out and counted (`flat_log::left_out`).
 //
-// A step's text is its payload's `text` or `content`, the payload itself if that is a string, else its JSON. Inputs are
-// those that the activation did not discard. A branch is an output of an activation with more outputs than used inputs;
-// what descends from it belongs to it (the latest such on its lineage).
+// A step's text is its payload's `text` or `content`, the payload itself if that is a string, else its JSON. An
+// activation that failed is a step of its own. Inputs are the used ones, and problem-generating is meant as in the
+// engine: each output of such an activation begins a branch, and what descends from it belongs to it (to the latest
+// such on its lineage).
 bool read_trace(std::string_view lines, flat_log& into, std::string& why);
 
 }  // namespace digd::chief

@@ -18,6 +18,19 @@ std::string with_interval(double hits, std::size_t n) {
   return fmt::format("{:5.1f} [{:.0f}, {:.0f}]", percent(hits, n), 100 * i.low, 100 * i.high);
 }
 
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '&': out += "&amp;"; break;
+      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    }
+  }
+  return out;
+}
+
 json::array interval_of(double hits, std::size_t n) {
   const interval i = wilson(hits, n);
   return {i.low, i.high};
@@ -74,17 +87,17 @@ std::string as_json(const results& r) {
 }
 
 std::string as_svg(const results& r) {
-  constexpr int row = 18, left = 190, width = 300, gap = 30;
+  constexpr int row = 18, left = 210, width = 300, gap = 30;
   std::string bars;
-  int y = 20;
+  int y = 46;
   for (const auto& [subset, methods] : r.by_subset) {
-    bars += fmt::format("<text x=\"10\" y=\"{}\" class=\"head\">{} (n = {})</text>\n", y, subset,
+    bars += fmt::format("<text x=\"10\" y=\"{}\" class=\"head\">{} (n = {})</text>\n", y, escaped(subset),
                         methods.empty() ? 0 : methods.begin()->second.n);
     y += 10;
     for (const std::string& name : r.order) {
       const auto at = methods.find(name);
       if (at == methods.end()) continue;
-      bars += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", left - 8, y + 13, name);
+      bars += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", left - 8, y + 13, escaped(name));
       int x = left;
       for (const double hits : {at->second.agent, at->second.step}) {
         const double p = percent(hits, at->second.n) / 100;
@@ -103,7 +116,8 @@ std::string as_svg(const results& r) {
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" font-size=\"11\">\n"
              "<style>.head{{font-weight:bold;font-size:13px}}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-             "<text x=\"{}\" y=\"14\" fill=\"#4a78b5\">agent, %</text><text x=\"{}\" y=\"14\" fill=\"#c8782f\">step, %</text>\n",
+             "<text x=\"{}\" y=\"20\" fill=\"#4a78b5\">right agent, % (line: 95% interval)</text>"
+             "<text x=\"{}\" y=\"20\" fill=\"#c8782f\">right step, % (line: 95% interval)</text>\n",
              left + 2 * (width + 60) + 20, y, left, left + width + 60) +
          bars + "</svg>\n";
 }

@@ -163,11 +163,12 @@ class stages {
       notes_.push_back("decided by: " + text_in(*reply, "stage"));
       if (const json::value* others = reply->if_contains("others"); others && others->is_array()) {
         for (const json::value& other : others->get_array()) {
-          if (const auto next = step_in({{"step", other}}, "step", log_)) r.steps.push_back(*next);
+          if (const auto next = step_in({{"step", other}}, "step", log_); next && r.steps.size() < 10) r.steps.push_back(*next);
         }
       }
     } else {
       if (reply) notes_.push_back("attribution: no step of the log is named; the deterministic ranking stands in");
+      r.stood_in = true;
       for (const suspect& s : found_.ranking) r.steps.push_back(s.step);
       if (!found_.ranking.empty()) r.agent = found_.ranking.front().agent;
     }

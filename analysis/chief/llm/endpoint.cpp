@@ -91,6 +91,7 @@ struct endpoint::response {
   std::int64_t retry_after_ms = -1;
   std::size_t most = 0;
   bool overflow = false;
+  bool counted = false;  // it says how many tokens it took
 };
 
 endpoint::endpoint(endpoint_options how) : how_(std::move(how)) {
@@ -140,6 +141,10 @@ boost::system::result<std::string> endpoint::try_again_and_again(const std::stri
     std::string text;
     if (failure == llm_errc{}) failure = read(got, text);
     if (failure == llm_errc{}) {
+      if (!got.counted) {
+        ++used_.estimated;
+        count(body.size() / 4, text.size() / 4);
+      }
       to_cache(body, got.body);
       return text;
     }
@@ -161,6 +166,7 @@ llm_errc endpoint::send(const std::string& body, response& into) {
   list = curl_slist_append(list, "Expect:");
   const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(list, curl_slist_free_all);
   curl_easy_setopt(curl, CURLOPT_URL, how_.url.c_str());
+  if (!how_.authority.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, how_.authority.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.data());
@@ -187,7 +193,7 @@ llm_errc endpoint::send(const std::string& body, response& into) {
   return code == CURLE_OPERATION_TIMEDOUT ? llm_errc::timed_out : llm_errc::unreachable;
 }
 
-llm_errc endpoint::read(const response& got, std::string& text) {
+llm_errc endpoint::read(response& got, std::string& text) {
   if (got.status != 200) {
     why_ = "status " + std::to_string(got.status);
     if (got.status == 429) return llm_errc::rate_limited;
@@ -201,6 +207,7 @@ llm_errc endpoint::read(const response& got, std::string& text) {
   const json::value* m = choice ? choice->if_contains("message") : nullptr;
   if (!m || !m->is_object()) return llm_errc::malformed;
   if (const json::value* u = top->if_contains("usage"); u && u->is_object()) {
+    got.counted = true;
     count(tokens_in(u->get_object(), "prompt_tokens"), tokens_in(u->get_object(), "completion_tokens"));
   }
   const json::value* refusal = m->get_object().if_contains("refusal");

@@ -33,6 +33,7 @@ struct endpoint_options {
   std::string url;    // with or without "/chat/completions"
   std::string model;
   std::string key;    // empty: no Authorization header
+  std::string authority;  // PEM file of who signs the certificate; empty: whom the system trusts
   std::string cache;  // folder for answers, created if missing; empty: none
   long timeout_ms = 180'000, connect_timeout_ms = 10'000;
   std::size_t tries = 5;                // of one request
@@ -52,6 +53,7 @@ struct endpoint_options {
 
 struct usage {
   std::size_t requests = 0, cached = 0, retried = 0, failed = 0;
+  std::size_t estimated = 0;  // answers that do not say how many tokens: four bytes each
   std::size_t tokens_in = 0, tokens_out = 0;  // with a dry run estimated: four bytes a token
   double cost = 0;
   std::size_t tokens() const { return tokens_in + tokens_out; }
@@ -78,7 +80,7 @@ class endpoint {
   struct response;
   boost::system::result<std::string> try_again_and_again(const std::string& body);
   llm_errc send(const std::string& body, response&);
-  llm_errc read(const response&, std::string& text);
+  llm_errc read(response&, std::string& text);
   bool from_cache(const std::string& body, std::string& text);
   void to_cache(const std::string& body, const std::string& response) const;
   std::string cache_file(const std::string& body) const;

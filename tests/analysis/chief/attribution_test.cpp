@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "analysis/chief/attribute.h"
@@ -158,10 +159,78 @@ TEST_CASE("a_trace_gives_the_same_steps_and_its_branches_are_subtasks") {
   const hierarchy graph = build_hierarchy(log);
   CHECK(graph.subtask_of[3] == graph.subtask_of[1]);
   CHECK(graph.subtask_of[2] != graph.subtask_of[1]);
+}
 
+namespace {
+
+flat_log traced(std::string_view lines) {
+  flat_log log;
+  std::string why;
+  INFO(why);
+  REQUIRE(read_trace(std::string(R"({"type":"hello","run":"r"})" "\n") + std::string(lines), log, why));
+  return log;
+}
+
+}  // namespace
+
+TEST_CASE("what_an_open_activation_says_is_its_agents_step") {
+  const flat_log log = traced(
+      R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":{"text":"Count."}}})" "\n"
+      R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})" "\n"
+      R"({"type":"event","event":{"id":"x","source":"a","recipients":["C"],"payload":"one"}})" "\n"
+      R"({"type":"event","event":{"id":"y","source":"a","recipients":["C"],"payload":"two"}})" "\n");
+  REQUIRE(log.steps.size() == 3);
+  CHECK(log.steps[1].agent == "P");
+  CHECK(log.steps[1].event == "x");
+  CHECK(log.steps[1].inputs == std::vector<std::size_t>{0});
+  CHECK(log.steps[1].branch == 0);  // as many outputs as inputs: it reduces still
+  CHECK(log.steps[2].branch == 1);
+}
+
+TEST_CASE("an_activation_that_failed_is_a_step_that_can_be_blamed") {
+  const flat_log log = traced(
+      R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":"Count."}})" "\n"
+      R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})" "\n"
+      R"({"type":"activation_ended","activation":"a","failed":true,"error":"timeout"})" "\n");
+  REQUIRE(log.steps.size() == 2);
+  CHECK(log.steps[1].text == "failed: timeout");
+  CHECK(log.steps[1].execution == execution_state::failed);
+  CHECK(can_be_blamed(log, 1));
+  CHECK(log.steps[1].event.empty());
+}
+
+TEST_CASE("only_consumed_inputs_of_an_ended_activation_are_used") {
+  const flat_log log = traced(
+      R"({"type":"event","event":{"id":"a","payload":"1"}})" "\n" R"({"type":"event","event":{"id":"b","payload":"2"}})" "\n"
+      R"({"type":"event","event":{"id":"c","payload":"3"}})" "\n" R"({"type":"event","event":{"id":"d","payload":"4"}})" "\n"
+      R"({"type":"activation_started","activation":"v","agent":"P","inputs":["a","b","c","d"]})" "\n"
+      R"({"type":"activation_ended","activation":"v","reactions":{"a":"discard","b":"wait","c":{"reroute":["Q"]}},"outputs":[{"id":"e","payload":"5"}]})" "\n");
+  CHECK(log.steps.back().inputs == std::vector<std::size_t>{3});
+}
+
+TEST_CASE("what_digd_would_refuse_is_left_out_and_counted") {
+  const flat_log log = traced(
+      R"({"type":"event","event":{"id":"a","payload":"1"}})" "\n" R"({"type":"event","event":{"id":"a","payload":"again"}})" "\n"
+      R"({"type":"activation_ended","activation":"nobodys","outputs":[{"id":"z","payload":"?"}]})" "\n" "{broken\n[1]\n"
+      R"({"type":"event","event":{"id":"q","source":"nobodys","payload":"?"}})" "\n");
+  CHECK(log.steps.size() == 1);
+  CHECK(log.steps[0].text == "1");
+  CHECK(log.left_out == 5);
+}
+
+TEST_CASE("what_is_no_trace_is_refused_with_what_was_expected") {
   flat_log bad;
+  std::string why;
   CHECK_FALSE(read_trace("not json\n", bad, why));
-  CHECK(why == "line 1: expected a JSON object");
+  CHECK(why.find("first line is a hello") != std::string::npos);
+  CHECK_FALSE(read_trace(R"({"type":"hello","run":"r"})", bad, why));
+  CHECK(why == "no event in it");
+}
+
+TEST_CASE("who_hands_code_to_a_terminal_is_no_planner") {
+  const char* run = "exitcode: 0 (execution succeeded)\nCode output: 1";
+  CHECK_FALSE(log_of("q", {{"A", "```1```", "T"}, {"T", run, "A"}, {"A", "```2```", "T"}, {"T", run, "A"}}).orchestrated);
+  CHECK(log_of("q", {{"A", "count", "B"}, {"B", "12", "A"}, {"A", "weigh", "B"}, {"B", "13", "A"}}).planner == "A");
 }
 
 TEST_CASE("no_feature_is_the_place_of_a_step") {
@@ -175,9 +244,36 @@ TEST_CASE("no_feature_is_the_place_of_a_step") {
 TEST_CASE("a_ranker_learns_what_tells_the_truth_apart") {
   std::vector<choice> cases;
   for (int i = 0; i < 20; ++i) cases.push_back({{{0, 1}, {1, 0}, {0, 0}}, 1});
-  const auto w = fit(cases, 2, 1.0);
+  const auto w = fit(cases, {leaning::either, leaning::either}, 1.0);
   CHECK(w[0] > 1);
   CHECK(w[1] < 0);
-  CHECK(fit({}, 2, 1.0) == std::vector<double>{0, 0});
+  CHECK(fit({}, {leaning::either, leaning::either}, 1.0) == std::vector<double>{0, 0});
   CHECK(probabilities(w, {{0, 1}, {1, 0}})[1] > 0.9);
+}
+
+TEST_CASE("a_weight_never_contradicts_what_its_feature_says") {
+  // The second feature speaks against the truth in every case; the first and the third for it, alike.
+  std::vector<choice> cases;
+  for (int i = 0; i < 20; ++i) cases.push_back({{{0, 1, 0}, {1, 0, 1}, {0, 0, 0}}, 1});
+  const auto free = fit(cases, {leaning::either, leaning::either, leaning::either}, 1.0);
+  CHECK(free[1] < 0);
+  const auto held = fit(cases, {leaning::accuses, leaning::accuses, leaning::excuses}, 1.0);
+  CHECK(held[0] > 1);
+  CHECK(held[1] == 0);
+  CHECK(held[2] == 0);
+}
+
+TEST_CASE("the_committed_weights_fit_the_evaluators_that_there_are") {
+  const auto check = [](const std::vector<double>& weights, const std::vector<feature_info>& features) {
+    REQUIRE(weights.size() == features.size());
+    CHECK(std::any_of(weights.begin(), weights.end(), [](double w) { return w != 0; }));
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      INFO(features[k].name);
+      CHECK((features[k].weighs != leaning::accuses || weights[k] >= 0));
+      CHECK((features[k].weighs != leaning::excuses || weights[k] <= 0));
+    }
+  };
+  check(committed_rankers().chat, chat_features());
+  check(committed_rankers().orchestrated, orchestrated_features());
+  check(committed_rankers().agents, agent_features());
 }

@@ -117,6 +117,7 @@ TEST_CASE("chief_asks_its_stages_in_order_and_hands_results_on") {
   REQUIRE(graph.graph.subtasks.size() == 2);
   CHECK(graph.graph.subtasks[1].steps == std::vector<std::size_t>{2, 3});
   CHECK(r.notes.back() == "decided by: local");
+  CHECK_FALSE(r.stood_in);
 }
 
 TEST_CASE("chief_goes_on_with_its_own_results_where_the_model_fails_it") {
@@ -127,6 +128,7 @@ TEST_CASE("chief_goes_on_with_its_own_results_where_the_model_fails_it") {
   REQUIRE_FALSE(r.steps.empty());
   CHECK(r.agent == attribute(small()).ranking.front().agent);
   CHECK(r.notes.size() == 7);
+  CHECK(r.stood_in);  // so that nobody takes it for the model's
 }
 
 TEST_CASE("chief_refuses_subtasks_with_gaps") {
@@ -255,6 +257,15 @@ TEST_CASE("a_dry_run_sends_nothing_and_estimates") {
   CHECK(prompts.size() == 1 + 3 + 2 + 7);
   CHECK(model.used().tokens_in > 500);
   CHECK(model.used().cost > 0);
+}
+
+TEST_CASE("an_answer_without_a_count_of_tokens_is_estimated_and_said_so") {
+  fixture f({{R"({"choices":[{"message":{"content":"{\"agent\": \"Clerk\", \"step\": 2}"},"finish_reason":"stop"}]})"}});
+  endpoint model(f.how);
+  CHECK(all_at_once(model, small()).agent == "Clerk");
+  CHECK(model.used().estimated == 1);
+  CHECK(model.used().tokens_in > 100);
+  CHECK(model.used().tokens_out > 3);
 }
 
 TEST_CASE("long_steps_are_cut_and_short_ones_kept_whole") {

@@ -98,7 +98,7 @@ class scripted_server {
     }
     std::string out = "HTTP/1.1 " + std::to_string(reply.status) + " x\r\nConnection: close\r\nContent-Length: " +
                       std::to_string(reply.body.size()) + "\r\n" + reply.headers + "\r\n" + reply.body;
-    if (reply.cut_off) out.resize(out.size() - reply.body.size() / 2);
+    if (reply.cut_off) out.erase(out.size() - reply.body.size() / 2);
     boost::asio::write(socket, boost::asio::buffer(out), failed);
     socket.shutdown(boost::asio::ip::tcp::socket::shutdown_both, failed);
   }

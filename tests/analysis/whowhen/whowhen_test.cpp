@@ -78,6 +78,14 @@ TEST_CASE("every_method_stands_beside_the_constants") {
   CHECK(as_table(r).find("last-tool-step") != std::string::npos);
 }
 
+TEST_CASE("names_of_subsets_are_data_in_the_chart") {
+  results r;
+  r.at("<script>&", "chief").n = 1;
+  const std::string svg = as_svg(r);
+  CHECK(svg.find("<script>") == std::string::npos);
+  CHECK(svg.find("&lt;script&gt;&amp;") != std::string::npos);
+}
+
 TEST_CASE("planted_faults_are_found") {
   tally t;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {

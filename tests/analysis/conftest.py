@@ -1,0 +1,11 @@
+"""The fixtures of tests/cli, for the offline passes too."""
+
+import importlib.util
+from pathlib import Path
+
+_spec = importlib.util.spec_from_file_location("digctl_fixtures", Path(__file__).parents[1] / "cli" / "conftest.py")
+_fixtures = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_fixtures)
+
+digctl = _fixtures.digctl
+trace = _fixtures.trace
