@@ -12,6 +12,7 @@
 #include "analysis/causal/factors/factor_table.h"
 #include "analysis/causal/report.h"
 #include "analysis/causal/verify.h"
+#include "analysis/causal/words.h"
 #include "cli/commands.h"
 #include "cli/files.h"
 
@@ -22,7 +23,7 @@ namespace {
 using namespace digd::causal;
 
 constexpr std::size_t most_bytes = std::size_t{1} << 30;
-constexpr std::size_t most_rows = 65'535;
+constexpr std::size_t most_rows = 65'535, most_columns = 500;
 
 int complain(std::string_view what, std::string_view why) {
   std::cerr << "digctl causal: " << what << (what.empty() ? "" : ": ") << why << '\n';
@@ -32,6 +33,7 @@ int complain(std::string_view what, std::string_view why) {
 // What all commands that make a factor table have in common.
 struct source_options {
   std::vector<std::string> paths, factors, factor_files, metrics, discrete, views;
+  std::string csv;
   bool rates = false;
   std::int64_t first_ms = 0;
   std::uint64_t first_messages = 0;
@@ -39,23 +41,33 @@ struct source_options {
 
 struct causal_options {
   source_options from;
-  std::string target = "success", format = "text", out = "-", how = "averaged", experiments, factor, pair_by;
+  std::string target = "success", format = "text", out = "-", how = "averaged", structure = "averaged", score = "automatic";
+  std::string experiments, factor, pair_by;
   std::vector<std::string> settings, outcomes, clusters, without;
   std::uint64_t seed = 1;
   std::size_t permutations = 999, bootstrap = 0;
   bool compare = false, list = false;
 };
 
+// One value each time it is given, so that paths may follow.
+void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& to, const std::string& what) {
+  app.add_option(name, to, what + "; may be given again")->allow_extra_args(false);
+}
+
 void add_source(CLI::App& app, source_options& from) {
-  app.add_option("--factor", from.factors, "a factor of your own, NAME=EXPRESSION; may be given again");
-  app.add_option("--factors", from.factor_files, "a file of such lines");
-  app.add_option("--metric", from.metrics, "a metric of run_ended as a column; * for all");
-  app.add_flag("--rates", from.rates, "counts by activation, so that long runs compare with short ones");
+  add_list(app, "--factor", from.factors, "a factor of your own, NAME=EXPRESSION");
+  add_list(app, "--factors", from.factor_files, "a file of such lines");
+  app.add_flag("--rates", from.rates, "counts by activation (but for the outcome), so that long runs compare with short ones");
   app.add_option("--first-ms", from.first_ms, "only the first so many milliseconds of each run; 0: all")->check(CLI::NonNegativeNumber);
   app.add_option("--first-messages", from.first_messages, "only the first so many messages of each run; 0: all");
 }
 
 bool is_csv(const std::string& path) { return path == "-" || std::filesystem::path(path).extension() == ".csv"; }
+
+// What stands in a table only: in an experiment factor and outcome are named.
+void add_metrics(CLI::App& app, source_options& from) {
+  add_list(app, "--metric", from.metrics, "a metric of run_ended as a column, * for all");
+}
 
 // The table that the paths give, with what a worldview's variables add to it.
 class loader {
@@ -70,7 +82,8 @@ class loader {
       worldviews read = read_worldviews(*text);
       if (!read.problem.empty()) return shown(file) + ": " + read.problem;
       for (const worldview_variable& v : read.all.front().variables) {
-        if (!v.expression.empty()) extra_.emplace_back(v.name, v.expression);
+        const std::pair own(v.name, v.expression);
+        if (!v.expression.empty() && std::find(extra_.begin(), extra_.end(), own) == extra_.end()) extra_.push_back(own);
       }
       std::move(read.all.begin(), read.all.end(), std::back_inserter(into.views));
     }
@@ -78,16 +91,22 @@ class loader {
   }
 
   // Empty if loaded.
-  std::string load(factor_rows& out, const std::vector<std::string>& also_metrics = {}) {
-    if (from_.paths.size() == 1 && is_csv(from_.paths[0])) return load_csv(out);
+  std::string load(factor_rows& out, const std::string& outcome = {}) {
+    if (!from_.csv.empty()) {
+      if (!from_.paths.empty()) return "name runs or --csv, not both";
+      return load_csv(from_.csv, out);
+    }
+    if (from_.paths.size() == 1 && is_csv(from_.paths[0])) return load_csv(from_.paths[0], out);
+    if (from_.paths.empty()) return "name archives, traces or folders of them, or a table with --csv";
     factor_request what;
     what.user = extra_;
     what.rates = from_.rates;
     what.window = {from_.first_ms, from_.first_messages};
     what.metrics = from_.metrics;
-    what.metrics.insert(what.metrics.end(), also_metrics.begin(), also_metrics.end());
+    what.outcome = outcome;
+    if (outcome.starts_with("metric.")) what.metrics.push_back(outcome.substr(7));
     for (const std::string& text : from_.factors) {
-      if (std::string why = read_user_factors(text, what.user); !why.empty()) return "--factor " + text + ": " + why;
+      if (std::string why = read_user_factors(text, what.user); !why.empty()) return "--factor " + plain(text) + ": " + why;
     }
     for (const std::string& file : from_.factor_files) {
       std::string why;
@@ -100,19 +119,30 @@ class loader {
   }
 
  private:
-  std::string load_csv(factor_rows& out) {
+  // Every column may serve as a label. One called `run` names the rows and is no factor.
+  std::string load_csv(const std::string& path, factor_rows& out) {
+    const bool computes = !from_.factors.empty() || !from_.factor_files.empty() || from_.rates || from_.first_ms > 0 || from_.first_messages > 0;
+    if (computes) return "factors and windows are computed from runs; " + shown(path) + " is a table already";
     std::string why;
-    const auto text = read_file(from_.paths[0], most_bytes, why);
-    if (!text) return shown(from_.paths[0]) + ": " + why;
+    const auto text = read_file(path, most_bytes, why);
+    if (!text) return shown(path) + ": " + why;
     csv_result read = read_csv(*text, from_.discrete);
-    if (!read.problem.empty()) return shown(from_.paths[0]) + ": " + read.problem;
-    out.data = std::move(read.data);
+    if (!read.problem.empty()) return shown(path) + ": " + read.problem;
+    variables kept;
+    for (variable v = 0; v < read.data.size(); ++v) {
+      if (read.data[v].name != "run") kept.push_back(v);
+    }
+    out.data = read.data.select(kept);
     out.notes = std::move(read.notes);
+    std::erase_if(out.notes, [](const std::string& n) { return n.starts_with("run: no factor"); });
     std::string ignored;
     const auto cells = csv_cells(*text, ignored);
     for (std::size_t row : read.kept) {
       std::map<std::string, std::string> of_row;
-      for (std::size_t c = 0; c < cells[0].size(); ++c) of_row[cells[0][c]] = cells[row + 1][c];
+      for (std::size_t c = 0; c < read.names.size(); ++c) {
+        const std::string& name = read.names[c];
+        of_row[name.starts_with("label.") ? name.substr(6) : name] = cells[row + 1][c];
+      }
       out.labels.push_back(std::move(of_row));
     }
     return check(out);
@@ -120,6 +150,7 @@ class loader {
 
   static std::string check(const factor_rows& out) {
     if (!out.problem.empty()) return out.problem;
+    if (out.data.size() > most_columns) return "more than 500 columns; leave out what cannot matter";
     if (out.data.rows() > most_rows) return "more than 65535 runs; take a sample of them";
     return out.data.rows() == 0 ? "no run that has ended" : "";
   }
@@ -151,14 +182,56 @@ std::string read_findings(const std::string& file, std::vector<experiment>& into
   return read.problem.empty() ? "" : shown(file) + ": " + read.problem;
 }
 
-// Columns that the user leaves out, and metrics that are no factors of another outcome, go.
+// Columns that the user leaves out, and those that are bound to the outcome by definition, go.
 void leave_out(factor_rows& rows, const causal_options& how) {
   variables kept;
+  std::string bound;
   for (variable v = 0; v < rows.data.size(); ++v) {
     const std::string& name = rows.data[v].name;
-    if (name == how.target || std::find(how.without.begin(), how.without.end(), name) == how.without.end()) kept.push_back(v);
+    const bool is_unwanted = std::find(how.without.begin(), how.without.end(), name) != how.without.end();
+    if (name != how.target && is_bound_by_definition(how.target, name)) bound += (bound.empty() ? "" : ", ") + plain(name);
+    else if (name == how.target || !is_unwanted) kept.push_back(v);
+  }
+  if (!bound.empty()) rows.notes.push_back("left out, as parts or consequences of " + plain(how.target) + " by definition: " + bound);
+  for (const auto& [option, names] : {std::pair("--without", &how.without), {"--setting", &how.settings}, {"--outcome", &how.outcomes}}) {
+    for (const std::string& n : *names) {
+      if (!rows.data.find(n)) rows.notes.push_back(std::string(option) + ": there is no column " + plain(n));
+    }
   }
   rows.data = rows.data.select(kept);
+}
+
+// Long runs have more of everything: said where runs differ much in length and nothing is done about it.
+void mention_length(factor_rows& rows, const causal_options& how) {
+  const auto length = rows.data.find("activations");
+  if (!length || rows.data[*length].discrete || how.from.rates || how.from.first_ms > 0 || how.from.first_messages > 0) return;
+  std::vector<double> values = rows.data[*length].values;
+  std::sort(values.begin(), values.end());
+  const double low = values[values.size() / 10], high = values[values.size() - 1 - values.size() / 10];
+  if (high < 3 * low) return;
+  rows.notes.push_back("the runs differ much in length (a tenth has up to " + number_text(low) + " activations, a tenth " +
+                       number_text(high) + " or more); --rates or --first-messages make them comparable");
+}
+
+structure_kind structure_named(const std::string& name) {
+  return name == "tabu" ? structure_kind::tabu : name == "pc" ? structure_kind::pc : structure_kind::averaged;
+}
+
+score_kind score_named(const std::string& name) {
+  return name == "bde" ? score_kind::bde : name == "bic" ? score_kind::bic : score_kind::automatic;
+}
+
+std::string report_as(const std::string& format, const reported& all) {
+  if (format == "json") return analysis_json(all);
+  if (format == "dot") return analysis_dot(all);
+  return format == "svg" ? analysis_svg(all) : analysis_text(all);
+}
+
+// What is asked for and what the table cannot give.
+std::string misfit(const table& data, const causal_options& how) {
+  if (how.score == "bde" && !data.all_discrete()) return "--score bde: BDe needs categories only, and this table has numbers; bic takes both";
+  if (how.score != "automatic" && how.structure == "pc") return "--score: PC tests, it does not score";
+  return {};
 }
 
 int run_explain(const causal_options& how) {
@@ -169,27 +242,30 @@ int run_explain(const causal_options& how) {
   if (std::string why = from.views(how.from.views, believed); !why.empty()) return complain("", why);
   if (std::string why = read_findings(how.experiments, believed.experiments, false); !why.empty()) return complain("", why);
   factor_rows rows;
-  std::vector<std::string> metric;
-  if (how.target.starts_with("metric.")) metric.push_back(how.target.substr(7));
-  if (std::string why = from.load(rows, metric); !why.empty()) return complain("", why);
+  if (std::string why = from.load(rows, how.target); !why.empty()) return complain("", why);
   leave_out(rows, how);
   const auto target = rows.data.find(how.target);
   if (!target) {
     for (const std::string& n : rows.notes) std::cerr << "Note: " << n << '\n';
-    return complain("", "no column " + how.target + " to explain (--target)");
+    return complain("", "there is no column " + plain(how.target) + " to explain (--target)");
   }
+  if (std::string why = misfit(rows.data, how); !why.empty()) return complain("", why);
+  mention_length(rows, how);
   analysis_options options;
   options.how = *learner_named(how.how);
   options.bootstrap = how.bootstrap;
   options.boundary.seed = options.gate.seed = options.structure.sampler.seed = how.seed;
   options.gate.permutations = how.permutations;
-  options.gate.cluster = clusters_by(rows, how.clusters);
+  std::string why;
+  options.gate.cluster = clusters_by(rows, how.clusters, why);
+  if (!why.empty()) return complain("--cluster", why);
+  options.structure.kind = structure_named(how.structure);
+  options.structure.score.kind = score_named(how.score);
   std::vector<worldview_standing> standings = apply_beliefs(rows.data, believed, options, rows.notes);
   const analysis found = analyse(rows.data, *target, options);
   weigh(rows.data, found, believed, standings);
   const reported all{rows.data, *target, found, how.seed, rows.notes, standings};
-  const std::string text = how.format == "json" ? analysis_json(all) : how.format == "dot" ? analysis_dot(all) : analysis_text(all);
-  const int status = write(how.out, text);
+  const int status = write(how.out, report_as(how.format, all));
   if (status != done) return status;
   return found.reached == stage::refused ? wrong_use : done;
 }
@@ -203,7 +279,7 @@ int run_factors(const causal_options& how) {
   factor_rows rows;
   if (std::string why = loader(how.from).load(rows); !why.empty()) return complain("", why);
   for (const std::string& n : rows.notes) std::cerr << "Note: " << n << '\n';
-  return write(how.out, write_csv(rows.data));
+  return write(how.out, factor_csv(rows));
 }
 
 int run_eval(const causal_options& how) {
@@ -224,9 +300,16 @@ std::string side(const std::string& path, const causal_options& how, std::string
   what.rates = from.rates;
   what.window = {from.first_ms, from.first_messages};
   for (const std::string& text : from.factors) {
-    if (std::string why = read_user_factors(text, what.user); !why.empty()) return "--factor " + text + ": " + why;
+    if (std::string why = read_user_factors(text, what.user); !why.empty()) return "--factor " + plain(text) + ": " + why;
+  }
+  for (const std::string& file : from.factor_files) {
+    std::string why;
+    const auto text = read_file(file, most_bytes, why);
+    if (text) why = read_user_factors(*text, what.user);
+    if (!why.empty()) return shown(file) + ": " + why;
   }
   paired_runs read = paired_runs_of(path, what, how.factor, how.target);
+  for (const std::string& n : read.notes) std::cerr << "Note: " << n << '\n';
   if (!read.problem.empty()) return read.problem;
   if (pair_by.empty()) {
     for (const char* name : {"task", "seed"}) {
@@ -268,29 +351,38 @@ int run_verify(const causal_options& how) {
   return write(how.out, how.format == "json" ? verification_json(v) : verification_text(v));
 }
 
-void add_output(CLI::App& app, causal_options& how, std::vector<std::string> formats) {
-  app.add_option("--format", how.format, "text for people, json for machines")->check(CLI::IsMember(std::move(formats)))->capture_default_str();
+void add_output(CLI::App& app, causal_options& how, std::vector<std::string> formats,
+                const std::string& what = "text for people, json for machines") {
+  app.add_option("--format", how.format, what)->check(CLI::IsMember(std::move(formats)))->capture_default_str();
   app.add_option("-o,--output", how.out, "a file; - for standard output")->capture_default_str();
 }
 
 CLI::App* add_explain(CLI::App& causal, causal_options& how) {
   CLI::App* sub = causal.add_subcommand("explain", "Names what brings an outcome about, and what to try");
-  sub->add_option("RUNS", how.from.paths, "archives, traces, folders of them; or one factor table (.csv)")->required();
+  sub->add_option("RUNS", how.from.paths, "archives, traces, folders of them (a data directory too); or one factor table (.csv)");
+  sub->add_option("--csv", how.from.csv, "a factor table instead of runs; - for standard input");
   add_source(*sub, how.from);
-  add_output(*sub, how, {"text", "json", "dot"});
+  add_metrics(*sub, how.from);
+  add_output(*sub, how, {"text", "json", "svg", "dot"}, "text for people, json for machines, svg or dot (Graphviz): the explanation as a picture");
   sub->add_option("--target", how.target, "the outcome: success, failures, duration_ms, metric.X, any column")->capture_default_str();
   sub->add_option("--learner", how.how, "of the Markov boundary")
       ->check(CLI::IsMember({"averaged", "iamb", "hiton", "add-prune"}))
       ->capture_default_str();
-  sub->add_option("--setting", how.settings, "a column that was fixed before the run");
-  sub->add_option("--outcome", how.outcomes, "a column that is known only after the run");
-  sub->add_option("--without", how.without, "a column to leave out");
-  sub->add_option("--discrete", how.from.discrete, "a column of a CSV that holds categories");
-  sub->add_option("--cluster", how.clusters, "a label: runs with the same value are permuted among themselves only");
-  sub->add_option("--worldview", how.from.views, "a YAML file of hypotheses; may be given again");
+  sub->add_option("--structure", how.structure, "graphs drawn and averaged, or one by tabu search or PC-stable")
+      ->check(CLI::IsMember({"averaged", "tabu", "pc"}))
+      ->capture_default_str();
+  sub->add_option("--score", how.score, "of graphs; automatic: BDe for categories, BIC where there are numbers")
+      ->check(CLI::IsMember({"automatic", "bde", "bic"}))
+      ->capture_default_str();
+  add_list(*sub, "--setting", how.settings, "a column that was fixed before the run");
+  add_list(*sub, "--outcome", how.outcomes, "a column that is known only after the run");
+  add_list(*sub, "--without", how.without, "a column to leave out");
+  add_list(*sub, "--discrete", how.from.discrete, "a column of a CSV that holds categories");
+  add_list(*sub, "--cluster", how.clusters, "a label: runs with the same value are permuted among themselves only");
+  add_list(*sub, "--worldview", how.from.views, "a YAML file of hypotheses");
   sub->add_option("--experiments", how.experiments, "results of verify (YAML)");
   sub->add_option("--permutations", how.permutations, "of the outcome, for the gate")->check(CLI::Range(99, 99'999))->capture_default_str();
-  sub->add_option("--bootstrap", how.bootstrap, "support from so many resamples instead of drawn graphs; 0: no")->check(CLI::Range(0, 10'000));
+  sub->add_option("--bootstrap", how.bootstrap, "support from graphs of so many resamples (tabu, or pc if that is the structure); 0: no")->check(CLI::Range(0, 10'000));
   sub->add_option("--seed", how.seed, "same seed, same bytes")->capture_default_str();
   return sub;
 }
@@ -304,8 +396,9 @@ void add_causal(CLI::App& app, int& status) {
   add_explain(*causal, *how)->callback([how, &status] { status = run_explain(*how); });
 
   CLI::App* factors = causal->add_subcommand("factors", "Writes the factor table, a row a run, as CSV");
-  factors->add_option("RUNS", how->from.paths, "archives, traces, folders of them");
+  factors->add_option("RUNS", how->from.paths, "archives, traces, folders of them (a data directory too)");
   add_source(*factors, how->from);
+  add_metrics(*factors, how->from);
   factors->add_flag("--list", how->list, "the built-in factors and what they mean");
   factors->add_option("--csv,-o,--output", how->out, "a file; - for standard output")->capture_default_str();
   factors->callback([how, &status] { status = run_factors(*how); });

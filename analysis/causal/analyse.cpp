@@ -6,6 +6,7 @@
 
 #include "analysis/causal/embedding.h"
 #include "analysis/causal/factors/builtin.h"
+#include "analysis/causal/words.h"
 
 namespace digd::causal {
 
@@ -96,11 +97,10 @@ class work {
 
   void find_twins() {
     const embedding e = embed(data_, embedding_kind::rank_scores);
-    for (variable v = 0; v < data_.size(); ++v) {
-      if (v == target_) continue;
+    for (variable v : known_first()) {
       if (const double r2 = squared_correlation(e, v, target_); r2 >= how_.near_deterministic) {
         out_.restating.push_back(v);
-        out_.says.push_back("'" + data_[v].name + "' says the same as the outcome and is left out.");
+        out_.says.push_back("'" + plain(data_[v].name) + "' says the same as the outcome and is left out.");
         continue;
       }
       bool twin = false;
@@ -108,13 +108,28 @@ class work {
         const double r2 = squared_correlation(e, u, v);
         if (r2 < how_.near_deterministic) continue;
         out_.twins.push_back({u, v, r2});
-        out_.says.push_back("Warning: '" + data_[v].name + "' is all but a function of '" + data_[u].name +
+        out_.says.push_back("Warning: '" + plain(data_[v].name) + "' is all but a function of '" + plain(data_[u].name) +
                             "'; they are one factor here, and which of the two matters cannot be told.");
         twin = true;
         break;
       }
       if (!twin) factors_.push_back(v);
     }
+    std::sort(factors_.begin(), factors_.end());
+  }
+
+  // All but the target; of two that are one the first stays, so what an experiment confirmed, or somebody requires, comes first.
+  variables known_first() const {
+    variables out;
+    for (variable v = 0; v < data_.size(); ++v) {
+      if (v != target_) out.push_back(v);
+    }
+    const auto is_known = [this](variable v) {
+      const auto& edges = how_.structure.known.required;
+      return std::any_of(edges.begin(), edges.end(), [v](const auto& e) { return e.first == v || e.second == v; });
+    };
+    std::stable_partition(out.begin(), out.end(), is_known);
+    return out;
   }
 
   void screen() {
@@ -123,6 +138,7 @@ class work {
       lever l;
       l.facts.factor = v;
       l.facts.p = out_.gate.adjusted[v];
+      if (is_confirmed(v)) l.grade = evidence::verified;
       l.words = advice(l);
       out_.levers.push_back(std::move(l));
     }
@@ -172,15 +188,15 @@ class work {
     structure_options how = how_.structure;
     how.known = translated(how.known);
     const graph_average small = how_.bootstrap > 0 ? bootstrap_graphs(part, how, how_.bootstrap, how_.gate.seed)
-                                                   : average_graphs(part, how);
+                                                   : learn_graph(part, how);
     std::vector<pdag> draws;
     for (const pdag& d : small.draws()) draws.push_back(spread(d));
     out_.structure = graph_average(std::move(draws), spread(small.best()));
     out_.graph = out_.structure.graph();
     orient_by_knowledge(out_.graph, how_.structure.known);
+    out_.open_edges = ambiguous_edges(out_.structure, out_.graph, target_);
     if (out_.reached != stage::orientation) undirect();
     name_boundary(part);
-    out_.open_edges = ambiguous_edges(out_.structure, target_);
     variables members;
     for (const auto& group : {out_.boundary, out_.downstream}) {
       for (const member& m : group) members.push_back(m.factor);
@@ -236,11 +252,14 @@ class work {
     m.factor = v;
     m.support = out_.structure.membership(target_, v);
     m.p = out_.gate.adjusted[v];
-    const double one = 1.0 / static_cast<double>(out_.structure.draws().size());
+    std::size_t above = 0, below = 0;
     for (const pdag& d : out_.structure.draws()) {
-      if (ancestors(d, {target_})[v]) m.upstream += one;
-      else if (descendants(d, {target_})[v]) m.downstream += one;
+      if (ancestors(d, {target_})[v]) ++above;
+      else if (descendants(d, {target_})[v]) ++below;
     }
+    const auto all = static_cast<double>(out_.structure.draws().size());
+    m.upstream = static_cast<double>(above) / all;
+    m.downstream = static_cast<double>(below) / all;
     return m;
   }
 
@@ -260,12 +279,13 @@ class work {
   }
 
   // Members that are not downstream, then what leads to them along directed paths. Each must itself pass the gate, alone
-  // or, for a member, given the rest of the boundary.
+  // or, for a member, given the rest of the boundary. The latter test knows no clusters, so it does not count with them.
   void rank_levers() {
     const std::vector<double> near = walk_from(target_, walk_weights(), data_.size());
     const auto consider = [&](const member& m, bool in_boundary) {
       const double given_rest = std::min(1.0, m.p_given_rest * static_cast<double>(factors_.size()));
-      if (m.p > how_.gate.level && (!in_boundary || given_rest > how_.gate.level)) return;
+      const bool stands_with_rest = in_boundary && how_.gate.cluster.empty() && given_rest <= how_.gate.level;
+      if (m.p > how_.gate.level && !stands_with_rest) return;
       lever l;
       l.facts = m;
       l.in_boundary = in_boundary;
@@ -293,7 +313,7 @@ class work {
     if (const std::string_view hint = advice_for(data_[l.facts.factor].name); !hint.empty()) {
       words += " To try: " + std::string(hint) + '.';
     } else {
-      words += " To try: change " + data_[l.facts.factor].name + " alone in paired runs.";
+      words += " To try: change " + plain(data_[l.facts.factor].name) + " alone in paired runs.";
     }
     return words;
   }
@@ -322,16 +342,16 @@ std::string effect_words(const table& data, variable target, variable factor) {
   const auto value = [&](std::size_t r) {
     return y.discrete ? static_cast<double>(y.codes[r] + 1u == y.levels) : y.values[r];
   };
-  const std::string what = y.discrete ? "the share of runs with " + y.name + " = " + (y.labels.empty() ? "1" : y.labels.back())
-                                      : "the mean of " + y.name;
+  const std::string what = y.discrete ? "the share of runs with " + plain(y.name) + " = " + (y.labels.empty() ? "1" : plain(y.labels.back()))
+                                      : "the mean of " + plain(y.name);
   if (x.discrete) {
-    std::string out = "By " + x.name + ", " + what + " is";
+    std::string out = "By " + plain(x.name) + ", " + what + " is";
     for (std::size_t level = 0; level < x.levels && level < 6; ++level) {
       double sum = 0, count = 0;
       for (std::size_t r = 0; r < data.rows(); ++r) {
         if (x.codes[r] == level) sum += value(r), ++count;
       }
-      if (count > 0) out += (level ? ", " : " ") + figure(sum / count) + " (" + x.labels[level] + ")";
+      if (count > 0) out += (level ? ", " : " ") + figure(sum / count) + " (" + plain(x.labels[level]) + ")";
     }
     return out + '.';
   }
@@ -345,7 +365,7 @@ std::string effect_words(const table& data, variable target, variable factor) {
     high += value(order[data.rows() - 1 - i]);
   }
   const auto size = static_cast<double>(third);
-  return "From the third of runs with least " + x.name + " (up to " + figure(x.values[order[third - 1]]) +
+  return "From the third of runs with least " + plain(x.name) + " (up to " + figure(x.values[order[third - 1]]) +
          ") to the third with most (from " + figure(x.values[order[data.rows() - third]]) + "), " + what + " goes from " +
          figure(low / size) + " to " + figure(high / size) + '.';
 }

@@ -7,6 +7,11 @@
 
 namespace digd::causal {
 
+std::string_view to_string(structure_kind k) {
+  constexpr std::string_view names[] = {"averaged", "tabu", "pc"};
+  return names[static_cast<std::size_t>(k)];
+}
+
 graph_average::graph_average(std::vector<pdag> draws, const pdag& best)
     : size_(best.size()), draws_(std::move(draws)), best_(best) {
   if (draws_.empty()) draws_.push_back(best_);
@@ -15,16 +20,15 @@ graph_average::graph_average(std::vector<pdag> draws, const pdag& best)
   undirected_.assign(cells, 0);
   causes_.assign(cells, 0);
   members_.assign(cells, 0);
-  const double one = 1.0 / static_cast<double>(draws_.size());
   std::vector<pdag> classes;
   for (const pdag& dag : draws_) {
     classes.push_back(completed(dag));
     for (variable i = 0; i < size_; ++i) {
-      for (variable v : markov_boundary(dag, i)) members_[i * size_ + v] += one;
+      for (variable v : markov_boundary(dag, i)) ++members_[i * size_ + v];
       for (variable j = 0; j < size_; ++j) {
-        directed_[i * size_ + j] += classes.back().directed(i, j) ? one : 0;
-        undirected_[i * size_ + j] += classes.back().undirected(i, j) ? one : 0;
-        causes_[i * size_ + j] += dag.directed(i, j) ? one : 0;
+        directed_[i * size_ + j] += classes.back().directed(i, j);
+        undirected_[i * size_ + j] += classes.back().undirected(i, j);
+        causes_[i * size_ + j] += dag.directed(i, j);
       }
     }
   }
@@ -47,10 +51,10 @@ void graph_average::choose(const std::vector<pdag>& classes) {
   }
 }
 
-variables graph_average::boundary(variable target, double above) const {
+variables graph_average::boundary(variable target, double least) const {
   variables out;
   for (variable v = 0; v < size_; ++v) {
-    if (v != target && membership(target, v) > above) out.push_back(v);
+    if (v != target && membership(target, v) >= least) out.push_back(v);
   }
   return out;
 }
@@ -76,27 +80,45 @@ graph_average average_graphs(const table& data, const structure_options& how) {
   return {std::move(draws), best};
 }
 
-graph_average bootstrap_graphs(const table& data, const structure_options& how, std::size_t bootstrap, std::uint64_t seed) {
-  std::vector<pdag> found;
+namespace {
+
+// PC's class may have no member when its tests contradict each other: then the nearest to one.
+pdag one_graph(const table& data, const structure_options& how) {
+  pdag dag;
+  if (how.kind == structure_kind::pc) {
+    pc_options pc = how.pc;
+    pc.known = how.known;
+    extend(pc_stable(*make_default_test(data), pc).graph, dag);
+    return dag;
+  }
   tabu_options tabu = how.tabu;
   tabu.known = how.known;
+  const std::unique_ptr<local_score> score = make_score(data, how.score);
+  score_cache cache(*score);
+  return tabu_search(cache, tabu).dag;
+}
+
+}  // namespace
+
+graph_average learn_graph(const table& data, const structure_options& how) {
+  if (how.kind == structure_kind::averaged) return average_graphs(data, how);
+  const pdag dag = one_graph(data, how);
+  return {{dag}, dag};
+}
+
+graph_average bootstrap_graphs(const table& data, const structure_options& how, std::size_t bootstrap, std::uint64_t seed) {
+  std::vector<pdag> found;
   for (std::size_t b = 0; b < bootstrap; ++b) {
     random chance(seed, 1000 + b);
     std::vector<std::size_t> rows(data.rows());
     for (std::size_t& r : rows) r = chance.below(data.rows());
-    const table again = data.take(rows);
-    const std::unique_ptr<local_score> score = make_score(again, how.score);
-    score_cache cache(*score);
-    found.push_back(tabu_search(cache, tabu).dag);
+    found.push_back(one_graph(data.take(rows), how));
   }
-  const std::unique_ptr<local_score> score = make_score(data, how.score);
-  score_cache cache(*score);
-  return {std::move(found), tabu_search(cache, tabu).dag};
+  return {std::move(found), one_graph(data, how)};
 }
 
-std::vector<ambiguous_edge> ambiguous_edges(const graph_average& from, variable target, double beta) {
+std::vector<ambiguous_edge> ambiguous_edges(const graph_average& from, const pdag& g, variable target, double beta) {
   std::vector<ambiguous_edge> out;
-  const pdag& g = from.graph();
   for (variable i = 0; i < g.size(); ++i) {
     for (variable j = i + 1; j < g.size(); ++j) {
       if (!g.adjacent(i, j)) continue;

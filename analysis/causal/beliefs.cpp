@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/causal/words.h"
+
 namespace digd::causal {
 
 namespace {
@@ -41,13 +43,13 @@ using edges = std::vector<std::pair<variable, variable>>;
 void require(const table& data, const std::string& from, const std::string& to, edges& into, std::vector<std::string>& notes) {
   const auto a = data.find(from), b = data.find(to);
   if (!a || !b || *a == *b) {
-    notes.push_back(from + " -> " + to + ": not a pair of columns here, not used");
+    notes.push_back(plain(from) + " -> " + plain(to) + ": not a pair of columns here, not used");
     return;
   }
   pdag g(data.size());
   for (const auto& [i, j] : into) g.direct(i, j);
   if (descendants(g, {*b})[*a]) {
-    notes.push_back(from + " -> " + to + ": closes a circle with edges required before, not used");
+    notes.push_back(plain(from) + " -> " + plain(to) + ": closes a circle with edges required before, not used");
     return;
   }
   if (std::find(into.begin(), into.end(), std::pair(*a, *b)) == into.end()) into.emplace_back(*a, *b);
@@ -89,12 +91,23 @@ std::vector<worldview_standing> apply_beliefs(const table& data, const beliefs& 
   return out;
 }
 
+namespace {
+
+scale scale_of(const worldview& w, const std::string& name) {
+  const auto at = std::find_if(w.variables.begin(), w.variables.end(), [&](const worldview_variable& v) { return v.name == name; });
+  return at == w.variables.end() ? scale::unknown : at->at;
+}
+
+}  // namespace
+
 void weigh(const table& data, const analysis& found, const beliefs& what, std::vector<worldview_standing>& all) {
   const bool has_graph = found.structure.best().size() == data.size();
   for (std::size_t i = 0; i < all.size() && i < what.views.size(); ++i) {
     for (const worldview_edge& e : what.views[i].edges) {
       edge_opinion o;
       o.edge = e;
+      o.from = scale_of(what.views[i], e.from);
+      o.to = scale_of(what.views[i], e.to);
       const auto a = data.find(e.from), b = data.find(e.to);
       o.known = a && b && has_graph;
       if (o.known) {

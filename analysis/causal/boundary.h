@@ -4,7 +4,7 @@
 //   HITON-MB    parents and children by tests on subsets, then spouses (Aliferis et al. 2003).
 //   add & prune the paper's eq. 2: a factor is added if it lowers the held-out uncertainty of the target by more
 //               than its standard error, and pruned if leaving it out costs nothing (cross-validation).
-//   averaged    the default: the members that more than half of the graphs drawn agree on (average.h).
+//   averaged    the default: the members that at least half of the graphs drawn agree on (average.h).
 #pragma once
 
 #include <cstdint>

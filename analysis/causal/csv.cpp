@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "analysis/causal/words.h"
+
 namespace digd::causal {
 
 namespace {
@@ -54,15 +56,21 @@ void add_categories(table& into, const raw_column& raw) {
 void add_column(csv_result& into, const raw_column& raw) {
   const std::set<std::string> distinct(raw.cells.begin(), raw.cells.end());
   if (distinct.size() < 2) {
-    into.notes.push_back(raw.name + ": dropped, it never changes");
+    into.notes.push_back(plain(raw.name) + ": dropped, it never changes");
     return;
   }
   std::vector<double> numbers(raw.cells.size());
   bool all = true;
   for (std::size_t i = 0; i < numbers.size() && all; ++i) all = to_number(raw.cells[i], numbers[i]);
   if (all && !raw.asked_discrete && distinct.size() > 2) return into.data.add_continuous(raw.name, std::move(numbers));
+  const bool tells_rows_apart = !all && !raw.asked_discrete && distinct.size() > 2 && distinct.size() * 3 > raw.cells.size();
+  if (tells_rows_apart) {
+    into.notes.push_back(plain(raw.name) + ": no factor, it tells rows apart (" + std::to_string(distinct.size()) +
+                         " values); use it to pair or cluster");
+    return;
+  }
   if (distinct.size() > column::max_levels) {
-    into.notes.push_back(raw.name + ": dropped, " + std::to_string(distinct.size()) + " categories (at most " +
+    into.notes.push_back(plain(raw.name) + ": dropped, " + std::to_string(distinct.size()) + " categories (at most " +
                          std::to_string(column::max_levels) + ")");
     return;
   }
@@ -127,7 +135,13 @@ csv_result read_csv(std::string_view text, const std::vector<std::string>& discr
       raw[c].asked_discrete = true;
     }
     raw[c].asked_discrete |= std::find(discrete.begin(), discrete.end(), name) != discrete.end();
-    raw[c].name = std::move(name);
+    raw[c].name = name;
+    out.names.push_back(std::move(name));
+    if (raw[c].name.empty()) out.problem = "column " + std::to_string(c + 1) + " has no name";
+    for (std::size_t before = 0; before < c; ++before) {
+      if (raw[before].name == raw[c].name) out.problem = "two columns are called " + plain(raw[c].name);
+    }
+    if (!out.problem.empty()) return out;
   }
   for (std::size_t r = 1; r < rows.size(); ++r) {
     if (rows[r].size() != raw.size()) {
@@ -196,17 +210,19 @@ std::string csv_cell(std::string_view text) {
   return out + '"';
 }
 
-std::string write_csv(const table& t) {
+std::string write_csv(const table& t, const std::vector<text_column>& before) {
   std::string out;
+  for (const text_column& c : before) out += (out.empty() ? "" : ",") + csv_cell(c.name);
   for (variable v = 0; v < t.size(); ++v) {
     const column& c = t[v];
-    out += (v ? "," : "") + csv_cell(c.name + (c.discrete && c.levels > 2 ? ":discrete" : ""));
+    out += (out.empty() ? "" : ",") + csv_cell(c.name + (c.discrete && c.levels > 2 ? ":discrete" : ""));
   }
   out += '\n';
   for (std::size_t r = 0; r < t.rows(); ++r) {
+    for (std::size_t k = 0; k < before.size(); ++k) out += (k > 0 ? "," : "") + csv_cell(before[k].cells[r]);
     for (variable v = 0; v < t.size(); ++v) {
       const column& c = t[v];
-      if (v) out += ',';
+      if (v > 0 || !before.empty()) out += ',';
       out += c.discrete ? csv_cell(c.labels[c.codes[r]]) : number_text(c.values[r]);
     }
     out += '\n';

@@ -256,7 +256,7 @@ class evaluator {
                      [](const figure& a, const figure& b) { return a.has_aim > b.has_aim; });
   }
 
-  // The best measured for causal-learn, bnlearn, CausalFS and pcalg on these data (issue 11).
+  // The best measured for causal-learn, bnlearn, CausalFS and pcalg on these data (docs/causal.md).
   static void set_aim(figure& f) {
     static const std::map<std::tuple<std::string, std::string, std::size_t>, double> wanted{
         {{"networks", "mean MB-F1", 200}, .68},  {{"networks", "mean MB-F1", 1000}, .83}, {{"networks", "mean MB-F1", 10000}, .89},

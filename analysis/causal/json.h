@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,11 @@ class json_writer {
   json_writer& number(double value) {
     comma();
     out_ += std::isfinite(value) ? number_text(value) : "null";
+    return *this;
+  }
+  json_writer& integer(std::uint64_t value) {
+    comma();
+    out_ += std::to_string(value);
     return *this;
   }
   json_writer& boolean(bool value) {

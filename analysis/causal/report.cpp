@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "analysis/causal/json.h"
+#include "analysis/causal/words.h"
 
 namespace digd::causal {
 
@@ -13,12 +14,6 @@ std::string shown(double x) {
   char text[32];
   std::snprintf(text, sizeof text, x != 0 && std::abs(x) < 0.001 ? "%.1e" : "%.3f", x);
   return text;
-}
-
-// A name as it stands in a line for people: as it is if harmless, else quoted.
-std::string plain(const std::string& name) {
-  const std::string q = quoted(name);
-  return q.size() == name.size() + 2 ? name : q;
 }
 
 void member_line(std::string& out, const reported& r, const member& m) {
@@ -43,12 +38,16 @@ void levers_text(std::string& out, const reported& r) {
   }
 }
 
+std::string with_scale(const std::string& name, scale s) {
+  return plain(name) + (s == scale::unknown ? "" : " (" + std::string(to_string(s)) + ')');
+}
+
 void worldviews_text(std::string& out, const reported& r) {
   for (const worldview_standing& w : r.worldviews) {
     out += "\nWorldview " + plain(w.name) + (w.chosen ? " (the one used)" : "");
     out += w.refuted.empty() ? "\n" : ": lost its place, " + w.refuted + "\n";
     for (const edge_opinion& e : w.edges) {
-      out += "  " + plain(e.edge.from) + " -> " + plain(e.edge.to) + ": ";
+      out += "  " + with_scale(e.edge.from, e.from) + " -> " + with_scale(e.edge.to, e.to) + ": ";
       out += e.known ? "support " + shown(e.support) + ", this way " + shown(e.forwards) + '\n' : "not measured\n";
     }
   }
@@ -132,7 +131,8 @@ void worldviews_json(json_writer& w, const reported& r) {
     else w.text(v.refuted);
     w.key("edges").open('[');
     for (const edge_opinion& e : v.edges) {
-      w.open('{').key("from").text(e.edge.from).key("to").text(e.edge.to).key("measured").boolean(e.known);
+      w.open('{').key("from").text(e.edge.from).key("from_scale").text(to_string(e.from)).key("to").text(e.edge.to);
+      w.key("to_scale").text(to_string(e.to)).key("measured").boolean(e.known);
       w.key("support").number(e.support).key("forwards").number(e.forwards).close('}');
     }
     w.close(']').close('}');
@@ -147,7 +147,7 @@ std::string analysis_json(const reported& r) {
   json_writer w;
   w.open('{').key("outcome").text(r.data[r.target].name).key("runs").number(static_cast<double>(r.data.rows()));
   w.key("factors").number(static_cast<double>(r.data.size() - 1)).key("stage").text(to_string(a.reached));
-  w.key("seed").number(static_cast<double>(r.seed)).key("gate").open('{').key("open").boolean(a.gate.open).key("p").number(a.gate.p).close('}');
+  w.key("seed").integer(r.seed).key("gate").open('{').key("open").boolean(a.gate.open).key("p").number(a.gate.p).close('}');
   w.key("notes").open('[');
   for (const auto* list : {&r.notes, &a.says}) {
     for (const std::string& s : *list) w.text(s);

@@ -1,5 +1,5 @@
-// An analysis for people (text), for programs (JSON), and as a picture (Graphviz DOT). Names that agents or users chose
-// are escaped in all three.
+// An analysis for people (text), for programs (JSON), and its explanation as a picture (SVG; DOT for Graphviz). Names that
+// agents or users chose are escaped in all of them.
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@ namespace digd::causal {
 // What a worldview says and what the data say to it.
 struct edge_opinion {
   worldview_edge edge;
+  scale from = scale::unknown, to = scale::unknown;
   double support = 0;      // share of graphs with an edge between the two
   double forwards = 0;     // of these, share that direct it as said
   bool known = true;       // both are columns
@@ -34,5 +35,6 @@ struct reported {
 std::string analysis_text(const reported& r);
 std::string analysis_json(const reported& r);
 std::string analysis_dot(const reported& r);
+std::string analysis_svg(const reported& r);  // drawing.cpp
 
 }  // namespace digd::causal

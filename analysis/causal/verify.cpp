@@ -10,6 +10,7 @@
 
 #include "analysis/causal/ci_test.h"
 #include "analysis/causal/json.h"
+#include "analysis/causal/words.h"
 
 namespace digd::causal {
 
@@ -100,7 +101,7 @@ void judge(verification& v, const verify_options& how) {
   const double moved = std::min(v.of_factor.wilcoxon_p, 1.0);
   const double p = v.two_kinds ? v.of_outcome.sign_p : v.of_outcome.wilcoxon_p;
   v.result = {v.factor, v.outcome, finding_kind::open, 0, p, v.of_outcome.pairs};
-  const std::string did = "From A to B " + v.factor + " changed by " + shown(v.of_factor.mean_change) + " and " + v.outcome +
+  const std::string did = "From A to B " + plain(v.factor) + " changed by " + shown(v.of_factor.mean_change) + " and " + plain(v.outcome) +
                           " by " + shown(v.of_outcome.mean_change) + " on average over " +
                           std::to_string(v.of_outcome.pairs) + " pairs (" + std::to_string(v.of_outcome.up) + " up, " +
                           std::to_string(v.of_outcome.down) + " down). ";
@@ -111,7 +112,7 @@ void judge(verification& v, const verify_options& how) {
   if (p <= how.level && v.of_outcome.mean_change != 0) {
     v.result.result = finding_kind::confirmed;
     v.result.sign = (v.of_outcome.mean_change > 0) == (v.of_factor.mean_change > 0) ? 1 : -1;
-    v.words = did + "Confirmed (p = " + shown(p) + "): changing " + v.factor + " changes " + v.outcome + ".";
+    v.words = did + "Confirmed (p = " + shown(p) + "): changing " + plain(v.factor) + " changes " + plain(v.outcome) + ".";
     return;
   }
   if (is_negligible(v.of_outcome, how.margin * v.outcome_sd, how.level)) {
@@ -152,7 +153,7 @@ verification verify(const paired_values& a, const paired_values& b, const verify
   v.of_factor = test_pairs(changes_of(means(a.factor), means(b.factor)));
   v.of_outcome = test_pairs(changes_of(outcome_a, outcome_b));
   if (v.of_outcome.pairs < 6) {
-    v.problem = "only " + std::to_string(v.of_outcome.pairs) + " pairs with the same " + how.pair_by +
+    v.problem = "only " + std::to_string(v.of_outcome.pairs) + " pairs with the same " + plain(how.pair_by) +
                 " on both sides; under 6 no result is possible";
     return v;
   }
@@ -175,7 +176,7 @@ std::string verification_text(const verification& v) {
   std::string out = v.words + '\n';
   for (const std::string& n : v.notes) out += "Note: " + n + ".\n";
   const auto line = [&](const std::string& name, const paired_test& t) {
-    out += "  " + name + ": " + std::to_string(t.pairs) + " pairs, " + std::to_string(t.up) + " up, " + std::to_string(t.down) +
+    out += "  " + plain(name) + ": " + std::to_string(t.pairs) + " pairs, " + std::to_string(t.up) + " up, " + std::to_string(t.down) +
            " down, sign test p = " + shown(t.sign_p) + ", Wilcoxon p = " + shown(t.wilcoxon_p) + (t.exact ? " (exact)" : "") + '\n';
   };
   line(v.factor, v.of_factor);

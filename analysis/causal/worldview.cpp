@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "analysis/causal/csv.h"
+#include "analysis/causal/words.h"
 #include "engine/quote.h"
 
 namespace digd::causal {
@@ -194,14 +195,15 @@ std::string write_experiments(const std::vector<experiment>& all) {
 
 std::string contradiction_of(const worldview& w, const std::vector<experiment>& found) {
   for (const worldview_edge& edge : w.edges) {
+    const std::string claim = plain(edge.from) + " -> " + plain(edge.to);
     for (const experiment& e : found) {
       if (e.from == edge.from && e.to == edge.to) {
-        if (e.result == finding_kind::contradicted) return edge.from + " -> " + edge.to + ": an experiment found no effect";
+        if (e.result == finding_kind::contradicted) return claim + ": an experiment found no effect";
         const bool other_way = e.result == finding_kind::confirmed && edge.sign != 0 && e.sign == -edge.sign;
-        if (other_way) return edge.from + " -> " + edge.to + ": an experiment found the opposite effect";
+        if (other_way) return claim + ": an experiment found the opposite effect";
       }
       if (e.from == edge.to && e.to == edge.from && e.result == finding_kind::confirmed) {
-        return edge.from + " -> " + edge.to + ": an experiment confirmed the other direction";
+        return claim + ": an experiment confirmed the other direction";
       }
     }
   }

@@ -198,10 +198,36 @@ const builtin_factor* find_builtin(std::string_view name) {
   return nullptr;
 }
 
+namespace {
+
+std::string_view without_rate(std::string_view name) {
+  const std::string_view by = "_per_activation";
+  return name.ends_with(by) && find_builtin(name) == nullptr ? name.substr(0, name.size() - by.size()) : name;
+}
+
+bool is_of_detections(std::string_view name) { return name == "failures" || name == "firings" || name.starts_with("fired_"); }
+
+bool is_of_healing(std::string_view name) {
+  return name == "injections" || name == "give_backs" || name == "interventions" || name.starts_with("healings_");
+}
+
+}  // namespace
+
 std::string_view advice_for(std::string_view name) {
-  if (name.ends_with("_per_activation")) name.remove_suffix(std::string_view("_per_activation").size());
-  const builtin_factor* f = find_builtin(name);
+  const builtin_factor* f = find_builtin(without_rate(name));
   return f ? f->advice : std::string_view{};
+}
+
+bool is_bound_by_definition(std::string_view outcome, std::string_view factor) {
+  outcome = without_rate(outcome);
+  factor = without_rate(factor);
+  const bool both_rules = outcome.starts_with("fired_") && factor.starts_with("fired_");  // one rule may lead to another
+  if (is_of_detections(outcome)) return (is_of_detections(factor) && !both_rules) || is_of_healing(factor);
+  if (is_of_healing(outcome)) return is_of_detections(factor) || is_of_healing(factor);
+  if (outcome == "duration_ms") return factor == "idle_ms";
+  if (outcome == "idle_ms" || outcome == "idle_ratio") return factor == "idle_ms" || factor == "idle_ratio";
+  if (outcome == "messages_per_agent") return factor == "activations" || factor == "events" || factor == "agents";
+  return false;
 }
 
 }  // namespace digd::causal

@@ -22,6 +22,10 @@ const builtin_factor* find_builtin(std::string_view name);
 // Empty for a factor that is not built in.
 std::string_view advice_for(std::string_view name);
 
+// Whether a built-in factor is a part, the whole or a consequence of another by definition, so that it explains nothing about
+// it: each rule's detections are parts of all, idle time is part of the run time, healings come of detections.
+bool is_bound_by_definition(std::string_view outcome, std::string_view factor);
+
 double gini(std::vector<double> amounts);  // 0: all alike; towards 1: one has all
 
 }  // namespace digd::causal

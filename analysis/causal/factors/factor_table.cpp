@@ -12,6 +12,7 @@
 #include "analysis/causal/factors/builtin.h"
 #include "analysis/causal/factors/expression.h"
 #include "analysis/causal/factors/run_reader.h"
+#include "analysis/causal/words.h"
 #include "archive/reader.h"
 #include "archive/trace_export.h"
 
@@ -31,11 +32,11 @@ bool is_archive(const fs::path& path) {
 void hand_on(run_reader& reader, const std::string& name, std::vector<std::string>& notes,
              const std::function<void(run_facts&&)>& to) {
   if (!reader.problem().empty()) {
-    notes.push_back(name + ": left out, " + reader.problem());
+    notes.push_back(plain(name) + ": left out, " + reader.problem());
     return;
   }
   run_facts facts = reader.take();
-  if (facts.run.empty()) notes.push_back(name + ": left out, no run in it");
+  if (facts.run.empty()) notes.push_back(plain(name) + ": left out, no run in it");
   else to(std::move(facts));
 }
 
@@ -43,9 +44,9 @@ std::string read_archive(const fs::path& path, const run_window& window, std::ve
                          const std::function<void(run_facts&&)>& to) {
   std::string why;
   const auto opened = archive::reader::open(path.string(), {}, &why);
-  if (!opened) return path.string() + ": " + (why.empty() ? opened.error().message() : why);
+  if (!opened) return plain(path.string()) + ": " + (why.empty() ? opened.error().message() : why);
   const auto runs = (*opened)->runs();
-  if (!runs) return path.string() + ": " + runs.error().message();
+  if (!runs) return plain(path.string()) + ": " + runs.error().message();
   for (const archive::stored_run& run : *runs) {
     run_reader reader(window);
     bool going = true;
@@ -54,9 +55,9 @@ std::string read_archive(const fs::path& path, const run_window& window, std::ve
       lines.take(e);
       return going;
     });
-    if (!read) return path.string() + ": " + read.error().message();
+    if (!read) return plain(path.string()) + ": " + read.error().message();
     if (going) lines.finish();
-    hand_on(reader, "run " + run.run, notes, to);
+    hand_on(reader, run.run, notes, to);
   }
   return {};
 }
@@ -64,7 +65,7 @@ std::string read_archive(const fs::path& path, const run_window& window, std::ve
 std::string read_trace(const fs::path& path, const run_window& window, std::vector<std::string>& notes,
                        const std::function<void(run_facts&&)>& to) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) return path.string() + " cannot be read";
+  if (!in) return plain(path.string()) + " cannot be read";
   run_reader reader(window);
   std::string line;
   while (std::getline(in, line) && reader.line(line)) {}
@@ -78,7 +79,7 @@ std::string each_run(const std::string& path, const run_window& window, std::vec
                      const std::function<void(run_facts&&)>& to) {
   std::error_code failed;
   if (!fs::is_directory(path, failed)) {
-    if (!fs::exists(path, failed)) return path + " does not exist";
+    if (!fs::exists(path, failed)) return plain(path) + " does not exist";
     return is_archive(path) ? read_archive(path, window, notes, to) : read_trace(path, window, notes, to);
   }
   std::vector<fs::path> files;
@@ -86,8 +87,8 @@ std::string each_run(const std::string& path, const run_window& window, std::vec
     const fs::path& p = at->path();
     if (at->is_regular_file(failed) && (p.extension() == ".jsonl" || p.extension() == ".sqlite")) files.push_back(p);
   }
-  if (failed) return path + ": " + failed.message();
-  if (files.empty()) return path + " has no *.jsonl and no *.sqlite";
+  if (failed) return plain(path) + ": " + failed.message();
+  if (files.empty()) return plain(path) + " has no *.jsonl and no *.sqlite";
   std::sort(files.begin(), files.end());
   for (const fs::path& f : files) {
     if (std::string why = each_run(f.string(), window, notes, to); !why.empty()) return why;
@@ -96,6 +97,21 @@ std::string each_run(const std::string& path, const run_window& window, std::vec
 }
 
 namespace {
+
+constexpr std::string_view no_label = "(none)";  // a run lacks the label, or it is empty
+constexpr std::size_t most_left_out = 20;        // runs named one by one in the notes; the others are counted
+
+void shorten(std::vector<std::string>& notes) {
+  if (notes.size() <= most_left_out) return;
+  const std::size_t more = notes.size() - most_left_out;
+  notes.resize(most_left_out);
+  notes.push_back("and " + std::to_string(more) + " more left out");
+}
+
+std::string label_of(const std::map<std::string, std::string>& of_run, const std::string& name) {
+  const auto at = of_run.find(name);
+  return at == of_run.end() || at->second.empty() ? std::string(no_label) : at->second;
+}
 
 std::optional<double> as_number(const std::string& text) {
   double x = 0;
@@ -115,13 +131,14 @@ class builder {
 
   std::string prepare() {
     for (const auto& [name, text] : what_.user) {
-      std::string why;
+      std::string why = name_problem(name);
+      if (!why.empty()) return "factor " + plain(name) + ": " + why;
       auto how = expression::parse(text, why);
-      if (!how) return "factor '" + name + "': " + why;
+      if (!how) return "factor " + plain(name) + ": " + why;
       user_.push_back({name, std::move(how)});
     }
     for (const builtin_factor& f : builtin_factors()) {
-      builtin_names_.push_back(std::string(f.name) + (what_.rates && f.is_count && f.name != "activations" ? "_per_activation" : ""));
+      builtin_names_.push_back(std::string(f.name) + (is_rate(f) ? "_per_activation" : ""));
     }
     builtin_.resize(builtin_factors().size());
     user_values_.resize(user_.size());
@@ -135,7 +152,7 @@ class builder {
     }
     std::vector<double> own;
     for (const user_factor& u : user_) {
-      const std::optional<double> x = u.how->value(f);
+      const std::optional<double> x = u.how->value(u.name == what_.outcome ? f.in_full() : f);
       if (!x) {
         ++lacking_[u.name];
         return;
@@ -145,10 +162,8 @@ class builder {
     for (std::size_t k = 0; k < own.size(); ++k) user_values_[k].push_back(own[k]);
     const auto& known = builtin_factors();
     for (std::size_t k = 0; k < known.size(); ++k) {
-      double x = known[k].of(f);
-      if (what_.rates && known[k].is_count && known[k].name != "activations") {
-        x = f.activations.empty() ? 0 : x / static_cast<double>(f.activations.size());
-      }
+      double x = known[k].of(known[k].name == what_.outcome ? f.in_full() : f);
+      if (is_rate(known[k])) x = f.activations.empty() ? 0 : x / static_cast<double>(f.activations.size());
       builtin_[k].push_back(x);
     }
     out_.runs.push_back(f.run);
@@ -160,7 +175,7 @@ class builder {
   factor_rows build() {
     if (not_ended_ > 0) note(std::to_string(not_ended_) + " runs left out: they have not ended");
     for (const auto& [name, count] : lacking_) {
-      note(std::to_string(count) + " runs left out: '" + name + "' names a label or metric that they lack");
+      note(std::to_string(count) + " runs left out: " + plain(name) + " names a label or metric that they lack");
     }
     out_.data = table(out_.runs.size());
     for (std::size_t k = 0; k < builtin_.size(); ++k) number(builtin_names_[k], builtin_[k], false);
@@ -173,6 +188,20 @@ class builder {
   }
 
  private:
+  bool is_rate(const builtin_factor& f) const {
+    return what_.rates && f.is_count && f.name != "activations" && f.name != what_.outcome;
+  }
+
+  // Two columns of one name would be told apart by nobody.
+  std::string name_problem(const std::string& name) const {
+    const bool is_own = name == "success" || name.starts_with("label.") || name.starts_with("metric.");
+    if (is_own || find_builtin(name) != nullptr) return "there is a factor of that name already; choose another";
+    for (const user_factor& u : user_) {
+      if (u.name == name) return "it is given twice";
+    }
+    return {};
+  }
+
   void note(std::string text) { out_.notes.push_back(std::move(text)); }
 
   void number(const std::string& name, std::vector<double> values, bool say) {
@@ -184,7 +213,7 @@ class builder {
       for (double x : values) codes.push_back(x == *distinct.rbegin());
       out_.data.add_discrete(name, codes, {number_text(*distinct.begin()), number_text(*distinct.rbegin())});
     } else if (say) {
-      note(name + ": dropped, it never changes");
+      note(plain(name) + ": dropped, it never changes");
     }
   }
 
@@ -200,15 +229,14 @@ class builder {
     std::vector<std::string> values;
     std::vector<double> numbers;
     for (const auto& of_run : out_.labels) {
-      const auto at = of_run.find(name);
-      values.push_back(at == of_run.end() ? "" : at->second);
+      values.push_back(label_of(of_run, name));
       if (const auto x = as_number(values.back())) numbers.push_back(*x);
     }
     const std::set<std::string> distinct(values.begin(), values.end());
     if (distinct.size() < 2) return;
     if (numbers.size() == values.size() && distinct.size() > 2) return number("label." + name, std::move(numbers), true);
     if (distinct.size() > column::max_levels || distinct.size() * 3 > values.size()) {
-      return note("label." + name + ": no factor, it tells runs apart (" + std::to_string(distinct.size()) +
+      return note(plain("label." + name) + ": no factor, it tells runs apart (" + std::to_string(distinct.size()) +
                   " values); use it to pair or cluster");
     }
     const std::vector<std::string> levels(distinct.begin(), distinct.end());
@@ -231,7 +259,7 @@ class builder {
         if (const auto at = of_run.find(name); at != of_run.end()) values.push_back(at->second);
       }
       if (values.size() == metrics_.size()) number("metric." + name, std::move(values), true);
-      else note("metric." + name + ": dropped, " + std::to_string(metrics_.size() - values.size()) + " runs lack it");
+      else note(plain("metric." + name) + ": dropped, " + std::to_string(metrics_.size() - values.size()) + " runs lack it");
     }
   }
 
@@ -259,6 +287,7 @@ factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_
   }
   if (!failed.problem.empty()) return failed;
   factor_rows out = into.build();
+  shorten(notes);
   out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
   return out;
 }
@@ -295,15 +324,20 @@ paired_runs paired_runs_of(const std::string& path, const factor_request& what, 
     out.problem = why;
     return out;
   }
-  std::vector<std::string> notes;
-  out.problem = each_run(path, what.window, notes, [&](run_facts&& f) {
-    const auto a = x(f), b = y(f);
-    if (!f.ended || !a || !b) return;
+  std::size_t lacking = 0;
+  out.problem = each_run(path, what.window, out.notes, [&](run_facts&& f) {
+    const auto a = x(f), b = y(f.in_full());
+    if (!f.ended || !a || !b) {
+      ++lacking;
+      return;
+    }
     out.factor.push_back(*a);
     out.outcome.push_back(*b);
     out.labels.push_back(std::move(f.labels));
   });
-  if (out.problem.empty() && out.labels.empty()) out.problem = "no run that has ended and has both " + factor + " and " + outcome;
+  shorten(out.notes);
+  if (lacking > 0) out.notes.push_back(std::to_string(lacking) + " runs left out: they have not ended, or lack the factor or the outcome");
+  if (out.problem.empty() && out.labels.empty()) out.problem = "no run that has ended and has both " + plain(factor) + " and " + plain(outcome);
   return out;
 }
 
@@ -329,9 +363,37 @@ std::string read_user_factors(std::string_view text, std::vector<std::pair<std::
   return {};
 }
 
-std::vector<std::uint32_t> clusters_by(const factor_rows& rows, const std::vector<std::string>& labels) {
+std::string factor_csv(const factor_rows& rows) {
+  std::vector<text_column> before{{"run", rows.runs}};
+  std::set<std::string> names;
+  for (const auto& of_run : rows.labels) {
+    for (const auto& [name, value] : of_run) names.insert(name);
+  }
+  for (const std::string& name : names) {
+    if (rows.data.find("label." + name)) continue;
+    text_column c{"label." + name, {}};
+    for (const auto& of_run : rows.labels) c.cells.push_back(label_of(of_run, name));
+    if (std::set<std::string>(c.cells.begin(), c.cells.end()).size() > 1) before.push_back(std::move(c));
+  }
+  return write_csv(rows.data, before);
+}
+
+namespace {
+
+std::string label_named(std::string name) { return name.starts_with("label.") ? name.substr(6) : name; }
+
+}  // namespace
+
+std::vector<std::uint32_t> clusters_by(const factor_rows& rows, const std::vector<std::string>& asked, std::string& why) {
   std::vector<std::uint32_t> out;
-  if (labels.empty()) return out;
+  if (asked.empty()) return out;
+  std::vector<std::string> labels;
+  for (const std::string& name : asked) {
+    labels.push_back(label_named(name));
+    const auto has = [&](const auto& of_run) { return of_run.contains(labels.back()); };
+    if (std::none_of(rows.labels.begin(), rows.labels.end(), has)) why = "no run has a label " + plain(labels.back());
+  }
+  if (!why.empty()) return out;
   std::map<std::vector<std::string>, std::uint32_t> number;
   for (const auto& of_run : rows.labels) {
     std::vector<std::string> key;

@@ -2,8 +2,8 @@
 //
 // Columns, in order: built-in factors; label.X (categories, or numbers if all are); user factors; metric.X where asked for;
 // success (the outcome that run_ended told). A column that never changes, a label that tells nearly every run apart and a
-// metric that some runs lack are dropped, and `notes` says so. Runs that cannot be read or did not end are left out and
-// counted there.
+// metric that some runs lack are dropped, and `notes` says so. A run without a label has the category "(none)". Runs that
+// cannot be read or did not end are left out and counted there.
 #pragma once
 
 #include <functional>
@@ -21,6 +21,7 @@ struct factor_request {
   std::vector<std::pair<std::string, std::string>> user;  // name, expression
   run_window window;
   bool rates = false;                 // counts by activation, named …_per_activation
+  std::string outcome;                // what is to be explained: always as it is, and of the whole run
   std::vector<std::string> metrics;   // as columns; "*": all
 };
 
@@ -43,6 +44,7 @@ factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_
 // `success` (1 or 0), `metric.X`, a built-in or a user factor; the factor one of the same, or a label that is a number.
 struct paired_runs {
   std::string problem;
+  std::vector<std::string> notes;     // runs left out
   std::vector<double> factor, outcome;
   std::vector<std::map<std::string, std::string>> labels;
 };
@@ -52,7 +54,12 @@ paired_runs paired_runs_of(const std::string& path, const factor_request& what, 
 // `name = expression` lines; empty lines and lines that begin with # are skipped. Empty if read, else what is wrong.
 std::string read_user_factors(std::string_view text, std::vector<std::pair<std::string, std::string>>& out);
 
-// Rows that share a value of every label named are one cluster, numbered in order of appearance.
-std::vector<std::uint32_t> clusters_by(const factor_rows& rows, const std::vector<std::string>& labels);
+// The table as CSV, with the runs' ids first and the labels that are no factors because they tell runs apart: these can
+// still pair and cluster.
+std::string factor_csv(const factor_rows& rows);
+
+// Rows that share a value of every label named are one cluster, numbered in order of appearance. A label's name may begin
+// with "label.". `why` is set if no row has a label.
+std::vector<std::uint32_t> clusters_by(const factor_rows& rows, const std::vector<std::string>& labels, std::string& why);
 
 }  // namespace digd::causal

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,10 @@ struct run_facts {
   std::uint64_t injections = 0, interventions = 0, reroute_verdicts = 0;
   std::uint64_t cleared = 0, recurred = 0, unresolved = 0;
   milliseconds first_ms = 0, last_ms = 0;
+
+  std::shared_ptr<const run_facts> whole;      // the run without the window, where one was set: for its outcome
+
+  const run_facts& in_full() const { return whole ? *whole : *this; }
 };
 
 // Only the beginning of each run, so that long runs and short ones can be compared. 0: all of it.

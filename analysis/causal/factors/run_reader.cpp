@@ -176,21 +176,32 @@ class recorder {
   simdjson::dom::parser json_;
 };
 
-ingest::replay::listener listener_of(recorder& to) {
+ingest::replay::listener listener_of(recorder& to, recorder* whole) {
   ingest::replay::listener l;
-  l.took = [&to](const ingest::taken& what) { to.take(what); };
+  l.took = [&to, whole](const ingest::taken& what) {
+    to.take(what);
+    if (whole != nullptr) whole->take(what);
+  };
   return l;
 }
 
 }  // namespace
 
 struct run_reader::state {
-  explicit state(const run_window& window) : record(facts, window), through(run_policy{}, listener_of(record)) {}
-  run_facts facts;
-  recorder record;
+  explicit state(const run_window& window)
+      : has_window(window.first_ms > 0 || window.first_messages > 0), record(facts, window), record_whole(whole, {}),
+        through(run_policy{}, listener_of(record, has_window ? &record_whole : nullptr)) {}
+  const bool has_window;
+  run_facts facts, whole;
+  recorder record, record_whole;
   ingest::replay through;
   ingest::decoder decoder;
   hello greeting;
+
+  void greet(const hello& h) {
+    record.greet(h);
+    record_whole.greet(h);
+  }
 };
 
 run_reader::run_reader(const run_window& window) : state_(std::make_unique<state>(window)) {}
@@ -199,12 +210,15 @@ run_reader::~run_reader() = default;
 bool run_reader::line(std::string_view text) {
   if (text.find("\"hello\"") != std::string_view::npos) {
     hello greeting;
-    if (!state_->decoder.decode_hello(text, greeting)) state_->record.greet(greeting);
+    if (!state_->decoder.decode_hello(text, greeting)) state_->greet(greeting);
   }
   return state_->through.line(text);
 }
 
 const std::string& run_reader::problem() const { return state_->through.problem(); }
-run_facts run_reader::take() { return std::move(state_->facts); }
+run_facts run_reader::take() {
+  if (state_->has_window) state_->facts.whole = std::make_shared<const run_facts>(std::move(state_->whole));
+  return std::move(state_->facts);
+}
 
 }  // namespace digd::causal

@@ -67,6 +67,18 @@ TEST_CASE("a_window_sees_the_beginning_and_the_outcome") {
   CHECK(f.activations.size() == 1);
   CHECK(f.outcome == digd::run_outcome::failure);
   CHECK(facts_of(small_run, {250, 0}).activations.size() == 1);
+  CHECK(f.in_full().activations.size() == 3);
+  CHECK(f.in_full().labels.at("task") == "t1");
+  CHECK_FALSE(facts_of(small_run).whole);
+}
+
+TEST_CASE("what_is_part_of_the_outcome_by_definition_is_known") {
+  CHECK(is_bound_by_definition("failures", "fired_deadlock"));
+  CHECK(is_bound_by_definition("failures", "injections_per_activation"));
+  CHECK(is_bound_by_definition("duration_ms", "idle_ms"));
+  CHECK_FALSE(is_bound_by_definition("fired_deadlock", "fired_excessive_rerouting"));
+  CHECK_FALSE(is_bound_by_definition("success", "failures"));
+  CHECK_FALSE(is_bound_by_definition("duration_ms", "wait_ratio"));
 }
 
 TEST_CASE("the_language_of_factors_computes") {
