@@ -85,6 +85,7 @@ then read_config(app& a) {
 }
 
 then begin_log(app& a) {
+  expect_signals();
   open_log(a.settings.log);
   for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
   return then::go_on;

@@ -30,6 +30,10 @@ class heartbeat {
   std::uint64_t asked_ = 0;
 };
 
+// Until `supervise` is called: SIGTERM and SIGINT end the process at once and in order, since there is nothing yet that a
+// kill could not interrupt as well; SIGHUP is ignored, the configuration being fresh.
+void expect_signals();
+
 struct supervised {
   std::function<void()> reload;         // on SIGHUP
   std::function<std::string()> status;  // one line for people

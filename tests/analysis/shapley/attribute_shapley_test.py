@@ -5,9 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 DIGCTL = os.environ.get("DIGCTL_BIN", "build/release/bin/digctl")
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = Path(__file__).resolve().parents[3]
 SIMULATOR = f"exec {sys.executable} {ROOT}/examples/shapley_simulator.py"
 
 
