@@ -227,7 +227,7 @@ def test_a_unix_socket_lets_in_who_is_named(tmp_path):
              "s.sendall(b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n'); print(s.recv(100)[:15])"
 
     def as_user(number):
-        return subprocess.run(["python3", "-c", script], user=number, capture_output=True, text=True, timeout=WITHIN)
+        return subprocess.run(["/usr/bin/python3", "-c", script], user=number, capture_output=True, text=True, timeout=WITHIN)
 
     daemon = Daemon(tmp_path, 'unix_users = ["65533"]', listen="unix:" + where)
     with daemon:
