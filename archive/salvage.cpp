@@ -23,6 +23,9 @@ constexpr std::array<table, 5> tables{{{"runs", "number", "number"},
                                        {"interventions", "run", "row"},
                                        {"outcomes", "run", "id"}}};
 
+// So many numbers in a row that cannot be read are the end.
+constexpr std::int64_t most_skipped = 65'536;
+
 // What can be missed at the end of a table whose end cannot be read: no id of these is used again.
 constexpr std::int64_t unreadable_margin = 1 << 24;
 
@@ -42,32 +45,41 @@ std::error_code move_aside(const std::string& path, const std::string& aside) {
   return {};
 }
 
+void remove_all_parts(const std::string& path) {
+  std::error_code ignored;
+  for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(path + part, ignored);
+}
+
+// Made whole, and not in its place yet.
+constexpr const char* made_suffix = ".salvaged";
+
 // Two connections, since SQLite lets nothing be committed beside an attached file that it found damaged.
 class salvage {
  public:
   salvage(connection& into, salvaged& tally) : new_(into), tally_(tally) {}
 
   // Fails only if the new archive does: what cannot be read is lost, and counted.
-  failure run(const std::string& aside, const std::string& vfs) {
-    if (!open_old(aside, vfs)) return {};
+  failure run(const std::string& damaged, const std::string& vfs) {
+    if (!open_old(damaged, vfs)) return {};
     tally_.was_readable = true;
     failure fault = prepare_new();
     if (!fault) fault = new_.execute("BEGIN");
     std::int64_t last = 0;
-    static_cast<void>(highest(tables[0], last));
-    for (std::int64_t number = 1; !fault && number <= last; ++number) fault = take(number);
-    if (!fault) fault = new_.execute("COMMIT");
+    for (std::int64_t number = 0; !fault && next_after(last, number); last = number) fault = take(number);
+    if (!fault) count_beyond(last);
     for (const table& each : tables) {
       if (!fault) fault = keep_numbers(each);
     }
+    if (!fault) fault = new_.execute("COMMIT");
     return fault;
   }
 
  private:
   // True: runs can be looked for in it.
-  bool open_old(const std::string& aside, const std::string& vfs) {
+  bool open_old(const std::string& damaged, const std::string& vfs) {
     std::int64_t version = 0;
-    if (old_.open(aside, SQLITE_OPEN_READWRITE, vfs)) return false;  // may write: its log is to be read too
+    if (old_.open(damaged, SQLITE_OPEN_READWRITE, vfs)) return false;  // may write: its log is to be read too
+    sqlite3_db_config(old_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     if (old_.query("PRAGMA user_version", version) || version != schema_version) return false;
     for (std::size_t i = 0; i < tables.size(); ++i) {
       if (columns_of(tables[i], columns_[i])) return false;
@@ -75,7 +87,30 @@ class salvage {
                               (i == 0 ? " AND deleting = 0" : "");
       if (old_.prepare(sql, read_[i])) return false;
     }
-    return true;
+    return !old_.prepare("SELECT number FROM runs WHERE number > ?1 ORDER BY number LIMIT 1", next_);
+  }
+
+  // The next run that can be found; what lies between and cannot be read is counted as lost. False: there is none.
+  bool next_after(std::int64_t last, std::int64_t& number) {
+    for (std::int64_t skipped = 0; skipped < most_skipped; ++skipped) {
+      failure unreadable;
+      next_.bind(1, last + skipped);
+      const bool found = next_.step(unreadable);
+      if (found) number = next_.integer(0);
+      next_.reset();
+      if (found && number <= last) return false;  // damage that looks like a number
+      if (found && skipped > 0) tally_.runs_lost += static_cast<std::uint64_t>(number - last - 1);
+      if (found || !unreadable) return found;
+    }
+    return false;
+  }
+
+  // Runs that were given out and lie behind the last that could be found.
+  void count_beyond(std::int64_t last) {
+    std::int64_t highest_run = 0;
+    if (!highest(tables[0], highest_run) && highest_run > last && highest_run - last < most_skipped) {
+      tally_.runs_lost += static_cast<std::uint64_t>(highest_run - last);
+    }
   }
 
   struct columns {
@@ -170,11 +205,22 @@ class salvage {
   salvaged& tally_;
   std::array<columns, tables.size()> columns_;
   std::array<statement, tables.size()> read_, write_;
-  statement whole_;
+  statement next_, whole_;
 };
 
 }  // namespace
 
+open_trouble finish_salvage(const std::string& path) {
+  std::error_code ec;
+  const std::string made = path + made_suffix;
+  if (!std::filesystem::exists(made, ec)) return {};
+  ec = move_aside(path, name_for(path));
+  if (!ec) std::filesystem::rename(made, path, ec);
+  if (ec) return {archive_error::cannot_open, "cannot put " + made + " in the place of the damaged file: " + ec.message()};
+  return {};
+}
+
+// Built beside the damaged file and then put in its place, so that whoever is interrupted begins again, or finishes.
 boost::system::result<salvaged> set_damage_aside(const std::string& path, const std::string& vfs, std::string* why) {
   const auto fail = [&](archive_error error, const std::string& words) {
     if (why != nullptr) *why = words;
@@ -183,17 +229,24 @@ boost::system::result<salvaged> set_damage_aside(const std::string& path, const 
   std::string words;
   file_lock lock;
   if (lock.take(path + ".lock", words) != file_lock::result::taken) return fail(archive_error::locked, words);
+  const std::string making = path + ".salvaging";
+  remove_all_parts(making);
   salvaged tally;
-  tally.aside = name_for(path);
-  if (const std::error_code ec = move_aside(path, tally.aside)) {
-    return fail(archive_error::cannot_open, "cannot set the damaged file aside: " + ec.message());
+  {
+    connection db;
+    if (failure fault = db.open(making, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs)) return fail(fault.error(), fault.words);
+    std::error_code ignored;
+    std::filesystem::permissions(making, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
+    if (const open_trouble trouble = migrate(db, true)) return fail(trouble.error, trouble.words);
+    if (failure fault = salvage(db, tally).run(path, vfs)) return fail(fault.error(), fault.words);
+    if (failure fault = db.execute("PRAGMA wal_checkpoint(TRUNCATE)")) return fail(fault.error(), fault.words);
   }
-  connection db;
-  if (failure fault = db.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs)) return fail(fault.error(), fault.words);
-  std::error_code ignored;
-  std::filesystem::permissions(path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
-  if (const open_trouble trouble = migrate(db, true)) return fail(trouble.error, trouble.words);
-  if (failure fault = salvage(db, tally).run(tally.aside, vfs)) return fail(fault.error(), fault.words);
+  std::error_code ec;
+  std::filesystem::rename(making, path + made_suffix, ec);
+  tally.aside = name_for(path);
+  if (!ec) ec = move_aside(path, tally.aside);
+  if (!ec) std::filesystem::rename(path + made_suffix, path, ec);
+  if (ec) return fail(archive_error::cannot_open, "cannot set the damaged file aside: " + ec.message());
   return tally;
 }
 

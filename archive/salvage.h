@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <string>
 
+#include "archive/schema.h"
+
 namespace digd::archive {
 
 struct salvaged {
@@ -22,5 +24,8 @@ struct salvaged {
 
 // Fails if the file cannot be moved, or a new one not be made; `why` says it in words.
 boost::system::result<salvaged> set_damage_aside(const std::string& path, const std::string& vfs, std::string* why);
+
+// Before an archive is opened, by whoever holds its lock: ends a salvage that was interrupted on its last steps.
+open_trouble finish_salvage(const std::string& path);
 
 }  // namespace digd::archive

@@ -4,6 +4,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <utility>
 
+#include "archive/salvage.h"
 #include "archive/verdict_text.h"
 
 namespace digd::archive {
@@ -46,6 +47,7 @@ open_trouble store::open(const settings& how) {
     case file_lock::result::failed:
       return {archive_error::cannot_open, words};
   }
+  if (auto found = finish_salvage(how.path)) return found;
   if (failure why = db_.open(how.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, how.vfs))
     return trouble(why);
   sqlite3_busy_timeout(db_.get(), busy_while_opening_ms);

@@ -82,7 +82,7 @@ bool conversation::on_too_large(std::size_t bytes) {
     refuse(note);
     return true;
   }
-  if (state_ != state::joined) return false;
+  if (state_ != state::joined || is_unauthorized()) return false;
   ++handed_over_;
   if (owner_ == &home_) {
     host_->receive_too_large(seat_, bytes);

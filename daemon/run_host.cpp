@@ -204,7 +204,8 @@ void run_host::count(const ingest::taken& what) {
 }
 
 void run_host::push(archive::entry&& what) {
-  if (what.kind == archive::entry_kind::message && !payloads_->changes_nothing()) what.frame = payloads_->stored(what.frame);
+  const bool is_said = what.kind == archive::entry_kind::message || what.kind == archive::entry_kind::refused;
+  if (is_said && !payloads_->changes_nothing()) what.frame = payloads_->stored(what.frame);
   what.run_number = number_;
   what.n = ++n_;
   what.arrived_ms = unix_ms();

@@ -171,6 +171,8 @@ std::string server::change_access(const config& c) {
   if (std::string wrong = check_access(c); !wrong.empty()) return wrong;
   try {
     shared_.doorkeeper.admit_users(users_named(c.unix_users));
+    const auto* file = adopted_ ? nullptr : std::get_if<unix_address>(&bound_);
+    if (file != nullptr && unix_) ::chmod(file->path.c_str(), c.unix_users.empty() ? 0600 : 0666);
     if (tls_) tls_->change(files_of(c.tls));
   } catch (const std::runtime_error& e) {  // the files changed under our hands
     return e.what();

@@ -92,7 +92,7 @@ std::string_view without_trailing_space(std::string_view token) {
 std::string_view explain(simdjson::error_code why) {
   switch (why) {
     case simdjson::EMPTY:
-      return "the frame is empty";
+      return "there is no text in the frame (a binary frame is not read)";
     case simdjson::UTF8_ERROR:
       return "the text is not UTF-8";
     case simdjson::UNESCAPED_CHARS:

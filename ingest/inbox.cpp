@@ -341,6 +341,7 @@ void inbox::resume(session_index s) {
   forget_replies(sessions_[s]);
   held_count_ -= sessions_[s].held.size();
   sessions_[s].held.clear();
+  if (run_.ended()) return;  // nobody could answer
   for (const outstanding& one : outstanding_) {
     if (is_addressee(s, one.what) && !one.heard_of.contains(s)) send_intervention(s, one);
   }

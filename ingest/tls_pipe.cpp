@@ -49,6 +49,9 @@ std::shared_ptr<ssl::context> server_context(const tls_files& files) {
   made->load_verify_file(files.client_ca, ec);
   must(ec, "cannot use the authority " + quoted(files.client_ca));
   made->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, ec);
+  // Without a name of its own, OpenSSL refuses whoever resumes a session that showed a certificate.
+  constexpr unsigned char name[] = "digd";
+  SSL_CTX_set_session_id_context(made->native_handle(), name, sizeof name - 1);
   must(ec, "tls");
   return made;
 }
@@ -131,17 +134,24 @@ void tls_pipe::read_inside() {
 // What is inside has said all: the peer is told, and has a while to say the rest.
 void tls_pipe::end_outwards() {
   outwards_.at_end = true;
+  with_.reset();  // what the connection is counted by: the rest is between us and the peer
   close_after(goodbye_within);
-  outside_.async_shutdown([self = shared_from_this()](error_code) { self->close(); });
+  outside_.async_shutdown([self = shared_from_this()](error_code) {
+    error_code ignored;
+    self->outside_.next_layer().shutdown(net::socket_base::shutdown_send, ignored);
+    self->drain();
+  });
 }
 
 // ---- from outside in
 
 void tls_pipe::read_outside() {
   outside_.async_read_some(net::buffer(inwards_.bytes), [self = shared_from_this()](error_code ec, std::size_t n) {
+    if (self->outwards_.at_end) return;  // it is being drained
     if (ec) return self->end_inwards();
+    if (self->inwards_.at_end) return self->read_outside();  // nobody listens inside any more: it is dropped
     net::async_write(self->inside_, net::buffer(self->inwards_.bytes, n), [self](error_code failed, std::size_t) {
-      if (failed) return self->close();
+      if (failed) self->inwards_.at_end = true;
       self->read_outside();
     });
   });
@@ -154,6 +164,14 @@ void tls_pipe::end_inwards() {
   error_code ignored;
   inside_.shutdown(net::socket_base::shutdown_send, ignored);
   close_after(goodbye_within);
+}
+
+// What still comes after our goodbye is dropped, so that it does not turn what we said into a reset.
+void tls_pipe::drain() {
+  outside_.next_layer().async_read_some(net::buffer(outwards_.bytes), [self = shared_from_this()](error_code ec, std::size_t) {
+    if (ec) return self->close();
+    self->drain();
+  });
 }
 
 void tls_pipe::close_after(std::chrono::seconds within) {

@@ -4,7 +4,7 @@
 //   peer ══ TLS ══ tls_pipe ── socket pair ── a server's session, or a client
 //
 // Thread: that of the socket it is made with. Lifetime: held by its own operations, until both ways are at their end.
-// Bounds: 32 KiB each way; `handshake_within`, `goodbye_within`; a side that does not take what it is sent stops the
+// Bounds: 32 KiB each way; `handshake_within`, `goodbye_within` (also of what still comes after our goodbye); a side that does not take what it is sent stops the
 // other from being read. Failure: before the handshake is done `on_open` hears of it, once; afterwards both ends close.
 #pragma once
 
@@ -50,11 +50,12 @@ class tls_pipe final : public std::enable_shared_from_this<tls_pipe> {
   void read_outside();
   void end_outwards();
   void end_inwards();
+  void drain();
   void close();
   void close_after(std::chrono::seconds within);
 
   const std::shared_ptr<net::ssl::context> how_;
-  const std::shared_ptr<void> with_;
+  std::shared_ptr<void> with_;
   net::ssl::stream<socket> outside_;
   plain_socket inside_;
   steady_timer deadline_;

@@ -9,7 +9,7 @@ namespace digd::archive::testing {
 namespace {
 
 std::vector<std::string> queries_of_the_guide() {
-  const auto path = std::filesystem::path(__FILE__).parent_path() / "../../docs/archive.md";
+  const auto path = std::filesystem::path(DIGD_SOURCE_DIR) / "docs/archive.md";
   std::ifstream file(path);
   INFO(path);
   REQUIRE(file);

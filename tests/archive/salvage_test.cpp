@@ -110,6 +110,45 @@ TEST_CASE("a_file_of_which_nothing_can_be_read_is_set_aside_too", "[archive]") {
   CHECK(ask(folder.file(), "SELECT count(*) FROM runs") == 0);
 }
 
+// As after a kill: between the steps, and in the middle of the first.
+TEST_CASE("a_salvage_that_was_interrupted_is_done_again_or_finished", "[archive]") {
+  temporary_folder folder;
+  const std::string path = folder.file();
+  write_runs(path);
+  damage(path, 2, 1);
+  std::filesystem::copy_file(path, folder.file("damaged"));
+  std::ofstream(path + ".salvaging") << "half of something";
+  std::string why;
+  const auto done = set_damage_aside(path, {}, &why);
+  INFO(why);
+  REQUIRE(done.has_value());
+  CHECK(done->runs_kept > 0);
+  const auto expected = everything(path);
+
+  // The new file is made, and the damaged one still in its place.
+  std::filesystem::rename(path, path + ".salvaged");
+  std::filesystem::copy_file(folder.file("damaged"), path);
+  {
+    reports seen;
+    auto again = open_archive(path, seen);
+    CHECK(again->next_run_number() > runs);
+  }
+  CHECK(everything(path) == expected);
+  CHECK_FALSE(std::filesystem::exists(path + ".salvaged"));
+}
+
+TEST_CASE("a_number_that_is_damaged_keeps_nobody_busy", "[archive]") {
+  temporary_folder folder;
+  write_runs(folder.file());
+  ask(folder.file(), "UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'runs'");
+  std::string why;
+  const auto done = set_damage_aside(folder.file(), {}, &why);
+  INFO(why);
+  REQUIRE(done.has_value());
+  CHECK(done->runs_kept == runs);
+  CHECK(done->runs_lost == 0);
+}
+
 TEST_CASE("nothing_is_set_aside_while_somebody_has_it_open", "[archive]") {
   temporary_folder folder;
   reports seen;

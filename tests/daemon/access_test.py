@@ -320,6 +320,30 @@ def test_a_handshake_that_never_ends_delays_nobody(tmp_path):
             s.close()
 
 
+def test_a_connection_that_is_kept_alive_delays_no_stop(tmp_path):
+    cert, key = certificate(tmp_path, "one")
+    with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
+        host, port = daemon.address.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), WITHIN) as plain:
+            with trusting(cert).wrap_socket(plain, server_hostname="localhost") as idle:
+                idle.sendall(f"GET /healthz HTTP/1.1\r\nHost: {daemon.address}\r\n\r\n".encode())
+                assert b" 200 " in idle.recv(65536)
+                assert daemon.stop() == 0
+                assert "did not say goodbye" not in daemon.log_text()
+
+
+def test_an_early_answer_arrives_over_tls_too(tmp_path):
+    cert, key = certificate(tmp_path, "one")
+    with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
+        host, port = daemon.address.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), WITHIN) as plain:
+            with trusting(cert).wrap_socket(plain, server_hostname="localhost") as s:
+                s.sendall(f"PUT /v1/mode HTTP/1.1\r\nHost: {daemon.address}\r\nContent-Length: 100000\r\n\r\n".encode())
+                for _ in range(50):
+                    s.sendall(b"x" * 2000)
+                assert b" 413 " in s.recv(65536)
+
+
 def test_a_new_certificate_holds_after_a_reload(tmp_path):
     cert, key = certificate(tmp_path, "one")
     with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
@@ -342,7 +366,16 @@ def test_clients_show_certificates_where_that_is_asked(tmp_path):
     mine = certificate(tmp_path, "mine", authority, "clientAuth")
     tls = f'[tls]\ncertificate = "{server[0]}"\nkey = "{server[1]}"\nclient_ca = "{authority[0]}"\n'
     with guarded(tmp_path, tls) as daemon:
-        assert https(daemon, trusting(server[0], mine))[0] == 200
+        context, session = trusting(server[0], mine), None
+        for _ in range(3):  # the second and third resume the first one's session
+            host, port = daemon.address.rsplit(":", 1)
+            with socket.create_connection((host, int(port)), WITHIN) as plain:
+                with context.wrap_socket(plain, server_hostname="localhost", session=session) as s:
+                    s.sendall(f"GET /healthz HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n\r\n".encode())
+                    answer = s.recv(65536)
+                    session = s.session
+            assert b" 200 " in answer
+        assert session.has_ticket
         with pytest.raises((urllib.error.URLError, OSError)):
             https(daemon, trusting(server[0]))
         with pytest.raises((urllib.error.URLError, OSError)):
@@ -402,6 +435,23 @@ def test_nothing_is_kept(tmp_path):
     raw, frames = kept_after(tmp_path, '[payloads]\nkeep = "none"\nredact = ["denied.*"]')
     assert SECRET.encode() not in raw
     assert "payload" not in frames[0]["event"] and "payload" not in frames[2]["outputs"][0]
+
+
+def test_refused_messages_are_kept_no_more_fully_than_others(tmp_path):
+    with Daemon(tmp_path, f'[payloads]\nkeep = "none"\nredact = ["{SECRET}"]') as daemon:
+        with daemon.client(agents=["a"]) as c:
+            c.event("e1", ["a"])
+            c.tell("activation_started", activation="v1", agent="a", inputs=7, payload={"text": SECRET})
+            c.tell("activation_ended", activation="unknown", error=SECRET, payload=SECRET)
+            c.event("e1", ["a"], event={"payload": SECRET})
+            for code in ("bad_message", "unknown_activation", "duplicate_event"):
+                assert c.error()["code"] == code
+            c.wait_acked()
+        assert daemon.stop() == 0
+        assert SECRET.encode() not in b"".join(f.read_bytes() for f in daemon.data.iterdir() if f.is_file())
+        daemon.start()
+        with daemon.client(agents=["a"]) as again:
+            assert again.welcome["acked_seq"] == 4
 
 
 def test_a_pattern_that_is_none_is_told(tmp_path):

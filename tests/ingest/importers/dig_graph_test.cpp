@@ -25,7 +25,7 @@ import_failure refused(const std::string& file, const dig_graph_options& options
 }
 
 std::string dinner() {
-  return fixture(__FILE__, "dig_dinner.json");
+  return fixture("dig_dinner.json");
 }
 
 std::string graph(const std::string& events, const std::string& activations) {

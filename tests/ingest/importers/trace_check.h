@@ -26,9 +26,9 @@ inline std::string read_file(const std::filesystem::path& path) {
   return all.str();
 }
 
-// `__FILE__` of the test: its data lies beside it.
-inline std::string fixture(const char* test_file, const char* name) {
-  return read_file(std::filesystem::path(test_file).parent_path() / "data" / name);
+// From the data beside the tests of the importers.
+inline std::string fixture(const char* name) {
+  return read_file(std::filesystem::path(DIGD_SOURCE_DIR) / "tests/ingest/importers/data" / name);
 }
 
 inline std::string text(const json::value& value) {

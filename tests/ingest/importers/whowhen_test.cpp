@@ -27,10 +27,10 @@ import_failure refused(const std::string& file, const whowhen_options& options =
 }
 
 std::string group_chat() {
-  return fixture(__FILE__, "whowhen_group_chat.json");
+  return fixture("whowhen_group_chat.json");
 }
 std::string orchestrated() {
-  return fixture(__FILE__, "whowhen_orchestrated.json");
+  return fixture("whowhen_orchestrated.json");
 }
 
 // A log in the shape of the Algorithm-Generated subset: name and content of each step.
