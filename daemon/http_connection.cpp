@@ -57,6 +57,17 @@ class loose_socket {
   int fd_ = -1;
 };
 
+// A connection that another thread holds: wherever that lets go of it, it ends on its own thread.
+struct lent_out {
+  boost::asio::io_context& home;
+  std::shared_ptr<http_connection> who;
+
+  lent_out(boost::asio::io_context& on, std::shared_ptr<http_connection> of) : home(on), who(std::move(of)) {}
+  ~lent_out() {
+    boost::asio::post(home, [last = std::move(who)] {});
+  }
+};
+
 ingest::websocket_session::options session_options(const config& settings) {
   return {.subprotocol = std::string(ingest_subprotocol),
           .idle = std::chrono::milliseconds(settings.connections.idle_ms),
@@ -173,8 +184,8 @@ void http_connection::serve_later(later&& what) {
     if (ec || self->answered_ || self->closed_) return;
     self->refuse(busy("the answer takes too long; what was asked for may still happen"));
   });
-  what.start([self = shared_from_this()](http_response&& response) {
-    boost::asio::post(self->home_.context(), [self, response = std::move(response)]() mutable {
+  what.start([lent = std::make_shared<lent_out>(home_.context(), shared_from_this())](http_response&& response) {
+    boost::asio::post(lent->home, [self = lent->who, response = std::move(response)]() mutable {
       if (!self->answered_ && !self->closed_) self->write(std::move(response), self->request_.keep_alive());
     });
   });
@@ -191,8 +202,8 @@ void http_connection::serve_pieces(in_pieces&& what) {
 void http_connection::ask_for_piece() {
   const std::uint64_t asked = ++pieces_;
   abort_after(made_within);
-  next_piece_([self = shared_from_this(), asked](http_response&& piece) {
-    boost::asio::post(self->home_.context(), [self, asked, piece = std::move(piece)]() mutable {
+  next_piece_([lent = std::make_shared<lent_out>(home_.context(), shared_from_this()), asked](http_response&& piece) {
+    boost::asio::post(lent->home, [self = lent->who, asked, piece = std::move(piece)]() mutable {
       if (!self->closed_ && asked == self->pieces_) self->take_piece(std::move(piece));
     });
   });

@@ -23,6 +23,8 @@ using boost::system::error_code;
 constexpr std::chrono::microseconds status_every = std::chrono::seconds(10);
 constexpr int pings_in_an_interval = 3;
 
+volatile std::sig_atomic_t early_reload = 0;
+
 class watch {
  public:
   watch(net::io_context& on, service_manager& manager, heartbeat beats, const supervised& what)
@@ -103,7 +105,7 @@ void expect_signals() {
   const auto leave = [](int) { ::_exit(0); };
   std::signal(SIGTERM, leave);
   std::signal(SIGINT, leave);
-  std::signal(SIGHUP, SIG_IGN);
+  std::signal(SIGHUP, [](int) { early_reload = 1; });
 }
 
 void supervise(service_manager& manager, heartbeat beats, const supervised& what) {
@@ -111,6 +113,7 @@ void supervise(service_manager& manager, heartbeat beats, const supervised& what
     net::io_context waits(1);
     watch watches(waits, manager, std::move(beats), what);
     watches.start();
+    if (early_reload != 0) what.reload();
     waits.run();
   }
   std::signal(SIGHUP, SIG_IGN);  // a reload that comes too late ends nothing

@@ -31,7 +31,7 @@ class heartbeat {
 };
 
 // Until `supervise` is called: SIGTERM and SIGINT end the process at once and in order, since there is nothing yet that a
-// kill could not interrupt as well; SIGHUP is ignored, the configuration being fresh.
+// kill could not interrupt as well; SIGHUP waits until then.
 void expect_signals();
 
 struct supervised {
