@@ -220,8 +220,6 @@ def test_without_tokens_nothing_wider_than_this_machine(tmp_path):
 
 
 def test_a_unix_socket_lets_in_who_is_named(tmp_path):
-    if os.geteuid() != 0:
-        pytest.skip("needs root to be somebody else")
     where = f"/tmp/digd-peer-{os.getpid()}.sock"
     script = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect({where!r}); " \
              "s.sendall(b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n'); print(s.recv(100)[:15])"
@@ -231,15 +229,18 @@ def test_a_unix_socket_lets_in_who_is_named(tmp_path):
 
     daemon = Daemon(tmp_path, 'unix_users = ["65533"]', listen="unix:" + where)
     with daemon:
-        assert "200" in as_user(65533).stdout
-        assert "200" not in as_user(65532).stdout
+        strangers = 0
+        if os.geteuid() == 0:  # who else may be somebody else?
+            assert "200" in as_user(65533).stdout
+            assert "200" not in as_user(65532).stdout
+            strangers = 1
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(where)
             s.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             text = b""
             while chunk := s.recv(65536):
                 text += chunk
-        assert b"digd_strangers_refused_total 1" in text
+        assert f"digd_strangers_refused_total {strangers}".encode() in text
     daemon.config.write_text('unix_users = ["no such user"]')
     done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=WITHIN)
     assert done.returncode != 0 and "no user" in done.stderr

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -79,17 +78,10 @@ def test_the_page_of_digd_has_every_option_and_no_other():
 def test_the_pages_are_sound(digctl_page, tmp_path):
     page = tmp_path / "digctl.1"
     page.write_text(digctl_page)
-    both = [page, ROOT / "docs/man/digd.8"]
-    if shutil.which("mandoc"):
-        done = subprocess.run(["mandoc", "-Tlint", "-Wwarning", *both], capture_output=True, text=True)
-        assert done.stdout == ""
-    elif shutil.which("man"):
-        for one in both:
-            done = subprocess.run(["man", "--warnings", "-l", "-Tutf8", one], capture_output=True, text=True,
-                                  env={**os.environ, "MANROFFSEQ": "", "PAGER": "cat"})
-            assert done.stderr == ""
-    else:
-        pytest.skip("neither mandoc nor man is here")
+    for one in [page, ROOT / "docs/man/digd.8"]:
+        done = subprocess.run(["man", "--warnings", "-l", "-Tutf8", one], capture_output=True, text=True,
+                              env={**os.environ, "MANROFFSEQ": "", "PAGER": "cat"})
+        assert done.returncode == 0 and done.stderr == ""
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
@@ -120,8 +112,6 @@ def test_bash_completes_commands_options_and_choices(commands):
 
 
 def test_zsh_can_read_what_is_written_for_it(tmp_path):
-    if not shutil.which("zsh"):
-        pytest.skip("no zsh here")
     for text in (out(DIGCTL, "completion", "zsh"), (ROOT / "completions/_digd").read_text()):
         (tmp_path / "file").write_text(text)
         out("zsh", "-n", str(tmp_path / "file"))

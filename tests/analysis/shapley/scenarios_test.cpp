@@ -157,13 +157,16 @@ TEST_CASE("a trajectory that is wrong is refused with its field") {
   CHECK(problem_of(social, "\"belief\":[", "\"belief\":[7,").find("belief") == 0);
 }
 
-// Hidden until its zeros are replaced: run `shapley_test [golden]`, which prints the values, and check them first.
-TEST_CASE("golden values: what the three scenarios gave when this was written", "[.][golden]") {
+// What each set of actions is worth agrees with the literal replay (above); these hold generator and estimator to what they gave
+// when this was written. The tolerance leaves room for another mathematics library.
+TEST_CASE("golden values: what the three scenarios gave when this was written", "[golden]") {
   struct golden {
     const char* name;
     double total, first, last;  // v(Ω); φ of the first and of the last player that is not null
   };
-  const std::vector<golden> all{{"econagent", 0, 0, 0}, {"twinmarket", 0, 0, 0}, {"socialnetwork", 0, 0, 0}};
+  const std::vector<golden> all{{"econagent", 3.28799132805e-05, 1.63470018031e-06, 2.27129824e-06},
+                                {"twinmarket", 0.000974244380486, -6.81610127608e-05, -0.000122642109025},
+                                {"socialnetwork", 0.119213579734, 0.00253684885814, 0.000394458961747}};
   for (const golden& g : all) {
     const generated made = generate({g.name, 4, 5, 3, 1}, false);
     const estimate_result r = estimate(*made.game, ask(estimator::exact));
@@ -172,7 +175,7 @@ TEST_CASE("golden values: what the three scenarios gave when this was written", 
       if (!made.game->players().null[p]) phi.push_back(r.phi.value[p]);
     }
     CAPTURE(g.name, r.total, phi.front(), phi.back());
-    CHECK(r.total == Approx(g.total).epsilon(1e-8));
+    CHECK(r.total == Approx(g.total).epsilon(1e-7));
     CHECK(phi.front() == Approx(g.first).epsilon(1e-7));
     CHECK(phi.back() == Approx(g.last).epsilon(1e-7));
   }
