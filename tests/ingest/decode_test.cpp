@@ -1,9 +1,10 @@
 #include "ingest/decode.h"
 
-#include <boost/json.hpp>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+
+#include "ingest/frames.h"
 
 using namespace digd;
 using ingest::decoded;
@@ -23,31 +24,11 @@ struct reading {
   const std::string& text() const { return result.refused.text; }
 };
 
-struct hello_reading {
-  decoder in;
-  hello out;
-  refusal_note refused;
-
-  explicit hello_reading(std::string_view frame) { refused = in.decode_hello(frame, out); }
-};
-
 // The code, and the field if there is one: "bad_message agent".
 std::string refusal_of(std::string_view frame) {
   const reading r(frame);
   std::string what{to_string(r.code())};
   if (!r.field().empty()) what += " " + r.field();
-  return what;
-}
-
-// The rest of a hello's fields, after the ones that it must have.
-std::string hello_with(std::string_view fields) {
-  return R"({"type":"hello","protocol":1,"run":"r1",)" + std::string{fields} + "}";
-}
-
-std::string hello_refusal_of(std::string_view frame) {
-  const hello_reading r(frame);
-  std::string what{to_string(r.refused.code)};
-  if (!r.refused.field.empty()) what += " " + r.refused.field;
   return what;
 }
 
@@ -65,58 +46,6 @@ std::vector<std::string> list_of(const name_list& names) {
 }
 
 using names = std::vector<std::string>;
-
-const std::vector<std::string> valid_frames{
-    R"({"type":"agent_joined","seq":1,"agent":"reviewer"})",
-    R"({"type":"agent_left","seq":1,"ts":-5,"agent":"r\u00e9\ud83d\ude00"})",
-    R"({"type":"event","seq":2,"event":{"id":"e1","recipients":["planner"],"kind":"problem","payload":{"text":"a\nb","n":[1,-2.5e+3,true,null]}}})",
-    R"({"type":"activation_started","seq":3,"activation":"v1","agent":"planner","inputs":["e1","e2"]})",
-    R"({"seq":4,"event":{"id":"e2","source":"v1","recipients":["coder"],"payload":{}},"type":"event"})",
-    R"({"type":"activation_ended","seq":5,"activation":"v1","reactions":{"e1":"consume"},"outputs":[{"id":"e3","recipients":["coder","tester"],"payload":{}},{"id":"e4","recipients":["reviewer"],"fyi":true}]})",
-    R"({"type":"activation_ended","seq":7,"activation":"v2","reactions":{"e2":"wait","e3":{"reroute":["tester"]},"e9":"discard"},"outputs":[{"id":"e5","recipients":[],"submit":true,"payload":{}}]})",
-    R"({"type":"activation_ended","seq":8,"activation":"v3","failed":true,"error":"timeout","as_is":true})",
-    R"({"type":"delivery","seq":9,"event":"e3","applied":"as_is","reason":"timeout"})",
-    R"({"type":"delivery","seq":9,"of":"sys:1","applied":"created"})",
-    R"({"type":"gap","seq":10,"dropped":120})",
-    R"({"type":"time","seq":11,"ts":1700000000000})",
-    R"({"type":"run_ended","seq":12,"outcome":"success","metrics":{"rmse":0.3}})",
-    R"( { "seq" : 13 , "type" : "time" , "more" : [ { } , [ ] , "" , 1e400 ] } )",
-    R"({"type":"hello","protocol":1,"run":"r1","session":"main","agents":["planner","coder"],"mode":"enforce","clock":"wall","rules":{"deadlock":{"window_ms":2000},"cross_lineage_aggregation":{"mode":"shadow","kinds":["solution"]}},"healing":{"budget":1000},"limits":{"stalled_ms":300000},"capabilities":{"inject":true,"reroute":true,"create":true},"witness":false,"client":{"name":"digd-python","version":"0.1"},"labels":{"task":"t42","n":7}})",
-    R"(["an",{"array":["is"]},"no message"])",
-    R"("nor is a string")",
-    R"(-1.5e3)",
-};
-
-// What Boost.JSON, another parser altogether, makes of it.
-bool valid_for_boost(std::string_view text) {
-  boost::json::parse_options options;
-  options.max_depth = 2000;
-  boost::json::error_code error;
-  boost::json::parse(text, error, {}, options);
-  return !error;
-}
-
-bool is_consistent(decoder& in, std::string_view frame) {
-  message out;
-  const decoded result = in.decode(frame, out);
-  if ((result.refused.code != refusal::bad_json) != valid_for_boost(frame)) return false;
-  if (result.refused.code == refusal::bad_json) return !result.has_seq && result.refused.field.empty();
-  if (result.refused.code == refusal::bad_message) return !result.refused.text.empty();
-  if (result.refused || result.is_hello) return result.is_hello && !result.refused;
-  if (!result.has_seq || result.seq == 0 || result.seq != out.seq) return false;
-  if ((out.type == message_type::event) && out.events.size() != 1) return false;
-  for (const event_draft& event : out.events) {
-    if (event.id.empty() || event.id.size() > 256) return false;
-  }
-  return true;
-}
-
-bool hello_is_consistent(decoder& in, std::string_view frame) {
-  hello out;
-  const refusal_note note = in.decode_hello(frame, out);
-  if ((note.code != refusal::bad_json) != valid_for_boost(frame)) return false;
-  return note || (out.protocol == 1 && !out.run.empty() && !out.session.empty());
-}
 
 }  // namespace
 
@@ -643,189 +572,4 @@ TEST_CASE("the session of a trace line is found", "[decode]") {
   CHECK(in.session_of("[1]") == "main");
   CHECK(in.session_of("") == "main");
   CHECK(in.session_of(R"({"type")") == "main");
-}
-
-TEST_CASE("a hello has what it asks for", "[decode][hello]") {
-  const hello_reading r(valid_frames[14]);
-  CHECK(r.refused.code == refusal::none);
-  CHECK(r.out.protocol == 1);
-  CHECK(r.out.run == "r1");
-  CHECK(r.out.session == "main");
-  CHECK(r.out.agents == names{"planner", "coder"});
-  CHECK(r.out.how == mode::enforce);
-  CHECK(r.out.clock == clock_kind::wall);
-  CHECK(r.out.rules[index_of(rule_id::deadlock)].window_ms == 2000);
-  CHECK(r.out.rules[index_of(rule_id::cross_lineage_aggregation)].how == mode::shadow);
-  CHECK(r.out.rules[index_of(rule_id::cross_lineage_aggregation)].kinds == names{"solution"});
-  CHECK(r.out.budget == 1000);
-  CHECK(r.out.limits.stalled_ms == 300'000);
-  CHECK_FALSE(r.out.limits.agents.has_value());
-  CHECK(r.out.client == "digd-python/0.1");
-  REQUIRE(r.out.labels.size() == 2);
-  CHECK(r.out.labels[0] == std::pair<std::string, std::string>{"task", "t42"});
-  CHECK(r.out.labels[1].second == "7");
-}
-
-TEST_CASE("a hello that asks for little gets the defaults", "[decode][hello]") {
-  const hello_reading r(R"({"type":"hello","protocol":1,"run":"r1"})");
-  CHECK(r.refused.code == refusal::none);
-  CHECK(r.out.session == "main");
-  CHECK_FALSE(r.out.agents.has_value());
-  CHECK_FALSE(r.out.how.has_value());
-  CHECK(r.out.able.inject);
-  CHECK_FALSE(r.out.witness);
-}
-
-TEST_CASE("an empty list of agents is given, not missing", "[decode][hello]") {
-  CHECK(hello_reading(hello_with(R"("agents":[])")).out.agents == names{});
-  CHECK(hello_reading(hello_with(R"("agents":["a","b","a"])")).out.agents == names{"a", "b"});
-  CHECK_FALSE(hello_reading(hello_with(R"("agents":null)")).out.agents.has_value());
-}
-
-TEST_CASE("a hello says which protocol and which run", "[decode][hello]") {
-  CHECK(hello_refusal_of(R"({"type":"hello","run":"r1"})") == "bad_message protocol");
-  CHECK(hello_refusal_of(R"({"type":"hello","protocol":"1","run":"r1"})") == "bad_message protocol");
-  CHECK(hello_refusal_of(R"({"type":"hello","protocol":1.0,"run":"r1"})") == "bad_message protocol");
-  CHECK(hello_refusal_of(R"({"type":"hello","protocol":2,"run":"r1"})") == "unsupported_protocol protocol");
-  CHECK(hello_refusal_of(R"({"type":"hello","protocol":1})") == "bad_message run");
-  CHECK(hello_refusal_of(R"({"type":"hello","protocol":1,"run":""})") == "bad_message run");
-  CHECK(hello_refusal_of(R"({"type":"time","protocol":1,"run":"r1"})") == "bad_message type");
-  CHECK(hello_refusal_of(R"({"protocol":1,"run":"r1"})") == "bad_message type");
-}
-
-TEST_CASE("a bad field comes before a protocol that is not spoken", "[decode][hello]") {
-  CHECK(hello_refusal_of(R"({"type":"hello","protocol":2,"run":5})") == "bad_message run");
-}
-
-TEST_CASE("a hello's fields are checked and named by their last name", "[decode][hello]") {
-  const std::vector<std::pair<std::string, std::string>> bad{
-      {R"("session":"")", "session"},
-      {R"("agents":"a")", "agents"},
-      {R"("agents":[""])", "agents"},
-      {R"("mode":"on")", "mode"},
-      {R"("mode":5)", "mode"},
-      {R"("clock":"sun")", "clock"},
-      {R"("stamped":1)", "stamped"},
-      {R"("rules":[])", "rules"},
-      {R"("rules":{"deadlok":{}})", "rules"},
-      {R"("rules":{"deadlock":5})", "deadlock"},
-      {R"("rules":{"deadlock":{},"deadlock":{}})", "deadlock"},
-      {R"("rules":{"deadlock":{"mode":"x"}})", "mode"},
-      {R"("rules":{"deadlock":{"window_ms":-1}})", "window_ms"},
-      {R"("rules":{"deadlock":{"max_attempts":1.5}})", "max_attempts"},
-      {R"("rules":{"excessive_rerouting":{"max_reroutes":"2"}})", "max_reroutes"},
-      {R"("rules":{"early_termination":{"kinds":"k"}})", "kinds"},
-      {R"("rules":{"early_termination":{"kinds":[1]}})", "kinds"},
-      {R"("rules":{"early_termination":{"text":5}})", "text"},
-      {R"("rules":{"early_termination":{"text":")" + std::string(4097, 't') + "\"}}", "text"},
-      {R"("healing":5)", "healing"},
-      {R"("healing":{"budget":-1})", "budget"},
-      {R"("limits":[])", "limits"},
-      {R"("limits":{"stalled_ms":-1})", "stalled_ms"},
-      {R"("limits":{"sessions":true})", "sessions"},
-      {R"("capabilities":{"inject":"yes"})", "inject"},
-      {R"("witness":"no")", "witness"},
-      {R"("client":"me")", "client"},
-      {R"("client":{"name":5})", "name"},
-      {R"("labels":[])", "labels"},
-      {R"("labels":{"a":{}})", "labels"},
-      {R"("labels":{"a":"1","a":"2"})", "labels"},
-      {R"("run":"r2")", "run"},
-  };
-  for (const auto& [fields, name] : bad) {
-    CAPTURE(fields);
-    CHECK(hello_refusal_of(hello_with(fields)) == "bad_message " + name);
-  }
-}
-
-TEST_CASE("an unknown rule is answered with those there are", "[decode][hello]") {
-  const hello_reading r(hello_with(R"("rules":{"dead\nlock":{}})"));
-  CHECK(r.refused.text.starts_with(R"(rules["dead\nlock"] is no rule; the rules are early_termination, )"));
-}
-
-TEST_CASE("an option that a rule does not have is ignored", "[decode][hello]") {
-  const hello_reading r(
-      hello_with(R"("rules":{"early_termination":{"window_ms":"x","max_attempts":7,"more":1}})"));
-  CHECK(r.refused.code == refusal::none);
-  const rule_request& asked = r.out.rules[index_of(rule_id::early_termination)];
-  CHECK_FALSE(asked.window_ms.has_value());
-  CHECK(asked.max_attempts == 7);
-}
-
-TEST_CASE("every limit can be asked for", "[decode][hello]") {
-  const hello_reading r(hello_with(
-      R"("limits":{"stalled_ms":1,"settled_events":2,"generators":3,"message_bytes":4,"reorder_ms":5,"agents":6,"recipients":7,"inputs":8,"live_events":9,"open_activations":10,"sessions":11,"unknown":"x"})"));
-  CHECK(r.refused.code == refusal::none);
-  CHECK(r.out.limits.stalled_ms == 1);
-  CHECK(r.out.limits.settled_events == 2);
-  CHECK(r.out.limits.generators == 3);
-  CHECK(r.out.limits.message_bytes == 4);
-  CHECK(r.out.limits.reorder_ms == 5);
-  CHECK(r.out.limits.agents == 6);
-  CHECK(r.out.limits.recipients == 7);
-  CHECK(r.out.limits.inputs == 8);
-  CHECK(r.out.limits.live_events == 9);
-  CHECK(r.out.limits.open_activations == 10);
-  CHECK(r.out.limits.sessions == 11);
-}
-
-TEST_CASE("labels are kept as text", "[decode][hello]") {
-  const hello_reading r(hello_with(R"("labels":{"s":"x","n":1.50,"b":true,"z":null})"));
-  REQUIRE(r.out.labels.size() == 3);
-  CHECK(r.out.labels[1].second == "1.50");
-  CHECK(r.out.labels[2].second == "true");
-}
-
-TEST_CASE("what a client cannot do is heard", "[decode][hello]") {
-  const hello_reading r(hello_with(R"("capabilities":{"reroute":false,"create":null})"));
-  CHECK(r.out.able.inject);
-  CHECK_FALSE(r.out.able.reroute);
-  CHECK(r.out.able.create);
-}
-
-TEST_CASE("every beginning of a frame is refused or decoded, as another parser sees it", "[decode][fuzz]") {
-  decoder in;
-  for (const std::string& frame : valid_frames) {
-    for (std::size_t size = 0; size <= frame.size(); ++size) {
-      const std::string prefix = frame.substr(0, size);
-      if (is_consistent(in, prefix) && hello_is_consistent(in, prefix)) continue;
-      CAPTURE(prefix);
-      FAIL();
-    }
-  }
-}
-
-TEST_CASE("every frame with one byte changed is refused or decoded, as another parser sees it",
-          "[decode][fuzz]") {
-  decoder in;
-  std::size_t tried = 0;
-  for (const std::string& frame : valid_frames) {
-    for (std::size_t at = 0; at < frame.size(); ++at) {
-      std::string changed = frame;
-      for (int c = 0; c < 256; ++c) {
-        changed[at] = static_cast<char>(c);
-        ++tried;
-        if (is_consistent(in, changed) && hello_is_consistent(in, changed)) continue;
-        CAPTURE(changed);
-        FAIL();
-      }
-    }
-  }
-  CHECK(tried > 400'000);
-}
-
-TEST_CASE("every frame with one byte missing or doubled is refused or decoded", "[decode][fuzz]") {
-  decoder in;
-  for (const std::string& frame : valid_frames) {
-    for (std::size_t at = 0; at < frame.size(); ++at) {
-      std::string shorter = frame, longer = frame;
-      shorter.erase(at, 1);
-      longer.insert(at, 1, frame[at]);
-      for (const std::string& changed : {shorter, longer}) {
-        if (is_consistent(in, changed) && hello_is_consistent(in, changed)) continue;
-        CAPTURE(changed);
-        FAIL();
-      }
-    }
-  }
 }
