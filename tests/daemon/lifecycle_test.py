@@ -11,6 +11,7 @@ import subprocess
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from killing import windows_trace
 from live import DIGD, WITHIN, Daemon, wait_until
 
 ABC = ["a", "b", "c"]
@@ -117,42 +118,6 @@ def test_a_client_that_says_no_goodbye_does_not_stop_the_stop(tmp_path):
 # ---- killed
 
 
-def trace(seed, length):
-    """A run with much going on: open activations, give-backs, windows; the same for the same seed."""
-    dice = random.Random(seed)
-    ts, messages, open_, pending, n = 0, [], [], [], 0
-    for _ in range(length):
-        ts += dice.choice([0, 1, 50, 3000, 12_000])
-        kind = dice.random()
-        if kind < 0.3 or not pending and not open_:
-            n += 1
-            to = dice.sample(ABC + ["ghost"], dice.randint(1, 2))
-            messages.append({"type": "event", "event": {"id": f"e{n}", "recipients": to}})
-            pending += [(f"e{n}", a) for a in to if a != "ghost"]
-        elif kind < 0.55 and pending:
-            e, agent = pending.pop(dice.randrange(len(pending)))
-            n += 1
-            messages.append({"type": "activation_started", "activation": f"v{n}", "agent": agent, "inputs": [e]})
-            open_.append((f"v{n}", e))
-        elif kind < 0.9 and open_:
-            v, e = open_.pop(dice.randrange(len(open_)))
-            outputs = []
-            for _ in range(dice.randint(0, 2)):
-                n += 1
-                to = dice.sample(ABC + ["ghost"], 1)
-                outputs.append({"id": f"e{n}", "recipients": to})
-                pending += [(f"e{n}", a) for a in to if a != "ghost"]
-            reaction = dice.choice(["consume", "consume", "wait", "discard", {"reroute": [dice.choice(ABC)]}])
-            messages.append({"type": "activation_ended", "activation": v, "reactions": {e: reaction},
-                             "outputs": outputs})
-        elif kind < 0.95:
-            messages.append({"type": "event", "event": {"id": "e1", "recipients": ["a"]}})  # refused after the first
-        else:
-            messages.append({"type": "time"})
-        messages[-1]["ts"] = ts
-    return [{**m, "seq": i} for i, m in enumerate(messages, 1)]
-
-
 def detections(daemon):
     with sqlite3.connect(f"file:{daemon.data}/digd.sqlite?mode=ro", uri=True) as db:
         return [json.loads(j) for (j,) in db.execute("SELECT json FROM detections ORDER BY id")]
@@ -169,6 +134,7 @@ def play(daemon, messages, kill_at=()):
             for m in messages[acked:]:
                 c.send_raw(m)
             c.send_raw(messages[-1])  # once more: its ack comes after all that is owed
+            f = {"type": None}
             while c.acked < len(messages) or f["type"] != "ack":
                 f = c.receive()
                 if f["type"] in ("verdicts", "error"):
@@ -189,7 +155,7 @@ def play(daemon, messages, kill_at=()):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_anywhere_it_answers_as_if_it_had_never_been(tmp_path, seed):
-    messages = trace(seed, 400)
+    messages = windows_trace(random.Random(seed), 401)[:-1]  # the run stays open
     with Daemon(tmp_path / "whole") as daemon:
         expected = play(daemon, messages)
         expected_detections = detections(daemon)

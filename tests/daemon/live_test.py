@@ -7,7 +7,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from live import WITHIN, Client, Daemon, wait_until
+from live import Client, Daemon, wait_until
 
 ABC = ["a", "b", "c"]
 

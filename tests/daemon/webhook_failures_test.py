@@ -1,0 +1,315 @@
+"""Webhooks of a running digd: what no failure, restart or deletion loses, and where the rest ends up."""
+
+import json
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from access_test import TOKENS, guarded, hello, ingest, status_of, told
+from live import WITHIN, Daemon, wait_until
+from webhook_receiver import Receiver, ask, dead, events_of, hook, orphan, orphans, state
+
+
+# ---- failures
+
+
+@pytest.mark.parametrize("failure", ["status", "redirect", "timeout", "hang up"])
+def test_what_fails_is_tried_again_with_the_same_id(tmp_path, failure):
+    released, times = threading.Event(), []
+
+    def answer(path, body):
+        times.append(body["id"])
+        if len(times) > 2:
+            return 204
+        if failure == "timeout":
+            released.wait(WITHIN)
+        if failure == "hang up":
+            raise ConnectionError
+        return (302, {"Location": "/elsewhere"}) if failure == "redirect" else 500
+
+    with Receiver(answer) as r, Daemon(tmp_path, hook(tmp_path, r.url(), timeout_ms=200)) as daemon:
+        with daemon.client(agents=["a", "b"]) as c:
+            orphans(c, 1)
+            wait_until(lambda: state(daemon)["delivered"] == 1, "the delivery")
+        released.set()
+        assert len(times) == 3 and len(set(times)) == 1
+        assert {p["path"] for p in r.posts} == {"/hook"}
+        now = state(daemon)
+        assert (now["failed"], now["retried"], now["waiting"], now["state"]) == (2, 2, 0, "well")
+        words = {"status": "status 500", "redirect": "status 302", "timeout": "no answer within 200 ms",
+                 "hang up": "no answer: "}[failure]
+        assert 'webhook_failed name="pager"' in daemon.log_text() and words in daemon.log_text()
+        stamps = [int(p["headers"]["Digd-Timestamp"]) for p in r.posts]
+        assert stamps == sorted(stamps)
+
+
+@pytest.mark.parametrize("answer, delivered", [
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n" + b"x" * 300_000, True),  # more than is read
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx", True),                      # less than was promised
+    (b"HTTP/1.0 200 \r\n\r\n", True),
+    (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", False),
+    (b"SSH-2.0-not HTTP at all\r\n" * 100, False),
+    (b"", False),
+])
+def test_whatever_is_answered_is_bounded(tmp_path, answer, delivered):
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.settimeout(WITHIN)
+
+    def serve():
+        taken, _ = listening.accept()
+        with taken:
+            taken.settimeout(WITHIN)
+            taken.recv(65536)
+            try:
+                taken.sendall(answer)
+            except OSError:
+                pass  # it does not read all of it
+
+    server = threading.Thread(target=serve)
+    server.start()
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    with Daemon(tmp_path, hook(tmp_path, url, attempts=1)) as daemon:
+        with daemon.client(agents=["a", "b"]) as c:
+            orphans(c, 1)
+            now = wait_until(lambda: (s := state(daemon))["delivered"] + s["dead"] == 1 and s, "the end of it")
+        assert now["delivered"] == delivered
+        assert delivered or dead(daemon)["dead"][0]["why"].startswith("no answer: ")
+    server.join()
+    listening.close()
+
+
+def test_a_receiver_that_is_down_is_waited_for(tmp_path):
+    closed = socket.socket()
+    closed.bind(("127.0.0.1", 0))  # and does not listen: connections are refused
+    url = f"http://127.0.0.1:{closed.getsockname()[1]}/hook"
+    with Daemon(tmp_path, hook(tmp_path, url, attempts=1000)) as daemon, daemon.client(agents=["a", "b"]) as c:
+        orphans(c, 3)
+        failing = wait_until(lambda: (s := state(daemon))["failed"] >= 2 and s, "failures")
+        assert failing["state"] == "failing" and "Connection refused" in failing["last_failure"]
+        assert (failing["waiting"], failing["retrying"]) == (3, 1)
+        assert ask(daemon, "GET", "/readyz")["ready"]
+        with Receiver(bound=closed) as r:
+            assert events_of(r.wait_for(3), "r1") == ["o0", "o1", "o2"]
+
+
+def test_a_run_waits_for_its_own_callback_and_holds_up_no_other(tmp_path):
+    let_through = threading.Event()
+    bad = lambda path, body: path == "/bad" and body["run"] == "bad" and not let_through.is_set()
+    with Receiver(lambda path, body: 500 if bad(path, body) else 200) as r:
+        config = (hook(tmp_path, r.url("/bad"), "one", attempts=1000, concurrency=1) + hook(tmp_path, r.url("/good"), "two"))
+        with Daemon(tmp_path, config) as daemon, daemon.client("bad", agents=["a", "b"]) as one, \
+                daemon.client("good", agents=["a", "b"]) as two:
+            orphans(one, 3)
+            wait_until(lambda: state(daemon, "one")["failed"] >= 2, "failures")
+            orphans(two, 20)
+            r.wait_for(20, "/bad")
+            r.wait_for(23, "/good")
+            assert events_of(r.taken("/bad"), "good") == [f"o{i}" for i in range(20)]
+            assert {p["body"]["detection"]["event"] for p in r.posts if p["path"] == "/bad" and p["body"]["run"] == "bad"} == {"o0"}
+            let_through.set()
+            wait_until(lambda: events_of(r.taken("/bad"), "bad") == ["o0", "o1", "o2"], "the others, in order")
+
+
+def test_no_more_posts_are_under_way_than_configured(tmp_path):
+    lock, now, most = threading.Lock(), [0], [0]
+    gate = threading.Barrier(3)
+
+    def answer(path, body):
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        try:
+            gate.wait(WITHIN)  # three at once, or none goes on
+        finally:
+            with lock:
+                now[0] -= 1
+        return 200
+
+    with Receiver(answer) as r, Daemon(tmp_path, hook(tmp_path, r.url(), concurrency=3, timeout_ms=60_000)) as daemon:
+        clients = [daemon.client(f"r{i}", agents=["a", "b"]) for i in range(9)]
+        for c in clients:
+            orphan(c)
+        r.wait_for(9)
+        assert most[0] == 3
+        for c in clients:
+            c.close()
+
+
+# ---- restarts
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_what_waits_is_sent_after_a_restart(tmp_path, end):
+    up = threading.Event()
+    with Receiver(lambda *_: 200 if up.is_set() else 503) as r:
+        daemon = Daemon(tmp_path, hook(tmp_path, r.url(), attempts=1000))
+        with daemon:
+            with daemon.client(agents=["a", "b"]) as c:
+                orphans(c, 5)
+                wait_until(lambda: state(daemon)["failed"] >= 1, "a failure")
+            assert daemon.kill() is None if end == "kill" else daemon.stop() == 0
+        assert not r.taken()
+        up.set()
+        with daemon:
+            assert events_of(r.wait_for(5), "r1") == [f"o{i}" for i in range(5)]
+            wait_until(lambda: state(daemon)["waiting"] == 0, "nothing to wait")
+    assert len({b["id"] for b in r.taken()}) == 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_in_the_middle_nothing_is_lost_and_each_run_stays_in_order(tmp_path, seed):
+    runs, each = ["r1", "r2", "r3"], 40
+    with Receiver() as r:
+        daemon = Daemon(tmp_path, hook(tmp_path, r.url()))
+        with daemon:
+            clients = {run: daemon.client(run, agents=["a", "b"]) for run in runs}
+            for i in range(each):
+                for c in clients.values():
+                    orphan(c, f"o{i}")
+            for c in clients.values():
+                c.wait_acked()
+            r.wait_for(10 + 30 * seed)
+            daemon.kill()
+        with daemon:
+            wait_until(lambda: len({b["id"] for b in r.taken()}) == each * len(runs), "all of them")
+            wait_until(lambda: state(daemon)["waiting"] == 0, "nothing to wait")
+        for run in runs:
+            first_seen = list(dict.fromkeys(events_of(r.taken(), run)))
+            assert first_seen == [f"o{i}" for i in range(each)]
+        # Only what was under way, or about to be written off, comes twice.
+        assert len(r.taken()) <= each * len(runs) + 4
+
+
+def test_another_archive_is_noticed(tmp_path):
+    with Receiver() as r:
+        daemon = Daemon(tmp_path, hook(tmp_path, r.url()))
+        with daemon, daemon.client(agents=["a", "b"]) as c:
+            orphans(c, 3)
+            before = {b["id"] for b in r.wait_for(3)}
+            daemon.stop()
+        for file in daemon.data.glob("digd.sqlite*"):
+            file.unlink()
+        with daemon, daemon.client(agents=["a", "b"]) as c:
+            orphans(c, 1)
+            assert r.wait_for(4)[3]["id"] not in before
+            assert "webhooks_begin_anew" in daemon.log_text()
+
+
+def test_a_damaged_webhooks_db_is_told_and_left_alone(tmp_path):
+    daemon = Daemon(tmp_path, hook(tmp_path, "http://127.0.0.1:9/"))
+    daemon.data.mkdir()
+    (daemon.data / "webhooks.db").write_text("not a database, and long enough to be looked at as one " * 20)
+    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=WITHIN)
+    assert done.returncode == 1 and "webhooks.db" in done.stderr and "moved away" in done.stderr
+    assert (daemon.data / "webhooks.db").read_text().startswith("not a database")
+
+
+# ---- dead letters
+
+
+def test_dead_letters_are_kept_listed_in_pages_and_sent_again(tmp_path):
+    up = threading.Event()
+    with Receiver(lambda *_: 200 if up.is_set() else 500) as r, \
+            Daemon(tmp_path, hook(tmp_path, r.url(), attempts=3, dead_letters=4)) as daemon:
+        with daemon.client('r"<1>', place=False, agents=["a", "b"]) as c:
+            orphans(c, 6)
+            wait_until(lambda: state(daemon)["died"] == 6, "the deaths")
+            now = state(daemon)
+            assert (now["dead"], now["dead_dropped"], now["waiting"], now["failed"], now["retried"]) == (4, 2, 0, 18, 12)
+            first = dead(daemon, query="?limit=3")
+            rest = dead(daemon, query=f"?limit=3&cursor={first['next']}")
+            assert (len(first["dead"]), len(rest["dead"]), rest["next"]) == (3, 1, None)
+            letters = first["dead"] + rest["dead"]
+            assert [l["id"].rsplit("-", 2)[1:] for l in letters] == [["detection", str(i)] for i in (3, 4, 5, 6)]
+            for letter in letters:
+                assert (letter["run"], letter["kind"], letter["rule"]) == ('r"<1>', "detection", "orphaned_event")
+                assert (letter["attempts"], letter["why"]) == (3, "status 500")
+            up.set()
+            assert ask(daemon, "POST", "/v1/webhooks/pager/retry") == {"retried": 4, "dead": 0}
+            assert [b["id"] for b in r.wait_for(4)] == [l["id"] for l in letters]
+            assert dead(daemon) == {"webhook": "pager", "dead": [], "next": None}
+            assert ask(daemon, "POST", "/v1/webhooks/pager/retry") == {"retried": 0, "dead": 0}
+        assert "webhook_dead" in daemon.log_text()
+
+
+def test_dead_letters_survive_a_kill(tmp_path):
+    with Receiver(lambda *_: 500) as r:
+        daemon = Daemon(tmp_path, hook(tmp_path, r.url(), attempts=1))
+        with daemon:
+            with daemon.client(agents=["a", "b"]) as c:
+                orphans(c, 2)
+                wait_until(lambda: state(daemon)["dead"] == 2, "the deaths")
+            before = dead(daemon)
+            daemon.kill()
+        with daemon:
+            assert dead(daemon) == before and state(daemon)["dead"] == 2
+            assert ask(daemon, "GET", "/v1/webhooks/nobody/dead", 404)["error"]["code"] == "no_such_webhook"
+            assert ask(daemon, "POST", "/v1/webhooks/nobody/retry", 404)["error"]["code"] == "no_such_webhook"
+            assert ask(daemon, "GET", "/v1/webhooks/pager/dead?limit=0", 400)["error"]["code"] == "bad_parameter"
+            ask(daemon, "GET", "/v1/webhooks/pager/retry", 405)
+
+
+def test_what_is_too_old_is_not_sent_any_more(tmp_path):
+    with Receiver(lambda *_: 500) as r, \
+            Daemon(tmp_path, hook(tmp_path, r.url(), attempts=1000, max_age_ms=1000)) as daemon:
+        with daemon.client(agents=["a", "b"]) as c:
+            orphans(c, 2)
+            wait_until(lambda: state(daemon)["dead"] == 2, "the deaths")
+            letters = dead(daemon)["dead"]
+            assert all(l["why"].startswith("older than max_age_ms; status 500") for l in letters)
+
+
+def test_a_token_of_some_runs_sees_their_dead_letters_alone_and_sends_none_again(tmp_path):
+    with Receiver(lambda *_: 500) as r, guarded(tmp_path, hook(tmp_path, r.url(), attempts=1)) as daemon:
+        for run in ("prod-1", "other"):
+            with ingest(daemon, TOKENS["all"][0], run=run) as ws:
+                told(ws, hello(run, agents=["a"]), until="welcome")
+                told(ws, {"type": "activation_started", "seq": 1, "activation": "v1", "agent": "a", "inputs": []},
+                     {"type": "activation_ended", "seq": 2, "activation": "v1", "outputs": [{"id": "e", "recipients": ["x"]}]},
+                     seq=2)
+
+        def seen_by(name):
+            status, text = status_of(daemon, "/v1/webhooks/pager/dead", TOKENS[name][0])
+            assert status == 200, text
+            return [letter["run"] for letter in json.loads(text)["dead"]]
+
+        wait_until(lambda: seen_by("all") == ["prod-1", "other"], "the deaths")
+        assert seen_by("watcher") == ["prod-1"]
+        tries = {None: 401, "fleet": 403, "watcher": 403, "some": 403, "all": 200}
+        for name, expected in tries.items():
+            token = TOKENS[name][0] if name else None
+            assert status_of(daemon, "/v1/webhooks/pager/retry", token, "POST", b"")[0] == expected, name
+        assert status_of(daemon, "/v1/webhooks", TOKENS["fleet"][0])[0] == 403
+
+
+# ---- deleted runs
+
+
+def test_a_deleted_run_takes_its_callbacks_and_dead_letters_with_it(tmp_path):
+    with Receiver(lambda path, body: 500) as r:
+        config = hook(tmp_path, r.url("/dead"), "dead", attempts=1) + hook(tmp_path, r.url("/slow"), "slow", attempts=1000)
+        with Daemon(tmp_path, config) as daemon, daemon.client("kept", agents=["a", "b"]) as kept:
+            gone = daemon.client("gone", agents=["a", "b"])
+            orphans(gone, 5)
+            orphans(kept, 1)
+            wait_until(lambda: state(daemon, "dead")["dead"] == 6 and state(daemon, "slow")["waiting"] == 6, "all to be there")
+            ask(daemon, "DELETE", "/v1/runs/gone", 204)
+            wait_until(lambda: state(daemon, "dead")["dead"] == 1 and state(daemon, "slow")["waiting"] == 1, "the run to go")
+            assert [l["run"] for l in dead(daemon, "dead")["dead"]] == ["kept"]
+            seen = len(r.posts)
+            wait_until(lambda: len(r.posts) >= seen + 3, "attempts for the other")
+            assert {p["body"]["run"] for p in r.posts[seen + 1:]} == {"kept"}
+            gone.closed_with()
+
+
+def test_webhooks_db_holds_no_text_of_agents(tmp_path):
+    with Receiver(lambda *_: 500) as r, Daemon(tmp_path, hook(tmp_path, r.url(), attempts=2)) as daemon:
+        with daemon.client("a-run-with-a-name", agents=["a", "b"]) as c:
+            orphan(c, "an-event-with-a-name")
+            c.wait_acked()
+            wait_until(lambda: state(daemon)["dead"] == 1, "the death")
+            daemon.stop()
+        stored = b"".join(f.read_bytes() for f in daemon.data.glob("webhooks.db*"))
+        assert b"orphaned_event" in stored and b"a-name" not in stored
