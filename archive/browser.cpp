@@ -10,8 +10,6 @@ namespace digd::archive {
 
 namespace {
 
-constexpr int busy_ms = 2'000;  // while a log is being recovered
-
 run_row run_from(const statement& row) {
   run_row run{.number = static_cast<std::uint64_t>(row.integer(0)), .run = row.text(1), .opened_ms = row.integer(2)};
   if (!row.is_null(3)) run.last_ts = row.integer(3);
@@ -45,19 +43,11 @@ std::size_t watched_entry::bytes() const {
 
 boost::system::result<std::unique_ptr<browser>> browser::open(const std::string& path, std::string* why) {
   std::unique_ptr<browser> made(new browser);
-  std::string words;
-  failure fault = made->db_.open(path, SQLITE_OPEN_READONLY, {});
-  if (!fault) {
-    sqlite3_busy_timeout(made->db_.get(), busy_ms);
-    if (const auto found = recognise_to_read(made->db_)) {
-      if (why != nullptr) *why = found.words;
-      return make_error_code(found.error);
-    }
-    fault = made->prepare();
-  }
-  if (fault) {
-    if (why != nullptr) *why = fault.words;
-    return make_error_code(fault.error());
+  open_trouble found = open_to_read(made->db_, path);
+  if (!found) found = made->prepare();
+  if (found) {
+    if (why != nullptr) *why = found.words;
+    return make_error_code(found.error);
   }
   return made;
 }

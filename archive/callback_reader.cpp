@@ -9,8 +9,6 @@ namespace digd::archive {
 
 namespace {
 
-constexpr int busy_ms = 2'000;  // while a log is being recovered
-
 // Resets a statement whichever way its use ends: a statement left open would hold the log.
 class in_use {
  public:
@@ -33,18 +31,11 @@ void cut(std::vector<callback_row>& rows, std::int64_t last, bool keep_equal) {
 
 boost::system::result<std::unique_ptr<callback_reader>> callback_reader::open(const std::string& path, std::string* why) {
   std::unique_ptr<callback_reader> made(new callback_reader);
-  failure fault = made->db_.open(path, SQLITE_OPEN_READONLY, {});
-  if (!fault) {
-    sqlite3_busy_timeout(made->db_.get(), busy_ms);
-    if (const auto found = recognise_to_read(made->db_)) {
-      if (why != nullptr) *why = found.words;
-      return make_error_code(found.error);
-    }
-    fault = made->prepare();
-  }
-  if (fault) {
-    if (why != nullptr) *why = fault.words;
-    return make_error_code(fault.error());
+  open_trouble found = open_to_read(made->db_, path);
+  if (!found) found = made->prepare();
+  if (found) {
+    if (why != nullptr) *why = found.words;
+    return make_error_code(found.error);
   }
   return made;
 }

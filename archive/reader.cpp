@@ -6,31 +6,19 @@ namespace digd::archive {
 
 namespace {
 
-constexpr int busy_ms = 2'000;  // while a log is being recovered
 constexpr std::size_t entries_at_once = 1'024;
 constexpr std::size_t bytes_at_once = 4u << 20;
-
-void tell(std::string* why, const std::string& words) {
-  if (why != nullptr) *why = words;
-}
 
 }  // namespace
 
 boost::system::result<std::unique_ptr<reader>> reader::open(const std::string& path, const std::string& vfs,
                                                             std::string* why) {
   std::unique_ptr<reader> made(new reader);
-  failure fault = made->db_.open(path, SQLITE_OPEN_READONLY, vfs);
-  if (!fault) {
-    sqlite3_busy_timeout(made->db_.get(), busy_ms);
-    if (const auto found = recognise_to_read(made->db_)) {
-      tell(why, found.words);
-      return make_error_code(found.error);
-    }
-    fault = made->prepare();
-  }
-  if (fault) {
-    tell(why, fault.words);
-    return make_error_code(fault.error());
+  open_trouble found = open_to_read(made->db_, path, vfs);
+  if (!found) found = made->prepare();
+  if (found) {
+    if (why != nullptr) *why = found.words;
+    return make_error_code(found.error);
   }
   return made;
 }

@@ -20,12 +20,9 @@ constexpr std::array migrations{migration{1, schema_v1}, migration{2, schema_v2}
 static_assert(migrations.back().to == schema_version);
 
 constexpr std::int64_t page_size = 4096;
+constexpr int busy_ms = 2'000;  // while a log is being recovered
 constexpr std::size_t header_bytes = 100;
 constexpr std::size_t application_id_at = 68;  // https://www.sqlite.org/fileformat.html, section 1.3
-
-open_trouble trouble(const failure& why) {
-  return {why.error(), why.words};
-}
 
 sqlite3_file* file_of(connection& db) {
   sqlite3_file* file = nullptr;
@@ -55,7 +52,7 @@ open_trouble recognise(connection& db, bool& is_new) {
   if (why.primary() == SQLITE_NOTADB && header_names_us(db)) {
     return {archive_error::corrupt, "the beginning of the file is damaged"};
   }
-  if (why) return trouble(why);
+  if (why) return why;
   if (id == 0 && version == 0 && objects == 0) {
     is_new = true;
     return {};
@@ -71,12 +68,14 @@ open_trouble recognise(connection& db, bool& is_new) {
   return {};
 }
 
-open_trouble recognise_to_read(connection& db) {
+open_trouble open_to_read(connection& db, const std::string& path, const std::string& vfs) {
+  if (failure why = db.open(path, SQLITE_OPEN_READONLY, vfs)) return why;
+  sqlite3_busy_timeout(db.get(), busy_ms);
   bool is_new = false;
   if (auto found = recognise(db, is_new)) return found;
   if (is_new) return {archive_error::not_an_archive, "the file is empty"};
   std::int64_t version = 0;
-  if (failure why = db.query("PRAGMA user_version", version)) return trouble(why);
+  if (failure why = db.query("PRAGMA user_version", version)) return why;
   if (version == schema_version) return {};
   return {archive_error::older_schema, "the file has schema version " + std::to_string(version) +
                                            ", and is read from version " + std::to_string(schema_version) +
@@ -91,7 +90,7 @@ open_trouble take_step(connection& db, const migration& step) {
                           "PRAGMA user_version = " + std::to_string(step.to) + ";\nCOMMIT;";
   failure why = db.execute(sql);
   if (why && db.in_transaction()) static_cast<void>(db.execute("ROLLBACK"));
-  return why ? trouble(why) : open_trouble{};
+  return why;
 }
 
 }  // namespace
@@ -101,15 +100,15 @@ open_trouble migrate(connection& db, bool is_new, const std::function<void(int f
     // Both hold from the first page on: incremental vacuum lets the file shrink once runs are deleted.
     failure why =
         db.execute("PRAGMA page_size = " + std::to_string(page_size) + "; PRAGMA auto_vacuum = INCREMENTAL");
-    if (why) return trouble(why);
+    if (why) return why;
   }
   std::string mode;
-  if (failure why = db.query("PRAGMA journal_mode = WAL", mode)) return trouble(why);
+  if (failure why = db.query("PRAGMA journal_mode = WAL", mode)) return why;
   if (mode != "wal") {
     return {archive_error::cannot_open, "the file system does not support SQLite's write-ahead log"};
   }
   std::int64_t version = 0;
-  if (failure why = db.query("PRAGMA user_version", version)) return trouble(why);
+  if (failure why = db.query("PRAGMA user_version", version)) return why;
   for (const auto& step : migrations) {
     if (step.to <= version) continue;
     if (before && !is_new) before(step.to - 1, step.to);
@@ -126,11 +125,11 @@ open_trouble look_for_damage(connection& db, std::int64_t check_bytes) {
       tables);
   if (!why) why = db.query("PRAGMA page_count", pages);
   if (!why) why = db.query("PRAGMA page_size", bytes_a_page);
-  if (why) return trouble(why);
+  if (why) return why;
   if (tables != 5) return {archive_error::corrupt, "tables are missing"};
   if (pages * bytes_a_page > check_bytes) return {};
   std::string found;
-  if (failure fault = db.query("PRAGMA quick_check(1)", found)) return trouble(fault);
+  if (failure fault = db.query("PRAGMA quick_check(1)", found)) return fault;
   if (found != "ok") return {archive_error::corrupt, "the file is damaged (" + found + ")"};
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "archive/sqlite.h"
 
@@ -15,14 +16,19 @@ struct open_trouble {
   archive_error error = archive_error::none;
   std::string words;
 
+  open_trouble() = default;
+  open_trouble(archive_error e, std::string w) : error(e), words(std::move(w)) {}
+  open_trouble(const failure& why) : error(why ? why.error() : archive_error::none), words(why.words) {}  // a failure of SQLite is one
+
   explicit operator bool() const { return error != archive_error::none; }
 };
 
 // Refuses, untouched, what is no archive or newer than this program; `is_new` if there is nothing in it yet.
 open_trouble recognise(connection& db, bool& is_new);
 
-// For whoever only reads: refuses also an empty file, and one that digd has yet to bring up to date.
-open_trouble recognise_to_read(connection& db);
+// Opens a file for whoever only reads: refuses also an empty one, and one that digd has yet to bring up to date. `vfs` is
+// SQLite's; empty for the usual one.
+open_trouble open_to_read(connection& db, const std::string& path, const std::string& vfs = {});
 
 // Makes a new file an archive, or brings an older one up to date, version by version, each step in one transaction: after
 // a crash the file is at the version before the step or at that after it. `db` may write. `before` hears of each step of

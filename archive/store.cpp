@@ -20,10 +20,6 @@ constexpr const char* settings_sql =
     "PRAGMA journal_size_limit = 67108864; PRAGMA secure_delete = ON; PRAGMA cache_size = -16384;"
     "PRAGMA temp_store = MEMORY;";
 
-open_trouble trouble(const failure& why) {
-  return {why.error(), why.words};
-}
-
 failure moved_away() { return {SQLITE_READONLY_DBMOVED, "the archive file was moved or removed while in use"}; }
 
 bool counts_as_heard(const entry& one) {
@@ -49,15 +45,15 @@ open_trouble store::open(const settings& how) {
   }
   if (auto found = finish_salvage(how.path)) return found;
   if (failure why = db_.open(how.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, how.vfs))
-    return trouble(why);
+    return why;
   sqlite3_busy_timeout(db_.get(), busy_while_opening_ms);
   bool is_new = false;
   if (auto found = recognise(db_, is_new)) return found;
-  if (failure why = db_.execute(settings_sql)) return trouble(why);
+  if (failure why = db_.execute(settings_sql)) return why;
   if (auto found = migrate(db_, is_new, how.on_migration)) return found;
   if (auto found = look_for_damage(db_, how.check_bytes)) return found;
-  if (failure why = checkpoint(false)) return trouble(why);  // the log of a daemon that was killed
-  if (failure why = prepare()) return trouble(why);
+  if (failure why = checkpoint(false)) return why;  // the log of a daemon that was killed
+  if (failure why = prepare()) return why;
   sqlite3_busy_timeout(db_.get(), 0);  // from now on the writer waits, and says so
   return {};
 }
