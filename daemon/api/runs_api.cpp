@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "daemon/api/json_text.h"
 #include "daemon/api/run_json.h"
 #include "daemon/api/stored_graph.h"
 #include "engine/quote.h"
@@ -16,28 +17,6 @@ using boost::beast::http::status;
 
 http_response unreadable(const boost::system::error_code& ec) {
   return respond_error(status::internal_server_error, "archive_unreadable", "the archive cannot be read: " + ec.message());
-}
-
-void append_number(std::string& out, std::string_view name, std::int64_t value) {
-  out.append("\"").append(name).append("\":").append(std::to_string(value));
-}
-
-void append_text_or_null(std::string& out, std::string_view name, std::string_view value) {
-  out.append("\"").append(name).append("\":");
-  if (value.empty()) {
-    out += "null";
-  } else {
-    append_quoted(out, value);
-  }
-}
-
-void append_next(std::string& out, bool more, std::uint64_t last) {
-  out += ",\"next\":";
-  if (more) {
-    out.append("\"").append(std::to_string(last)).append("\"");
-  } else {
-    out += "null";
-  }
 }
 
 std::optional<http_response> look_up(archive::browser& from, std::string_view run, archive::run_row& into) {
@@ -95,7 +74,6 @@ http_response list_detections(archive::browser& from, std::string_view run, cons
     const auto& one = (*items)[i];
     out.append(i == 0 ? "{" : ",{");
     append_number(out, "seq", one.entry);
-    out += ',';
     append_text_or_null(out, "outcome", one.outcome);
     out.append(",\"detection\":").append(one.json).append("}");
   }

@@ -1,7 +1,9 @@
 #include "daemon/webhook/webhook_api.h"
 
+#include <optional>
 #include <utility>
 
+#include "daemon/api/json_text.h"
 #include "daemon/log.h"
 #include "daemon/webhook/callback_body.h"
 #include "engine/quote.h"
@@ -12,17 +14,9 @@ namespace {
 
 using boost::beast::http::status;
 
-void append_number(std::string& out, std::string_view name, std::int64_t value) {
-  out.append(",\"").append(name).append("\":").append(std::to_string(value));
-}
-
-void append_text(std::string& out, std::string_view name, std::string_view value) {
-  out.append(",\"").append(name).append("\":");
-  append_quoted(out, value);
-}
-
 void append_list(std::string& out, std::string_view name, const std::vector<std::string>& all) {
-  out.append(",\"").append(name).append("\":[");
+  append_member(out, name);
+  out += '[';
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i > 0) out += ',';
     append_quoted(out, all[i]);
@@ -30,14 +24,13 @@ void append_list(std::string& out, std::string_view name, const std::vector<std:
   out += ']';
 }
 
-void append_time(std::string& out, std::string_view name, std::int64_t unix_ms) {
-  if (unix_ms != 0) return append_number(out, name, unix_ms);
-  out.append(",\"").append(name).append("\":null");
+std::optional<std::int64_t> time_or_none(std::int64_t unix_ms) {
+  return unix_ms == 0 ? std::nullopt : std::optional(unix_ms);
 }
 
 void append_status(std::string& out, const webhook_status& s) {
-  out += "{\"name\":";
-  append_quoted(out, s.name);
+  out += '{';
+  append_text(out, "name", s.name);
   append_text(out, "url", s.shown_url);
   append_text(out, "format", s.format);
   append_list(out, "send", s.send);
@@ -55,20 +48,15 @@ void append_status(std::string& out, const webhook_status& s) {
   append_number(out, "under_way", static_cast<std::int64_t>(s.under_way));
   append_number(out, "retrying", static_cast<std::int64_t>(s.retrying));
   append_number(out, "unread", static_cast<std::int64_t>(s.unread));
-  append_time(out, "last_delivered_ms", s.last_posted_ms);
-  append_time(out, "last_failed_ms", s.last_failed_ms);
-  out += ",\"last_failure\":";
-  if (s.last_failure.empty()) {
-    out += "null}";
-  } else {
-    append_quoted(out, s.last_failure);
-    out += '}';
-  }
+  append_number_or_null(out, "last_delivered_ms", time_or_none(s.last_posted_ms));
+  append_number_or_null(out, "last_failed_ms", time_or_none(s.last_failed_ms));
+  append_text_or_null(out, "last_failure", s.last_failure);
+  out += '}';
 }
 
 void append_dead(std::string& out, const std::string& prefix, const dead_letter& one, const std::string& run) {
-  out += "{\"id\":";
-  append_quoted(out, callback_id(prefix, one.what.kind, one.what.row));
+  out += '{';
+  append_text(out, "id", callback_id(prefix, one.what.kind, one.what.row));
   append_text(out, "run", run);
   append_text(out, "kind", to_string(one.what.kind));
   append_text(out, "rule", one.what.rule);
