@@ -1,6 +1,5 @@
 // digctl attribute chief: who made the decisive error of a failed run, and when.
 #include <boost/json.hpp>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -13,7 +12,7 @@
 #include "cli/files.h"
 #include "cli/llm_options.h"
 #include "cli/printable.h"
-#include "cli/run_source.h"
+#include "cli/run_text.h"
 
 namespace digd::cli {
 
@@ -30,18 +29,6 @@ struct attribute_options {
 
 constexpr std::size_t max_bytes = chief::max_trace_bytes;
 
-// A run that a daemon saw, or its archive, as the lines of its trace.
-std::string fetch(const attribute_options& how, std::string& lines) {
-  const auto source = open_source("attribute chief", how.daemon);
-  if (!source) return "the run cannot be looked up";
-  const std::string problem = source->trace(how.what, [&lines](std::string_view piece) {
-    lines += piece;
-    return lines.size() <= max_bytes;
-  });
-  const bool asked_daemon = how.daemon.data_dir.empty();
-  return problem.empty() || !asked_daemon ? problem : problem + " (and there is no such file)";
-}
-
 bool is_trace(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \r\n\t"), text.size()));
   const std::string_view first_line = text.substr(0, text.find('\n'));
@@ -50,19 +37,11 @@ bool is_trace(std::string_view text) {
 
 // A Who&When log is one JSON object with a `history`; a trace begins with a hello.
 bool read_run(const attribute_options& how, whowhen::labelled_log& into, std::string& why) {
-  std::error_code none;
-  const bool is_file = how.daemon.data_dir.empty() && (how.what == "-" || std::filesystem::exists(how.what, none));
-  std::string text;
-  if (is_file) {
-    std::optional<std::string> read = read_file(how.what, max_bytes, why);
-    if (!read) return false;
-    text = std::move(*read);
-  } else if (!(why = fetch(how, text)).empty()) {
-    return false;
-  }
-  if (!is_file || is_trace(text)) return chief::read_trace(text, into.log, why);
+  const std::optional<run_text> found = read_run_text("attribute chief", how.what, how.daemon, max_bytes, why);
+  if (!found) return false;
+  if (!found->is_file || is_trace(found->text)) return chief::read_trace(found->text, into.log, why);
   into.log.id = how.what;
-  return whowhen::read_log(text, into, why, false);
+  return whowhen::read_log(found->text, into, why, false);
 }
 
 int complain(const attribute_options& how, std::string_view why) {

@@ -18,6 +18,7 @@
 #include "cli/attribute.h"
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/run_text.h"
 
 namespace digd::cli {
 
@@ -37,6 +38,7 @@ void on_interrupt(int) {
 }
 
 struct shapley_options {
+  daemon_options daemon;
   std::string source, simulator, estimator = "auto", format = "table", out = "-", plots, cache_folder;
   estimate_options how;
   structure_options structure;
@@ -99,14 +101,14 @@ opened open_game(const shapley_options& o) {
     return {made.problem, std::move(made.game), {}};
   }
   std::string why;
-  const std::optional<std::string> text = read_file(o.source, most_bytes, why);
-  if (!text) return {shown(o.source) + ": " + why, nullptr, {}};
+  const std::optional<run_text> found = read_run_text("attribute shapley", o.source, o.daemon, most_bytes, why);
+  if (!found) return {shown(o.source) + ": " + why, nullptr, {}};
   opened out;
-  if (is_trajectory(*text)) {
-    trajectory_result made = read_trajectory(*text);
+  if (found->is_file && is_trajectory(found->text)) {
+    trajectory_result made = read_trajectory(found->text);
     out = {made.problem, std::move(made.game), {}};
   } else {
-    out = open_trace(*text, o.structure);
+    out = open_trace(found->text, o.structure);
   }
   if (!out.problem.empty()) out.problem = shown(o.source) + ": " + out.problem;
   return out;
@@ -125,7 +127,7 @@ std::string write_plots(const report& r, const std::string& folder) {
 }
 
 int attribute(shapley_options& o) {
-  if (o.source.empty() == o.simulator.empty()) return complain("name a trace or trajectory file, or --simulator, and not both");
+  if (o.source.empty() == o.simulator.empty()) return complain("name a run, a trace or a trajectory file, or --simulator, and not both");
   o.how.how = *estimator_from(o.estimator);
   o.how.control = control_of(o);
   const opened game = open_game(o);
@@ -245,10 +247,10 @@ void add_attribute_shapley(CLI::App& app, int& status) {
   const options o = std::make_shared<shapley_options>();
   CLI::App* sub = attribute_methods(app).add_subcommand("shapley", "Shapley values: the risk divided among the actions");
   sub->require_subcommand(0, 1);
-  sub->footer("Examples:\n  digctl attribute shapley run.jsonl --plots plots\n"
+  sub->footer("Examples:\n  digctl attribute shapley my-run --data-dir /var/lib/digd --plots plots\n  digctl attribute shapley run.jsonl\n"
               "  digctl attribute shapley generate twinmarket -o t.json && digctl attribute shapley t.json --faithfulness\n"
               "  digctl attribute shapley --simulator 'python3 examples/shapley_simulator.py'");
-  sub->add_option("SOURCE", o->source, "a trace (JSON lines), or a scenario's trajectory; - for standard input");
+  sub->add_option("SOURCE", o->source, "a run of a daemon or archive, a trace (JSON lines), or a scenario's trajectory; - for standard input");
   sub->add_option("--simulator", o->simulator, "a command that answers sets with risks, instead of a file");
   sub->add_option("--timeout-ms", o->external.timeout_ms, "for one answer of the simulator")->check(CLI::Range(1, 86'400'000))->capture_default_str();
   sub->add_option("--batch", o->external.batch, "most sets in one question to the simulator")->check(CLI::Range(1, 100'000))->capture_default_str();
@@ -267,6 +269,8 @@ void add_attribute_shapley(CLI::App& app, int& status) {
   sub->add_option("--plots", o->plots, "a folder for when.svg, who.svg, what.svg");
   sub->add_option("--cache", o->cache_folder, "where results are kept; the user's cache folder if not given");
   sub->add_flag("--no-cache", o->no_cache, "compute, and keep nothing");
+  add_daemon_options(*sub, o->daemon);
+  add_data_dir_option(*sub, o->daemon);
   add_common(*sub, o);
 
   CLI::App* make = sub->add_subcommand("generate", "A SYNTHETIC trajectory that reaches an extreme event");

@@ -1,7 +1,10 @@
 """The fixtures of tests/cli, for the offline passes too."""
 
 import importlib.util
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))  # live: a running daemon
 
 _spec = importlib.util.spec_from_file_location("digctl_fixtures", Path(__file__).parents[1] / "cli" / "conftest.py")
 _fixtures = importlib.util.module_from_spec(_spec)

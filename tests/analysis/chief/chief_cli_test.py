@@ -10,7 +10,6 @@ import pytest
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parents[1] / "daemon"))
 
 from chat_endpoint import Endpoint, completion, make_certificate, verdict  # noqa: E402
 from live import Daemon  # noqa: E402

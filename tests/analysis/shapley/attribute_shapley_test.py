@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from live import Daemon
+
 DIGCTL = os.environ.get("DIGCTL_BIN", "build/release/bin/digctl")
 ROOT = Path(__file__).resolve().parents[3]
 SIMULATOR = f"exec {sys.executable} {ROOT}/examples/shapley_simulator.py"
@@ -26,6 +28,20 @@ def test_a_trace_is_divided_among_its_activations(digctl, trace, tmp_path):
     assert "1 × failures" in report["weights"]
     for name in ("when.svg", "who.svg", "what.svg"):
         assert (tmp_path / "plots" / name).read_text().startswith("<svg")
+
+
+def test_an_archived_run_is_divided_as_its_trace_is(digctl, trace, tmp_path):
+    how = ("--format", "json", "--no-cache")
+    from_file = shapley(digctl, trace, *how)
+    with Daemon(tmp_path / "d", "threads = 2\n") as daemon:
+        sent = digctl("send", trace, "--to", daemon.address, "--format", "jsonl")
+        assert sent.returncode == 0, sent.stderr
+        run = json.loads(digctl("runs", "--to", daemon.address, "--format", "jsonl").stdout.splitlines()[0])["run"]
+        asked = shapley(digctl, run, "--to", daemon.address, *how)
+        assert asked.returncode == 0, asked.stderr
+        assert daemon.stop() == 0
+    stored = shapley(digctl, run, "--data-dir", daemon.data, *how)
+    assert json.loads(asked.stdout) == json.loads(stored.stdout) == json.loads(from_file.stdout)
 
 
 def test_a_trajectory_says_synthetic_everywhere_and_comes_from_the_cache_the_second_time(digctl, tmp_path):
@@ -91,9 +107,9 @@ def test_bad_input_is_refused_with_the_reason(digctl, trace, tmp_path):
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")
     for args, why in [
-        ((), "name a trace or trajectory file, or --simulator"),
+        ((), "name a run, a trace or a trajectory file, or --simulator"),
         ((trace, "--simulator", SIMULATOR), "and not both"),
-        ((nowhere,), "No such file"),
+        ((nowhere, "--data-dir", tmp_path), "there is no archive"),
         ((broken,), "agents: a whole number is expected"),
         ((empty,), "the file is empty"),
         ((trace, "--estimator", "magic"), "magic"),
