@@ -1,132 +1,207 @@
 #include "ingest/websocket_session.h"
 
-#include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/http/field.hpp>
-#include <limits>
 #include <utility>
 
 namespace digd::ingest {
 
 namespace {
 
-namespace beast = boost::beast;
-namespace websocket = beast::websocket;
+namespace websocket = boost::beast::websocket;
 using boost::system::error_code;
 
-constexpr std::size_t read_at_once = 64 * 1024;
-constexpr std::size_t kept_buffer = 64 * 1024;  // a larger one goes back after its message
-constexpr std::size_t longest_reason = 120;     // RFC 6455 has room for 123
+constexpr std::size_t batch_bytes = 64 * 1024;  // then a new one is begun: what a client that does not read keeps at most
 
-std::string_view text_of(const beast::flat_buffer& buffer) {
-  return {static_cast<const char*>(buffer.cdata().data()), buffer.size()};
+websocket::stream_base::timeout times_of(const websocket_session::options& how) {
+  websocket::stream_base::timeout times;
+  times.handshake_timeout = how.handshake;
+  times.idle_timeout = websocket::stream_base::none();
+  times.keep_alive_pings = false;
+  return times;
 }
 
 }  // namespace
 
 websocket_session::websocket_session(batched_stream stream, options how, std::shared_ptr<listener> to)
-    : ws_(std::move(stream)),
-      how_(std::move(how)),
+    : how_(std::move(how)),
       listener_(std::move(to)),
-      closing_timer_(ws_.get_executor()),
-      message_bytes_(how_.message_bytes) {
-  websocket::stream_base::timeout times;
-  times.handshake_timeout = how_.handshake;
-  times.idle_timeout = how_.idle;
-  times.keep_alive_pings = true;
-  ws_.set_option(times);
-  ws_.auto_fragment(false);  // header and payload go in one call, the payload where it lies
-  ws_.text(true);
-  limit_messages(message_bytes_);
+      closing_timer_(stream.get_executor()),
+      idle_timer_(stream.get_executor()),
+      handshake_(std::move(stream)),
+      reader_(how_.message_bytes) {
+  handshake_->set_option(times_of(how_));
 }
 
-void websocket_session::limit_messages(std::size_t bytes) {
-  message_bytes_ = bytes;
-  const std::size_t most = std::numeric_limits<std::size_t>::max() / too_large_factor;
-  ws_.read_message_max(std::min(bytes, most) * too_large_factor);
-}
+void websocket_session::limit_messages(std::size_t bytes) { reader_.limit_messages(bytes); }
 
 void websocket_session::accept(const upgrade_request& request) {
-  ws_.set_option(websocket::stream_base::decorator([name = how_.subprotocol](websocket::response_type& response) {
-    response.set(beast::http::field::sec_websocket_protocol, name);
-    response.set(beast::http::field::server, "digd");
+  handshake_->set_option(websocket::stream_base::decorator([name = how_.subprotocol](websocket::response_type& response) {
+    response.set(boost::beast::http::field::sec_websocket_protocol, name);
+    response.set(boost::beast::http::field::server, "digd");
   }));
-  ws_.async_accept(request, [self = shared_from_this()](error_code ec) { self->on_accept(ec); });
+  handshake_->async_accept(request, [self = shared_from_this()](error_code ec) { self->on_accept(ec); });
 }
 
 void websocket_session::on_accept(error_code ec) {
+  if (finished_) return;
+  if (ec) return finish(ec.message());
+  socket_.emplace(std::move(handshake_->next_layer().next_layer()));
+  ahead_ = handshake_->next_layer().take_unread();
+  handshake_.reset();
+  socket_->non_blocking(true, ec);
   if (ec) return finish(ec.message());
   open_ = true;
-  if (closing_) return start_closing();
-  listener_->on_open();
+  watch_idleness();
+  if (closing_) {
+    say_goodbye();
+  } else {
+    listener_->on_open();
+  }
   read();
 }
 
 // ---- reading
 
 void websocket_session::read() {
-  if (closing_ || finished_) return;
-  ws_.async_read_some(in_, read_at_once, [self = shared_from_this()](error_code ec, std::size_t) { self->on_read(ec); });
+  if (finished_) return;
+  if (!parting_.empty()) reader_.drop();
+  const std::span<char> room = reader_.room();
+  if (!ahead_.empty()) {
+    const std::size_t bytes = ahead_.copy(room.data(), room.size());
+    ahead_.erase(0, bytes);
+    return net::post(socket_->get_executor(), [self = shared_from_this(), bytes] { self->on_read({}, bytes); });
+  }
+  socket_->async_read_some(net::buffer(room.data(), room.size()),
+                           [self = shared_from_this()](error_code ec, std::size_t bytes) { self->on_read(ec, bytes); });
 }
 
-void websocket_session::on_read(error_code ec) {
-  if (finished_ || close_sent_) return;  // whoever closes it finishes it
-  if (ec) return finish(ec == websocket::error::closed ? std::string_view("closed by the client") : ec.message());
-  if (closing_) return;
-  if (!ws_.is_message_done()) {
-    if (skipped_ + in_.size() > message_bytes_) {
-      skipped_ += in_.size();
-      in_.clear();
-    }
-    return read();
+void websocket_session::on_read(error_code ec, std::size_t bytes) {
+  if (finished_) return;
+  if (ec) return finish(parting_.empty() ? ec.message() : parting_);
+  if (!parting_.empty()) return read();
+  heard_ = true;
+  reader_.filled(bytes);
+  take_frames();
+}
+
+// One turn: whatever the last read brought, until the listener wants no more.
+void websocket_session::take_frames() {
+  if (finished_) return;
+  in_turn_ = true;
+  bool goes_on = true;
+  while (goes_on && !finished_ && parting_.empty()) {
+    const websocket_event what = reader_.next();
+    if (what.what == websocket_event::kind::none) break;
+    goes_on = take(what);
   }
-  const bool more = deliver();
-  in_.clear();
-  skipped_ = 0;
-  if (in_.capacity() > kept_buffer) in_.shrink_to_fit();
-  if (more) {
+  in_turn_ = false;
+  flush();
+  if (finished_) return;
+  if (goes_on) {
     read();
   } else {
-    pause();
+    paused_ = shared_from_this();
   }
 }
 
-bool websocket_session::deliver() {
-  const std::size_t bytes = skipped_ + in_.size();
-  if (bytes > message_bytes_) return listener_->on_too_large(bytes);
-  if (ws_.got_binary()) return listener_->on_binary();
-  return listener_->on_text(text_of(in_));
+// Whether to go on.
+bool websocket_session::take(const websocket_event& what) {
+  switch (what.what) {
+    case websocket_event::kind::none:
+    case websocket_event::kind::pong:
+      return true;
+    case websocket_event::kind::ping:
+      if (!close_sent_) append(websocket_opcode::pong, what.payload);
+      return true;
+    case websocket_event::kind::close:
+      on_peer_close(what);
+      return true;
+    case websocket_event::kind::broken:
+      on_broken(what);
+      return true;
+    case websocket_event::kind::text:
+    case websocket_event::kind::binary:
+    case websocket_event::kind::too_large:
+      return closing_ || tell_listener(what);
+  }
+  return true;
 }
 
+bool websocket_session::tell_listener(const websocket_event& what) {
+  if (what.what == websocket_event::kind::text) return listener_->on_text(what.payload);
+  if (what.what == websocket_event::kind::binary) return listener_->on_binary();
+  return listener_->on_too_large(what.bytes);
+}
+
+// Not at once: who asks may be in the middle of something that the next frame is for.
 void websocket_session::resume() {
-  if (const auto self = std::exchange(paused_, nullptr)) read();
+  if (auto self = std::exchange(paused_, nullptr)) {
+    net::post(socket_->get_executor(), [self = std::move(self)] { self->take_frames(); });
+  }
 }
 
 // ---- writing
 
 void websocket_session::send(std::string frame) {
   if (closing_ || finished_) return;
-  if (out_.size() >= how_.queue_frames || out_bytes_ + frame.size() > how_.queue_bytes) {
+  if (out_frames_ >= how_.queue_frames || out_bytes_ + frame.size() > how_.queue_bytes) {
     return close(close_code::too_slow, slow_client_words);
   }
-  out_bytes_ += frame.size();
-  out_.push_back(std::move(frame));
-  if (open_ && !writing_) write();
+  append(websocket_opcode::text, frame);
 }
 
-void websocket_session::write() {
-  writing_ = true;
-  ws_.async_write(net::buffer(out_.front()),
-                  [self = shared_from_this()](error_code ec, std::size_t) { self->on_written(ec); });
+void websocket_session::append(websocket_opcode what, std::string_view payload) {
+  if (out_.empty() || out_.back().bytes.size() >= batch_bytes) out_.emplace_back();
+  const std::size_t before = out_.back().bytes.size();
+  append_websocket_frame(out_.back().bytes, what, payload);
+  out_bytes_ += out_.back().bytes.size() - before;
+  ++out_.back().frames;
+  ++out_frames_;
+  if (open_ && !in_turn_) flush_soon();
 }
 
-void websocket_session::on_written(error_code ec) {
-  writing_ = false;
-  if (finished_) return;
-  if (ec) return finish(ec.message());
-  out_bytes_ -= out_.front().size();
-  out_.pop_front();
-  if (!out_.empty()) return write();
-  if (closing_) start_closing();
+// What is said in one go from outside a turn goes out in one go.
+void websocket_session::flush_soon() {
+  if (std::exchange(flush_posted_, true)) return;
+  net::post(socket_->get_executor(), [self = shared_from_this()] {
+    self->flush_posted_ = false;
+    self->flush();
+  });
+}
+
+void websocket_session::flush() {
+  while (!out_.empty() && !waiting_ && !finished_) {
+    const batch& first = out_.front();
+    error_code ec;
+    const std::size_t bytes = socket_->write_some(net::buffer(first.bytes.data() + written_, first.bytes.size() - written_), ec);
+    if (ec == net::error::would_block || ec == net::error::try_again) {
+      waiting_ = true;
+      socket_->async_wait(stream_socket::wait_write, [self = shared_from_this()](error_code failed) {
+        self->waiting_ = false;
+        if (!failed) self->flush();
+      });
+      return;
+    }
+    if (ec) return finish(ec.message());
+    written_ += bytes;
+    out_bytes_ -= bytes;
+    if (written_ < first.bytes.size()) continue;
+    out_frames_ -= first.frames;
+    written_ = 0;
+    if (out_.size() == 1 && first.bytes.capacity() <= 2 * batch_bytes) {  // its memory serves again
+      out_.front().bytes.clear();
+      out_.front().frames = 0;
+      break;
+    }
+    out_.pop_front();
+  }
+  if (!parting_.empty() && !waiting_ && !finished_) hang_up();
+}
+
+// Our side is through; the client's close, or the timer, ends the rest.
+void websocket_session::hang_up() {
+  error_code ignored;
+  socket_->shutdown(stream_socket::shutdown_send, ignored);
 }
 
 // ---- closing
@@ -134,50 +209,92 @@ void websocket_session::on_written(error_code ec) {
 void websocket_session::close(close_code code, std::string_view reason) {
   if (closing_ || finished_) return;
   closing_ = true;
-  reason_.code = static_cast<websocket::close_code>(code);
-  const std::string_view cut = reason.substr(0, longest_reason);
-  reason_.reason.assign(cut.data(), cut.size());
-  if (code == close_code::too_slow) {  // all but the frame that is being written
-    while (out_.size() > (writing_ ? 1u : 0u)) {
-      out_bytes_ -= out_.back().size();
-      out_.pop_back();
-    }
+  goodbye_ = close_payload(static_cast<std::uint16_t>(code), reason);
+  if (code == close_code::too_slow) drop_unwritten();
+  close_within();
+  if (open_) say_goodbye();
+  resume();
+}
+
+// All but what a client that does not read has begun to be sent.
+void websocket_session::drop_unwritten() {
+  while (out_.size() > (written_ > 0 ? 1u : 0u)) {
+    out_bytes_ -= out_.back().bytes.size();
+    out_frames_ -= out_.back().frames;
+    out_.pop_back();
   }
+}
+
+void websocket_session::say_goodbye() {
+  if (close_sent_ || finished_) return;
+  close_sent_ = true;
+  append(websocket_opcode::close, goodbye_);
+}
+
+void websocket_session::on_peer_close(const websocket_event& what) {
+  if (close_sent_) return finish(std::string_view(goodbye_).substr(2));
+  goodbye_ = what.code == 1005 ? std::string() : close_payload(what.code, {});
+  say_goodbye();
+  part("closed by the client");
+}
+
+void websocket_session::on_broken(const websocket_event& what) {
+  goodbye_ = close_payload(what.code, what.payload);
+  say_goodbye();
+  part(std::string(what.payload));
+}
+
+// Nothing more is said or listened to. What still comes is read and dropped until the client is gone too: a socket that is closed
+// with unread bytes takes back what was just sent.
+void websocket_session::part(std::string why) {
+  closing_ = true;
+  parting_ = std::move(why);
+  close_within();
+}
+
+void websocket_session::close_within() {
   closing_timer_.expires_after(how_.closing);
   closing_timer_.async_wait([self = shared_from_this()](error_code ec) {
     if (!ec) self->abort();
   });
-  if (open_ && !writing_) {
-    if (out_.empty()) {
-      start_closing();
-    } else {
-      write();
-    }
-  }
-}
-
-void websocket_session::start_closing() {
-  if (close_sent_ || finished_) return;
-  close_sent_ = true;
-  ws_.async_close(reason_, [self = shared_from_this()](error_code) {
-    self->finish({self->reason_.reason.data(), self->reason_.reason.size()});
-  });
 }
 
 void websocket_session::abort() {
+  if (!parting_.empty()) return finish(std::string(parting_));
   if (!closing_) return finish("aborted");
-  finish(std::string(reason_.reason.data(), reason_.reason.size()) + "; it did not answer");
+  finish(goodbye_.substr(std::min<std::size_t>(2, goodbye_.size())) + "; it did not answer");
+}
+
+// A client that says nothing is asked with a ping, and given up if that is not answered either.
+void websocket_session::watch_idleness() {
+  idle_timer_.expires_after(how_.idle / 2);
+  idle_timer_.async_wait([me = weak_from_this()](error_code ec) {
+    const auto self = me.lock();
+    if (ec || !self || self->finished_) return;
+    if (self->heard_ || self->paused_) {
+      self->heard_ = self->pinged_ = false;
+    } else if (!self->pinged_) {
+      self->pinged_ = true;
+      if (!self->close_sent_) self->append(websocket_opcode::ping, {});
+    } else {
+      return self->finish("nothing was heard for " + std::to_string(self->how_.idle.count()) + " ms");
+    }
+    self->watch_idleness();
+  });
 }
 
 void websocket_session::finish(std::string_view why) {
   if (finished_) return;
   finished_ = true;
   const auto self = shared_from_this();
+  const std::string words(why);
   paused_.reset();
   closing_timer_.cancel();
+  idle_timer_.cancel();
   error_code ignored;
-  beast::get_lowest_layer(ws_).close(ignored);
-  if (const auto to = std::exchange(listener_, nullptr)) to->on_closed(why);
+  if (socket_) socket_->close(ignored);
+  if (handshake_) boost::beast::get_lowest_layer(*handshake_).close(ignored);
+  if (const auto to = std::exchange(listener_, nullptr)) to->on_closed(words);
 }
 
 }  // namespace digd::ingest

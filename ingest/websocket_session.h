@@ -1,16 +1,17 @@
 // One WebSocket connection: frames in, frames out. What they mean is its listener's business.
 //
-//   read a frame → listener (→ inbox) → send → queue → write
+//   read what is there → each frame → listener (→ inbox) → send → queue → write what there is to say, at once
+//
+// Beast makes the handshake; the frames are taken from websocket_frames, as many as one read brought, and answered with one write.
 //
 // Thread: that of its socket; every call but the constructor is made there. Lifetime: held by its own pending
 // operations, by itself while it is told not to read, and gone when the last of these is; it owns its listener.
 // Bounds: messages (over `message_bytes` they are read and dropped, over 16 times that closed with 1009), the queue of
-// frames to write (a client that does not read is closed with 4408), time (handshake, idle, closing). Failure:
-// whatever happens ends in one `on_closed`.
+// frames to write (a client that does not read is closed with 4408), time (handshake, idle, closing), `buffer_bytes` read before
+// others on the thread get their turn. Failure: whatever happens ends in one `on_closed`.
 #pragma once
 
 #include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/websocket/stream.hpp>
@@ -18,10 +19,12 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "ingest/batched_stream.h"
+#include "ingest/websocket_frames.h"
 
 namespace digd::ingest {
 
@@ -72,37 +75,53 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   void abort();  // closes the socket at once
   void limit_messages(std::size_t bytes);
 
-  static constexpr std::size_t too_large_factor = 16;  // beyond so many times the limit: 1009
-
  private:
+  using handshake = boost::beast::websocket::stream<batched_stream, false>;
+  struct batch {
+    std::string bytes;  // whole frames
+    std::size_t frames = 0;
+  };
+
   void on_accept(boost::system::error_code ec);
   void read();
-  void on_read(boost::system::error_code ec);
-  bool deliver();
-  void write();
-  void on_written(boost::system::error_code ec);
-  void start_closing();
-  void pause() { paused_ = shared_from_this(); }
+  void on_read(boost::system::error_code ec, std::size_t bytes);
+  void take_frames();
+  bool take(const websocket_event& what);
+  bool tell_listener(const websocket_event& what);
+  void on_peer_close(const websocket_event& what);
+  void on_broken(const websocket_event& what);
+  void part(std::string why);
+  void append(websocket_opcode what, std::string_view payload);
+  void flush_soon();
+  void flush();
+  void hang_up();
+  void drop_unwritten();
+  void say_goodbye();
+  void watch_idleness();
+  void close_within();
   void finish(std::string_view why);
 
-  boost::beast::websocket::stream<batched_stream, false> ws_;
   const options how_;
   std::shared_ptr<listener> listener_;
-  steady_timer closing_timer_;
+  steady_timer closing_timer_, idle_timer_;
+  std::optional<handshake> handshake_;  // until it is made
+  std::optional<stream_socket> socket_; // from then on
+  std::string ahead_;                   // what came with the handshake
 
-  boost::beast::flat_buffer in_;
-  std::size_t skipped_ = 0;  // bytes of the present frame that were dropped: it is too large
-  std::size_t message_bytes_;
+  websocket_reader reader_;
+  std::deque<batch> out_;
+  std::size_t out_bytes_ = 0, out_frames_ = 0, written_ = 0;  // written: of the first batch
+  std::string goodbye_;  // the payload of our close
 
-  std::deque<std::string> out_;  // the first is being written while `writing_`
-  std::size_t out_bytes_ = 0;
-
-  boost::beast::websocket::close_reason reason_;
-  bool open_ = false;
-  bool writing_ = false;
   std::shared_ptr<websocket_session> paused_;  // itself, while no read is pending
+  std::string parting_;      // why, once both have said goodbye or it is broken: what still comes is dropped
+  bool open_ = false;
+  bool in_turn_ = false;     // the frames of one read are being looked at: what they are answered goes together
+  bool flush_posted_ = false;
+  bool waiting_ = false;     // for room to write
+  bool heard_ = false, pinged_ = false;  // since the idle timer last looked
   bool closing_ = false;     // `close` was called
-  bool close_sent_ = false;  // Beast is at it
+  bool close_sent_ = false;  // it is in the queue
   bool finished_ = false;
 };
 
