@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/thread_name.h"
+
 namespace digd::archive {
 
 namespace {
@@ -42,7 +44,10 @@ writer::writer(const options& how, counters& counted, hand_off& queue, store& in
       on_durable_(std::move(on_durable)),
       checkpoint_at_(how.checkpoint_pages) {
   batch_.reserve(how_.batch_entries);
-  thread_ = std::thread([this] { work(); });
+  thread_ = std::thread([this] {
+    name_this_thread("archive");
+    work();
+  });
 }
 
 void writer::stop() {

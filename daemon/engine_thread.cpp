@@ -5,6 +5,7 @@
 
 #include "daemon/run_host.h"
 #include "daemon/shared_state.h"
+#include "engine/thread_name.h"
 
 namespace digd::daemon {
 
@@ -24,7 +25,10 @@ engine_thread::engine_thread(std::size_t index, shared_state& shared)
 }
 
 void engine_thread::start() {
-  thread_ = std::thread([this] { context_.run(); });
+  thread_ = std::thread([this] {
+    name_this_thread("engine-" + std::to_string(index_));
+    context_.run();
+  });
 }
 
 void engine_thread::join_thread() {

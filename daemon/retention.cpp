@@ -6,6 +6,7 @@
 #include "daemon/log.h"
 #include "daemon/shared_state.h"
 #include "engine/quote.h"
+#include "engine/thread_name.h"
 
 namespace digd::daemon {
 
@@ -42,7 +43,10 @@ struct retention::attempt {
 };
 
 void retention::start() {
-  thread_ = std::thread([this] { work(); });
+  thread_ = std::thread([this] {
+    name_this_thread("retention");
+    work();
+  });
 }
 
 void retention::stop() {

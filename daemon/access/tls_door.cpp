@@ -4,6 +4,7 @@
 
 #include "daemon/log.h"
 #include "engine/quote.h"
+#include "engine/thread_name.h"
 
 namespace digd::daemon {
 
@@ -11,7 +12,10 @@ tls_door::tls_door(const ingest::tls_files& files, std::atomic<std::uint64_t>& r
     : work_(context_.get_executor()), how_(ingest::server_context(files)), refused_(refused) {}
 
 void tls_door::start() {
-  thread_ = std::thread([this] { context_.run(); });
+  thread_ = std::thread([this] {
+    name_this_thread("tls");
+    context_.run();
+  });
 }
 
 void tls_door::stop() {

@@ -6,6 +6,7 @@
 
 #include "daemon/log.h"
 #include "engine/quote.h"
+#include "engine/thread_name.h"
 
 namespace digd::daemon {
 
@@ -30,7 +31,10 @@ http_response perform(const read_pool::work& what, archive::browser& with) {
 }  // namespace
 
 read_pool::read_pool(std::string archive_path) : path_(std::move(archive_path)) {
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { serve(); });
+  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this, i] {
+    name_this_thread("read-" + std::to_string(i));
+    serve();
+  });
 }
 
 bool read_pool::submit(work what, done then, std::size_t most) {

@@ -7,6 +7,7 @@
 #include "daemon/feed/frames.h"
 #include "daemon/log.h"
 #include "engine/quote.h"
+#include "engine/thread_name.h"
 
 namespace digd::daemon {
 
@@ -18,7 +19,10 @@ constexpr std::chrono::seconds goodbye_within{3};
 feed_server::feed_server(std::string archive_path) : path_(std::move(archive_path)), work_(context_.get_executor()) {}
 
 void feed_server::start() {
-  thread_ = std::thread([this] { context_.run(); });
+  thread_ = std::thread([this] {
+    name_this_thread("feed");
+    context_.run();
+  });
 }
 
 void feed_server::stop() {

@@ -8,6 +8,7 @@
 
 #include "daemon/log.h"
 #include "engine/quote.h"
+#include "engine/thread_name.h"
 
 namespace digd::daemon {
 
@@ -43,7 +44,10 @@ std::string webhook_server::start(const std::vector<webhook_settings>& all) {
   if (wrong.empty() && store_.is_open()) wrong = apply(made);
   if (!wrong.empty()) return wrong;
   stopped_ = false;
-  thread_ = std::thread([this] { context_.run(); });
+  thread_ = std::thread([this] {
+    name_this_thread("webhook");
+    context_.run();
+  });
   pump_soon();
   return {};
 }
