@@ -1,0 +1,113 @@
+// Messages of made runs, for the engine alone: names live in the story, so that no JSON is in the measurement.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "engine/message.h"
+
+namespace digd::bench {
+
+// A message and the names that it views. Refilled in place.
+class told {
+ public:
+  message& begin(message_type type) {
+    m_.clear();
+    m_.type = type;
+    m_.seq = ++seq_;
+    m_.ts = static_cast<milliseconds>(seq_);
+    used_ = 0;
+    return m_;
+  }
+  const message& said() const { return m_; }
+
+  // A name that lives until `begin` is next called: at most `most_names` of them.
+  std::string_view name(std::string_view prefix, std::uint64_t number) {
+    std::string& at = names_[used_++];
+    at.assign(prefix);
+    at += std::to_string(number);
+    return at;
+  }
+
+  event_draft& event(std::string_view id, std::string_view to) {
+    event_draft& made = m_.events.emplace_back();
+    made.id = id;
+    made.recipients.push_back(to);
+    return made;
+  }
+
+ private:
+  static constexpr std::size_t most_names = 64;
+  message m_;
+  std::uint64_t seq_ = 0;
+  std::array<std::string, most_names> names_;
+  std::size_t used_ = 0;
+};
+
+// One run without end and with a small frontier: a planner splits a task in three, three coders solve the parts, a tester joins
+// the answers, and the joined answer is the next task. Ten messages a round, the frontier under ten events.
+class long_run {
+ public:
+  const message& next() {
+    switch (step_++) {
+      case 0: return started("plan-", n_, "planner", "task-", n_);
+      case 1: return ended_with_parts();
+      case 2: case 4: case 6: {
+        const std::uint64_t part = 3 * n_ + (step_ - 3) / 2;
+        return started("solve-", part, coders[part % 3], "part-", part);
+      }
+      case 3: case 5: case 7: {
+        const std::uint64_t part = 3 * n_ + (step_ - 4) / 2;
+        message& m = told_.begin(message_type::activation_ended);
+        m.activation = told_.name("solve-", part);
+        told_.event(told_.name("answer-", part), "tester");
+        return m;
+      }
+      case 8: {
+        message& m = told_.begin(message_type::activation_started);
+        m.activation = told_.name("join-", n_);
+        m.agent = "tester";
+        for (std::uint64_t i = 0; i < 3; ++i) m.inputs.push_back(told_.name("answer-", 3 * n_ + i));
+        return m;
+      }
+      default: {
+        message& m = told_.begin(message_type::activation_ended);
+        m.activation = told_.name("join-", n_);
+        told_.event(told_.name("task-", ++n_), "planner");
+        step_ = 0;
+        return m;
+      }
+    }
+  }
+
+  // Must come first: the first task.
+  const message& first() {
+    message& m = told_.begin(message_type::event);
+    told_.event(told_.name("task-", n_), "planner");
+    return m;
+  }
+
+  static constexpr std::array<std::string_view, 3> coders{"coder-1", "coder-2", "coder-3"};
+
+ private:
+  const message& started(std::string_view kind, std::uint64_t number, std::string_view agent, std::string_view input, std::uint64_t of) {
+    message& m = told_.begin(message_type::activation_started);
+    m.activation = told_.name(kind, number);
+    m.agent = agent;
+    m.inputs.push_back(told_.name(input, of));
+    return m;
+  }
+
+  const message& ended_with_parts() {
+    message& m = told_.begin(message_type::activation_ended);
+    m.activation = told_.name("plan-", n_);
+    for (std::uint64_t i = 0; i < 3; ++i) told_.event(told_.name("part-", 3 * n_ + i), coders[(3 * n_ + i) % 3]);
+    return m;
+  }
+
+  told told_;
+  std::uint64_t n_ = 0;
+  unsigned step_ = 0;
+};
+
+}  // namespace digd::bench
