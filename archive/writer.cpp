@@ -73,8 +73,10 @@ void writer::work() {
     take();
     if (!batch_.empty()) {
       idle = microseconds{how_.poll_us};
+      const clock::time_point begun = clock::now();
       if (write()) {
         tidy();
+        gather(begun + microseconds{how_.gather_us});
         continue;
       }
       if (queue_.is_closed()) {
@@ -93,6 +95,14 @@ void writer::work() {
     say(stop_trouble_, "stopped with " + std::to_string(left) + " entries not written");
   }
   if (failure why = store_.checkpoint(true)) counted_.failed_checkpoints.fetch_add(1);
+}
+
+// Syncs are what a disk has fewest of: under a light but steady load each serves some milliseconds of entries.
+void writer::gather(clock::time_point until) {
+  while (!queue_.is_closed() && queue_.held() < how_.gather_entries) {
+    const auto left = std::chrono::duration_cast<microseconds>(until - clock::now());
+    if (left <= microseconds{0} || pause(std::min(left, microseconds{how_.poll_most_us}))) return;
+  }
 }
 
 bool writer::write() {

@@ -32,6 +32,7 @@ class writer {
   using clock = std::chrono::steady_clock;
 
   void work();
+  void gather(clock::time_point until);
   bool write();  // false: the batch is still to be written
   void report(const batch& done);
   void set_aside_from(std::size_t at, const failure& why);
