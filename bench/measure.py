@@ -1,0 +1,202 @@
+"""Runs the benchmarks of build/release/bin and writes docs/performance.md. Called by scripts/bench.
+
+Every goal is a ratio to a baseline that was measured in the same run, in turns with digd: these machines are shared, and a figure
+by itself says more about the neighbours than about digd. With --quick less of everything (two minutes); --no-write only prints.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / "build/release/bin"
+sys.path.insert(0, str(ROOT / "tests/daemon"))
+os.environ.setdefault("DIGD_BIN", str(BIN / "digd"))
+
+from live import Daemon  # noqa: E402
+
+PUBLISHED_NS = {1_000: 1_654_000, 10_000: 20_595_000}  # a node, the paper's Python library with its healers; published, not run here
+
+
+def say(what):
+    print(what, file=sys.stderr, flush=True)
+
+
+def run(tool, *args):
+    done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{tool} failed: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+class Echo:
+    """The bare echo, for as long as it is needed."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([BIN / "digd-bench-echo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.at = f"{self.process.stdout.readline().strip()}:{self.process.pid}"
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def load(folder, archive, *args):
+    """digd and the echo under the same load."""
+    with Daemon(folder, f"threads = 1\narchive = {str(archive).lower()}\n") as daemon, Echo() as echo:
+        port = daemon.address.rsplit(":", 1)[1]
+        got = run("digd-load", "--digd", f"{port}:{daemon.process.pid}", "--echo", echo.at, *args)
+        daemon.stop()
+    return got
+
+
+def ratio(of, what):
+    return of["digd"][what] / of["echo"][what]
+
+
+def sockets(folder, quick):
+    blocks = 10 if quick else 40
+    say("one connection, one event in flight …")
+    one = load(folder / "one", True, "--blocks", blocks, "--events", 500)
+    say("one connection, events at fixed times …")
+    paced = load(folder / "paced", True, "--blocks", max(2, blocks // 10), "--events", 4000, "--rate", 4000)
+    say("sixteen connections …")
+    many = load(folder / "many", True, "--connections", 16, "--blocks", blocks, "--events", 200)
+    bare = load(folder / "bare", False, "--connections", 16, "--blocks", blocks, "--events", 200)
+    say("one connection, 64 events in flight …")
+    deep = load(folder / "deep", True, "--in-flight", 64, "--blocks", blocks, "--events", 4000)
+    deep_bare = load(folder / "deep_bare", False, "--in-flight", 64, "--blocks", blocks, "--events", 4000)
+    us = lambda of, what: f"{of['digd'][what] / 1000:.1f} µs to {of['echo'][what] / 1000:.1f} µs"  # noqa: E731
+    rate = lambda of, what: f"{of['digd'][what]:,.0f} to {of['echo'][what]:,.0f}"  # noqa: E731
+    return [
+        ("one connection, archive on: verdict's round trip, p50", us(one, "p50_ns"), ratio(one, "p50_ns"), "≤ 1.10"),
+        ("the same, p99", us(one, "p99_ns"), ratio(one, "p99_ns"), "≤ 1.35"),
+        ("the same, p99.9", us(one, "p999_ns"), ratio(one, "p999_ns"), ""),
+        ("4,000 events a second at fixed times, p50", us(paced, "p50_ns"), ratio(paced, "p50_ns"), ""),
+        ("the same, p99", us(paced, "p99_ns"), ratio(paced, "p99_ns"), ""),
+        ("16 connections, no archive: events a CPU second of the serving thread", rate(bare, "per_serving_cpu_second"),
+         ratio(bare, "per_serving_cpu_second"), "≥ 0.80"),
+        ("16 connections, archive on", rate(many, "per_serving_cpu_second"), ratio(many, "per_serving_cpu_second"), "≥ 0.75"),
+        ("one connection, 64 in flight, no archive: events a second", rate(deep_bare, "per_second"), ratio(deep_bare, "per_second"), "≥ 3"),
+        ("the same: events a CPU second of the serving thread", rate(deep_bare, "per_serving_cpu_second"),
+         ratio(deep_bare, "per_serving_cpu_second"), ""),
+        ("the same with archive", rate(deep, "per_serving_cpu_second"), ratio(deep, "per_serving_cpu_second"), ""),
+    ]
+
+
+def decoding(quick):
+    say("decoding …")
+    got = run("digd-bench-decode", "--benchmark_format=json", "--benchmark_enable_random_interleaving=true", "--benchmark_repetitions=9",
+              "--benchmark_report_aggregates_only=true", f"--benchmark_min_time={0.05 if quick else 0.3}")
+    ns = {b["run_name"]: b["cpu_time"] for b in got["benchmarks"] if b["aggregate_name"] == "median"}
+    return [(f"reading and checking one `{what}`, beside simdjson on-demand", f"{ns['decodes/' + what]:.0f} ns to {ns['simdjson_reads/' + what]:.0f} ns",
+             ns["decodes/" + what] / ns["simdjson_reads/" + what], "≤ 1.3") for what in ("event", "activation_ended")]
+
+
+def archiving(folder, quick):
+    say("archiving …")
+    got = run("digd-archive-rows", folder, "--blocks", 3 if quick else 10)
+    return [
+        ("rows a second, beside a plain SQLite program", f"{got['rows_per_second']:,.0f} to {got['plain_rows_per_second']:,.0f}",
+         got["rows_per_second"] / got["plain_rows_per_second"], "≥ 0.8"),
+        ("bytes on disk for a byte received", f"{got['disk_bytes'] / 1e6:.0f} MB for {got['received_bytes'] / 1e6:.0f} MB",
+         got["disk_bytes"] / got["received_bytes"], "≤ 1.5"),
+        ("handing an entry to the writer, p50 (p99)", f"{got['enqueue_p50_ns']} ns ({got['enqueue_p99_ns']} ns)", None, "≤ 100 ns"),
+    ]
+
+
+def growing(quick):
+    say("a run of a million events …" if quick else "a run of ten million events …")
+    got = run("digd-growth", "long", "--events", 1_000_000 if quick else 10_000_000)
+    first, last = got["stretches"][0], got["stretches"][-1]
+    million = next(s for s in got["stretches"] if s["events"] == 1_000_000)
+    rows = [(f"graph and rules, median an event at {last['events']:,} beside the first 1,000", f"{last['p50_ns']} ns to {first['p50_ns']} ns",
+             last["p50_ns"] / first["p50_ns"], "≤ 1.5"),
+            ("slowest step, in both of two passes", f"{got['slowest_step_ns'] / 1e6:.2f} ms", None, "≤ 5 ms")]
+    if last["events"] > 1_000_000:
+        grown = (last["resident_bytes"] - million["resident_bytes"]) / (last["events"] - 1_000_000)
+        rows.append(("memory after the first million, an event", f"{grown:.2f} B", None, "≤ 1 B"))
+    hundred = next(s for s in got["stretches"] if s["events"] == 100_000)
+    rows.append(("memory of 100,000 events kept, with ids and activations, each",
+                 f"{(hundred['resident_bytes'] - first['resident_bytes']) / 99_000:.0f} B", None, "≤ 160 B besides ids"))
+    return rows, got["stretches"]
+
+
+def shapes():
+    say("hostile shapes …")
+    return [(f"{s['shape']}: {10 * s['size']:,} beside {s['size']:,}, median an event", f"{s['p50_ns_at_ten_times']:.0f} ns to {s['p50_ns']:.0f} ns",
+             s["p50_ns_at_ten_times"] / max(s["p50_ns"], 1), "") for s in run("digd-growth", "shapes")["shapes"]]
+
+
+def chain():
+    say("a chain …")
+    return [(f"chain of {c['nodes']:,} activations, beside the paper's library (published)", f"{c['ns_a_node'] / 1000:.2f} µs to {PUBLISHED_NS[c['nodes']] / 1000:,.0f} µs a node",
+             PUBLISHED_NS[c["nodes"]] / c["ns_a_node"], "≥ 1,000" if c["nodes"] == 1_000 else "≥ 10,000") for c in run("digd-growth", "chain")["chain"]]
+
+
+def machine():
+    model = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), platform.machine())
+    return f"{os.cpu_count()} cores of {model}, Linux {platform.release().split('-')[0]}; load average when it began: {os.getloadavg()[0]:.1f}"
+
+
+def table(rows):
+    lines = ["| | digd to baseline | ratio | goal |", "|---|---|---|---|"]
+    for what, figures, of, goal in rows:
+        lines.append(f"| {what} | {figures} | {'' if of is None else f'{of:,.2f}'} | {goal} |")
+    return "\n".join(lines)
+
+
+def growth_picture(stretches):
+    """Nanoseconds an event by the run's length, both axes logarithmic; an SVG without any library's help, as it is two lines."""
+    import math
+    width, height, left, bottom = 640, 300, 60, 40
+    xs = [math.log10(s["events"]) for s in stretches]
+    top = math.ceil(math.log10(max(s["p99_ns"] for s in stretches)))
+    x = lambda v: left + (v - xs[0]) / (xs[-1] - xs[0]) * (width - left - 90)  # noqa: E731
+    y = lambda ns: height - bottom - (math.log10(max(ns, 100)) - 2) / (top - 2) * (height - bottom - 20)  # noqa: E731
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12" role="img">',
+           "<title>Nanoseconds an event by the length of the run</title>", f'<rect width="{width}" height="{height}" fill="white"/>']
+    for power in range(2, top + 1):
+        at = y(10 ** power)
+        out.append(f'<path d="M{left} {at:.1f}H{width - 90}" stroke="#ddd"/><text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end">{10 ** power:,} ns</text>')
+    for s, v in zip(stretches, xs):
+        out.append(f'<text x="{x(v):.1f}" y="{height - bottom + 18}" text-anchor="middle">{s["events"]:,}</text>')
+    for key, colour, dash, name in (("p50_ns", "#0072b2", "", "median"), ("p99_ns", "#d55e00", "6 4", "99 %")):
+        points = " ".join(f"{x(v):.1f},{y(s[key]):.1f}" for s, v in zip(stretches, xs))
+        out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>')
+        out.append(f'<text x="{width - 84}" y="{y(stretches[-1][key]) + 4:.1f}" fill="{colour}">{name}</text>')
+    return "\n".join([*out, "</svg>", ""])
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--quick", action="store_true")
+    options.add_argument("--no-write", action="store_true")
+    asked = options.parse_args()
+    where = machine()
+    with tempfile.TemporaryDirectory(prefix="digd-bench-", dir=ROOT / "build") as name:
+        folder = Path(name)
+        growth, stretches = growing(asked.quick)
+        parts = [("Beside the socket", sockets(folder, asked.quick)), ("Decoding", decoding(asked.quick)), ("The archive", archiving(folder, asked.quick)),
+                 ("A run that goes on", growth), ("Shapes that hurt", shapes()), ("Beside the paper's library", chain())]
+    text = "\n\n".join(f"## {title}\n\n{table(rows)}" for title, rows in parts)
+    print(f"{where}\n\n{text}")
+    if asked.no_write:
+        return
+    page = ROOT / "docs/performance.md"
+    head, mark, rest = page.read_text().partition("<!-- measured -->")
+    if not mark:
+        sys.exit(f"{page} has no line <!-- measured --> to write behind")
+    kept = rest.partition("<!-- end -->")[2]
+    page.write_text(f"{head}<!-- measured -->\n\nMeasured on {where}.\n\n{text}\n\n<!-- end -->{kept}")
+    (ROOT / "docs/images/growth.svg").write_text(growth_picture(stretches))
+
+
+if __name__ == "__main__":
+    main()
