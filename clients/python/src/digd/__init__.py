@@ -1,0 +1,8 @@
+"""digd's client: tells the daemon what the agents of a run do, and is told what to deliver. docs/clients-python.md."""
+
+from . import sync
+from .activation import Activation
+from .messages import Detection, Event, Intervention, Verdict
+from .run import Run, __version__
+
+__all__ = ["Activation", "Detection", "Event", "Intervention", "Run", "Verdict", "__version__", "sync"]

@@ -1,0 +1,95 @@
+"""One span of an agent acting: what it did with its inputs, and what it put out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from .messages import Event, EventLike, Json, Reaction, Verdict, event_id
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+def error_text(error: BaseException) -> str:
+    """What an activation failed with, for its end."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+class ActivationRecord:
+    """What is known of an activation before its end is told. An input without a reaction is consumed."""
+
+    def __init__(self, id: str, agent: str, inputs: Iterable[EventLike], next_id: Callable[[str], str]) -> None:
+        self.id = id
+        self.agent = agent
+        self.inputs = tuple(dict.fromkeys(event_id(e) for e in inputs))
+        self.reactions: dict[str, Reaction] = {}
+        self.outputs: list[Event] = []
+        self.verdicts: tuple[Verdict, ...] = ()
+        self.ended = False
+        self._next_id = next_id
+
+    def consume(self, event: EventLike) -> None:
+        """Took it up."""
+        self.reactions[event_id(event)] = "consume"
+
+    def wait(self, event: EventLike) -> None:
+        """Left it pending, for a later activation."""
+        self.reactions[event_id(event)] = "wait"
+
+    def discard(self, event: EventLike) -> None:
+        """Dropped it."""
+        self.reactions[event_id(event)] = "discard"
+
+    def reroute(self, event: EventLike, agents: Iterable[str]) -> None:
+        """Passed it to other agents; who gets it in the end is in the verdict."""
+        self.reactions[event_id(event)] = tuple(agents)
+
+    def output(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
+               id: str | None = None, fyi: bool = False, submit: bool = False) -> str:
+        """Puts an event out with the end of the activation; returns its id. Deliver it when its verdict is there."""
+        event = Event(id or self._next_id("e"), tuple(recipients), kind, payload, fyi, submit)
+        self.outputs.append(event)
+        return event.id
+
+    def verdict(self, event: EventLike) -> Verdict:
+        """The verdict on an output or a rerouted input, once the activation has ended."""
+        wanted = event_id(event)
+        for verdict in self.verdicts:
+            if verdict.event == wanted:
+                return verdict
+        raise KeyError(f"no verdict on {wanted!r} in activation {self.id!r}"
+                       + ("" if self.ended else ", which has not ended"))
+
+
+class Activation(ActivationRecord):
+    """`async with run.activation(agent, inputs) as a:`; an exception ends it failed, and goes on."""
+
+    def __init__(self, run: Run, id: str, agent: str, inputs: Iterable[EventLike]) -> None:
+        super().__init__(id, agent, inputs, run.next_id)
+        self._run = run
+
+    async def emit(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
+                   id: str | None = None, fyi: bool = False, submit: bool = False) -> Verdict:
+        """Puts an event out while the activation goes on, and returns what to do with it."""
+        if self.ended:
+            raise RuntimeError(f"activation {self.id!r} has ended; emit before that, or use output()")
+        return await self._run.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id)
+
+    async def end(self, error: BaseException | str | None = None) -> tuple[Verdict, ...]:
+        """Ends it, once; leaving the `async with` does the same."""
+        if not self.ended:
+            self.ended = True
+            text = error_text(error) if isinstance(error, BaseException) else error
+            self.verdicts = await self._run.end_activation(self.id, self.reactions, self.outputs, inputs=self.inputs,
+                                                           error=text)
+        return self.verdicts
+
+    async def __aenter__(self) -> Activation:
+        await self._run.start_activation(self.agent, self.inputs, id=self.id)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                        trace: TracebackType | None) -> None:
+        await self.end(error)

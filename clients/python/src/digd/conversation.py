@@ -1,0 +1,300 @@
+"""The client's side of the protocol as a machine without I/O: told what happens and when, it says what follows.
+
+Whoever drives it calls `tell` for each message, `welcome_in`… for the connection, `receive` for each frame, `expire` when
+`next_deadline` has come; and then fetches `take_frames`, `take_settled` and `take_interventions`. Times are seconds of one
+monotonic clock. Everything is bounded: the window by credits and bytes, tickets by the window, known interventions by
+KNOWN_INTERVENTIONS.
+
+Rules kept here (docs/protocol.md): seqs without holes, never more than `credits` ahead, resumption from `acked_seq` + 1,
+as is after the deadline and without a connection, said so by `as_is` on what was not sent and by `delivery` on what was,
+second verdicts and repeated interventions ignored.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .messages import Blocked, Intervention, Json, Message, Verdict, delivery_message
+from .window import Kept, Window
+
+KNOWN_INTERVENTIONS = 4096  # a run's healing budget is 1,000 unless configured
+DEAF_AFTER = 3  # deadlines missed in a row, with nothing heard between; then nothing is held until something is heard
+
+
+class Phase(enum.Enum):
+    """Of the connection. HOPING: before the first attempt has come out; events wait for it within their deadline."""
+
+    HOPING = "hoping"
+    UP = "up"
+    DOWN = "down"
+    CLOSED = "closed"  # for good
+
+
+@dataclass(eq=False)
+class Ticket:
+    """Stands for a message that blocks events, until `verdicts` is there."""
+
+    blocked: tuple[Blocked, ...]
+    deadline: float
+    stubborn: bool = False  # a submit event of a run that fails closed: waits for its deadline even without a connection
+    seq: int = 0
+    verdicts: tuple[Verdict, ...] | None = None
+    kept: Kept | None = None  # None: it was dropped
+
+
+@dataclass
+class Counters:
+    """What happened to a run's messages so far."""
+
+    connections: int = 0
+    told: int = 0
+    timeouts: int = 0
+    as_is: int = 0
+    second_verdicts: int = 0
+    repeated_interventions: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+
+
+class Conversation:
+    """One session's state. Not for several threads at once."""
+
+    def __init__(self, hello: Mapping[str, Json], *, hold: bool = True, fail_closed_s: float = 0.0,
+                 max_buffer_bytes: int = 16 << 20) -> None:
+        self.hello = dict(hello)
+        self.hold = hold
+        self.fail_closed_s = fail_closed_s
+        self.window = Window(max_bytes=max_buffer_bytes)
+        self.counters = Counters()
+        self.phase = Phase.HOPING
+        self.closed_by = ""
+        self.welcome: Mapping[str, Json] | None = None
+        self.deadline_s = 0.25
+        self.message_bytes = 1 << 20
+        self.want_reconnect = False
+        self.last_error: Mapping[str, Json] | None = None
+        self._missed = 0
+        self._hoped_until: float | None = None
+        self._ended = False
+        self._waiting: dict[int, Ticket] = {}  # those of the next two that were sent, by seq
+        self._pending: dict[Ticket, None] = {}  # in the order of their deadlines
+        self._stubborn: dict[Ticket, None] = {}
+        self._settled: list[Ticket] = []
+        self._interventions: list[Intervention] = []
+        self._known: OrderedDict[str, tuple[str, str | None] | None] = OrderedDict()
+
+    # ---- what the client has to say
+
+    def tell(self, said: Message, now: float) -> Ticket:
+        """Takes a message. The ticket is settled at once where there is nothing to wait for."""
+        submits = any(b.submit for b in said.blocked)
+        stubborn = submits and self.fail_closed_s > 0
+        wait_s = max(self.deadline_s, self.fail_closed_s) if stubborn else self.deadline_s
+        ticket = Ticket(said.blocked, now + wait_s, stubborn)
+        reason = self._why_not_wait(ticket, now)
+        if self._ended or self.phase is Phase.CLOSED:
+            reason = self.closed_by or "error:run_closed"
+        else:
+            self.counters.told += 1
+            self._ended = said.last
+            ticket.kept = self.window.add(said, as_is=reason is not None)
+            if ticket.kept is None:
+                reason = "credits"
+        if not said.blocked:
+            ticket.verdicts = ()
+        elif reason is not None or ticket.kept is None:
+            self._settle(ticket, tuple(b.as_is(reason or "credits") for b in said.blocked))
+        else:
+            ticket.kept.waiting = ticket
+            (self._stubborn if stubborn else self._pending)[ticket] = None
+        return ticket
+
+    def _why_not_wait(self, ticket: Ticket, now: float) -> str | None:
+        if not self.hold:
+            return "unheld"
+        if self.phase is Phase.HOPING:
+            if self._hoped_until is None:
+                self._hoped_until = now + self.deadline_s
+            ticket.deadline = ticket.deadline if ticket.stubborn else min(ticket.deadline, self._hoped_until)
+            return "disconnected" if now >= ticket.deadline else None
+        if ticket.stubborn:
+            return None
+        if self.phase is Phase.DOWN:
+            return "disconnected"
+        return "timeout" if self._missed >= DEAF_AFTER else None
+
+    def accepted(self, ticket: Ticket) -> bool:
+        """Whether the message was taken into the window, not dropped."""
+        return ticket.kept is not None
+
+    def answer(self, intervention: str, applied: str, reason: str | None, now: float) -> None:
+        """What became of an intervention."""
+        ticket = self.tell(delivery_message(applied, of=intervention, reason=reason), now)
+        if intervention in self._known:
+            self._known[intervention] = None if self.accepted(ticket) else (applied, reason)
+
+    # ---- the connection
+
+    def connected(self) -> bytes:
+        """A connection is open: the frame to greet with. Nothing else is sent before the daemon's welcome."""
+        self.counters.connections += 1
+        return json.dumps(self.hello, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+    def disconnected(self, now: float) -> None:
+        """The connection is gone, or an attempt failed. All that waits is delivered as is."""
+        if self.phase is Phase.CLOSED:
+            return
+        self.phase = Phase.DOWN
+        self.want_reconnect = False
+        for ticket in list(self._pending):
+            self._give_up(ticket, "disconnected", now)
+
+    def close(self, reason: str) -> None:
+        """No connection will come any more: everything goes out as is from now on, for this reason."""
+        if self.phase is not Phase.CLOSED:
+            self.phase, self.closed_by = Phase.CLOSED, reason
+        for ticket in (*self._pending, *self._stubborn):
+            self._settle(ticket, tuple(b.as_is(self.closed_by) for b in ticket.blocked))
+
+    # ---- time
+
+    def next_deadline(self) -> float | None:
+        """When `expire` has something to do."""
+        firsts = [next(iter(t)).deadline for t in (self._pending, self._stubborn) if t]
+        return min(firsts, default=None)
+
+    def expire(self, now: float) -> None:
+        for tickets in (self._pending, self._stubborn):
+            while tickets and (ticket := next(iter(tickets))).deadline <= now:
+                self._missed += self.phase is Phase.UP
+                self.counters.timeouts += 1
+                self._give_up(ticket, "timeout" if self.phase is Phase.UP else "disconnected", now)
+
+    # ---- what the daemon says
+
+    def receive(self, frame: bytes, now: float) -> None:
+        """A frame. One that is not understood is ignored: a newer daemon may say more."""
+        try:
+            said = json.loads(frame)
+            handle = self._handlers.get(said["type"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            self._count_error("unreadable")
+            return
+        self._missed = 0
+        if handle is not None:
+            try:
+                handle(self, said, now)
+            except (TypeError, KeyError, ValueError, AttributeError):
+                self._count_error("unreadable")
+
+    def _on_welcome(self, said: Mapping[str, Json], now: float) -> None:
+        limits = said.get("limits") or {}
+        self.message_bytes = int(limits.get("message_bytes", self.message_bytes))
+        self.deadline_s = float(said["verdict_deadline_ms"]) / 1000
+        self.welcome = said
+        self.phase = Phase.UP
+        self._waiting.clear()  # what is sent again is waited for again
+        self.window.resume(int(said["acked_seq"]), max(1, int(said["credits"])), 16 * self.message_bytes)
+
+    def _on_verdicts(self, said: Mapping[str, Json], now: float) -> None:
+        ticket = self._waiting.get(int(said["seq"]))
+        if ticket is None:
+            self.counters.second_verdicts += 1
+            return
+        judged = said["verdicts"]
+        verdicts = [b.judged(v) for b, v in zip(ticket.blocked, judged)]
+        verdicts += [b.as_is("error:no_verdict") for b in ticket.blocked[len(judged):]]
+        self._settle(ticket, tuple(verdicts))
+
+    def _on_intervention(self, said: Mapping[str, Json], now: float) -> None:
+        intervention = Intervention.of(said)
+        if intervention.id not in self._known:
+            self._known[intervention.id] = None
+            while len(self._known) > KNOWN_INTERVENTIONS:
+                self._known.popitem(last=False)
+            self._interventions.append(intervention)
+            return
+        self.counters.repeated_interventions += 1
+        outcome = self._known[intervention.id]
+        if outcome is not None:  # its answer was dropped for want of credits
+            self.answer(intervention.id, *outcome, now)
+
+    def _on_ack(self, said: Mapping[str, Json], now: float) -> None:
+        self.window.ack(int(said["seq"]))
+
+    def _on_error(self, said: Mapping[str, Json], now: float) -> None:
+        code = str(said.get("code"))
+        self._count_error(code)
+        self.last_error = said
+        if said.get("fatal"):
+            self.close(f"error:{code}")
+            return
+        if code == "bad_seq" or self.phase is not Phase.UP:
+            self.want_reconnect = True  # a new welcome says where we stand, and whether we are let in
+            return
+        ticket = self._waiting.get(int(said.get("seq") or 0))
+        if ticket is not None:
+            self._settle(ticket, tuple(b.as_is(f"error:{code}") for b in ticket.blocked))
+
+    _handlers = {"welcome": _on_welcome, "verdicts": _on_verdicts, "intervention": _on_intervention, "ack": _on_ack,
+                 "error": _on_error}
+
+    # ---- what follows
+
+    def take_frames(self) -> list[bytes]:
+        """What is to be sent now. Nothing before the welcome."""
+        if self.phase is not Phase.UP:
+            return []
+        frames = []
+        for kept in self.window.take():
+            ticket: Ticket | None = kept.waiting
+            if ticket is not None and ticket.verdicts is None:
+                ticket.seq = kept.seq
+                self._waiting[kept.seq] = ticket
+            frames.append(kept.message.frame(kept.seq, kept.as_is))
+        return frames
+
+    def take_settled(self) -> list[Ticket]:
+        settled, self._settled = self._settled, []
+        return settled
+
+    def take_interventions(self) -> list[Intervention]:
+        taken, self._interventions = self._interventions, []
+        return taken
+
+    @property
+    def closed(self) -> bool:
+        """For good: no connection comes any more."""
+        return self.phase is Phase.CLOSED
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is left to be acked."""
+        return len(self.window) == 0 and self.window.missing == 0
+
+    def _give_up(self, ticket: Ticket, reason: str, now: float) -> None:
+        """Delivers as is, and sees to it that the daemon learns of it."""
+        self._settle(ticket, tuple(b.as_is(reason) for b in ticket.blocked))
+        if ticket.seq == 0:
+            if ticket.kept is not None:
+                ticket.kept.as_is = True
+            return
+        for blocked in ticket.blocked:
+            self.tell(delivery_message("as_is", event=blocked.event, reason=reason), now)
+
+    def _settle(self, ticket: Ticket, verdicts: tuple[Verdict, ...]) -> None:
+        ticket.verdicts = verdicts
+        self._pending.pop(ticket, None)
+        self._stubborn.pop(ticket, None)
+        if self._waiting.get(ticket.seq) is ticket:
+            del self._waiting[ticket.seq]
+        if any(v.as_is for v in verdicts):
+            self.counters.as_is += 1
+        self._settled.append(ticket)
+
+    def _count_error(self, code: str) -> None:
+        if code in self.counters.errors or len(self.counters.errors) < 64:
+            self.counters.errors[code] = self.counters.errors.get(code, 0) + 1

@@ -1,0 +1,296 @@
+"""A run of a multi-agent system, as its program tells digd of it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+import os
+import ssl as tls
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Union, overload
+
+from .activation import Activation
+from .conversation import Conversation, Counters, Phase
+from .messages import (Event, EventLike, Intervention, Json, Message, Mode, Outcome, Reaction, Redact, Verdict,
+                       delivery_message, ended_message, ended_run_message, event_id, event_message, failed_message,
+                       message, redacted, started_message)
+from .session import Session, Where, log
+
+__version__ = "0.1.0"
+DEFAULT_URL = "ws://127.0.0.1:7344"
+HANDLER_WITHIN_S = 30.0
+WAITING_INTERVENTIONS = 1024
+OPEN_ACTIVATIONS = 4096  # of which the start could not be told yet
+
+Applied = Union[bool, str, None]
+Handler = Callable[[Intervention], Union[Applied, Awaitable[Applied]]]
+"""Carries out an intervention. None or True: done. False: cannot. A word of the protocol: that. An exception: failed."""
+
+DONE = {"create": "created", "inject": "injected", "reroute": "rerouted"}
+
+
+def reaction_of(said: Any) -> Reaction:
+    """A reaction as people write it: a word, a list of agents, or as on the wire."""
+    if isinstance(said, str):
+        return said  # type: ignore[return-value]
+    if isinstance(said, Mapping):
+        said = said["reroute"]
+    return tuple(said)
+
+
+class Run:
+    """`async with digd.Run("run-1", agents=[…]) as run:` — one session of one run.
+
+    It connects in the background and never holds the run up for longer than the daemon's verdict deadline (250 ms unless
+    configured there), nor at all while no daemon is there: events then go out as is. For one event loop; `digd.sync.Run`
+    has the same for threads.
+
+    url, token: of the daemon; else DIGD_URL, DIGD_TOKEN, else ws://127.0.0.1:7344. `unix:/PATH` is a socket.
+    agents: who can receive. Given, others join only by acting or `agent_joined`; None leaves the roster open.
+    session: this process's name within the run, where several feed it.
+    mode, rules, healing, limits, capabilities, labels, witness, clock: as in `hello` (docs/protocol.md).
+    redact: what may leave the process of each payload, error text and metrics.
+    hold: False waits for no verdict, ever (pure observation).
+    fail_closed_ms: how long a submit event waits for its verdict at most, even without a connection. 0: as all others.
+    max_buffer_bytes: of what is not acked yet; beyond it, and beyond the daemon's credits, messages are dropped and said so.
+    linger_s: how long leaving waits for the last ack.
+    end_on_exit: False leaves `run_ended` to another session.
+    """
+
+    def __init__(self, run_id: str | None = None, agents: Iterable[str] | None = None, *, url: str | None = None,
+                 token: str | None = None, session: str = "main", mode: Mode | None = None, clock: str = "wall",
+                 rules: Mapping[str, Json] | None = None, healing: Mapping[str, Json] | None = None,
+                 limits: Mapping[str, Json] | None = None, capabilities: Mapping[str, bool] | None = None,
+                 labels: Mapping[str, str] | None = None, witness: bool = False, redact: Redact | None = None,
+                 hold: bool = True, fail_closed_ms: int = 0, max_buffer_bytes: int = 16 << 20, linger_s: float = 2.0,
+                 end_on_exit: bool = True, tls_context: tls.SSLContext | None = None,
+                 client: Mapping[str, Json] | None = None) -> None:
+        self.id = run_id or f"run-{uuid.uuid4().hex[:12]}"
+        self.session_name = session
+        self._capabilities = capabilities
+        self._redact = redact
+        self._linger_s = linger_s
+        self._end_on_exit = end_on_exit
+        self._off = mode == "off"
+        self._handlers: dict[str, Handler] = {}
+        self._ended = False
+        self._counter = {"e": itertools.count(1), "v": itertools.count(1)}
+        self._unannounced: dict[str, Message] = {}
+        self._interventions: asyncio.Queue[Intervention] | None = None
+        self._worker: asyncio.Task[None] | None = None
+        hello: dict[str, Json] = {"type": "hello", "protocol": 1, "run": self.id, "session": session, "clock": clock,
+                                  "client": dict(client or {"name": "digd-python", "version": __version__})}
+        optional = {"agents": None if agents is None else list(agents), "mode": mode, "rules": rules, "healing": healing,
+                    "limits": limits, "labels": labels, "witness": witness or None}
+        hello.update((k, v) for k, v in optional.items() if v is not None)
+        self._conversation = Conversation(hello, hold=hold, fail_closed_s=fail_closed_ms / 1000,
+                                          max_buffer_bytes=max_buffer_bytes)
+        where = Where(url or os.environ.get("DIGD_URL") or DEFAULT_URL, self.id,
+                      token if token is not None else os.environ.get("DIGD_TOKEN") or None, tls_context)
+        self._session = Session(where, self._conversation, self._intervene)
+
+    # ---- life
+
+    async def __aenter__(self) -> Run:
+        self.open()
+        return self
+
+    def open(self) -> None:
+        """Begins to connect. `async with` does it; adapters that cannot use that call `open` and `close`."""
+        if self._off:
+            self._conversation.close("off")
+        self._session.start(self._before_hello)
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                        trace: TracebackType | None) -> None:
+        await self.close(error)
+
+    async def close(self, error: BaseException | None = None) -> None:
+        """Says that the run has ended, unless that was said or is another's, waits for the last ack, and disconnects."""
+        try:
+            if not self._ended and self._end_on_exit:
+                await self.end(None if error is None else "failure" if isinstance(error, Exception) else "aborted")
+            await self._session.flush(self._linger_s)
+        finally:
+            if self._worker is not None:
+                self._worker.cancel()
+            await self._session.stop()
+
+    async def end(self, outcome: Outcome | None = None, metrics: Mapping[str, Json] | None = None) -> None:
+        """The run is over; nothing is told after this."""
+        if not self._ended:
+            self._ended = True
+            self._session.tell(ended_run_message(outcome, metrics, self._redact))
+
+    async def flush(self, within_s: float = 5.0) -> bool:
+        """Waits until all that was told is durable; returns whether it is."""
+        return await self._session.flush(within_s)
+
+    @property
+    def connected(self) -> bool:
+        return self._conversation.phase is Phase.UP
+
+    @property
+    def welcome(self) -> Mapping[str, Json] | None:
+        """What the daemon says holds for this run: mode, rules, limits; None before."""
+        return self._conversation.welcome
+
+    @property
+    def counters(self) -> Counters:
+        """What happened so far: timeouts, refusals by code, what went out as is."""
+        return self._conversation.counters
+
+    @property
+    def dropped(self) -> int:
+        """Messages that there was no room for."""
+        return self._conversation.window.dropped
+
+    def next_id(self, kind: str) -> str:
+        """An id that this session has not used: `e` for events, `v` for activations."""
+        prefix = "" if self.session_name == "main" else f"{self.session_name}/"
+        return f"{prefix}{kind}{next(self._counter[kind])}"
+
+    # ---- what happens in the run
+
+    async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None,
+                   id: str | None = None, fyi: bool = False, submit: bool = False, source: str | None = None,
+                   ts: int | None = None) -> Verdict:
+        """Announces an event and returns what to do with it. Without `source`, an open activation, it is a root event."""
+        event = Event(id or self.next_id("e"), tuple(dict.fromkeys(recipients)), kind, payload, fyi, submit, source)
+        if source is not None:
+            self._announce(source)
+        said = event_message(event, self._redact, self._conversation.message_bytes, ts)
+        (verdict,) = await self._session.verdicts(self._session.tell(said))
+        return verdict
+
+    def activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None) -> Activation:
+        """A span of `agent` acting on these inputs."""
+        return Activation(self, id or self.next_id("v"), agent, inputs)
+
+    async def start_activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None,
+                               ts: int | None = None) -> str:
+        """For those who cannot use `async with run.activation(…)`. Returns the activation's id."""
+        activation = id or self.next_id("v")
+        said = started_message(activation, agent, dict.fromkeys(event_id(e) for e in inputs), ts)
+        if not self._told(said) and len(self._unannounced) < OPEN_ACTIVATIONS:
+            self._unannounced[activation] = said
+        return activation
+
+    async def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None,
+                             outputs: Sequence[Event] = (), *, inputs: Iterable[EventLike] = (),
+                             error: str | None = None, ts: int | None = None) -> tuple[Verdict, ...]:
+        """Ends an activation. Verdicts: on rerouted events in the order of `inputs`, then on outputs in theirs.
+
+        With `error` it failed: its reactions and outputs are not told, and go out as is.
+        """
+        self._announce(activation)
+        if error is not None:
+            self._told(failed_message(activation, error, self._redact, ts))
+            return ()
+        reactions = {e: reaction_of(r) for e, r in (reactions or {}).items()}
+        said = ended_message(activation, [event_id(e) for e in inputs], reactions, outputs, self._redact,
+                             self._conversation.message_bytes, ts)
+        return await self._session.verdicts(self._session.tell(said))
+
+    async def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
+        self._told(message("agent_joined", ts=ts, agent=agent))
+
+    async def agent_left(self, agent: str, *, ts: int | None = None) -> None:
+        self._told(message("agent_left", ts=ts, agent=agent))
+
+    def applied(self, event: EventLike, verdict: Verdict, *, as_is: str | None = None) -> None:
+        """Reports what became of a verdict, where the protocol wants to know. `as_is`: why it was not followed.
+
+        A verdict to deliver and one that was never had need no report; the client has said what there is to say.
+        """
+        if verdict.as_is is not None:
+            return
+        if as_is is not None:
+            self._told(delivery_message("as_is", event=event_id(event), reason=str(redacted(as_is, self._redact))))
+        elif verdict.action != "deliver":
+            self._told(delivery_message(DONE[verdict.action], event=event_id(event)))
+
+    def gap(self, dropped: int, *, ts: int | None = None) -> None:
+        """Admits that the program itself lost sight of this many things."""
+        self._told(message("gap", ts=ts, dropped=dropped))
+
+    def tick(self, ts: int) -> None:
+        """Moves the clock of a run with `clock="trace"`."""
+        self._told(message("time", ts=ts))
+
+    # ---- interventions
+
+    @overload
+    def on_intervention(self, what: Handler) -> Handler: ...
+    @overload
+    def on_intervention(self, what: str) -> Callable[[Handler], Handler]: ...
+
+    def on_intervention(self, what: Union[Handler, str]) -> Union[Handler, Callable[[Handler], Handler]]:
+        """Registers who carries interventions out: all of them, or those of one action (`"create"`, `"reroute"`).
+
+        Register before the first `await` in the run: the daemon is told then what this client can do, and sends nothing else.
+        """
+        if not isinstance(what, str):
+            self._handlers["*"] = what
+            return what
+
+        def register(handler: Handler) -> Handler:
+            self._handlers[what] = handler
+            return handler
+
+        return register
+
+    def _handler(self, action: str) -> Handler | None:
+        return self._handlers.get(action) or self._handlers.get("*")
+
+    def _before_hello(self) -> None:
+        can = {"inject": True, "reroute": True, "create": self._handler("create") is not None}
+        self._conversation.hello["capabilities"] = {**can, **(self._capabilities or {})}
+
+    def _intervene(self, intervention: Intervention) -> None:
+        if self._handler(intervention.action) is None:
+            self._session.answer(intervention.id, "unsupported", "no handler")
+            return
+        if self._interventions is None:
+            self._interventions = asyncio.Queue(WAITING_INTERVENTIONS)
+            self._worker = asyncio.get_running_loop().create_task(self._carry_out(self._interventions))
+        try:
+            self._interventions.put_nowait(intervention)
+        except asyncio.QueueFull:
+            self._session.answer(intervention.id, "failed", f"{WAITING_INTERVENTIONS} others wait")
+
+    async def _carry_out(self, queue: asyncio.Queue[Intervention]) -> None:
+        """One after the other, in the order they came."""
+        while True:
+            intervention = await queue.get()
+            applied, reason = await self._outcome(intervention)
+            self._session.answer(intervention.id, applied, reason)
+
+    async def _outcome(self, intervention: Intervention) -> tuple[str, str | None]:
+        handler = self._handler(intervention.action)
+        try:
+            result: Any = handler(intervention) if handler is not None else False
+            if inspect.isawaitable(result):
+                result = await asyncio.wait_for(result, HANDLER_WITHIN_S)
+        except asyncio.TimeoutError:
+            return "failed", f"the handler took over {HANDLER_WITHIN_S:g} s"
+        except Exception as error:
+            log.warning("digd: the handler of intervention %s raised", intervention.id, exc_info=True)
+            return "failed", str(redacted(f"{type(error).__name__}: {error}"[:2000], self._redact))
+        if isinstance(result, str):
+            return result, None
+        return ("unsupported", "the handler cannot") if result is False else (DONE.get(intervention.action, "created"), None)
+
+    # ---- within
+
+    def _told(self, said: Message) -> bool:
+        return self._conversation.accepted(self._session.tell(said))
+
+    def _announce(self, activation: str) -> None:
+        """Tells of an activation's start what there was no room for then."""
+        said = self._unannounced.get(activation)
+        if said is not None and self._told(said):
+            del self._unannounced[activation]

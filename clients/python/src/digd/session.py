@@ -1,0 +1,231 @@
+"""One session's connection, on an event loop: connects in the background, reconnects with backoff, moves frames.
+
+All methods belong to the loop's thread. What is decided is in `conversation.py`; here are the socket, the timer and the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import ssl as tls
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .conversation import Conversation, Phase, Ticket
+from .messages import Intervention, Message, Verdict
+from .transport import Link, Refused, connect
+
+log = logging.getLogger("digd")
+
+CONNECT_WITHIN_S = 5.0
+CLOSE_WITHIN_S = 1.0
+REPLACED, FATAL = 4409, 4400
+
+
+@dataclass
+class Backoff:
+    """How long to wait before the next attempt: twice as long each time, with jitter, from `first_s` to `most_s`."""
+
+    first_s: float = 0.1
+    most_s: float = 10.0
+    attempts: int = 0
+    random: Callable[[], float] = random.random
+
+    def next_s(self) -> float:
+        ceiling = min(self.most_s, self.first_s * 2.0 ** min(self.attempts, 30))
+        self.attempts += 1
+        return ceiling * (0.5 + 0.5 * self.random())
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which daemon, and for which run."""
+
+    url: str
+    run: str
+    token: str | None = None
+    tls_context: tls.SSLContext | None = None
+
+
+class Session:
+    """Drives a Conversation over a Link. `on_intervention` is called for each intervention that is new."""
+
+    def __init__(self, where: Where, conversation: Conversation, on_intervention: Callable[[Intervention], None],
+                 backoff: Backoff | None = None) -> None:
+        self.where = where
+        self.conversation = conversation
+        self.backoff = backoff or Backoff()
+        self._on_intervention = on_intervention
+        self._link: Link | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._futures: dict[Ticket, asyncio.Future[tuple[Verdict, ...]]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0.0
+        self._pump_scheduled = False
+        self._quiet: asyncio.Event = asyncio.Event()
+        self._warned = False
+        self._logged_errors: set[str] = set()
+
+    # ---- for the run
+
+    def start(self, hello: Callable[[], None] = lambda: None) -> None:
+        """Begins to connect, and returns. `hello` is called before each greeting."""
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._keep_connected(hello), name=f"digd {self.where.run}")
+
+    def tell(self, said: Message) -> Ticket:
+        """Says something; never waits."""
+        ticket = self.conversation.tell(said, time.monotonic())
+        self._quiet.clear()
+        self._schedule_pump()
+        return ticket
+
+    async def verdicts(self, ticket: Ticket) -> tuple[Verdict, ...]:
+        """The verdicts on what a message blocks; at the latest when its deadline has passed."""
+        if ticket.verdicts is not None:
+            return ticket.verdicts
+        future: asyncio.Future[tuple[Verdict, ...]] = self._loop.create_future()
+        self._futures[ticket] = future
+        self._schedule_pump()
+        try:
+            return await future
+        finally:
+            self._futures.pop(ticket, None)
+
+    def answer(self, intervention: str, applied: str, reason: str | None) -> None:
+        self.conversation.answer(intervention, applied, reason, time.monotonic())
+        self._quiet.clear()
+        self._schedule_pump()
+
+    async def flush(self, within_s: float) -> bool:
+        """Waits until all is acked; at once over if no daemon was ever there. Returns whether it is."""
+        if self.conversation.counters.connections == 0 or self.conversation.closed:
+            return self.conversation.idle
+        self._schedule_pump()
+        try:
+            await asyncio.wait_for(self._quiet.wait(), within_s)
+        except asyncio.TimeoutError:
+            pass
+        return self.conversation.idle
+
+    async def stop(self) -> None:
+        """Ends the connection. What still waits is delivered as is."""
+        self.conversation.close("off")
+        self._pump()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        if self._timer is not None:
+            self._timer.cancel()
+
+    # ---- the connection
+
+    async def _keep_connected(self, hello: Callable[[], None]) -> None:
+        while not self.conversation.closed:
+            link = None
+            try:
+                link = await connect(self.where.url, self.where.run, self.where.token, CONNECT_WITHIN_S,
+                                     self._frame_in, self._schedule_pump, self.where.tls_context)
+                hello()
+                self._link = link
+                link.send([self.conversation.connected()])
+                await asyncio.shield(link.lost)
+            except asyncio.CancelledError:
+                if link is not None:
+                    await link.close(CLOSE_WITHIN_S)
+                raise
+            except Refused as error:
+                self.conversation.close("error:unauthorized")
+                log.warning("digd: %s refuses this client (%s); the run goes on unwatched. Is DIGD_TOKEN right?",
+                            self.where.url, error)
+            except Exception as error:  # whatever goes wrong with a socket, the run goes on
+                self._warn(str(error) or type(error).__name__)
+            self._link = None
+            self._lost(link)
+            self._pump()
+            if not self.conversation.closed:
+                await asyncio.sleep(self.backoff.next_s())
+
+    def _lost(self, link: Link | None) -> None:
+        code = link.close_code if link is not None else None
+        if code == REPLACED:
+            self.conversation.close("error:replaced")
+            log.warning("digd: run %r is fed by a newer connection of the same session; this one goes on unwatched",
+                        self.where.run)
+        elif code == FATAL:
+            self.conversation.close("error:refused")
+        else:
+            was_up = self.conversation.phase is Phase.UP
+            self.conversation.disconnected(time.monotonic())
+            if was_up:
+                self._warn(f"the connection was closed ({code})")
+
+    def _warn(self, why: str) -> None:
+        if not self._warned:
+            self._warned = True
+            log.warning("digd: no daemon at %s (%s); the run goes on unwatched, and this client tries again in the "
+                        "background", self.where.url, why)
+
+    def _frame_in(self, frame: bytes) -> None:
+        if frame:
+            phase = self.conversation.phase
+            self.conversation.receive(frame, time.monotonic())
+            if phase is not Phase.UP and self.conversation.phase is Phase.UP:
+                self.backoff.attempts = 0
+                if self._warned:
+                    self._warned = False
+                    log.warning("digd: connected to %s; the run is watched", self.where.url)
+            self._log_error()
+            if self.conversation.want_reconnect and self._link is not None:
+                self._link.abort()
+        self._schedule_pump()
+
+    def _log_error(self) -> None:
+        """One line a code, not one a message."""
+        said, self.conversation.last_error = self.conversation.last_error, None
+        if said is None or (code := str(said.get("code"))) in self._logged_errors or len(self._logged_errors) >= 64:
+            return
+        self._logged_errors.add(code)
+        what = "this client is refused, and the run goes on unwatched" if said.get("fatal") else \
+            "a message was refused, and what it announces goes out as is (further ones of this code are counted only)"
+        log.warning("digd: %s: %s, field %s: %r", what, code, said.get("field"), said.get("message"))
+
+    # ---- what follows
+
+    def _schedule_pump(self) -> None:
+        """Once a turn of the loop: what was said within it leaves in one write."""
+        if not self._pump_scheduled:
+            self._pump_scheduled = True
+            self._loop.call_soon(self._pump)
+
+    def _pump(self) -> None:
+        self._pump_scheduled = False
+        if self._link is not None and self._link.writable:
+            frames = self.conversation.take_frames()
+            if frames:
+                self._link.send(frames)
+        for ticket in self.conversation.take_settled():
+            future = self._futures.get(ticket)
+            if future is not None and not future.done():
+                future.set_result(ticket.verdicts or ())
+        for intervention in self.conversation.take_interventions():
+            self._on_intervention(intervention)
+        if self.conversation.idle:
+            self._quiet.set()
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        due = self.conversation.next_deadline()
+        if due is None or (self._timer is not None and self._timer_due <= due):
+            return  # a timer that comes too early only looks again
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_due = due
+        self._timer = self._loop.call_later(max(0.0, due - time.monotonic()), self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        self.conversation.expire(time.monotonic())
+        self._pump()

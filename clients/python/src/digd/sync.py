@@ -1,0 +1,178 @@
+"""The same client for programs without an event loop: `with digd.sync.Run(…) as run:`.
+
+One thread with a loop beneath, shared by all runs of the process, serves any number of threads. A call returns when its
+verdict is there, as late as the verdict deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Callable, TypeVar
+
+from . import run as asynchronous
+from .activation import ActivationRecord, error_text
+from .conversation import Counters
+from .messages import Event, EventLike, Intervention, Json, Outcome, Verdict
+
+T = TypeVar("T")
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def background_loop() -> asyncio.AbstractEventLoop:
+    """The loop beneath all of this module's runs; its thread starts with the first, and does not keep the process alive."""
+    global _loop
+    with _lock:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="digd", daemon=True).start()
+        return _loop
+
+
+class Activation(ActivationRecord):
+    """`with run.activation(agent, inputs) as a:`; an exception ends it failed, and goes on."""
+
+    def __init__(self, run: Run, id: str, agent: str, inputs: Iterable[EventLike]) -> None:
+        super().__init__(id, agent, inputs, run.next_id)
+        self._run = run
+
+    def emit(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
+             id: str | None = None, fyi: bool = False, submit: bool = False) -> Verdict:
+        """Puts an event out while the activation goes on, and returns what to do with it."""
+        if self.ended:
+            raise RuntimeError(f"activation {self.id!r} has ended; emit before that, or use output()")
+        return self._run.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id)
+
+    def end(self, error: BaseException | str | None = None) -> tuple[Verdict, ...]:
+        """Ends it, once; leaving the `with` does the same."""
+        if not self.ended:
+            self.ended = True
+            text = error_text(error) if isinstance(error, BaseException) else error
+            self.verdicts = self._run.end_activation(self.id, self.reactions, self.outputs, inputs=self.inputs, error=text)
+        return self.verdicts
+
+    def __enter__(self) -> Activation:
+        self._run.start_activation(self.agent, self.inputs, id=self.id)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.end(error)
+
+
+class Run:
+    """`digd.Run` for threads: the same arguments and methods, without `await`. Handlers of interventions run in a thread."""
+
+    def __init__(self, run_id: str | None = None, agents: Iterable[str] | None = None, **options: Any) -> None:
+        self._loop = background_loop()
+        self.aio: asynchronous.Run = self._in_loop(lambda: asynchronous.Run(run_id, agents, **options))
+        self._ids = threading.Lock()
+
+    @property
+    def id(self) -> str:
+        return self.aio.id
+
+    def __enter__(self) -> Run:
+        self.open()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close(error)
+
+    def open(self) -> None:
+        self._in_loop(self.aio.open)
+
+    def close(self, error: BaseException | None = None) -> None:
+        self._wait(self.aio.close(error))
+
+    def end(self, outcome: Outcome | None = None, metrics: Mapping[str, Json] | None = None) -> None:
+        self._wait(self.aio.end(outcome, metrics))
+
+    def flush(self, within_s: float = 5.0) -> bool:
+        return self._wait(self.aio.flush(within_s))
+
+    @property
+    def connected(self) -> bool:
+        return self.aio.connected
+
+    @property
+    def welcome(self) -> Mapping[str, Json] | None:
+        return self.aio.welcome
+
+    @property
+    def counters(self) -> Counters:
+        return self.aio.counters
+
+    @property
+    def dropped(self) -> int:
+        return self.aio.dropped
+
+    def next_id(self, kind: str) -> str:
+        with self._ids:
+            return self.aio.next_id(kind)
+
+    def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None, id: str | None = None,
+             fyi: bool = False, submit: bool = False, source: str | None = None, ts: int | None = None) -> Verdict:
+        return self._wait(self.aio.emit(recipients, payload, kind=kind, id=id or self.next_id("e"), fyi=fyi, submit=submit,
+                                        source=source, ts=ts))
+
+    def activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None) -> Activation:
+        return Activation(self, id or self.next_id("v"), agent, inputs)
+
+    def start_activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None,
+                         ts: int | None = None) -> str:
+        return self._wait(self.aio.start_activation(agent, inputs, id=id or self.next_id("v"), ts=ts))
+
+    def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None, outputs: Sequence[Event] = (), *,
+                       inputs: Iterable[EventLike] = (), error: str | None = None,
+                       ts: int | None = None) -> tuple[Verdict, ...]:
+        return self._wait(self.aio.end_activation(activation, reactions, outputs, inputs=inputs, error=error, ts=ts))
+
+    def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
+        self._wait(self.aio.agent_joined(agent, ts=ts))
+
+    def agent_left(self, agent: str, *, ts: int | None = None) -> None:
+        self._wait(self.aio.agent_left(agent, ts=ts))
+
+    def applied(self, event: EventLike, verdict: Verdict, *, as_is: str | None = None) -> None:
+        self._in_loop(lambda: self.aio.applied(event, verdict, as_is=as_is))
+
+    def gap(self, dropped: int, *, ts: int | None = None) -> None:
+        self._in_loop(lambda: self.aio.gap(dropped, ts=ts))
+
+    def tick(self, ts: int) -> None:
+        self._in_loop(lambda: self.aio.tick(ts))
+
+    def on_intervention(self, what: Any) -> Any:
+        """As with the asynchronous client; a handler is called in a thread and may block. Register before `with`."""
+        if isinstance(what, str):
+            register = self.aio.on_intervention(what)
+
+            def registered(handler: Callable[[Intervention], asynchronous.Applied]) -> Any:
+                register(_in_thread(handler))
+                return handler
+
+            return registered
+        self.aio.on_intervention(_in_thread(what))
+        return what
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if threading.current_thread().name == "digd":
+            work.close()
+            raise RuntimeError("digd.sync called from the event loop's own thread; use digd.Run there")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _in_loop(self, work: Callable[[], T]) -> T:
+        async def call() -> T:
+            return work()
+
+        return self._wait(call())
+
+
+def _in_thread(handler: Callable[[Intervention], asynchronous.Applied]) -> asynchronous.Handler:
+    async def call(intervention: Intervention) -> asynchronous.Applied:
+        return await asyncio.to_thread(handler, intervention)
+
+    return call

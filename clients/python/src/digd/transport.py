@@ -1,0 +1,182 @@
+"""One WebSocket connection, on asyncio: many frames a write, fragments joined, nothing kept beyond the socket's buffers.
+
+The `websockets` library's protocol without I/O does the WebSocket part. Its own asyncio connection writes once a frame;
+this one writes once a batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl as tls
+from collections.abc import Callable, Iterable
+from urllib.parse import quote, urlsplit
+
+from websockets.client import ClientProtocol
+from websockets.exceptions import InvalidStatus
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.typing import Subprotocol
+from websockets.uri import parse_uri
+
+MAX_FRAME_BYTES = 64 << 20  # what a daemon may send at once: verdicts with all their evidence
+
+
+class Refused(Exception):
+    """The daemon does not let this client in; trying again is no use."""
+
+
+def ingest_uri(url: str, run: str) -> str:
+    """The address of `/v1/ingest` for a run. `url` may leave the path out; `unix:/path` is a socket in the file system."""
+    if url.startswith("unix:"):
+        return "ws://localhost/v1/ingest?run=" + quote(run, safe="")
+    parts = urlsplit(url)
+    if parts.scheme not in ("ws", "wss") or not parts.netloc:
+        raise ValueError(f"DIGD_URL or url is {url!r}; expected ws://HOST:PORT, wss://HOST:PORT or unix:/PATH")
+    path = parts.path if parts.path not in ("", "/") else "/v1/ingest"
+    return f"{parts.scheme}://{parts.netloc}{path}?run={quote(run, safe='')}"
+
+
+class Link(asyncio.Protocol):
+    """A connection from its handshake to its end. `on_frame` is called with each text, `on_lost` once, both on the loop."""
+
+    def __init__(self, uri: str, token: str | None, on_frame: Callable[[bytes], None], on_lost: Callable[[], None]) -> None:
+        self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.writable = True
+        self._ws = ClientProtocol(parse_uri(uri), subprotocols=[Subprotocol("digd.v1")], max_size=MAX_FRAME_BYTES)
+        self._token = token
+        self._on_frame, self._on_lost = on_frame, on_lost
+        self._parts: list[bytes] = []
+        self._transport: asyncio.Transport | None = None
+
+    @property
+    def close_code(self) -> int | None:
+        return self._ws.close_code
+
+    def send(self, frames: Iterable[bytes]) -> None:
+        """Writes all of them at once."""
+        for frame in frames:
+            self._ws.send_text(frame)
+        self._flush()
+
+    async def close(self, within_s: float) -> None:
+        """Says goodbye, waits a bounded time for the answer, and lets go."""
+        if self._transport is None or self.lost.done():
+            return
+        if self.opened.done() and not self.opened.cancelled() and self.opened.exception() is None:
+            self._ws.send_close(1000)
+            self._flush()
+            await asyncio.wait([self.lost], timeout=within_s)
+        self._transport.abort()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    # ---- asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        request = self._ws.connect()
+        if self._token is not None:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        self._ws.send_request(request)
+        self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        self._ws.receive_data(data)
+        self._events()
+
+    def eof_received(self) -> None:
+        self._ws.receive_eof()
+        self._events()
+
+    def pause_writing(self) -> None:
+        self.writable = False
+
+    def resume_writing(self) -> None:
+        self.writable = True
+        self._on_frame(b"")  # there is room: go on sending
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.opened.done():
+            self.opened.set_exception(exc or ConnectionError("closed during the handshake"))
+            self.opened.exception()  # whoever waited may be gone
+        if not self.lost.done():
+            self.lost.set_result(None)
+        self._on_lost()
+
+    # ---- within
+
+    def _events(self) -> None:
+        for event in self._ws.events_received():
+            if isinstance(event, Response):
+                self._opened()
+            elif isinstance(event, Frame):
+                self._frame(event)
+        if self._ws.handshake_exc is not None and not self.opened.done():
+            self._opened()
+        self._flush()
+        if self._ws.close_expected() and self._transport is not None:
+            self._transport.close()
+
+    def _opened(self) -> None:
+        error = self._ws.handshake_exc
+        if self.opened.done():
+            return
+        if error is None:
+            self.opened.set_result(None)
+        elif isinstance(error, InvalidStatus) and error.response.status_code in (401, 403):
+            self.opened.set_exception(Refused(f"HTTP {error.response.status_code}"))
+        else:
+            self.opened.set_exception(error)
+
+    def _frame(self, frame: Frame) -> None:
+        if frame.opcode not in (Opcode.TEXT, Opcode.CONT):
+            return
+        self._parts.append(bytes(frame.data))
+        if frame.fin:
+            whole, self._parts = b"".join(self._parts), []
+            self._on_frame(whole)
+
+    def _flush(self) -> None:
+        data = self._ws.data_to_send()
+        if self._transport is None or self._transport.is_closing():
+            return
+        joined = b"".join(data)
+        if joined:
+            self._transport.write(joined)
+        if data and data[-1] == b"" and self._transport.can_write_eof():  # the protocol's way to say half-close
+            self._transport.write_eof()
+
+
+async def connect(url: str, run: str, token: str | None, within_s: float, on_frame: Callable[[bytes], None],
+                  on_lost: Callable[[], None], tls_context: tls.SSLContext | None = None) -> Link:
+    """Opens a connection and shakes hands. Raises OSError, TimeoutError, Refused, or what `websockets` has to say."""
+    uri = ingest_uri(url, run)
+    loop = asyncio.get_running_loop()
+
+    def make() -> Link:
+        return Link(uri, token, on_frame, on_lost)
+
+    async def open_() -> Link:
+        if url.startswith("unix:"):
+            _, link = await loop.create_unix_connection(make, url[5:])
+        else:
+            parts = urlsplit(uri)
+            secure = (tls_context or tls.create_default_context()) if parts.scheme == "wss" else None
+            transport, link = await loop.create_connection(
+                make, parts.hostname or "", parts.port or (443 if secure else 80), ssl=secure)
+            raw = transport.get_extra_info("socket")
+            if raw is not None:
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        try:
+            await asyncio.shield(link.opened)
+        except BaseException:
+            link.abort()
+            raise
+        return link
+
+    return await asyncio.wait_for(open_(), within_s)
