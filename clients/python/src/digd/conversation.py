@@ -78,7 +78,7 @@ class Conversation:
         self.last_error: Mapping[str, Json] | None = None
         self._missed = 0
         self._hoped_until: float | None = None
-        self._ended = False
+        self.over = False  # the run has ended: nothing more is told
         self._waiting: dict[int, Ticket] = {}  # those of the next two that were sent, by seq
         self._pending: dict[Ticket, None] = {}  # in the order of their deadlines
         self._stubborn: dict[Ticket, None] = {}
@@ -95,11 +95,10 @@ class Conversation:
         wait_s = max(self.deadline_s, self.fail_closed_s) if stubborn else self.deadline_s
         ticket = Ticket(said.blocked, now + wait_s, stubborn)
         reason = self._why_not_wait(ticket, now)
-        if self._ended or self.phase is Phase.CLOSED:
+        if self.over or self.phase is Phase.CLOSED:
             reason = self.closed_by or "error:run_closed"
         else:
             self.counters.told += 1
-            self._ended = said.last
             ticket.kept = self.window.add(said, as_is=reason is not None)
             if ticket.kept is None:
                 reason = "credits"
@@ -204,9 +203,9 @@ class Conversation:
         if ticket is None:
             self.counters.second_verdicts += 1
             return
-        judged = said["verdicts"]
-        verdicts = [b.judged(v) for b, v in zip(ticket.blocked, judged)]
-        verdicts += [b.as_is("error:no_verdict") for b in ticket.blocked[len(judged):]]
+        blocked = {b.event: b for b in ticket.blocked}
+        verdicts = [blocked.pop(v["event"]).judged(v) for v in said["verdicts"] if v["event"] in blocked]
+        verdicts += [b.as_is("error:no_verdict") for b in blocked.values()]
         self._settle(ticket, tuple(verdicts))
 
     def _on_intervention(self, said: Mapping[str, Json], now: float) -> None:

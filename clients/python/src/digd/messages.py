@@ -113,6 +113,9 @@ class Blocked:
     recipients: tuple[str, ...]
     submit: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "event", sayable(self.event))
+
     def as_is(self, reason: str) -> Verdict:
         return Verdict(self.event, "deliver", self.recipients, as_is=reason, submit=self.submit)
 
@@ -204,6 +207,11 @@ def encode(value: Json) -> bytes:
     except Exception as error:  # a foreign `model_dump` or `__repr__`
         text = json.dumps(f"{LEFT_OUT}, {type(error).__name__}")
     return text.encode("utf-8", "replace")  # a lone surrogate is no character
+
+
+def sayable(name: str) -> str:
+    """An id or a name as it arrives: lone surrogates are no characters, and become question marks."""
+    return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
 def message(type: str, blocked: Iterable[Blocked] = (), ts: int | None = None, last: bool = False,

@@ -124,6 +124,7 @@ class Run:
         if not self._ended:
             self._ended = True
             self._session.tell(ended_run_message(outcome, metrics, self._redact))
+            self._conversation.over = True
 
     async def flush(self, within_s: float = 5.0) -> bool:
         """Waits until all that was told is durable; returns whether it is."""

@@ -99,6 +99,11 @@ class Session:
         self._quiet.clear()
         self._schedule_pump()
 
+    def reconnect(self) -> None:
+        """Drops the connection and greets anew, with what `hello` says by then."""
+        if self._link is not None:
+            self._link.abort()
+
     async def flush(self, within_s: float) -> bool:
         """Waits until all is acked; at once over if no daemon was ever there. Returns whether it is."""
         if self.conversation.counters.connections == 0 or self.conversation.closed:
@@ -178,8 +183,8 @@ class Session:
                     self._warned = False
                     log.warning("digd: connected to %s; the run is watched", self.where.url)
             self._log_error()
-            if self.conversation.want_reconnect and self._link is not None:
-                self._link.abort()
+            if self.conversation.want_reconnect:
+                self.reconnect()
         self._schedule_pump()
 
     def _log_error(self) -> None:

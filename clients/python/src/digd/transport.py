@@ -52,7 +52,8 @@ class Link(asyncio.Protocol):
 
     @property
     def close_code(self) -> int | None:
-        return self._ws.close_code
+        """What the daemon closed with; None if it went without a word."""
+        return self._ws.close_rcvd.code if self._ws.close_rcvd is not None else None
 
     def send(self, frames: Iterable[bytes]) -> None:
         """Writes all of them at once."""

@@ -1,0 +1,381 @@
+"""The client against a running daemon, and against none."""
+
+import asyncio
+import hashlib
+import json
+import logging
+import signal
+import sqlite3
+
+import pytest
+
+import digd
+from helpers import async_test, nobody, until, url_of
+from live import Daemon, wait_until
+
+AB = ["a", "b"]
+
+
+def told(daemon, *types):
+    """What the archive has, in order; of these types only, if any are given."""
+    with sqlite3.connect(f"file:{daemon.data}/digd.sqlite?mode=ro", uri=True) as db:
+        rows = db.execute("SELECT frame FROM entries WHERE kind = 'message' ORDER BY id").fetchall()
+    frames = [json.loads(frame) for (frame,) in rows]
+    return [f for f in frames if not types or f["type"] in types]
+
+
+def of_run(daemon, run, **more):
+    return digd.Run(run, url=url_of(daemon), agents=AB, **more)
+
+
+@async_test
+async def test_a_run_in_a_few_lines(daemon):
+    async with of_run(daemon, "r1") as run:
+        task = await run.emit(["a"], payload={"text": "do it"})
+        assert (task.action, task.as_is, task.recipients) == ("deliver", None, ("a",))
+        async with run.activation("a", [task]) as a:
+            note = await a.emit(["b"], payload="on it")
+            lost = a.output(["nobody"], payload="where to?")
+        assert note.action == "deliver"
+        assert a.verdict(lost).action == "reroute" and a.verdict(lost).recipients == ("a",)
+        assert a.verdict(lost).detections[0].rule == "orphaned_event" and "nobody" in a.verdict(lost).inject
+        assert run.connected and run.welcome["mode"] == "enforce"
+        await run.end("success", {"score": 1})
+        assert await run.flush()
+
+
+@async_test
+async def test_reactions_and_failures_are_told(daemon):
+    async with of_run(daemon, "r1", rules={"excessive_rerouting": {"max_reroutes": 0}}) as run:
+        one, two = await run.emit(["a"]), await run.emit(["a"])
+        async with run.activation("a", [one, two]) as a:
+            a.wait(one)
+            a.reroute(two, ["b"])
+        (verdict,) = a.verdicts
+        assert (verdict.event, verdict.action, verdict.recipients) == (two.event, "inject", ("b",))
+        with pytest.raises(ZeroDivisionError):
+            async with run.activation("b", [two]) as b:
+                b.output(["a"])
+                1 / 0
+        assert b.verdicts == ()
+        started = await run.start_activation("a", [one])
+        (early,) = await run.end_activation(started, {one.event: "discard"}, [digd.Event("x", (), submit=True)], inputs=[one])
+        assert early.given_back and early.detections[0].evidence == (two.event,)  # b failed, so it is still pending
+        with pytest.raises(RuntimeError, match="has ended"):
+            await b.emit(["a"])
+    assert run.counters.errors == {}
+
+
+@async_test
+async def test_an_answer_given_too_early_comes_back(daemon):
+    async with of_run(daemon, "r1") as run:
+        task, other = await run.emit(["a"]), await run.emit(["b"])
+        async with run.activation("a", [task]) as a:
+            answer = a.output(payload="42", submit=True)
+        assert a.verdict(answer).given_back and a.verdict(answer).recipients == ("a",)
+        run.applied(answer, a.verdict(answer))
+        async with run.activation("b", [other]) as b:
+            part = b.output(["a"])
+        async with run.activation("a", [answer, part]) as a:
+            final = a.output(submit=True)
+        assert (a.verdict(final).action, a.verdict(final).as_is) == ("deliver", None)
+
+
+@async_test
+async def test_without_a_daemon_it_costs_one_line_and_holds_nobody_up(caplog):
+    caplog.set_level(logging.INFO)
+    loop = asyncio.get_running_loop()
+    async with digd.Run("r1", url=nobody()) as run:
+        first = await run.emit(["a"])
+        begun = loop.time()
+        for _ in range(100):
+            assert (await run.emit(["a"])).as_is == "disconnected"
+        assert loop.time() - begun < run._conversation.deadline_s  # none of the 100 waited for a deadline
+    assert first.as_is == "disconnected" and run.counters.connections == 0
+    (line,) = caplog.records
+    assert "no daemon" in line.getMessage() and "unwatched" in line.getMessage()
+
+
+@async_test
+async def test_without_a_daemon_what_is_kept_is_bounded():
+    async with digd.Run("r1", url=nobody(), max_buffer_bytes=100_000) as run:
+        await run.emit(["a"])
+        for _ in range(3000):
+            await run.emit(["a"], payload="x" * 200)
+        assert run._conversation.window.bytes <= 100_000 and len(run._conversation.window) <= 1024
+        assert run.dropped > 2000
+
+
+@async_test
+async def test_a_daemon_that_comes_late_is_told_what_was_kept(tmp_path):
+    daemon = Daemon(tmp_path, listen=f"unix:{tmp_path}/s")
+    async with digd.Run("r1", url=f"unix:{tmp_path}/s", agents=AB) as run:
+        task = await run.emit(["a"])
+        assert task.as_is == "disconnected"
+        with daemon:
+            await until(lambda: run.connected, "the connection")
+            async with run.activation("a", [task]) as a:
+                out = a.output(["ghost"])
+            assert a.verdict(out).action == "reroute"
+            assert await run.flush()
+            assert run.counters.errors == {}
+
+
+@async_test
+async def test_a_daemon_killed_in_the_middle_is_gone_on_with(tmp_path):
+    with Daemon(tmp_path, listen=f"unix:{tmp_path}/s") as daemon:
+        async with digd.Run("r1", url=f"unix:{tmp_path}/s", agents=AB) as run:
+            task = await run.emit(["a"])
+            activation = await run.start_activation("a", [task])
+            for i in range(50):
+                assert (await run.emit(["b"], source=activation, fyi=True)).as_is is None
+                if i == 25:
+                    await run.flush()
+            daemon.kill()
+            alone = [await run.emit(["b"], source=activation) for _ in range(20)]
+            assert {v.as_is for v in alone[1:]} == {"disconnected"}
+            daemon.start()
+            await until(lambda: run.connected, "the reconnection")
+            (judged,) = await run.end_activation(activation, outputs=[digd.Event("last", ("ghost",))])
+            assert (judged.action, judged.recipients) == ("reroute", ("a",))
+            assert await run.flush()
+            assert run.counters.errors == {} and run.dropped == 0
+        assert [f["seq"] for f in told(daemon)] == list(range(1, run.counters.told + 1))
+
+
+@async_test
+async def test_a_daemon_that_stands_still_is_waited_for_one_deadline(tmp_path):
+    with Daemon(tmp_path, "verdict_deadline_ms = 60\n") as daemon:
+        async with of_run(daemon, "r1") as run:
+            await run.emit(["a"])
+            await until(lambda: run.connected, "the connection")
+            daemon.process.send_signal(signal.SIGSTOP)
+            try:
+                async with run.activation("a") as a:
+                    late = a.output(["ghost"])
+                assert a.verdict(late).as_is == "timeout" and a.verdict(late).recipients == ("ghost",)
+            finally:
+                daemon.process.send_signal(signal.SIGCONT)
+            assert await run.flush()
+            await until(lambda: run.counters.second_verdicts == 1, "the verdict that came too late")
+        assert a.verdict(late).action == "deliver" and run.counters.errors == {}
+
+
+@async_test
+async def test_a_submit_event_that_fails_closed_waits_for_a_daemon_that_comes_back(tmp_path):
+    with Daemon(tmp_path, "verdict_deadline_ms = 1000\n", listen=f"unix:{tmp_path}/s") as daemon:
+        async with digd.Run("r1", url=f"unix:{tmp_path}/s", agents=AB, fail_closed_ms=20_000) as run:
+            task, other = await run.emit(["a"]), await run.emit(["b"])
+            assert await run.flush()
+            activation = await run.start_activation("a", [task])
+            daemon.kill()
+            await until(lambda: not run.connected, "the loss")
+            answering = asyncio.ensure_future(run.emit([], source=activation, submit=True))
+            assert (await run.emit(["b"], source=activation)).as_is == "disconnected"
+            assert not answering.done()
+            daemon.start()
+            answer = await answering
+            assert answer.given_back and other.event in answer.detections[0].evidence
+
+
+@async_test
+async def test_more_than_the_credits_goes_out_as_is_and_a_gap_says_so(tmp_path):
+    with Daemon(tmp_path, "credits = 8\nverdict_deadline_ms = 60000\n") as daemon:
+        async with of_run(daemon, "r1") as run:
+            await run.emit(["a"], fyi=True)
+            assert await run.flush()
+            verdicts = await asyncio.gather(*(run.emit(["a"], fyi=True) for _ in range(40)))
+            assert [v.as_is for v in verdicts[:6]] == [None] * 6
+            assert {v.as_is for v in verdicts[6:]} == {"credits"}
+            assert await run.flush()
+            assert run.dropped == 34 and run.counters.errors == {}
+            assert (await run.emit(["a"])).as_is is None
+        assert [f["dropped"] for f in told(daemon, "gap")] == [34]
+
+
+@async_test
+async def test_an_activation_of_which_the_start_was_dropped_is_told_of_later(tmp_path):
+    with Daemon(tmp_path, "credits = 8\nverdict_deadline_ms = 60000\n") as daemon:
+        async with of_run(daemon, "r1") as run:
+            await run.emit(["a"])
+            assert await run.flush()
+            flood = [asyncio.ensure_future(run.emit(["b"], fyi=True)) for _ in range(20)]
+            await asyncio.sleep(0)
+            activation = await run.start_activation("a")
+            assert run.dropped > 0
+            await asyncio.gather(*flood)
+            assert await run.flush()
+            assert (await run.emit(["b"], source=activation)).as_is is None
+            assert run.counters.errors == {}
+
+
+# ---- interventions
+
+
+SOON = {"deadlock": {"window_ms": 30, "max_attempts": 1}}
+
+
+@async_test
+async def test_an_intervention_is_carried_out_once_and_answered(daemon):
+    done = []
+    async with of_run(daemon, "r1", rules=SOON) as run:
+        @run.on_intervention
+        async def create(intervention):
+            done.append(intervention)
+
+        await run.emit(["a"])
+        await until(lambda: done, "the intervention")
+        run._session.reconnect()
+        await until(lambda: run.counters.connections == 2 and run.connected, "the reconnection")
+        (woken,) = done
+        assert (woken.id, woken.action, woken.recipients) == ("sys:1", "create", ("a", "b")) and woken.inject
+        async with run.activation("a", [woken]) as a:
+            a.consume(woken)
+        assert await run.flush()
+        assert len(done) == 1 and run.counters.errors == {}
+    assert deliveries(daemon) == [("sys:1", "created")]
+
+
+def deliveries(daemon):
+    return [(f.get("of"), f["applied"]) for f in told(daemon, "delivery")]
+
+
+@pytest.mark.parametrize("result, applied", [(False, "unsupported"), (RuntimeError("no"), "failed"), ("created", "created"),
+                                             (None, "created")])
+@async_test
+async def test_what_a_handler_makes_of_it_is_reported(daemon, result, applied):
+    async with of_run(daemon, "r1", rules=SOON) as run:
+        called = asyncio.Event()
+
+        @run.on_intervention("create")
+        def create(intervention):
+            called.set()
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        await run.emit(["a"])
+        await asyncio.wait_for(called.wait(), 20)
+        await until(lambda: run.counters.told == 2, "the answer")
+        assert await run.flush()
+    assert deliveries(daemon) == [("sys:1", applied)]
+
+
+@async_test
+async def test_without_a_handler_nothing_is_created(daemon):
+    async with of_run(daemon, "r1", rules=SOON) as run:
+        await run.emit(["a"])
+        assert await run.flush()
+        assert run._conversation.hello["capabilities"] == {"inject": True, "reroute": True, "create": False}
+
+
+# ---- who may come in, and other refusals
+
+
+@async_test
+async def test_a_wrong_token_is_said_once_and_the_run_goes_on(tmp_path, caplog):
+    token = "s" * 32
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    (tmp_path / "tokens.toml").write_text(f'[[token]]\nname = "all"\nsha256 = "{digest}"\nrights = ["ingest"]\n')
+    with Daemon(tmp_path, f'tokens = "{tmp_path}/tokens.toml"\nverdict_deadline_ms = 60000\n') as daemon:
+        async with of_run(daemon, "r1", token=token) as run:
+            assert (await run.emit(["a"])).as_is is None
+        async with of_run(daemon, "r2", token="wrong") as run:
+            assert (await run.emit(["a"])).as_is == "error:unauthorized"
+    assert sum("refuses this client" in r.getMessage() for r in caplog.records) == 1
+
+
+@async_test
+async def test_a_hello_that_contradicts_the_run_leaves_it_unwatched(daemon):
+    async with of_run(daemon, "r1") as first:
+        await first.emit(["a"])
+        async with of_run(daemon, "r1", session="two", mode="observe", end_on_exit=False) as second:
+            assert (await second.emit(["a"])).as_is == "error:hello_conflict"
+        assert (await first.emit(["a"])).as_is is None
+
+
+@async_test
+async def test_a_session_taken_over_leaves_the_older_client_unwatched(daemon):
+    async with of_run(daemon, "r1", end_on_exit=False) as first:
+        await first.emit(["a"], id="x1")
+        assert await first.flush()
+        async with of_run(daemon, "r1") as second:
+            assert (await second.emit(["a"], id="x2")).as_is is None
+            await until(lambda: not first.connected, "the replacement")
+            assert (await first.emit(["a"])).as_is == "error:replaced"
+
+
+@async_test
+async def test_two_sessions_feed_one_run(daemon):
+    async with of_run(daemon, "r1", session="one") as one, of_run(daemon, "r1", session="two", end_on_exit=False) as two:
+        task = await one.emit(["b"])
+        async with two.activation("b", [task]) as b:
+            out = b.output(["nobody"])
+        assert b.verdict(out).detections[0].session == "two"
+        assert b.id.startswith("two/") and task.event.startswith("one/")
+
+
+@async_test
+async def test_mode_off_connects_to_nothing(daemon):
+    async with of_run(daemon, "r1", mode="off") as run:
+        assert (await run.emit(["a"])).as_is == "off"
+    assert run.counters.connections == 0
+
+
+def test_an_address_that_is_none_is_refused_at_once():
+    from digd.transport import ingest_uri
+    with pytest.raises(ValueError, match="ws://HOST:PORT"):
+        ingest_uri("localhost:7344", "r")
+    assert ingest_uri("ws://h:1", "a b/ü?") == "ws://h:1/v1/ingest?run=a%20b%2F%C3%BC%3F"
+
+
+@async_test
+async def test_what_was_said_in_one_turn_leaves_in_one_write(daemon):
+    async with of_run(daemon, "r1") as run:
+        await run.emit(["a"])
+        assert await run.flush()
+        transport = run._session._link._transport
+        writes, write = [], transport.write
+        transport.write = lambda data: (writes.append(len(data)), write(data))[1]
+        await asyncio.gather(*(run.emit(["a"]) for _ in range(100)))
+        assert len(writes) == 1 and writes[0] > 100 * 60
+
+
+# ---- threads
+
+
+def test_the_same_for_threads(daemon):
+    done = []
+    run = digd.sync.Run("r1", AB, url=url_of(daemon), rules={"deadlock": {"window_ms": 50, "max_attempts": 1}})
+    run.on_intervention("create")(lambda i: done.append(i.id))
+    with run:
+        task = run.emit(["a"], payload={"n": 1})
+        with pytest.raises(KeyError):
+            with run.activation("a", [task]) as a:
+                raise KeyError("gone")
+        with run.activation("a", [task]) as a:
+            a.wait(task)
+            lost = a.output(["ghost"])
+            assert a.emit(["b"]).action == "deliver"
+        assert a.verdict(lost).recipients == ("a",)
+        wait_until(lambda: done, "the intervention")
+        assert run.flush() and run.connected and run.dropped == 0 and run.counters.errors == {}
+        run.end("success")
+
+
+def test_many_threads_share_a_run(daemon):
+    import threading
+    with digd.sync.Run("r1", AB, url=url_of(daemon)) as run:
+        got = []
+
+        def work():
+            for _ in range(20):
+                with run.activation("a") as a:
+                    got.append(a.emit(["b"]).as_is)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert got == [None] * 160 and run.counters.errors == {}

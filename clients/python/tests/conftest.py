@@ -1,0 +1,25 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "daemon"))  # how a daemon is started, killed and started again
+
+from live import Daemon  # noqa: E402
+
+PATIENT = "threads = 2\nverdict_deadline_ms = 60000\n"  # sanitizers and busy machines
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    """A daemon whose verdicts are waited for, however slow the machine is."""
+    with Daemon(tmp_path, PATIENT) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shared_daemon(tmp_path_factory):
+    """One daemon for tests that each have a run of their own."""
+    with Daemon(tmp_path_factory.mktemp("daemon"), PATIENT) as running:
+        yield running

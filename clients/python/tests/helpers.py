@@ -1,0 +1,41 @@
+"""What the tests of the Python client share."""
+
+import asyncio
+import functools
+import socket
+
+from live import WITHIN
+
+
+def url_of(daemon):
+    return daemon.address if daemon.address.startswith("unix:") else f"ws://{daemon.address}"
+
+
+def async_test(body):
+    """Runs a coroutine as a test, within a bounded time."""
+
+    @functools.wraps(body)
+    def test(*args, **kwargs):
+        asyncio.run(asyncio.wait_for(body(*args, **kwargs), 3 * WITHIN))
+
+    return test
+
+
+async def until(condition, what):
+    """Waits for a condition, on the loop."""
+
+    async def poll():
+        while not condition():
+            await asyncio.sleep(0.002)
+
+    try:
+        await asyncio.wait_for(poll(), WITHIN)
+    except asyncio.TimeoutError:
+        raise AssertionError(f"waited in vain for {what}") from None
+
+
+def nobody():
+    """The address of a port that nobody listens on."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return f"ws://127.0.0.1:{s.getsockname()[1]}"
