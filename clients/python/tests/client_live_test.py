@@ -6,6 +6,7 @@ import json
 import logging
 import signal
 import sqlite3
+from pathlib import Path
 
 import pytest
 
@@ -143,6 +144,11 @@ async def test_a_daemon_killed_in_the_middle_is_gone_on_with(tmp_path):
         assert [f["seq"] for f in told(daemon)] == list(range(1, run.counters.told + 1))
 
 
+def stands_still(pid):
+    states = [stat.read_text().rsplit(")", 1)[1].split()[0] for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return set(states) == {"T"}
+
+
 @async_test
 async def test_a_daemon_that_stands_still_is_waited_for_one_deadline(tmp_path):
     with Daemon(tmp_path, "verdict_deadline_ms = 60\n") as daemon:
@@ -151,6 +157,7 @@ async def test_a_daemon_that_stands_still_is_waited_for_one_deadline(tmp_path):
             await until(lambda: run.connected, "the connection")
             daemon.process.send_signal(signal.SIGSTOP)
             try:
+                await until(lambda: stands_still(daemon.process.pid), "all threads to stop")
                 async with run.activation("a") as a:
                     late = a.output(["ghost"])
                 assert a.verdict(late).as_is == "timeout" and a.verdict(late).recipients == ("ghost",)

@@ -48,7 +48,7 @@ class Window:
 
     def add(self, said: Message, as_is: bool = False) -> Kept | None:
         """Keeps a message, or drops it and returns None. Only `last` messages may use the reserved places."""
-        self._confess()
+        self._confess(said.last)
         if not said.last and not self._room(len(said.rest)):
             self.missing += 1
             self.dropped += 1
@@ -77,7 +77,9 @@ class Window:
         if self._met and acked_seq < self.acked:
             for kept in self._unsent:
                 kept.seq = 0
-            self._unsent.appendleft(Kept(_gap(self.acked - acked_seq)))
+            forgotten = _gap(self.acked - acked_seq)
+            self._unsent.appendleft(Kept(forgotten))
+            self.bytes += len(forgotten.rest)
             self.next_seq = acked_seq + 1
         while self._unsent and 0 < self._unsent[0].seq <= acked_seq:
             self.bytes -= len(self._unsent.popleft().message.rest)
@@ -108,8 +110,8 @@ class Window:
     def _room(self, size: int) -> bool:
         return len(self) < max(1, self.credits - self.RESERVED) and self.bytes + size <= self.max_bytes
 
-    def _confess(self) -> None:
-        if self.missing and self._room(64):
+    def _confess(self, last: bool = False) -> None:
+        if self.missing and (last or self._room(64)):
             said = _gap(self.missing)
             self._unsent.append(Kept(said))
             self.bytes += len(said.rest)

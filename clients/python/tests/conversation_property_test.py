@@ -1,0 +1,196 @@
+"""The protocol's machine against a daemon that loses connections, dies, forgets and stays silent, in any order.
+
+The daemon is a model of docs/protocol.md with nothing but the sequence: what it has taken, what of that is durable.
+"""
+
+import json
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from digd.conversation import Conversation, Phase
+from digd.messages import Event, ended_run_message, event_message, message
+
+DEADLINE_S, CREDITS = 0.25, 8
+
+
+class Daemon:
+    """What a daemon keeps of one session. `taken` has the frames in order, from seq 1; the first `durable` survive it."""
+
+    def __init__(self):
+        self.taken, self.durable = [], 0
+
+    def take(self, frame):
+        """Returns whether the frame is new. A seq with a hole before it breaks the protocol."""
+        assert frame["seq"] <= len(self.taken) + 1, f"a hole before seq {frame['seq']}"
+        if frame["seq"] == len(self.taken) + 1:
+            self.taken.append(frame)
+            return True
+        return False
+
+
+class Client(RuleBasedStateMachine):
+    @initialize(fail_closed_s=st.sampled_from([0.0, 2.0]))
+    def begin(self, fail_closed_s):
+        self.now = 0.0
+        self.conversation = Conversation({"run": "r"}, fail_closed_s=fail_closed_s, max_buffer_bytes=4000)
+        self.patience_s = max(DEADLINE_S, fail_closed_s)
+        self.daemon = Daemon()
+        self.open = False
+        self.wire = []  # sent, not read yet
+        self.tickets = []  # (told at, ticket)
+        self.acked_on_wire = 0
+        self.told, self.forgotten, self.count = [], 0, 0
+
+    # ---- the program
+
+    def tell(self, said, id=None):
+        ticket = self.conversation.tell(said, self.now)
+        self.tickets.append((self.now, ticket))
+        if id is not None and self.conversation.accepted(ticket):
+            self.told.append(id)
+        return ticket
+
+    @rule(submits=st.lists(st.booleans(), min_size=1, max_size=4), size=st.sampled_from([0, 10, 600]))
+    def emit_some(self, submits, size):
+        for submit in submits:
+            self.emit(submit, size)
+
+    def emit(self, submit, size):
+        self.count += 1
+        id = f"e{self.count}"
+        self.tell(event_message(Event(id, ("a",), payload="x" * size or None, submit=submit)), id)
+
+    @rule()
+    def say_something_that_blocks_nothing(self):
+        assert self.tell(message("time", ts=1)).verdicts == ()
+
+    @rule(seconds=st.sampled_from([0.01, 0.2, 0.25, 3.0]))
+    def time_passes(self, seconds):
+        self.now += seconds
+        self.conversation.expire(self.now)
+        for at, ticket in self.tickets:
+            assert ticket.verdicts is not None or self.now < at + self.patience_s, "held beyond its deadline"
+
+    # ---- the connection
+
+    @precondition(lambda self: not self.open)
+    @rule()
+    def connect(self):
+        self.conversation.connected()
+        self.open, self.wire = True, []
+        self.acked_on_wire = self.daemon.durable
+        self.hear(type="welcome", acked_seq=self.daemon.durable, verdict_deadline_ms=DEADLINE_S * 1000, credits=CREDITS)
+
+    @precondition(lambda self: self.open)
+    @rule()
+    def lose_the_connection(self):
+        self.open = False
+        self.conversation.disconnected(self.now)
+
+    @rule()
+    def an_attempt_fails(self):
+        if not self.open:
+            self.conversation.disconnected(self.now)
+
+    @rule()
+    def the_daemon_is_killed(self):
+        if self.open:
+            self.lose_the_connection()
+        del self.daemon.taken[self.daemon.durable:]
+
+    @rule()
+    def the_daemon_loses_its_data(self):
+        if self.open:
+            self.lose_the_connection()
+        self.forgotten += self.daemon.durable
+        self.daemon = Daemon()
+
+    @rule()
+    def send(self):
+        for frame in self.conversation.take_frames():
+            said = json.loads(frame)
+            assert self.open and said["seq"] <= self.acked_on_wire + CREDITS, "too far ahead"
+            self.wire.append(said)
+
+    # ---- the daemon
+
+    def hear(self, **frame):
+        self.conversation.receive(json.dumps(frame).encode(), self.now)
+
+    @precondition(lambda self: self.open)
+    @rule(count=st.integers(1, 8), answer=st.booleans(), error=st.booleans())
+    def read(self, count, answer, error):
+        for frame in self.wire[:count]:
+            new = self.daemon.take(frame)
+            if frame["type"] == "event" and answer and (new or frame["seq"] > self.acked_on_wire):
+                if error:
+                    self.hear(type="error", code="over_limit", seq=frame["seq"], fatal=False)
+                else:
+                    self.hear(type="verdicts", seq=frame["seq"], verdicts=[{"event": frame["event"]["id"], "action": "deliver"}])
+        del self.wire[:count]
+
+    @precondition(lambda self: self.open)
+    @rule(count=st.integers(1, 8))
+    def sync(self, count):
+        self.daemon.durable = min(len(self.daemon.taken), self.daemon.durable + count)
+        self.acked_on_wire = self.daemon.durable
+        self.hear(type="ack", seq=self.daemon.durable)
+
+    @rule(size=st.sampled_from([0, 10]), synced=st.integers(0, 8), answer=st.booleans())
+    def all_goes_well_for_a_while(self, size, synced, answer):
+        if not self.open:
+            self.connect()
+        self.emit(False, size)
+        self.send()
+        self.read(8, answer, False)
+        if synced:
+            self.sync(synced)
+
+    # ---- what always holds
+
+    @invariant()
+    def settled_once(self):
+        if not hasattr(self, "conversation"):
+            return
+        settled = self.conversation.take_settled()
+        assert len(settled) == len(set(map(id, settled)))
+        self.settled_ids = getattr(self, "settled_ids", set())
+        assert not self.settled_ids & set(map(id, settled)), "settled twice"
+        self.settled_ids |= set(map(id, settled))
+
+    @invariant()
+    def bounded(self):
+        if hasattr(self, "conversation"):
+            window = self.conversation.window
+            assert len(window) <= max(1024, CREDITS) + 2 and 0 <= window.bytes <= 4000 + 2 * 64
+            if window.credits == CREDITS and self.conversation.phase is Phase.UP and not self.forgotten:
+                assert len(window._sent) <= CREDITS
+
+    def teardown(self):
+        """In the end the daemon comes back, and has everything that was not confessed as lost, once and in order."""
+        if not hasattr(self, "conversation"):
+            return
+        if not self.open:
+            self.connect()
+        self.time_passes(3.0)
+        self.tell(ended_run_message("success", None))
+        for _ in range(2000):
+            self.send()
+            self.read(8, True, False)
+            self.sync(8)
+            if self.conversation.idle:
+                break
+        assert self.conversation.idle
+        got = [f["event"]["id"] for f in self.daemon.taken if f["type"] == "event"]
+        assert got == self.told[len(self.told) - len(got):], "out of order, twice or missing"
+        confessed = sum(f["dropped"] for f in self.daemon.taken if f["type"] == "gap")
+        if not self.forgotten:
+            assert got == self.told and confessed == self.conversation.window.dropped
+        assert self.daemon.taken[-1]["type"] == "run_ended"
+
+
+ClientTest = Client.TestCase
+ClientTest.settings = settings(max_examples=150, stateful_step_count=40, deadline=None, derandomize=True,
+                               suppress_health_check=list(HealthCheck))
