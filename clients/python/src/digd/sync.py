@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Callable, TypeVar
 
@@ -158,11 +159,15 @@ class Run:
         self.aio.on_intervention(_in_thread(what))
         return what
 
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Runs a coroutine of `self.aio` on the loop beneath; for adapters that serve threads and event loops alike."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         if threading.current_thread().name == "digd":
             work.close()
             raise RuntimeError("digd.sync called from the event loop's own thread; use digd.Run there")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return self.submit(work).result()
 
     def _in_loop(self, work: Callable[[], T]) -> T:
         async def call() -> T:
