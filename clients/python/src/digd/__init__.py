@@ -2,7 +2,8 @@
 
 from . import sync
 from .activation import Activation
+from .dig import attach
 from .messages import Detection, Event, Intervention, Verdict
 from .run import Run, __version__
 
-__all__ = ["Activation", "Detection", "Event", "Intervention", "Run", "Verdict", "__version__", "sync"]
+__all__ = ["Activation", "Detection", "Event", "Intervention", "Run", "Verdict", "__version__", "attach", "sync"]
