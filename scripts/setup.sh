@@ -49,12 +49,13 @@ build() {
 
 # A Python environment in the build folder with the pinned packages of the tests.
 python_environment() {
-  local stamp=$root/build/venv/installed
-  [ -f "$stamp" ] && cmp -s "$stamp" "$root/tests/requirements.txt" && return
+  local stamp=$root/build/venv/installed wanted=("$root"/{tests,clients}/requirements.txt "$root/clients/python/pyproject.toml")
+  [ -f "$stamp" ] && cat "${wanted[@]}" | cmp -s "$stamp" - && return
   say "Setting up Python for the tests"
   python3 -m venv "$root/build/venv"
-  "$root/build/venv/bin/pip" install --quiet --disable-pip-version-check -r "$root/tests/requirements.txt" >&2
-  cp "$root/tests/requirements.txt" "$stamp"
+  "$root/build/venv/bin/pip" install --quiet --disable-pip-version-check -r "${wanted[0]}" -r "${wanted[1]}" \
+    -e "$root/clients/python" >&2
+  cat "${wanted[@]}" >"$stamp"
 }
 
 mkdir -p "$root/build"

@@ -13,12 +13,11 @@ from collections import Counter
 
 import pytest
 
-from conftest import ROOT
 from digd.conversation import Conversation, Phase
 from digd.messages import (Blocked, Event, Message, Verdict, delivery_message, ended_message, ended_run_message,
                            event_message, failed_message, message, started_message)
 from digd.session import Session, Where
-from helpers import async_test, until, url_of
+from client_helpers import ROOT, async_test, until, url_of
 
 FOLDER = ROOT / "tests" / "traces" / "conformance"
 TRACES = sorted(p for p in FOLDER.glob("*.jsonl") if not p.name.endswith(".expected.jsonl"))

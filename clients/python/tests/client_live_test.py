@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import digd
-from helpers import async_test, nobody, until, url_of
+from client_helpers import async_test, nobody, until, url_of
 from live import Daemon, wait_until
 
 AB = ["a", "b"]

@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tests" / "daemon"))  # how a daemon is started, killed and started again
+sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "daemon"))  # how a daemon is started, killed and started again
 
 from live import Daemon  # noqa: E402
 

@@ -7,7 +7,7 @@ import pytest
 
 import digd
 from dig_double import DIGActivation, DIGEvent, DIGGraph, Label, Reaction
-from helpers import nobody, url_of
+from client_helpers import nobody, url_of
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, Send, interrupt
 
 import digd.langgraph
-from helpers import async_test, nobody, url_of
+from client_helpers import async_test, nobody, url_of
 
 WINDOW = {"window_ms": 40, "max_attempts": 1}
 PATIENT = {"window_ms": 1500, "max_attempts": 1}  # longer than a busy machine takes from one node to the next

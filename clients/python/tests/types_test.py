@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from conftest import ROOT
+from client_helpers import ROOT
 
 PROGRAM = '''
 import digd

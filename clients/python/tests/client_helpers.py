@@ -3,8 +3,11 @@
 import asyncio
 import functools
 import socket
+from pathlib import Path
 
 from live import WITHIN
+
+ROOT = Path(__file__).parents[3]
 
 
 def url_of(daemon):
