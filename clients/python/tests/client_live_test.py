@@ -98,6 +98,26 @@ async def test_without_a_daemon_it_costs_one_line_and_holds_nobody_up(caplog):
 
 
 @async_test
+async def test_a_run_that_is_over_before_it_is_connected_is_told_all_the_same(daemon):
+    for i in range(20):
+        async with digd.Run(f"r{i}", url=url_of(daemon), hold=False) as run:
+            await run.emit(["a"])
+        assert run.counters.connections == 1 and run._conversation.idle
+    assert len(told(daemon, "event")) == 20
+
+
+@pytest.mark.parametrize("turns", range(12))
+@async_test
+async def test_a_run_can_be_stopped_at_any_moment_of_its_connection(daemon, turns):
+    run = digd.Run("r1", url=url_of(daemon))
+    run.open()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    await run._session.stop()
+    assert run._session._task.done()
+
+
+@async_test
 async def test_without_a_daemon_what_is_kept_is_bounded():
     async with digd.Run("r1", url=nobody(), max_buffer_bytes=100_000) as run:
         await run.emit(["a"])

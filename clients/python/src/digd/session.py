@@ -10,7 +10,7 @@ import logging
 import random
 import ssl as tls
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from .conversation import Conversation, Phase, Ticket
@@ -21,7 +21,15 @@ log = logging.getLogger("digd")
 
 CONNECT_WITHIN_S = 5.0
 CLOSE_WITHIN_S = 1.0
+HOPE_WITHIN_S = 1.0  # how long the end of a short run waits for its first connection
 REPLACED, FATAL = 4409, 4400
+
+
+async def _within(work: Awaitable[object], seconds: float) -> None:
+    try:
+        await asyncio.wait_for(work, seconds)
+    except asyncio.TimeoutError:
+        pass
 
 
 @dataclass
@@ -64,7 +72,8 @@ class Session:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0.0
         self._pump_scheduled = False
-        self._quiet: asyncio.Event = asyncio.Event()
+        self._quiet = asyncio.Event()
+        self._decided = asyncio.Event()  # the first attempt has come out
         self._warned = False
         self._logged_errors: set[str] = set()
 
@@ -105,23 +114,22 @@ class Session:
             self._link.abort()
 
     async def flush(self, within_s: float) -> bool:
-        """Waits until all is acked; at once over if no daemon was ever there. Returns whether it is."""
-        if self.conversation.counters.connections == 0 or self.conversation.closed:
-            return self.conversation.idle
-        self._schedule_pump()
-        try:
-            await asyncio.wait_for(self._quiet.wait(), within_s)
-        except asyncio.TimeoutError:
-            pass
+        """Waits until all is acked; over as soon as the first attempt finds no daemon. Returns whether all is."""
+        begun = time.monotonic()
+        if self.conversation.phase is Phase.HOPING:
+            await _within(self._decided.wait(), min(within_s, HOPE_WITHIN_S))
+        if self.conversation.welcome is not None and not self.conversation.closed:
+            self._schedule_pump()
+            await _within(self._quiet.wait(), max(0.0, within_s - (time.monotonic() - begun)))
         return self.conversation.idle
 
     async def stop(self) -> None:
         """Ends the connection. What still waits is delivered as is."""
         self.conversation.close("off")
         self._pump()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        while self._task is not None and not self._task.done():
+            self._task.cancel()  # again, should a cancellation be lost: wait_for of Python 3.11 and older can swallow one
+            await asyncio.wait([self._task], timeout=2 * CLOSE_WITHIN_S)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -133,6 +141,8 @@ class Session:
             try:
                 link = await connect(self.where.url, self.where.run, self.where.token, CONNECT_WITHIN_S,
                                      self._frame_in, self._schedule_pump, self.where.tls_context)
+                if self.conversation.closed:  # stopped just now, and the cancellation was lost
+                    raise asyncio.CancelledError
                 hello()
                 self._link = link
                 link.send([self.conversation.connected()])
@@ -149,6 +159,7 @@ class Session:
                 self._warn(str(error) or type(error).__name__)
             self._link = None
             self._lost(link)
+            self._decided.set()
             self._pump()
             if not self.conversation.closed:
                 await asyncio.sleep(self.backoff.next_s())
@@ -178,6 +189,7 @@ class Session:
             phase = self.conversation.phase
             self.conversation.receive(frame, time.monotonic())
             if phase is not Phase.UP and self.conversation.phase is Phase.UP:
+                self._decided.set()
                 self.backoff.attempts = 0
                 if self._warned:
                     self._warned = False

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""A LangGraph graph that digd heals: `python3 examples/langgraph_healed.py`.
+
+The supervisor's model answers with the name of an agent that does not exist. Without a daemon LangGraph drops the message and
+the graph ends there; with one the supervisor runs again, reads who there is, and chooses one of them.
+Wants `pip install './clients/python[langgraph]'`. The model is a fake one that reads the last message.
+"""
+
+import logging
+
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import Command
+
+import digd.langgraph
+
+
+def text_of(message) -> str:
+    return message["content"] if isinstance(message, dict) else message.content
+
+
+def supervisor(state: MessagesState) -> Command:
+    last = text_of(state["messages"][-1])
+    print(f"supervisor reads: {last}")
+    choice = "coder" if '"coder"' in last else "programmer"
+    print(f"supervisor calls: {choice}")
+    return Command(update={"messages": [("ai", f"over to the {choice}")]}, goto=choice)
+
+
+def coder(state: MessagesState) -> Command:
+    print("coder answers")
+    return Command(update={"messages": [("ai", "def parse(): ...")]}, goto=END)
+
+
+builder = StateGraph(MessagesState)
+builder.add_node("supervisor", supervisor)
+builder.add_node("coder", coder)
+builder.add_edge(START, "supervisor")
+digd.langgraph.instrument(builder)
+
+if __name__ == "__main__":
+    logging.basicConfig(format="%(message)s")
+    result = builder.compile().invoke({"messages": [("user", "Write a parser.")]})
+    print("result:", text_of(result["messages"][-1]))

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""A team of three scripted agents, attached to digd with its Python client: `python3 examples/python_team.py`.
+
+The planner sends a part to "tester", who does not exist. Without a daemon the part is lost and the run ends without it; with
+one it comes back to the planner with the names of those who do, and the planner sends it again. Wants `pip install ./clients/python`.
+"""
+
+import asyncio
+import logging
+
+import digd
+
+AGENTS = ["planner", "coder", "reviewer"]
+
+
+async def main() -> None:
+    inboxes: dict[str, asyncio.Queue[tuple[str, str, str | None]]] = {agent: asyncio.Queue() for agent in AGENTS}
+
+    def deliver(verdict: digd.Verdict, text: str) -> None:
+        for agent in verdict.recipients:
+            if agent in inboxes:
+                inboxes[agent].put_nowait((verdict.event, text, verdict.inject))
+            else:
+                print(f"   lost: {text!r} for {agent!r}")
+
+    async def act(agent: str, parts: dict[str, str], done: str | None = None) -> None:
+        """Takes what is in the inbox, and sends these parts to these agents."""
+        mail = [inboxes[agent].get_nowait() for _ in range(inboxes[agent].qsize())]
+        if not mail:
+            return
+        async with run.activation(agent, [event for event, _, _ in mail]) as a:
+            for _, text, note in mail:
+                print(f"{agent}: {text!r}" + (f"\n   told: {note}" if note else ""))
+            sent = {a.output([to], payload={"text": text}): text for to, text in parts.items()}
+            if done is not None:
+                a.output(payload={"text": done}, submit=True)
+        for event, text in sent.items():
+            deliver(a.verdict(event), text)
+
+    async with digd.Run("team", agents=AGENTS) as run:
+        deliver(await run.emit(["planner"], payload={"text": "Write a parser."}), "Write a parser.")
+        await act("planner", {"coder": "write it", "tester": "try it"})
+        await act("planner", {"reviewer": "try it"})
+        await act("coder", {"reviewer": "here it is"})
+        await act("reviewer", {}, done="It works.")
+        await run.end("success")
+
+
+if __name__ == "__main__":
+    logging.basicConfig(format="%(message)s")
+    asyncio.run(main())
