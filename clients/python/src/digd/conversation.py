@@ -1,6 +1,6 @@
 """The client's side of the protocol as a machine without I/O: told what happens and when, it says what follows.
 
-Whoever drives it calls `tell` for each message, `welcome_in`… for the connection, `receive` for each frame, `expire` when
+Whoever drives it calls `tell` for each message, `connected` and `disconnected`, `receive` for each frame, `expire` when
 `next_deadline` has come; and then fetches `take_frames`, `take_settled` and `take_interventions`. Times are seconds of one
 monotonic clock. Everything is bounded: the window by credits and bytes, tickets by the window, known interventions by
 KNOWN_INTERVENTIONS.
