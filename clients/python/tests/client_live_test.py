@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import digd
+from access_test import certificate, trusting
 from client_helpers import async_test, nobody, until, url_of
 from live import Daemon, wait_until
 
@@ -310,6 +311,17 @@ async def test_a_wrong_token_is_said_once_and_the_run_goes_on(tmp_path, caplog):
         async with of_run(daemon, "r2", token="wrong") as run:
             assert (await run.emit(["a"])).as_is == "error:unauthorized"
     assert sum("refuses this client" in r.getMessage() for r in caplog.records) == 1
+
+
+@async_test
+async def test_over_tls_a_daemon_that_is_trusted_is_talked_to_and_another_is_not(tmp_path):
+    cert, key = certificate(tmp_path, "localhost")
+    with Daemon(tmp_path, f'verdict_deadline_ms = 60000\n[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
+        url = f"wss://{daemon.address}"
+        async with digd.Run("r1", url=url, agents=AB, tls_context=trusting(cert)) as run:
+            assert (await run.emit(["a"])).as_is is None
+        async with digd.Run("r2", url=url, agents=AB) as run:
+            assert (await run.emit(["a"])).as_is == "disconnected"
 
 
 @async_test

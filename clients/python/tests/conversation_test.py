@@ -6,6 +6,7 @@ import pytest
 
 from digd.conversation import DEAF_AFTER, Conversation, Phase
 from digd.messages import Event, delivery_message, ended_message, ended_run_message, event_message, message
+from digd.session import Backoff
 
 WELCOME = {"type": "welcome", "acked_seq": 0, "verdict_deadline_ms": 250, "credits": 16, "limits": {"message_bytes": 4096}}
 
@@ -289,6 +290,14 @@ def test_a_message_that_would_close_the_connection_becomes_a_gap():
     event(c, "e2")
     up(c)  # message_bytes 4096: the daemon closes at 16 times that
     assert [f["type"] for f in sent(c)] == ["gap", "event"]
+
+
+@pytest.mark.parametrize("draw, waits", [(1.0, [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10]), (0.0, [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5])])
+def test_attempts_come_further_and_further_apart_up_to_a_bound(draw, waits):
+    backoff = Backoff(random=lambda: draw)
+    assert [backoff.next_s() for _ in waits] == pytest.approx(waits)
+    backoff.attempts = 10**9
+    assert backoff.next_s() <= 10
 
 
 # ---- what leaves the process
