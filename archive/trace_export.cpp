@@ -133,6 +133,8 @@ void trace_export::take(const stored_entry& e) {
   }
   // What was refused before the engine saw it keeps its `ts`, which may be why; and the passing of time that came with it
   // is not told by its line.
+  const bool stands_in = e.kind == entry_kind::refused && e.frame.starts_with("{\"type\":\"refused\",\"seq\":");
+  if (stands_in) return take_stand_in(e, stamp);
   const bool unread = e.kind == entry_kind::refused &&
                       (e.code == "bad_message" || e.code == "bad_json" || e.code == "too_large");
   fired_since_ = unread && stamped_;
@@ -140,6 +142,16 @@ void trace_export::take(const stored_entry& e) {
   if (e.session == first_session_) first_session_seq_ = e.seq;
   to_(on_one_line(unread ? with_members(e.frame, session_member(e.session), {"session"})
                          : with_members(e.frame, session_member(e.session) + ',' + stamp, {"session", "ts"})));
+}
+
+// It has its time with it: what fired then fires again. Those of older archives had no code.
+void trace_export::take_stand_in(const stored_entry& e, const std::string& stamp) {
+  fired_since_ = false;
+  last_firing_ts_ = e.ts;
+  if (e.session == first_session_) first_session_seq_ = e.seq;
+  const bool has_code = e.frame.find("\"code\":") != std::string::npos;
+  const std::string code = has_code ? std::string() : ",\"code\":\"" + e.code + '"';
+  to_(with_members(e.frame, session_member(e.session) + ',' + stamp + code, {"session", "ts"}));
 }
 
 void trace_export::finish() {

@@ -23,6 +23,8 @@ class trace_export {
   void finish();
 
  private:
+  void take_stand_in(const stored_entry& e, const std::string& stamp);
+
   std::function<void(std::string_view)> to_;
   std::string first_session_;
   bool joined_ = false;

@@ -31,9 +31,9 @@ class checker {
       case message_type::time:
       case message_type::run_ended: break;
     }
-    if (graph_.agent_count() + new_names_.size() > limits_.agents) refuse(refusal::over_limit, "agent", over("agents", limits_.agents));
+    if (graph_.agent_count() + new_names_.size() > limits_.agents) hit(limit_id::agents, "agent", over("agents", limits_.agents));
     if (added_ > 0 && graph_.live_events() + added_ > limits_.live_events) {
-      refuse(refusal::over_limit, "event", over("events that are not settled", limits_.live_events));
+      hit(limit_id::live_events, "event", over("events that are not settled", limits_.live_events));
     }
     return note_;
   }
@@ -41,6 +41,9 @@ class checker {
   refusal_note note_;
 
   void refuse(refusal code, std::string_view field, std::string text) { note_.consider(code, field, std::move(text)); }
+  void hit(limit_id which, std::string_view field, std::string text) {
+    note_.consider(refusal::over_limit, field, std::move(text), which);
+  }
 
  private:
   void name(std::string_view agent) {
@@ -48,7 +51,7 @@ class checker {
   }
 
   void names(const name_list& agents, std::string_view field) {
-    if (agents.size() > limits_.recipients) refuse(refusal::over_limit, field, over("recipients of one event", limits_.recipients));
+    if (agents.size() > limits_.recipients) hit(limit_id::recipients, field, over("recipients of one event", limits_.recipients));
     for (const std::string_view agent : agents) name(agent);
   }
 
@@ -89,9 +92,9 @@ class checker {
 
   void started(const message& m) {
     name(m.agent);
-    if (m.inputs.size() > limits_.inputs) refuse(refusal::over_limit, "inputs", over("inputs of one activation", limits_.inputs));
+    if (m.inputs.size() > limits_.inputs) hit(limit_id::inputs, "inputs", over("inputs of one activation", limits_.inputs));
     if (graph_.open_count() >= limits_.open_activations) {
-      refuse(refusal::over_limit, "activation", over("open activations", limits_.open_activations));
+      hit(limit_id::open_activations, "activation", over("open activations", limits_.open_activations));
     }
     if (graph_.find_activation(m.activation) != graph::nobody) {
       refuse(refusal::duplicate_activation, "activation", "activation " + quoted(m.activation) + " is known already");
@@ -161,11 +164,12 @@ std::string_view reported_event(const message& m) {
 
 refusal_note run::check(const message& m) const {
   checker c(graph_, settings_.limits);
-  if (ended_) c.refuse(refusal::run_closed, "", "the run has ended; begin a new one under another id");
+  if (ended_) c.refuse(refusal::run_closed, "", std::string(run_closed_words));
   return c.check(m);
 }
 
 bool run::names_unseen(const message& m) const {
+  if (unjudged_) return false;
   const auto event = [this](std::string_view id) { return graph_.find_event(id) == graph::nobody; };
   const auto activation = [this](std::string_view id) { return graph_.find_activation(id) == graph::nobody; };
   switch (m.type) {

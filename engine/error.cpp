@@ -38,12 +38,21 @@ std::string_view to_string(refusal code) {
   return names[static_cast<std::size_t>(code)];
 }
 
-void refusal_note::consider(refusal other, std::string_view where, std::string why) {
+std::optional<refusal> refusal_from(std::string_view name) {
+  for (std::size_t i = 1; i < refusal_count; ++i) {
+    if (names[i] == name) return static_cast<refusal>(i);
+  }
+  return std::nullopt;
+}
+
+void refusal_note::consider(refusal other, std::string_view where, std::string why,
+                           std::optional<limit_id> hit) {
   if (other == refusal::none) return;
   if (code != refusal::none && code <= other) return;
   code = other;
   field = where;
   text = std::move(why);
+  limit = hit;
 }
 
 }  // namespace digd

@@ -4,8 +4,11 @@
 #include <boost/system/error_category.hpp>
 #include <boost/system/error_code.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "engine/limit.h"
 
 namespace digd {
 
@@ -34,16 +37,18 @@ enum class refusal : std::uint8_t {
 inline constexpr std::size_t refusal_count = 20;
 
 std::string_view to_string(refusal);
+std::optional<refusal> refusal_from(std::string_view name);
 
 // A refusal with its explanation: what, where, and what was expected.
 struct refusal_note {
   refusal code = refusal::none;
   std::string field;  // the offending field; empty where it is not one field's fault
   std::string text;
+  std::optional<limit_id> limit;  // over_limit, too_large: which
 
   explicit operator bool() const { return code != refusal::none; }
   // Keeps whichever comes first in the protocol's order.
-  void consider(refusal code, std::string_view field, std::string text);
+  void consider(refusal code, std::string_view field, std::string text, std::optional<limit_id> limit = std::nullopt);
 };
 
 }  // namespace digd

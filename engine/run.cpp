@@ -1,6 +1,7 @@
 #include "engine/run.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace digd {
@@ -45,6 +46,7 @@ void run::join(const hello& session) {
 void run::apply(const message& m, const speaker& who, milliseconds stamp, answer& out) {
   out.clear();
   const milliseconds time = time_of(m, stamp);
+  if (unjudged_) return pass(m, time, out);
   if (settings_.clock == clock_kind::wall || settings_.stamped) let_due_happen(time, out);
   out.refused = check(m);
   if (out.refused) return;
@@ -67,11 +69,60 @@ void run::advance(milliseconds now, answer& out) {
 
 void run::switch_mode(mode strongest, milliseconds stamp, answer& out) {
   out.clear();
-  const milliseconds now = settings_.clock == clock_kind::wall || settings_.stamped ? std::max(stamp, clock_) : clock_;
+  const milliseconds now = time_of_daemon(stamp);
   let_due_happen(now, out);
   clock_ = now;
   settings_.operator_mode = strongest;
   windows_.update(clock_, live());
+}
+
+// ---- a limit is hit
+
+bool run::can_give_way(limit_id hit, limit_policy how) const {
+  if (unjudged_ || ended_ || how == limit_policy::refuse) return false;
+  return how == limit_policy::observe || hit != limit_id::live_events || graph_.has_pending();
+}
+
+void run::give_way(limit_id hit, limit_policy how, milliseconds stamp, answer& out) {
+  if (!can_give_way(hit, how)) return;
+  const milliseconds now = time_of_daemon(stamp);
+  let_due_happen(now, out);
+  clock_ = now;
+  if (how == limit_policy::observe) return stop_judging(hit, out);
+  graph_.gap();
+  windows_.update(clock_, live());
+  graph_.settle();
+  watches_.update(graph_, progress_, clock_, out);
+  graph_.forget();
+}
+
+// What was known goes, so that its memory is free; healings that nobody can follow any more are reported unresolved.
+void run::stop_judging(limit_id why, answer& out) {
+  watches_.end(clock_, out);
+  unjudged_ = why;
+  const auto remake = []<class What, class... With>(What& what, With&&... with) {
+    std::destroy_at(&what);
+    std::construct_at(&what, std::forward<With>(with)...);
+  };
+  remake(windows_, graph_, settings_);  // it names events of the graph: before that goes
+  remake(graph_, graph_limits_of(settings_.limits));
+  held_ = {};
+  rerouted_ = {};
+  found_ = {};
+}
+
+// Not judged: whatever it is counts as delivered as it is. Nothing of it is remembered but that the run ended.
+void run::pass(const message& m, milliseconds time, answer& out) {
+  if (ended_) {
+    out.refused.consider(refusal::run_closed, "", std::string(run_closed_words));
+    return;
+  }
+  clock_ = time;
+  for (const reaction_draft& r : m.reactions) {
+    if (r.what == reaction::reroute) out.verdicts.emplace_back().event = r.input;
+  }
+  for (const event_draft& e : m.events) out.verdicts.emplace_back().event = e.id;
+  ended_ = m.type == message_type::run_ended;
 }
 
 std::optional<milliseconds> run::next_due() const {
@@ -82,6 +133,11 @@ std::optional<milliseconds> run::next_due() const {
 milliseconds run::time_of(const message& m, milliseconds stamp) const {
   const milliseconds told = settings_.clock == clock_kind::wall ? stamp : m.ts.value_or(clock_);
   return std::max(told, clock_);
+}
+
+// Of what the daemon does by itself: with the trace clock, the run's own.
+milliseconds run::time_of_daemon(milliseconds stamp) const {
+  return settings_.clock == clock_kind::wall || settings_.stamped ? std::max(stamp, clock_) : clock_;
 }
 
 // ---- what time brings

@@ -21,6 +21,8 @@
 
 namespace digd {
 
+inline constexpr std::string_view run_closed_words = "the run has ended; begin a new one under another id";
+
 // Who says a message.
 struct speaker {
   std::string_view session = "main";
@@ -49,6 +51,14 @@ class run {
   // Time passes without a message: what is due by `now` happens. `out` is cleared first.
   void advance(milliseconds now, answer& out);
 
+  // A limit is hit, and its policy is not to refuse: from `stamp` on the run is judged no more, or it forgets what is
+  // pending as with a `gap`. What that brings about is added to `out`.
+  void give_way(limit_id hit, limit_policy how, milliseconds stamp, answer& out);
+  // Whether that would change anything.
+  bool can_give_way(limit_id hit, limit_policy how) const;
+  // What made it judge no more; none: it is judged.
+  std::optional<limit_id> unjudged() const { return unjudged_; }
+
   // The operator's switch for all rules of the run, from `stamp` on (the run's own time with the trace clock).
   void switch_mode(mode strongest, milliseconds stamp, answer& out);
 
@@ -76,6 +86,9 @@ class run {
   };
 
   refusal_note check(const message& m) const;  // engine/check.cpp
+  void pass(const message& m, milliseconds time, answer& out);
+  void stop_judging(limit_id why, answer& out);
+  milliseconds time_of_daemon(milliseconds stamp) const;
   void let_due_happen(milliseconds now, answer& out);
   void happen(const due_item& due, answer& out);
   void fire(const rule& which, const due_item& due, answer& out);
@@ -92,7 +105,7 @@ class run {
 
   std::uint32_t report(const rule& which, finding& what, const remedy& with, answer& out);
   milliseconds time_of(const message& m, milliseconds stamp) const;
-  bool live() const { return !terminal_ && !ended_; }
+  bool live() const { return !terminal_ && !ended_ && !unjudged_; }
 
   run_settings settings_;
   graph::graph graph_;
@@ -103,6 +116,7 @@ class run {
   milliseconds clock_ = 0;
   bool terminal_ = false;
   bool ended_ = false;
+  std::optional<limit_id> unjudged_;
   run_progress progress_;
   std::uint64_t system_events_ = 0;
 

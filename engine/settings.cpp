@@ -84,12 +84,23 @@ run_settings settle(const hello& asked, const run_policy& policy) {
                    if (wanted) settled = *wanted;
                    settled = std::min(settled, most);
                  });
+  for (std::size_t i = 0; i < limit_policies::count; ++i) {
+    if (asked.over_limit[i]) s.over_limit.of(static_cast<limit_id>(i)) = *asked.over_limit[i];
+  }
   return s;
+}
+
+mode mode_that_holds(const run_settings& settings, std::optional<limit_id> unjudged) {
+  return unjudged ? mode::off : std::min(settings.how, settings.operator_mode);
 }
 
 std::string contradiction(const hello& asked, const run_settings& holds, const run_policy& policy) {
   if (asked.clock && *asked.clock != holds.clock) return "clock";
-  if (asked.how && std::min(*asked.how, policy.strongest_mode) != std::min(holds.how, policy.strongest_mode)) return "mode";
+  // A client may also ask for what a welcome told it, which can be weaker for a while.
+  const bool as_told = asked.how && *asked.how == std::min(holds.how, holds.operator_mode);
+  if (asked.how && !as_told && std::min(*asked.how, policy.strongest_mode) != std::min(holds.how, policy.strongest_mode)) {
+    return "mode";
+  }
   for (const rule* r : catalog()) {
     rule_settings wanted = holds.of(r->id);
     apply(asked.rules[index_of(r->id)], *r, wanted);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/limit.h"
 #include "engine/message.h"
 #include "rules/rule_id.h"
 
@@ -55,6 +56,7 @@ struct run_settings {
   std::array<rule_settings, rule_count> rules;
   std::uint64_t budget = 1000;
   digd::limits limits;
+  limit_policies over_limit;  // what is done beyond them
   // The operator's switch: no rule goes further, whatever else holds. Changes while the run goes on.
   digd::mode operator_mode = mode::enforce;
 
@@ -111,6 +113,7 @@ struct hello {
   std::array<rule_request, rule_count> rules;
   std::optional<std::uint64_t> budget;
   limits_request limits;
+  std::array<std::optional<limit_policy>, limit_policies::count> over_limit;
   capabilities able;
   bool witness = false;
   std::string client;  // name/version, for the log
@@ -128,6 +131,8 @@ struct run_policy {
 
 // The settings a run starts with: what `hello` asks for, within what the policy grants.
 run_settings settle(const hello& asked, const run_policy& policy);
+// What a client is told: the weaker of the run's mode and the operator's; `off` once the run is judged no more.
+mode mode_that_holds(const run_settings& settings, std::optional<limit_id> unjudged);
 // The first setting in which `asked` contradicts what already holds; empty if none.
 std::string contradiction(const hello& asked, const run_settings& holds, const run_policy& policy);
 

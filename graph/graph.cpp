@@ -444,6 +444,10 @@ event_index graph::record_system_event(std::string_view id, std::span<const agen
   return e;
 }
 
+bool graph::has_pending() const {
+  return std::any_of(agents_.begin(), agents_.end(), [](const agent_node& a) { return !a.pending.empty(); });
+}
+
 void graph::gap() {
   for (agent_index a = 0; a < agents_.size(); ++a) {
     while (!agents_[a].pending.empty()) {

@@ -59,6 +59,7 @@ class graph {
   agent_index last_ended_agent() const { return last_ended_agent_; }
   activation_index last_ended() const;  // nobody: none, or forgotten
   activation_index longest_silent() const { return first_active_; }  // the active one heard first; or nobody
+  bool has_pending() const;  // any delivery, of whatever event
   const delivery* find_delivery(event_index e, agent_index a) const;
   bool is_pending(event_index e, agent_index a) const;
   // The event, or null if the run has forgotten it and nothing open holds it.

@@ -248,6 +248,35 @@ bool message_fields::metrics(item& it) {
   return in_.skip(it);
 }
 
+// The line that stands for a refused frame.
+struct refused_fields {
+  frame_reader& in;
+  refused_line& out;
+  std::optional<refusal> code = {};
+
+  bool type(item& it) {
+    const auto refused = [](std::string_view name) {
+      return name == "refused" ? std::optional<bool>{true} : std::nullopt;
+    };
+    bool is_refused = false;
+    return in.choice(it, refused, "must be refused", is_refused);
+  }
+  bool seq(item& it) { return in.count(it, out.seq); }
+  bool ts(item& it) { return in.whole_number(it, out.ts); }
+  bool reason(item& it) { return in.choice(it, refusal_from, "must be an error code", code); }
+  bool field(item& it) { return in.string(it, 0, frame_reader::any_length, out.note.field); }
+  bool message(item& it) { return in.string(it, 0, frame_reader::any_length, out.note.text); }
+
+  static constexpr std::array<known_field<refused_fields>, 6> all{{
+      {"type", &refused_fields::type, any, any},
+      {"seq", &refused_fields::seq, any, any},
+      {"ts", &refused_fields::ts},
+      {"code", &refused_fields::reason, any, any},
+      {"field", &refused_fields::field},
+      {"message", &refused_fields::message},
+  }};
+};
+
 // False: no JSON.
 bool decode_frame(frame_reader& in, name_set& keys, std::string_view frame, message& out, decoded& result) {
   std::optional<std::string_view> type;
@@ -291,6 +320,19 @@ decoded decoder::decode(std::string_view frame, message& out) {
   }
   if (!result.has_seq) result.seq = 0;
   return result;
+}
+
+std::optional<refused_line> decoder::refused_line_of(std::string_view line) {
+  refusal_note wrong;
+  refused_line out;
+  item root;
+  bool is_object = false;
+  frame_reader& in = state_->reader;
+  if (!in.open(line, wrong) || !in.root(root, is_object) || !is_object) return std::nullopt;
+  refused_fields fields{in, out};
+  if (!in.each_known(root, refused_fields::all, fields) || !in.end() || wrong || !fields.code) return std::nullopt;
+  out.note.code = *fields.code;
+  return out;
 }
 
 std::string_view decoder::session_of(std::string_view line) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "engine/error.h"
@@ -19,6 +20,13 @@ struct decoded {
   bool has_seq = false;  // the frame has a usable seq (also where it is refused for another reason)
   std::uint64_t seq = 0;
   bool is_hello = false;  // then nothing but `refused` counts: decode it with `decode_hello`
+};
+
+// What `encode_refused` wrote, back from an archive or a trace.
+struct refused_line {
+  std::uint64_t seq = 0;
+  std::optional<milliseconds> ts;  // in an exported trace
+  refusal_note note;
 };
 
 class decoder {
@@ -36,6 +44,9 @@ class decoder {
 
   // Decodes a hello; `out` owns its strings. Also unsupported_protocol, where nothing else is wrong.
   refusal_note decode_hello(std::string_view frame, hello& out);
+
+  // Nothing if it is no such line.
+  std::optional<refused_line> refused_line_of(std::string_view line);
 
   // The `session` member of a trace line ("main" if it has none or is no object); a view until the next call.
   std::string_view session_of(std::string_view line);

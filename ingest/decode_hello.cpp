@@ -77,6 +77,31 @@ struct limits_fields {
   }};
 };
 
+struct over_limit_fields {
+  frame_reader& in;
+  decltype(hello::over_limit)& out;
+
+  template <limit_id Which>
+  bool policy(item& it) {
+    constexpr bool has_gap = limit_policies::allows(Which, limit_policy::gap);
+    const auto allowed = [](std::string_view name) {
+      const auto what = policy_from(name);
+      return what && limit_policies::allows(Which, *what) ? what : std::nullopt;
+    };
+    return in.choice(it, allowed, has_gap ? "must be refuse, observe or gap" : "must be refuse or observe",
+                     out[static_cast<std::size_t>(Which)]);
+  }
+
+  static constexpr std::array<known_field<over_limit_fields>, limit_policies::count> all{{
+      {"message_bytes", &over_limit_fields::policy<limit_id::message_bytes>},
+      {"agents", &over_limit_fields::policy<limit_id::agents>},
+      {"recipients", &over_limit_fields::policy<limit_id::recipients>},
+      {"inputs", &over_limit_fields::policy<limit_id::inputs>},
+      {"live_events", &over_limit_fields::policy<limit_id::live_events>},
+      {"open_activations", &over_limit_fields::policy<limit_id::open_activations>},
+  }};
+};
+
 struct capability_fields {
   frame_reader& in;
   capabilities& out;
@@ -135,6 +160,7 @@ class hello_fields {
   bool rules(item& it);
   bool healing(item& it);
   bool limits(item& it);
+  bool over_limit(item& it);
   bool capabilities(item& it);
   bool witness(item& it) { return in_.flag(it, out_.witness); }
   bool client(item& it);
@@ -150,7 +176,7 @@ class hello_fields {
   hello& out_;
 
   static constexpr std::uint32_t required = ~0u;
-  static constexpr std::array<known_field<hello_fields>, 15> all{{
+  static constexpr std::array<known_field<hello_fields>, 16> all{{
       {"type", &hello_fields::type, ~0u, required},
       {"protocol", &hello_fields::protocol, ~0u, required},
       {"run", &hello_fields::run, ~0u, required},
@@ -162,6 +188,7 @@ class hello_fields {
       {"rules", &hello_fields::rules},
       {"healing", &hello_fields::healing},
       {"limits", &hello_fields::limits},
+      {"over_limit", &hello_fields::over_limit},
       {"capabilities", &hello_fields::capabilities},
       {"witness", &hello_fields::witness},
       {"client", &hello_fields::client},
@@ -219,6 +246,9 @@ bool hello_fields::healing(item& it) {
 }
 bool hello_fields::limits(item& it) {
   return object(it, limits_fields{in_, out_.limits});
+}
+bool hello_fields::over_limit(item& it) {
+  return object(it, over_limit_fields{in_, out_.over_limit});
 }
 bool hello_fields::capabilities(item& it) {
   return object(it, capability_fields{in_, out_.able});

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 
 #include "engine/quote.h"
@@ -114,6 +115,17 @@ void append_limits(std::string& out, const limits& most) {
   fields.end();
 }
 
+// Left out where everything is refused, the default.
+void append_over_limit(object& fields, const run_settings& settings) {
+  if (settings.over_limit == limit_policies{}) return;
+  object policies(fields.field("over_limit"));
+  for (std::size_t i = 0; i < limit_policies::count; ++i) {
+    const auto id = static_cast<limit_id>(i);
+    policies.word(to_string(id), to_string(settings.over_limit.of(id)));
+  }
+  policies.end();
+}
+
 void append_healing(std::string& out, const run_settings& settings) {
   object fields(out);
   fields.number("budget", settings.budget);
@@ -197,9 +209,11 @@ void encode_welcome(std::string& out, const welcome_facts& facts, const run_sett
   fields.text("run", facts.run);
   fields.text("session", facts.session);
   fields.number("acked_seq", facts.acked_seq);
-  fields.word("mode", to_string(settings.how));
+  fields.word("mode", to_string(mode_that_holds(settings, facts.unjudged)));
+  if (facts.unjudged) fields.word("unjudged", to_string(*facts.unjudged));
   append_rules(fields.field("rules"), settings);
   append_limits(fields.field("limits"), settings.limits);
+  append_over_limit(fields, settings);
   append_healing(fields.field("healing"), settings);
   fields.number("verdict_deadline_ms", facts.verdict_deadline_ms);
   fields.number("credits", facts.credits);
@@ -231,6 +245,16 @@ void encode_ack(std::string& out, std::uint64_t seq) {
   object fields(out);
   fields.word("type", "ack");
   fields.number("seq", seq);
+  fields.end();
+}
+
+void encode_refused(std::string& out, const refusal_note& note, std::uint64_t seq) {
+  object fields(out);
+  fields.word("type", "refused");
+  fields.number("seq", seq);
+  fields.word("code", to_string(note.code));
+  if (!note.field.empty()) fields.text("field", note.field);
+  fields.text("message", note.text);
   fields.end();
 }
 
@@ -300,6 +324,7 @@ void encode_trace_hello(std::string& out, const hello& original, const run_setti
   append_rules(fields.field("rules"), settings);
   append_healing(fields.field("healing"), settings);
   append_limits(fields.field("limits"), settings.limits);
+  append_over_limit(fields, settings);
   append_capabilities(fields.field("capabilities"), original.able);
   fields.flag("witness", original.witness);
   object labels(fields.field("labels"));

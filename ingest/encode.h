@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,12 +18,15 @@ struct welcome_facts {
   std::uint64_t acked_seq = 0;
   milliseconds verdict_deadline_ms = 250;
   std::uint64_t credits = 1024;
+  std::optional<limit_id> unjudged;  // the run is judged no more: what made it so
 };
 
 void encode_welcome(std::string& out, const welcome_facts& facts, const run_settings& settings);
 void encode_verdicts(std::string& out, std::uint64_t seq, const answer& from, bool with_witness);
 void encode_intervention(std::string& out, const intervention& what, const answer& from, bool with_witness);
 void encode_ack(std::string& out, std::uint64_t seq);
+// What stands for a refused frame in the record; a replay answers it as it was answered.
+void encode_refused(std::string& out, const refusal_note& note, std::uint64_t seq);
 void encode_error(std::string& out, const refusal_note& note, std::uint64_t seq, bool fatal);  // seq 0: none
 // Without a type: what goes into `verdicts`, the feed's {"type":"detection",…,"detection":{…}} and the
 // archive.

@@ -1,6 +1,8 @@
 #include "ingest/inbox.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include "engine/quote.h"
@@ -10,9 +12,29 @@ namespace digd::ingest {
 
 namespace {
 
-// What stands for a refused frame in a replay: it uses up the same seq and is refused again.
-std::string stand_in(std::uint64_t seq) {
-  return "{\"type\":\"refused\",\"seq\":" + std::to_string(seq) + '}';
+constexpr std::string_view refused_type = "\"type\":\"refused\"";
+constexpr std::string_view own_types[] = {"{\"type\":\"operator_mode\"", "{\"type\":\"limit\""};
+
+// What stands for a refused frame in a replay: it uses up the same seq and is refused with the same words.
+std::string stand_in(std::uint64_t seq, const refusal_note& note) {
+  std::string out;
+  encode_refused(out, note, seq);
+  return out;
+}
+
+// The text of a member of a line of our own; empty: it has none.
+std::string_view word_of(std::string_view line, std::string_view member) {
+  const std::string before = "\"" + std::string(member) + "\":\"";
+  const std::size_t at = line.find(before);
+  if (at == std::string_view::npos) return {};
+  line.remove_prefix(at + before.size());
+  return line.substr(0, line.find('"'));
+}
+
+std::optional<milliseconds> ts_of(std::string_view line) {
+  const std::size_t at = line.find("\"ts\":");
+  if (at == std::string_view::npos) return std::nullopt;
+  return std::strtoll(std::string(line.substr(at + 5, 21)).c_str(), nullptr, 10);
 }
 
 bool can(const capabilities& able, action how) { return how == action::reroute ? able.reroute : able.create; }
@@ -20,10 +42,19 @@ bool can(const capabilities& able, action how) { return how == action::reroute ?
 }  // namespace
 
 std::optional<mode> operator_mode_of(std::string_view line) {
-  constexpr std::string_view before = "{\"type\":\"operator_mode\",\"mode\":\"";
-  if (!line.starts_with(before)) return std::nullopt;
-  line.remove_prefix(before.size());
-  return mode_from(line.substr(0, line.find('"')));
+  return line.starts_with(own_types[0]) ? mode_from(word_of(line, "mode")) : std::nullopt;
+}
+
+std::optional<limit_line> limit_line_of(std::string_view line) {
+  if (!line.starts_with(own_types[1])) return std::nullopt;
+  const auto hit = limit_from(word_of(line, "limit"));
+  const auto how = policy_from(word_of(line, "policy"));
+  if (!hit || !how) return std::nullopt;
+  return limit_line{*hit, *how};
+}
+
+bool is_own_line(std::string_view line) {
+  return std::any_of(std::begin(own_types), std::end(own_types), [&](auto type) { return line.starts_with(type); });
 }
 
 inbox::inbox(const hello& first, const run_settings& settings, sink& to, options how)
@@ -38,7 +69,9 @@ std::optional<session_index> inbox::find_session(std::string_view name) const {
 
 inbox::joined inbox::join(const hello& greeting, const run_policy& policy) {
   joined result;
-  if (const std::string field = contradiction(greeting, run_.settings(), policy); !field.empty()) {
+  hello asked = greeting;
+  if (run_.unjudged() && asked.how == mode::off) asked.how.reset();  // as it was told
+  if (const std::string field = contradiction(asked, run_.settings(), policy); !field.empty()) {
     result.refused.consider(refusal::hello_conflict, field,
                             "the run goes on with another " + field + "; leave it out or give what `welcome` says");
     return result;
@@ -52,7 +85,7 @@ inbox::joined inbox::join(const hello& greeting, const run_policy& policy) {
   }
   if (sessions_.size() >= run_.settings().limits.sessions) {
     result.refused.consider(refusal::over_limit, "session",
-                            "the run has " + std::to_string(sessions_.size()) + " sessions already, the limit");
+                            "the run has " + std::to_string(sessions_.size()) + " sessions already, the limit", limit_id::sessions);
     return result;
   }
   result.session = sessions_.size();
@@ -99,10 +132,13 @@ void inbox::refuse_too_large(session_index s, std::size_t bytes, milliseconds st
   refusal_note note;
   note.consider(refusal::too_large, "",
                 "the message has " + std::to_string(bytes) + " bytes; the limit is " +
-                    std::to_string(run_.settings().limits.message_bytes));
+                    std::to_string(run_.settings().limits.message_bytes),
+                limit_id::message_bytes);
   const std::uint64_t seq = ++sessions_[s].place;
   if (seq <= sessions_[s].taken_seq) return repeat(s, seq);
-  refuse(s, seq, note, stand_in(seq), stamp);
+  refuse(s, seq, note, stand_in(seq, note), stamp);
+  const limit_policy how = run_.settings().over_limit.of(limit_id::message_bytes);
+  if (run_.can_give_way(limit_id::message_bytes, how)) hit(limit_id::message_bytes, how, stamp);
 }
 
 // One frame: decode, sequence, judge, answer.
@@ -117,13 +153,18 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   if (seq < expected) return repeat(s, seq);
   refusal_note refused = d.refused;
   if (d.is_hello) refused.consider(refusal::bad_message, "type", "this connection has said hello already");
+  const bool is_last = !refused && message_.type == message_type::run_ended;
+  if (turned_away_ && !is_last) refused.consider(turned_away_->code, turned_away_->field, turned_away_->text, turned_away_->limit);
   if (refused) {
-    return refuse(s, expected, refused, d.has_seq ? std::string(frame) : stand_in(expected), stamp);
+    // A frame that looks like what stands for one is not kept as it is: a replay would take it for that.
+    const bool as_it_is = d.has_seq && !refused.limit && frame.find(refused_type) == std::string_view::npos;
+    return refuse(s, expected, refused, as_it_is ? std::string(frame) : stand_in(expected, refused), stamp);
   }
   forget_replies(from);
   if (may_wait && must_wait(message_)) return hold(from, frame, stamp);
   const speaker who{from.name, from.greeting.able};
   run_.apply(message_, who, stamp, answer_);
+  if (gives_way(stamp)) run_.apply(message_, who, stamp, answer_);
   from.taken_seq = expected;
   answer_to(s, expected, frame);
 }
@@ -148,11 +189,12 @@ void inbox::out_of_sequence(session_index s, std::uint64_t seq) {
   sink_.send(s, out_);
 }
 
-void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note, const std::string& frame,
-                   milliseconds stamp) {
-  const bool stamped = run_.settings().clock == clock_kind::wall;
-  if (stamped) {
-    run_.advance(stamp, answer_);
+// `passes`: the time that passes with it, where the wall clock counts.
+void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note, std::string_view frame,
+                   std::optional<milliseconds> passes) {
+  const bool is_read_back = run_.settings().stamped;  // then only a line that stands for a frame has its time with it
+  if (passes && (run_.settings().clock == clock_kind::wall || (is_read_back && frame.starts_with("{\"type\":\"refused\"")))) {
+    run_.advance(*passes, answer_);
   } else {
     answer_.clear();
   }
@@ -160,6 +202,70 @@ void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note,
   sessions_[s].taken_seq = seq;
   forget_replies(sessions_[s]);
   answer_to(s, seq, frame);
+}
+
+void inbox::receive_recorded(session_index s, std::string_view line, milliseconds stamp) {
+  if (line.find(refused_type) == std::string_view::npos) return receive(s, line, stamp);
+  const std::optional<refused_line> was = decoder_.refused_line_of(line);
+  if (!was || was->seq != sessions_[s].taken_seq + 1) return receive(s, line, stamp);
+  sessions_[s].place = was->seq;
+  refuse(s, was->seq, was->note, stand_in(was->seq, was->note), was->ts.value_or(stamp));
+}
+
+// ---- limits
+
+// The message in hand hit a limit whose policy is not to refuse: the run gives way, and can take it then.
+bool inbox::gives_way(milliseconds stamp) {
+  if (!answer_.refused.limit) return false;
+  const limit_id hit = *answer_.refused.limit;
+  const limit_policy how = run_.settings().over_limit.of(hit);
+  if (!run_.can_give_way(hit, how)) return false;
+  answer_.refused = {};  // what was due before the message stays in it
+  give_way(hit, how, stamp);
+  return true;
+}
+
+void inbox::hit(limit_id which, limit_policy how, milliseconds stamp) {
+  if (!run_.can_give_way(which, how)) return;
+  answer_.clear();
+  give_way(which, how, stamp);
+}
+
+void inbox::give_way(limit_id hit, limit_policy how, milliseconds stamp) {
+  run_.give_way(hit, how, stamp, answer_);
+  tell_own_line(taken::what_kind::limit, "limit",
+                "\"limit\":\"" + std::string(to_string(hit)) + "\",\"policy\":\"" + std::string(to_string(how)) + '"', hit);
+}
+
+void inbox::tell_own_line(taken::what_kind kind, std::string_view type, std::string_view member,
+                          std::optional<limit_id> limit) {
+  encode_interventions();
+  const std::string frame = "{\"type\":\"" + std::string(type) + "\"," + std::string(member) +
+                            ",\"ts\":" + std::to_string(run_.clock()) + '}';
+  sink_.took({.kind = kind,
+              .session = {},
+              .ts = run_.clock(),
+              .type = type,
+              .frame = frame,
+              .answer = answer_,
+              .verdicts = {},
+              .interventions = intervention_frames_,
+              .answered = {},
+              .ended = {},
+              .limit = limit});
+  send_interventions();
+}
+
+bool inbox::follow(std::string_view line) {
+  const std::optional<milliseconds> stamp = ts_of(line);
+  if (!stamp) return false;
+  if (const auto strongest = operator_mode_of(line)) {
+    switch_mode(*strongest, *stamp);
+    return true;
+  }
+  const auto limit = limit_line_of(line);
+  if (limit) hit(limit->hit, limit->how, *stamp);
+  return limit.has_value();
 }
 
 // Tells the record first, then the clients.
@@ -183,7 +289,8 @@ void inbox::answer_to(session_index s, std::uint64_t seq, std::string_view frame
              .verdicts = refused ? std::string_view{} : std::string_view(out_),
              .interventions = intervention_frames_,
              .answered = {},
-             .ended = {}};
+             .ended = {},
+             .limit = answer_.refused.limit};
   if (!refused && message_.type == message_type::delivery) {
     what.answered = message_.of ? *message_.of : *message_.event;
   }
@@ -227,26 +334,14 @@ void inbox::pass_time(milliseconds now) {
               .verdicts = {},
               .interventions = intervention_frames_,
               .answered = {},
-              .ended = {}});
+              .ended = {},
+              .limit = {}});
   send_interventions();
 }
 
 void inbox::switch_mode(mode strongest, milliseconds stamp) {
   run_.switch_mode(strongest, stamp, answer_);
-  encode_interventions();
-  const std::string frame = "{\"type\":\"operator_mode\",\"mode\":\"" + std::string(to_string(strongest)) +
-                            "\",\"ts\":" + std::to_string(run_.clock()) + '}';
-  sink_.took({.kind = taken::what_kind::operator_mode,
-              .session = {},
-              .ts = run_.clock(),
-              .type = "operator_mode",
-              .frame = frame,
-              .answer = answer_,
-              .verdicts = {},
-              .interventions = intervention_frames_,
-              .answered = {},
-              .ended = {}});
-  send_interventions();
+  tell_own_line(taken::what_kind::operator_mode, "operator_mode", "\"mode\":\"" + std::string(to_string(strongest)) + '"', {});
 }
 
 std::optional<milliseconds> inbox::next_due() const {

@@ -27,21 +27,31 @@ using session_index = std::size_t;
 // What happened with one frame, or with the passing of time, for whoever keeps the record. Views and references
 // live until the call returns.
 struct taken {
-  enum class what_kind : std::uint8_t { message, refused, firing, operator_mode } kind = what_kind::message;
-  std::string_view session;            // empty for a firing and the operator
+  enum class what_kind : std::uint8_t { message, refused, firing, operator_mode, limit } kind = what_kind::message;
+  std::string_view session;            // empty for what is the monitor's own
   std::uint64_t seq = 0;
   milliseconds ts = 0;                 // the run's time that counts
-  std::string_view type;               // the message's; "refused"; "firing"
+  std::string_view type;               // the message's; "refused"; "firing"; "operator_mode"; "limit"
   std::string_view frame;              // as received; of a refused one, what stands for it in a replay
   const digd::answer& answer;
   std::string_view verdicts;           // the frame as sent; empty if none
   const std::vector<std::string>& interventions;  // the frames, in the order of answer.interventions
   std::string_view answered;           // the intervention that a delivery report answers
   std::optional<run_outcome> ended;    // a run_ended message was accepted
+  std::optional<limit_id> limit;       // that refused it, or made the run give way
 };
 
 // The mode in a line that `inbox::switch_mode` wrote; nothing if it is no such line.
 std::optional<mode> operator_mode_of(std::string_view line);
+
+// A line that `inbox` wrote when a limit made its run give way.
+struct limit_line {
+  limit_id hit = limit_id::overload;
+  limit_policy how = limit_policy::observe;
+};
+std::optional<limit_line> limit_line_of(std::string_view line);
+// Whether it is a line of the monitor's own, which `inbox::follow` takes.
+bool is_own_line(std::string_view line);
 
 class sink {
  public:
@@ -102,6 +112,16 @@ class inbox {
   void advance(milliseconds now);
   // The operator's switch. Said to the record as a line of its own, `operator_mode`, so that a replay agrees.
   void switch_mode(mode strongest, milliseconds stamp);
+  // A limit that is not the engine's made the run give way (`overload`, `run_bytes`); the record has a line of it, `limit`.
+  void hit(limit_id which, limit_policy how, milliseconds stamp);
+  // While set, every message but `run_ended` is refused with it. Its record is short: a line that stands for the message.
+  void turn_away(std::optional<refusal_note> why) { turned_away_ = std::move(why); }
+  // ---- reading a record back: a trace, an archive
+  // A line of the monitor's own, as `took` told it. False: it cannot be read.
+  bool follow(std::string_view line);
+  // A client's frame, or the line that stands for one that was refused: it is answered as it was then.
+  void receive_recorded(session_index s, std::string_view line, milliseconds stamp);
+
   // When `advance` is next needed; none if nothing is waiting.
   std::optional<milliseconds> next_due() const;
   // All of a session's messages up to `seq` are on disk and synced.
@@ -128,12 +148,15 @@ class inbox {
   void repeat(session_index s, std::uint64_t seq);
   void forget_replies(session& who);
   void out_of_sequence(session_index s, std::uint64_t seq);
-  void refuse(session_index s, std::uint64_t seq, const refusal_note& note, const std::string& frame,
-              milliseconds stamp);
+  void refuse(session_index s, std::uint64_t seq, const refusal_note& note, std::string_view frame,
+              std::optional<milliseconds> passes);
   void answer_to(session_index s, std::uint64_t seq, std::string_view frame);
   void pass_time(milliseconds now);
   bool must_wait(const message& m) const;
   void hold(session& from, std::string_view frame, milliseconds stamp, std::size_t too_large = 0);
+  bool gives_way(milliseconds stamp);
+  void give_way(limit_id hit, limit_policy how, milliseconds stamp);
+  void tell_own_line(taken::what_kind kind, std::string_view type, std::string_view member, std::optional<limit_id> limit);
   void refuse_too_large(session_index s, std::size_t bytes, milliseconds stamp);
   void release_held(milliseconds now);
   void encode_interventions();
@@ -151,6 +174,7 @@ class inbox {
   digd::answer answer_;
   std::vector<session> sessions_;
   std::deque<outstanding> outstanding_;
+  std::optional<refusal_note> turned_away_;
   std::size_t held_count_ = 0;  // over all sessions
   std::string out_;
   std::vector<std::string> intervention_frames_;

@@ -4,13 +4,16 @@
 //   >FRAME   a session's hello: it joins or comes back      0…3FRAME  a frame of that session
 //   ~N       N milliseconds pass                            !         all that was taken is durable
 //   ^N       the operator's switch                          #N        a frame of N bytes, too large to be read
-//   @N       N milliseconds pass, and the timer is late
+//   @N       N milliseconds pass, and the timer is late    $         memory ran out: the run is judged no more
+//   %        messages are turned away, or no longer
 // The run's first hello is the first line if that is one. Checked besides not failing: frames out are JSON, seqs are
 // used up one by one, and what was recorded replays to the same answers and the same graph: fed back as the daemon
 // does after a restart, and exported as a trace file.
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "archive/trace_export.h"
@@ -77,6 +80,8 @@ class live_run {
       case '@': now_ += static_cast<milliseconds>(number % 1'000'000'000); return;
       case '!': return all_durable();
       case '^': return in_->switch_mode(static_cast<mode>(number % 4), now_);
+      case '$': return in_->hit(limit_id::overload, limit_policy::observe, now_);
+      case '%': return turn_away();
       case '#': return in_->receive_too_large(0, number, now_);
       case '0':
       case '1':
@@ -113,6 +118,12 @@ class live_run {
   void pass(milliseconds by) {
     now_ += by;
     in_->advance(now_);
+  }
+
+  void turn_away() {
+    refusal_note note;
+    if (!std::exchange(turning_away_, !turning_away_)) note.consider(refusal::over_limit, "", "no room", limit_id::run_bytes);
+    in_->turn_away(note ? std::optional(note) : std::nullopt);
   }
 
   void all_durable() {
@@ -177,6 +188,7 @@ class live_run {
   recorder out_;
   std::unique_ptr<ingest::inbox> in_;
   milliseconds now_ = 1'000;
+  bool turning_away_ = false;
 };
 
 }  // namespace

@@ -21,7 +21,9 @@ std::uint64_t digest_of(const ingest::taken& what) {
   d.mix(what.session);
   d.mix(what.seq);
   d.mix(static_cast<std::uint64_t>(what.ts));
-  d.mix(static_cast<bool>(what.answer.refused));  // its code can be that of what stands for it in the record
+  d.mix(to_string(what.answer.refused.code));
+  d.mix(what.answer.refused.field);
+  d.mix(what.answer.refused.text);
   d.mix(what.verdicts);
   d.mix(what.answered);
   for (const std::string& frame : what.interventions) d.mix(frame);
@@ -115,17 +117,13 @@ bool feed(ingest::inbox& in, ingest::decoder& hellos, const archive::stored_entr
       return !in.join(greeting, run_policy{}).refused;
     }
     case archive::entry_kind::firing: in.advance(e.ts); return true;
-    case archive::entry_kind::operator_mode: {
-      const auto strongest = ingest::operator_mode_of(e.frame);
-      if (strongest) in.switch_mode(*strongest, e.ts);
-      return strongest.has_value();
-    }
+    case archive::entry_kind::operator_mode: return in.follow(e.frame);
     case archive::entry_kind::message:
     case archive::entry_kind::refused: break;
   }
   const auto s = in.find_session(e.session);
   if (!s) return false;
-  in.receive(*s, e.frame, e.ts);
+  in.receive_recorded(*s, e.frame, e.ts);
   return in.sessions()[*s].taken_seq == e.seq;
 }
 
