@@ -1,9 +1,41 @@
 // digctl: replays and plays traces, imports logs, shows what digd saw.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/commands.h"
+#include "engine/nearest.h"
+#include "engine/quote.h"
+
+namespace {
+
+using apps = std::vector<const CLI::App*>;
+
+apps commands_of(const CLI::App& app) { return app.get_subcommands([](const CLI::App*) { return true; }); }
+
+// The first word that stands where a command has to and is none, in words; empty: there is none.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* at = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const apps known = commands_of(*at);
+    if (known.empty() || word.starts_with('-')) return {};
+    const auto next = std::find_if(known.begin(), known.end(), [&](const CLI::App* one) { return one->check_name(word); });
+    if (next == known.end()) {
+      const auto* near = digd::nearest(word, known, [](const CLI::App* one) -> std::string_view { return one->get_name(); });
+      return "there is no command " + digd::quoted(word) +
+             (near == nullptr ? "; digctl --help lists them" : "; did you mean " + digd::quoted((*near)->get_name()) + '?');
+    }
+    at = *next;
+  }
+  return {};
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"digctl: replay, import and look at what digd watches"};
@@ -33,6 +65,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
+    if (const std::string wrong = e.get_exit_code() == 0 ? std::string() : unknown_command(app, argc, argv); !wrong.empty()) {
+      std::cerr << "digctl: " << wrong << '\n';
+      return digd::cli::wrong_use;
+    }
     return app.exit(e) == 0 ? digd::cli::done : digd::cli::wrong_use;
   } catch (const std::exception& e) {
     std::cerr << "digctl: " << e.what() << '\n';

@@ -103,6 +103,10 @@ int replay(const replay_options& how) {
   const ingest::replay::counts& c = result.counted;
   std::cerr << c.messages << " messages, " << c.refused << " refused, " << c.detections << " detections, " << c.healed
             << " healed\n";
+  if (c.broken > 0) {
+    std::cerr << "digctl replay: " << shown(how.trace) << ": " << c.broken << " lines are no JSON: this is no trace, or a damaged one\n";
+    return wrong_use;
+  }
   return print.found() ? found : done;
 }
 

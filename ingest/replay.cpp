@@ -1,6 +1,5 @@
 #include "ingest/replay.h"
 
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <utility>
@@ -29,6 +28,8 @@ class replay::relay final : public sink {
     counts& c = owner_.counts_;
     if (what.kind == taken::what_kind::message) ++c.messages;
     if (what.kind == taken::what_kind::refused) ++c.refused;
+    // What stands for a frame that was no JSON is JSON itself.
+    if (what.answer.refused.code == refusal::bad_json && !owner_.is_stand_in_) ++c.broken;
     c.detections += what.answer.detections.size();
     for (const detection& d : what.answer.detections) c.healed += d.healed;
     if (to_.took) to_.took(what);
@@ -56,25 +57,16 @@ bool replay::line(std::string_view text) {
   ++counts_.lines;
   if (text.find_first_not_of(" \t\r") == std::string_view::npos) return true;
   if (!inbox_ || is_hello(text)) return greet(text);
-  if (text.starts_with("{\"type\":\"operator_mode\"")) return switch_mode(text);
+  if (is_own_line(text)) return inbox_->follow(text) || fail("a line of the monitor's own needs its mode, or limit and policy, and a ts");
   const std::optional<session_index> from = speaker_of(text);
   if (!from) return fail("its session has not said hello; every session of a trace begins with its hello");
-  inbox_->receive(*from, text, inbox_->run().clock());
+  is_stand_in_ = text.find("\"type\":\"refused\"") != std::string_view::npos;
+  inbox_->receive_recorded(*from, text, inbox_->run().clock());
   return true;
 }
 
 bool replay::is_hello(std::string_view text) {
   return text.find("\"hello\"") != std::string_view::npos && decoder_.decode(text, scratch_).is_hello;
-}
-
-// The line that `inbox::switch_mode` writes; no client can say it.
-bool replay::switch_mode(std::string_view text) {
-  const std::optional<mode> strongest = operator_mode_of(text);
-  const std::size_t at = text.find("\"ts\":");
-  if (!strongest || at == std::string_view::npos) return fail("operator_mode needs a mode and a ts");
-  const milliseconds stamp = std::strtoll(std::string(text.substr(at + 5)).c_str(), nullptr, 10);
-  inbox_->switch_mode(*strongest, stamp);
-  return true;
 }
 
 bool replay::greet(std::string_view text) {

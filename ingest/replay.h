@@ -23,6 +23,7 @@ class replay {
   };
   struct counts {
     std::uint64_t lines = 0, messages = 0, refused = 0, repeated = 0, detections = 0, healed = 0;
+    std::uint64_t broken = 0;  // of those refused: lines that are no JSON
   };
 
   replay(const run_policy& policy, listener to);
@@ -40,7 +41,6 @@ class replay {
   class relay;
   bool greet(std::string_view text);
   bool is_hello(std::string_view text);
-  bool switch_mode(std::string_view text);
   std::optional<session_index> speaker_of(std::string_view text);
   bool fail(std::string text);
 
@@ -51,6 +51,7 @@ class replay {
   decoder decoder_;
   message scratch_;
   std::string problem_;
+  bool is_stand_in_ = false;  // the line in hand stands for a refused frame
 };
 
 // Replays a whole file. `problem` tells what is wrong with it: empty if nothing.

@@ -186,3 +186,32 @@ def test_every_command_has_help(digctl):
     for command in ("import", "replay", "rules", "send", "show"):
         got = digctl(command, "--help")
         assert got.returncode == 0 and got.stdout
+
+
+# ---- wrong use
+
+@pytest.mark.parametrize("words, said", [(("replya", "x"), 'there is no command "replya"; did you mean "replay"?'),
+                                         (("xyzzyxyzzy",), 'there is no command "xyzzyxyzzy"; digctl --help lists them')])
+def test_a_command_that_is_none_is_named_with_the_nearest(digctl, words, said):
+    got = digctl(*words)
+    assert got.returncode == 2
+    assert said in got.stderr
+
+
+def test_a_trace_with_lines_that_are_no_json_is_bad_input_and_is_answered_all_the_same(digctl, tmp_path):
+    trace = tmp_path / "t.jsonl"
+    hello = '{"type":"hello","protocol":1,"run":"r1","clock":"trace"}'
+    trace.write_text(hello + '\n{"type":"time","seq":1}\nno JSON\n{"type":"time","seq":3}\n')
+    got = digctl("replay", trace, "--output", "messages", "--format", "jsonl")
+    assert got.returncode == 2
+    assert json.loads(got.stdout)["code"] == "bad_json"
+    assert "2 messages, 1 refused" in got.stderr and "1 lines are no JSON" in got.stderr
+
+
+def test_the_line_that_stands_for_a_broken_frame_is_no_bad_input(digctl, tmp_path):
+    trace = tmp_path / "t.jsonl"
+    trace.write_text('{"type":"hello","protocol":1,"run":"r1","clock":"trace"}\n'
+                     '{"session":"main","ts":5,"type":"refused","seq":1,"code":"bad_json","message":"no JSON: x"}\n')
+    got = digctl("replay", trace, "--output", "messages", "--format", "jsonl")
+    assert got.returncode == 0, got.stderr
+    assert json.loads(got.stdout) == {"type": "error", "code": "bad_json", "seq": 1, "message": "no JSON: x", "fatal": False}
