@@ -65,6 +65,7 @@ struct stored_run {
   std::int64_t opened_ms = 0;
   std::int64_t last_ts = 0;  // the latest stamp or firing
   std::string ended;         // empty while it goes on
+  std::uint64_t bytes = 0;   // of JSON stored
 };
 
 struct stored_entry {

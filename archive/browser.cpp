@@ -157,6 +157,19 @@ boost::system::result<std::optional<run_row>> browser::find(std::string_view run
   return found;
 }
 
+namespace {
+
+// Lines of the monitor's own: the operator's switch, or what a limit did.
+void note_own_line(std::string line, run_tally& to) {
+  if (line.starts_with("{\"type\":\"operator_mode\"")) {
+    to.operator_mode = std::move(line);
+  } else if (line.find("\"policy\":\"observe\"") != std::string::npos) {
+    to.unjudged = std::move(line);
+  }
+}
+
+}  // namespace
+
 boost::system::result<run_tally> browser::tally(std::uint64_t run_number) {
   if (tallies_.size() >= most_tallies) tallies_.clear();
   counted& sum = tallies_[run_number];
@@ -174,7 +187,7 @@ failure browser::count_on(std::uint64_t run_number, counted& sum) {
       sum.upto = count_.integer(0);
       switch (entry_kind_from(count_.text(1)).value_or(entry_kind::message)) {
         case entry_kind::run_opened: sum.sum.hello = count_.text(2); break;
-        case entry_kind::operator_mode: sum.sum.operator_mode = count_.text(2); break;
+        case entry_kind::operator_mode: note_own_line(count_.text(2), sum.sum); break;
         case entry_kind::session_joined: {
           auto& names = sum.sum.sessions;
           std::string name = count_.text(3);

@@ -35,6 +35,7 @@ struct run_tally {
   std::uint64_t messages = 0, refused = 0, firings = 0;
   std::string hello;                    // effective settings: the opening's frame
   std::string operator_mode;            // the frame of the latest switch; empty: none
+  std::string unjudged;                 // the frame of the limit that ended its judging; empty: it is judged
   std::vector<std::string> sessions;    // in the order of joining, each once
   std::uint64_t detections = 0, healed = 0;
 };

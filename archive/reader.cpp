@@ -26,7 +26,7 @@ boost::system::result<std::unique_ptr<reader>> reader::open(const std::string& p
 failure reader::prepare() {
   failure why = db_.prepare(
       "SELECT number, run, (SELECT frame FROM entries WHERE entries.run = runs.number ORDER BY id LIMIT 1),"
-      " opened_ms, last_ts, ended FROM runs WHERE deleting = 0 ORDER BY number",
+      " opened_ms, last_ts, ended, bytes FROM runs WHERE deleting = 0 ORDER BY number",
       runs_);
   if (!why) {
     why = db_.prepare(
@@ -51,7 +51,7 @@ boost::system::result<std::vector<stored_run>> reader::runs() {
   failure why;
   while (runs_.step(why)) {
     all.push_back({static_cast<std::uint64_t>(runs_.integer(0)), runs_.text(1), runs_.text(2),
-                   runs_.integer(3), runs_.integer(4), runs_.text(5)});
+                   runs_.integer(3), runs_.integer(4), runs_.text(5), static_cast<std::uint64_t>(runs_.integer(6))});
   }
   runs_.reset();
   if (why) return make_error_code(why.error());

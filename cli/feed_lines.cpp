@@ -165,6 +165,13 @@ std::vector<feed_line> feed_lines(const json::object& frame) {
   if (type == "operator_mode") {
     out.push_back({"the operator's switch is on " + name(part(frame, "operator_mode"), "mode"), tone::warning});
   }
+  if (type == "limit") {
+    const json::object& l = part(frame, "limit");
+    const bool unjudged = name(l, "policy") == "observe";
+    out.push_back({"the limit " + name(l, "limit") + " was hit: " +
+                       (unjudged ? "judged no more, delivered as it is" : "what was pending is forgotten"),
+                   tone::warning});
+  }
   return out;
 }
 

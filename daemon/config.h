@@ -25,6 +25,7 @@ struct connection_settings {
   milliseconds idle_ms = 300'000;          // nothing heard, no answer to a ping
   std::uint64_t queue_frames = 16'384;     // that wait to be written to one client
   std::uint64_t queue_bytes = 16 << 20;
+  milliseconds quiet_ms = 24LL * 3600 * 1000;  // a session that says nothing; 0: for ever
   bool operator==(const connection_settings&) const = default;
 };
 
@@ -34,6 +35,14 @@ struct retention_settings {
   std::uint64_t idle_days = 0;  // after the last that was heard of a run that has not
   std::uint64_t bytes = 0;      // of the archive file
   bool operator==(const retention_settings&) const = default;
+};
+
+// When load is taken off: what runs out, and the share of it in percent at which each action begins (0: never).
+struct overload_settings {
+  std::uint64_t memory_bytes = 0;   // 0: what the cgroup or the machine has
+  std::uint64_t archive_bytes = 0;  // 0: not watched
+  std::uint64_t no_new_runs = 85, shrink_credits = 90, observe = 95, refuse = 98;
+  bool operator==(const overload_settings&) const = default;
 };
 
 // PEM files; without a certificate there is no TLS.
@@ -59,9 +68,12 @@ struct config {
   milliseconds verdict_deadline_ms = 250;
   std::uint64_t credits = 1'024;
   std::uint64_t runs = 10'000;             // not ended, at once
+  std::uint64_t run_bytes = 0;             // of one run in the archive, about; 0: no limit
+  limit_policy over_run_bytes = limit_policy::refuse;
   retention_settings retention;
   log_settings log;
   connection_settings connections;
+  overload_settings overload;
   run_policy policy;                       // [defaults], [rules], [limits], [caps]
   std::vector<webhook_settings> webhooks;  // [[webhook]]
 };

@@ -2,6 +2,7 @@
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
+#include <algorithm>
 #include <utility>
 
 #include "daemon/engine_thread.h"
@@ -40,7 +41,8 @@ conversation::conversation(engine_thread& home, std::optional<std::string> place
       with_(std::move(with)),
       ticket_(std::move(ticket)),
       hello_deadline_(home.context().get_executor()),
-      pace_(home.context().get_executor()) {}
+      pace_(home.context().get_executor()),
+      quiet_(home.context().get_executor()) {}
 
 conversation::~conversation() { home_.forget(this); }
 
@@ -56,10 +58,13 @@ void conversation::on_open() {
 // ---- frames in
 
 bool conversation::on_text(std::string_view frame) {
-  if (state_ == state::greeting) return greet(frame);
+  if (state_ == state::greeting) {
+    const bool reads_on = greet(frame);
+    return !waits_for_its_rate() && reads_on;
+  }
   if (state_ != state::joined || is_unauthorized()) return false;
   ++handed_over_;
-  const auto read_at = std::chrono::steady_clock::now();
+  const auto read_at = heard_ = std::chrono::steady_clock::now();
   if (owner_ == &home_) {
     host_->receive(seat_, frame, read_at);
   } else {
@@ -80,10 +85,11 @@ bool conversation::on_too_large(std::size_t bytes) {
     refusal_note note;
     note.consider(refusal::too_large, "", "the first frame has " + std::to_string(bytes) + " bytes; hello comes first");
     refuse(note);
-    return true;
+    return !waits_for_its_rate();
   }
   if (state_ != state::joined || is_unauthorized()) return false;
   ++handed_over_;
+  heard_ = std::chrono::steady_clock::now();
   if (owner_ == &home_) {
     host_->receive_too_large(seat_, bytes);
   } else {
@@ -144,7 +150,7 @@ void conversation::on_joined(join_result&& result) {
   if (result.refused) {
     state_ = state::greeting;
     refuse(result.refused);
-    return session->resume();
+    return is_paced_ ? void() : session->resume();
   }
   state_ = state::joined;
   hello_deadline_.cancel();
@@ -156,7 +162,26 @@ void conversation::on_joined(join_result&& result) {
   session->limit_messages(result.message_bytes);
   session->send(std::move(result.welcome));
   spdlog::info("session_open {} thread={} home={}", who_, owner_->index(), home_.index());
+  quiet_most_ = std::chrono::milliseconds(home_.shared().live.now()->connections.quiet_ms);
+  heard_ = std::chrono::steady_clock::now();
+  if (quiet_most_.count() > 0) watch_for_quiet();
   if (may_read()) session->resume();
+}
+
+// One that we do not read, or that waits for what it sent to be durable, is not quiet.
+void conversation::watch_for_quiet() {
+  quiet_.expires_at(heard_ + quiet_most_);
+  quiet_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
+    const auto self = me.lock();
+    if (ec || !self || self->state_ != state::joined) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (!self->may_read()) self->heard_ = now;
+    if (now - self->heard_ < self->quiet_most_) return self->watch_for_quiet();
+    self->home_.counts().quiet_sessions.add();
+    if (const auto session = self->session_.lock()) {
+      session->close(close_code::quiet, "no message for " + std::to_string(self->quiet_most_.count()) + " ms; come back when there is one");
+    }
+  });
 }
 
 void conversation::on_frame(std::string frame) {
@@ -171,7 +196,12 @@ void conversation::on_standing(const standing& now) {
 }
 
 bool conversation::may_read() const {
-  return !is_paced_ && !standing_.congested && handed_over_ - standing_.handled + standing_.outstanding <= credits_;
+  return !is_paced_ && !standing_.congested && handed_over_ - standing_.handled + standing_.outstanding <= credits();
+}
+
+std::uint64_t conversation::credits() const {
+  if (!home_.shared().pressure.is_on(overload_action::shrink_credits)) return credits_;
+  return std::max<std::uint64_t>(credits_ / overload::credit_share, 1);
 }
 
 // A token that was taken away ends what it opened.
@@ -196,7 +226,8 @@ bool conversation::waits_for_its_rate() {
     if (ec || !self) return;
     self->is_paced_ = false;
     const auto session = self->session_.lock();
-    if (session && self->state_ == state::joined && self->may_read()) session->resume();
+    const bool may_go_on = self->state_ == state::greeting || (self->state_ == state::joined && self->may_read());
+    if (session && may_go_on) session->resume();
   });
   return true;
 }
@@ -236,7 +267,9 @@ void conversation::on_replaced() {
 void conversation::on_closed(std::string_view why) {
   hello_deadline_.cancel();
   pace_.cancel();
+  quiet_.cancel();
   if (why.starts_with(ingest::slow_client_words)) home_.counts().slow_clients.add();
+  if (why.starts_with(ingest::idle_words)) home_.counts().idle_connections.add();
   if (!who_.empty()) spdlog::info("session_closed {} reason={}", who_, quoted(why));
   leave();
 }

@@ -5,6 +5,7 @@
 // on only while no more than `credits` of its messages are handed over, held or not durable, and its token's rate allows.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -92,6 +93,8 @@ class conversation final : public ingest::websocket_session::listener,
   bool is_unauthorized();
   bool waits_for_its_rate();
   bool goes_on();
+  std::uint64_t credits() const;
+  void watch_for_quiet();
   void leave();
 
   engine_thread& home_;
@@ -103,6 +106,9 @@ class conversation final : public ingest::websocket_session::listener,
   ingest::steady_timer hello_deadline_;
   ingest::steady_timer pace_;       // while its token sends faster than it may
   bool is_paced_ = false;
+  ingest::steady_timer quiet_;      // since it last sent a message
+  std::chrono::milliseconds quiet_most_{0};
+  std::chrono::steady_clock::time_point heard_{};
   state state_ = state::greeting;
   std::shared_ptr<run_host> host_;
   engine_thread* owner_ = nullptr;  // the run's

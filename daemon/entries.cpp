@@ -13,7 +13,8 @@ entry_kind kind_of(ingest::taken::what_kind kind) {
     case ingest::taken::what_kind::message: return entry_kind::message;
     case ingest::taken::what_kind::refused: return entry_kind::refused;
     case ingest::taken::what_kind::firing: return entry_kind::firing;
-    case ingest::taken::what_kind::operator_mode: break;
+    case ingest::taken::what_kind::operator_mode:
+    case ingest::taken::what_kind::limit: break;
   }
   return entry_kind::operator_mode;
 }

@@ -97,10 +97,10 @@ then make_data_dir(app& a) {
   if (dir.empty()) throw wrong_use("no data directory: give --data-dir, or set HOME or STATE_DIRECTORY");
   std::error_code ec;
   const bool made = std::filesystem::create_directories(dir, ec);
-  if (ec) throw std::runtime_error("cannot make the data directory " + digd::quoted(dir) + ": " + ec.message());
+  if (ec) throw cannot_use("cannot make the data directory " + digd::quoted(dir) + ": " + ec.message());
   if (made) std::filesystem::permissions(dir, std::filesystem::perms::owner_all, ec);
   const std::string probe = dir + "/.digd-probe";
-  if (!std::ofstream(probe)) throw std::runtime_error("the data directory " + digd::quoted(dir) + " is not writable");
+  if (!std::ofstream(probe)) throw cannot_use("the data directory " + digd::quoted(dir) + " is not writable");
   std::filesystem::remove(probe, ec);
   return then::go_on;
 }
@@ -133,7 +133,7 @@ then recover(app& a) {
 
 then listen(app& a) {
   const std::vector<int>& handed_over = a.manager.sockets();
-  if (handed_over.size() > 1) throw std::runtime_error("one socket can be handed over, not several");
+  if (handed_over.size() > 1) throw cannot_use("one socket can be handed over, not several");
   if (handed_over.empty()) {
     a.serves->listen(a.where);
   } else {
@@ -233,6 +233,10 @@ int run(app& a) {
       if (next == then::stop) break;
     } catch (const wrong_use& e) {
       std::cerr << e.what() << '\n';
+      result = exit_wrong_use;
+      break;
+    } catch (const cannot_use& e) {
+      std::cerr << "digd: " << one.name << ": " << e.what() << '\n';
       result = exit_wrong_use;
       break;
     } catch (const std::exception& e) {

@@ -1,13 +1,11 @@
 // The table of options. A new option is one line here; config/digd.toml and config/digd.schema.json are then written
 // anew with `digd --print-config` and `digd --print-schema` (scripts/write-config).
-#include <algorithm>
-#include <numeric>
-
 #include "daemon/option.h"
 #include "daemon/option_kinds.h"
 #include "daemon/access/payload_settings.h"
 #include "daemon/rule_text.h"
 #include "daemon/webhook/webhook_options.h"
+#include "engine/nearest.h"
 #include "rules/rule.h"
 
 namespace digd::daemon {
@@ -87,6 +85,12 @@ void add_contract(table& all) {
                              "Runs that have not ended, at once. One more is refused with over_limit."));
 }
 
+void add_bytes(table& all) {
+  all.push_back(whole_number("run_bytes", 0, 1LL << 60, applies::to_new_runs, [](auto& c) -> auto& { return c.run_bytes; },
+                             "Bytes that one run may have in the archive, about; over_limit.run_bytes says what is done "
+                             "beyond. 0: no limit."));
+}
+
 void add_retention(table& all) {
   constexpr std::int64_t century_days = 36'500, thousand_tebibytes = 1LL << 60;
   all.push_back(whole_number("retention.days", 0, century_days, applies::at_once,
@@ -125,6 +129,48 @@ void add_connections(table& all) {
   all.push_back(whole_number("connections.queue_bytes", 65'536, 1LL << 32, applies::to_new_connections,
                              [](auto& c) -> auto& { return c.connections.queue_bytes; },
                              "The same in bytes; what comes first."));
+}
+
+void add_quiet(table& all) {
+  all.push_back(whole_number("connections.quiet_ms", 0, 365LL * 24 * 3600 * 1000, applies::to_new_connections,
+                             [](auto& c) -> auto& { return c.connections.quiet_ms; },
+                             "A session that sent no message for so long is closed with 4410, though its connection "
+                             "lives; it may come back. Milliseconds; 0: never."));
+}
+
+void add_over_limit(table& all) {
+  const std::vector<std::string_view> most = {"refuse", "observe", "gap"}, two = {"refuse", "observe"};
+  for (std::size_t i = 0; i < limit_policies::count; ++i) {
+    const auto id = static_cast<limit_id>(i);
+    all.push_back(named("over_limit." + std::string(to_string(id)), limit_policies::allows(id, limit_policy::gap) ? most : two,
+                        applies::to_new_runs, policy_from,
+                        [id](auto& c) -> auto& { return c.policy.defaults.over_limit.of(id); },
+                        "Beyond limits." + std::string(to_string(id)) + '.'));
+  }
+  all.push_back(named("over_limit.run_bytes", two, applies::to_new_runs, policy_from,
+                      [](auto& c) -> auto& { return c.over_run_bytes; },
+                      "Beyond run_bytes. With observe, payloads are not kept from there on."));
+}
+
+void add_overload(table& all) {
+  constexpr std::int64_t most_bytes = 1LL << 60;
+  constexpr applies when = applies::at_once;
+  all.push_back(whole_number("overload.memory_bytes", 0, most_bytes, when, [](auto& c) -> auto& { return c.overload.memory_bytes; },
+                             "What the process may have resident. 0: the limit of its cgroup, or the machine's memory."));
+  all.push_back(whole_number("overload.archive_bytes", 0, most_bytes, when, [](auto& c) -> auto& { return c.overload.archive_bytes; },
+                             "What the archive file may have, its log included; brings about no_new_runs and refuse. "
+                             "retention.bytes, below it, deletes in time. 0: not watched."));
+  const auto percent = [&](std::string name, auto field, std::string meaning) {
+    all.push_back(whole_number("overload." + std::move(name), 0, 100, when, field, std::move(meaning)));
+  };
+  percent("no_new_runs", [](auto& c) -> auto& { return c.overload.no_new_runs; }, "New runs are refused with over_limit.");
+  percent("shrink_credits", [](auto& c) -> auto& { return c.overload.shrink_credits; },
+          "Sessions are read on only while they are a sixteenth of their credits ahead of the disk.");
+  percent("observe", [](auto& c) -> auto& { return c.overload.observe; },
+          "Twice a second, on each engine thread, the run with the largest graph is judged no more: its graph goes, its "
+          "events are delivered as they are, and kept.");
+  percent("refuse", [](auto& c) -> auto& { return c.overload.refuse; },
+          "Messages are refused with over_limit, run_ended excepted; clients go on alone.");
 }
 
 void add_run_defaults(table& all) {
@@ -213,29 +259,20 @@ table all_options() {
   add_door(all);
   add_access(all);
   add_contract(all);
+  add_bytes(all);
   add_retention(all);
   add_payloads(all);
   add_log(all);
   add_tls(all);
   add_connections(all);
+  add_quiet(all);
+  add_overload(all);
   add_run_defaults(all);
   for (const rule* r : catalog()) add_rule(all, *r);
   add_limits(all);
+  add_over_limit(all);
   add_caps(all);
   return all;
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
-    }
-  }
-  return row.back();
 }
 
 }  // namespace
@@ -270,7 +307,16 @@ std::string_view section_meaning(std::string_view section) {
   if (section == "log") return "The log goes to standard error: under systemd, to the journal. Never a payload.";
   if (section == "connections") return "What one client may take of the daemon.";
   if (section == "defaults") return "What a run starts with where its hello does not say. A run keeps what it started with.";
-  if (section == "limits") return "What a run may take where its hello does not say. Beyond: over_limit.";
+  if (section == "limits") return "What a run may take where its hello does not say. Beyond: as [over_limit] says.";
+  if (section == "over_limit") {
+    return "What is done beyond a limit, where a hello does not say. refuse: the message is, with over_limit or too_large. "
+           "observe: from then on the run is judged no more; everything is delivered as it is, and kept. gap: the run forgets "
+           "what is pending, as if its client had said gap, and goes on. docs/limits.md has all limits.";
+  }
+  if (section == "overload") {
+    return "When memory or disk runs out: the share of the limit, in percent, at which load is taken off, step by step. Each "
+           "ends 5 points below. 0: never.";
+  }
   if (section == "caps") return "The most that a hello may ask for; what is more is cut to this.";
   if (section == "webhook") {
     return "Webhooks: who is told of interventions and detections by HTTP, one [[webhook]] for each receiver; none, unless "
@@ -285,18 +331,11 @@ std::string_view section_meaning(std::string_view section) {
 }
 
 const option* nearest_option(std::string_view name) {
-  const option* best = nullptr;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
-  for (const table* all : {&options(), &webhook_options()}) {
-    for (const option& one : *all) {
-      const std::size_t d = edit_distance(name, one.name);
-      if (d < best_distance) {
-        best_distance = d;
-        best = &one;
-      }
-    }
-  }
-  return best;
+  const auto name_of = [](const option& one) -> std::string_view { return one.name; };
+  const option* const ours = nearest(name, options(), name_of);
+  const option* const of_webhooks = nearest(name, webhook_options(), name_of);
+  if (ours == nullptr || of_webhooks == nullptr) return ours == nullptr ? of_webhooks : ours;
+  return edit_distance(name, of_webhooks->name) < edit_distance(name, ours->name) ? of_webhooks : ours;
 }
 
 }  // namespace digd::daemon

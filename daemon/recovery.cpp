@@ -49,7 +49,7 @@ class replayer {
       case archive::entry_kind::firing:
         if (host_) host_->inbox().advance(e.ts);
         return true;
-      case archive::entry_kind::operator_mode: return take_switch(e);
+      case archive::entry_kind::operator_mode: return take_own_line(e);
       case archive::entry_kind::run_deleted: return true;  // is never stored
       case archive::entry_kind::message:
       case archive::entry_kind::refused: break;
@@ -66,7 +66,7 @@ class replayer {
     for (ingest::session_index s = 0; s < inbox.sessions().size(); ++s) {
       inbox.durable(s, inbox.sessions()[s].taken_seq);
     }
-    host_->go_live(last_n_);
+    host_->go_live({.n = last_n_, .bytes = run_.bytes});
     return host_;
   }
 
@@ -95,11 +95,8 @@ class replayer {
     return joined.refused ? fail("a session: " + joined.refused.text) : true;
   }
 
-  bool take_switch(const archive::stored_entry& e) {
-    const auto strongest = ingest::operator_mode_of(e.frame);
-    if (!host_ || !strongest) return fail("the operator's switch cannot be read");
-    host_->inbox().switch_mode(*strongest, e.ts);
-    return true;
+  bool take_own_line(const archive::stored_entry& e) {
+    return (host_ && host_->inbox().follow(e.frame)) || fail("a line of the monitor's own cannot be read");
   }
 
   bool feed(const archive::stored_entry& e) {
@@ -107,7 +104,7 @@ class replayer {
     ingest::inbox& inbox = host_->inbox();
     const auto s = inbox.find_session(e.session);
     if (!s) return fail("a message of a session that never joined");
-    inbox.receive(*s, e.frame, e.ts);
+    inbox.receive_recorded(*s, e.frame, e.ts);
     if (inbox.sessions()[*s].taken_seq != e.seq) {
       return fail("entry " + std::to_string(e.n) + " is not the session's next message");
     }

@@ -40,6 +40,10 @@ void registry::join(join_request&& request) {
 void registry::open(join_request&& request) {
   shared_state& shared = owner_.shared();
   const auto settings = shared.live.now();
+  if (const auto cause = shared.pressure.cause_of(overload_action::no_new_runs)) {
+    owner_.counts().runs_refused.add();
+    return refuse(request, "run", "the daemon opens no runs now: it is short of " + std::string(to_string(*cause)));
+  }
   if (shared.open_runs.load() >= settings->runs) {
     owner_.counts().runs_refused.add();
     return refuse(request, "run", "the daemon has " + std::to_string(settings->runs) + " open runs, its limit");
@@ -48,12 +52,11 @@ void registry::open(join_request&& request) {
   const hello first = request.greeting;
   const auto host = std::make_shared<run_host>(owner_, first, settle(first, settings->policy), number);
   adopt(host);
-  host->go_live(0, &first);
+  host->go_live({}, &first);
   owner_.counts().runs_opened.add();
   spdlog::info("run_open run={} number={} thread={} mode={} clock={}", quoted(first.run), number, owner_.index(),
                to_string(host->inbox().run().settings().how), to_string(host->inbox().run().settings().clock));
   host->join(std::move(request));
-  host->follow_operator(shared.operator_mode.load());
 }
 
 std::shared_ptr<run_host> registry::find(std::uint64_t number) const {
@@ -64,6 +67,7 @@ std::shared_ptr<run_host> registry::find(std::uint64_t number) const {
 void registry::adopt(std::shared_ptr<run_host> host) {
   owner_.shared().acks.add(host->number(), owner_.index());
   if (!host->ended()) owner_.shared().open_runs.fetch_add(1);
+  owner_.counts().runs_held.add();
   by_number_[host->number()] = host;
   by_name_[host->name()] = std::move(host);
 }
@@ -81,6 +85,7 @@ void registry::retire_if_idle(run_host& host) {
   const auto keep = host.shared_from_this();
   owner_.watch(host, std::nullopt);
   owner_.shared().acks.remove(host.number());
+  owner_.counts().runs_let_go.add();
   by_number_.erase(host.number());
   by_name_.erase(host.name());
   if (owner_.records().is_on()) ended_[host.name()] = host.number();
@@ -102,7 +107,8 @@ registry::removal registry::remove(const std::string& name) {
   return {removal::what::removed, host->number()};
 }
 
-registry::removal::what registry::remove_unused(const std::string& name, std::uint64_t number, bool also_open) {
+registry::removal::what registry::remove_unused(const std::string& name, std::uint64_t number,
+                                               std::optional<milliseconds> quiet_since) {
   if (rebuilding_.contains(name)) return removal::what::busy;
   if (const auto past = ended_.find(name); past != ended_.end()) {
     if (past->second == number) ended_.erase(past);
@@ -110,7 +116,8 @@ registry::removal::what registry::remove_unused(const std::string& name, std::ui
   }
   const std::shared_ptr<run_host> host = find(number);
   if (!host) return removal::what::removed;
-  if (host->has_connections() || (!host->ended() && !also_open)) return removal::what::busy;
+  const bool is_quiet = quiet_since && host->heard_ms() < *quiet_since;
+  if (host->has_connections() || (!host->ended() && !is_quiet)) return removal::what::busy;
   forget(*host);
   return removal::what::removed;
 }
@@ -121,8 +128,18 @@ void registry::forget(run_host& host) {
   owner_.watch(host, std::nullopt);
   owner_.shared().acks.remove(host.number());
   if (!host.ended()) owner_.shared().open_runs.fetch_sub(1);
+  owner_.counts().runs_let_go.add();
   by_number_.erase(host.number());
   by_name_.erase(host.name());
+}
+
+void registry::unburden() {
+  std::shared_ptr<run_host> largest;
+  for (const auto& [name, host] : by_name_) {
+    if (!host->can_be_unburdened()) continue;
+    if (!largest || host->graph_size() > largest->graph_size()) largest = host;
+  }
+  if (largest) largest->unburden();
 }
 
 std::size_t registry::follow_operator() {

@@ -8,6 +8,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,10 @@ class registry {
   };
   removal remove(const std::string& name);
   // The same for retention, of the run stored under that number: `busy` if a client is connected, or if it has not ended
-  // and `also_open` does not say that this is no matter. A number that is not known here is nobody's: `removed`.
-  removal::what remove_unused(const std::string& name, std::uint64_t number, bool also_open);
+  // and, in Unix milliseconds, was heard of after `quiet_since` or that is not given. A number that is not known here is nobody's: `removed`.
+  removal::what remove_unused(const std::string& name, std::uint64_t number, std::optional<milliseconds> quiet_since);
+  // Memory runs out: the run with the largest graph is judged no more, and its graph freed.
+  void unburden();
   // Has all runs that go on do as the operator's switch says; how many had to change.
   std::size_t follow_operator();
 

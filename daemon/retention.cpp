@@ -103,7 +103,7 @@ bool retention::delete_one(const retention_settings& how) {
   }
   if (how.idle_days > 0) {
     const std::int64_t before = now - static_cast<std::int64_t>(how.idle_days) * day_ms;
-    if (delete_one_of(or_none(reads_->quiet_since(before, most_candidates)), reason::idle)) return true;
+    if (delete_one_of(or_none(reads_->quiet_since(before, most_candidates)), reason::idle, before)) return true;
   }
   return how.bytes > 0 && delete_for_size(how.bytes);
 }
@@ -120,19 +120,21 @@ bool retention::delete_for_size(std::uint64_t limit) {
   return false;
 }
 
-bool retention::delete_one_of(const std::vector<archive::run_row>& candidates, reason why) {
+bool retention::delete_one_of(const std::vector<archive::run_row>& candidates, reason why,
+                              std::optional<milliseconds> quiet_since) {
   for (const archive::run_row& run : candidates) {
-    if (delete_run(run, why)) return true;
+    if (delete_run(run, why, quiet_since)) return true;
   }
   return false;
 }
 
-// On the run's engine thread it is forgotten, if nobody uses it; then waits until nothing of it is stored.
-bool retention::delete_run(const archive::run_row& run, reason why) {
+// On the run's engine thread it is forgotten, if nobody uses it and nothing was heard of it meanwhile; then waits until
+// nothing of it is stored.
+bool retention::delete_run(const archive::run_row& run, reason why, std::optional<milliseconds> quiet_since) {
   const auto trying = std::make_shared<attempt>();
   engine_thread& owner = shared_.owner_of(run.run);
-  boost::asio::post(owner.context(), [&shared = shared_, &owner, run, why, trying] {
-    const auto removed = owner.runs().remove_unused(run.run, run.number, why == reason::idle);
+  boost::asio::post(owner.context(), [&shared = shared_, &owner, run, quiet_since, trying] {
+    const auto removed = owner.runs().remove_unused(run.run, run.number, quiet_since);
     if (removed != registry::removal::what::removed) return trying->settle(attempt::state::in_use);
     erase_stored(shared, owner, run.number, [trying] { trying->settle(attempt::state::gone); });
   });

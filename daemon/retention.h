@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -54,8 +55,8 @@ class retention {
   void work();
   // Deletes what has to go next. False: there is nothing, or it is in use. True also if the daemon stops meanwhile.
   bool delete_one(const retention_settings& how);
-  bool delete_one_of(const std::vector<archive::run_row>& candidates, reason why);
-  bool delete_run(const archive::run_row& run, reason why);
+  bool delete_one_of(const std::vector<archive::run_row>& candidates, reason why, std::optional<milliseconds> quiet_since = {});
+  bool delete_run(const archive::run_row& run, reason why, std::optional<milliseconds> quiet_since);
   bool delete_for_size(std::uint64_t limit);
   bool open_archive();
   void pause();

@@ -32,9 +32,11 @@ run_host::run_host(engine_thread& owner, const hello& first, const run_settings&
   inbox_.hold_unseen(false);
 }
 
-void run_host::go_live(std::uint64_t last_n, const hello* first) {
+void run_host::go_live(const stored& so_far, const hello* first) {
   muted_ = false;
-  n_ = last_n;
+  n_ = so_far.n;
+  bytes_ = so_far.bytes;
+  graph_seen_ = inbox_.run().graph().counters();
   inbox_.hold_unseen(true);
   last_now_ = inbox_.run().settings().clock == clock_kind::wall ? inbox_.run().clock() : 0;
   seats_.resize(inbox_.sessions().size());
@@ -51,12 +53,17 @@ milliseconds run_host::now() {
 
 void run_host::join(join_request&& request) {
   const auto joined = inbox_.join(request.greeting, granted_->policy);
-  if (joined.refused) return answer(request, {.refused = joined.refused});
+  if (joined.refused) {
+    if (joined.refused.limit) owner_.counts().limits[static_cast<std::size_t>(*joined.refused.limit)].add();
+    return answer(request, {.refused = joined.refused});
+  }
+  heard_ms_ = unix_ms();
   if (joined.session == seats_.size()) {
     seats_.emplace_back();
     by_name_[request.greeting.session] = joined.session;
   }
   if (joined.changed && owner_.records().is_on()) archive_joining(request.greeting, request.frame);
+  static_cast<void>(follow_operator(owner_.shared().operator_mode.load()));  // so that the welcome says what holds
   occupy(joined.session, request);
   const ingest::session& s = inbox_.sessions()[joined.session];
   join_result result{.host = shared_from_this(), .seat = {joined.session, seats_[joined.session].generation}};
@@ -67,7 +74,8 @@ void run_host::join(join_request&& request) {
                           .session = s.name,
                           .acked_seq = s.durable_seq,
                           .verdict_deadline_ms = granted_->verdict_deadline_ms,
-                          .credits = granted_->credits},
+                          .credits = granted_->credits,
+                          .unjudged = inbox_.run().unjudged()},
                          inbox_.run().settings());
   answer(request, std::move(result));
   inbox_.resume(joined.session);
@@ -124,6 +132,7 @@ void run_host::receive(seat_number from, std::string_view frame, std::chrono::st
   if (held == 0) read_at_ = read_at;
   ++seats_[from.session].handled;
   touch(from.session);
+  keep_to_limits();
   inbox_.receive(from.session, frame, now());
   read_at_.reset();
   if (inbox_.sessions()[from.session].held.size() > held) owner_.counts().held_messages.add();
@@ -187,6 +196,7 @@ void run_host::took(const ingest::taken& what) {
   if (muted_) return;
   count(what);
   if (what.answer.refused) note_refusal(what);
+  if (what.kind == ingest::taken::what_kind::limit) note_giving_way(what);
   if (what.ended) owner_.runs().ended(*this);
   if (owner_.records().is_on()) push(entry_of(what));
 }
@@ -194,12 +204,14 @@ void run_host::took(const ingest::taken& what) {
 void run_host::count(const ingest::taken& what) {
   thread_counts& counts = owner_.counts();
   counts.take(what.answer);
+  if (what.limit) counts.limits[static_cast<std::size_t>(*what.limit)].add();
   switch (what.kind) {
     case ingest::taken::what_kind::message: return counts.messages[static_cast<std::size_t>(inbox_.last_type())].add();
     case ingest::taken::what_kind::refused:
       return counts.refusals[static_cast<std::size_t>(what.answer.refused.code)].add();
     case ingest::taken::what_kind::firing: return counts.firings.add();
-    case ingest::taken::what_kind::operator_mode: return;
+    case ingest::taken::what_kind::operator_mode:
+    case ingest::taken::what_kind::limit: return;
   }
 }
 
@@ -209,6 +221,10 @@ void run_host::push(archive::entry&& what) {
   what.run_number = number_;
   what.n = ++n_;
   what.arrived_ms = unix_ms();
+  if (is_said) heard_ms_ = what.arrived_ms;
+  bytes_ += what.frame.size();
+  for (const auto& row : what.detections) bytes_ += row.json.size();
+  for (const auto& row : what.interventions) bytes_ += row.json.size();
   owner_.records().push(std::move(what));
 }
 
@@ -220,12 +236,80 @@ void run_host::note_refusal(const ingest::taken& what) {
                quoted(what.answer.refused.field), kept_back);
 }
 
+// ---- limits
+
+// Said once a run that is judged no more; each time, but not too often, of one that forgets what is pending.
+void run_host::note_giving_way(const ingest::taken& what) {
+  std::uint64_t kept_back = 0;
+  const bool is_final = inbox_.run().unjudged().has_value();
+  if (!is_final && !owner_.may_complain(kept_back)) return;
+  spdlog::warn("{} run={} number={} limit={} kept_back={}", is_final ? "run_judged_no_more" : "run_forgets_pending",
+               quoted(inbox_.name()), number_, to_string(*what.limit), kept_back);
+}
+
+// What messages are refused for before they are looked at.
+std::optional<limit_id> run_host::refuses_for() const {
+  if (owner_.shared().pressure.is_on(overload_action::refuse)) return limit_id::overload;
+  const bool is_over = granted_->run_bytes > 0 && bytes_ > granted_->run_bytes;
+  if (is_over && granted_->over_run_bytes == limit_policy::refuse) return limit_id::run_bytes;
+  return std::nullopt;
+}
+
+void run_host::keep_to_limits() {
+  const std::optional<limit_id> now_for = refuses_for();
+  if (now_for == turned_away_for_) return;
+  turned_away_for_ = now_for;
+  if (!now_for) return inbox_.turn_away(std::nullopt);
+  refusal_note note;
+  note.consider(refusal::over_limit, "",
+                *now_for == limit_id::overload ? "the daemon is short of memory or disk; deliver as it is"
+                                             : "the run has more than " + std::to_string(granted_->run_bytes) +
+                                                   " bytes in the archive (run_bytes)",
+                *now_for);
+  inbox_.turn_away(std::move(note));
+}
+
+void run_host::keep_to_run_bytes() {
+  if (granted_->run_bytes == 0 || bytes_ <= granted_->run_bytes || ended()) return;
+  if (granted_->over_run_bytes != limit_policy::observe || payloads_->keeps() == payload_keeping::none) return;
+  payloads_ = std::make_shared<const payload_policy>(payload_settings{.keep = payload_keeping::none});
+  inbox_.hit(limit_id::run_bytes, limit_policy::observe, now());
+}
+
+// What the graph left out or forgot, as its limits say: no message is refused for it.
+void run_host::count_graph_limits() {
+  const graph::graph_counters& g = inbox_.run().graph().counters();
+  auto& limits = owner_.counts().limits;
+  const auto add = [&](limit_id which, std::uint64_t is, std::uint64_t was) {
+    if (is > was) limits[static_cast<std::size_t>(which)].add(is - was);
+  };
+  add(limit_id::generators, g.generator_overflows, graph_seen_.generator_overflows);
+  add(limit_id::settled_events, g.forgotten_events, graph_seen_.forgotten_events);
+  graph_seen_ = g;
+}
+
+bool run_host::can_be_unburdened() const {
+  return inbox_.run().can_give_way(limit_id::overload, limit_policy::observe) && !inbox_.sessions().empty();
+}
+
+std::size_t run_host::graph_size() const {
+  const graph::graph& g = inbox_.run().graph();
+  return g.remembered_events() + g.open_count() + g.agent_count();
+}
+
+void run_host::unburden() {
+  inbox_.hit(limit_id::overload, limit_policy::observe, now());
+  after_call();
+}
+
 void run_host::touch(ingest::session_index s) {
   if (std::exchange(seats_[s].touched, true)) return;
   touched_.push_back(s);
 }
 
 void run_host::after_call() {
+  keep_to_run_bytes();
+  count_graph_limits();
   owner_.watch(*this, inbox_.next_due());
   if (!owner_.records().is_on()) {  // nothing is durable, so everything counts as it at once
     for (ingest::session_index s = 0; s < seats_.size(); ++s) {

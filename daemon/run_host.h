@@ -28,8 +28,11 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   // Muted: what is fed to it is neither sent nor archived, until `go_live`.
   run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number);
 
-  // `last_n`: how many entries of the run are archived; with none, its opening is.
-  void go_live(std::uint64_t last_n, const hello* first = nullptr);
+  // What the archive has of the run: so many entries, so many bytes; with none, its opening is archived.
+  struct stored {
+    std::uint64_t n = 0, bytes = 0;
+  };
+  void go_live(const stored& so_far, const hello* first = nullptr);
   ingest::inbox& inbox() { return inbox_; }
   const std::string& name() const { return inbox_.name(); }
   std::uint64_t number() const { return number_; }
@@ -53,6 +56,14 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   void durable(std::string_view session, std::uint64_t seq);
   // Tells every connection how the run stands: a congestion is over.
   void tell_standing();
+
+  // ---- memory runs out
+  bool can_be_unburdened() const;
+  std::size_t graph_size() const;  // events and activations that it knows
+  void unburden();
+
+  // When a client was last heard of here, in Unix milliseconds; 0: not since the daemon started.
+  milliseconds heard_ms() const { return heard_ms_; }
 
   // Nobody needs it in memory: ended, all durable, no connection.
   bool is_idle_for_good() const;
@@ -87,15 +98,24 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   void flush(ingest::session_index s);
   void acknowledge(ingest::session_index s);
   void note_refusal(const ingest::taken& what);
+  void note_giving_way(const ingest::taken& what);
+  void keep_to_limits();
+  void keep_to_run_bytes();
+  void count_graph_limits();
+  std::optional<limit_id> refuses_for() const;
   milliseconds now();
 
   engine_thread& owner_;
   const std::uint64_t number_;
   const std::shared_ptr<const config> granted_;  // what held when the run began here
-  const std::shared_ptr<const payload_policy> payloads_;
+  std::shared_ptr<const payload_policy> payloads_;
   ingest::inbox inbox_;
   bool muted_ = true;
   std::uint64_t n_ = 0;          // entries made
+  std::uint64_t bytes_ = 0;      // of JSON in the archive, about
+  milliseconds heard_ms_ = 0;
+  std::optional<limit_id> turned_away_for_;
+  graph::graph_counters graph_seen_;  // what of the graph's own is counted already
   milliseconds last_now_ = 0;    // the wall clock never goes backwards here
   std::vector<seat> seats_;      // beside the inbox's sessions
   std::vector<ingest::session_index> touched_;

@@ -39,9 +39,9 @@ ingest::tls_files files_of(const tls_settings& from) {
 [[noreturn]] void cannot_listen(const listen_address& where, const error_code& ec) {
   const std::string name = quoted(to_string(where));
   if (ec == net::error::address_in_use) {
-    throw std::runtime_error("cannot listen on " + name + ": it is in use; does another digd run?");
+    throw cannot_use("cannot listen on " + name + ": it is in use; does another digd run?");
   }
-  throw std::runtime_error("cannot listen on " + name + ": " + ec.message());
+  throw cannot_use("cannot listen on " + name + ": " + ec.message());
 }
 
 // What a killed daemon left is removed; what somebody answers at is not.
@@ -60,6 +60,7 @@ void remove_stale(const std::string& path) {
 shared_state::shared_state(config c) : settings(std::move(c)), live(settings), started_s(unix_ms() / 1000) {}
 
 shared_state::~shared_state() {
+  pressure.stop();
   if (keeps) keeps->stop();
   if (reads) reads->stop();
   if (feed) feed->stop();
@@ -128,8 +129,14 @@ void server::open_archive(const std::string& data_dir) {
     set_damage_aside(how.path, why);
     opened = archive::archive::open(how, tell, &why);
   }
-  if (!opened) throw std::runtime_error("cannot open the archive in " + quoted(data_dir) + ": " + why);
-  shared_.store = std::move(*opened);
+  if (opened) {
+    shared_.store = std::move(*opened);
+    return;
+  }
+  const std::string words = "cannot open the archive in " + quoted(data_dir) + ": " + why;
+  const auto is = [&](archive::archive_error e) { return opened.error() == archive::make_error_code(e); };
+  if (is(archive::archive_error::io) || is(archive::archive_error::corrupt)) throw std::runtime_error(words);
+  throw cannot_use(words);
 }
 
 void server::make_threads() {
@@ -198,9 +205,13 @@ void server::listen(const listen_address& where) {
 
 void server::adopt(int socket) {
   open_gate();
-  bound_ = name_of(socket);
+  try {
+    bound_ = name_of(socket);
+  } catch (const std::runtime_error& e) {
+    throw cannot_use(e.what());
+  }
   if (!is_local(bound_) && shared_.doorkeeper.is_open()) {
-    throw std::runtime_error("the socket that was handed over, " + quoted(to_string(bound_)) +
+    throw cannot_use("the socket that was handed over, " + quoted(to_string(bound_)) +
                              ", can be reached from other machines, and no tokens are configured");
   }
   const auto executor = shared_.threads.front()->context().get_executor();
@@ -255,8 +266,10 @@ void server::start() {
   // The operator's switch held until the restart: runs that were read back with it go on as they were opened.
   for (auto& thread : shared_.threads) net::post(thread->context(), [&t = *thread] { t.runs().follow_operator(); });
   shared_.now = phase::serving;
+  shared_.pressure.look();
   for (auto& thread : shared_.threads) thread->start();
   if (shared_.keeps) shared_.keeps->start();
+  shared_.pressure.start();
   if (tls_) tls_->start();
   net::post(shared_.threads.front()->context(), [this] {
     if (tcp_) accept(*tcp_);
@@ -267,6 +280,7 @@ void server::start() {
 void server::change_settings(const config& c) {
   shared_.live.change(c);
   if (shared_.keeps) shared_.keeps->look_again();
+  shared_.pressure.look_again();
 }
 
 std::string server::change_webhooks(const config& c) {
@@ -379,6 +393,7 @@ bool server::close_connections(std::chrono::milliseconds at_most) {
   shared_.now = phase::stopping;
   const auto none = [this] { return shared_.connections.load() == 0; };
   for (auto& thread : shared_.threads) net::post(thread->context(), [&t = *thread] { t.shut_connections(); });
+  if (tls_) tls_->give_up_handshakes();
   if (shared_.feed) shared_.feed->stop();
   if (shared_.webhooks) shared_.webhooks->stop();
   const bool by_themselves = wait(at_most, none);
@@ -391,6 +406,7 @@ bool server::close_connections(std::chrono::milliseconds at_most) {
 }
 
 void server::stop_threads(std::chrono::milliseconds at_most) {
+  shared_.pressure.stop();
   if (shared_.keeps) shared_.keeps->stop();
   if (shared_.reads) shared_.reads->stop();
   shared_.rebuilder.stop();

@@ -10,6 +10,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,16 @@
 
 namespace digd::daemon {
 
+// What the daemon was given cannot be used: an address or a folder that is in use, a socket of the wrong kind.
+struct cannot_use : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class server {
  public:
   explicit server(config c) : shared_(std::move(c)) {}
 
-  // Each fails with a std::runtime_error whose words are for people.
+  // Each fails with a std::runtime_error whose words are for people; `cannot_use` where what was given is at fault.
   void open_archive(const std::string& data_dir);
   void make_threads();
   void recover();

@@ -19,6 +19,7 @@
 #include "daemon/config.h"
 #include "daemon/engine_thread.h"
 #include "daemon/live_settings.h"
+#include "daemon/overload.h"
 #include "daemon/request_check.h"
 
 namespace digd::daemon {
@@ -64,6 +65,7 @@ struct shared_state {
   std::unique_ptr<webhook_server> webhooks;  // set before the archive opens
   std::unique_ptr<retention> keeps;
   pending_deletions deletions;
+  overload pressure{*this};
 };
 
 }  // namespace digd::daemon

@@ -34,6 +34,8 @@ class tls_pipe final : public std::enable_shared_from_this<tls_pipe> {
   tls_pipe(socket to, std::shared_ptr<net::ssl::context> how, std::shared_ptr<void> with);
 
   void accept(opened on_open);
+  // Closes it, whatever is under way: on its thread.
+  void give_up() { close(); }
   // As a client of `host`, whose certificate has to name it.
   void connect(const std::string& host, opened on_open);
 

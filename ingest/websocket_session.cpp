@@ -277,7 +277,7 @@ void websocket_session::watch_idleness() {
       self->pinged_ = true;
       if (!self->close_sent_) self->append(websocket_opcode::ping, {});
     } else {
-      return self->finish("nothing was heard for " + std::to_string(self->how_.idle.count()) + " ms");
+      return self->finish(idle_words);
     }
     self->watch_idleness();
   });

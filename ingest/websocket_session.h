@@ -34,12 +34,14 @@ using steady_timer = net::basic_waitable_timer<std::chrono::steady_clock, net::w
 
 // Why we close a connection; beyond RFC 6455's own.
 inline constexpr std::string_view slow_client_words = "the client does not read what it is sent";
+inline constexpr std::string_view idle_words = "nothing was heard of the client, not even an answer to a ping";
 
 enum class close_code : std::uint16_t {
   going_away = 1001,
   fatal_error = 4400,   // after an `error` with "fatal":true
   too_slow = 4408,      // does not read, or does not say hello
   replaced = 4409,      // by a newer connection of the same session
+  quiet = 4410,         // sent no message for long
 };
 
 class websocket_session : public std::enable_shared_from_this<websocket_session> {

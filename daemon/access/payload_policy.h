@@ -30,6 +30,7 @@ class payload_policy {
   explicit payload_policy(const payload_settings& how);
 
   bool changes_nothing() const { return how_.keep == payload_keeping::full && patterns_.empty(); }
+  payload_keeping keeps() const { return how_.keep; }
   // Valid JSON in, valid JSON out.
   std::string stored(std::string_view frame) const;
 

@@ -1,6 +1,8 @@
 #include "daemon/access/tls_door.h"
 
+#include <boost/asio/post.hpp>
 #include <utility>
+#include <vector>
 
 #include "daemon/log.h"
 #include "engine/quote.h"
@@ -24,6 +26,17 @@ void tls_door::stop() {
   thread_.join();
 }
 
+void tls_door::give_up_handshakes() {
+  boost::asio::post(context_, [this] {
+    stopping_ = true;
+    std::vector<std::shared_ptr<ingest::tls_pipe>> all;  // what ends takes itself out
+    for (const auto& [key, one] : in_handshake_) all.push_back(one.lock());
+    for (const auto& one : all) {
+      if (one) one->give_up();
+    }
+  });
+}
+
 void tls_door::change(const ingest::tls_files& files) {
   auto next = ingest::server_context(files);
   const std::lock_guard hold(guard_);
@@ -36,8 +49,11 @@ std::shared_ptr<boost::asio::ssl::context> tls_door::now() const {
 }
 
 void tls_door::admit(ingest::tls_pipe::socket socket, connection_ticket ticket, through on_through) {
+  if (stopping_) return;  // closed by going out of scope
   const auto pipe = std::make_shared<ingest::tls_pipe>(std::move(socket), now(), ticket);
-  pipe->accept([this, ticket, on_through = std::move(on_through)](boost::system::error_code ec, int plain) {
+  in_handshake_[pipe.get()] = pipe;
+  pipe->accept([this, key = pipe.get(), ticket, on_through = std::move(on_through)](boost::system::error_code ec, int plain) {
+    in_handshake_.erase(key);
     if (!ec) return on_through(plain, ticket);
     // Scanners are many: what they did wrong is for those who look closely.
     refused_.fetch_add(1);

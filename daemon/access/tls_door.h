@@ -7,6 +7,7 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -34,6 +35,8 @@ class tls_door {
   // The same failure as the constructor's; then what held goes on.
   void change(const ingest::tls_files& files);
   boost::asio::io_context& context() { return context_; }
+  // The daemon stops: peers that are in a handshake go, later ones too. The rest ends with what is inside.
+  void give_up_handshakes();
   // On its thread.
   void admit(ingest::tls_pipe::socket socket, connection_ticket ticket, through on_through);
 
@@ -45,6 +48,8 @@ class tls_door {
   mutable std::mutex guard_;
   std::shared_ptr<boost::asio::ssl::context> how_;
   std::atomic<std::uint64_t>& refused_;
+  boost::unordered_flat_map<ingest::tls_pipe*, std::weak_ptr<ingest::tls_pipe>> in_handshake_;  // its thread's
+  bool stopping_ = false;                                                                        // likewise
   std::thread thread_;
 };
 

@@ -14,6 +14,7 @@
 
 #include "engine/answer.h"
 #include "engine/error.h"
+#include "engine/limit.h"
 #include "engine/message.h"
 #include "rules/rule_id.h"
 
@@ -67,7 +68,10 @@ struct alignas(64) thread_counts {
   counter sessions_opened, sessions_closed;          // the difference is those open
   counter credits_paused;                            // a connection was read no further: its credits were used up
   counter rate_paused;                               // the same: its token sends faster than it may
+  counter quiet_sessions, idle_connections;          // closed: no message; no sign of life
+  std::array<counter, limit_count> limits;           // hit, by runs
   counter slow_clients;                              // closed: did not read
+  counter runs_held, runs_let_go;                    // the difference is those in memory
   counter runs_opened, runs_ended, runs_deleted, runs_refused;
   counter http_requests, http_errors;                // answers; of these 4xx and 5xx
   counter busy_reads;                                // archive reads refused: too many waiting

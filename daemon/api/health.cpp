@@ -1,9 +1,7 @@
 #include "daemon/api/health.h"
 
-#include <unistd.h>
-
+#include <array>
 #include <filesystem>
-#include <fstream>
 
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
@@ -22,12 +20,6 @@ std::uint64_t size_of(const std::string& file) {
   std::error_code ec;
   const auto size = std::filesystem::file_size(file, ec);
   return ec ? 0 : size;
-}
-
-std::uint64_t resident_bytes() {
-  std::uint64_t all = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> all >> resident;
-  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 std::size_t congested_threads(const shared_state& shared) {
@@ -62,6 +54,35 @@ void add_archive(process_facts& now, const shared_state& shared) {
   now.archive_log_bytes = size_of(shared.store->how().path + "-wal");
 }
 
+void add_overload(process_facts& now, const shared_state& shared) {
+  const overload::counters& c = shared.pressure.counted();
+  for (std::size_t r = 0; r < overload_resource_count; ++r) {
+    now.overload.push_back({to_string(static_cast<overload_resource>(r)), c.resources[r].used.load(), c.resources[r].limit.load()});
+  }
+  for (std::size_t i = 0; i < overload_action_count; ++i) {
+    const auto what = static_cast<overload_action>(i);
+    now.overload_steps.push_back({to_string(what), shared.pressure.is_on(what), c.begun[i].load()});
+  }
+}
+
+// All that is on for one resource is one reason, with the resource as its code.
+void add_overload_reasons(const shared_state& shared, std::vector<reason>& to) {
+  std::array<std::string, overload_resource_count> actions;
+  for (std::size_t i = 0; i < overload_action_count; ++i) {
+    const auto what = static_cast<overload_action>(i);
+    const auto cause = shared.pressure.cause_of(what);
+    if (!cause) continue;
+    std::string& list = actions[static_cast<std::size_t>(*cause)];
+    list.append(list.empty() ? "" : ", ").append(to_string(what));
+  }
+  for (std::size_t r = 0; r < overload_resource_count; ++r) {
+    if (actions[r].empty()) continue;
+    const overload::gauge& of = shared.pressure.counted().resources[r];
+    to.push_back({"overload_" + std::string(to_string(static_cast<overload_resource>(r))),
+                  std::to_string(of.used.load()) + " of " + std::to_string(of.limit.load()) + " bytes are used; on: " + actions[r]});
+  }
+}
+
 }  // namespace
 
 std::vector<reason> why_not_ready(const shared_state& shared) {
@@ -79,6 +100,7 @@ std::vector<reason> why_not_ready(const shared_state& shared) {
   if (const std::size_t n = congested_threads(shared); n > 0) {
     all.push_back({"congested", std::to_string(n) + " engine threads read no further until the archive catches up"});
   }
+  add_overload_reasons(shared, all);
   return all;
 }
 
@@ -124,6 +146,7 @@ http_response metrics(const shared_state& shared) {
   if (shared.webhooks) now.webhooks = shared.webhooks->counted();
   if (shared.reads) now.reads_waiting = shared.reads->waiting();
   now.resident_bytes = resident_bytes();
+  add_overload(now, shared);
   return respond(status::ok, "text/plain; version=0.0.4; charset=utf-8", metrics_text(counts, now));
 }
 

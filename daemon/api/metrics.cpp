@@ -91,6 +91,9 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   out.counter("digd_sessions_opened_total", "Hellos that were welcomed.",
               total([](const thread_counts& t) -> auto& { return t.sessions_opened; }));
   out.gauge("digd_runs_open", "Runs that have not ended.", now.runs_open);
+  out.gauge("digd_runs_in_memory", "Runs in memory: those that have not ended, and ended ones that a client holds.",
+            total([](const thread_counts& t) -> auto& { return t.runs_held; }) -
+                total([](const thread_counts& t) -> auto& { return t.runs_let_go; }));
   out.counter("digd_runs_opened_total", "Runs opened since the start.",
               total([](const thread_counts& t) -> auto& { return t.runs_opened; }));
   out.counter("digd_runs_ended_total", "Runs ended since the start.",
@@ -101,7 +104,7 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
               total([](const thread_counts& t) -> auto& { return t.credits_paused; }));
   out.counter("digd_rate_paused_total", "Times a connection was read no further: its token sends faster than it may.",
               total([](const thread_counts& t) -> auto& { return t.rate_paused; }));
-  out.family("digd_limits_hit_total", "counter", "Times a limit of the daemon turned something away.");
+  out.family("digd_limits_hit_total", "counter", "Times a limit was hit.");
   out.sample(now.connections_refused, {{"limit", "connections"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.runs_refused; }), {{"limit", "runs"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.slow_clients; }), {{"limit", "client_queue"}});
@@ -109,12 +112,30 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   out.sample(now.archive_queue_full, {{"limit", "archive_queue"}});
   out.sample(now.feed_dropped, {{"limit", "feed_queue"}});
   out.sample(now.feed_refused, {{"limit", "feed_readers"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.credits_paused; }), {{"limit", "credits"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.rate_paused; }), {{"limit", "rate"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.quiet_sessions; }), {{"limit", "quiet"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.idle_connections; }), {{"limit", "idle"}});
+  for (std::size_t i = 0; i < limit_count; ++i) {
+    out.sample(total([i](const thread_counts& t) -> auto& { return t.limits[i]; }), {{"limit", to_string(static_cast<limit_id>(i))}});
+  }
   out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users who may not.", now.strangers_refused);
   out.counter("digd_tls_refused_total", "TLS handshakes that failed.", now.tls_refused);
   out.counter("digd_http_requests_total", "HTTP requests answered.",
               total([](const thread_counts& t) -> auto& { return t.http_requests; }));
   out.counter("digd_http_errors_total", "HTTP requests answered with 4xx or 5xx.",
               total([](const thread_counts& t) -> auto& { return t.http_errors; }));
+}
+
+void write_overload(prometheus_text& out, const process_facts& now) {
+  out.family("digd_overload_used_bytes", "gauge", "What the overload manager watches: used.");
+  for (const overload_fact& one : now.overload) out.sample(one.used, {{"resource", one.resource}});
+  out.family("digd_overload_limit_bytes", "gauge", "The same: its limit; 0: not watched.");
+  for (const overload_fact& one : now.overload) out.sample(one.limit, {{"resource", one.resource}});
+  out.family("digd_overload_action", "gauge", "1 while load is taken off in this way.");
+  for (const overload_step& one : now.overload_steps) out.sample(std::uint64_t{one.on}, {{"action", one.action}});
+  out.family("digd_overload_begun_total", "counter", "Times that began.");
+  for (const overload_step& one : now.overload_steps) out.sample(one.begun, {{"action", one.action}});
 }
 
 void write_archive(prometheus_text& out, const process_facts& now) {
@@ -199,6 +220,7 @@ std::string metrics_text(counts threads, const process_facts& now) {
   write_latency(out, threads);
   write_judging(out, threads);
   write_runs(out, threads, now);
+  write_overload(out, now);
   write_archive(out, now);
   write_webhooks(out, now);
   write_process(out, now);

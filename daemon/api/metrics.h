@@ -21,6 +21,17 @@ struct retention_count {
   std::uint64_t runs = 0, bytes = 0;
 };
 
+// What the overload manager watches and does.
+struct overload_fact {
+  std::string_view resource;
+  std::uint64_t used = 0, limit = 0;
+};
+struct overload_step {
+  std::string_view action;
+  bool on = false;
+  std::uint64_t begun = 0;
+};
+
 // What is not counted by an engine thread, at the moment of the scrape.
 struct process_facts {
   std::string_view version;
@@ -38,6 +49,8 @@ struct process_facts {
   std::uint64_t archive_set_aside = 0, archive_deleted_runs = 0, archive_file_bytes = 0, archive_log_bytes = 0;
   std::uint64_t archive_failed_removals = 0, retention_over_bytes = 0;
   std::vector<retention_count> retention;
+  std::vector<overload_fact> overload;
+  std::vector<overload_step> overload_steps;
   bool archive_well = true;
   std::uint64_t feed_readers = 0, feed_frames = 0, feed_dropped = 0, feed_refused = 0;
   std::vector<std::shared_ptr<const webhook_counts>> webhooks;

@@ -41,6 +41,8 @@ void append_members(std::string& out, const archive::run_row& run, const archive
   append_text(out, "state", run.ended.empty() ? "open" : "ended");
   append_text(out, "mode", to_string(how.how));
   append_text(out, "operator_mode", to_string(how.operators));
+  const auto unjudged = ingest::limit_line_of(tally.unjudged);
+  append_text_or_null(out, "unjudged", unjudged ? to_string(unjudged->hit) : std::string_view());
   append_number(out, "opened_ms", run.opened_ms);
   append_number_or_null(out, "last_ts", run.last_ts);
   append_text_or_null(out, "ended", run.ended);

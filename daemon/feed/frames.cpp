@@ -75,7 +75,8 @@ std::vector<std::string> feed_frames(const archive::watched_entry& of, bool with
     const std::string members = is_delivery ? "\"delivery\":" : "\"message\":";
     make.add(is_delivery ? "delivery" : "message", members + (with_payloads ? of.frame : ingest::without_payloads(of.frame)));
   } else if (of.kind == archive::entry_kind::operator_mode) {
-    make.add("operator_mode", "\"operator_mode\":" + of.frame);
+    const std::string& what = of.type;  // operator_mode, limit
+    make.add(what, '"' + what + "\":" + of.frame);
   }
   for (const std::string& one : of.detections) make.add("detection", "\"detection\":" + one);
   make.add_verdicts();

@@ -321,6 +321,17 @@ def test_a_handshake_that_never_ends_delays_nobody(tmp_path):
             s.close()
 
 
+def test_a_handshake_under_way_delays_no_stop(tmp_path):
+    cert, key = certificate(tmp_path, "one")
+    with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
+        with daemon.raw() as silent, daemon.raw() as halfway:
+            halfway.sendall(b"\x16\x03\x01")  # the beginning of a handshake
+            assert https(daemon, trusting(cert))[0] == 200  # they were there before it
+            assert daemon.stop() == 0
+            assert silent.recv(1) == b""
+        assert "did not say goodbye" not in daemon.log_text()
+
+
 def test_a_connection_that_is_kept_alive_delays_no_stop(tmp_path):
     cert, key = certificate(tmp_path, "one")
     with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:

@@ -52,13 +52,13 @@ def test_a_port_in_use_a_folder_that_is_not_writable_and_a_locked_archive_are_to
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         done = run_digd("--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--data-dir", str(tmp_path / "a"))
-        assert done.returncode == 1 and "in use" in done.stderr
+        assert done.returncode == 2 and "in use" in done.stderr
     (tmp_path / "file").write_text("")
     done = run_digd("--listen", "127.0.0.1:0", "--data-dir", str(tmp_path / "file"))
-    assert done.returncode == 1 and "data directory" in done.stderr
+    assert done.returncode == 2 and "data directory" in done.stderr
     with Daemon(tmp_path / "b") as daemon:
         done = run_digd("--listen", "127.0.0.1:0", "--data-dir", str(daemon.data))
-        assert done.returncode == 1 and "archive" in done.stderr
+        assert done.returncode == 2 and "archive" in done.stderr
 
 
 def test_an_archive_of_a_later_digd_is_left_alone(tmp_path):
@@ -68,7 +68,7 @@ def test_an_archive_of_a_later_digd_is_left_alone(tmp_path):
         (version,) = db.execute("PRAGMA user_version").fetchone()
         db.execute(f"PRAGMA user_version = {version + 1}")
     done = run_digd("--listen", "127.0.0.1:0", "--data-dir", str(daemon.data))
-    assert done.returncode == 1 and "archive" in done.stderr
+    assert done.returncode == 2 and "archive" in done.stderr
 
 
 def test_the_state_directory_of_systemd_is_used(tmp_path):

@@ -62,7 +62,7 @@ def test_it_is_not_ready_if_it_cannot_listen(tmp_path, heard):
         taken.listen()
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         done = subprocess.run([DIGD, "--listen", listen, "--data-dir", str(tmp_path / "d")], capture_output=True, timeout=WITHIN)
-    assert done.returncode == 1 and heard() == []
+    assert done.returncode == 2 and heard() == []
 
 
 def test_the_watchdog_is_fed_several_times_an_interval(tmp_path, heard, monkeypatch):
@@ -131,7 +131,7 @@ def test_a_socket_that_cannot_be_used_is_refused(tmp_path, kind, where, count, w
     daemon = Activated(tmp_path)
     daemon.kind, daemon.where, daemon.count = kind, where, count
     done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=WITHIN)
-    assert done.returncode == 1 and why in done.stderr
+    assert done.returncode == 2 and why in done.stderr
 
 
 # ---- reload

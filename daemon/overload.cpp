@@ -1,0 +1,170 @@
+#include "daemon/overload.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/log.h"
+#include "daemon/shared_state.h"
+
+namespace digd::daemon {
+
+namespace {
+
+constexpr std::string_view action_names[] = {"no_new_runs", "shrink_credits", "observe", "refuse"};
+constexpr std::string_view resource_names[] = {"memory", "archive"};
+
+std::uint64_t threshold_of(overload_action what, const overload_settings& how) {
+  switch (what) {
+    case overload_action::no_new_runs: return how.no_new_runs;
+    case overload_action::shrink_credits: return how.shrink_credits;
+    case overload_action::observe: return how.observe;
+    case overload_action::refuse: break;
+  }
+  return how.refuse;
+}
+
+bool can_ask_for(overload_resource which, overload_action what) {
+  return which == overload_resource::memory || what == overload_action::no_new_runs || what == overload_action::refuse;
+}
+
+std::uint64_t size_or_0(const std::string& file) {
+  std::error_code ec;
+  const auto size = std::filesystem::file_size(file, ec);
+  return ec ? 0 : size;
+}
+
+// memory.max of a cgroup; nothing: "max", or no such file.
+std::optional<std::uint64_t> most_of(const std::string& cgroup) {
+  std::uint64_t bytes = 0;
+  std::ifstream file(cgroup + "/memory.max");
+  return file >> bytes ? std::optional(bytes) : std::nullopt;
+}
+
+}  // namespace
+
+std::string_view to_string(overload_action what) { return action_names[static_cast<std::size_t>(what)]; }
+std::string_view to_string(overload_resource which) { return resource_names[static_cast<std::size_t>(which)]; }
+
+std::uint64_t resident_bytes() {
+  std::uint64_t all = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+std::uint64_t memory_of_machine(const std::string& root) {
+  std::uint64_t most = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::string line;
+  std::ifstream file(root + "/proc/self/cgroup");
+  while (std::getline(file, line)) {
+    if (!line.starts_with("0::/")) continue;  // version 2: one hierarchy
+    // Each group above limits it too.
+    for (std::string path = line.substr(3); !path.empty(); path.resize(path.rfind('/'))) {
+      most = std::min(most, most_of(root + "/sys/fs/cgroup" + path).value_or(most));
+    }
+  }
+  return most;
+}
+
+void overload_steps::update(std::uint64_t used, std::uint64_t limit, const overload_settings& how) {
+  for (std::size_t i = 0; i < overload_action_count; ++i) {
+    const std::uint64_t percent = threshold_of(static_cast<overload_action>(i), how);
+    const std::uint64_t ends_at = percent > hysteresis ? percent - hysteresis : 0;
+    const auto reaches = [&](std::uint64_t share) {
+      return static_cast<double>(used) * 100 >= static_cast<double>(limit) * static_cast<double>(share);
+    };
+    on_[i] = limit > 0 && percent > 0 && (reaches(percent) || (on_[i] && reaches(ends_at)));
+  }
+}
+
+void overload::look() {
+  const auto settings = shared_.live.now();
+  const overload_settings& how = settings->overload;
+  const std::string file = shared_.store ? shared_.store->how().path : std::string();
+  const std::array<std::uint64_t, overload_resource_count> used{
+      resident_bytes(), file.empty() ? 0 : size_or_0(file) + size_or_0(file + "-wal")};
+  const std::array<std::uint64_t, overload_resource_count> limits{
+      how.memory_bytes > 0 ? how.memory_bytes : memory_of_machine(), file.empty() ? 0 : how.archive_bytes};
+  for (std::size_t r = 0; r < overload_resource_count; ++r) {
+    counted_.resources[r].used = used[r];
+    counted_.resources[r].limit = limits[r];
+    steps_[r].update(used[r], limits[r], how);
+  }
+  for (std::size_t i = 0; i < overload_action_count; ++i) {
+    const auto what = static_cast<overload_action>(i);
+    bool on = false;
+    for (std::size_t r = overload_resource_count; r-- > 0;) {
+      const auto which = static_cast<overload_resource>(r);
+      if (!can_ask_for(which, what) || !steps_[r].asks_for(what)) continue;
+      on = true;
+      causes_[i] = static_cast<std::uint8_t>(r);
+    }
+    set(what, on);
+  }
+  if (is_on(overload_action::observe)) unburden();
+}
+
+void overload::set(overload_action what, bool on) {
+  const auto i = static_cast<std::size_t>(what);
+  if (on_[i].exchange(on) == on) return;
+  const gauge& of = counted_.resources[causes_[i]];
+  if (on) {
+    counted_.begun[i].fetch_add(1);
+    spdlog::error("overload_begins action={} resource={} used={} limit={}", to_string(what),
+                  to_string(static_cast<overload_resource>(causes_[i].load())), of.used.load(), of.limit.load());
+  } else {
+    spdlog::warn("overload_ends action={}", to_string(what));
+  }
+}
+
+std::optional<overload_resource> overload::cause_of(overload_action what) const {
+  if (!is_on(what)) return std::nullopt;
+  return static_cast<overload_resource>(causes_[static_cast<std::size_t>(what)].load());
+}
+
+// What the runs of the time before gave up goes back to the system now.
+void overload::unburden() {
+  ::malloc_trim(0);
+  for (const auto& thread : shared_.threads) {
+    boost::asio::post(thread->context(), [&runs = thread->runs()] { runs.unburden(); });
+  }
+}
+
+void overload::start() {
+  thread_ = std::thread([this] { work(); });
+}
+
+void overload::stop() {
+  {
+    const std::lock_guard hold(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void overload::look_again() {
+  {
+    const std::lock_guard hold(mutex_);
+    woken_ = true;
+  }
+  wake_.notify_all();
+}
+
+void overload::work() {
+  for (;;) {
+    {
+      std::unique_lock hold(mutex_);
+      wake_.wait_for(hold, look_every, [this] { return stopping_ || woken_; });
+      if (stopping_) return;
+      woken_ = false;
+    }
+    look();
+  }
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,485 @@
+"""Every limit of docs/limits.md, hit on a running digd: what then happens, and that it is counted.
+
+A row of that table without a test here fails, and so does a test without a row. What a limit made of a run replays to the
+letter, and outlives a kill.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from live import DIGD, WITHIN, Client, Daemon, wait_until
+from watch_test import Feed, ask, get, metric, work
+
+ROOT = Path(__file__).parents[2]
+DIGCTL = str(Path(DIGD).with_name("digctl"))
+
+
+def table():
+    """{limit: its row} of the first table of docs/limits.md."""
+    text = (ROOT / "docs/limits.md").read_text()
+    rows = {}
+    for line in text.split("| limit |", 1)[1].splitlines()[2:]:
+        if not line.startswith("|"):
+            break
+        limit, default, unit, counter, policies, beyond = (cell.strip() for cell in line.strip("|").split("|"))
+        rows[limit.strip("`")] = {"default": default, "counter": counter.strip("`"), "policies": policies.split(", ")}
+    return rows
+
+
+TABLE = table()
+FORCED = {}
+
+
+def forces(*limits, config=""):
+    """Marks a function that hits these limits on a daemon with that configuration."""
+    def mark(hit):
+        for limit in limits:
+            FORCED[limit] = (hit, config)
+        return hit
+    return mark
+
+
+def toml(limit, value):
+    section, _, key = limit.rpartition(".")
+    return (f"[{section}]\n" if section else "") + f"{key} = {value}\n"
+
+
+def refused(c, limit, code="over_limit"):
+    assert c.error(c.seq)["code"] == code, limit
+
+
+# ---- one function a limit: hits it, and asserts what the client sees with the default policy
+
+@forces("limits.message_bytes", config=toml("limits.message_bytes", 2000))
+def hit_message_bytes(daemon):
+    with daemon.client() as c:
+        c.event("e1", ["a"], event={"payload": "x" * 3000})
+        refused(c, "message_bytes", "too_large")
+
+
+@forces("limits.agents", config=toml("limits.agents", 2))
+def hit_agents(daemon):
+    with daemon.client() as c:
+        c.event("e1", ["a", "b", "c"])
+        refused(c, "agents")
+
+
+@forces("limits.recipients", config=toml("limits.recipients", 2))
+def hit_recipients(daemon):
+    with daemon.client() as c:
+        c.event("e1", ["a", "b", "c"])
+        refused(c, "recipients")
+
+
+@forces("limits.inputs", config=toml("limits.inputs", 2))
+def hit_inputs(daemon):
+    with daemon.client() as c:
+        c.start("v1", "a", ["e1", "e2", "e3"])
+        refused(c, "inputs")
+
+
+@forces("limits.live_events", config=toml("limits.live_events", 1))
+def hit_live_events(daemon):
+    with daemon.client() as c:
+        c.event("e1", ["a"])
+        c.event("e2", ["a"])
+        refused(c, "live_events")
+
+
+@forces("limits.open_activations", config=toml("limits.open_activations", 1))
+def hit_open_activations(daemon):
+    with daemon.client() as c:
+        c.start("v1", "a")
+        c.start("v2", "a")
+        refused(c, "open_activations")
+
+
+@forces("limits.sessions", config=toml("limits.sessions", 1))
+def hit_sessions(daemon):
+    with daemon.client(), Client(daemon, session="second", greet=False) as other:
+        other.send_raw(other.hello)
+        assert other.error()["code"] == "over_limit"
+
+
+@forces("limits.settled_events", config=toml("limits.settled_events", 2))
+def hit_settled_events(daemon):
+    with daemon.client() as c:
+        work(c, 4)
+        c.event("e1", ["a"])  # forgotten: like one never seen
+        assert c.verdicts()[0]["event"] == "e1"
+
+
+@forces("limits.generators", config=toml("limits.generators", 1))
+def hit_generators(daemon):
+    with daemon.client() as c:
+        for v in ("v1", "v2"):  # two origins: each makes more than it was given
+            c.start(v, "a")
+            c.event("o" + v, ["b"], source=v)
+        c.start("v3", "b", ["ov1", "ov2"])
+        c.event("o3", ["c"], source="v3")
+        c.verdicts()
+
+
+@forces("limits.reorder_ms")
+def hit_reorder_ms(daemon):
+    with daemon.client(clock="wall", session="a"), daemon.client(clock="wall", session="b") as b:
+        b.start("v1", "x", ["of another session"])
+        b.wait_acked()
+
+
+@forces("run_bytes", config="run_bytes = 3000\n")
+def hit_run_bytes(daemon):
+    with daemon.client() as c:
+        c.event("e1", ["a"], event={"payload": "x" * 4000})
+        c.verdicts()
+        c.event("e2", ["a"])
+        refused(c, "run_bytes")
+        c.tell("run_ended", outcome="success")
+        c.wait_acked()
+
+
+@forces("runs", config="runs = 1\n")
+def hit_runs(daemon):
+    with daemon.client("r1"), Client(daemon, "r2", greet=False) as other:
+        other.send_raw(other.hello)
+        assert other.error()["code"] == "over_limit"
+
+
+@forces("credits", config="credits = 1\n")
+def hit_credits(daemon):
+    with daemon.client() as c:
+        for i in range(200):
+            c.event(f"e{i}", ["a"])
+        c.wait_acked()  # it is read on whenever the disk has caught up
+
+
+@forces("rate", config='tokens = "{folder}/tokens.toml"\n')
+def hit_rate(daemon):
+    # Hellos count as well: these are refused, and yet slow down.
+    with slow_token(daemon) as c:
+        for _ in range(60):
+            c.send_raw({"type": "hello", "protocol": 1, "run": ""})
+        wait_until(lambda: rate_pauses(daemon) > 0, "the hellos to be too fast")
+        c.send_raw(c.hello)
+        c.wait_for("welcome")
+
+
+@forces("connections.most", config=toml("connections.most", 2))
+def hit_connections(daemon):
+    with daemon.raw(), daemon.raw() as second:
+        second.sendall(f"GET /healthz HTTP/1.1\r\nHost: {daemon.address}\r\n\r\n".encode())
+        assert second.recv(100).startswith(b"HTTP/1.1 200")
+        with daemon.raw() as third:
+            assert third.recv(1) == b""
+
+
+@forces("connections.idle_ms", config=toml("connections.idle_ms", 1000))
+def hit_idle(daemon):
+    with handshaken(daemon, "r1") as silent:  # answers no ping
+        seen = b""
+        while chunk := silent.recv(65536):
+            seen += chunk
+        assert b"101 Switching" in seen
+
+
+@forces("connections.quiet_ms", config=toml("connections.quiet_ms", 300))
+def hit_quiet(daemon):
+    with daemon.client() as c:
+        c.event("e1", ["a"])
+        assert c.closed_with() == 4410
+    with daemon.client() as again:
+        assert again.welcome["acked_seq"] == 1
+
+
+@forces("connections.queue_frames", config=toml("connections.queue_frames", 16))
+def hit_queue_frames(daemon):
+    never_reads(daemon)
+
+
+@forces("connections.queue_bytes", config=toml("connections.queue_bytes", 65536))
+def hit_queue_bytes(daemon):
+    never_reads(daemon)
+
+
+@forces("retention.bytes", config=toml("retention.bytes", 1))
+def hit_retention_bytes(daemon):
+    with daemon.client() as c:
+        work(c, 20)
+        c.tell("run_ended", outcome="success")
+        c.wait_acked()
+    wait_until(lambda: metric(daemon, 'digd_retention_runs_total{reason="size"}') > 0, "the deletion", 60)
+
+
+@forces("overload.memory_bytes", config=toml("overload.memory_bytes", 1))
+def hit_memory(daemon):
+    assert_turned_away(daemon, "overload_memory", "no_new_runs, shrink_credits, observe, refuse")
+
+
+@forces("overload.archive_bytes", config=toml("overload.archive_bytes", 1))
+def hit_archive(daemon):
+    assert_turned_away(daemon, "overload_archive", "no_new_runs, refuse")
+
+
+# ---- what these need
+
+def handshaken(daemon, run):
+    s = daemon.raw()
+    s.sendall((f"GET /v1/ingest?run={run} HTTP/1.1\r\nHost: {daemon.address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+               "Sec-WebSocket-Protocol: digd.v1\r\n\r\n").encode())
+    s.sendall(masked(json.dumps({"type": "hello", "protocol": 1, "run": run, "clock": "trace"})))
+    return s
+
+
+def masked(text):
+    body = text.encode()
+    head = bytes([0x81, 0x80 | len(body)]) if len(body) < 126 else bytes([0x81, 0xFE]) + len(body).to_bytes(2, "big")
+    return head + b"\0\0\0\0" + body
+
+
+def never_reads(daemon):
+    """A client with a small buffer that sends and never reads, until it is given up."""
+    with handshaken(daemon, "r1") as s:
+        frame = masked(json.dumps({"type": "event", "seq": 1, "event": {"id": "x" * 200, "recipients": []}}))
+        s.settimeout(0.2)
+
+        def given_up():
+            try:
+                s.sendall(frame * 200)  # the same seq again: answered with the same verdicts and an ack
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            except TimeoutError:
+                pass
+            return metric(daemon, 'digd_limits_hit_total{limit="client_queue"}') > 0
+
+        wait_until(given_up, "the client to be given up")
+
+
+TOKEN = "a secret token"
+
+
+def slow_token(daemon):
+    return Client(daemon, place=False, greet=False, token=TOKEN)
+
+
+def rate_pauses(daemon):
+    status, body, _ = ask(daemon, "GET", "/metrics", headers={"Authorization": "Bearer " + TOKEN})
+    assert status == 200
+    return float(re.search(rb'limits_hit_total\{limit="rate"\} (\S+)', body)[1])
+
+
+def assert_turned_away(daemon, reason, actions):
+    """The run and its message are of before the overload; what comes now is refused."""
+    with Client(daemon, "new", greet=False) as other:
+        other.send_raw(other.hello)
+        assert other.error()["code"] == "over_limit"
+    reasons = get(daemon, "/readyz", 503)["reasons"]
+    assert [r["code"] for r in reasons] == [reason]
+    assert reasons[0]["message"].endswith("on: " + actions)
+    with daemon.client("before") as c:
+        c.event("e9", ["a"])
+        refused(c, "overload")
+        c.tell("run_ended", outcome="success")
+        c.wait_acked()
+
+
+# ---- the table, row by row
+
+def test_every_limit_of_the_table_is_hit_by_a_test_and_no_other():
+    assert set(FORCED) == set(TABLE)
+
+
+@pytest.mark.parametrize("limit", TABLE)
+def test_a_limit_is_kept_and_counted(tmp_path, limit):
+    hit, config = FORCED[limit]
+    (tmp_path / "tokens.toml").write_text(
+        '[[token]]\nname = "slow"\nsha256 = "%s"\nrights = ["ingest", "read"]\nrate = 20\n' % sha256(TOKEN.encode()).hexdigest())
+    counter = TABLE[limit]["counter"]
+    name = counter if counter.startswith("digd_") else 'digd_limits_hit_total{limit="%s"}' % counter
+    if "overload" in limit:  # a run that was open before
+        with Daemon(tmp_path) as before, before.client("before") as c:
+            c.event("e1", ["a"])
+            c.wait_acked()
+    with Daemon(tmp_path, config.replace("{folder}", str(tmp_path))) as daemon:
+        if limit != "rate":
+            assert "overload" in limit or metric(daemon, name) == 0
+        hit(daemon)
+        if limit != "rate":  # which looks at it itself, with its token
+            wait_until(lambda: metric(daemon, name) > 0, name)
+
+
+@pytest.mark.parametrize("limit", TABLE)
+def test_the_table_has_the_defaults_of_the_configuration(limit):
+    if limit == "rate":
+        return
+    text = subprocess.run([DIGD, "--print-config"], capture_output=True, text=True, check=True).stdout
+    section, _, key = limit.rpartition(".")
+    part = text.split(f"[{section}]\n", 1)[1] if section else text.split("\n[", 1)[0]
+    assert re.search(rf"^#?\s*{key} = (\S+)", part, re.MULTILINE)[1].replace("_", "") == TABLE[limit]["default"]
+
+
+# ---- policies
+
+def export(daemon, run="r1"):
+    status, body, _ = ask(daemon, "GET", f"/v1/runs/{run}/trace")
+    assert status == 200
+    return body.decode()
+
+
+def replayed(trace):
+    done = subprocess.run([DIGCTL, "replay", "-", "--output", "messages", "--format", "jsonl"], input=trace, text=True,
+                          capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class Told(Client):
+    """Keeps all that it is sent, but welcomes and acks, as it came."""
+
+    def __init__(self, *args, **more):
+        self.frames = []
+        super().__init__(*args, **more)
+
+    def receive(self, within=WITHIN):
+        frame = super().receive(within)
+        if frame["type"] not in ("welcome", "ack"):
+            self.frames.append(frame)
+        return frame
+
+
+def over(c, limit):
+    """Hits a limit of the configuration below, and goes on."""
+    c.event("e1", ["a"])
+    c.start("v1", "a", ["e1"])
+    {"message_bytes": lambda: c.event("big", ["a"], event={"payload": "x" * 3000}),
+     "agents": lambda: [c.tell("agent_joined", agent=f"a{i}") for i in range(9)],
+     "recipients": lambda: c.event("wide", ["a", "b", "c", "d", "e", "f"]),
+     "inputs": lambda: c.start("v9", "a", ["e1", "x2", "x3", "x4", "x5"]),
+     "live_events": lambda: [c.event(f"l{i}", ["a"]) for i in range(6)],
+     "open_activations": lambda: [c.start(f"w{i}", "b") for i in range(4)],
+     "run_bytes": lambda: [c.event(f"b{i}", ["a"], event={"payload": "y" * 1500}) for i in range(4)]}[limit]()
+    c.event("last", ["nobody there"])
+    c.tell("not a message")
+    c.wait_acked()
+
+
+SMALL = """run_bytes = 4500
+[limits]
+message_bytes = 2000
+agents = 8
+recipients = 5
+inputs = 4
+live_events = 4
+open_activations = 3
+[over_limit]
+"""
+CHOICES = [(limit.rpartition(".")[2], how) for limit, row in TABLE.items() for how in row["policies"]
+           if how in ("refuse", "observe", "gap") and row["policies"] != ["refuse"]]
+
+
+@pytest.mark.parametrize("clock", ["wall", "trace"])
+@pytest.mark.parametrize("limit,how", CHOICES)
+def test_what_a_policy_did_replays_to_the_letter_and_outlives_a_kill(tmp_path, limit, how, clock):
+    with Daemon(tmp_path, SMALL + f'{limit} = "{how}"\n') as daemon:
+        with Told(daemon, clock=clock, agents=["a", "b"]) as c:
+            over(c, limit)
+        assert get(daemon, "/v1/runs/r1")["unjudged"] == (limit if how == "observe" else None)
+        assert metric(daemon, 'digd_limits_hit_total{limit="%s"}' % limit) > 0
+        assert replayed(export(daemon)) == c.frames
+        daemon.kill()
+        daemon.start()
+        with Told(daemon, clock=clock, agents=["a", "b"]) as again:
+            assert again.welcome["acked_seq"] == c.seq
+            assert again.welcome["mode"] == ("off" if how == "observe" else "enforce")
+            assert again.welcome.get("unjudged") == (limit if how == "observe" else None)
+            again.event("after", ["nobody there"])
+            again.wait_acked()
+        assert replayed(export(daemon)) == c.frames + again.frames
+
+
+def test_a_run_that_is_judged_no_more_says_so_once(tmp_path):
+    with Daemon(tmp_path, SMALL + 'live_events = "observe"\n') as daemon:
+        feed = Feed(daemon)
+        with daemon.client() as c:
+            over(c, "live_events")
+        told = feed.until(lambda f: f["type"] == "message" and f["message"].get("event", {}).get("id") == "last")
+        limits = [f["limit"] for f in told if f["type"] == "limit"]
+        assert [(f["limit"], f["policy"]) for f in limits] == [("live_events", "observe")]
+        assert daemon.log_text().count("run_judged_no_more") == 1
+
+
+def test_beyond_run_bytes_payloads_are_not_kept(tmp_path):
+    with Daemon(tmp_path, SMALL + 'run_bytes = "observe"\n') as daemon:
+        with daemon.client() as c:
+            over(c, "run_bytes")
+            c.event("after", ["a"], event={"payload": "unheard of"})
+            c.wait_acked()
+        trace = export(daemon)
+        assert '"after"' in trace and "unheard of" not in trace
+
+
+# ---- overload
+
+def test_overload_begins_and_ends_with_its_cause(tmp_path):
+    with Daemon(tmp_path) as daemon, daemon.client("large") as large, daemon.client("small") as small:
+        work(large, 30)
+        work(small, 2)
+        small.wait_acked(), large.wait_acked()
+        assert get(daemon, "/readyz")["ready"]
+        daemon.config.write_text(toml("overload.memory_bytes", 1))
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: metric(daemon, 'digd_overload_action{action="refuse"}') == 1, "the overload")
+        wait_until(lambda: get(daemon, "/v1/runs/large")["unjudged"] == "overload", "the largest run to be let go")
+        daemon.config.write_text("")
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: metric(daemon, 'digd_overload_action{action="refuse"}') == 0, "its end")
+        assert metric(daemon, 'digd_overload_begun_total{action="refuse"}') == 1
+        assert get(daemon, "/readyz")["ready"]
+        large.event("after", ["nobody there"])
+        assert large.verdicts() == [{"event": "after", "action": "deliver"}]  # judged no more
+        large.wait_acked()
+        with daemon.client("new") as new:
+            assert new.welcome["mode"] == "enforce"
+
+
+def test_a_run_let_go_for_memory_replays_to_the_letter(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        with Told(daemon, "r1", agents=["a"]) as c:
+            c.event("e1", ["a"])
+            c.wait_acked()
+            daemon.config.write_text(toml("overload.memory_bytes", 1) + "refuse = 0\n")
+            daemon.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: get(daemon, "/v1/runs/r1")["unjudged"], "the run to be let go")
+            c.event("lost", ["nobody there"])
+            c.wait_acked()
+        assert replayed(export(daemon)) == c.frames
+        assert c.frames[-1]["verdicts"] == [{"event": "lost", "action": "deliver"}]
+
+
+# ---- finished runs
+
+def test_finished_runs_leave_nothing_in_memory(tmp_path):
+    """Counts, not bytes: `DIGD_FINISHED_RUNS=10000` does the same at length."""
+    runs = int(os.environ.get("DIGD_FINISHED_RUNS", "200"))
+    with Daemon(tmp_path) as daemon:
+        for first in range(0, runs, 50):
+            batch = [Client(daemon, f"r{i}", greet=False) for i in range(first, min(first + 50, runs))]
+            for c in batch:
+                c.send_raw(c.hello)
+                c.event("e1", ["a"])
+                c.tell("run_ended", outcome="success")
+            for c in batch:
+                c.wait_acked()
+                c.drop()
+        wait_until(lambda: metric(daemon, "digd_connections") <= 1, "the connections to go")
+        assert metric(daemon, "digd_runs_ended_total") == runs
+        assert metric(daemon, "digd_runs_open") == 0
+        wait_until(lambda: metric(daemon, "digd_runs_in_memory") == 0, "ended runs to leave memory")
+        assert get(daemon, f"/v1/runs/r{runs - 1}")["ended"] == "success"

@@ -1,0 +1,104 @@
+// When load is taken off and when that ends; what the limit on memory is; and that a run is not deleted as quiet that was heard
+// of after it was chosen.
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/overload.h"
+#include "daemon/registry.h"
+#include "daemon/run_host.h"
+#include "daemon/shared_state.h"
+#include "tests/archive/support.h"
+
+using namespace digd;
+using namespace digd::daemon;
+using strings = std::vector<std::string>;
+
+namespace {
+
+strings on(const overload_steps& steps) {
+  strings all;
+  for (std::size_t i = 0; i < overload_action_count; ++i) {
+    const auto what = static_cast<overload_action>(i);
+    if (steps.asks_for(what)) all.emplace_back(to_string(what));
+  }
+  return all;
+}
+
+void write(const std::filesystem::path& file, const std::string& text) {
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << text << '\n';
+}
+
+}  // namespace
+
+TEST_CASE("each action begins at its share of the limit and ends five points below it") {
+  overload_steps steps;
+  const overload_settings how;  // 85, 90, 95, 98
+  const auto at = [&](std::uint64_t used) {
+    steps.update(used, 1'000, how);
+    return on(steps);
+  };
+  CHECK(at(849) == strings{});
+  CHECK(at(850) == strings{"no_new_runs"});
+  CHECK(at(949) == strings{"no_new_runs", "shrink_credits"});
+  CHECK(at(980) == strings{"no_new_runs", "shrink_credits", "observe", "refuse"});
+  CHECK(at(930) == strings{"no_new_runs", "shrink_credits", "observe", "refuse"});
+  CHECK(at(929) == strings{"no_new_runs", "shrink_credits", "observe"});
+  CHECK(at(899) == strings{"no_new_runs", "shrink_credits"});
+  CHECK(at(849) == strings{"no_new_runs"});
+  CHECK(at(799) == strings{});
+  CHECK(at(849) == strings{});  // and does not begin again before its share
+}
+
+TEST_CASE("without a limit nothing is taken off, and an action at 0 never") {
+  overload_steps steps;
+  steps.update(~std::uint64_t{0}, 0, {});
+  CHECK(on(steps) == strings{});
+  overload_settings how;
+  how.no_new_runs = how.refuse = 0;
+  steps.update(~std::uint64_t{0}, 1, how);
+  CHECK(on(steps) == strings{"shrink_credits", "observe"});
+  steps.update(5, 0, how);  // the limit was taken away
+  CHECK(on(steps) == strings{});
+}
+
+TEST_CASE("the limit on memory is the least of the cgroups that the process is in, or the machine's") {
+  const archive::testing::temporary_folder folder;
+  const std::filesystem::path root = std::filesystem::path(folder.file()).parent_path() / "root";
+  const std::uint64_t machine = memory_of_machine(root.string());
+  CHECK(machine > 0);
+  write(root / "proc/self/cgroup", "0::/system.slice/digd.service");
+  CHECK(memory_of_machine(root.string()) == machine);
+  write(root / "sys/fs/cgroup/system.slice/digd.service/memory.max", "max");
+  CHECK(memory_of_machine(root.string()) == machine);
+  write(root / "sys/fs/cgroup/system.slice/memory.max", "5000");
+  CHECK(memory_of_machine(root.string()) == 5'000);
+  write(root / "sys/fs/cgroup/system.slice/digd.service/memory.max", "4000");
+  CHECK(memory_of_machine(root.string()) == 4'000);
+}
+
+TEST_CASE("a run that was heard of after it was chosen as quiet is not deleted") {
+  config c;
+  c.threads = 1;
+  c.archive = false;
+  shared_state shared(c);
+  shared.threads.push_back(std::make_unique<engine_thread>(0, shared));
+  engine_thread& thread = *shared.threads.front();
+  join_request request;
+  request.greeting.protocol = 1;
+  request.greeting.run = "r1";
+  request.home = &thread;
+  const milliseconds chosen = unix_ms();
+  thread.runs().join(std::move(request));
+  thread.context().poll();  // nobody is there to be told: the seat is given up
+  const auto host = thread.runs().find(1);
+  REQUIRE(host);
+  REQUIRE_FALSE(host->has_connections());
+  using what = registry::removal::what;
+  CHECK(thread.runs().remove_unused("r1", 1, std::nullopt) == what::busy);  // it has not ended
+  CHECK(thread.runs().remove_unused("r1", 1, chosen) == what::busy);        // it said hello meanwhile
+  CHECK(thread.runs().remove_unused("r1", 1, host->heard_ms() + 1) == what::removed);
+  CHECK_FALSE(thread.runs().find(1));
+}
