@@ -147,6 +147,18 @@ def sessions():
                                                  event(2, "e2", ["ghost"])))
     put("session", "another-run-in-its-hello", lines(HELLO, ">" + HELLO.replace('"r"', '"other"'), event(1)))
     # A message refused for its `ts`, and one with an escaped key, once came out of the archive as others.
+    for policy in ("observe", "gap"):
+        policies = ',"over_limit":{"message_bytes":"%s","live_events":"%s","recipients":"observe"}}' % (policy, policy)
+        for clock, hello in (("wall", WALL), ("trace", HELLO)):
+            small = hello[:-1] + ',"limits":{"live_events":2,"message_bytes":300}' + policies
+            many = [event(n, f"e{n}") for n in range(1, 6)]
+            put("session", f"over-live-events-{policy}-{clock}", lines(small, *many, "~20000", event(6, "e6"), "^1"))
+            put("session", f"too-large-{policy}-{clock}", lines(small, many[0], "@12000", "#900", event(3, "e3"), "~30000"))
+    put("session", "over-recipients-observe", lines(HELLO[:-1] + policies, event(1), event(2, "e2", [f"a{n}" for n in range(30)]),
+                                                    end(3, "v", {"e1": "wait"}, [("o", ["a"])])))
+    put("session", "memory-ran-out", lines(WALL, event(1), "~12000", "$", event(2), start(3, "v", "a", ["e1"]), "$", "~90000"))
+    put("session", "turned-away", lines(WALL, event(1), "%", event(2, "e2"), "~20000", event(3, "e3"), "%", event(4, "e4"),
+                                        '{"type":"refused","seq":5,"code":"run_closed","message":"a lie"}', event(6, "e6"), "{"))
     put("session", "found-refused-for-its-ts", lines(HELLO, event(1), '{"type":"time","seq":2,"ts":"soon"}', {**event(3, "e3"), "ts": 7}))
     put("session", "found-escaped-ts", lines(WALL, event(1), '{"type":"time","t\\u0073":7,"seq":2}', '{"typ\\u0065":"time","seq":3}'))
     put("session", "found-refused-after-a-window", lines(WALL, event(1), "@20000", '{"type":"time","seq":2,"ts":"soon"}'))
@@ -227,6 +239,36 @@ def targets():
         put("http_target", name, target + "\n" + hosts)
 
 
+def requests():
+    head = "\r\nHost: localhost:7344\r\n"
+    upgrade = head + "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" \
+                     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: "
+    for i, target in enumerate(["/", "/healthz", "/readyz", "/metrics", "/v1/runs?limit=5&cursor=9", "/v1/runs?limit=-1", "/v1/mode",
+                                "/v1/runs/a%2Fb%00%ff/graph?format=dot", "/v1/runs/" + "x" * 300, "/v1/runs/..%2f../detections",
+                                "/v1/webhooks/w/dead?cursor=18446744073709551616", "//", "*", "http://evil/healthz", "/%zz"]):
+        put("routes", f"get-{i}", f"GET {target} HTTP/1.1{head}\r\n")
+    for run in ("r1", "", "%00%0d%0a", "y" * 257):
+        put("routes", f"ingest-{len(run)}", f"GET /v1/ingest?run={run} HTTP/1.1{upgrade}digd.v1, x\r\n\r\n")
+    put("routes", "feed", f"GET /v1/feed?since=-1&payloads=2 HTTP/1.1{upgrade}digd.feed.v1, bearer.x\r\n\r\n")
+    for i, body in enumerate(['{"mode":"observe"}', '{"mode":5}', "[" * 900, "\xff", ""]):
+        put("routes", f"mode-{i}", f"PUT /v1/mode HTTP/1.1{head}Content-Length: {len(body)}\r\n\r\n{body}")
+    put("routes", "delete", f"DELETE /v1/runs/r1 HTTP/1.1{head}Authorization: Bearer x\r\n\r\n")
+    put("routes", "stranger", "GET /healthz HTTP/1.1\r\nHost: evil.example\r\nOrigin: https://evil.example\r\n\r\n")
+    put("routes", "no-http", b"\x16\x03\x01\x00\xa5\x01")
+
+
+def entries():
+    detection = '{"rule":"deadlock","severity":"failure","reason":"\\u202e"}'
+    names = ["r1", '"\\\x07\u202e', ""]
+    frames = [json.dumps(event(1, payload={"payload": [{"payload": 1}]})), '{"type":"time","seq":1}',
+              '{"type":"delivery","seq":1,"event":"e1","applied":"as_is","reason":"x"}', "{}",
+              '{"type":"limit","limit":"overload","policy":"observe","ts":5}', '{"type":"limit","limit":"agents","policy":"gap"']
+    for i, name in enumerate(names):
+        for j, frame in enumerate(frames):
+            put("feed_frames", f"{i}-{j}", "\n".join([name, "main", frame, 'e1", "e2', detection]) + "\n")
+    put("feed_frames", "broken-utf8", b"\xff\n\xc0\x80\n" + frames[0].encode() + b"\n\xed\xa0\x80\n{}\n")
+
+
 def damage():
     dice = random.Random(1)
     put("archive_file", "none", b"\xff\xff\x03")
@@ -248,6 +290,6 @@ def agreement():
 
 
 if __name__ == "__main__":
-    for write in (messages_and_runs, sessions, hellos, logs, configs, targets, damage, agreement):
+    for write in (messages_and_runs, sessions, hellos, logs, configs, targets, requests, entries, damage, agreement):
         write()
     print(f"{sum(1 for path in CORPUS.rglob('*') if path.is_file())} inputs in {CORPUS}")

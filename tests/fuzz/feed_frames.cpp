@@ -1,0 +1,59 @@
+// What the feed tells of an entry: whatever stands in an archive, each frame is one JSON text, of one line, that ends its
+// entry once.
+//
+// A line of the input each: the run, the session, a client's frame, its verdicts as they are stored, a detection. What is no
+// JSON is left out, as nothing else gets into an archive.
+#include "daemon/feed/frames.h"
+#include "engine/quote.h"
+#include "ingest/decode.h"
+#include "ingest/inbox.h"
+#include "tests/fuzz/target.h"
+
+using namespace digd;
+using fuzz::must;
+
+namespace {
+
+// What the decoder takes for a message is archived as it came.
+bool is_message(std::string_view frame, std::string& type) {
+  static ingest::decoder decoder;
+  message m;
+  const ingest::decoded d = decoder.decode(frame, m);
+  type = to_string(m.type);
+  return !d.refused && !d.is_hello;
+}
+
+void check(const archive::watched_entry& e, bool payloads) {
+  const std::vector<std::string> frames = daemon::feed_frames(e, payloads);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    fuzz::must_be_json(frames[i], "a frame of the feed is JSON");
+    must(frames[i].ends_with(",\"last\":true}") == (i + 1 == frames.size()), "the last frame of an entry says so", frames[i]);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view rest = fuzz::text_of(data, size), run, session, frame, verdicts, detection;
+  if (!fuzz::take_line(rest, run) || !fuzz::take_line(rest, session) || !fuzz::take_line(rest, frame)) return 0;
+  archive::watched_entry e{.id = 7, .run_number = 1, .run = std::string(run), .session = std::string(session)};
+  if (is_message(frame, e.type)) {
+    e.kind = archive::entry_kind::message;
+    e.frame = frame;
+  } else if (ingest::limit_line_of(frame) && fuzz::is_json(frame)) {
+    e.kind = archive::entry_kind::operator_mode;
+    e.type = "limit";
+    e.frame = frame;
+  } else {
+    e.kind = archive::entry_kind::firing;
+  }
+  if (fuzz::take_line(rest, verdicts)) {  // the compact form: a list of ids, as the archive writes it
+    std::string ids;
+    append_quoted(ids, verdicts);
+    e.verdicts = '[' + ids + ",\"e2\"]";
+  }
+  if (fuzz::take_line(rest, detection) && fuzz::is_json(detection)) e.detections.emplace_back(detection);
+  check(e, false);
+  check(e, true);
+  return 0;
+}
