@@ -57,7 +57,7 @@ bool hand_off::push(place& from, entry&& what) {
   if (has_room && fits && !is_closed()) {
     parcel packed(std::make_unique<entry>(std::move(what)));
     if (queue_.try_enqueue(from.token_, std::move(packed))) return true;
-    const std::unique_ptr<entry> unpacked = std::move(packed);
+    const std::unique_ptr<entry> unpacked = std::move(packed);  // NOLINT(bugprone-use-after-move): a full queue takes nothing
     what = std::move(*unpacked);
   }
   bytes_.fetch_sub(size);

@@ -5,7 +5,7 @@
 //   sha256 = "9f86d0…"           # of the token's bytes, 64 hex digits
 //   rights = ["ingest"]          # ingest, watch, read, operate
 //   runs   = ["prod-"]           # the run's id begins with one of these; left out: all runs
-//   rate   = 1000                # messages a second over all its connections; left out: no limit
+//   rate   = 1000                # messages and hellos a second over all its connections; left out: no limit
 //
 // The table is read at the start and on SIGHUP. Connections of a token that is gone end with their next frame.
 // Threads: a table is constant; a grant's `rate` and `revoked` are for any thread. Bounds: `most_tokens`, `most_bytes`.
