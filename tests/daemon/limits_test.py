@@ -483,3 +483,13 @@ def test_finished_runs_leave_nothing_in_memory(tmp_path):
         assert metric(daemon, "digd_runs_open") == 0
         wait_until(lambda: metric(daemon, "digd_runs_in_memory") == 0, "ended runs to leave memory")
         assert get(daemon, f"/v1/runs/r{runs - 1}")["ended"] == "success"
+
+
+def test_under_pressure_sessions_are_read_less_far_ahead_of_the_disk(tmp_path):
+    others = "no_new_runs = 0\nobserve = 0\nrefuse = 0\n"
+    for limit, is_short in ((0, False), (1, True)):
+        with Daemon(tmp_path / str(limit), toml("overload.memory_bytes", limit) + others) as daemon, daemon.client() as c:
+            for i in range(900):  # below the credits, 1,024; above a sixteenth of them
+                c.event(f"e{i}", ["a"])
+            c.wait_acked()
+            assert (metric(daemon, 'digd_limits_hit_total{limit="credits"}') > 0) == is_short

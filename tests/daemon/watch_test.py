@@ -348,6 +348,9 @@ def test_the_switch_acts_at_once_on_open_runs_and_new_ones_and_ends_with_a_resta
         assert (status, json.loads(body)) == (200, {"mode": "observe", "switched": 3})
         assert get(daemon, "/v1/mode") == {"mode": "observe"}
         clients["new"] = daemon.client(run="new", agents=["a", "b"])
+        assert clients["new"].welcome["mode"] == "observe"  # what holds
+        with daemon.client(run="new", session="as told", mode="observe") as told:
+            assert told.welcome["mode"] == "observe"
         for c in clients.values():
             orphan(c, "y")
             assert [v["action"] for v in c.verdicts()] == ["deliver"]
