@@ -38,11 +38,13 @@ std::uint64_t size_or_0(const std::string& file) {
   return ec ? 0 : size;
 }
 
-// memory.max of a cgroup; nothing: "max", or no such file.
-std::optional<std::uint64_t> most_of(const std::string& cgroup) {
-  std::uint64_t bytes = 0;
-  std::ifstream file(cgroup + "/memory.max");
-  return file >> bytes ? std::optional(bytes) : std::nullopt;
+// What a cgroup allows, in memory.max or, where the kernel begins to slow it down, memory.high; none where these say "max".
+std::uint64_t most_of(const std::string& cgroup, std::uint64_t none) {
+  std::uint64_t least = none, bytes = 0;
+  for (const char* name : {"/memory.max", "/memory.high"}) {
+    if (std::ifstream(cgroup + name) >> bytes) least = std::min(least, bytes);
+  }
+  return least;
 }
 
 }  // namespace
@@ -64,7 +66,7 @@ std::uint64_t memory_of_machine(const std::string& root) {
     if (!line.starts_with("0::/")) continue;  // version 2: one hierarchy
     // Each group above limits it too.
     for (std::string path = line.substr(3); !path.empty(); path.resize(path.rfind('/'))) {
-      most = std::min(most, most_of(root + "/sys/fs/cgroup" + path).value_or(most));
+      most = most_of(root + "/sys/fs/cgroup" + path, most);
     }
   }
   return most;

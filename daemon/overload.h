@@ -97,7 +97,7 @@ class overload {
 };
 
 std::uint64_t resident_bytes();
-// What this process may have: the least memory.max of its cgroups, or the machine's memory. `root`: of the file system.
+// What this process may have: the least memory.max or memory.high of its cgroups, or the machine's memory. `root`: of the file system.
 std::uint64_t memory_of_machine(const std::string& root = "");
 
 }  // namespace digd::daemon

@@ -36,7 +36,7 @@ bool deceptive(std::uint32_t c) {
 
 void append_escape(std::string& out, std::uint32_t c) {
   char buffer[12];
-  static_cast<void>(std::snprintf(buffer, sizeof buffer, "\\u%04x", static_cast<unsigned>(c)));
+  std::snprintf(buffer, sizeof buffer, "\\u%04x", static_cast<unsigned>(c));
   out += buffer;
 }
 

@@ -77,6 +77,8 @@ TEST_CASE("the limit on memory is the least of the cgroups that the process is i
   CHECK(memory_of_machine(root.string()) == 5'000);
   write(root / "sys/fs/cgroup/system.slice/digd.service/memory.max", "4000");
   CHECK(memory_of_machine(root.string()) == 4'000);
+  write(root / "sys/fs/cgroup/system.slice/digd.service/memory.high", "3000");
+  CHECK(memory_of_machine(root.string()) == 3'000);
 }
 
 TEST_CASE("a run that was heard of after it was chosen as quiet is not deleted") {
