@@ -70,6 +70,7 @@ class Run:
                  client: Mapping[str, Json] | None = None) -> None:
         self.id = run_id or f"run-{uuid.uuid4().hex[:12]}"
         self.session_name = session
+        self.agents = None if agents is None else tuple(agents)
         self._capabilities = capabilities
         self._redact = redact
         self._linger_s = linger_s
@@ -83,7 +84,7 @@ class Run:
         self._worker: asyncio.Task[None] | None = None
         hello: dict[str, Json] = {"type": "hello", "protocol": 1, "run": self.id, "session": session, "clock": clock,
                                   "client": dict(client or {"name": "digd-python", "version": __version__})}
-        optional = {"agents": None if agents is None else list(agents), "mode": mode, "rules": rules, "healing": healing,
+        optional = {"agents": None if self.agents is None else list(self.agents), "mode": mode, "rules": rules, "healing": healing,
                     "limits": limits, "labels": labels, "witness": witness or None}
         hello.update((k, v) for k, v in optional.items() if v is not None)
         self._conversation = Conversation(hello, hold=hold, fail_closed_s=fail_closed_ms / 1000,
