@@ -32,6 +32,10 @@ class Given(NamedTuple):
 class GivenBack(Exception):
     """A request that the monitor gave back to the agent that made it; its text says why and what to do now."""
 
+    def __init__(self, event: str, text: str) -> None:
+        super().__init__(text)
+        self.given = Given(event, text)
+
 
 def said(value: Json) -> dict[str, Json]:
     """A payload of what an agent said: its text, cut to TEXT_CHARACTERS."""
@@ -118,6 +122,11 @@ class Line:
             self._next = {}
             await self.activation.__aenter__()
         return self.activation
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is something to begin with."""
+        return bool(self._next)
 
     async def turn(self) -> None:
         """Where answers have come in, the agent goes on with them."""

@@ -85,7 +85,7 @@ class Conversation(RunHooks[Any]):
         if self.caller is not None and to == self.caller.line.agent:
             self.team.run.applied(verdict.event, verdict)
             self.caller.line.give(verdict.event, verdict.inject)  # tools do not show the model what they failed with
-            raise GivenBack(verdict.inject or "the request was given back")
+            raise GivenBack(verdict.event, verdict.inject or "the request was given back")
         if self.team.directory.named(to) is None:
             self.team.run.applied(verdict.event, verdict, as_is=f"agent {to!r} is not known to the adapter")
             self.line.give(verdict.event)

@@ -1,0 +1,347 @@
+"""AutoGen's runtime with every message judged before it enters the queue.
+
+AutoGen's own place for this, an intervention handler, is not enough: it runs in the runtime's one loop, so that a message held
+there holds all others; it does not see which call of an agent a message comes from, nor when that call ends; it cannot send a
+message elsewhere; and what it drops is never counted as done, so that `stop_when_idle` waits for ever. Here a message is held
+in the task of who sends it, and no message is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from autogen_core import (Agent, AgentId, AgentType, CancellationToken, MessageContext, SingleThreadedAgentRuntime, Subscription,
+                          TopicId)
+
+from ..line import Given, GivenBack, Line, Mail, quoted, said
+from ..messages import Intervention, Verdict, event_id
+from ..run import Run
+from .notes import NoPlaceForNote, add_note, text_of
+
+ROUNDS = 16  # how often one message may be handled again, whatever the daemon's own limits
+DIRECT = ":digd"  # of topics that reach one agent: its type, this, and its key as source (BaseAgent.register subscribes it)
+DEFAULT_KEY = "default"
+
+
+def name_of(agent: AgentId) -> str:
+    """An agent's name for digd: its type, with its key where that is not the default one."""
+    return agent.type if agent.key == DEFAULT_KEY else str(agent)
+
+
+def id_of(name: str) -> AgentId:
+    type, _, key = name.partition("/")
+    return AgentId(type, key or DEFAULT_KEY)
+
+
+@dataclass
+class Handling:
+    """One call of an agent's `on_message`."""
+
+    agent: str
+    message: Any
+    line: Line
+    back: list[Given] = field(default_factory=list)  # what the monitor gave back to the agent meanwhile
+    put_out: bool = False  # something of its own
+
+
+current: ContextVar[Handling | None] = ContextVar("digd_autogen_handling", default=None)
+"""The call that the running code belongs to."""
+
+
+class Runtime(SingleThreadedAgentRuntime):
+    """`runtime = digd.autogen.Runtime(run)` instead of `SingleThreadedAgentRuntime()`.
+
+    run: an open `digd.Run`; make the runtime before the first `await` within it.
+    answers: classes of published messages that are the final answer. What an agent returns to `send_message` from outside the
+    runtime is one too.
+    fyi: classes of messages that ask nothing of anybody.
+    add_note: makes a copy of a message with the monitor's text in it.
+    options: of SingleThreadedAgentRuntime.
+    """
+
+    def __init__(self, run: Run, *, answers: type | tuple[type, ...] = (), fyi: type | tuple[type, ...] = (),
+                 add_note: Callable[[Any, str], Any] = add_note, **options: Any) -> None:
+        super().__init__(**options)
+        self.digd_run = run
+        self.mail = Mail()
+        self._answers = answers
+        self._fyi = fyi
+        self._add_note = add_note
+        self._subscriptions: list[Subscription] = []
+        self._types: set[str] = set()
+        self._last: dict[str, Any] = {}  # the message that each agent handled last
+        self._kept: defaultdict[str, list[str]] = defaultdict(list)  # inputs that agents wait with
+        self._responses: dict[str, Given] = {}  # events of responses, by those of their requests
+        self._answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        run.on_intervention(self._carry_out)
+
+    async def answer(self, within_s: float | None = None) -> Any:
+        """The final answer, once one was let through. Raises TimeoutError after `within_s` seconds."""
+        return await asyncio.wait_for(asyncio.shield(self._answered), within_s)
+
+    # ---- who there is
+
+    async def add_subscription(self, subscription: Subscription) -> None:
+        await super().add_subscription(subscription)
+        self._subscriptions.append(subscription)
+
+    async def remove_subscription(self, id: str) -> None:
+        await super().remove_subscription(id)
+        self._subscriptions = [s for s in self._subscriptions if s.id != id]
+
+    async def register_factory(self, type: str | AgentType, agent_factory: Callable[[], Any], *,
+                               expected_class: Any = None) -> AgentType:
+        async def watched() -> Any:
+            agent = agent_factory()
+            agent = await agent if isinstance(agent, Awaitable) else agent
+            self._watch(agent)
+            return agent
+
+        known = await super().register_factory(type, watched, expected_class=expected_class)
+        self._types.add(known.type)
+        return known
+
+    async def register_agent_instance(self, agent_instance: Agent, agent_id: AgentId) -> AgentId:
+        known = await super().register_agent_instance(agent_instance, agent_id)
+        self._types.add(known.type)
+        self._watch(agent_instance)
+        return known
+
+    def _subscribers(self, topic: TopicId, sender: AgentId | None) -> list[AgentId]:
+        """To whom the runtime will give what is published there."""
+        to = [s.map_to_agent(topic) for s in self._subscriptions if s.is_match(topic)]
+        return [agent for agent in dict.fromkeys(to) if agent != sender]
+
+    def _watch(self, agent: Any) -> None:
+        """Puts our `on_message` before the agent's. The one place where an object of AutoGen's is changed: an attribute of this
+        one agent, which lives and dies with the runtime."""
+        inner, unhandled = agent.on_message, getattr(agent, "on_unhandled_message", None)
+
+        async def on_message(message: Any, ctx: MessageContext) -> Any:
+            return await self._handle(agent.id, inner, message, ctx)
+
+        async def on_unhandled_message(message: Any, ctx: MessageContext) -> Any:
+            discard()
+            return await unhandled(message, ctx)
+
+        agent.on_message = on_message
+        if unhandled is not None:
+            agent.on_unhandled_message = on_unhandled_message
+
+    # ---- messages on their way
+
+    async def send_message(self, message: Any, recipient: AgentId, *, sender: AgentId | None = None,
+                           cancellation_token: CancellationToken | None = None, message_id: str | None = None) -> Any:
+        handling = current.get() if sender is not None else None
+        to = [name_of(recipient)] if recipient.type in self._types or self.digd_run.agents is not None else []
+        verdict = await self._announce(handling, message, to, kind="request", id=message_id)
+        note = self._follow(handling, message, verdict)
+        if isinstance(note, Given):
+            assert handling is not None
+            handling.line.give(note.event)  # the handler may take the exception and go on by itself
+            raise GivenBack(note.event, note.note or "")
+        if verdict.action == "reroute" and verdict.recipients and not note.as_is:
+            recipient = id_of(verdict.recipients[0])
+        response = await super().send_message(note.message, recipient, sender=sender, cancellation_token=cancellation_token,
+                                              message_id=verdict.event)
+        answered = self._responses.pop(verdict.event, None)
+        if handling is not None and answered is not None:
+            handling.line.give(answered.event)
+        return response
+
+    async def publish_message(self, message: Any, topic_id: TopicId, *, sender: AgentId | None = None,
+                              cancellation_token: CancellationToken | None = None, message_id: str | None = None) -> None:
+        handling = current.get() if sender is not None else None
+        to = [name_of(agent) for agent in self._subscribers(topic_id, sender)]
+        submit = isinstance(message, self._answers) and handling is not None
+        verdict = await self._announce(handling, message, to, id=message_id, submit=submit)
+        note = self._follow(handling, message, verdict)
+        if isinstance(note, Given):
+            assert handling is not None
+            handling.back.append(note)
+            return
+        if verdict.action == "reroute" and not note.as_is:
+            for name in verdict.recipients:
+                await self._publish_to(name, note.message, verdict.event)
+            return
+        if submit and not self._answered.done():
+            self._answered.set_result(message)
+        await super().publish_message(note.message, topic_id, sender=sender, cancellation_token=cancellation_token,
+                                      message_id=verdict.event)
+
+    async def _announce(self, handling: Handling | None, message: Any, to: list[str], *, kind: str | None = None,
+                        id: str | None = None, submit: bool = False) -> Verdict:
+        """The verdict on a message; the first of it where it is several. A message that is passed on as it came is a reroute."""
+        fyi = isinstance(message, self._fyi)
+        if handling is None:
+            return await self.digd_run.emit(to, said(text_of(message)), kind=kind or type(message).__name__, id=id, fyi=fyi)
+        line = handling.line
+        await line.begin(handling.agent)
+        await line.turn()
+        if message is handling.message and not handling.put_out and to and line.can_pass_on():
+            return (await line.pass_on(to))[0]
+        handling.put_out = True
+        return await line.emit(to, said(text_of(message)), kind or type(message).__name__, id=id, fyi=fyi, submit=submit)
+
+    def _follow(self, handling: Handling | None, message: Any, verdict: Verdict) -> Noted | Given:
+        """The message as the verdict wants it; its event with a text if it goes back to the agent that is being called."""
+        run = self.digd_run
+        if verdict.action == "reroute" and handling is not None and verdict.recipients == (handling.agent,):
+            run.applied(verdict.event, verdict)
+            text = f"{verdict.inject or 'It was given back to you.'} What you said was: {quoted(text_of(message))}"
+            return Given(verdict.event, text)
+        if verdict.action == "reroute" and not all(id_of(name).type in self._types for name in verdict.recipients):
+            run.applied(verdict.event, verdict, as_is=f"no agent of the type of {verdict.recipients} is registered")
+            return Noted(message, as_is=True)
+        if verdict.inject:
+            try:
+                message = self._add_note(message, verdict.inject)
+            except NoPlaceForNote as error:
+                run.applied(verdict.event, verdict, as_is=str(error))
+                return Noted(message, as_is=True)
+        run.applied(verdict.event, verdict)
+        return Noted(message)
+
+    async def _publish_to(self, name: str, message: Any, event: str) -> None:
+        """Gives a message to one agent, unjudged."""
+        agent = id_of(name)
+        await super().publish_message(message, TopicId(agent.type + DIRECT, agent.key), message_id=event)
+
+    # ---- agents at work
+
+    async def _handle(self, agent: AgentId, inner: Callable[..., Awaitable[Any]], message: Any, ctx: MessageContext) -> Any:
+        name = name_of(agent)
+        handling = Handling(name, message, Line(self.digd_run, self.mail))
+        line = handling.line
+        for event in self._kept.pop(name, []):
+            line.give(event)
+        line.give(ctx.message_id)
+        self._last[name] = message
+        token = current.set(handling)
+        try:
+            for _ in range(ROUNDS):
+                await line.begin(name)
+                handling.message = self._noted(message, line)
+                response = await self._call(handling, inner, ctx)
+                if not handling.back:
+                    response = await self._respond(handling, response, ctx)
+                if not handling.back:
+                    return response
+                await self._take_back(handling)
+            await line.end()
+            return response
+        finally:
+            current.reset(token)
+
+    async def _call(self, handling: Handling, inner: Callable[..., Awaitable[Any]], ctx: MessageContext) -> Any:
+        try:
+            return await inner(handling.message, ctx)
+        except GivenBack as back:
+            handling.back.append(back.given)
+            return None  # it is handled again, with the text
+        except BaseException as error:
+            said_before = quoted(text_of(self._last.get(handling.agent, "")))
+            await handling.line.fail(error)
+            handling.line.leave(handling.agent, lambda event: f"An earlier message to you is still unanswered: {said_before}")
+            raise
+
+    async def _take_back(self, handling: Handling) -> None:
+        """What was given back becomes an input of the next activation, its text a note."""
+        await handling.line.end()
+        for event, note in handling.back:
+            handling.line.give(event, note)
+        handling.back, handling.put_out = [], False
+
+    async def _respond(self, handling: Handling, response: Any, ctx: MessageContext) -> Any:
+        """Ends the activation, with the response where there is one. From outside the runtime it is the final answer."""
+        line = handling.line
+        if line.waiting and line.activation is None:
+            await line.begin(handling.agent)
+        await line.turn()
+        if not ctx.is_rpc or response is None:
+            self._keep(handling.agent, line)
+            await line.end()
+            return response
+        await line.begin(handling.agent)
+        self._keep(handling.agent, line)
+        to = [name_of(ctx.sender)] if ctx.sender is not None else []
+        verdict = await line.put_out(to, said(text_of(response)), "response", submit=ctx.sender is None)
+        noted = self._follow(handling, response, verdict)
+        if isinstance(noted, Given):
+            handling.back.append(noted)
+            return response
+        self._responses[ctx.message_id] = Given(verdict.event)
+        if ctx.sender is None:
+            self._responses.pop(ctx.message_id)
+            if not self._answered.done():
+                self._answered.set_result(noted.message)
+        return noted.message
+
+    def _keep(self, agent: str, line: Line) -> None:
+        if line.activation is not None:
+            waiting = [e for e, reaction in line.activation.reactions.items() if reaction == "wait"]
+            self._kept[agent] = list(dict.fromkeys((*self._kept.get(agent, ()), *waiting)))
+
+    def _noted(self, message: Any, line: Line) -> Any:
+        """The message with the notes of the open activation, as far as it can hold them."""
+        for note in line.notes:
+            try:
+                message = self._add_note(message, note)
+            except NoPlaceForNote:
+                break
+        return message
+
+    # ---- interventions
+
+    async def _carry_out(self, intervention: Intervention) -> bool:
+        """Each recipient is given the message that it handled last once more, with the text; who has handled none yet is given
+        the text with its first. Returns whether all could be reached."""
+        event, text = event_id(intervention), intervention.inject or ""
+        return all([await self._remind(name, Given(event, text)) for name in intervention.recipients])
+
+    async def _remind(self, name: str, given: Given) -> bool:
+        last, agent = self._last.get(name), id_of(name)
+        if last is not None:
+            try:
+                self._add_note(last, given.note or "")
+            except NoPlaceForNote:
+                return False
+        self.mail.put(name, given)
+        if last is not None and self._subscribers(TopicId(agent.type + DIRECT, agent.key), None):
+            await self._publish_to(name, last, given.event)
+        return True
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A message to be delivered; `as_is`: not as the verdict wanted it."""
+
+    message: Any
+    as_is: bool = False
+
+
+def _open() -> Line | None:
+    handling = current.get()
+    return None if handling is None or handling.line.activation is None else handling.line
+
+
+def _react(how: Callable[[Any, str], None], events: Iterable[str] | None = None) -> None:
+    line = _open()
+    if line is not None and line.activation is not None:
+        for event in line.activation.inputs if events is None else events:
+            how(line.activation, event)
+
+
+def wait() -> None:
+    """Within a handler: what the agent was given stays with it, until a message that it handles later completes it."""
+    _react(lambda activation, event: activation.wait(event))
+
+
+def discard() -> None:
+    """Within a handler: what the agent was given is dropped."""
+    _react(lambda activation, event: activation.discard(event))

@@ -1,0 +1,259 @@
+"""AutoGen's core under digd: the seven rules in its runs, and that agents' models see what the healing says."""
+
+import asyncio
+from dataclasses import dataclass
+
+import digd
+import digd.autogen
+import pytest
+from autogen_core import (AgentId, DefaultTopicId, MessageContext, RoutedAgent, SingleThreadedAgentRuntime, TopicId,
+                          TypeSubscription, default_subscription, message_handler)
+from autogen_core.models import UserMessage
+from autogen_ext.models.replay import ReplayChatCompletionClient
+
+from framework_runs import fired
+from helpers import async_test, nobody, url_of
+
+
+@dataclass
+class Ask:
+    content: str
+
+
+@dataclass
+class Part:
+    content: str
+
+
+@dataclass
+class Answer:
+    content: str
+
+
+class Seen(ReplayChatCompletionClient):
+    """The package's own fake model; keeps what it was given."""
+
+    def __init__(self, *replies):
+        super().__init__(list(replies))
+        self.prompts = []
+
+    async def create(self, messages, **options):
+        self.prompts.append(messages[-1].content)
+        return await super().create(messages, **options)
+
+    async def say(self, text):
+        return (await self.create([UserMessage(content=text, source="user")])).content
+
+
+class Worker(RoutedAgent):
+    """Asks its model about each message, and does with the reply what the test wants of it."""
+
+    def __init__(self, model, do):
+        super().__init__("a worker")
+        self.model = model
+        self.do = do
+
+    @message_handler
+    async def on_ask(self, message: Ask, ctx: MessageContext) -> Answer | None:
+        return await self.do(self, message, await self.model.say(message.content), ctx)
+
+    @message_handler
+    async def on_part(self, message: Part, ctx: MessageContext) -> None:
+        await self.do(self, message, await self.model.say(message.content), ctx)
+
+
+async def worker(runtime, name, do, *replies, topic=None):
+    model = Seen(*replies)
+    await Worker.register(runtime, name, lambda: Worker(model, do))
+    if topic:
+        await runtime.add_subscription(TypeSubscription(topic, name))
+    return model
+
+
+def to(topic):
+    return TopicId(topic, "default")
+
+
+@async_test
+async def test_an_answer_that_leaves_work_open_is_given_back(shared_daemon):
+    async with digd.Run("core-early", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+
+        async def lead(agent, message, reply, ctx):
+            if "ask" in reply:
+                try:
+                    await agent.send_message(Ask("look it up"), AgentId("clerk", "default"))
+                except RuntimeError:
+                    pass
+            return Answer(reply)
+
+        tries = []
+
+        async def clerk(agent, message, reply, ctx):
+            tries.append(message.content)
+            if len(tries) == 1:
+                raise RuntimeError("the archive is closed")
+            return Answer(reply)
+
+        model = await worker(runtime, "lead", lead, "I ask, or not", "I ask again", "Now I know")
+        await worker(runtime, "clerk", clerk, "x", "it is 7")
+        runtime.start()
+        answer = await runtime.send_message(Ask("What is it?"), AgentId("lead", "default"))
+        await runtime.stop_when_idle()
+    assert answer.content == "I ask again"
+    assert "was not accepted yet" not in model.prompts[0] and "was not accepted yet" in model.prompts[1]
+    assert "still unanswered" in tries[1]
+    (found,) = fired(shared_daemon, "core-early", "early_termination")
+    assert found["healed"] and found["healing"] == "reroute"
+
+
+@async_test
+async def test_a_run_without_an_answer_is_told_to_submit(shared_daemon):
+    rules = {"missing_termination": {"window_ms": 50}}
+    async with digd.Run("core-missing", url=url_of(shared_daemon), rules=rules) as run:
+        runtime = digd.autogen.Runtime(run, answers=Answer)
+
+        async def only(agent, message, reply, ctx):
+            if "answer" in reply:
+                await agent.publish_message(Answer(reply), DefaultTopicId())
+
+        model = await worker(runtime, "only", only, "hm", "the answer", topic="work")
+        runtime.start()
+        await runtime.publish_message(Ask("What is it?"), to("work"))
+        answer = await runtime.answer(20)
+        await runtime.stop_when_idle()
+    assert answer.content == "the answer"
+    assert "submit the final answer now" in model.prompts[1]
+    (found,) = fired(shared_daemon, "core-missing", "missing_termination")
+    assert found["healed"] and found["agent"] == "only"
+
+
+@async_test
+async def test_what_is_published_where_nobody_listens_comes_back_to_its_author(shared_daemon):
+    async with digd.Run("core-orphan", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+
+        async def author(agent, message, reply, ctx):
+            await agent.publish_message(Part(reply), to("review" if "reached nobody" in message.content else "reviews"))
+
+        async def reader(agent, message, reply, ctx):
+            pass
+
+        model = await worker(runtime, "author", author, "draft", "draft again", topic="work")
+        review = await worker(runtime, "reviewer", reader, "fine", topic="review")
+        runtime.start()
+        await runtime.publish_message(Ask("Write it."), to("work"))
+        await runtime.stop_when_idle()
+    assert "reached nobody" in model.prompts[1] and review.prompts == ["draft again"]
+    (found,) = fired(shared_daemon, "core-orphan", "orphaned_event")
+    assert found["healed"]
+
+
+@async_test
+async def test_a_request_to_an_agent_that_is_not_there_comes_back_instead_of_failing(shared_daemon):
+    async with digd.Run("core-nobody", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+
+        async def author(agent, message, reply, ctx):
+            if "reached nobody" not in message.content:
+                await agent.send_message(Ask(reply), AgentId("reviewer", "default"))
+            return Answer(reply)
+
+        model = await worker(runtime, "author", author, "review this", "then without")
+        runtime.start()
+        answer = await runtime.send_message(Ask("Write it."), AgentId("author", "default"))
+        await runtime.stop_when_idle()
+    assert answer.content == "then without" and "reached nobody" in model.prompts[1]
+    (found,) = fired(shared_daemon, "core-nobody", "orphaned_event")
+    assert found["healed"]
+
+
+@async_test
+async def test_agents_that_wait_for_each_other_are_woken(shared_daemon):
+    async with digd.Run("core-deadlock", url=url_of(shared_daemon), rules={"deadlock": {"window_ms": 50}}) as run:
+        runtime = digd.autogen.Runtime(run, answers=Answer)
+
+        async def waits(agent, message, reply, ctx):
+            if "Nobody is working" in message.content:
+                await agent.publish_message(Answer(reply), DefaultTopicId())
+            else:
+                digd.autogen.wait()
+
+        model = await worker(runtime, "coder", waits, "I wait for the tests", "done without tests", topic="work")
+        runtime.start()
+        await runtime.publish_message(Ask("Build it."), to("work"))
+        answer = await runtime.answer(20)
+        await runtime.stop_when_idle()
+    assert answer.content == "done without tests" and "Nobody is working" in model.prompts[1]
+    (found,) = fired(shared_daemon, "core-deadlock", "deadlock")
+    assert found["healed"] and found["healing"] == "create"
+
+
+@async_test
+async def test_a_message_that_is_only_passed_around_is_told_to_be_handled(shared_daemon):
+    async with digd.Run("core-passed", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+        ring = {"ann": "bob", "bob": "cid", "cid": "ann"}
+
+        async def passes(agent, message, reply, ctx):
+            if "Do not pass it on again" in message.content:
+                return Answer(reply)
+            return await agent.send_message(message, AgentId(ring[agent.id.type], "default"))
+
+        models = {name: await worker(runtime, name, passes, "not me", "then I do it") for name in ring}
+        runtime.start()
+        answer = await runtime.send_message(Ask("Who does this?"), AgentId("ann", "default"))
+        await runtime.stop_when_idle()
+    assert answer.content == "then I do it"
+    assert [len(m.prompts) for m in models.values()] == [2, 1, 1]
+    (found,) = fired(shared_daemon, "core-passed", "excessive_rerouting")
+    assert found["healed"] and found["healing"] == "inject"
+
+
+@async_test
+async def test_parts_of_two_plans_are_told_apart_for_whoever_joins_them(shared_daemon):
+    async with digd.Run("core-clash", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+
+        async def planner(agent, message, reply, ctx):
+            await agent.publish_message(Part(f"{reply} 1"), to("parts"))
+            await agent.publish_message(Part(f"{reply} 2"), to("parts"))
+
+        async def joiner(agent, message, reply, ctx):
+            if len(agent.model.prompts) < 4:
+                digd.autogen.wait()
+
+        await worker(runtime, "ann", planner, "by author", topic="work")
+        await worker(runtime, "bob", planner, "by year", topic="work")
+        model = await worker(runtime, "joiner", joiner, "one", "two", "three", "four", topic="parts")
+        runtime.start()
+        await runtime.publish_message(Ask("Split the list."), to("work"))
+        await runtime.stop_when_idle()
+    assert any("of another decomposition" in prompt for prompt in model.prompts)
+    found = fired(shared_daemon, "core-clash", "cross_lineage_aggregation")
+    assert found and all(f["healed"] and f["agent"] == "joiner" for f in found)
+
+
+@async_test
+async def test_a_task_that_two_solve_is_told_to_whoever_gets_both_results(shared_daemon):
+    async with digd.Run("core-repeated", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+
+        collected = asyncio.Event()
+
+        async def solver(agent, message, reply, ctx):
+            if agent.id.type == "bob":
+                await collected.wait()
+            await agent.publish_message(Part(reply), to("results"))
+
+        async def collects(agent, message, reply, ctx):
+            collected.set()
+
+        await worker(runtime, "ann", solver, "7", topic="work")
+        await worker(runtime, "bob", solver, "8", topic="work")
+        model = await worker(runtime, "collector", collects, "one", "two", topic="results")
+        runtime.start()
+        await runtime.publish_message(Ask("Count them."), to("work"))
+        await runtime.stop_when_idle()
+    assert "Do not count both results" not in model.prompts[0] and "Do not count both results" in model.prompts[1]
+    assert fired(shared_daemon, "core-repeated", "repeated_subproblem")[0]["healed"]
