@@ -19,6 +19,7 @@ from .run import Run
 
 MAIL_OF_AN_AGENT = 64  # events waiting for one agent that is not called; the oldest goes first
 TEXT_CHARACTERS = 16384  # of what an agent said, in a payload
+ROUNDS = 16  # how often one call may be taken up again, whatever the daemon's own limits
 NOTE = "Note from the monitor of this run: "
 
 

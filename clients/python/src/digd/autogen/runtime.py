@@ -18,12 +18,16 @@ from typing import Any
 from autogen_core import (Agent, AgentId, AgentType, CancellationToken, MessageContext, SingleThreadedAgentRuntime, Subscription,
                           TopicId)
 
-from ..line import Given, GivenBack, Line, Mail, quoted, said
+from ..line import ROUNDS, Given, GivenBack, Line, Mail, quoted, said
 from ..messages import Intervention, Verdict, event_id
 from ..run import Run
 from .notes import NoPlaceForNote, add_note, text_of
 
-ROUNDS = 16  # how often one message may be handled again, whatever the daemon's own limits
+try:
+    from . import group_chat
+except ImportError:  # autogen-core alone
+    group_chat = None  # type: ignore[assignment]
+
 DIRECT = ":digd"  # of topics that reach one agent: its type, this, and its key as source (BaseAgent.register subscribes it)
 DEFAULT_KEY = "default"
 
@@ -74,17 +78,48 @@ class Runtime(SingleThreadedAgentRuntime):
         self._add_note = add_note
         self._subscriptions: list[Subscription] = []
         self._types: set[str] = set()
+        self._started = False
         self._last: dict[str, Any] = {}  # the message that each agent handled last
         self._kept: defaultdict[str, list[str]] = defaultdict(list)  # inputs that agents wait with
         self._responses: dict[str, Given] = {}  # events of responses, by those of their requests
         self._answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._chats = None if group_chat is None else group_chat.Chats(self)
         run.on_intervention(self._carry_out)
 
     async def answer(self, within_s: float | None = None) -> Any:
         """The final answer, once one was let through. Raises TimeoutError after `within_s` seconds."""
         return await asyncio.wait_for(asyncio.shield(self._answered), within_s)
 
+    async def run_team(self, team: Any, *, task: Any = None, is_answer: Callable[[Any], bool] | None = None,
+                       patience_s: float | None = None, **options: Any) -> Any:
+        """As `team.run(task=…)`, for a team that was made with `runtime=` this one. Its last message is the final answer.
+
+        is_answer: whether a TaskResult is one; by default not if the team ran out of turns or messages.
+        patience_s: how long a team that stopped without an answer waits for the monitor's help; None: as long as the window
+        for missing termination lasts, not at all while nobody enforces.
+        """
+        if self._chats is None or group_chat is None:
+            raise RuntimeError("run_team needs the package autogen-agentchat")
+        if not self._started:
+            self.start()
+        return await self._chats.run(team, task, is_answer or group_chat.is_answer, patience_s, options)
+
+    def start(self) -> None:
+        super().start()
+        self._started = True
+
+    async def stop(self) -> None:
+        self._started = False
+        await super().stop()
+
+    async def stop_when_idle(self) -> None:
+        await super().stop_when_idle()
+        self._started = False
+
     # ---- who there is
+
+    def is_registered(self, type: str) -> bool:
+        return type in self._types
 
     async def add_subscription(self, subscription: Subscription) -> None:
         await super().add_subscription(subscription)
@@ -104,6 +139,8 @@ class Runtime(SingleThreadedAgentRuntime):
 
         known = await super().register_factory(type, watched, expected_class=expected_class)
         self._types.add(known.type)
+        if self._chats is not None:
+            self._chats.register(known.type, expected_class)
         return known
 
     async def register_agent_instance(self, agent_instance: Agent, agent_id: AgentId) -> AgentId:
@@ -137,6 +174,10 @@ class Runtime(SingleThreadedAgentRuntime):
 
     async def send_message(self, message: Any, recipient: AgentId, *, sender: AgentId | None = None,
                            cancellation_token: CancellationToken | None = None, message_id: str | None = None) -> Any:
+        if self._chats is not None and self._chats.owns(recipient.type):
+            await self._chats.sent(message, recipient)
+            return await super().send_message(message, recipient, sender=sender, cancellation_token=cancellation_token,
+                                              message_id=message_id)
         handling = current.get() if sender is not None else None
         to = [name_of(recipient)] if recipient.type in self._types or self.digd_run.agents is not None else []
         verdict = await self._announce(handling, message, to, kind="request", id=message_id)
@@ -156,6 +197,10 @@ class Runtime(SingleThreadedAgentRuntime):
 
     async def publish_message(self, message: Any, topic_id: TopicId, *, sender: AgentId | None = None,
                               cancellation_token: CancellationToken | None = None, message_id: str | None = None) -> None:
+        if self._chats is not None and sender is not None and self._chats.owns(sender.type):
+            message, topic_id = await self._chats.published(message, topic_id)
+            return await super().publish_message(message, topic_id, sender=sender, cancellation_token=cancellation_token,
+                                                 message_id=message_id)
         handling = current.get() if sender is not None else None
         to = [name_of(agent) for agent in self._subscribers(topic_id, sender)]
         submit = isinstance(message, self._answers) and handling is not None
@@ -215,6 +260,8 @@ class Runtime(SingleThreadedAgentRuntime):
     # ---- agents at work
 
     async def _handle(self, agent: AgentId, inner: Callable[..., Awaitable[Any]], message: Any, ctx: MessageContext) -> Any:
+        if self._chats is not None and self._chats.owns(agent.type):
+            return await self._chats.handled(agent, inner, message, ctx)
         name = name_of(agent)
         handling = Handling(name, message, Line(self.digd_run, self.mail))
         line = handling.line

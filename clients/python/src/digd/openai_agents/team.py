@@ -15,12 +15,11 @@ from agents import (Agent, InputGuardrailTripwireTriggered, OutputGuardrailTripw
 from agents.items import ItemHelpers
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 
-from ..line import GivenBack, Mail, said, window_s
+from ..line import ROUNDS, GivenBack, Mail, said, window_s
 from ..run import Run
 from .conversation import Conversation, configured, current, note_item, text_of
 from .handoffs import Directory
 
-ROUNDS = 16  # how often one run may be taken up again, whatever the daemon's own limits
 TEXTS = 1024  # remembered, to see that one is asked again; the oldest is forgotten first
 NEVER_RESCUED = (InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, UserError, GivenBack)
 

@@ -1,0 +1,121 @@
+"""AutoGen's group chats under digd: the rules that a chat can break, and that the speakers' models see what the healing says."""
+
+import digd
+import digd.autogen
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.base import Handoff
+from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination, TextMentionTermination
+from autogen_agentchat.messages import HandoffMessage
+from autogen_agentchat.teams import DiGraphBuilder, GraphFlow, RoundRobinGroupChat, Swarm
+from autogen_core import FunctionCall
+from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
+from autogen_ext.models.replay import ReplayChatCompletionClient
+
+from framework_runs import fired, told_of
+from helpers import async_test, nobody, url_of
+
+INFO = ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN)
+
+
+class Seen(ReplayChatCompletionClient):
+    """The package's own fake model; keeps what it was given."""
+
+    def __init__(self, *replies):
+        super().__init__(list(replies), model_info=INFO)
+        self.prompts = []
+
+    async def create(self, messages, **options):
+        self.prompts.append("\n".join(str(m.content) for m in messages))
+        return await super().create(messages, **options)
+
+
+def tools(*names):
+    calls = [FunctionCall(id=f"call-{n}", name=n, arguments="{}") for n in names]
+    return CreateResult(finish_reason="function_calls", content=calls, usage=RequestUsage(prompt_tokens=0, completion_tokens=0),
+                        cached=False)
+
+
+def agent(name, *replies, **options):
+    return AssistantAgent(name, Seen(*replies), **options)
+
+
+def read_by(speaker, call=-1):
+    return speaker._model_client.prompts[call]
+
+
+@async_test
+async def test_a_chat_that_ran_out_of_turns_is_told_to_submit(shared_daemon):
+    writer, critic = agent("writer", "a draft", "a better draft"), agent("critic", "not good", "DONE")
+    rules = {"missing_termination": {"window_ms": 50}}
+    async with digd.Run("chat-missing", url=url_of(shared_daemon), rules=rules) as run:
+        runtime = digd.autogen.Runtime(run)
+        team = RoundRobinGroupChat([writer, critic], termination_condition=TextMentionTermination("DONE"), max_turns=2, runtime=runtime)
+        result = await runtime.run_team(team, task="Write it.")
+        await runtime.stop_when_idle()
+    assert result.stop_reason.startswith("Text 'DONE'")
+    assert "submit the final answer now" in read_by(critic) and "submit the final" not in read_by(critic, 0)
+    (found,) = fired(shared_daemon, "chat-missing", "missing_termination")
+    assert found["healed"] and found["agent"] == "critic"
+
+
+@async_test
+async def test_a_task_that_is_only_handed_around_is_told_to_be_handled(shared_daemon):
+    ring = {"ann": "bob", "bob": "cid", "cid": "ann"}
+    team = [agent(name, tools(f"transfer_to_{to}"), "I do it. DONE", handoffs=[to]) for name, to in ring.items()]
+    async with digd.Run("chat-passed", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+        swarm = Swarm(team, termination_condition=TextMentionTermination("DONE"), runtime=runtime)
+        result = await runtime.run_team(swarm, task="Who does this?")
+        await runtime.stop_when_idle()
+    assert result.messages[-1].source == "ann"
+    assert "Do not pass it on again" in read_by(team[0]) and not any("Do not pass" in read_by(a, 0) for a in team)
+    (found,) = fired(shared_daemon, "chat-passed", "excessive_rerouting")
+    assert found["healed"]
+
+
+@async_test
+async def test_a_hand_off_to_somebody_who_is_not_there_comes_back_to_its_author(shared_daemon):
+    lost = agent("triage", tools("transfer_to_refunds"), tools("transfer_to_billing"), handoffs=["refunds", "billing"])
+    billing = agent("billing", "Your invoice is right. DONE")
+    async with digd.Run("chat-orphan", agents=["triage", "billing"], url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+        swarm = Swarm([lost, billing], termination_condition=TextMentionTermination("DONE"), runtime=runtime)
+        result = await runtime.run_team(swarm, task="My invoice is wrong.")
+        await runtime.stop_when_idle()
+    assert result.messages[-1].source == "billing" and "reached nobody" in read_by(lost)
+    (found,) = fired(shared_daemon, "chat-orphan", "orphaned_event")
+    assert found["healed"] and found["evidence"] == ["refunds"]
+
+
+@async_test
+async def test_what_two_speakers_made_of_the_same_is_told_to_the_next(shared_daemon):
+    lead, ann, bob, editor = (agent("lead", "Count them."), agent("ann", "7"), agent("bob", "8"), agent("editor", "It is 8."))
+    graph = DiGraphBuilder()
+    for a in (lead, ann, bob, editor):
+        graph.add_node(a)
+    graph.add_edge(lead, ann).add_edge(lead, bob).add_edge(ann, editor).add_edge(bob, editor)
+    async with digd.Run("chat-repeated", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+        flow = GraphFlow([lead, ann, bob, editor], graph.build(), runtime=runtime)
+        await runtime.run_team(flow, task="How many?")
+        await runtime.stop_when_idle()
+    assert "Do not count both results" in read_by(editor)
+    (found,) = fired(shared_daemon, "chat-repeated", "repeated_subproblem")
+    assert found["healed"]
+
+
+@async_test
+async def test_a_hand_off_to_a_person_ends_the_chat_and_is_taken_up_by_what_the_person_says(shared_daemon):
+    clerk = agent("clerk", tools("transfer_to_user"), "Thank you. DONE", handoffs=[Handoff(target="user")])
+    async with digd.Run("chat-person", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+        swarm = Swarm([clerk], termination_condition=HandoffTermination("user") | TextMentionTermination("DONE"),
+                      runtime=runtime)
+        first = await runtime.run_team(swarm, task="Book it.")
+        assert first.messages[-1].target == "user"
+        last = await runtime.run_team(swarm, task=HandoffMessage(source="user", target="clerk", content="Monday"))
+        await runtime.stop_when_idle()
+    assert "DONE" in last.messages[-1].content
+    activations = [n["agent"] for n in told_of(shared_daemon, "chat-person/graph")["activations"]]
+    assert activations == ["clerk", "user", "clerk"]
+    assert not told_of(shared_daemon, "chat-person/detections")["detections"]
