@@ -7,16 +7,18 @@ import json
 import digd
 import digd.openai_agents
 import pytest
-from agents import Agent, MaxTurnsExceeded, Runner, function_tool, handoff, set_tracing_disabled
+from agents import (Agent, GuardrailFunctionOutput, InputGuardrailTripwireTriggered, MaxTurnsExceeded, RunConfig, RunHooks, Runner,
+                    SQLiteSession, function_tool, handoff, input_guardrail, set_tracing_disabled)
 from agents.run import get_default_agent_runner
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from pydantic import BaseModel
 
-from framework_runs import fired
+from framework_runs import fired, told_of
 from helpers import async_test, nobody, url_of
 
 set_tracing_disabled(True)
 
+NOTE = "Note from the monitor of this run"
 ids = itertools.count(1)
 
 
@@ -181,3 +183,176 @@ async def test_one_task_given_to_two_agents_is_one_problem(shared_daemon):
     assert "Do not count both results" in read_by(editor)
     (found,) = fired(shared_daemon, "task-of-two", "repeated_subproblem")
     assert found["healed"]
+
+
+async def detections_of(daemon, run):
+    return [entry["detection"]["rule"] for entry in told_of(daemon, f"{run}/detections")["detections"]]
+
+
+@async_test
+async def test_the_programs_agents_hooks_and_filters_stay_as_they_are(shared_daemon):
+    seen = []
+
+    class Hooks(RunHooks):
+        async def on_agent_start(self, context, agent):
+            seen.append(agent.name)
+
+        async def on_handoff(self, context, from_agent, to_agent):
+            seen.append(f"{from_agent.name}>{to_agent.name}")
+
+    def shorten(data):
+        seen.append("filter")
+        return data.model_data
+
+    billing = scripted("billing", answers("It is right."))
+    triage = scripted("triage", hands_to("billing"), handoffs=[billing])
+    runner = get_default_agent_runner()
+    async with digd.Run("untouched", url=url_of(shared_daemon)) as run:
+        with digd.openai_agents.attach(run):
+            config = RunConfig(call_model_input_filter=shorten)
+            await Runner.run(triage, "Is it right?", hooks=Hooks(), run_config=config)
+            assert config.call_model_input_filter is shorten
+    assert seen == ["triage", "filter", "triage>billing", "billing", "filter"]
+    assert triage.handoffs == [billing] and get_default_agent_runner() is runner
+
+
+@async_test
+async def test_a_bare_hand_off_passes_the_task_on_and_one_with_words_is_work_of_its_own(shared_daemon):
+    billing = scripted("billing", answers("It is right."))
+    desk = scripted("desk", hands_to("billing", reason="money"),
+                    handoffs=[handoff(billing, input_type=Why, on_handoff=ignore)])
+    triage = scripted("triage", hands_to("desk"), handoffs=[desk])
+    async with digd.Run("handed", url=url_of(shared_daemon)) as run:
+        with digd.openai_agents.attach(run):
+            await Runner.run(triage, "Is it right?")
+    graph = told_of(shared_daemon, "handed/graph")
+    reactions = [[d["state"] for d in event["deliveries"]] for event in graph["events"]]
+    assert reactions == [["rerouted", "consumed"], ["consumed"], []]  # task, hand-off, answer
+    assert [a["agent"] for a in graph["activations"]] == ["triage", "desk", "billing"]
+
+
+@async_test
+async def test_without_a_daemon_a_run_goes_as_it_would(caplog):
+    researcher = scripted("researcher", answers("42 sources"))
+    writer = scripted("writer", [calls("research", input="find sources")], answers("Done."),
+                      tools=[researcher.as_tool("research", "finds sources")])
+    empty = scripted("empty", answers(""))
+    async with digd.Run("alone", url=nobody()) as run:
+        with digd.openai_agents.attach(run) as team:
+            await team.step(writer, "Write it.", to=["empty"])
+            assert (await Runner.run(empty, "Read it.")).final_output == ""
+            with pytest.raises(MaxTurnsExceeded):
+                await Runner.run(scripted("busy", [calls("research", input="x")], tools=writer.tools), "Go.", max_turns=1)
+    assert len([r for r in caplog.records if r.name == "digd"]) == 1
+    assert not any(NOTE in read_by(a, c) for a in (writer, researcher, empty) for c in range(len(a.model.calls)))
+
+
+@async_test
+async def test_in_mode_observe_everything_is_seen_and_nothing_changed(shared_daemon):
+    reviewer = scripted("reviewer", answers("fine"))
+    writer = scripted("writer", [calls("review", input="is it good?")], answers("It is."),
+                      tools=[reviewer.as_tool("review", "reviews")])
+    async with digd.Run("observed", agents=["writer"], mode="observe", url=url_of(shared_daemon)) as run:
+        with digd.openai_agents.attach(run):
+            await Runner.run(writer, "Write a report.")
+    assert reviewer.model.calls and NOTE not in read_by(writer)
+    (found,) = fired(shared_daemon, "observed", "orphaned_event")
+    assert not found["healed"] and found["cause"] == "mode"
+
+
+@async_test
+async def test_a_session_keeps_what_was_said_and_the_give_back_comes_on_top(shared_daemon):
+    researcher = scripted("researcher", ModelStep.raise_error(RuntimeError("down")), answers("42 sources"))
+    writer = scripted("writer", [calls("research", input="find")], answers("Done without."), [calls("research", input="find")],
+                      answers("Done, with 42."), tools=[researcher.as_tool("research", "finds sources")])
+    session = SQLiteSession("s")
+    async with digd.Run("with-session", url=url_of(shared_daemon)) as run:
+        with digd.openai_agents.attach(run):
+            result = await Runner.run(writer, "Write a report.", session=session)
+    assert result.final_output == "Done, with 42."
+    texts = [json.dumps(item) for item in await session.get_items()]
+    assert sum("Write a report." in t for t in texts) == 1 and sum("was not accepted yet" in t for t in texts) == 1
+    session.close()
+
+
+@async_test
+async def test_a_run_that_waits_for_an_approval_goes_on_where_it_stopped(shared_daemon):
+    @function_tool(needs_approval=True)
+    def pay():
+        return "paid"
+
+    clerk = scripted("clerk", [calls("pay")], answers("It is paid."), tools=[pay])
+    async with digd.Run("approved", url=url_of(shared_daemon)) as run:
+        with digd.openai_agents.attach(run):
+            result = await Runner.run(clerk, "Pay it.")
+            state = result.to_state()
+            state.approve(result.interruptions[0])
+            result = await Runner.run(clerk, state)
+    assert result.final_output == "It is paid."
+    graph = told_of(shared_daemon, "approved/graph")
+    assert [a["agent"] for a in graph["activations"]] == ["clerk", "clerk"]
+    assert not await detections_of(shared_daemon, "approved")
+
+
+@async_test
+async def test_what_a_guardrail_stops_stays_stopped(shared_daemon):
+    @input_guardrail
+    async def never(context, agent, input):
+        return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
+
+    clerk = scripted("clerk", answers("no"), input_guardrails=[never])
+    async with digd.Run("guarded", url=url_of(shared_daemon), rules={"deadlock": {"window_ms": 10}}) as run:
+        with digd.openai_agents.attach(run):
+            with pytest.raises(InputGuardrailTripwireTriggered):
+                await Runner.run(clerk, "Do it.")
+    assert len(clerk.model.calls) <= 1
+
+
+@async_test
+async def test_a_streamed_run_is_held_but_for_its_answer(shared_daemon):
+    refunds, billing = scripted("refunds"), scripted("billing", answers("Your invoice is right."))
+    triage = scripted("triage", hands_to("refunds", reason="wants money"), hands_to("billing"),
+                      handoffs=[handoff(refunds, input_type=Why, on_handoff=ignore), billing])
+    async with digd.Run("streamed", agents=["triage", "billing"], url=url_of(shared_daemon)) as run:
+        with digd.openai_agents.attach(run):
+            result = Runner.run_streamed(triage, "My invoice is wrong.")
+            async for _ in result.stream_events():
+                pass
+    assert result.final_output == "Your invoice is right." and "reached nobody" in read_by(triage)
+    assert not refunds.model.calls
+    assert [e["submit"] for e in told_of(shared_daemon, "streamed/graph")["events"] if e.get("submit")] == [True]
+
+
+@async_test
+async def test_only_the_task_that_is_attached_is_watched(shared_daemon):
+    outside, inside = scripted("outside", answers("a")), scripted("inside", answers("b"))
+    attached, done = asyncio.Event(), asyncio.Event()
+
+    async def elsewhere():
+        await attached.wait()
+        await Runner.run(outside, "Go.")
+        done.set()
+
+    task = asyncio.create_task(elsewhere())
+    async with digd.Run("inside-only", url=url_of(shared_daemon)) as run:
+        with digd.openai_agents.attach(run):
+            attached.set()
+            await done.wait()
+            await Runner.run(inside, "Go.")
+    await task
+    assert [a["agent"] for a in told_of(shared_daemon, "inside-only/graph")["activations"]] == ["inside"]
+
+
+@async_test
+async def test_two_runs_at_once_are_told_apart(shared_daemon):
+    async def one(name):
+        agent = scripted(name, answers(name))
+        async with digd.Run(f"at-once-{name}", url=url_of(shared_daemon)) as run:
+            with digd.openai_agents.attach(run):
+                await Runner.run(agent, "Go.")
+
+    before = get_default_agent_runner()
+    await asyncio.gather(*(one(name) for name in ("ann", "bob", "cid")))
+    assert get_default_agent_runner() is before
+    for name in ("ann", "bob", "cid"):
+        assert [a["agent"] for a in told_of(shared_daemon, f"at-once-{name}/graph")["activations"]] == [name]

@@ -55,34 +55,38 @@ class Mail:
     def __init__(self) -> None:
         self.dropped = 0
         self._of: defaultdict[str, deque[Given]] = defaultdict(deque)
+        self._woken: dict[str, None] = {}  # agents that are to act on theirs, in the order in which it came
         self._came = asyncio.Event()
 
     def carry_out(self, intervention: Intervention) -> None:
         """An intervention's event for each of its recipients; for `Run.on_intervention`."""
         for agent in intervention.recipients:
-            self.put(agent, Given(event_id(intervention), intervention.inject))
+            self.put(agent, Given(event_id(intervention), intervention.inject), wakes=True)
 
-    def put(self, agent: str, given: Given) -> None:
+    def put(self, agent: str, given: Given, *, wakes: bool = False) -> None:
+        """Leaves an event for the agent. `wakes`: it is to be called for it, not only given it when it is called next."""
         waiting = self._of[agent]
         waiting.append(given)
         if len(waiting) > MAIL_OF_AN_AGENT:
             waiting.popleft()
             self.dropped += 1
-        self._came.set()
+        if wakes:
+            self._woken[agent] = None
+            self._came.set()
 
     def take(self, agent: str) -> list[Given]:
         """What waits for the agent; it is the caller's from now on."""
+        self._woken.pop(agent, None)
         return list(self._of.pop(agent, ()))
 
-    def holder(self, first: str, known: Callable[[str], bool]) -> str | None:
-        """An agent with mail: `first` if it has some, else any that is known."""
-        names = [first, *self._of]
-        return next((n for n in names if self._of.get(n) and known(n)), None)
+    def woken(self, first: str, known: Callable[[str], bool]) -> str | None:
+        """An agent that is to act on its mail: `first` if it is, else any that is known."""
+        return next((n for n in (first, *self._woken) if n in self._woken and known(n)), None)
 
     async def wait(self, first: str, known: Callable[[str], bool], within_s: float) -> str | None:
-        """As `holder`, and waits for one."""
+        """As `woken`, and waits for one."""
         deadline = asyncio.get_running_loop().time() + within_s
-        while (agent := self.holder(first, known)) is None:
+        while (agent := self.woken(first, known)) is None:
             left_s = deadline - asyncio.get_running_loop().time()
             if left_s <= 0:
                 return None

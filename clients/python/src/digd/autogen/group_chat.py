@@ -313,7 +313,7 @@ class Chats:
         chat.forced = name
         *before, last = mail.take(name)
         for given in before:
-            mail.put(name, given)
+            mail.put(name, given, wakes=True)
         return last
 
 

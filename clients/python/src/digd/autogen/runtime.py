@@ -157,17 +157,18 @@ class Runtime(SingleThreadedAgentRuntime):
     def _watch(self, agent: Any) -> None:
         """Puts our `on_message` before the agent's. The one place where an object of AutoGen's is changed: an attribute of this
         one agent, which lives and dies with the runtime."""
-        inner, unhandled = agent.on_message, getattr(agent, "on_unhandled_message", None)
+        inner = agent.on_message
+        inner_unhandled: Any = getattr(agent, "on_unhandled_message", None)
 
         async def on_message(message: Any, ctx: MessageContext) -> Any:
             return await self._handle(agent.id, inner, message, ctx)
 
         async def on_unhandled_message(message: Any, ctx: MessageContext) -> Any:
             discard()
-            return await unhandled(message, ctx)
+            return await inner_unhandled(message, ctx)
 
         agent.on_message = on_message
-        if unhandled is not None:
+        if inner_unhandled is not None:
             agent.on_unhandled_message = on_unhandled_message
 
     # ---- messages on their way
@@ -358,7 +359,7 @@ class Runtime(SingleThreadedAgentRuntime):
                 self._add_note(last, given.note or "")
             except NoPlaceForNote:
                 return False
-        self.mail.put(name, given)
+        self.mail.put(name, given, wakes=True)
         if last is not None and self._subscribers(TopicId(agent.type + DIRECT, agent.key), None):
             await self._publish_to(name, last, given.event)
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from contextvars import ContextVar, Token
+from contextvars import Token
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Union
@@ -13,17 +13,16 @@ from typing import Any, NamedTuple, Union
 from agents import (Agent, InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, RunContextWrapper, RunResult,
                     RunState, TResponseInputItem, UserError)
 from agents.items import ItemHelpers
-from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
+from agents.run import AgentRunner
 
 from ..line import ROUNDS, GivenBack, Mail, said, window_s
 from ..run import Run
 from .conversation import Conversation, configured, current, note_item, text_of
 from .handoffs import Directory
+from .runner import Watching, attached
 
 TEXTS = 1024  # remembered, to see that one is asked again; the oldest is forgotten first
 NEVER_RESCUED = (InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, UserError, GivenBack)
-
-_team: ContextVar[Team | None] = ContextVar("digd_openai_agents_team", default=None)
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,12 @@ class Handed:
 
 
 Input = Union[str, "list[TResponseInputItem]", RunState[Any], Handed, Sequence[Handed]]
+
+
+def handed_of(input: Any) -> list[Handed]:
+    """What other runs handed to this one; nothing if it is asked something else."""
+    several = [input] if isinstance(input, Handed) else input if isinstance(input, (list, tuple)) else []
+    return [one for one in several if isinstance(one, Handed)]
 
 
 class Again(NamedTuple):
@@ -63,18 +68,18 @@ class Team:
         self._patience_s = patience_s
         self._same_text = same_text
         self._texts: OrderedDict[str, str] = OrderedDict()
-        self._paused: Conversation | None = None
+        self._paused: dict[str, Conversation] = {}  # waiting for an approval, by the agent they were started with
         self._token: Token[Team | None] | None = None
         run.on_intervention(self._carry_out)
 
     def __enter__(self) -> Team:
         Watching.begin()
-        self._token = _team.set(self)
+        self._token = attached.set(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         assert self._token is not None
-        _team.reset(self._token)
+        attached.reset(self._token)
         Watching.end()
 
     # ---- for programs that pass results from run to run themselves
@@ -130,6 +135,10 @@ class Team:
                     if again is None:
                         raise
                 else:
+                    if result.interruptions:
+                        await conversation.line.pause()
+                        self._paused[agent.name] = conversation
+                        return result, None
                     again, handed = await self._answered(conversation, result, to, options, last)
                     if again is None:
                         return result, handed
@@ -143,26 +152,24 @@ class Team:
         copy = self.directory.copy_of(agent)
         conversation.line.agent = copy.name
         if isinstance(input, RunState):
-            if self._paused is not None:
-                conversation.line, conversation.asked, self._paused = self._paused.line, self._paused.asked, None
+            paused = self._paused.pop(copy.name, None)
+            if paused is not None:
+                conversation.line, conversation.asked = paused.line, paused.asked
             return copy, input
-        handed = [input] if isinstance(input, Handed) else input
-        if isinstance(handed, list) and handed and all(isinstance(h, Handed) for h in handed):
-            for h in handed:
-                conversation.line.give(h.event, h.note)
-            conversation.asked = "\n\n".join(h.text for h in handed)
+        handed = handed_of(input)
+        if handed:
+            for one in handed:
+                conversation.line.give(one.event, one.note)
+            conversation.asked = "\n\n".join(one.text for one in handed)
             return copy, conversation.asked
         name = await conversation.ask(copy.name, text_of(input))
-        return self.directory.named(name) if name != copy.name else copy, input
+        other = self.directory.named(name) if name != copy.name else None
+        return other or copy, input
 
     async def _answered(self, conversation: Conversation, result: RunResult, to: tuple[str, ...],
                         options: dict[str, Any], last: bool) -> tuple[Again | None, Handed | None]:
         agent = result.last_agent
         caller = conversation.caller
-        if result.interruptions:
-            await conversation.line.pause()
-            self._paused = conversation
-            return None, None
         if result.final_output in (None, "") and caller is None and not to:
             await conversation.line.end()
             return None if last else await self._rescued(conversation, result, options), None
@@ -271,51 +278,6 @@ def _history(before: Any, items: Iterable[Any]) -> list[Any]:
     answered = {i.get("call_id") for i in said_since if str(i.get("type", "")).endswith("_output")}
     return [*ItemHelpers.input_to_new_input_list(before),
             *(i for i in said_since if i.get("type") != "function_call" or i.get("call_id") in answered)]
-
-
-class Watching(AgentRunner):
-    """The SDK's runner, in place of its default while a team is attached anywhere in the process.
-
-    The one place where the SDK is changed, through the means that it has for it (`set_default_agent_runner`), and undone when
-    the last team is detached. Runs of tasks to which no team is attached go straight on to the runner that was there.
-    """
-
-    _attached = 0
-    _before: AgentRunner | None = None
-
-    @classmethod
-    def begin(cls) -> None:
-        if cls._attached == 0:
-            cls._before = get_default_agent_runner()
-            set_default_agent_runner(cls())
-        cls._attached += 1
-
-    @classmethod
-    def end(cls) -> None:
-        cls._attached -= 1
-        if cls._attached == 0:
-            set_default_agent_runner(cls._before)
-            cls._before = None
-
-    @classmethod
-    def sdk(cls) -> AgentRunner:
-        """The runner that does the work."""
-        return cls._before or get_default_agent_runner()
-
-    async def run(self, starting_agent: Agent[Any], input: Any, **options: Any) -> RunResult:
-        team = _team.get()
-        if team is None:
-            return await self.sdk().run(starting_agent, input, **options)
-        return await team.watched(starting_agent, input, dict(options))
-
-    def run_sync(self, starting_agent: Agent[Any], input: Any, **options: Any) -> RunResult:
-        return self.sdk().run_sync(starting_agent, input, **options)
-
-    def run_streamed(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
-        team = _team.get()
-        if team is None:
-            return self.sdk().run_streamed(starting_agent, input, **options)
-        return team.streamed(self.sdk(), starting_agent, input, dict(options))
 
 
 def attach(run: Run, *, patience_s: float | None = None, same_text: bool = True) -> Team:
