@@ -7,11 +7,11 @@ import digd
 import digd.autogen
 import pytest
 from autogen_core import (AgentId, DefaultTopicId, MessageContext, RoutedAgent, SingleThreadedAgentRuntime, TopicId,
-                          TypeSubscription, default_subscription, message_handler)
+                          TypeSubscription, message_handler)
 from autogen_core.models import UserMessage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-from framework_runs import fired
+from framework_runs import fired, told_of
 from helpers import async_test, nobody, url_of
 
 
@@ -257,3 +257,147 @@ async def test_a_task_that_two_solve_is_told_to_whoever_gets_both_results(shared
         await runtime.stop_when_idle()
     assert "Do not count both results" not in model.prompts[0] and "Do not count both results" in model.prompts[1]
     assert fired(shared_daemon, "core-repeated", "repeated_subproblem")[0]["healed"]
+
+
+@async_test
+async def test_what_no_subscriber_can_handle_comes_back_to_its_author(shared_daemon):
+    rules = {"orphaned_event": {"window_ms": 50}}
+    async with digd.Run("core-unhandled", url=url_of(shared_daemon), rules=rules) as run:
+        runtime = digd.autogen.Runtime(run, answers=Part)
+
+        async def author(agent, message, reply, ctx):
+            if "reached nobody" in message.content:
+                await agent.publish_message(Part(reply), DefaultTopicId())
+            else:
+                await agent.publish_message(Answer(reply), to("readers"))
+
+        async def reader(agent, message, reply, ctx):
+            pass
+
+        model = await worker(runtime, "author", author, "draft", "draft in parts", topic="work")
+        await worker(runtime, "reader", reader, topic="readers")  # its class handles no Answer
+        runtime.start()
+        await runtime.publish_message(Ask("Write it."), to("work"))
+        answer = await runtime.answer(20)
+        await runtime.stop_when_idle()
+    assert answer.content == "draft in parts" and "reached nobody" in model.prompts[1]
+    (found,) = fired(shared_daemon, "core-unhandled", "orphaned_event")
+    assert found["healed"] and found["at"] is None
+
+
+async def asks_two(runtime):
+    """A lead that asks two clerks at once, in a runtime of either kind."""
+
+    async def lead(agent, message, reply, ctx):
+        parts = await asyncio.gather(*(agent.send_message(Ask(n), AgentId(n, "default")) for n in ("ann", "bob")))
+        return Answer(" ".join(p.content for p in parts))
+
+    async def clerk(agent, message, reply, ctx):
+        return Answer(reply)
+
+    await worker(runtime, "lead", lead, "I ask")
+    for name in ("ann", "bob"):
+        await worker(runtime, name, clerk, f"{name}'s")
+    runtime.start()
+    answer = await runtime.send_message(Ask("What is it?"), AgentId("lead", "default"))
+    await runtime.stop_when_idle()
+    return answer
+
+
+@async_test
+async def test_an_agent_goes_on_with_the_answers_to_what_it_asked(shared_daemon):
+    async with digd.Run("core-asks", url=url_of(shared_daemon)) as run:
+        answer = await asks_two(digd.autogen.Runtime(run))
+    assert answer == await asks_two(SingleThreadedAgentRuntime()) == Answer("ann's bob's")
+    graph = told_of(shared_daemon, "core-asks/graph")
+    lead = [a for a in graph["activations"] if a["agent"] == "lead"]
+    assert [len(a["inputs"]) for a in lead] == [1, 2] and [len(a["outputs"]) for a in lead] == [2, 1]
+    assert not told_of(shared_daemon, "core-asks/detections")["detections"]
+
+
+@async_test
+async def test_without_a_daemon_a_runtime_goes_as_it_would(caplog):
+    async with digd.Run("core-alone", url=nobody()) as run:
+        assert await asks_two(digd.autogen.Runtime(run)) == Answer("ann's bob's")
+    assert len([r for r in caplog.records if r.name == "digd"]) == 1
+
+
+@async_test
+async def test_in_mode_observe_a_message_to_nobody_fails_as_it_would(shared_daemon):
+    async with digd.Run("core-observed", mode="observe", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+
+        async def author(agent, message, reply, ctx):
+            return await agent.send_message(Ask(reply), AgentId("reviewer", "default"))
+
+        await worker(runtime, "author", author, "review this")
+        runtime.start()
+        with pytest.raises(Exception, match="Recipient not found"):
+            await runtime.send_message(Ask("Write it."), AgentId("author", "default"))
+        await runtime.stop_when_idle()
+    (found,) = fired(shared_daemon, "core-observed", "orphaned_event")
+    assert not found["healed"] and found["cause"] == "mode"
+
+
+@dataclass
+class Number:
+    value: int
+
+
+def test_a_note_finds_the_text_of_a_message_or_says_that_there_is_none():
+    assert digd.autogen.add_note("a", "b").endswith("b")
+    assert digd.autogen.add_note(Ask("a"), "b") == Ask("a\n\nNote from the monitor of this run: b")
+    assert digd.autogen.add_note(UserMessage(content="a", source="s"), "b").content.startswith("a\n")
+    with pytest.raises(digd.autogen.NoPlaceForNote, match="Number"):
+        digd.autogen.add_note(Number(1), "b")
+
+
+@async_test
+async def test_a_text_that_a_message_has_no_place_for_is_reported_as_not_given(shared_daemon):
+    class Passer(RoutedAgent):
+        @message_handler
+        async def on_number(self, message: Number, ctx: MessageContext) -> Number:
+            to_whom = {"ann": "bob", "bob": "ann"}[self.id.type]
+            seen.append(self.id.type)
+            return message if len(seen) == 4 else await self.send_message(message, AgentId(to_whom, "default"))
+
+    seen = []
+    async with digd.Run("core-no-place", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+        for name in ("ann", "bob"):
+            await Passer.register(runtime, name, lambda: Passer("passes"))
+        runtime.start()
+        assert await runtime.send_message(Number(7), AgentId("ann", "default")) == Number(7)
+        await runtime.stop_when_idle()
+    assert fired(shared_daemon, "core-no-place", "excessive_rerouting")
+    assert run.counters.errors == {}
+
+
+@async_test
+async def test_what_an_agent_publishes_after_its_handler_ended_is_still_its_work(shared_daemon):
+    async with digd.Run("core-late", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run, answers=Answer)
+        handled, tasks = asyncio.Event(), []
+
+        async def later(agent, message, reply, ctx):
+            async def lost():
+                await handled.wait()
+                await agent.publish_message(Part(reply), to("nowhere"))
+
+            if "reached nobody" in message.content:
+                await agent.publish_message(Answer(reply), DefaultTopicId())
+            else:
+                tasks.append(asyncio.create_task(lost()))
+
+        model = await worker(runtime, "author", later, "draft", "the answer", topic="work")
+        runtime.start()
+        await runtime.publish_message(Ask("Write it."), to("work"))
+        await runtime.stop_when_idle()
+        runtime.start()
+        handled.set()
+        answer = await runtime.answer(20)
+        await asyncio.gather(*tasks)
+        await runtime.stop_when_idle()
+    assert answer.content == "the answer" and "reached nobody" in model.prompts[1]
+    activations = told_of(shared_daemon, "core-late/graph")["activations"]
+    assert all(a["ended"] is not None for a in activations) and len(activations) == 3

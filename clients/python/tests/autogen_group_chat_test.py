@@ -1,13 +1,16 @@
 """AutoGen's group chats under digd: the rules that a chat can break, and that the speakers' models see what the healing says."""
 
+from dataclasses import dataclass
+
 import digd
 import digd.autogen
+import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import Handoff
 from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.messages import HandoffMessage
 from autogen_agentchat.teams import DiGraphBuilder, GraphFlow, RoundRobinGroupChat, Swarm
-from autogen_core import FunctionCall
+from autogen_core import FunctionCall, MessageContext, RoutedAgent, TopicId, TypeSubscription, message_handler
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
@@ -15,6 +18,11 @@ from framework_runs import fired, told_of
 from helpers import async_test, nobody, url_of
 
 INFO = ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN)
+
+
+@dataclass
+class Ask:
+    content: str
 
 
 class Seen(ReplayChatCompletionClient):
@@ -119,3 +127,61 @@ async def test_a_hand_off_to_a_person_ends_the_chat_and_is_taken_up_by_what_the_
     activations = [n["agent"] for n in told_of(shared_daemon, "chat-person/graph")["activations"]]
     assert activations == ["clerk", "user", "clerk"]
     assert not told_of(shared_daemon, "chat-person/detections")["detections"]
+
+
+@async_test
+async def test_a_chats_answer_is_given_back_while_other_work_waits(shared_daemon):
+    class Archive(RoutedAgent):
+        @message_handler
+        async def on_text(self, message: Ask, ctx: MessageContext) -> None:
+            digd.autogen.wait()
+
+    writer, critic = agent("writer", "a draft", "never read"), agent("critic", "DONE", "really DONE")
+    rules = {"early_termination": {"max_attempts": 1}}
+    async with digd.Run("chat-early", url=url_of(shared_daemon), rules=rules) as run:
+        runtime = digd.autogen.Runtime(run)
+        await Archive.register(runtime, "archive", lambda: Archive("keeps"))
+        await runtime.add_subscription(TypeSubscription("archive", "archive"))
+        await runtime.publish_message(Ask("Look it up."), TopicId("archive", "default"))
+        team = RoundRobinGroupChat([writer, critic], termination_condition=TextMentionTermination("DONE", sources=["critic"]),
+                                   runtime=runtime)
+        result = await runtime.run_team(team, task="Write it.")
+        await runtime.stop_when_idle()
+    assert result.messages[-1].content == "really DONE"
+    assert "was not accepted yet" in read_by(critic) and len(writer._model_client.prompts) == 1
+    healed = [f["healed"] for f in fired(shared_daemon, "chat-early", "early_termination")]
+    assert healed == [True, False]
+
+
+@async_test
+async def test_a_chat_goes_as_it_would_where_nothing_is_healed(shared_daemon):
+    async def chat(runtime, run=None):
+        team = RoundRobinGroupChat([agent("writer", "a draft", "a better draft"), agent("critic", "not good", "DONE")],
+                                   termination_condition=TextMentionTermination("DONE") | MaxMessageTermination(9), runtime=runtime)
+        result = await (team.run(task="Write it.") if runtime is None else runtime.run_team(team, task="Write it."))
+        return [(m.source, m.content) for m in result.messages], result.stop_reason
+
+    async with digd.Run("chat-plain", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+        watched = await chat(runtime)
+        await runtime.stop_when_idle()
+    async with digd.Run("chat-alone", url=nobody()) as run:
+        runtime = digd.autogen.Runtime(run)
+        alone = await chat(runtime)
+        await runtime.stop_when_idle()
+    assert watched == alone == await chat(None)
+    graph = told_of(shared_daemon, "chat-plain/graph")
+    assert [a["agent"] for a in graph["activations"]] == ["writer", "critic", "writer", "critic"]
+    assert not told_of(shared_daemon, "chat-plain/detections")["detections"]
+
+
+@async_test
+async def test_a_speaker_that_fails_ends_the_chat_as_it_would_and_is_seen_to(shared_daemon):
+    async with digd.Run("chat-failed", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+        team = RoundRobinGroupChat([agent("writer")], max_turns=3, runtime=runtime)  # its model has no reply left
+        with pytest.raises(RuntimeError, match="No more mock responses"):
+            await runtime.run_team(team, task="Write it.")
+        await runtime.stop_when_idle()
+    (activation,) = told_of(shared_daemon, "chat-failed/graph")["activations"]
+    assert activation["failed"]

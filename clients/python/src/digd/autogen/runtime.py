@@ -51,6 +51,7 @@ class Handling:
     line: Line
     back: list[Given] = field(default_factory=list)  # what the monitor gave back to the agent meanwhile
     put_out: bool = False  # something of its own
+    over: bool = False
 
 
 current: ContextVar[Handling | None] = ContextVar("digd_autogen_handling", default=None)
@@ -81,7 +82,7 @@ class Runtime(SingleThreadedAgentRuntime):
         self._started = False
         self._last: dict[str, Any] = {}  # the message that each agent handled last
         self._kept: defaultdict[str, list[str]] = defaultdict(list)  # inputs that agents wait with
-        self._responses: dict[str, Given] = {}  # events of responses, by those of their requests
+        self._awaited: dict[str, list[list[str]]] = {}  # by request: of each who waits, innermost last, its response's event
         self._answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._chats = None if group_chat is None else group_chat.Chats(self)
         run.on_intervention(self._carry_out)
@@ -189,11 +190,19 @@ class Runtime(SingleThreadedAgentRuntime):
             raise GivenBack(note.event, note.note or "")
         if verdict.action == "reroute" and verdict.recipients and not note.as_is:
             recipient = id_of(verdict.recipients[0])
-        response = await super().send_message(note.message, recipient, sender=sender, cancellation_token=cancellation_token,
-                                              message_id=verdict.event)
-        answered = self._responses.pop(verdict.event, None)
-        if handling is not None and answered is not None:
-            handling.line.give(answered.event)
+        answered: list[str] = []
+        waiting = self._awaited.setdefault(verdict.event, [])  # a request that is passed on is waited for by several
+        waiting.append(answered)
+        try:
+            response = await super().send_message(note.message, recipient, sender=sender, message_id=verdict.event,
+                                                  cancellation_token=cancellation_token)
+        finally:
+            waiting[:] = [other for other in waiting if other is not answered]
+            if not waiting:
+                self._awaited.pop(verdict.event, None)
+        for event in answered:
+            if handling is not None:
+                handling.line.give(event)
         return response
 
     async def publish_message(self, message: Any, topic_id: TopicId, *, sender: AgentId | None = None,
@@ -209,14 +218,17 @@ class Runtime(SingleThreadedAgentRuntime):
         note = self._follow(handling, message, verdict)
         if isinstance(note, Given):
             assert handling is not None
-            handling.back.append(note)
+            if handling.over:
+                await self._remind(handling.agent, note)
+            else:
+                handling.back.append(note)
             return
         if verdict.action == "reroute" and not note.as_is:
             for name in verdict.recipients:
                 await self._publish_to(name, note.message, verdict.event)
             return
-        if submit and not self._answered.done():
-            self._answered.set_result(message)
+        if submit:
+            self._settle(message)
         await super().publish_message(note.message, topic_id, sender=sender, cancellation_token=cancellation_token,
                                       message_id=verdict.event)
 
@@ -226,6 +238,10 @@ class Runtime(SingleThreadedAgentRuntime):
         fyi = isinstance(message, self._fyi)
         if handling is None:
             return await self.digd_run.emit(to, said(text_of(message)), kind=kind or type(message).__name__, id=id, fyi=fyi)
+        if handling.over:  # a task that the agent started and did not wait for
+            late = Line(self.digd_run, self.mail)
+            await late.begin(handling.agent)
+            return await late.put_out(to, said(text_of(message)), kind or type(message).__name__, submit=submit)
         line = handling.line
         await line.begin(handling.agent)
         await line.turn()
@@ -284,6 +300,7 @@ class Runtime(SingleThreadedAgentRuntime):
             await line.end()
             return response
         finally:
+            handling.over = True
             current.reset(token)
 
     async def _call(self, handling: Handling, inner: Callable[..., Awaitable[Any]], ctx: MessageContext) -> Any:
@@ -300,6 +317,7 @@ class Runtime(SingleThreadedAgentRuntime):
 
     async def _take_back(self, handling: Handling) -> None:
         """What was given back becomes an input of the next activation, its text a note."""
+        self._keep(handling.agent, handling.line)
         await handling.line.end()
         for event, note in handling.back:
             handling.line.give(event, note)
@@ -323,12 +341,15 @@ class Runtime(SingleThreadedAgentRuntime):
         if isinstance(noted, Given):
             handling.back.append(noted)
             return response
-        self._responses[ctx.message_id] = Given(verdict.event)
         if ctx.sender is None:
-            self._responses.pop(ctx.message_id)
-            if not self._answered.done():
-                self._answered.set_result(noted.message)
+            self._settle(noted.message)
+        elif self._awaited.get(ctx.message_id):
+            self._awaited[ctx.message_id][-1].append(verdict.event)
         return noted.message
+
+    def _settle(self, answer: Any) -> None:
+        if not self._answered.done():
+            self._answered.set_result(answer)
 
     def _keep(self, agent: str, line: Line) -> None:
         if line.activation is not None:
