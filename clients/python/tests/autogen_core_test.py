@@ -11,7 +11,7 @@ from autogen_core import (AgentId, DefaultTopicId, MessageContext, RoutedAgent, 
 from autogen_core.models import UserMessage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-from framework_runs import fired, told_of
+from framework_runs import WINDOW_MS, fired, told_of
 from helpers import async_test, nobody, url_of
 
 
@@ -109,7 +109,7 @@ async def test_an_answer_that_leaves_work_open_is_given_back(shared_daemon):
 
 @async_test
 async def test_a_run_without_an_answer_is_told_to_submit(shared_daemon):
-    rules = {"missing_termination": {"window_ms": 50}}
+    rules = {"missing_termination": {"window_ms": WINDOW_MS, "max_attempts": 1}}
     async with digd.Run("core-missing", url=url_of(shared_daemon), rules=rules) as run:
         runtime = digd.autogen.Runtime(run, answers=Answer)
 
@@ -124,7 +124,7 @@ async def test_a_run_without_an_answer_is_told_to_submit(shared_daemon):
         await runtime.stop_when_idle()
     assert answer.content == "the answer"
     assert "submit the final answer now" in model.prompts[1]
-    (found,) = fired(shared_daemon, "core-missing", "missing_termination")
+    found, *_ = fired(shared_daemon, "core-missing", "missing_termination")
     assert found["healed"] and found["agent"] == "only"
 
 
@@ -170,7 +170,8 @@ async def test_a_request_to_an_agent_that_is_not_there_comes_back_instead_of_fai
 
 @async_test
 async def test_agents_that_wait_for_each_other_are_woken(shared_daemon):
-    async with digd.Run("core-deadlock", url=url_of(shared_daemon), rules={"deadlock": {"window_ms": 50}}) as run:
+    rules = {"deadlock": {"window_ms": WINDOW_MS, "max_attempts": 1}}
+    async with digd.Run("core-deadlock", url=url_of(shared_daemon), rules=rules) as run:
         runtime = digd.autogen.Runtime(run, answers=Answer)
 
         async def waits(agent, message, reply, ctx):
@@ -185,7 +186,7 @@ async def test_agents_that_wait_for_each_other_are_woken(shared_daemon):
         answer = await runtime.answer(20)
         await runtime.stop_when_idle()
     assert answer.content == "done without tests" and "Nobody is working" in model.prompts[1]
-    (found,) = fired(shared_daemon, "core-deadlock", "deadlock")
+    found, *_ = fired(shared_daemon, "core-deadlock", "deadlock")
     assert found["healed"] and found["healing"] == "create"
 
 
@@ -261,7 +262,7 @@ async def test_a_task_that_two_solve_is_told_to_whoever_gets_both_results(shared
 
 @async_test
 async def test_what_no_subscriber_can_handle_comes_back_to_its_author(shared_daemon):
-    rules = {"orphaned_event": {"window_ms": 50}}
+    rules = {"orphaned_event": {"window_ms": WINDOW_MS, "max_attempts": 1}}
     async with digd.Run("core-unhandled", url=url_of(shared_daemon), rules=rules) as run:
         runtime = digd.autogen.Runtime(run, answers=Part)
 
@@ -281,7 +282,7 @@ async def test_what_no_subscriber_can_handle_comes_back_to_its_author(shared_dae
         answer = await runtime.answer(20)
         await runtime.stop_when_idle()
     assert answer.content == "draft in parts" and "reached nobody" in model.prompts[1]
-    (found,) = fired(shared_daemon, "core-unhandled", "orphaned_event")
+    found, *_ = fired(shared_daemon, "core-unhandled", "orphaned_event")
     assert found["healed"] and found["at"] is None
 
 

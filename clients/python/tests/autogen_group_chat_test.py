@@ -1,4 +1,4 @@
-"""AutoGen's group chats under digd: the rules that a chat can break, and that the speakers' models see what the healing says."""
+"""AutoGen's group chats under digd: the rules that a chat can break, and that speakers' models see what the healing says."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from autogen_core import FunctionCall, MessageContext, RoutedAgent, TopicId, Typ
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-from framework_runs import fired, told_of
+from framework_runs import WINDOW_MS, fired, told_of
 from helpers import async_test, nobody, url_of
 
 INFO = ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN)
@@ -39,8 +39,8 @@ class Seen(ReplayChatCompletionClient):
 
 def tools(*names):
     calls = [FunctionCall(id=f"call-{n}", name=n, arguments="{}") for n in names]
-    return CreateResult(finish_reason="function_calls", content=calls, usage=RequestUsage(prompt_tokens=0, completion_tokens=0),
-                        cached=False)
+    free = RequestUsage(prompt_tokens=0, completion_tokens=0)
+    return CreateResult(finish_reason="function_calls", content=calls, usage=free, cached=False)
 
 
 def agent(name, *replies, **options):
@@ -54,15 +54,16 @@ def read_by(speaker, call=-1):
 @async_test
 async def test_a_chat_that_ran_out_of_turns_is_told_to_submit(shared_daemon):
     writer, critic = agent("writer", "a draft", "a better draft"), agent("critic", "not good", "DONE")
-    rules = {"missing_termination": {"window_ms": 50}}
+    rules = {"missing_termination": {"window_ms": WINDOW_MS, "max_attempts": 1}}
     async with digd.Run("chat-missing", url=url_of(shared_daemon), rules=rules) as run:
         runtime = digd.autogen.Runtime(run)
-        team = RoundRobinGroupChat([writer, critic], termination_condition=TextMentionTermination("DONE"), max_turns=2, runtime=runtime)
+        done = TextMentionTermination("DONE")
+        team = RoundRobinGroupChat([writer, critic], termination_condition=done, max_turns=2, runtime=runtime)
         result = await runtime.run_team(team, task="Write it.")
         await runtime.stop_when_idle()
     assert result.stop_reason.startswith("Text 'DONE'")
     assert "submit the final answer now" in read_by(critic) and "submit the final" not in read_by(critic, 0)
-    (found,) = fired(shared_daemon, "chat-missing", "missing_termination")
+    found, *_ = fired(shared_daemon, "chat-missing", "missing_termination")
     assert found["healed"] and found["agent"] == "critic"
 
 
@@ -156,8 +157,9 @@ async def test_a_chats_answer_is_given_back_while_other_work_waits(shared_daemon
 @async_test
 async def test_a_chat_goes_as_it_would_where_nothing_is_healed(shared_daemon):
     async def chat(runtime, run=None):
-        team = RoundRobinGroupChat([agent("writer", "a draft", "a better draft"), agent("critic", "not good", "DONE")],
-                                   termination_condition=TextMentionTermination("DONE") | MaxMessageTermination(9), runtime=runtime)
+        speakers = [agent("writer", "a draft", "a better draft"), agent("critic", "not good", "DONE")]
+        done = TextMentionTermination("DONE") | MaxMessageTermination(9)
+        team = RoundRobinGroupChat(speakers, termination_condition=done, runtime=runtime)
         result = await (team.run(task="Write it.") if runtime is None else runtime.run_team(team, task="Write it."))
         return [(m.source, m.content) for m in result.messages], result.stop_reason
 

@@ -5,6 +5,8 @@ import urllib.request
 
 from live import WITHIN
 
+WINDOW_MS = 400  # of rules by time: longer than a busy machine pauses between two messages
+
 
 def told_of(daemon, path):
     with urllib.request.urlopen(f"http://{daemon.address}/v1/runs/{path}", timeout=WITHIN) as answer:

@@ -7,13 +7,13 @@ import json
 import digd
 import digd.openai_agents
 import pytest
-from agents import (Agent, GuardrailFunctionOutput, InputGuardrailTripwireTriggered, MaxTurnsExceeded, RunConfig, RunHooks, Runner,
-                    SQLiteSession, function_tool, handoff, input_guardrail, set_tracing_disabled)
+from agents import (Agent, GuardrailFunctionOutput, InputGuardrailTripwireTriggered, MaxTurnsExceeded, RunConfig, RunHooks,
+                    Runner, SQLiteSession, function_tool, handoff, input_guardrail, set_tracing_disabled)
 from agents.run import get_default_agent_runner
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from pydantic import BaseModel
 
-from framework_runs import fired, told_of
+from framework_runs import WINDOW_MS, fired, told_of
 from helpers import async_test, nobody, url_of
 
 set_tracing_disabled(True)
@@ -69,13 +69,13 @@ async def test_an_answer_that_leaves_a_failed_request_open_is_given_back(shared_
 @async_test
 async def test_a_run_that_answers_nothing_is_told_to_submit(shared_daemon):
     writer = scripted("writer", answers(""), answers("The report."))
-    rules = {"missing_termination": {"window_ms": 50}}
+    rules = {"missing_termination": {"window_ms": WINDOW_MS, "max_attempts": 1}}
     async with digd.Run("missing", url=url_of(shared_daemon), rules=rules) as run:
         with digd.openai_agents.attach(run):
             result = await Runner.run(writer, "Write a report.")
     assert result.final_output == "The report."
     assert "submit the final answer now" in read_by(writer)
-    (found,) = fired(shared_daemon, "missing", "missing_termination")
+    found, *_ = fired(shared_daemon, "missing", "missing_termination")
     assert found["healed"] and found["agent"] == "writer"
 
 
@@ -114,12 +114,13 @@ async def test_a_run_that_broke_off_is_taken_up_again_with_the_text(shared_daemo
         return "nothing yet"
 
     clerk = scripted("clerk", [calls("look")], [calls("look")], answers("There is nothing."), tools=[look])
-    async with digd.Run("deadlock", url=url_of(shared_daemon), rules={"deadlock": {"window_ms": 50}}) as run:
+    rules = {"deadlock": {"window_ms": WINDOW_MS, "max_attempts": 1}}
+    async with digd.Run("deadlock", url=url_of(shared_daemon), rules=rules) as run:
         with digd.openai_agents.attach(run):
             result = await Runner.run(clerk, "Look until it is there.", max_turns=2)
     assert result.final_output == "There is nothing."
     assert "Nobody is working" in read_by(clerk)
-    (found,) = fired(shared_daemon, "deadlock", "deadlock")
+    found, *_ = fired(shared_daemon, "deadlock", "deadlock")
     assert found["healed"] and found["healing"] == "create"
 
 

@@ -1,10 +1,11 @@
 """AutoGen's group chats: who speaks when, and what is said to whom, read from the messages that a chat is made of.
 
-In a group chat all hear everything, and a manager says who speaks next. What is said is an event for that next speaker: it takes
-it up when it is asked to speak. What the others overhear is no delivery, or every turn would repeat the last one's problem.
+In a group chat all hear everything, and a manager says who speaks next. What is said is an event for that next speaker: it
+takes it up when it is asked to speak. What the others overhear is no delivery, or every turn would repeat the last one's
+problem.
 
-The messages are those of `autogen_agentchat.teams._group_chat._events`, which is AutoGen's own protocol between a chat's manager
-and its participants and stands in a private module; docs/integrations/autogen.md has the versions it is tested with.
+The messages are those of `autogen_agentchat.teams._group_chat._events`, which is AutoGen's own protocol between a chat's
+manager and its participants and stands in a private module: the versions it is tested with are pinned.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from autogen_core import (Agent, AgentId, AgentType, CancellationToken, MessageContext, SingleThreadedAgentRuntime, Subscription,
-                          TopicId)
+from autogen_core import (Agent, AgentId, AgentType, CancellationToken, MessageContext, SingleThreadedAgentRuntime,
+                          Subscription, TopicId)
 
 from ..line import ROUNDS, Given, GivenBack, Line, Mail, quoted, said
 from ..messages import Intervention, Verdict, event_id
@@ -156,8 +156,8 @@ class Runtime(SingleThreadedAgentRuntime):
         return [agent for agent in dict.fromkeys(to) if agent != sender]
 
     def _watch(self, agent: Any) -> None:
-        """Puts our `on_message` before the agent's. The one place where an object of AutoGen's is changed: an attribute of this
-        one agent, which lives and dies with the runtime."""
+        """Puts our `on_message` before the agent's. The one place where an object of AutoGen's is changed: an attribute of
+        this one agent, which lives and dies with the runtime."""
         inner = agent.on_message
         inner_unhandled: Any = getattr(agent, "on_unhandled_message", None)
 
@@ -234,7 +234,7 @@ class Runtime(SingleThreadedAgentRuntime):
 
     async def _announce(self, handling: Handling | None, message: Any, to: list[str], *, kind: str | None = None,
                         id: str | None = None, submit: bool = False) -> Verdict:
-        """The verdict on a message; the first of it where it is several. A message that is passed on as it came is a reroute."""
+        """The verdict on a message; the first of it where it is several. One that is passed on as it came is a reroute."""
         fyi = isinstance(message, self._fyi)
         if handling is None:
             return await self.digd_run.emit(to, said(text_of(message)), kind=kind or type(message).__name__, id=id, fyi=fyi)
