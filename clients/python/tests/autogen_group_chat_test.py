@@ -187,3 +187,19 @@ async def test_a_speaker_that_fails_ends_the_chat_as_it_would_and_is_seen_to(sha
         await runtime.stop_when_idle()
     (activation,) = told_of(shared_daemon, "chat-failed/graph")["activations"]
     assert activation["failed"]
+
+
+@async_test
+async def test_a_team_that_was_reset_begins_anew(shared_daemon):
+    async with digd.Run("chat-reset", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+        team = RoundRobinGroupChat([agent("writer", "a draft", "DONE"), agent("critic")], runtime=runtime,
+                                   termination_condition=TextMentionTermination("DONE"), max_turns=1)
+        runtime.start()
+        await team.run(task="Write it.")  # not run_team: what was said stays on the floor
+        await team.reset()
+        await runtime.run_team(team, task="Write something else.")
+        await runtime.stop_when_idle()
+    graph = told_of(shared_daemon, "chat-reset/graph")
+    assert [len(a["inputs"]) for a in graph["activations"]] == [1, 1]
+    assert [e["source"] for e in graph["events"]] == [None, None, "v2"]

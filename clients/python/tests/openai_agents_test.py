@@ -150,7 +150,7 @@ async def test_halves_of_two_plans_are_told_apart_for_whoever_joins_them(shared_
     editor = scripted("editor", answers("Both plans, apart."))
     async with digd.Run("clash", url=url_of(shared_daemon)) as run:
         with digd.openai_agents.attach(run) as team:
-            drafts = [await team.step(p, f"{p.name}, plan it.", to=["editor"]) for p in planners]
+            drafts = [await team.work(p, f"{p.name}, plan it.", to=["editor"]) for p in planners]
             result = await team.final(editor, drafts)
     assert result.final_output == "Both plans, apart."
     assert "of another decomposition" in read_by(editor)
@@ -179,7 +179,7 @@ async def test_one_task_given_to_two_agents_is_one_problem(shared_daemon):
     async with digd.Run("task-of-two", url=url_of(shared_daemon)) as run:
         with digd.openai_agents.attach(run) as team:
             task = await team.task("Draft it.", to=["ann", "bob"])
-            handed = await asyncio.gather(*(team.step(d, task, to=["editor"]) for d in drafts))
+            handed = await asyncio.gather(*(team.work(d, task, to=["editor"]) for d in drafts))
             await team.final(editor, handed)
     assert "Do not count both results" in read_by(editor)
     (found,) = fired(shared_daemon, "task-of-two", "repeated_subproblem")
@@ -240,7 +240,7 @@ async def test_without_a_daemon_a_run_goes_as_it_would(caplog):
     empty = scripted("empty", answers(""))
     async with digd.Run("alone", url=nobody()) as run:
         with digd.openai_agents.attach(run) as team:
-            await team.step(writer, "Write it.", to=["empty"])
+            await team.work(writer, "Write it.", to=["empty"])
             assert (await Runner.run(empty, "Read it.")).final_output == ""
             with pytest.raises(MaxTurnsExceeded):
                 await Runner.run(scripted("busy", [calls("research", input="x")], tools=writer.tools), "Go.", max_turns=1)

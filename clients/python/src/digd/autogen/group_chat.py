@@ -20,8 +20,8 @@ from autogen_agentchat.base import TaskResult, Team
 from autogen_agentchat.messages import HandoffMessage, TextMessage, ToolCallExecutionEvent
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
 from autogen_agentchat.teams._group_chat._chat_agent_container import ChatAgentContainer
-from autogen_agentchat.teams._group_chat._events import (GroupChatAgentResponse, GroupChatRequestPublish, GroupChatStart,
-                                                         GroupChatTeamResponse)
+from autogen_agentchat.teams._group_chat._events import (GroupChatAgentResponse, GroupChatRequestPublish, GroupChatReset,
+                                                         GroupChatStart, GroupChatTeamResponse)
 from autogen_core import AgentId, TopicId
 
 from ..line import NOTE, ROUNDS, Given, Line, said, window_s
@@ -30,6 +30,7 @@ from ..messages import Verdict
 if TYPE_CHECKING:
     from .runtime import Runtime
 
+NO_ANSWER = ("Maximum number of ", "Timeout of ", "Token usage limit ", "External termination ")  # AutoGen's own reasons to stop
 TEAM_ID = 36  # characters: a chat's types and topics end in `_` and the team's UUID
 
 transition: ContextVar[list[Given] | None] = ContextVar("digd_autogen_transition", default=None)
@@ -90,6 +91,14 @@ class Chat:
     def has(self, name: str) -> bool:
         return self.runtime.is_registered(self.topic(name).type)
 
+    async def clear(self) -> None:
+        """The team was reset: what was said and given to nobody is dropped."""
+        floor, self.floor = self.floor, []
+        for line, _ in floor:
+            await line.end()
+        self.asked, self.outside, self.forced = None, None, None
+        self.given, self.handed, self.stands_for = {}, [], {}
+
 
 class Chats:
     """All group chats of a runtime."""
@@ -116,8 +125,10 @@ class Chats:
     # ---- messages
 
     async def sent(self, message: Any, recipient: AgentId) -> None:
-        """A message sent to a manager or a participant; only the start of a chat means something."""
+        """A message sent to a manager or a participant; only the start and the reset of a chat mean something."""
         chat = self.chat(chat_of(recipient.type))
+        if isinstance(message, GroupChatReset):
+            await chat.clear()
         chat.key = recipient.key
         chats = started.get()
         if chats is not None and isinstance(message, GroupChatStart):
@@ -274,7 +285,10 @@ class Chats:
                 chats[-1].handed = [Given(again.event)]
                 task = TextMessage(content=NOTE + (again.note or ""), source="digd")
         except BaseException as error:
-            for line, _ in chats[-1].floor if chats else ():
+            floor: list[tuple[Line, str]] = []
+            if chats:
+                floor, chats[-1].floor = chats[-1].floor, []
+            for line, _ in floor:
                 await line.fail(error)
             raise
         finally:
@@ -319,8 +333,8 @@ class Chats:
 
 
 def is_answer(result: TaskResult) -> bool:
-    """Whether a team stopped because it was done, not because it ran out of turns or messages."""
-    return not (result.stop_reason or "").startswith("Maximum number of ")
+    """Whether a team stopped because it was done, not because it ran out of turns, messages, time or tokens, or was stopped."""
+    return not (result.stop_reason or "").startswith(NO_ANSWER)
 
 
 def text_of_response(message: Any) -> str:

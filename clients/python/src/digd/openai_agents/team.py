@@ -91,14 +91,14 @@ class Team:
         self.run.applied(verdict.event, verdict)
         return Handed(verdict.event, text, verdict.recipients, verdict.inject)
 
-    async def step(self, agent: Agent[Any], input: Input, to: Iterable[str], **options: Any) -> Handed:
-        """Runs an agent whose output is no final answer but goes to other agents, which are run with it."""
+    async def work(self, agent: Agent[Any], input: Input, to: Iterable[str], **options: Any) -> Handed:
+        """Runs an agent whose output is no final answer but work for other agents, which are run with it."""
         _, handed = await self._rounds(agent, input, tuple(to), options)
         assert handed is not None
         return handed
 
     async def final(self, agent: Agent[Any], input: Input, **options: Any) -> RunResult:
-        """As `Runner.run` inside the `with`, which cannot be given what `task` and `step` return."""
+        """As `Runner.run` inside the `with`, which cannot be given what `task` and `work` return."""
         result, _ = await self._rounds(agent, input, (), options)
         return result
 
