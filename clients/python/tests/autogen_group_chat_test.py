@@ -196,10 +196,29 @@ async def test_a_team_that_was_reset_begins_anew(shared_daemon):
         team = RoundRobinGroupChat([agent("writer", "a draft", "DONE"), agent("critic")], runtime=runtime,
                                    termination_condition=TextMentionTermination("DONE"), max_turns=1)
         runtime.start()
-        await team.run(task="Write it.")  # not run_team: what was said stays on the floor
+        await team.run(task="Write it.")  # not run_team: its last message is a notice
         await team.reset()
         await runtime.run_team(team, task="Write something else.")
         await runtime.stop_when_idle()
     graph = told_of(shared_daemon, "chat-reset/graph")
     assert [len(a["inputs"]) for a in graph["activations"]] == [1, 1]
-    assert [e["source"] for e in graph["events"]] == [None, None, "v2"]
+    assert [(e["source"], e.get("fyi"), e.get("submit")) for e in graph["events"]] == [
+        (None, None, None), ("v1", True, None), (None, None, None), ("v2", None, True)]
+
+
+@async_test
+async def test_a_team_within_a_team_is_asked_and_answers(shared_daemon):
+    async with digd.Run("chat-within", url=url_of(shared_daemon)) as run:
+        runtime = digd.autogen.Runtime(run)
+        desk = RoundRobinGroupChat([agent("ann", "a draft"), agent("bob", "a better draft")], max_turns=2, name="desk",
+                                   runtime=runtime)
+        team = RoundRobinGroupChat([desk, agent("critic", "DONE")], termination_condition=TextMentionTermination("DONE"),
+                                   runtime=runtime)
+        result = await runtime.run_team(team, task="Write it.")
+        await runtime.stop_when_idle()
+    assert [m.source for m in result.messages] == ["user", "ann", "bob", "critic"]
+    graph = told_of(shared_daemon, "chat-within/graph")
+    agents = {a["id"]: a["agent"] for a in graph["activations"]}
+    said = [(agents.get(e["source"]), *(d["agent"] for d in e["deliveries"])) for e in graph["events"]]
+    assert said == [(None, "desk"), ("desk", "ann"), ("ann", "bob"), ("bob", "desk"), ("desk", "critic"), ("critic",)]
+    assert not told_of(shared_daemon, "chat-within/detections")["detections"] and run.counters.errors == {}

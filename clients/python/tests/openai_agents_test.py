@@ -186,7 +186,7 @@ async def test_one_task_given_to_two_agents_is_one_problem(shared_daemon):
     assert found["healed"]
 
 
-async def detections_of(daemon, run):
+def detections_of(daemon, run):
     return [entry["detection"]["rule"] for entry in told_of(daemon, f"{run}/detections")["detections"]]
 
 
@@ -292,7 +292,48 @@ async def test_a_run_that_waits_for_an_approval_goes_on_where_it_stopped(shared_
     assert result.final_output == "It is paid."
     graph = told_of(shared_daemon, "approved/graph")
     assert [a["agent"] for a in graph["activations"]] == ["clerk", "clerk"]
-    assert not await detections_of(shared_daemon, "approved")
+    assert not detections_of(shared_daemon, "approved")
+
+
+@async_test
+async def test_a_tool_agent_that_waits_for_an_approval_goes_on_where_it_stopped(shared_daemon):
+    @function_tool(needs_approval=True)
+    def pay():
+        return "paid"
+
+    payer = scripted("payer", [calls("pay")], answers("I paid it."), tools=[pay])
+    clerk = scripted("clerk", [calls("payer", input="Pay.")], answers("It is paid."), tools=[payer.as_tool("payer", "pays")])
+    async with digd.Run("approved-inside", url=url_of(shared_daemon)) as run:
+        with digd.openai_agents.attach(run):
+            result = await Runner.run(clerk, "Pay it.")
+            state = result.to_state()
+            state.approve(result.interruptions[0])
+            assert (await Runner.run(clerk, state)).final_output == "It is paid."
+    graph = told_of(shared_daemon, "approved-inside/graph")
+    assert [(a["agent"], [i["reaction"] for i in a["inputs"]]) for a in graph["activations"]] == [
+        ("clerk", ["wait"]), ("payer", ["wait"]), ("payer", ["consume"]), ("clerk", ["consume", "consume"])]
+    assert not detections_of(shared_daemon, "approved-inside") and run.counters.errors == {}
+
+
+@async_test
+async def test_runs_that_tools_start_by_themselves_and_streamed_ones_are_requests_too(shared_daemon):
+    inner, streamed = scripted("inner", answers("7")), scripted("streamed", answers("8"))
+
+    @function_tool
+    async def ask() -> str:
+        return (await Runner.run(inner, "How many?")).final_output
+
+    async def look_on(event):
+        pass
+
+    lead = scripted("lead", [calls("ask"), calls("stream", input="And now?")], answers("7 or 8"),
+                    tools=[ask, streamed.as_tool("stream", "streams", on_stream=look_on)])
+    async with digd.Run("requests", url=url_of(shared_daemon)) as run:
+        with digd.openai_agents.attach(run):
+            assert (await Runner.run(lead, "Count.")).final_output == "7 or 8"
+    kinds = [event["kind"] for event in told_of(shared_daemon, "requests/graph")["events"]]
+    assert sorted(kinds) == ["answer", "answer", "answer", "request", "request", "task"]
+    assert not detections_of(shared_daemon, "requests") and run.counters.errors == {}
 
 
 @async_test

@@ -21,7 +21,7 @@ from autogen_agentchat.messages import HandoffMessage, TextMessage, ToolCallExec
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
 from autogen_agentchat.teams._group_chat._chat_agent_container import ChatAgentContainer
 from autogen_agentchat.teams._group_chat._events import (GroupChatAgentResponse, GroupChatRequestPublish, GroupChatReset,
-                                                         GroupChatStart, GroupChatTeamResponse)
+                                                         GroupChatStart, GroupChatTeamResponse, GroupChatTermination)
 from autogen_core import AgentId, TopicId
 
 from ..line import NOTE, ROUNDS, Given, Line, said, window_s
@@ -30,7 +30,7 @@ from ..messages import Verdict
 if TYPE_CHECKING:
     from .runtime import Runtime
 
-NO_ANSWER = ("Maximum number of ", "Timeout of ", "Token usage limit ", "External termination ")  # AutoGen's own reasons to stop
+NO_ANSWER = ("Maximum number of ", "Timeout of ", "Token usage limit ", "External termination ")  # how AutoGen says so
 TEAM_ID = 36  # characters: a chat's types and topics end in `_` and the team's UUID
 
 transition: ContextVar[list[Given] | None] = ContextVar("digd_autogen_transition", default=None)
@@ -77,6 +77,8 @@ class Chat:
     runtime: Runtime
     id: str
     key: str = ""  # of the agents and topics
+    ours: bool = False  # run by `run_team`, which sees to its end
+    caller: Line | None = None  # of the participant of another chat that this team is
     asked: str | None = None  # by whoever runs the team, and announced once a speaker is known
     floor: list[tuple[Line, str]] = field(default_factory=list)  # what was said and given to nobody yet
     given: dict[str, tuple[list[Given], bool]] = field(default_factory=dict)  # what those asked to speak take up; a repeat?
@@ -130,10 +132,13 @@ class Chats:
         if isinstance(message, GroupChatReset):
             await chat.clear()
         chat.key = recipient.key
-        chats = started.get()
-        if chats is not None and isinstance(message, GroupChatStart):
+        if not isinstance(message, GroupChatStart):
+            return
+        chats, speaking = started.get(), current.get()
+        chat.ours, chat.caller = chats is not None, None if speaking is None else speaking.line
+        if chats is not None:
             chats.append(chat)
-        if isinstance(message, GroupChatStart) and recipient.type in self._managers and message.messages:
+        if recipient.type in self._managers and message.messages:
             text = "\n".join(m.to_text() for m in message.messages)
             if chat.outside is not None:
                 await self._from_outside(chat, text)
@@ -157,6 +162,8 @@ class Chats:
             return message, await self._speaks_next(chat, topic)
         if isinstance(message, (GroupChatAgentResponse, GroupChatTeamResponse)):
             return await self._said(chat, message), topic
+        if isinstance(message, GroupChatTermination) and not chat.ours:
+            await self._ended(chat)
         return message, topic
 
     async def _speaks_next(self, chat: Chat, topic: TopicId) -> TopicId:
@@ -178,9 +185,11 @@ class Chats:
         floor, chat.floor = chat.floor, []
         verdicts: list[Verdict] = []
         if chat.asked is not None:
-            verdicts.append(await self._runtime.digd_run.emit([speaker], said(chat.asked), kind="task"))
-            chat.asked = None
+            asked, chat.asked = said(chat.asked), None
+            verdicts.append(await self._runtime.digd_run.emit([speaker], asked, kind="task") if chat.caller is None
+                            else await chat.caller.emit([speaker], asked, "request"))
         for line, text in floor:
+            await line.turn()
             verdicts.append(await line.put_out([speaker], said(text), "message"))
         given += chat.handed
         chat.handed = []
@@ -298,15 +307,33 @@ class Chats:
     async def _finished(self, chat: Chat, answered: bool, patience_s: float | None) -> Given | None:
         """The chat has stopped; returns what it has to go on with, if it has to."""
         floor, chat.floor = chat.floor, []
-        for line, text in floor[:-1] if answered else floor:
-            await line.emit([], said(text), "message", fyi=True)
-            await line.end()
+        await self._overheard(floor[:-1] if answered else floor)
         if chat.outside is not None:
             return None
         return await self._judged(chat, *floor[-1]) if answered and floor else await self._helped(chat, floor, patience_s)
 
+    async def _overheard(self, floor: list[tuple[Line, str]]) -> None:
+        """What was said last and is for nobody: notices."""
+        for line, text in floor:
+            await line.emit([], said(text), "message", fyi=True)
+            await line.end()
+
+    async def _ended(self, chat: Chat) -> None:
+        """A chat has stopped that is part of another one, to which its last message goes, or that `team.run` runs."""
+        floor, chat.floor = chat.floor, []
+        caller = chat.caller
+        await self._overheard(floor if caller is None else floor[:-1])
+        if caller is not None and floor:
+            line, text = floor[-1]
+            await line.turn()
+            verdict = await line.put_out([caller.agent], said(text), "answer")
+            follow = verdict.action != "reroute"
+            self._runtime.digd_run.applied(verdict.event, verdict, as_is=None if follow else "the team has stopped")
+            caller.give(verdict.event, verdict.inject if follow else None)
+
     async def _judged(self, chat: Chat, line: Line, text: str) -> Given | None:
         """The final answer; returned if it was given back, and its author speaks next."""
+        await line.turn()
         verdict = await line.put_out([], said(text), "answer", submit=True)
         run = self._runtime.digd_run
         if verdict.action != "reroute":
@@ -333,7 +360,7 @@ class Chats:
 
 
 def is_answer(result: TaskResult) -> bool:
-    """Whether a team stopped because it was done, not because it ran out of turns, messages, time or tokens, or was stopped."""
+    """Whether a team stopped because it was done, not for want of turns, messages, time or tokens, or from outside."""
     return not (result.stop_reason or "").startswith(NO_ANSWER)
 
 
