@@ -351,6 +351,18 @@ async def test_what_a_guardrail_stops_stays_stopped(shared_daemon):
 
 
 @async_test
+async def test_an_error_that_is_no_agents_doing_is_raised_at_once(shared_daemon):
+    clerk = scripted("clerk", ModelStep.raise_error(ConnectionError("no network")), answers("never"))
+    rules = {"deadlock": {"window_ms": 3_600_000}}  # whoever waited for it would not come back in time
+    async with digd.Run("no-network", url=url_of(shared_daemon), rules=rules) as run:
+        with digd.openai_agents.attach(run):
+            with pytest.raises(ConnectionError):
+                await Runner.run(clerk, "Do it.")
+    (activation,) = told_of(shared_daemon, "no-network/graph")["activations"]
+    assert activation["failed"]
+
+
+@async_test
 async def test_a_streamed_run_is_held_but_for_its_answer(shared_daemon):
     refunds, billing = scripted("refunds"), scripted("billing", answers("Your invoice is right."))
     triage = scripted("triage", hands_to("refunds", reason="wants money"), hands_to("billing"),

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Union
 
-from agents import (Agent, InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, RunContextWrapper, RunResult,
-                    RunState, TResponseInputItem, UserError)
+from agents import (Agent, AgentsException, InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered,
+                    RunContextWrapper, RunResult, RunState, TResponseInputItem, UserError)
 from agents.items import ItemHelpers
 from agents.run import AgentRunner
 
-from ..line import ROUNDS, GivenBack, Mail, said, window_s
+from ..line import ROUNDS, Mail, said, window_s
 from ..run import Run
 from .conversation import Conversation, configured, current, note_item, text_of
 from .handoffs import Directory
 from .runner import Watching, attached
 
 TEXTS = 1024  # remembered, to see that one is asked again; the oldest is forgotten first
-NEVER_RESCUED = (InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, UserError, GivenBack)
+NEVER_RESCUED = (InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, UserError)
 
 
 @dataclass(frozen=True)
@@ -190,11 +190,11 @@ class Team:
 
     async def _failed(self, conversation: Conversation, agent: Agent[Any], items: Any, error: BaseException,
                       may_rescue: bool) -> Again | None:
-        """A run that raised. From outside, it is taken up again where the monitor says so in time."""
+        """A run that raised. The outermost is taken up again if it was the agents' doing and the monitor says so in time."""
         data = getattr(error, "run_data", None)
         acting = conversation.line.agent or agent.name
         await conversation.line.fail(error)
-        if (may_rescue and conversation.caller is None and isinstance(error, Exception)
+        if (may_rescue and conversation.caller is None and isinstance(error, AgentsException)
                 and not isinstance(error, NEVER_RESCUED) and not isinstance(items, RunState)):
             helped = await self._help(acting)
             if helped is not None:
