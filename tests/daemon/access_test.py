@@ -56,7 +56,7 @@ def ingest(daemon, token=None, run=None, subprotocols=("digd.v1",), path="/v1/in
     headers = {"Authorization": "Bearer " + token} if token else {}
     scheme = "wss" if "ssl" in more else "ws"
     return connect(f"{scheme}://{daemon.address}{path}" + (f"?run={run}" if run else ""), subprotocols=list(subprotocols),
-                   additional_headers=headers, compression=None, open_timeout=WITHIN, close_timeout=WITHIN, legacy=True, **more)
+                   additional_headers=headers, compression=None, open_timeout=WITHIN, close_timeout=WITHIN, **more)
 
 
 def hello(run, **more):

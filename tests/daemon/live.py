@@ -111,7 +111,7 @@ class Client:
         self.hello = {"type": "hello", "protocol": 1, "run": run, "session": session, "clock": "trace", **hello}
         target = "/v1/ingest" + (f"?run={run}" if place else "")
         options = dict(subprotocols=["digd.v1"], compression=None, max_size=None, open_timeout=WITHIN,
-                       close_timeout=WITHIN, max_queue=max_queue, legacy=True,
+                       close_timeout=WITHIN, max_queue=max_queue,
                        additional_headers={"Authorization": "Bearer " + token} if token else {})
         if daemon.address.startswith("unix:"):
             self.ws = unix_connect(daemon.address[5:], f"ws://localhost{target}", **options)

@@ -486,7 +486,7 @@ def test_a_page_of_this_host_may_connect(daemon):
     with connect(f"ws://{daemon.address}/v1/ingest", subprotocols=["digd.v1"], origin=f"http://{daemon.address}") as c:
         assert c.subprotocol == "digd.v1"
     with pytest.raises(InvalidStatus):
-        connect(f"ws://{daemon.address}/v1/ingest", subprotocols=["digd.v1"], origin="https://evil.example", legacy=True)
+        connect(f"ws://{daemon.address}/v1/ingest", subprotocols=["digd.v1"], origin="https://evil.example")
 
 
 def test_a_frame_sent_with_the_upgrade_request_is_not_lost(daemon):

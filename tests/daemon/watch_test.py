@@ -63,7 +63,7 @@ def orphan(c, id="lost"):
 class Feed:
     def __init__(self, daemon, query="", **options):
         options = {"subprotocols": ["digd.feed.v1"], "compression": None, "open_timeout": WITHIN, "max_size": None,
-                   "legacy": True, **options}
+                   **options}
         self.ws = connect(f"ws://{daemon.address}/v1/feed{query}", **options)
 
     def take(self, n):
