@@ -11,8 +11,8 @@ from autogen_core import (AgentId, DefaultTopicId, MessageContext, RoutedAgent, 
 from autogen_core.models import UserMessage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
+from client_helpers import async_test, nobody, url_of
 from framework_runs import WINDOW_MS, fired, told_of
-from helpers import async_test, nobody, url_of
 
 
 @dataclass

@@ -14,8 +14,8 @@ from autogen_core import FunctionCall, MessageContext, RoutedAgent, TopicId, Typ
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
+from client_helpers import async_test, nobody, url_of
 from framework_runs import WINDOW_MS, fired, told_of
-from helpers import async_test, nobody, url_of
 
 INFO = ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN)
 

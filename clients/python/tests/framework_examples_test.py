@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT
-from helpers import url_of
+from client_helpers import ROOT, url_of
 from live import WITHIN
 
 

@@ -13,8 +13,8 @@ from agents.run import get_default_agent_runner
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from pydantic import BaseModel
 
+from client_helpers import async_test, nobody, url_of
 from framework_runs import WINDOW_MS, fired, told_of
-from helpers import async_test, nobody, url_of
 
 set_tracing_disabled(True)
 
