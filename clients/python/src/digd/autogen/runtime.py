@@ -88,7 +88,7 @@ class Runtime(SingleThreadedAgentRuntime):
         run.on_intervention(self._carry_out)
 
     async def answer(self, within_s: float | None = None) -> Any:
-        """The final answer, once one was let through. Raises TimeoutError after `within_s` seconds."""
+        """The final answer, once one was let through. Raises asyncio.TimeoutError after `within_s` seconds."""
         return await asyncio.wait_for(asyncio.shield(self._answered), within_s)
 
     async def run_team(self, team: Any, *, task: Any = None, is_answer: Callable[[Any], bool] | None = None,
