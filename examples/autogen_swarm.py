@@ -1,7 +1,7 @@
-"""Three agents of an AutoGen swarm hand a task around. digd tells the third receiver to handle it.
+"""Three agents of an AutoGen swarm hand a task around. digd tells the one who gets it again to handle it.
 
     build/release/bin/digd --data-dir /tmp/digd &
-    pip install ./clients/python autogen-agentchat 'autogen-ext' && python examples/autogen_swarm.py
+    pip install './clients/python[autogen]' autogen-ext && python examples/autogen_swarm.py
 
 The models are replayed, so that it needs no key: give the agents your own model clients instead. DIGD_URL names another daemon.
 """
@@ -9,7 +9,7 @@ The models are replayed, so that it needs no key: give the agents your own model
 import asyncio
 
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.conditions import TextMentionTermination
+from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.teams import Swarm
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
@@ -23,19 +23,20 @@ FREE = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
 
 class Model(ReplayChatCompletionClient):
-    """Hands off first, and answers if it is asked again; prints what the monitor says to it."""
+    """Hands off, unless the monitor says otherwise; prints what that says."""
 
     def __init__(self, name, next_one):
         call = FunctionCall(id="1", name=f"transfer_to_{next_one}", arguments="{}")
-        first = CreateResult(finish_reason="function_calls", content=[call], usage=FREE, cached=False)
-        super().__init__([first, "Then I do it. DONE"], model_info=CAN)
+        self.hand_off = CreateResult(finish_reason="function_calls", content=[call], usage=FREE, cached=False)
+        self.answer = CreateResult(finish_reason="stop", content="Then I do it. DONE", usage=FREE, cached=False)
         self.name = name
+        super().__init__([], model_info=CAN)
 
     async def create(self, messages, **options):
-        for message in messages:
-            if "monitor" in str(message.content):
-                print(f"{self.name}'s model was given:", message.content)
-        return await super().create(messages, **options)
+        told = [m.content for m in messages if "Do not pass it on" in str(m.content)]
+        for text in told:
+            print(f"{self.name}'s model was given:", text)
+        return self.answer if told else self.hand_off
 
 
 async def main():
@@ -43,10 +44,10 @@ async def main():
     agents = [AssistantAgent(name, Model(name, to), handoffs=[to]) for name, to in ring.items()]
     async with digd.Run("autogen-example", agents=list(ring)) as run:
         runtime = digd.autogen.Runtime(run)
-        swarm = Swarm(agents, termination_condition=TextMentionTermination("DONE"), runtime=runtime)
+        swarm = Swarm(agents, termination_condition=TextMentionTermination("DONE") | MaxMessageTermination(16), runtime=runtime)
         result = await runtime.run_team(swarm, task="Who does this?")
         await runtime.stop_when_idle()
-    print("the answer:", f"{result.messages[-1].source}: {result.messages[-1].content}")
+    print("the end:", f"{result.messages[-1].source}: {result.messages[-1].content}")
 
 
 asyncio.run(main())

@@ -1,7 +1,7 @@
 """A writer of the OpenAI Agents SDK answers although its researcher failed. digd gives the answer back, and the run goes on.
 
     build/release/bin/digd --data-dir /tmp/digd &
-    pip install ./clients/python openai-agents && python examples/openai_agents_early_answer.py
+    pip install './clients/python[openai-agents]' && python examples/openai_agents_early_answer.py
 
 The models are scripted, so that it needs no key: leave `model=` out for real ones. DIGD_URL names another daemon.
 """
