@@ -1,7 +1,8 @@
 """Three agents of an AutoGen swarm hand a task around. digd tells the one who gets it again to handle it.
 
     build/release/bin/digd --data-dir /tmp/digd &
-    pip install './clients/python[autogen]' autogen-ext && python examples/autogen_swarm.py
+    pip install './clients/python[autogen]' autogen-ext
+    python examples/autogen_swarm.py
 
 The models are replayed, so that it needs no key: give the agents your own model clients instead. DIGD_URL names another daemon.
 """
@@ -44,7 +45,8 @@ async def main():
     agents = [AssistantAgent(name, Model(name, to), handoffs=[to]) for name, to in ring.items()]
     async with digd.Run("autogen-example", agents=list(ring)) as run:
         runtime = digd.autogen.Runtime(run)
-        swarm = Swarm(agents, termination_condition=TextMentionTermination("DONE") | MaxMessageTermination(16), runtime=runtime)
+        done = TextMentionTermination("DONE") | MaxMessageTermination(16)
+        swarm = Swarm(agents, termination_condition=done, runtime=runtime)
         result = await runtime.run_team(swarm, task="Who does this?")
         await runtime.stop_when_idle()
     print("the end:", f"{result.messages[-1].source}: {result.messages[-1].content}")

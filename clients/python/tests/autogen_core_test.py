@@ -1,6 +1,8 @@
 """AutoGen's core under digd: the seven rules in its runs, and that agents' models see what the healing says."""
 
 import asyncio
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import digd
@@ -402,3 +404,20 @@ async def test_what_an_agent_publishes_after_its_handler_ended_is_still_its_work
     assert answer.content == "the answer" and "reached nobody" in model.prompts[1]
     activations = told_of(shared_daemon, "core-late/graph")["activations"]
     assert all(a["ended"] is not None for a in activations) and len(activations) == 3
+
+
+def test_the_core_alone_is_enough_and_an_unknown_agentchat_is_not_passed_over():
+    hide = ("import importlib.abc, sys\n"
+            "class Hide(importlib.abc.MetaPathFinder):\n"
+            "    def find_spec(self, name, path=None, target=None):\n"
+            "        if name.startswith(sys.argv[1]):\n"
+            "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+            "sys.meta_path.insert(0, Hide())\n"
+            "import digd.autogen, digd.autogen.runtime\n"
+            "print(digd.autogen.runtime.group_chat)")
+
+    def without(module):
+        return subprocess.run([sys.executable, "-c", hide, module], capture_output=True, text=True, timeout=120)
+
+    assert without("autogen_agentchat").stdout.strip() == "None"
+    assert "_events" in without("autogen_agentchat.teams._group_chat._events").stderr

@@ -9,6 +9,7 @@ in the task of who sends it, and no message is dropped.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
@@ -25,7 +26,9 @@ from .notes import NoPlaceForNote, add_note, text_of
 
 try:
     from . import group_chat
-except ImportError:  # autogen-core alone
+except ModuleNotFoundError as error:  # autogen-core alone
+    if (error.name or "").partition(".")[0] != "autogen_agentchat" or "autogen_agentchat" in sys.modules:
+        raise  # it is there, but not as we know it
     group_chat = None  # type: ignore[assignment]
 
 DIRECT = ":digd"  # of topics that reach one agent: its type, this, and its key as source (BaseAgent.register subscribes it)
