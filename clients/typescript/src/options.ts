@@ -1,0 +1,114 @@
+// What a run can be told when it begins, with its defaults, and the words it says hello with.
+import { checkTarget, defaultToken, defaultUrl } from "#transport";
+import type { Target } from "./transport.js";
+import type { Applied, Capabilities, Hello, Intervention, Mode, RuleName, RuleSettings } from "./wire.js";
+
+export const version = "0.1.0";
+
+/** Changes a value before it leaves the process; `where` says what it is. Throwing leaves the value out. */
+export type Redact = (value: unknown, where: "payload" | "error" | "reason") => unknown;
+
+/** What a handler says it did: nothing or true: done; false: cannot; a word of the protocol: that. Throwing: failed. */
+export type Handled = void | boolean | Applied;
+
+/** Does what the daemon asks for: gives `recipients` the text and, for `reroute`, the event again. */
+export type InterventionHandler = (what: Intervention) => Handled | Promise<Handled>;
+
+export interface RunOptions {
+  /** Id of the run; made up if missing. */
+  run?: string;
+  /** Which of the run's processes this is. */
+  session?: string;
+  /** The agents that can receive: given, the roster is closed. */
+  agents?: readonly string[];
+  /** ws://, wss://, HOST:PORT, unix:/PATH. Default: DIGD_URL, else ws://127.0.0.1:7344; in a browser the page's host. */
+  url?: string;
+  /** Bearer token. Default: DIGD_TOKEN. */
+  token?: string;
+  mode?: Mode;
+  rules?: Partial<Record<RuleName, RuleSettings>>;
+  /** How many healings the run may have. */
+  budget?: number;
+  limits?: Record<string, number>;
+  labels?: Record<string, string>;
+  /** What this system can do. `create` is true by default if there is an intervention handler. */
+  capabilities?: Partial<Capabilities>;
+  /** Ask for witnesses in verdicts. */
+  witness?: boolean;
+  /** `trace`: the messages' own `ts` count (tests, replays). */
+  clock?: "wall" | "trace";
+  /** What may leave the process of each payload, error text and reason. */
+  redact?: Redact;
+  /** False waits for no verdict, ever: pure observation. */
+  hold?: boolean;
+  onIntervention?: InterventionHandler;
+  /** Verdict deadline until the daemon has told its own; milliseconds. */
+  deadlineMs?: number;
+  /** How long a final answer waits for its verdict at most, even without a connection; milliseconds. 0: as all others. */
+  failClosedMs?: number;
+  /** Messages, and bytes, that are kept while they are not durable; beyond, they are dropped and admitted with `gap`. */
+  keep?: number;
+  maxBufferBytes?: number;
+  /** How long `end` and `close` wait until all is durable; milliseconds. */
+  lingerMs?: number;
+  /** Waiting times between tries to connect: doubled from the first to the most; milliseconds. */
+  backoff?: { firstMs?: number; mostMs?: number };
+  /** Where log lines go (default console.warn). Never a payload. */
+  log?: (line: string) => void;
+}
+
+export interface Settings {
+  options: RunOptions;
+  target: Target;
+  session: string;
+  log: (line: string) => void;
+  backoff: { firstMs: number; mostMs: number };
+}
+
+/** Some characters that make ids of different processes differ. */
+export function nonce(length = 6): string {
+  const bytes = new Uint8Array(length);
+  if (globalThis.crypto) globalThis.crypto.getRandomValues(bytes);
+  else for (let i = 0; i < length; ++i) bytes[i] = Math.floor(Math.random() * 256);
+  return Array.from(bytes, (b) => "0123456789abcdefghijklmnopqrstuv"[b & 31]).join("");
+}
+
+/** Fills in defaults. Throws a TypeError on what can never work, before anything is tried. */
+export function settled(options: RunOptions): Settings {
+  for (const name of ["deadlineMs", "failClosedMs", "keep", "maxBufferBytes", "lingerMs"] as const) {
+    const value = options[name];
+    if (value !== undefined && !(Number.isFinite(value) && value >= 0)) throw new TypeError(`${name}: expected a number from 0, got ${value}`);
+  }
+  const run = options.run ?? `run-${Date.now().toString(36)}-${nonce()}`;
+  const target: Target = { url: options.url ?? defaultUrl(), run, token: options.token ?? defaultToken() };
+  checkTarget(target);
+  return {
+    options,
+    target,
+    session: options.session ?? "main",
+    log: options.log ?? ((line) => console.warn(line)),
+    backoff: { firstMs: options.backoff?.firstMs ?? 100, mostMs: options.backoff?.mostMs ?? 10_000 },
+  };
+}
+
+/** The hello of a run; `agents` as they are now. */
+export function helloOf(settings: Settings, agents: ReadonlySet<string> | null, canCreate: boolean): Hello {
+  const { options } = settings;
+  const given = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } => (value === undefined ? {} : ({ [key]: value } as { [P in K]?: V }));
+  return {
+    type: "hello",
+    protocol: 1,
+    run: settings.target.run,
+    session: settings.session,
+    ...given("agents", agents ? [...agents] : undefined),
+    ...given("mode", options.mode),
+    clock: options.clock ?? "wall",
+    ...given("rules", options.rules),
+    ...given("healing", options.budget === undefined ? undefined : { budget: options.budget }),
+    ...given("limits", options.limits),
+    capabilities: { inject: true, reroute: true, create: canCreate, ...options.capabilities },
+    ...given("witness", options.witness),
+    client: { name: "digd-typescript", version },
+    ...given("labels", options.labels),
+  };
+}

@@ -1,0 +1,300 @@
+// A run of a multi-agent system, as its code sees it. Everything here goes on when the daemon is away, slow or gone.
+import { Activation, type OutputOptions } from "./activation.js";
+import { clock, Link } from "./link.js";
+import { helloOf, nonce, settled, type Handled, type InterventionHandler, type Redact, type RunOptions, type Settings } from "./options.js";
+import { Session, type Blocked, type Counters } from "./session.js";
+import { eventId, verdictsOf, type EventLike, type Verdict } from "./verdict.js";
+import type { Applied, Intervention, Message, Outcome, Reaction, Welcome, WireEvent } from "./wire.js";
+
+export type EmitOptions = Omit<OutputOptions, "submit">;
+
+const handlerWithinMs = 30_000;
+
+/**
+ * One run of one system. Connects in the background at once; nothing waits for it but an event that is held, and that no
+ * longer than the verdict's deadline. `end` it: that waits until all is durable, for a second at most.
+ *
+ * Not for several threads; any number of asynchronous tasks may share it.
+ */
+export class Run {
+  readonly id: string;
+  private readonly settings: Settings;
+  private readonly session: Session;
+  private readonly link: Link;
+  private readonly agents: Set<string> | null;
+  private readonly redact: Redact | null;
+  private handler: InterventionHandler | null;
+  private handed = false; // the hello said that we can create
+  private suffix = ""; // makes ids differ from those of a process that was here before
+  private counter = 0;
+  private handling: Promise<void> = Promise.resolve(); // one intervention after the other
+  private closed = false;
+
+  constructor(options: RunOptions = {}) {
+    this.settings = settled(options);
+    this.id = this.settings.target.run;
+    this.agents = options.agents ? new Set(options.agents) : null;
+    this.redact = options.redact ?? null;
+    this.handler = options.onIntervention ?? null;
+    this.session = new Session(
+      () => helloOf(this.settings, this.agents, (this.handed = this.handler !== null)),
+      {
+        deadlineMs: options.deadlineMs ?? 250,
+        failClosedMs: options.failClosedMs ?? 0,
+        keep: options.keep ?? 1024,
+        maxBufferBytes: options.maxBufferBytes ?? 16 << 20,
+      },
+      {
+        intervention: (what) => void (this.handling = this.handling.then(() => this.intervene(what))),
+        welcome: (what) => {
+          if (this.session.counters.welcomes === 1 && what.acked_seq > 0) this.suffix = `-${nonce(4)}`;
+        },
+        refused: (why) => {
+          this.settings.log(`digd: refused: ${why.code} ${JSON.stringify(why.message ?? "")}; this run goes on without it`);
+          this.link.stop();
+        },
+      },
+    );
+    this.link = new Link(this.session, this.settings.target, this.settings.backoff, this.settings.log);
+    if (options.mode === "off") this.session.finish();
+    else this.link.start();
+  }
+
+  /** A welcome has come and the connection stands. */
+  get connected(): boolean {
+    return this.session.isOpen;
+  }
+  /** What holds for this run, as the daemon told it last. */
+  get welcome(): Welcome | null {
+    return this.session.lastWelcome;
+  }
+  get counters(): Readonly<Counters> {
+    return this.session.counters;
+  }
+  /** Messages said and not durable yet. */
+  get unacked(): number {
+    return this.session.unacked;
+  }
+
+  /** Waits until the daemon has welcomed this run (true), or can not be had now (false). */
+  async ready(withinMs = 1000): Promise<boolean> {
+    await this.link.until(() => this.session.isOpen || this.session.hasFailed, withinMs);
+    return this.session.isOpen;
+  }
+
+  /** Waits until all that was said is durable. */
+  flush(withinMs = 5000): Promise<boolean> {
+    return this.link.until(() => this.session.isDurable, withinMs);
+  }
+
+  // ---- saying
+
+  /** Announces an event from outside and waits for its verdict. */
+  emit(recipients: readonly string[], options: EmitOptions = {}): Promise<Verdict> {
+    return this.announce(this.makeEvent(recipients, options));
+  }
+
+  /** Begins an activation that is to be ended by hand. */
+  begin(agent: string, inputs: readonly EventLike[] = [], id?: string): Activation {
+    const activation = new Activation(this, id ?? this.nextId("v"), agent, [...new Set(inputs.map(eventId))]);
+    this.agents?.add(agent);
+    this.say({ type: "activation_started", activation: activation.id, agent, inputs: activation.inputs });
+    return activation;
+  }
+
+  /** Runs `body` as an activation: ended when it returns, failed when it throws. Returns what `body` returns. */
+  async activation<T>(agent: string, inputs: readonly EventLike[], body: (a: Activation) => T | Promise<T>): Promise<T> {
+    const activation = this.begin(agent, inputs);
+    let value: T;
+    try {
+      value = await body(activation);
+    } catch (error) {
+      if (activation.isOpen) activation.fail(error);
+      throw error;
+    }
+    if (activation.isOpen) await activation.end();
+    return value;
+  }
+
+  agentJoined(agent: string): void {
+    this.agents?.add(agent);
+    this.say({ type: "agent_joined", agent });
+  }
+
+  agentLeft(agent: string): void {
+    this.agents?.delete(agent);
+    this.say({ type: "agent_left", agent });
+  }
+
+  /** Admits that `dropped` observations are missing. */
+  gap(dropped = 1): void {
+    this.say({ type: "gap", dropped });
+  }
+
+  /** Moves the clock of a run with `clock: "trace"`. */
+  tick(ts: number): void {
+    this.say({ type: "time", ts });
+  }
+
+  /** Reports that a verdict was followed or, with `asIs`, why it was not. One to deliver needs no report. */
+  applied(verdict: Verdict, asIs?: string): void {
+    if (verdict.asIs !== undefined || (verdict.action === "deliver" && asIs === undefined)) return;
+    const applied: Applied = asIs !== undefined ? "as_is" : verdict.action === "inject" ? "injected" : "rerouted";
+    this.say({ type: "delivery", event: verdict.event, applied, ...(asIs === undefined ? {} : { reason: this.words(asIs, "reason") }) });
+  }
+
+  /** Says a message of the protocol as it is; with `blocked`, resolves to their verdicts. For replays and adapters. */
+  tell(message: Message, blocked: readonly Blocked[] = []): Promise<Verdict[]> {
+    return this.held(message, blocked);
+  }
+
+  /** Called for each intervention, once, however often it is sent. Replaces the handler before. */
+  onIntervention(handler: InterventionHandler): void {
+    this.handler = handler;
+    if (!this.handed) this.link.reconnect();
+  }
+
+  /** The run is over. Waits until that is durable, `lingerMs` at most, and hangs up. True: all of it is durable. */
+  async end(outcome?: Outcome, metrics?: Record<string, number>): Promise<boolean> {
+    if (this.closed) return this.session.isDurable;
+    this.say({ type: "run_ended", ...(outcome ? { outcome } : {}), ...(metrics ? { metrics } : {}) });
+    return this.close();
+  }
+
+  /** Hangs up without ending the run: another process may go on with it. */
+  async close(): Promise<boolean> {
+    if (this.closed) return this.session.isDurable;
+    this.closed = true;
+    await this.link.until(() => this.session.isDurable || this.session.isOver || this.session.hasFailed, this.settings.options.lingerMs ?? 2000);
+    const durable = this.session.isDurable && !this.session.isOver;
+    this.session.finish();
+    this.link.stop();
+    return durable;
+  }
+
+  // ---- for activations
+
+  /** @internal */
+  makeEvent(recipients: readonly string[], options: OutputOptions, source?: string): WireEvent {
+    return {
+      id: options.id ?? this.nextId("e"),
+      ...(source === undefined ? {} : { source }),
+      recipients: [...recipients],
+      ...(options.kind === undefined ? {} : { kind: options.kind }),
+      ...(options.submit ? { submit: true } : {}),
+      ...(options.fyi ? { fyi: true } : {}),
+      ...(options.payload === undefined ? {} : { payload: this.clean(options.payload, "payload") }),
+    };
+  }
+
+  /** @internal */
+  async announce(event: WireEvent): Promise<Verdict> {
+    const [verdict] = await this.held({ type: "event", event }, [blockedBy(event)]);
+    return verdict as Verdict;
+  }
+
+  /** @internal */
+  endActivation(of: Activation, reactions: Record<string, Reaction>, rerouted: readonly WireEvent[], outputs: readonly WireEvent[]): Promise<Verdict[]> {
+    const bare = outputs.map(({ source: _, ...event }) => event);
+    const message: Message = {
+      type: "activation_ended",
+      activation: of.id,
+      ...(Object.keys(reactions).length > 0 ? { reactions } : {}),
+      ...(bare.length > 0 ? { outputs: bare } : {}),
+    };
+    return this.held(message, [...rerouted, ...outputs].map(blockedBy));
+  }
+
+  /** @internal */
+  failActivation(of: Activation, error: unknown): void {
+    const text = error === undefined ? undefined : String(error instanceof Error ? error.message : error);
+    this.say({ type: "activation_ended", activation: of.id, failed: true, ...(text === undefined ? {} : { error: this.words(text, "error") }) });
+  }
+
+  /** @internal */
+  withdrawn(event: WireEvent): Verdict {
+    return { event: event.id, action: "deliver", recipients: [], detections: [], givenBack: false, asIs: "off" };
+  }
+
+  // ---- within
+
+  private held(message: Message, blocked: readonly Blocked[]): Promise<Verdict[]> {
+    if (blocked.length === 0) {
+      this.say(message);
+      return Promise.resolve([]);
+    }
+    if (this.settings.options.hold === false) {
+      this.say(message);
+      return Promise.resolve(verdictsOf(blocked, { verdicts: null, asIs: "unheld" }));
+    }
+    return new Promise((resolve) => {
+      this.session.say(message, clock(), blocked, (answer) => resolve(verdictsOf(blocked, answer)));
+      this.link.touch();
+    });
+  }
+
+  private say(message: Message): void {
+    this.session.say(message, clock());
+    this.link.touch();
+  }
+
+  private nextId(letter: string): string {
+    const prefix = this.settings.session === "main" ? "" : `${this.settings.session}/`;
+    return `${prefix}${letter}${++this.counter}${this.suffix}`;
+  }
+
+  private async intervene(what: Intervention): Promise<void> {
+    let applied: Applied = "unsupported";
+    let reason: string | undefined;
+    try {
+      const done = this.handler ? await within(this.handler(what), handlerWithinMs) : false;
+      if (typeof done === "string") applied = done;
+      else if (done !== false) applied = what.action === "create" ? "created" : "rerouted";
+    } catch (error) {
+      applied = "failed";
+      reason = error instanceof Error ? error.message : String(error);
+    }
+    this.session.answerIntervention(what.id, applied, clock(), reason === undefined ? undefined : this.words(reason, "reason"));
+    this.link.touch();
+  }
+
+  private words(text: string, where: "error" | "reason"): string {
+    const cleaned = this.clean(text, where);
+    return typeof cleaned === "string" ? cleaned : "left out";
+  }
+
+  /** What may leave the process of a value: as the redaction hook says, and only what is JSON. */
+  private clean(value: unknown, where: "payload" | "error" | "reason"): unknown {
+    try {
+      const redacted = this.redact ? this.redact(value, where) : value;
+      const text = JSON.stringify(redacted);
+      return text === undefined ? null : JSON.parse(text);
+    } catch {
+      return { digd: "left out: no JSON, or the redaction failed" };
+    }
+  }
+}
+
+/** The promise's value, or a failure after `ms`. */
+async function within(handled: Handled | Promise<Handled>, ms: number): Promise<Handled> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`the handler took over ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([handled, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function blockedBy(event: WireEvent): Blocked {
+  return { event: event.id, recipients: event.recipients, ...(event.submit ? { submit: true } : {}) };
+}
+
+/** Begins a run and waits for the daemon's welcome, or until it is plain that there is none now. Never throws for want of one. */
+export async function connect(options: RunOptions = {}): Promise<Run> {
+  const run = new Run(options);
+  await run.ready();
+  return run;
+}

@@ -1,0 +1,94 @@
+// Node: the `ws` package, loaded only once somebody listens. A plain TCP (or TLS, or Unix) connection is made first, so
+// that a missing daemon costs one refused connect and nothing else. Sockets never keep the process alive.
+import * as net from "node:net";
+import * as tls from "node:tls";
+import type { WebSocket as NodeWebSocket } from "ws";
+import { finalCloses, ingestUrl, openWithinMs, subprotocol, type Socket, type SocketEvents, type Target } from "./transport.js";
+
+export const defaultUrl = (): string => process.env["DIGD_URL"] || "ws://127.0.0.1:7344";
+export const defaultToken = (): string | undefined => process.env["DIGD_TOKEN"] || undefined;
+
+/** Fails with a TypeError on an address that cannot be one, before anything is tried. */
+export function checkTarget(target: Target): void {
+  if (!target.url.startsWith("unix:")) ingestUrl(target.url, target.run);
+}
+
+/** Opens a connection; whatever becomes of it is told to `on`. */
+export function openSocket(target: Target, on: SocketEvents): Socket {
+  return new NodeSocket(target, on);
+}
+
+class NodeSocket implements Socket {
+  private readonly raw: net.Socket;
+  private ws: NodeWebSocket | null = null;
+  private done = false;
+
+  constructor(
+    private readonly target: Target,
+    private readonly on: SocketEvents,
+  ) {
+    const path = /^unix:(?:\/\/)?(\/.*)$/.exec(target.url)?.[1];
+    const url = ingestUrl(path === undefined ? target.url : "ws://localhost", target.run);
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    const port = Number(url.port || (url.protocol === "wss:" ? 443 : 80));
+    const secure = url.protocol === "wss:";
+    if (path !== undefined) this.raw = net.connect(path);
+    else if (secure) this.raw = tls.connect({ host, port, ...(net.isIP(host) ? {} : { servername: host }) });
+    else this.raw = net.connect({ host, port, noDelay: true });
+    this.raw.setTimeout(openWithinMs, () => this.raw.destroy(new Error(`no answer within ${openWithinMs} ms`)));
+    // Once there is a WebSocket on it, that tells more.
+    this.raw.on("error", (error: NodeJS.ErrnoException) => this.ws ?? this.finish(error.code ?? error.message, false));
+    this.raw.once("close", () => this.ws ?? this.finish("the connection was closed", false));
+    this.raw.once(secure ? "secureConnect" : "connect", () => void this.upgrade(url));
+  }
+
+  private async upgrade(url: URL): Promise<void> {
+    const { WebSocket } = await import("ws");
+    if (this.done) return;
+    const headers = this.target.token ? { authorization: `Bearer ${this.target.token}` } : {};
+    const ws = new WebSocket(url, subprotocol, {
+      headers,
+      createConnection: () => this.raw,
+      perMessageDeflate: false,
+      handshakeTimeout: openWithinMs,
+    });
+    this.ws = ws;
+    ws.on("open", () => {
+      this.raw.setTimeout(0);
+      this.raw.unref();
+      this.on.open();
+    });
+    ws.on("message", (data: Buffer) => this.on.frame(data.toString("utf8")));
+    ws.on("error", (error: NodeJS.ErrnoException) => this.finish(error.code ?? error.message, false));
+    ws.on("close", (code, reason) => {
+      const why = finalCloses.get(code);
+      this.finish(`closed with ${code} ${why ?? reason.toString("utf8")}`.trimEnd(), why !== undefined);
+    });
+    ws.on("unexpected-response", (_, response) => {
+      const status = response.statusCode ?? 0;
+      const hint = status === 401 ? "it wants a token (option token, or DIGD_TOKEN)" : "see digd's log";
+      this.finish(`refused with ${status}: ${hint}`, status === 401 || status === 403 || status === 404);
+      ws.terminate();
+    });
+  }
+
+  send(frames: readonly string[]): void {
+    if (!this.ws || this.ws.readyState !== this.ws.OPEN) return;
+    this.raw.cork();
+    for (const frame of frames) this.ws.send(frame);
+    this.raw.uncork();
+  }
+
+  close(): void {
+    this.done = true;
+    if (this.ws && this.ws.readyState === this.ws.OPEN) this.ws.close(1000);
+    else this.raw.destroy();
+  }
+
+  private finish(why: string, final: boolean): void {
+    if (this.done) return;
+    this.done = true;
+    this.raw.destroy();
+    this.on.closed(why, final);
+  }
+}

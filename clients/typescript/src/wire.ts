@@ -1,0 +1,127 @@
+// What goes over the wire (docs/protocol.md), as types. Nothing here runs.
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+export type Mode = "off" | "observe" | "shadow" | "enforce";
+export type RuleName =
+  | "early_termination"
+  | "orphaned_event"
+  | "excessive_rerouting"
+  | "cross_lineage_aggregation"
+  | "repeated_subproblem"
+  | "deadlock"
+  | "missing_termination";
+
+/** What `hello` may ask of a rule; the daemon's configuration caps it. Times in milliseconds. */
+export interface RuleSettings {
+  mode?: Mode;
+  kinds?: string[];
+  window_ms?: number;
+  max_attempts?: number;
+  max_reroutes?: number;
+  text?: string;
+}
+
+export interface Capabilities {
+  inject: boolean;
+  reroute: boolean;
+  create: boolean;
+}
+
+export interface Hello {
+  type: "hello";
+  protocol: 1;
+  run: string;
+  session: string;
+  agents?: readonly string[];
+  mode?: Mode;
+  clock: "wall" | "trace";
+  rules?: Partial<Record<RuleName, RuleSettings>>;
+  healing?: { budget: number };
+  limits?: Record<string, number>;
+  capabilities: Partial<Capabilities>;
+  witness?: boolean;
+  client: { name: string; version: string };
+  labels?: Record<string, string>;
+}
+
+export interface Welcome {
+  type: "welcome";
+  run: string;
+  session: string;
+  acked_seq: number;
+  mode: Mode;
+  rules: Partial<Record<RuleName, RuleSettings>>;
+  limits: Record<string, number>;
+  verdict_deadline_ms: number;
+  credits: number;
+}
+
+/** An event as announced; an event without `source` comes from outside. */
+export interface WireEvent {
+  id: string;
+  source?: string;
+  recipients: readonly string[];
+  kind?: string;
+  submit?: boolean;
+  fyi?: boolean;
+  payload?: unknown;
+}
+
+export type Reaction = "consume" | "wait" | "discard" | { reroute: readonly string[] };
+export type Outcome = "success" | "failure" | "aborted";
+export type Applied = "as_is" | "injected" | "rerouted" | "created" | "unsupported" | "failed";
+
+/** A message of the client without its `seq`, which the session gives it when it is first sent. */
+export interface Message {
+  type: "agent_joined" | "agent_left" | "event" | "activation_started" | "activation_ended" | "delivery" | "gap" | "time" | "run_ended";
+  [field: string]: unknown;
+}
+
+export interface Detection {
+  rule: RuleName;
+  severity: "failure" | "warning";
+  event: string | null;
+  agent: string | null;
+  evidence: string[];
+  healed: boolean;
+  healing: string | null;
+  cause: string | null;
+  reason: string;
+  [more: string]: unknown;
+}
+
+export interface WireVerdict {
+  event: string;
+  action: "deliver" | "inject" | "reroute";
+  recipients?: string[];
+  inject?: string;
+  detections?: Detection[];
+}
+
+export interface Intervention {
+  type: "intervention";
+  id: string;
+  action: "create" | "reroute";
+  /** Only of a `reroute`: the event to be given again. */
+  event?: string;
+  recipients: string[];
+  inject?: string;
+  detections?: Detection[];
+}
+
+export interface DaemonError {
+  type: "error";
+  code: string;
+  seq?: number;
+  field?: string;
+  message?: string;
+  fatal?: boolean;
+}
+
+export type Frame =
+  | Welcome
+  | { type: "verdicts"; seq: number; verdicts: WireVerdict[] }
+  | { type: "ack"; seq: number }
+  | Intervention
+  | DaemonError;

@@ -1,0 +1,84 @@
+// The built bundle in a real browser, against the real daemon: a page on another port, so that Origin and the token count.
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Daemon } from "./daemon.js";
+
+const bundle = fileURLToPath(new URL("../dist/digd.browser.js", import.meta.url));
+const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+const token = "fedcba9876543210".repeat(4);
+
+let pages: Server;
+let origin: string;
+let daemon: Daemon;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  for (const [file, how] of [[bundle, "npm run build"], [executablePath, "apt-get install chromium, or name one with CHROMIUM"]] as const) {
+    if (!existsSync(file)) throw new Error(`${file} is missing: ${how}`);
+  }
+  pages = createServer((request, response) => {
+    const script = request.url === "/digd.js";
+    response.setHeader("content-type", script ? "text/javascript" : "text/html");
+    response.end(script ? readFileSync(bundle) : "<!doctype html><title>digd</title><body>");
+  });
+  await new Promise<void>((listening) => pages.listen(0, "127.0.0.1", listening));
+  origin = `http://127.0.0.1:${(pages.address() as { port: number }).port}`;
+  const files = new Daemon();
+  const tokens = join(files.folder, "tokens.toml");
+  writeFileSync(tokens, `[[token]]\nname = "page"\nsha256 = "${createHash("sha256").update(token).digest("hex")}"\nrights = ["ingest", "read"]\n`, { mode: 0o600 });
+  daemon = await Daemon.start(`threads = 1\nverdict_deadline_ms = 20000\norigins = ["${origin}"]\ntokens = "${tokens}"\n`);
+  browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+  page = await browser.newPage();
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await daemon?.stop();
+  pages?.close();
+});
+
+/** Runs one small system in the page; returns what its agents were told. */
+async function inPage(url: string, run: string, withToken: string): Promise<{ connected: boolean; log: string[]; early: any; plan: string; durable: boolean }> {
+  return page.evaluate(
+    async ([url, run, token]) => {
+      const { connect } = await import(/* @vite-ignore */ "/digd.js" as string);
+      const log: string[] = [];
+      const it = await connect({ url, run, token, agents: ["planner", "coder"], deadlineMs: 20_000, log: (line: string) => log.push(line) });
+      await it.ready(20_000);
+      const connected = it.connected;
+      const task = await it.emit(["planner"], { payload: { text: "from a page" } });
+      const told = await it.activation("planner", [task], async (a: any) => {
+        const plan = await a.emit(["coder"]);
+        return { plan: plan.event, early: await a.submit("done") };
+      });
+      return { connected, log, ...told, durable: await it.end() };
+    },
+    [url, run, withToken] as const,
+  );
+}
+
+it("a page that the daemon trusts is held, given back and recorded, with its token as a subprotocol", async () => {
+  await page.goto(`${origin}/`);
+  const told = await inPage(daemon.url, "page-1", token);
+  expect(told.log).toEqual([]);
+  expect(told).toMatchObject({ connected: true, durable: true, early: { action: "reroute", recipients: ["planner"], givenBack: true } });
+  expect(told.early.inject).toContain(told.plan);
+  const { detections } = await daemon.get("/v1/runs/page-1/detections", token);
+  expect(detections.map((one: any) => one.detection.rule)).toEqual(["early_termination"]);
+});
+
+it("a page of somebody else's, or one without the token, is not let in, and goes on as is", async () => {
+  await page.goto(`${origin}/`);
+  const wrong = await inPage(daemon.url, "page-2", "no-such-token");
+  expect(wrong).toMatchObject({ connected: false, durable: false, early: { action: "deliver", asIs: "disconnected" } });
+  await page.goto(origin.replace("127.0.0.1", "localhost"));
+  const stranger = await inPage(daemon.url, "page-3", token);
+  expect(stranger).toMatchObject({ connected: false, early: { action: "deliver", asIs: "disconnected" } });
+  expect(stranger.log).toHaveLength(1);
+});
