@@ -25,7 +25,7 @@ beforeAll(async () => {
   pages = createServer((request, response) => {
     const script = request.url === "/digd.js";
     response.setHeader("content-type", script ? "text/javascript" : "text/html");
-    response.end(script ? readFileSync(bundle) : "<!doctype html><title>digd</title><body>");
+    response.end(script ? readFileSync(bundle) : `<!doctype html><title>digd</title><script type="module">import * as digd from "/digd.js"; globalThis.digd = digd;</script>`);
   });
   await new Promise<void>((listening) => pages.listen(0, "127.0.0.1", listening));
   origin = `http://127.0.0.1:${(pages.address() as { port: number }).port}`;
@@ -47,7 +47,7 @@ afterAll(async () => {
 async function inPage(url: string, run: string, withToken: string): Promise<{ connected: boolean; log: string[]; early: any; plan: string; durable: boolean }> {
   return page.evaluate(
     async ([url, run, token]) => {
-      const { connect } = await import(/* @vite-ignore */ "/digd.js" as string);
+      const { connect } = (globalThis as any).digd; // a module's script has run when the page has loaded
       const log: string[] = [];
       const it = await connect({ url, run, token, agents: ["planner", "coder"], deadlineMs: 20_000, log: (line: string) => log.push(line) });
       await it.ready(20_000);
