@@ -1,0 +1,99 @@
+// What adapters of frameworks share: payloads of bounded size, interventions that wait until the framework can act, and
+// how long a system that has come to rest waits for the monitor.
+import type { RunOptions } from "./options.js";
+import type { Run } from "./run.js";
+import type { Intervention, RuleName } from "./wire.js";
+
+const payloadBytes = 16 << 10;
+const restRules: readonly RuleName[] = ["deadlock", "missing_termination", "orphaned_event"];
+const slackMs = 1000; // for the daemon's timer and the way here
+
+/** A value as a payload: JSON, or what is said of it if it is none or too long. */
+export function snapshot(value: unknown): unknown {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch {
+    return { digd: "left out: no JSON" };
+  }
+  if (text === undefined) return undefined;
+  return text.length > payloadBytes ? { digd: `left out: ${text.length} characters` } : JSON.parse(text);
+}
+
+/** Options of a run that an adapter begins; a fixed `run` id is numbered from its second use on. */
+export class RunSettings<C> {
+  private uses = 0;
+  constructor(private readonly given: RunOptions | ((context: C) => RunOptions) | undefined) {}
+
+  next(context: C): RunOptions {
+    const options = typeof this.given === "function" ? this.given(context) : (this.given ?? {});
+    this.uses += 1;
+    if (options.run === undefined || this.uses === 1 || typeof this.given === "function") return options;
+    return { ...options, run: `${options.run}-${this.uses}` };
+  }
+}
+
+interface Waiting {
+  what: Intervention;
+  resolve(done: boolean): void;
+}
+
+/** Interventions that came and wait until the framework can act on them. */
+export class Inbox {
+  private readonly waiting: Waiting[] = [];
+  private wake: (() => void) | null = null;
+  private closed = false;
+
+  /** For `Run.onIntervention`: resolves when somebody has acted. */
+  readonly handler = (what: Intervention): Promise<boolean> => {
+    if (this.closed) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      this.waiting.push({ what, resolve });
+      this.wake?.();
+    });
+  };
+
+  /** Takes all; whoever takes them acts on them. */
+  take(): Intervention[] {
+    return this.waiting.splice(0).map(({ what, resolve }) => {
+      resolve(true);
+      return what;
+    });
+  }
+
+  /** Waits for the first, `withinMs` at most, or until `given up` says so; whether there is one. */
+  async arrives(withinMs: number, gone: () => boolean): Promise<boolean> {
+    const until = performance.now() + withinMs;
+    while (this.waiting.length === 0 && !gone()) {
+      const left = until - performance.now();
+      if (left <= 0) return false;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, Math.min(left, 250)); // looks whether the daemon is still there
+        this.wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      this.wake = null;
+    }
+    return this.waiting.length > 0;
+  }
+
+  /** Nobody will act any more. */
+  close(): void {
+    this.closed = true;
+    for (const { resolve } of this.waiting.splice(0)) resolve(false);
+  }
+}
+
+/** How long a system at rest without an answer should wait for the monitor: as long as its slowest window that heals. */
+export function restMs(run: Run): number {
+  const welcome = run.welcome;
+  if (!run.connected || !welcome || welcome.mode !== "enforce") return 0;
+  const windows = restRules.map((rule) => {
+    const settings = welcome.rules[rule];
+    return settings && (settings.mode ?? "enforce") === "enforce" ? (settings.window_ms ?? 0) : 0;
+  });
+  const longest = Math.max(...windows);
+  return longest > 0 ? longest + slackMs : 0;
+}

@@ -1,0 +1,25 @@
+// The hidden node of an instrumented graph: it runs when nothing else is left to do.
+import { Runnable, type RunnableConfig } from "@langchain/core/runnables";
+import type { Instrument } from "./langgraph.js";
+
+export const restNode = "__digd_rest__";
+
+/** Waits for the monitor if the graph has come to rest without an answer, and does what it asks for. */
+export class Idle extends Runnable {
+  lc_namespace = ["digd"];
+  constructor(private readonly owner: Instrument) {
+    super();
+  }
+
+  override async invoke(_input: unknown, config?: RunnableConfig): Promise<null> {
+    const context = this.owner.contextOf(config);
+    if (!context) return null;
+    const came = await context.inbox.arrives(this.owner.patience(context), () => !context.run.connected);
+    context.mail.step = Math.max(context.mail.step, Number(config?.metadata?.["langgraph_step"] ?? 0));
+    const writes = came ? context.intervene() : [];
+    context.over = writes.length === 0;
+    const send = config?.configurable?.["__pregel_send"] as (writes: unknown[]) => void;
+    if (!context.over) send([...writes, [`branch:to:${restNode}`, null]]);
+    return null;
+  }
+}
