@@ -216,7 +216,8 @@ export class Instrument {
     if (!open) return writes;
     context.open.delete(taskOf(config));
     const { activation, letters } = open;
-    const passed = passesOn(value) && letters.length > 0 ? edges.filter((e) => e.to !== null && e.write[0] !== tasksChannel) : [];
+    const ways = edges.filter((e) => e.to !== null && e.write[0] !== tasksChannel);
+    const passed = passesOn(value) && letters.length > 0 && ways.every((e) => this.nodes.includes(e.to as string)) ? ways : [];
     if (passed.length > 0) for (const { event } of letters) activation.reroute(event, passed.map((e) => e.to as string));
     const outputs: [Write, string, Output][] = [];
     for (const edge of edges) {
@@ -276,9 +277,8 @@ export class Instrument {
   /** A rerouted input's way: to whom it was passed, or back. */
   private redeliver(context: Context, verdict: Verdict, writes: Write[]): Write[] {
     context.run.applied(verdict);
-    const nodes = verdict.action === "reroute" ? verdict.recipients : verdict.recipients.filter((n) => this.nodes.includes(n));
-    const unknown = verdict.action === "reroute" ? [] : writes.filter((w) => !this.nodes.includes(this.targetOf(w) ?? ""));
-    return [...nodes.map((node) => this.wake(context, node, verdict.event, verdict.inject)), ...unknown];
+    const woken = verdict.recipients.map((node) => this.wake(context, node, verdict.event, verdict.inject));
+    return verdict.action === "reroute" ? woken : [...woken, ...writes];
   }
 
   /** The node that a write is for; null if it is for none. */

@@ -26,7 +26,7 @@ export class Run {
   private handler: InterventionHandler | null;
   private handed = false; // the hello said that we can create
   private suffix = ""; // makes ids differ from those of a process that was here before
-  private counter = 0;
+  private readonly made = { e: 0, v: 0 }; // events, activations
   private handling: Promise<void> = Promise.resolve(); // one intervention after the other
   private closed = false;
 
@@ -238,9 +238,9 @@ export class Run {
     this.link.touch();
   }
 
-  private nextId(letter: string): string {
+  private nextId(letter: "e" | "v"): string {
     const prefix = this.settings.session === "main" ? "" : `${this.settings.session}/`;
-    return `${prefix}${letter}${++this.counter}${this.suffix}`;
+    return `${prefix}${letter}${++this.made[letter]}${this.suffix}`;
   }
 
   private async intervene(what: Intervention): Promise<void> {
