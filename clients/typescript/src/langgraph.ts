@@ -40,6 +40,7 @@ const branchPrefix = "branch:to:";
 const tasksChannel = "__pregel_tasks";
 const extraSteps = 4; // of the hidden node: as often as the monitor wakes a run by default, and the end
 const mostPaused = 1000;
+const unknownVersion = "instrument: this version of @langchain/langgraph is built otherwise than those this adapter knows (1.7)";
 
 /** Everything about one invocation. */
 export class Context {
@@ -169,6 +170,7 @@ export class Instrument {
     const compiled = graph as any;
     for (const node of [...this.nodes, "__start__"]) {
       const parts = compiled.nodes[node];
+      if (!Array.isArray(parts?.writers) || parts.writers.length === 0) throw new TypeError(unknownVersion);
       if (node !== "__start__") parts.bound = new WatchedNode(this, node, parts.bound);
       parts.writers = [parts.writers[0], new Gate(this, node, parts.writers.slice(1))];
     }

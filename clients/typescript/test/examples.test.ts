@@ -1,0 +1,25 @@
+// The examples run as they stand, with a daemon and without.
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Daemon } from "./daemon.js";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+let daemon: Daemon;
+beforeAll(async () => void (daemon = await Daemon.start("threads = 1\nverdict_deadline_ms = 20000\n")));
+afterAll(() => daemon.stop());
+
+async function output(script: string, url: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "./test/crypto.mjs", script], { cwd: root, env: { ...process.env, DIGD_URL: url } });
+  return stdout;
+}
+
+it.each([
+  ["examples/hand-made.mjs", /submitted too early: reroute to planner\n {2}.*coder.*\nsubmitted again: deliver\nall of it is durable/s],
+  ["examples/langgraph.mjs", /lead reads: the task\n.*lead reads: the task\n.*worker.*digctl show/s],
+  ["examples/openai-agents.mjs", /billing reads: .*Do not pass it on.*\nbilling has handled it\n/s],
+])("%s", async (script, says) => {
+  expect(await output(script, daemon.url)).toMatch(says);
+  expect(await output(script, "ws://127.0.0.1:1")).toMatch(/nobody was listening/);
+});
