@@ -58,4 +58,24 @@ python_environment() {
   cat "${wanted[@]}" >"$stamp"
 }
 
+# What runs the TypeScript client, where a machine has none yet: Debian 12's Node 18 will do, any newer one too.
+node_packages() {
+  if command -v node >/dev/null && command -v npm >/dev/null; then return; fi
+  printf '%s\n' nodejs npm
+}
+
+# The TypeScript client's packages, as its lock file pins them, and its built form.
+node_environment() {
+  local client=$root/clients/typescript
+  local stamp=$client/node_modules/.installed
+  node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 18 || (a == 18 && b >= 19) ? 0 : 1)' ||
+    die "Node $(node --version) is too old for clients/typescript: it needs 18.19 or newer"
+  if ! cmp -s "$stamp" "$client/package-lock.json"; then
+    say "Setting up Node for the tests"
+    (cd "$client" && npm ci --loglevel=error) >&2
+    cp "$client/package-lock.json" "$stamp"
+  fi
+  (cd "$client" && npm run --silent build) >&2
+}
+
 mkdir -p "$root/build"
