@@ -11,11 +11,12 @@ const median = (times) => [...times].sort((a, b) => a - b)[times.length >> 1];
 const refused = (port) => new Promise((done) => connectSocket({ host: "127.0.0.1", port }).once("error", done));
 
 async function run(port, lines) {
-  const from = performance.now();
+  const [from, used] = [performance.now(), process.cpuUsage()];
   const one = await connect({ url: `ws://127.0.0.1:${port}`, log: (line) => lines.push(line) });
   await one.activation("planner", [await one.emit(["planner"])], (a) => a.submit("done"));
   await one.end();
-  return performance.now() - from;
+  const { user, system } = process.cpuUsage(used);
+  return { wall: performance.now() - from, cpu: (user + system) / 1000 };
 }
 
 async function child(port, warm) {
@@ -24,7 +25,7 @@ async function child(port, warm) {
   const first = await run(port, lines);
   const later = [];
   for (let i = 0; i < rounds; ++i) later.push(await run(port, lines));
-  console.log(JSON.stringify({ first, later: median(later), lines: lines.length / (rounds + 1) }));
+  console.log(JSON.stringify({ first, later: { wall: median(later.map((r) => r.wall)), cpu: median(later.map((r) => r.cpu)) }, lines: lines.length / (rounds + 1) }));
 }
 
 async function main() {
@@ -35,11 +36,11 @@ async function main() {
   const measure = (warm) =>
     Array.from({ length: processes }, () => JSON.parse(execFileSync(process.execPath, [fileURLToPath(import.meta.url), String(port), warm], { encoding: "utf8" })));
   const [fresh, used] = [measure(""), measure("warm")];
-  const row = (what, value) => console.log(`${what.padEnd(52)} ${value.toFixed(2)} ms`);
-  console.log(`no daemon listens; node ${process.version}, medians of ${processes} processes`);
-  row("first run of a process that has used the network", median(used.map((m) => m.first)));
-  row("first run of a fresh process (Node loads its network)", median(fresh.map((m) => m.first)));
-  row(`every later run (median of ${rounds} each)`, median(used.map((m) => m.later)));
+  const row = (what, values) => console.log(`${what.padEnd(54)} ${median(values.map((v) => v.wall)).toFixed(2).padStart(6)} ${median(values.map((v) => v.cpu)).toFixed(2).padStart(6)}`);
+  console.log(`no daemon listens; node ${process.version}; medians of ${processes} processes, ms`.padEnd(56) + " wall    cpu");
+  row(`a run (each process: the median of ${rounds})`, used.map((m) => m.later));
+  row("the first of a process that has used the network", used.map((m) => m.first));
+  row("the first of a fresh process (Node loads its network)", fresh.map((m) => m.first));
   console.log(`log lines a run: ${median(used.map((m) => m.lines))}`);
 }
 

@@ -1,5 +1,6 @@
 // What adapters of frameworks share: payloads of bounded size, interventions that wait until the framework can act, and
 // how long a system that has come to rest waits for the monitor.
+import { now } from "#transport";
 import type { RunOptions } from "./options.js";
 import type { Run } from "./run.js";
 import type { Intervention, RuleName } from "./wire.js";
@@ -63,9 +64,9 @@ export class Inbox {
 
   /** Waits for the first, `withinMs` at most, or until `given up` says so; whether there is one. */
   async arrives(withinMs: number, gone: () => boolean): Promise<boolean> {
-    const until = performance.now() + withinMs;
+    const until = now() + withinMs;
     while (this.waiting.length === 0 && !gone()) {
-      const left = until - performance.now();
+      const left = until - now();
       if (left <= 0) return false;
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, Math.min(left, 250)); // looks whether the daemon is still there

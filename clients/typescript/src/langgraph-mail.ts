@@ -27,6 +27,16 @@ export class Mail {
     else this.boxes.set(node, [letter]);
   }
 
+  /** Whether something that was written in `step` or later makes a node run by itself: a join waits for others. */
+  isUnderWay(step: number): boolean {
+    return [...this.boxes.values()].flat().some((l) => l.step >= step && !l.channel.startsWith("join:"));
+  }
+
+  /** The events that wait for a node at one channel. */
+  waiting(node: string, channel: string): string[] {
+    return (this.boxes.get(node) ?? []).filter((l) => l.channel === channel).map((l) => l.event);
+  }
+
   /** The letters that made this execution of `node` happen; they are gone then. */
   take(node: string, input: unknown, config: RunnableConfig | undefined): Letter[] {
     const box = this.boxes.get(node) ?? [];

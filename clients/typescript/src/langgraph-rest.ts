@@ -14,12 +14,19 @@ export class Idle extends Runnable {
   override async invoke(_input: unknown, config?: RunnableConfig): Promise<null> {
     const context = this.owner.contextOf(config);
     if (!context) return null;
+    const step = Number(config?.metadata?.["langgraph_step"] ?? 0);
+    const send = config?.configurable?.["__pregel_send"] as (writes: unknown[]) => void;
+    const again = [`branch:to:${restNode}`, null];
+    // LangGraph runs deferred nodes beside the tasks of `Send`s: that is no rest yet.
+    if (context.open.size > 0 || context.mail.isUnderWay(step - 1)) {
+      send([again]);
+      return null;
+    }
     const came = await context.inbox.arrives(this.owner.patience(context), () => !context.run.connected);
-    context.mail.step = Math.max(context.mail.step, Number(config?.metadata?.["langgraph_step"] ?? 0));
+    context.mail.step = Math.max(context.mail.step, step);
     const writes = came ? context.intervene() : [];
     context.over = writes.length === 0;
-    const send = config?.configurable?.["__pregel_send"] as (writes: unknown[]) => void;
-    if (!context.over) send([...writes, [`branch:to:${restNode}`, null]]);
+    if (!context.over) send([...writes, again]);
     return null;
   }
 }

@@ -20,7 +20,7 @@ export interface LangGraphOptions {
   /** Of the run that each invocation begins; `agents` are the nodes. A function gets the invocation's config. */
   run?: RunOptions | ((config: RunnableConfig) => RunOptions);
   /** Nodes whose way to END is a final answer. Default: all. Name them if parallel branches each end at END. */
-  answers?: readonly string[];
+  submits?: readonly string[];
   /** How long a graph at rest without an answer waits for the monitor; milliseconds. Default: its slowest window, and a second. */
   patienceMs?: number;
   /** Adds texts to what a node gets. Default: `digd: string[]` and, if there are `messages`, a HumanMessage for each. */
@@ -32,6 +32,12 @@ export interface LangGraphOptions {
 }
 
 type Write = [channel: string, value: any];
+/** Writes that are one event: of the edges together, of each conditional edge, of a command's goto, of each `Send`. */
+interface Way {
+  to: string[];
+  writes: Write[];
+  isGoto: boolean;
+}
 type AnyGraph = CompiledStateGraph<any, any, any, any, any, any>;
 const contextKey = "__digd";
 const sendKey = "__pregel_send";
@@ -47,6 +53,7 @@ export class Context {
   readonly mail = new Mail();
   readonly inbox = new Inbox();
   readonly open = new Map<string, { activation: Activation; letters: Letter[] }>(); // by task
+  readonly joined = new Map<string, Set<unknown>>(); // by join: who has come
   answered = false; // an answer was let through
   over = false; // the graph has come to its end
   constructor(
@@ -123,30 +130,34 @@ class Gate extends Runnable {
       for (const writer of this.originals) await writer.invoke(input, config);
       return input;
     }
-    let writes: Write[];
+    let ways: Way[];
     let atEnd: boolean;
     try {
-      [writes, atEnd] = await this.caught(input, config);
+      [ways, atEnd] = await this.caught(input, config);
     } catch (error) {
       await this.owner.abandon(context, taskOf(config), this.node, error);
       throw error;
     }
-    const allowed = await this.owner.judged(context, this.node, input, writes, atEnd, config);
+    const allowed = await this.owner.judged(context, this.node, input, ways, atEnd, config);
     const send = config?.configurable?.[sendKey] as (writes: Write[]) => void;
     send([...allowed, ...context.intervene()]);
     return input;
   }
 
-  /** What the node's edges, branches and commands would write, and whether they lead to END. */
-  private async caught(input: any, config: RunnableConfig | undefined): Promise<[Write[], boolean]> {
-    const writes: Write[] = [];
+  /** Where the node's edges, branches and commands would lead, and whether to END. The first writer is that of commands. */
+  private async caught(input: any, config: RunnableConfig | undefined): Promise<[Way[], boolean]> {
+    const ways: Way[] = [];
     const end = { reached: this.owner.endsAfter(this.node, input) };
-    const catching = {
-      ...config,
-      configurable: { ...config?.configurable, [sendKey]: (more: Write[]) => void writes.push(...more), [endKey]: end },
-    };
-    for (const writer of this.originals) await writer.invoke(input, catching);
-    return [writes, end.reached];
+    const edges: Write[] = [];
+    for (const [i, writer] of this.originals.entries()) {
+      const isEdge = Array.isArray((writer as { writes?: unknown }).writes);
+      const writes: Write[] = isEdge ? edges : [];
+      const configurable = { ...config?.configurable, [sendKey]: (more: Write[]) => void writes.push(...more), [endKey]: end };
+      await writer.invoke(input, { ...config, configurable });
+      if (!isEdge) ways.push(...waysOf(writes, i === 0));
+    }
+    ways.push(...waysOf(edges, false));
+    return [ways, end.reached];
   }
 }
 
@@ -155,6 +166,7 @@ export class Instrument {
   private readonly settings: RunSettings<RunnableConfig>;
   private readonly paused = new Map<string, Context>(); // interrupted invocations, by thread
   private nodes: string[] = [];
+  private joins = new Map<string, number>(); // by channel: how many have to come
   private always = new Set<string>(); // nodes that end without a word: an edge to END, or none at all
 
   constructor(readonly options: LangGraphOptions) {
@@ -165,6 +177,7 @@ export class Instrument {
   into(graph: AnyGraph): void {
     const builder = graph.builder as unknown as StateGraph<any> & { waitingEdges: Set<[string[], string]> };
     this.nodes = Object.keys(builder.nodes);
+    for (const [starts, end] of builder.waitingEdges) this.joins.set(`join:${starts.join("+")}:${end}`, starts.length);
     for (const node of this.nodes) if (this.endsByItself(node, builder)) this.always.add(node);
     for (const branches of Object.values(builder.branches)) for (const branch of Object.values(branches)) noteEnds(branch);
     const compiled = graph as any;
@@ -203,35 +216,27 @@ export class Instrument {
     return [channel, null];
   }
 
-  /** Ends the node's activation, has its events judged, and returns the writes that are left of `writes`. */
-  async judged(context: Context, node: string, value: unknown, writes: Write[], atEnd: boolean, config?: RunnableConfig): Promise<Write[]> {
+  /** Ends the node's activation, has its events judged, and returns the writes that are left of its ways. */
+  async judged(context: Context, node: string, value: unknown, ways: Way[], atEnd: boolean, config?: RunnableConfig): Promise<Write[]> {
     context.mail.step = Math.max(context.mail.step, Number(config?.metadata?.["langgraph_step"] ?? 0));
     const payload = (of: unknown): unknown => (this.options.payload ? this.options.payload(of, node) : snapshot(of));
-    const edges = writes.map((write) => ({ write, to: this.targetOf(write) }));
     if (node === "__start__") {
-      const allowed = await Promise.all(
-        edges.map(async ({ write, to }) => (to === null ? [write] : this.deliver(context, write, to, await context.run.emit([to], { payload: payload(payloadOf(write, value)) })))),
-      );
+      const allowed = await Promise.all(ways.map(async (way) => this.deliver(context, way, await context.run.emit(way.to, { payload: payload(payloadOf(way, value)) }))));
       return [...allowed.flat(), [branchPrefix + restNode, null]];
     }
     const open = context.open.get(taskOf(config));
-    if (!open) return writes;
+    if (!open) return ways.flatMap((way) => way.writes);
     context.open.delete(taskOf(config));
     const { activation, letters } = open;
-    const ways = edges.filter((e) => e.to !== null && e.write[0] !== tasksChannel);
-    const passed = passesOn(value) && letters.length > 0 && ways.every((e) => this.nodes.includes(e.to as string)) ? ways : [];
-    if (passed.length > 0) for (const { event } of letters) activation.reroute(event, passed.map((e) => e.to as string));
-    const outputs: [Write, string, Output][] = [];
-    for (const edge of edges) {
-      if (edge.to === null || passed.includes(edge)) continue;
-      outputs.push([edge.write, edge.to, activation.output([edge.to], { payload: payload(payloadOf(edge.write, value)) })]);
-    }
-    const answers = atEnd && (this.options.answers?.includes(node) ?? true);
-    const answer = answers ? activation.output([], { submit: true, payload: payload(value) }) : null;
+    const passed = letters.length > 0 && passesOn(value) ? ways.filter((w) => w.isGoto && w.to.every((n) => this.nodes.includes(n))) : [];
+    if (passed.length > 0) for (const { event } of letters) activation.reroute(event, passed.flatMap((w) => w.to));
+    const outputs = ways.filter((w) => !passed.includes(w)).map((way): [Way, Output] => [way, activation.output(way.to, { payload: payload(payloadOf(way, value)) })]);
+    const submits = atEnd && (this.options.submits?.includes(node) ?? true);
+    const answer = submits ? activation.output([], { submit: true, payload: payload(value) }) : null;
     const verdicts = await activation.end();
-    const allowed: Write[] = edges.filter((e) => e.to === null).map((e) => e.write);
-    if (passed.length > 0) for (const verdict of verdicts.slice(0, letters.length)) allowed.push(...this.redeliver(context, verdict, passed.map((e) => e.write)));
-    for (const [write, to, output] of outputs) allowed.push(...this.deliver(context, write, to, await output.verdict));
+    const allowed: Write[] = [];
+    if (passed.length > 0) for (const verdict of verdicts.slice(0, letters.length)) allowed.push(...this.redeliver(context, verdict));
+    for (const [way, output] of outputs) allowed.push(...this.deliver(context, way, await output.verdict));
     if (answer) allowed.push(...this.answered(context, await answer.verdict));
     return once(allowed);
   }
@@ -267,28 +272,33 @@ export class Instrument {
     return verdict.recipients.map((node) => this.wake(context, node, verdict.event, verdict.inject));
   }
 
-  private deliver(context: Context, write: Write, to: string, verdict: Verdict): Write[] {
+  private deliver(context: Context, way: Way, verdict: Verdict): Write[] {
     const inject = verdict.inject === undefined ? {} : { inject: verdict.inject };
     context.run.applied(verdict);
-    if (verdict.action === "reroute") return verdict.recipients.map((node) => this.wake(context, node, verdict.event, verdict.inject));
-    const [channel, value] = write;
-    context.mail.put(to, { event: verdict.event, ...inject, channel, step: context.mail.step, ...(channel === tasksChannel ? { packet: value.args } : {}) });
-    return [write];
+    if (verdict.action === "reroute") return this.redeliver(context, verdict, false);
+    for (const [i, [channel, value]] of way.writes.entries()) {
+      const node = way.to[i] as string;
+      if (!this.nodes.includes(node)) continue; // LangGraph drops it, with a warning
+      context.mail.put(node, { event: verdict.event, ...inject, channel, step: context.mail.step, ...(channel === tasksChannel ? { packet: value.args } : {}) });
+      if (this.joins.has(channel)) this.await(context, node, channel, value);
+    }
+    return way.writes;
   }
 
-  /** A rerouted input's way: to whom it was passed, or back. */
-  private redeliver(context: Context, verdict: Verdict, writes: Write[]): Write[] {
-    context.run.applied(verdict);
-    const woken = verdict.recipients.map((node) => this.wake(context, node, verdict.event, verdict.inject));
-    return verdict.action === "reroute" ? woken : [...woken, ...writes];
+  /** To whom an event was passed, or given back. */
+  private redeliver(context: Context, verdict: Verdict, report = true): Write[] {
+    if (report) context.run.applied(verdict);
+    return verdict.recipients.map((node) => this.wake(context, node, verdict.event, verdict.inject));
   }
 
-  /** The node that a write is for; null if it is for none. */
-  private targetOf([channel, value]: Write): string | null {
-    if (channel === tasksChannel) return String(value.node);
-    if (channel.startsWith(branchPrefix)) return channel.slice(branchPrefix.length);
-    if (channel.startsWith("join:")) return channel.slice(channel.lastIndexOf(":") + 1);
-    return null;
+  /** A join that others are missing at looks at what has come, and waits. */
+  private await(context: Context, node: string, channel: string, from: unknown): void {
+    const come = context.joined.get(channel) ?? new Set();
+    context.joined.set(channel, come.add(from));
+    if (come.size === this.joins.get(channel)) return void context.joined.delete(channel);
+    const activation = context.run.begin(node, context.mail.waiting(node, channel));
+    activation.wait(...activation.inputs);
+    void activation.end();
   }
 
   private endsByItself(node: string, builder: any): boolean {
@@ -375,9 +385,27 @@ function passesOn(value: unknown): boolean {
   return empty && goto !== undefined;
 }
 
-function payloadOf(write: Write, value: unknown): unknown {
-  if (write[0] === tasksChannel) return write[1].args;
+function payloadOf(way: Way, value: unknown): unknown {
+  const [channel, packet] = way.writes[0] as Write;
+  if (channel === tasksChannel) return packet.args;
   return isCommand(value) ? (value as { update?: unknown }).update : value;
+}
+
+/** The node that a write is for; null if it is for none. */
+function targetOf([channel, value]: Write): string | null {
+  if (channel === tasksChannel) return String(value.node);
+  if (channel.startsWith(branchPrefix)) return channel.slice(branchPrefix.length);
+  if (channel.startsWith("join:")) return channel.slice(channel.lastIndexOf(":") + 1);
+  return null;
+}
+
+/** Every `Send` is a way of its own, the rest is one. */
+function waysOf(writes: Write[], isGoto: boolean): Way[] {
+  const led = writes.filter((w) => targetOf(w) !== null);
+  const way = (some: Write[]): Way => ({ to: some.map((w) => targetOf(w) as string), writes: some, isGoto });
+  const sends = led.filter(([channel]) => channel === tasksChannel);
+  const rest = led.filter(([channel]) => channel !== tasksChannel);
+  return [...sends.map((w) => way([w])), ...(rest.length > 0 ? [way(rest)] : [])].map((w, i) => (sends[i] ? { ...w, isGoto: false } : w));
 }
 
 /** A node is woken once, however many letters it has. */

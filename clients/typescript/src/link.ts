@@ -2,7 +2,7 @@
 // and watches the deadlines. One log line an outage; never a payload in it.
 //
 // Timers that only wait for the daemon to come back do not keep a Node process alive; a held event's deadline does.
-import { openSocket } from "#transport";
+import { now as clock, openSocket } from "#transport";
 import type { Session } from "./session.js";
 import type { Socket, Target } from "./transport.js";
 
@@ -14,9 +14,6 @@ export interface Backoff {
 const welcomeWithinMs = 5000;
 
 type Timer = ReturnType<typeof setTimeout>;
-
-/** Monotonic milliseconds. */
-export const clock = (): number => performance.now();
 
 function background(timer: Timer): Timer {
   (timer as { unref?: () => void }).unref?.();

@@ -65,12 +65,9 @@ export interface Settings {
   backoff: { firstMs: number; mostMs: number };
 }
 
-/** Some characters that make ids of different processes differ. */
-export function nonce(length = 6): string {
-  const bytes = new Uint8Array(length);
-  if (globalThis.crypto) globalThis.crypto.getRandomValues(bytes);
-  else for (let i = 0; i < length; ++i) bytes[i] = Math.floor(Math.random() * 256);
-  return Array.from(bytes, (b) => "0123456789abcdefghijklmnopqrstuv"[b & 31]).join("");
+/** Some characters that make ids of different processes differ; no secret. */
+export function nonce(length = 8): string {
+  return Array.from({ length }, () => Math.floor(Math.random() * 36).toString(36)).join("");
 }
 
 /** Fills in defaults. Throws a TypeError on what can never work, before anything is tried. */

@@ -1,6 +1,7 @@
 // A run of a multi-agent system, as its code sees it. Everything here goes on when the daemon is away, slow or gone.
+import { now as clock } from "#transport";
 import { Activation, type OutputOptions } from "./activation.js";
-import { clock, Link } from "./link.js";
+import { Link } from "./link.js";
 import { helloOf, nonce, settled, type Handled, type InterventionHandler, type Redact, type RunOptions, type Settings } from "./options.js";
 import { Session, type Blocked, type Counters } from "./session.js";
 import { eventId, verdictsOf, type EventLike, type Verdict } from "./verdict.js";

@@ -8,6 +8,9 @@ export const defaultUrl = (): string => {
 };
 export const defaultToken = (): string | undefined => undefined;
 
+/** Monotonic milliseconds. */
+export const now = (): number => performance.now();
+
 /** Fails with a TypeError on an address that cannot be one, before anything is tried. */
 export function checkTarget(target: Target): void {
   ingestUrl(target.url, target.run);

@@ -8,6 +8,12 @@ import { finalCloses, ingestUrl, openWithinMs, subprotocol, type Socket, type So
 export const defaultUrl = (): string => process.env["DIGD_URL"] || "ws://127.0.0.1:7344";
 export const defaultToken = (): string | undefined => process.env["DIGD_TOKEN"] || undefined;
 
+/** Monotonic milliseconds. */
+export function now(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1e3 + nanoseconds / 1e6;
+}
+
 /** Fails with a TypeError on an address that cannot be one, before anything is tried. */
 export function checkTarget(target: Target): void {
   if (!target.url.startsWith("unix:")) ingestUrl(target.url, target.run);
