@@ -7,6 +7,7 @@ import type { Intervention, RuleName } from "./wire.js";
 
 const payloadBytes = 16 << 10;
 const restRules: readonly RuleName[] = ["deadlock", "missing_termination", "orphaned_event"];
+const actWithinMs = 25_000; // less than a handler has
 const slackMs = 1000; // for the daemon's timer and the way here
 
 /** A value as a payload: JSON, or what is said of it if it is none or too long. */
@@ -45,11 +46,21 @@ export class Inbox {
   private wake: (() => void) | null = null;
   private closed = false;
 
-  /** For `Run.onIntervention`: resolves when somebody has acted. */
+  /** For `Run.onIntervention`: true when somebody takes it to act on it, false if nobody does in time. */
   readonly handler = (what: Intervention): Promise<boolean> => {
     if (this.closed) return Promise.resolve(false);
-    return new Promise((resolve) => {
-      this.waiting.push({ what, resolve });
+    return new Promise((done) => {
+      const resolve = (acted: boolean): void => {
+        clearTimeout(timer);
+        done(acted);
+      };
+      const one = { what, resolve };
+      const timer = setTimeout(() => {
+        this.waiting.splice(this.waiting.indexOf(one), 1);
+        done(false);
+      }, actWithinMs);
+      (timer as { unref?: () => void }).unref?.();
+      this.waiting.push(one);
       this.wake?.();
     });
   };

@@ -429,24 +429,25 @@ function noteEnds(branch: any): void {
   };
 }
 
+const instrumented = new WeakSet<object>();
+
 /**
  * Watches a LangGraph.js graph with digd. Call it on the `StateGraph` before `compile()` (or on what `compile()` returned);
- * returns what it was given. Each invocation of the compiled graph is then a run.
+ * returns what it was given; a second call does nothing. Each invocation of the compiled graph is then a run.
  */
 export function instrument<G>(graph: G, options: LangGraphOptions = {}): G {
   const given = graph as any;
+  if (instrumented.has(given)) return graph;
   if (typeof given?._streamIterator === "function") {
     new Instrument(options).into(given);
+    instrumented.add(given);
     return graph;
   }
   if (typeof given?.compile !== "function" || typeof given?.addNode !== "function") {
     throw new TypeError("instrument: expected a StateGraph or what its compile() returns");
   }
+  instrumented.add(given);
   const compile = given.compile.bind(given);
-  given.compile = (...args: unknown[]) => {
-    const compiled = compile(...args);
-    new Instrument(options).into(compiled);
-    return compiled;
-  };
+  given.compile = (...args: unknown[]) => instrument(compile(...args), options);
   return graph;
 }

@@ -88,7 +88,7 @@ describe("what is seen", () => {
   it("the drawing, streams of updates and the limit of steps are as without", async () => {
     const make = () => new StateGraph(State).addNode("a", thinks("a")).addNode("b", thinks("b")).addEdge(START, "a").addEdge("a", "b").addEdge("b", END);
     const w = watched();
-    const graph = instrument(make(), w.options).compile();
+    const graph = instrument(instrument(make(), w.options), w.options).compile(); // twice is once
     expect((await graph.getGraphAsync()).drawMermaid()).toBe((await make().compile().getGraphAsync()).drawMermaid());
     const chunks = [];
     for await (const chunk of await graph.stream(task, { streamMode: "updates", recursionLimit: 3 })) chunks.push(Object.keys(chunk));
@@ -97,6 +97,8 @@ describe("what is seen", () => {
     await graph.withConfig({ tags: ["x"] }).invoke(task);
     expect(w.runs).toHaveLength(2);
   });
+
+  it("what is no graph is refused", () => expect(() => instrument({} as object)).toThrow(/expected a StateGraph/));
 
   it("a node that throws fails its activation, and the run", async () => {
     const w = watched();

@@ -55,6 +55,8 @@ describe("what is seen", () => {
     expect((await w.trace()).at(-1)).toMatchObject({ type: "run_ended", outcome: "success" });
   });
 
+  it("what is no runner is refused", () => expect(() => instrument({} as Runner)).toThrow(/expected a Runner/));
+
   it("who has worked before the handoff makes something of it", async () => {
     const look = tool({ name: "look", description: "looks", parameters: z.object({}), execute: () => "seen" });
     const coder = agent("coder", [says("done")]);
