@@ -170,6 +170,14 @@ describe("a session", () => {
     expect(answers).toMatchObject([{ verdicts: null, asIs: "error:duplicate_event" }]);
   });
 
+  it("does not take the seq that the daemon expects for a message that it refused", () => {
+    const { welcome, event, hear } = make();
+    welcome();
+    const answers = event("e1");
+    hear({ type: "error", code: "bad_seq", seq: 1, fatal: false });
+    expect(answers).toEqual([]);
+  });
+
   it("takes a fatal error for the end, and goes on as is", () => {
     const { session, welcome, event, hear } = make();
     welcome();
