@@ -383,6 +383,23 @@ async def test_what_was_said_in_one_turn_leaves_in_one_write(daemon):
 # ---- threads
 
 
+@async_test
+async def test_flushing_waits_for_what_is_told_meanwhile_too(daemon):
+    async with digd.Run("r1", AB, url=url_of(daemon)) as run:
+        class Quiet(asyncio.Event):
+            """Something more is told when all had just been acked."""
+
+            def set(self):
+                if not self.is_set() and len(told) < 3:
+                    told.append(asyncio.get_running_loop().call_soon(run.gap, 1))
+                super().set()
+
+        told = []
+        run._session._quiet = Quiet()
+        await run.emit(["a"])
+        assert await run.flush(20) and len(told) == 3
+
+
 def test_the_same_for_threads(daemon):
     done = []
     run = digd.sync.Run("r1", AB, url=url_of(daemon), rules={"deadlock": {"window_ms": 50, "max_attempts": 1}})

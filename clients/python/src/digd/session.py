@@ -118,9 +118,13 @@ class Session:
         begun = time.monotonic()
         if self.conversation.phase is Phase.HOPING:
             await _within(self._decided.wait(), min(within_s, HOPE_WITHIN_S))
-        if self.conversation.welcome is not None and not self.conversation.closed:
+        while self.conversation.welcome is not None and not self.conversation.closed and not self.conversation.idle:
+            left_s = within_s - (time.monotonic() - begun)
+            if left_s <= 0:
+                break
+            self._quiet.clear()  # the pump sets it; more may be told before this goes on
             self._schedule_pump()
-            await _within(self._quiet.wait(), max(0.0, within_s - (time.monotonic() - begun)))
+            await _within(self._quiet.wait(), left_s)
         return self.conversation.idle
 
     async def stop(self) -> None:
