@@ -16,6 +16,15 @@ std::uint64_t number_after(std::string_view frame, std::string_view name) {
   return number;
 }
 
+// Some runs are small, and give way at their limits instead of refusing: all sessions of a run say the same.
+std::string limits_of(std::string_view run) {
+  unsigned sum = 0;
+  for (const char c : run) sum += static_cast<unsigned char>(c);
+  if (sum % 4 > 1) return {};
+  return std::string(R"(,"limits":{"live_events":30,"open_activations":12},"over_limit":{"live_events":"gap","message_bytes":"gap","open_activations":")") +
+         (sum % 4 == 0 ? "observe" : "refuse") + "\"}";
+}
+
 }  // namespace
 
 client::client(scheduler& clock, dice& chance, monitor& to, story& tells, manner how)
@@ -36,7 +45,7 @@ void client::connect() {
   for (const std::string& agent : story_.agents(how_.number)) hello += (hello.back() == '[' ? "\"" : ",\"") + agent + '"';
   hello += R"(],"rules":{"deadlock":{"window_ms":200},"orphaned_event":{"window_ms":100},"missing_termination":{"window_ms":300}})";
   if (how_.fickle && chance_.one_in(2)) hello += R"(,"capabilities":{"inject":false,"create":false})";
-  link_->to_monitor(hello + '}');
+  link_->to_monitor(hello + limits_of(how_.run) + '}');
 }
 
 void client::closed() {

@@ -156,6 +156,7 @@ class monitor::hosted final : public ingest::sink {
     totals& sum = owner_.sum_;
     sum.messages += what.kind == ingest::taken::what_kind::message || what.kind == ingest::taken::what_kind::refused;
     sum.refused += what.kind == ingest::taken::what_kind::refused;
+    sum.gave_way += what.kind == ingest::taken::what_kind::limit;
     sum.detections += what.answer.detections.size();
     sum.interventions += what.answer.interventions.size();
     sum.digest = sum.digest * 31 + e.said;

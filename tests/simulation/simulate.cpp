@@ -49,6 +49,7 @@ void print(const totals& sum, std::uint64_t worlds, double seconds) {
   row("messages", sum.messages);
   row("  refused", sum.refused);
   row("  held for another session", sum.held);
+  row("  gave way at a limit", sum.gave_way);
   row("detections", sum.detections);
   row("interventions", sum.interventions);
   row("connections", sum.connections);

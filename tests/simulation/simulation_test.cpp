@@ -19,6 +19,7 @@ TEST_CASE("in some tens of worlds every promise is kept") {
   CHECK(sum.cuts > 100);
   CHECK(sum.paused > 0);
   CHECK(sum.held > 0);
+  CHECK(sum.gave_way > 0);
   CHECK(sum.commits_failed > 0);
   CHECK(sum.replayed > sum.messages);
 }
@@ -51,5 +52,5 @@ TEST_CASE("a disk that lies is noticed") {
     }
   }
   CHECK(early == 10);
-  CHECK(forgetful > 5);
+  CHECK(forgetful > 3);  // whether anything is forgotten that anybody was told of is chance
 }

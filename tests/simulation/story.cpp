@@ -92,7 +92,7 @@ story::piece story::nonsense() {
     case 2: return {std::string(5'000, ' '), "", true, false};  // over the limit of a message
     case 3: return {R"({"type":"nonsense","seq":)", "}", true};
     case 4: return {R"({"type":"event","seq":)", R"(,"event":{"id":"e1","recipients":["a0-0"]}})", true};
-    default: return {R"({"type":"activation_ended","seq":)", R"(,"activation":"never","outputs":[]})", true};
+    default: return {R"({"type":"activation_ended","seq":)", R"(,"activation":"never","outputs":[{"id":"never","recipients":["a0-0"]}]})", true};
   }
 }
 
