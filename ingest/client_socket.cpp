@@ -3,6 +3,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "engine/quote.h"
@@ -39,7 +40,7 @@ std::string secure(net::io_context& io, stream_socket& socket, const server_addr
   if (ec) return to.shown() + ": " + ec.message();
   try {
     const auto pipe = std::make_shared<tls_pipe>(std::move(tcp), client_context(to.authority), nullptr);
-    pipe->connect(to.host, [owner, shaking](error_code result, int plain) {
+    pipe->connect(to.host, [owner = std::move(owner), shaking](error_code result, int plain) {
       shaking->ec = result;
       shaking->plain = plain;
       shaking->ready = true;

@@ -174,7 +174,7 @@ bool frame_reader::each_element(item& list, F&& f) {
   std::size_t index = 0;
   for (auto entry : elements) {
     value element;
-    if (const auto error = std::move(entry).get(element)) return broken(error);
+    if (const auto error = std::move(entry).get(element)) return broken(error);  // NOLINT(performance-move-const-arg): an rvalue's
     item child{&element, json_kind::null, {}, {&list.at, place::step::index, {}, index++}};
     if (!classify(child, element.raw_json_token())) return false;
     if (!f(child)) return false;
