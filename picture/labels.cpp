@@ -29,13 +29,17 @@ double difference(milliseconds a, milliseconds b) { return static_cast<double>(a
 }  // namespace
 
 time_scale time_scale::of(const model& m) {
-  time_scale scale;
-  if (m.rows.empty()) return scale;
+  if (m.rows.empty()) return {};
   milliseconds first = m.rows.front().ts, last = first;
   for (const row& r : m.rows) {
     first = std::min(first, r.ts);
     last = std::max(last, r.ts);
   }
+  return of(first, last);
+}
+
+time_scale time_scale::of(milliseconds first, milliseconds last) {
+  time_scale scale;
   scale.dated = first >= first_date;
   if (scale.dated) scale.zero = first;
   scale.seconds = difference(last, scale.zero) >= 10'000;

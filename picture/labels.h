@@ -16,6 +16,7 @@ struct time_scale {
   bool dated = false;  // `zero` is a date
 
   static time_scale of(const model& m);
+  static time_scale of(milliseconds first, milliseconds last);
   std::string_view unit() const { return seconds ? "s" : "ms"; }
   std::string at(milliseconds ts) const;   // "40", "12.34"
   std::string start() const;               // "2025-11-21 14:25:03.120 UTC"; empty if not dated

@@ -32,11 +32,12 @@ index model::find_event(std::string_view id) const {
 
 class recorder::builder {
  public:
+  explicit builder(const window& part) : part_(part) {}
   void watch(const ingest::replay& from) { replay_ = &from; }
   void open(std::string_view text);  // the first hello
   void hear(const ingest::taken& what);
   model finish();
-  bool full() const { return model_.rows.size() >= max_rows; }
+  bool full() const { return model_.rows.size() >= part_.most_rows; }
 
  private:
   using name_map = std::unordered_map<std::string, index>;
@@ -57,6 +58,7 @@ class recorder::builder {
   void note(const ingest::taken& of);
   void resolve_fates();
 
+  const window part_;
   const ingest::replay* replay_ = nullptr;
   ingest::decoder decoder_;
   message message_;
@@ -354,7 +356,7 @@ void recorder::builder::open(std::string_view text) {
 }
 
 void recorder::builder::hear(const ingest::taken& what) {
-  if (full()) return;
+  if (full() || replay_->counted().lines < part_.first_line) return;
   const std::vector<index> findings = add_findings(what.answer);
   windows(what, findings);
   if (what.kind == ingest::taken::what_kind::firing) return;
@@ -407,8 +409,8 @@ model recorder::builder::finish() {
   return std::move(model_);
 }
 
-recorder::recorder(const run_policy& policy)
-    : builder_(std::make_unique<builder>()),
+recorder::recorder(const run_policy& policy, const window& part)
+    : builder_(std::make_unique<builder>(part)),
       replay_(policy, {.frame = {}, .took = [this](const ingest::taken& what) { builder_->hear(what); }}) {
   builder_->watch(replay_);
 }

@@ -121,8 +121,14 @@ struct model {
 class recorder {
  public:
   static constexpr std::size_t max_rows = 1'000'000;
+  // A part of a long run. What began before it is not drawn; what is named there without having been announced is a
+  // placeholder.
+  struct window {
+    std::uint64_t first_line = 1;
+    std::size_t most_rows = max_rows;
+  };
 
-  explicit recorder(const run_policy& policy = {});
+  explicit recorder(const run_policy& policy = {}, const window& part = {1, max_rows});
   ~recorder();
 
   // One line of the trace. False: it cannot go on (`problem`), or there is too much (`model::cut`).

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "picture/labels.h"
+#include "picture/palette.h"
 #include "picture/svg_layout.h"
 #include "picture/svg_style.h"
 #include "picture/text.h"
@@ -29,13 +30,15 @@ std::size_t letters_in(double width) { return width < letter ? 1 : static_cast<s
 
 class drawing {
  public:
-  drawing(const model& m, const selection& part)
-      : m_(m), part_(part), scale_(time_scale::of(m)), at_(lay_out(m, part, title_height + 16 * static_cast<double>(note_count()))) {}
+  drawing(const model& m, const selection& part, const svg_look& how)
+      : m_(m), part_(part), how_(how), scale_(time_scale::of(m)),
+        at_(lay_out(m, part, how.embedded ? 8 : title_height + 16 * static_cast<double>(note_count()))) {}
 
   std::string run() {
     width_ = std::max(at_.width, 760.0);
     lanes();
     times();
+    if (how_.lit != nullptr) glow();
     edges();
     nodes();
     tips();
@@ -77,12 +80,13 @@ class drawing {
   // ---- the sheet
 
   std::string head() const {
-    const std::string title = "Run " + m_.run;
-    std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + px(width_) + "\" height=\"" + px(height_) + "\" viewBox=\"0 0 " +
-                      px(width_) + " " + px(height_) + "\" role=\"img\" aria-labelledby=\"picture-title picture-desc\">\n";
-    out += "<title id=\"picture-title\">" + xml(title) + "</title>\n<desc id=\"picture-desc\">" +
+    const std::string title = "Run " + m_.run, id(how_.id);
+    std::string out = "<svg " + std::string(how_.embedded ? "class=\"run\" style=\"min-width:" + px(0.8 * width_) + "px\"" : "xmlns=\"http://www.w3.org/2000/svg\"") + " width=\"" + px(width_) + "\" height=\"" + px(height_) + "\" viewBox=\"0 0 " +
+                      px(width_) + " " + px(height_) + "\" role=\"img\" aria-labelledby=\"" + id + "-title " + id + "-desc\">\n";
+    out += "<title id=\"" + id + "-title\">" + xml(title) + "</title>\n<desc id=\"" + id + "-desc\">" +
            xml("The interactions of a run as digd saw them, time downwards, a lane for each agent: " + summary(m_)) + ".</desc>\n";
-    out += "<style>" + std::string(svg_style) + "</style>\n";
+    if (how_.embedded) return out;
+    out += "<style>" + with_colours(svg_style) + "</style>\n";
     out += "<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n";
     const auto line_of = [&](double y, std::string_view cls, std::string_view what) {
       out += "<text x=\"28\" y=\"" + px(y) + "\" class=\"" + std::string(cls) + "\">" + xml(what) + "</text>\n";
@@ -130,6 +134,30 @@ class drawing {
   }
 
   // ---- edges
+
+  // A broad band beneath the nodes and edges that are lit.
+  void glow() {
+    const highlight& lit = *how_.lit;
+    const double half = svg_layout::square / 2;
+    add("<g>\n");
+    for (const svg_edge& e : at_.edges) {
+      if (e.to == none || !lit.events[m_.rows[e.row].event] || !lit.activations[e.to]) continue;
+      add("<path d=\"M" + px(e.x0) + " " + px(e.y0) + "H" + px(e.track) + "V" + px(e.y1) + "H" + px(e.x1) + "\" class=\"glow\"/>\n");
+    }
+    for (const auto& [at, y] : at_.row_y) {
+      const row& r = m_.rows[at];
+      if (r.kind == row_kind::start && lit.activations[r.activation]) {
+        const svg_span& s = at_.spans[r.activation];
+        line(s.x, s.top - half, s.x, s.bottom + half, "glow");
+        circle(s.x, s.top, svg_layout::span_width, "glow whole");
+      } else if (r.event != none && lit.events[r.event] && (r.kind == row_kind::event || r.kind == row_kind::reroute || r.kind == row_kind::remedy)) {
+        const double x = at_.square_x(m_, r);
+        if (r.activation != none && at_.spans[r.activation].shown && lit.activations[r.activation]) line(at_.spans[r.activation].x, y, x, y, "glow");
+        box(x - half - 3, y - half - 3, 2 * half + 6, 2 * half + 6, 3, "glow whole");
+      }
+    }
+    add("</g>\n");
+  }
 
   void edges() {
     add("<g fill=\"none\">\n");
@@ -363,6 +391,10 @@ class drawing {
   // ---- below the graph
 
   void findings() {
+    if (how_.embedded) {
+      below_ = at_.bottom - 12;
+      return;
+    }
     double y = at_.bottom + 30;
     if (!part_.findings.empty()) {
       text(28, y, "head", "Findings");
@@ -436,12 +468,17 @@ class drawing {
     rings("ring fails", "failure");
     rings("ring warns", "warning");
     rings("ring named", "named in a finding");
+    if (how_.lit != nullptr) {
+      const double path = next(16, "on the lit path");
+      box(path, y - 8, 16, 16, 3, "glow whole");
+    }
     add("</g>\n");
     height_ = y + 30;
   }
 
   const model& m_;
   const selection& part_;
+  const svg_look how_;
   const time_scale scale_;
   const svg_layout at_;
   std::string body_;
@@ -450,6 +487,6 @@ class drawing {
 
 }  // namespace
 
-std::string draw_svg(const model& m, const selection& part) { return drawing(m, part).run(); }
+std::string draw_svg(const model& m, const selection& part, const svg_look& how) { return drawing(m, part, how).run(); }
 
 }  // namespace digd::picture

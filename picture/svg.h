@@ -5,12 +5,27 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "picture/model.h"
 #include "picture/selection.h"
 
 namespace digd::picture {
 
-std::string draw_svg(const model& m, const selection& part);
+// What a picture lights: a path through the graph, say. By index, as long as the model's.
+struct highlight {
+  std::vector<bool> events, activations;
+};
+
+struct svg_look {
+  bool embedded = false;           // in a page, as `<svg class="run">`: the graph and its legend; no narrower than it can be
+                                   // read; the page has the style
+                                   // (svg_style.h), the heading, the notes and the findings
+  std::string_view id = "picture";  // begins the ids in the picture
+  const highlight* lit = nullptr;
+};
+
+std::string draw_svg(const model& m, const selection& part, const svg_look& how = {});
 
 }  // namespace digd::picture

@@ -6,11 +6,13 @@
 #include <numeric>
 
 #include "analysis/shapley/report.h"
-#include "analysis/shapley/svg.h"
+#include "picture/chart.h"
 
 namespace digd::shapley {
 
 namespace {
+
+using picture::chart, picture::chart_look, picture::scale, picture::scale_for, picture::tick_text, picture::ticks;
 
 constexpr double width = 900, top = 96;
 constexpr double interval = 1.96;  // standard errors of a 95% interval
@@ -29,7 +31,7 @@ struct key {
   const char* text;
 };
 
-void legend(svg& to, std::initializer_list<key> all) {
+void legend(chart& to, std::initializer_list<key> all) {
   double x = 24;
   for (const key& k : all) {
     if (k.is_line) {
@@ -50,7 +52,7 @@ std::string cut(const std::string& name, std::size_t most) {
 }
 
 // Horizontal bars, the highest first, with error bars.
-void bars(svg& to, const scored& of, const std::vector<std::size_t>& order, const std::vector<std::string>& names, const scale& x,
+void bars(chart& to, const scored& of, const std::vector<std::size_t>& order, const std::vector<std::string>& names, const scale& x,
           double row) {
   double y = top;
   for (const std::size_t i : order) {
@@ -84,7 +86,7 @@ std::vector<double> with_errors(const scored& of) {
 
 }  // namespace
 
-std::string plot_steps(const report& r) {
+std::string plot_steps(const report& r, const chart_look& look) {
   const scored& step = r.result.by_step;
   const std::size_t steps = step.value.size();
   constexpr double left = 84, right = width - 24, bottom = 470;
@@ -94,7 +96,7 @@ std::string plot_steps(const report& r) {
   shown.insert(shown.end(), r.risk_curve.begin(), r.risk_curve.end());
   const double limit = r.q * r.threshold;
   shown.push_back(limit);
-  svg to(width, 520, "When: risk contribution of each step", subtitle(r));
+  chart to(width, 520, "When: risk contribution of each step", subtitle(r), look);
   legend(to, {{"up", false, "adds risk"}, {"down", false, "takes risk away"}, {"sum", true, "cumulative risk, sum of contributions"},
               {"seen", true, "observed risk above the baseline"}, {"limit", true, "q·ρ"}});
   const scale y = scale_for(shown, bottom, top);
@@ -126,14 +128,14 @@ std::string plot_steps(const report& r) {
   return to.done();
 }
 
-std::string plot_agents(const report& r) {
+std::string plot_agents(const report& r, const chart_look& look) {
   const scored& agent = r.result.by_agent;
   const std::vector<std::size_t> order = highest_first(agent);
   const double row = order.size() > 20 ? 18 : 26;
   const double bottom = top + row * static_cast<double>(order.size());
-  svg to(width, std::max(bottom + 60, 360.0), "Who: risk contribution of each agent",
+  chart to(width, std::max(bottom + 60, 360.0), "Who: risk contribution of each agent",
          subtitle(r) + fmt::format(" · G = {:.2f}, C = {:.2f}, Z = {:.2f}", r.metrics.agent_concentration,
-                                   r.metrics.instability_correlation, r.metrics.synchronization));
+                                   r.metrics.instability_correlation, r.metrics.synchronization), look);
   legend(to, {{"up", false, "adds risk"}, {"down", false, "takes risk away"}, {"bar-error", true, "95% interval"}});
   const scale x = scale_for(with_errors(agent), 190, 520);
   to.x_axis(x, top, bottom, "contribution");
@@ -158,13 +160,13 @@ std::string plot_agents(const report& r) {
   return to.done();
 }
 
-std::string plot_behaviours(const report& r) {
+std::string plot_behaviours(const report& r, const chart_look& look) {
   const scored& behaviour = r.result.by_behaviour;
   const std::vector<std::size_t> order = highest_first(behaviour);
   constexpr double row = 30;
   const double bottom = top + row * static_cast<double>(std::max<std::size_t>(1, order.size()));
-  svg to(width, bottom + 60, "What: risk contribution of each behaviour",
-         subtitle(r) + fmt::format(" · G = {:.2f}", r.metrics.behaviour_concentration));
+  chart to(width, bottom + 60, "What: risk contribution of each behaviour",
+         subtitle(r) + fmt::format(" · G = {:.2f}", r.metrics.behaviour_concentration), look);
   legend(to, {{"up", false, "adds risk"}, {"down", false, "takes risk away"}, {"bar-error", true, "95% interval"}});
   const scale x = scale_for(with_errors(behaviour), 240, width - 24);
   to.x_axis(x, top, bottom, "contribution");

@@ -7,6 +7,7 @@
 #include "analysis/shapley/estimate.h"
 #include "analysis/shapley/faithfulness.h"
 #include "analysis/shapley/metrics.h"
+#include "picture/chart.h"
 
 namespace digd::shapley {
 
@@ -30,8 +31,8 @@ std::string to_json(const report& r);
 std::string to_table(const report& r, std::size_t most);
 
 // SVG, 900 wide, light and dark by the reader's preference.
-std::string plot_steps(const report& r);       // φ over time, cumulative and observed risk, q·ρ
-std::string plot_agents(const report& r);      // φ by agent with 95% intervals, beside instability
-std::string plot_behaviours(const report& r);  // φ by behaviour with 95% intervals
+std::string plot_steps(const report& r, const picture::chart_look& look = {});       // φ over time, cumulative and observed risk, q·ρ
+std::string plot_agents(const report& r, const picture::chart_look& look = {});      // φ by agent with 95% intervals, beside instability
+std::string plot_behaviours(const report& r, const picture::chart_look& look = {});  // φ by behaviour with 95% intervals
 
 }  // namespace digd::shapley

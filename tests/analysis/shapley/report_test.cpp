@@ -8,8 +8,8 @@
 #include "analysis/shapley/cache.h"
 #include "analysis/shapley/report.h"
 #include "analysis/shapley/studies.h"
-#include "analysis/shapley/svg.h"
 #include "analysis/shapley/trajectory.h"
+#include "picture/chart.h"
 #include "tests/analysis/shapley/support.h"
 
 using namespace digd::shapley;
@@ -40,14 +40,14 @@ TEST_CASE("plots name what they show, escape names, and draw error bars where th
     CHECK(plot.find("SYNTHETIC") != std::string::npos);
     CHECK(plot.find("nan") == std::string::npos);
   }
-  svg hostile(10, 10, "<script>\"&", "");
+  digd::picture::chart hostile(10, 10, "<script>\"&", "");
   CHECK(hostile.done().find("<script>") == std::string::npos);
 }
 
 TEST_CASE("ticks are round and cover the range") {
-  CHECK(ticks(0, 1, 5) == std::vector<double>{0, 0.2, 0.4, 0.6000000000000001, 0.8, 1});
-  CHECK(ticks(-30, 70, 5).front() == -20);
-  CHECK(tick_text(0.25, 0.05) == "0.25");
+  CHECK(digd::picture::ticks(0, 1, 5) == std::vector<double>{0, 0.2, 0.4, 0.6000000000000001, 0.8, 1});
+  CHECK(digd::picture::ticks(-30, 70, 5).front() == -20);
+  CHECK(digd::picture::tick_text(0.25, 0.05) == "0.25");
 }
 
 TEST_CASE("an estimate comes back from the cache bit for bit; another question finds nothing") {

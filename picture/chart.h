@@ -1,12 +1,12 @@
-// A small SVG writer for charts: scales, axes with round ticks, marks with tool tips. Colours are CSS variables, one set for a
-// light and one for a dark page, chosen by the reader's preference; texts are escaped.
+// A small SVG writer for charts: scales, axes with round ticks, marks with tool tips. Stands alone, light or dark by the
+// reader's preference (palette.h), or in a page that has `chart_style`. Texts are escaped.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace digd::shapley {
+namespace digd::picture {
 
 // Round numbers that cover low … high; about `wanted` of them, low < high.
 std::vector<double> ticks(double low, double high, int wanted);
@@ -21,13 +21,24 @@ struct scale {
 // A scale that holds all of `values` and zero, with some room; never of no width.
 scale scale_for(const std::vector<double>& values, double from, double to);
 
-class svg {
- public:
-  svg(double width, double height, std::string_view title, std::string_view subtitle);
+// Flat, for `scoped` and `with_colours`.
+extern const std::string_view chart_style;
 
-  void rect(double x, double y, double w, double h, std::string_view style, std::string_view tip = {});
+struct chart_look {
+  bool embedded = false;         // in a page, as `<svg class="chart">`, without style and background
+  std::string_view description;  // for those who do not see it; empty: title and subtitle
+};
+
+class chart {
+ public:
+  chart(double width, double height, std::string_view title, std::string_view subtitle, const chart_look& how = {});
+
+
+  void rect(double x, double y, double w, double h, std::string_view style, std::string_view tip = {}, double round = 0);
   void line(double x1, double y1, double x2, double y2, std::string_view style, std::string_view tip = {});
   void path(const std::vector<std::pair<double, double>>& points, std::string_view style);
+  // A path as SVG writes it, made of numbers alone; with the style's own width if `stroke_width` is 0.
+  void shape(std::string_view d, std::string_view style, std::string_view tip = {}, double stroke_width = 0);
   void dot(double x, double y, double r, std::string_view style, std::string_view tip = {});
   void text(double x, double y, std::string_view anchor, std::string_view style, std::string_view what);
   void turned_text(double x, double y, std::string_view style, std::string_view what);  // upwards, around its middle
@@ -40,9 +51,8 @@ class svg {
   std::string done() const;
 
  private:
-  static std::string escape(std::string_view what);
   void tip(std::string_view what, std::string_view tag);
   std::string out_;
 };
 
-}  // namespace digd::shapley
+}  // namespace digd::picture

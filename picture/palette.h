@@ -1,0 +1,31 @@
+// The colours of every picture and page digd makes, in one place. The hues are Okabe and Ito's, told apart by the
+// colour-blind; nothing is said by hue alone.
+//
+// Style sheets name them as `var(--fail)`. A page defines the variables; a picture that stands alone has them written
+// out, as many viewers know no variables.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace digd::picture {
+
+struct hue {
+  std::string_view name;         // of the variable, without --
+  std::string_view light, dark;  // "#rrggbb"
+};
+
+std::span<const hue> palette();
+
+// `:root{--ink:…}` for light, and for dark by the reader's preference.
+std::string palette_variables();
+
+// A flat style sheet (no @-rules) with its variables written out: the light ones, then for those who prefer dark the
+// declarations that have a colour once more.
+std::string with_colours(std::string_view css);
+
+// A flat style sheet whose selectors hold only within `prefix`, so that it can stand in a page with others.
+std::string scoped(std::string_view css, std::string_view prefix);
+
+}  // namespace digd::picture
