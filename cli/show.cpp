@@ -1,5 +1,4 @@
 // digctl show TRACE|RUN: a run as a picture, on the terminal, as SVG or for Graphviz.
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -7,8 +6,8 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/files.h"
-#include "cli/run_source.h"
 #include "cli/terminal_options.h"
+#include "cli/trace_input.h"
 #include "picture/dot.h"
 #include "picture/svg.h"
 #include "picture/terminal.h"
@@ -27,60 +26,13 @@ struct show_options {
   terminal_options terminal;
 };
 
-// Lines out of pieces that end anywhere.
-class line_splitter {
- public:
-  explicit line_splitter(picture::recorder& to) : to_(to) {}
-  bool take(std::string_view piece) {
-    for (std::size_t end; going_ && (end = piece.find('\n')) != std::string_view::npos; piece.remove_prefix(end + 1)) {
-      going_ = to_.line(rest_ += piece.substr(0, end));
-      rest_.clear();
-    }
-    rest_ += piece;
-    return going_;
-  }
-
- private:
-  picture::recorder& to_;
-  std::string rest_;
-  bool going_ = true;
-};
-
-std::string record_file(const std::string& trace, picture::recorder& recorder) {
-  std::ifstream file;
-  if (trace != "-") {
-    file.open(trace, std::ios::binary);
-    if (!file || std::filesystem::is_directory(trace)) return "cannot be read";
-  }
-  std::istream& in = trace == "-" ? std::cin : file;
-  std::string line;
-  bool any = false;
-  while (std::getline(in, line)) {
-    any = any || line.find_first_not_of(" \t\r") != std::string::npos;
-    if (!recorder.line(line)) break;
-  }
-  return any ? recorder.problem() : "no trace: the file is empty";
-}
-
 // Nothing, after a word on why, if it is no trace and no run.
 std::optional<picture::model> record(const show_options& how) {
   picture::recorder recorder;
-  std::error_code none;
-  std::string problem;
-  const bool is_file = how.daemon.data_dir.empty() && (how.what == "-" || std::filesystem::exists(how.what, none));
-  if (is_file) {
-    problem = record_file(how.what, recorder);
-  } else {
-    const auto source = open_source("show", how.daemon);
-    if (!source) return {};
-    line_splitter lines(recorder);
-    problem = source->trace(how.what, [&](std::string_view piece) { return lines.take(piece); });
-    if (!problem.empty() && how.daemon.data_dir.empty()) {
-      problem += " (and there is no such trace file)";
-    } else if (problem.empty()) {
-      problem = recorder.problem();
-    }
-  }
+  const auto input = trace_input::open("show", how.what, how.daemon);
+  if (!input) return {};
+  std::string problem = input->lines([&](std::string_view line) { return recorder.line(line); });
+  if (problem.empty()) problem = recorder.problem();
   if (!problem.empty()) {
     complain("show", shown(how.what) + ": " + problem);
     return {};

@@ -1,0 +1,61 @@
+// The lines of a trace, wherever it is: a file, standard input, a daemon's run, a run in an archive.
+//
+// Thread: one; it blocks. Failure: what is wrong, for people; empty if nothing. Bounds: a line at a time is held.
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/run_source.h"
+
+namespace digd::cli {
+
+class trace_input {
+ public:
+  using each_line = std::function<bool(std::string_view line)>;  // false: no more
+
+  // `what`: a file, - for standard input, or, where there is no such file, a run's id. Null, after a word on standard
+  // error, if there is no place to look for runs.
+  static std::unique_ptr<trace_input> open(const std::string& command, const std::string& what, const daemon_options& how);
+
+  std::string lines(const each_line& each);
+  // A plain file: it can be read again.
+  bool is_plain_file() const;
+  const std::string& what() const { return what_; }
+
+ private:
+  std::string file_lines(const each_line& each);
+  std::string run_lines(const each_line& each);
+
+  std::string what_;
+  std::unique_ptr<run_source> runs_;  // null: a file
+  bool asked_daemon_ = false;
+};
+
+// A trace that is read more than once, the same each time: what comes from elsewhere is kept in a temporary file
+// without a name, of at most `most_bytes`.
+class kept_trace {
+ public:
+  static constexpr std::size_t most_bytes = std::size_t{8} << 30;
+
+  explicit kept_trace(std::unique_ptr<trace_input> from) : from_(std::move(from)) {}
+  ~kept_trace();
+  kept_trace(const kept_trace&) = delete;
+  kept_trace& operator=(const kept_trace&) = delete;
+
+  std::string lines(const trace_input::each_line& each);
+  // All of it; nothing if it has more than `most` bytes or cannot be read.
+  std::optional<std::string> text(std::size_t most);
+
+ private:
+  std::string keep();
+
+  std::unique_ptr<trace_input> from_;
+  std::FILE* kept_ = nullptr;
+};
+
+}  // namespace digd::cli
