@@ -1,0 +1,179 @@
+#include <boost/json.hpp>
+
+#include "picture/model.h"
+#include "report/text.h"
+
+namespace digd::report {
+
+namespace json = boost::json;
+
+namespace {
+
+json::array texts(const std::vector<std::string>& all) {
+  json::array out;
+  for (const std::string& one : all) out.emplace_back(one);
+  return out;
+}
+
+json::array counts(const std::vector<std::uint32_t>& all) {
+  json::array out;
+  for (const std::uint32_t n : all) out.emplace_back(n);
+  return out;
+}
+
+json::value or_null(const std::string& text) { return text.empty() ? json::value(nullptr) : json::value(text); }
+
+json::value flow_end(const observed& seen, index who) {
+  if (who == flow::outside) return nullptr;
+  return json::object(who == flow::monitor ? json::object{{"digd", true}} : json::object{{"agent", seen.agents[who].name}});
+}
+
+json::array agents_of(const observed& seen) {
+  json::array out;
+  for (const agent_facts& a : seen.agents) {
+    out.push_back(json::object{{"agent", a.name},
+                               {"activations", a.activations},
+                               {"failed", a.failed},
+                               {"open", a.open},
+                               {"busy_ms", a.busy_ms},
+                               {"inputs", a.inputs},
+                               {"consumed", a.consumed},
+                               {"waited", a.waited},
+                               {"discarded", a.discarded},
+                               {"rerouted", a.rerouted},
+                               {"outputs", a.outputs},
+                               {"findings", a.findings},
+                               {"starts", counts(a.starts)}});
+  }
+  return out;
+}
+
+json::array flows_of(const observed& seen) {
+  json::array out;
+  for (const flow& f : seen.flows) {
+    out.push_back(json::object{{"from", flow_end(seen, f.from)}, {"to", flow_end(seen, f.to)}, {"given", f.given}, {"idle", f.idle}});
+  }
+  return out;
+}
+
+json::object rules_of(const observed& seen) {
+  json::object out;
+  for (std::size_t i = 0; i < rule_count; ++i) {
+    const rule_facts& r = seen.rules[i];
+    if (r.found == 0) continue;
+    json::object causes, outcomes;
+    for (std::size_t c = 1; c < r.causes.size(); ++c) {
+      if (r.causes[c] > 0) causes[to_string(static_cast<cause>(c))] = r.causes[c];
+    }
+    for (std::size_t k = 0; k < r.outcomes.size(); ++k) outcomes[to_string(static_cast<outcome_kind>(k))] = r.outcomes[k];
+    out[rule_names[i]] = json::object{{"found", r.found},
+                                      {"healed", r.healed},
+                                      {"causes", std::move(causes)},
+                                      {"outcomes", std::move(outcomes)},
+                                      {"over_time", counts(r.over_time)}};
+  }
+  return out;
+}
+
+json::object witness_of(const witness& w) {
+  const auto nodes = [](const std::vector<witness::node>& all) {
+    json::array out;
+    for (const witness::node& n : all) out.push_back(json::object{{"id", n.id}, {"agent", or_null(n.agent)}});
+    return out;
+  };
+  json::array edges;
+  for (const witness::edge& e : w.edges) {
+    const char* kind = e.kind == witness::edge_kind::generated ? "generated" : e.kind == witness::edge_kind::delivered ? "delivered" : "pending";
+    json::object one{{"kind", kind}, {"from", e.from}, {"to", e.to}};
+    if (e.label != reaction::none) one["reaction"] = to_string(e.label);
+    edges.push_back(std::move(one));
+  }
+  return {{"activations", nodes(w.activations)}, {"events", nodes(w.events)}, {"edges", std::move(edges)}, {"truncated", w.truncated}};
+}
+
+json::array detections_of(const observed& seen) {
+  json::array out;
+  for (const told_detection& d : seen.detections) {
+    json::object one{{"rule", to_string(d.what.rule)},
+                     {"severity", to_string(d.what.severity)},
+                     {"ts", d.what.ts},
+                     {"line", d.line},
+                     {"event", d.what.event ? json::value(*d.what.event) : json::value(nullptr)},
+                     {"agent", d.what.agent ? json::value(*d.what.agent) : json::value(nullptr)},
+                     {"evidence", texts(d.what.evidence)},
+                     {"reason", d.what.reason},
+                     {"healed", d.what.healed}};
+    one["cause"] = d.what.cause == cause::none ? json::value(nullptr) : json::value(to_string(d.what.cause));
+    one["healing"] = d.what.healing == action::none ? json::value(nullptr) : json::value(to_string(d.what.healing));
+    one["inject"] = or_null(d.inject);
+    one["recipients"] = texts(d.recipients);
+    one["outcome"] = d.outcome ? json::value(to_string(*d.outcome)) : json::value(nullptr);
+    one["outcome_ts"] = d.outcome ? json::value(d.outcome_ts) : json::value(nullptr);
+    one["witness"] = witness_of(d.what.witness);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// With the pass's own JSON to the letter, so that its numbers stay as they are.
+std::string part_of(const part& p) {
+  json::object own{{"ran", p.ran}};
+  if (!p.ran) own["why_not"] = p.why_not;
+  own["command"] = or_null(p.command);
+  own["says"] = or_null(p.answer);
+  std::string out = json::serialize(own);
+  out.back() = ',';
+  return out + "\"result\":" + (p.json.empty() ? "null" : p.json) + "}";
+}
+
+}  // namespace
+
+std::string to_json(const gathered& from, const std::vector<part>& parts, const document& said) {
+  const observed& seen = from.seen;
+  json::object run{{"id", seen.run},
+                   {"mode", to_string(seen.mode)},
+                   {"clock", to_string(seen.clock)},
+                   {"outcome", or_null(seen.ended_text)},
+                   {"submitted", seen.submitted},
+                   {"first_ts", seen.first_ts},
+                   {"last_ts", seen.last_ts},
+                   {"messages", seen.messages},
+                   {"refused", seen.refused},
+                   {"not_observed", seen.dropped},
+                   {"events", seen.events},
+                   {"activations", seen.activations},
+                   {"failed_activations", seen.failed},
+                   {"open_activations", seen.open_at_end},
+                   {"system_events", seen.system_events},
+                   {"detections", seen.found},
+                   {"healed", seen.healed}};
+  json::object labels;
+  for (const auto& [name, value] : seen.labels) labels[name] = value;
+  run["labels"] = std::move(labels);
+  json::array waiting, notes;
+  for (const waiting_event& w : seen.pending) waiting.push_back(json::object{{"event", w.id}, {"at", texts(w.at)}});
+  for (const timed_note& n : seen.notes) notes.push_back(json::object{{"ts", n.ts}, {"text", n.text}});
+  const json::object whole{{"format", "digd.report"},
+                           {"version", 1},
+                           {"verdict", texts(said.verdict)},
+                           {"run", std::move(run)},
+                           {"bins", json::object{{"start", seen.time.start}, {"width_ms", seen.time.width}, {"count", seen.time.most}}},
+                           {"agents", agents_of(seen)},
+                           {"agents_left_out", seen.agents_left_out},
+                           {"flows", flows_of(seen)},
+                           {"flows_left_out", seen.flows_left_out},
+                           {"rules", rules_of(seen)},
+                           {"detections", detections_of(seen)},
+                           {"detections_left_out", seen.found - seen.detections.size()},
+                           {"waiting", std::move(waiting)},
+                           {"waiting_total", seen.pending_total},
+                           {"notes", std::move(notes)},
+                           {"notes_left_out", seen.notes_left_out}};
+  std::string out = json::serialize(whole);
+  out.pop_back();
+  out += ",\"passes\":{";
+  for (const part& p : parts) out += (&p == parts.data() ? "\"" : ",\"") + p.id + "\":" + part_of(p);
+  return out + "}}\n";
+}
+
+}  // namespace digd::report

@@ -1,0 +1,115 @@
+#include "report/text.h"
+
+#include "picture/text.h"
+
+namespace digd::report {
+
+namespace {
+
+// Every character that Markdown or HTML could take for markup is escaped; one line.
+std::string md(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '\n':
+      case '\r': out += ' '; break;
+      case '\\':
+      case '`':
+      case '*':
+      case '_':
+      case '{':
+      case '}':
+      case '[':
+      case ']':
+      case '#':
+      case '!':
+      case '|':
+      case '~': out.append("\\") += c; break;
+      case ':':  // of a URL
+        out += text.substr(i + 1).starts_with("//") ? "\\:" : ":";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) >= 0x20) out += c;
+    }
+  }
+  return out;
+}
+
+// What reorders lines or acts on a terminal is written out; quotes and backslashes stay.
+std::string harmless(std::string_view text) {
+  const std::string safe = picture::safe(text);
+  std::string out;
+  for (std::size_t i = 0; i < safe.size(); ++i) {
+    if (safe[i] == '\\' && i + 1 < safe.size() && (safe[i + 1] == '"' || safe[i + 1] == '\\')) ++i;
+    out += safe[i];
+  }
+  return out;
+}
+
+// A quotation, a line for each of its lines.
+std::string quotation(std::string_view text) {
+  std::string out = "> ";
+  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+    out += md(harmless(text.substr(0, end))) + "  \n> ";
+  return out + md(harmless(text)) + "\n";
+}
+
+void write(std::string& out, const table& t) {
+  out += "\n**" + md(t.caption) + "**\n\n|";
+  for (const column& c : t.columns) out += " " + md(c.name) + " |";
+  out += "\n|";
+  for (const column& c : t.columns) out += c.number ? "---:|" : "---|";
+  out += '\n';
+  for (const std::vector<std::string>& row : t.rows) {
+    out += '|';
+    for (std::size_t i = 0; i < row.size() && i < t.columns.size(); ++i) out += " " + (row[i].empty() ? "–" : md(row[i])) + " |";
+    out += '\n';
+  }
+  if (!t.left_out.empty()) out += "\n" + md(t.left_out) + "\n";
+}
+
+void write(std::string& out, const block& b) {
+  switch (b.what) {
+    case block::kind::text: out += "\n" + md(b.text) + "\n"; return;
+    case block::kind::note: out += "\n> " + md(b.text) + "\n"; return;
+    case block::kind::command: {  // as it can be copied, unless a name in it could be taken for markup
+      const bool plain = b.text.find_first_of("<&`") == std::string::npos;
+      out += plain ? "\n    " + harmless(b.text) + "\n" : "\n" + md(harmless(b.text)) + "\n";
+      return;
+    }
+    case block::kind::list:
+      out += "\n" + md(b.text) + "\n\n";
+      if (b.items.size() == 1) {
+        out += quotation(b.items.front());
+        return;
+      }
+      for (const std::string& item : b.items) out += "- " + md(item) + "\n";
+      return;
+    case block::kind::picture: out += "\n*Picture, in the HTML report: " + md(b.figure.title) + ".* " + md(b.figure.caption) + "\n"; return;
+    case block::kind::table: return write(out, b.table);
+    case block::kind::details:
+      out += "\n### " + (b.badge.empty() ? "" : md(b.badge) + " ") + md(b.text) + "\n";
+      for (const block& one : b.inside) write(out, one);
+  }
+}
+
+}  // namespace
+
+std::string to_markdown(const document& of) {
+  std::string out = "# " + md(of.title) + "\n";
+  for (const std::string& sentence : of.verdict) out += "\n" + md(sentence) + "\n";
+  table facts{.caption = "The run", .columns = {{"what"}, {"value"}}, .rows = {}, .left_out = {}};
+  for (const fact& f : of.facts) facts.rows.push_back({f.name, f.value});
+  write(out, facts);
+  for (const section& s : of.sections) {
+    out += "\n## " + md(s.title) + "\n";
+    for (const block& b : s.blocks) write(out, b);
+  }
+  return out;
+}
+
+}  // namespace digd::report

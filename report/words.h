@@ -1,0 +1,21 @@
+// How a report calls things: names, numbers, rules.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "rules/rule_id.h"
+
+namespace digd::report {
+
+// A name in a picture or a sentence: escaped as engine/quote.h does, cut to `most` columns.
+std::string short_name(const std::string& name, std::size_t most = 40);
+// "1,622".
+std::string grouped(std::uint64_t n);
+// "1 event", "3 events".
+std::string counted(std::uint64_t n, const char* one, const char* many);
+// "orphaned event".
+std::string rule_words(rule_id rule);
+
+}  // namespace digd::report
