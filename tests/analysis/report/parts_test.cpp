@@ -1,0 +1,94 @@
+#include "analysis/report/parts.h"
+
+#include <boost/json.hpp>
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "report/compose.h"
+
+namespace digd::report {
+
+namespace {
+
+std::string demo() {
+  std::ifstream file(DIGD_SOURCE_DIR "/tests/traces/demo.jsonl");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+observed seen_of(const std::string& trace) {
+  observer watch;
+  std::istringstream lines(trace);
+  for (std::string line; std::getline(lines, line);) REQUIRE(watch.line(line));
+  return watch.finish();
+}
+
+trace_text holds(const std::string& trace) {
+  return [&trace] { return std::string_view(trace); };
+}
+
+std::size_t pictures(const part& p) {
+  std::size_t n = 0;
+  for (const block& b : p.blocks) n += b.what == block::kind::picture && b.figure.svg.starts_with("<svg class=\"chart\"");
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("Shapley values of a run come as who, when and what, with the numbers below and their sources") {
+  const std::string trace = demo();
+  const part p = shapley_part(holds(trace), seen_of(trace), "demo.jsonl", {.budget_seconds = 300, .threads = 2});
+  REQUIRE(p.ran);
+  CHECK(pictures(p) == 3);
+  CHECK(p.answer.find("writer") != std::string::npos);
+  CHECK(p.origins.size() == 4);
+  REQUIRE_FALSE(p.blamed.empty());
+  CHECK(p.blamed.front().activation == "writer-5");
+  const boost::json::value own = boost::json::parse(p.json);
+  CHECK(own.at("estimator").as_string() == "exact");
+}
+
+TEST_CASE("Shapley values that would take too long are not begun, and the report says what it would take") {
+  observed seen = seen_of(demo());
+  seen.activations = 100'000;
+  seen.replay_seconds = 1;
+  const part p = shapley_part(
+      []() -> std::string_view {
+        FAIL("the trace is not needed");
+        return {};
+      },
+      seen, "demo.jsonl", {.budget_seconds = 20});
+  CHECK_FALSE(p.ran);
+  CHECK(p.why_not.find("200,000 s") != std::string::npos);
+  CHECK(p.command == "digctl attribute shapley demo.jsonl");
+}
+
+TEST_CASE("CHIEF's answer comes with its graph, its suspects and its oracles") {
+  const std::string trace = demo();
+  const part p = chief_part(holds(trace), seen_of(trace), "demo.jsonl", {});
+  REQUIRE(p.ran);
+  CHECK(pictures(p) == 1);
+  CHECK(p.answer.find("CHIEF holds") == 0);
+  CHECK(p.blamed.size() == 3);
+  CHECK_NOTHROW(boost::json::parse(p.json));
+  CHECK_FALSE(chief_part(holds(trace), seen_of(trace), "demo.jsonl", {.most_steps = 3}).ran);
+  CHECK_FALSE(chief_part(holds(trace), seen_of(trace), "demo.jsonl", {.budget_seconds = 0}).ran);
+}
+
+TEST_CASE("causes over many runs are told from a result that is handed in") {
+  const part none = causal_part({});
+  CHECK_FALSE(none.ran);
+  CHECK(none.command.find("digctl causal") == 0);
+  CHECK_FALSE(causal_part("{\"runs\":3}").ran);
+  CHECK_FALSE(causal_part("no json").ran);
+  const part p = causal_part(R"({"outcome":"success","runs":40,"factors":5,"stage":"boundary","notes":["one"],
+    "levers":[{"factor":"<b>","evidence":"candidate","support":0.9,"p":0.01,"p_given_rest":0.02,"words":"more helps"}]})");
+  REQUIRE(p.ran);
+  bool told = false;
+  for (const block& b : p.blocks) told = told || (b.what == block::kind::table && b.table.rows.at(0).at(1) == "candidate");
+  CHECK(told);
+}
+
+}  // namespace digd::report
