@@ -20,6 +20,7 @@ void add_export(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
 void add_mode(CLI::App& app, int& status);
 void add_replay(CLI::App& app, int& status);
+void add_report(CLI::App& app, int& status);
 void add_rules(CLI::App& app, int& status);
 void add_runs(CLI::App& app, int& status);
 void add_send(CLI::App& app, int& status);

@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   int status = digd::cli::done;
   digd::cli::add_replay(app, status);
   digd::cli::add_show(app, status);
+  digd::cli::add_report(app, status);
   digd::cli::add_runs(app, status);
   digd::cli::add_tail(app, status);
   digd::cli::add_export(app, status);

@@ -12,3 +12,4 @@ _spec.loader.exec_module(_fixtures)
 
 digctl = _fixtures.digctl
 trace = _fixtures.trace
+evil_trace = _fixtures.evil_trace

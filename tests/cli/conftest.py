@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 
@@ -33,4 +34,31 @@ def trace(tmp_path):
     """A trace in which an event is orphaned, the run ends too early and then stands still."""
     path = tmp_path / "trace.jsonl"
     path.write_text(TRACE)
+    return path
+
+
+# Wants out of whatever it is put into.
+EVIL = '"><img src=x onerror=alert(1)><script>alert(2)</script>\'`|*_[x](javascript:1)\u202e\u2066 --> ]]> \x1b[31m'
+
+
+@pytest.fixture(scope="session")
+def evil():
+    return EVIL
+
+
+@pytest.fixture(scope="session")
+def evil_trace(tmp_path_factory):
+    """A run whose every name wants out, one of them as long as names may be, with 10 kB of words."""
+    long = ("名" * 40 + EVIL)[:150]
+    lines = [{"type": "hello", "protocol": 1, "run": "r" + EVIL, "clock": "trace", "agents": ["a" + EVIL, long], "labels": {"l" + EVIL: EVIL}},
+             {"type": "event", "seq": 1, "ts": 1, "event": {"id": "e" + EVIL, "kind": "k" + EVIL, "recipients": ["a" + EVIL, "gone" + EVIL],
+                                                            "payload": {"text": EVIL * 200}}},
+             {"type": "activation_started", "seq": 2, "ts": 2, "activation": "v" + EVIL, "agent": "a" + EVIL, "inputs": ["e" + EVIL]},
+             {"type": "activation_ended", "seq": 3, "ts": 30, "activation": "v" + EVIL, "failed": True, "error": EVIL * 200},
+             {"type": "activation_started", "seq": 4, "ts": 40, "activation": "w" + EVIL, "agent": long, "inputs": ["e" + EVIL]},
+             {"type": "activation_ended", "seq": 5, "ts": 50, "activation": "w" + EVIL,
+              "outputs": [{"id": "o" + EVIL, "recipients": ["x" + EVIL]}, {"id": "s" + EVIL, "recipients": [], "submit": True}]},
+             {"type": "time", "seq": 6, "ts": 90000}]
+    path = tmp_path_factory.mktemp("evil") / "evil.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path

@@ -171,6 +171,19 @@ def test_a_run_of_the_daemon_is_drawn_like_its_trace(ask, digctl, daemon, tmp_pa
     assert "OE" in ask("show", "r1").stdout
 
 
+@pytest.mark.parametrize("format", ["html", "md", "json"])
+def test_a_report_is_the_same_from_the_daemon_its_archive_and_the_trace(ask, digctl, daemon, tmp_path, format):
+    a_run(daemon, end="failure")
+    got = ask("report", "r1", "--format", format)
+    assert got.returncode == 0, got.stderr
+    assert digctl("report", "r1", "--format", format, "--data-dir", daemon.data).stdout == got.stdout
+    ask("export", "r1", "-o", tmp_path / "r1")
+    from_trace = digctl("report", tmp_path / "r1", "--format", format).stdout
+    assert from_trace.replace(str(tmp_path / "r1"), "r1") == got.stdout
+    none = ask("report", "nothing")
+    assert none.returncode == 2 and none.stdout == "" and "no run" in none.stderr
+
+
 def test_a_file_of_that_name_goes_before_a_run(ask, trace, daemon):
     a_run(daemon, str(trace))
     assert "planner" in ask("show", trace).stdout

@@ -1,0 +1,90 @@
+"""The page of digctl report in Chromium: nothing runs that must not, nothing is asked for, everyone can read it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+DEMO = Path(__file__).parents[2] / "traces/demo.jsonl"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as play:
+        running = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def pages(digctl, evil_trace, tmp_path):
+    """The page of a run, as a file."""
+
+    def make(which, *args):
+        path = tmp_path / f"{which}.html"
+        done = digctl("report", DEMO if which == "demo" else evil_trace, "--budget", "300", "-o", path, *args)
+        assert done.returncode == 0, done.stderr
+        return path
+
+    return make
+
+
+def opened(browser, path, **how):
+    """A page and everything that went wrong with it."""
+    page = browser.new_context(**how).new_page()
+    page.wrong = []
+    page.on("request", lambda r: None if r.url.startswith("file:") else page.wrong.append(r.url))
+    page.on("dialog", lambda d: page.wrong.append(d.message) or d.dismiss())
+    page.on("console", lambda m: page.wrong.append(m.text))
+    page.on("pageerror", lambda e: page.wrong.append(e.message))
+    page.goto(path.as_uri())
+    return page
+
+
+@pytest.mark.parametrize("which", ["demo", "evil"])
+def test_nothing_runs_and_nothing_is_asked_for(browser, pages, which):
+    page = opened(browser, pages(which))
+    assert page.locator("script").count() == 1 and page.locator("img, iframe, link, object").count() == 0
+    page.click("#open-all")
+    assert page.locator("details:not([open])").count() == 0
+    assert page.wrong == []
+
+
+@pytest.mark.parametrize("which", ["demo", "evil"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser, pages, which, scheme):
+    page = opened(browser, pages(which), bypass_csp=True, color_scheme=scheme)
+    page.click("#open-all")
+    found = Axe().run(page).response["violations"]
+    assert [(v["id"], [n["target"] for n in v["nodes"]][:3]) for v in found] == []
+
+
+@pytest.mark.parametrize("width", [320, 390, 1200])
+def test_no_page_is_wider_than_its_window(browser, pages, width):
+    page = opened(browser, pages("evil"), viewport={"width": width, "height": 800})
+    page.click("#open-all")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_keyboard_gets_everywhere(browser, pages):
+    page = opened(browser, pages("demo"))
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    seen = set()
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.tagName + '.' + document.activeElement.className"))
+    assert {"DIV.scroll", "SUMMARY."} <= seen
+    page.locator("summary").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("details[open]").count() == 1
+
+
+def test_on_paper_everything_is_open(browser, pages):
+    page = opened(browser, pages("demo"))
+    page.pdf()
+    assert page.locator("details:not([open])").count() == 0

@@ -1,0 +1,45 @@
+"""digctl report with what attribution says, and of a long run."""
+
+import json
+import subprocess
+from pathlib import Path
+
+DEMO = Path(__file__).parents[2] / "traces/demo.jsonl"
+
+
+def report(digctl, *args):
+    done = digctl("report", *args, timeout=400)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_report_says_what_the_passes_say(digctl):
+    told = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "300"))
+    shapley = told["passes"]["responsibility"]
+    own = json.loads(digctl("attribute", "shapley", DEMO, "--format", "json", "--no-cache").stdout)
+    assert shapley["ran"] and shapley["result"]["by_agent"] == own["by_agent"]
+    assert told["passes"]["decisive-error"]["result"]["ranking"][0]["step"] == 11
+    assert not told["passes"]["causes"]["ran"] and "digctl causal" in told["passes"]["causes"]["command"]
+    assert len(told["verdict"]) == 2
+    assert told == json.loads(report(digctl, DEMO, "--format", "json", "--budget", "300"))
+
+
+def test_causes_over_many_runs_are_told_where_they_are_handed_in(digctl, tmp_path):
+    table = tmp_path / "table.csv"
+    rows = "".join(f"{i % 2},{i % 3},{(i % 2) ^ (i % 17 == 0)}\n" for i in range(120))
+    table.write_text("careless,colour,success\n" + rows)
+    causes = tmp_path / "causes.json"
+    done = digctl("causal", "explain", "--csv", table, "--target", "success", "--format", "json", "-o", causes)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0", "--causes", causes))
+    assert told["passes"]["causes"]["ran"] and told["passes"]["causes"]["result"]["runs"] == 120
+    done = digctl("report", DEMO, "--budget", "0", "--causes", tmp_path / "none.json")
+    assert done.returncode == 2 and "none.json" in done.stderr
+
+
+def test_a_made_run_of_many_messages_is_told_in_sums(tmp_path):
+    script = Path(__file__).parents[3] / "scripts/measure-report"
+    done = subprocess.run([script, "--messages", "30000", "--json", "--most-seconds", "120"], capture_output=True, text=True, timeout=300, check=True)
+    row = json.loads(done.stdout)
+    assert row["messages"] == 30000 and row["bytes"] < 10_000_000
+

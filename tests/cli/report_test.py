@@ -1,0 +1,146 @@
+"""digctl report: one page that stands alone, whatever agents call themselves; the same as md and JSON."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+DEMO = Path(__file__).parents[1] / "traces/demo.jsonl"
+VOID = {"meta", "br"}
+
+
+class Page(HTMLParser):
+    """Checks that what opens closes, and gathers ids, references, elements and text."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.ids, self.references, self.text = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        for name, value in attrs:
+            assert not name.startswith("on"), (tag, name)
+            if name == "id":
+                self.ids.append(value)
+            if name in ("aria-labelledby", "aria-describedby"):
+                self.references += value.split()
+            if name == "href":
+                assert value.startswith("#"), value
+                self.references.append(value[1:])
+        if tag not in VOID and not self.get_starttag_text().endswith("/>"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, (tag, self.open[-3:])
+        self.open.pop()
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] not in ("script", "style"):
+            self.text.append(data)
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def report(digctl, *args, status=0):
+    done = digctl("report", *args)
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("which", ["demo", "evil"])
+def test_the_page_is_sound_and_asks_for_nothing(digctl, evil_trace, which):
+    text = report(digctl, DEMO if which == "demo" else evil_trace, "--budget", "0")
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    assert set(page.references) <= set(page.ids)
+    assert page.all("html")[0]["lang"] == "en"
+    for tag in ("link", "img", "iframe", "object", "base", "form", "a:external"):
+        assert page.all(tag) == []
+    assert not re.search(r"(?:https?:)?//[a-z]", text.replace("arXiv", "")), "an address of somewhere else"
+    for table in page.all("table"):
+        assert table == {}
+    assert len(page.all("caption")) == len(page.all("table")) >= 4
+    assert all(th.get("scope") in ("col", "row") for th in page.all("th"))
+    assert len(page.all("figure")) >= 3
+    assert all(svg.get("role") == "img" for svg in page.all("svg"))
+    assert len(page.all("title")) > len(page.all("svg"))
+
+
+def test_the_policy_allows_the_pages_own_script_and_nothing_else(digctl):
+    text = report(digctl, DEMO, "--budget", "0")
+    page = Page(text)
+    policy = [m["content"] for m in page.all("meta") if m.get("http-equiv") == "Content-Security-Policy"][0]
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert len(scripts) == 1
+    digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+
+
+def test_names_are_data_in_every_format(digctl, evil, evil_trace):
+    page = Page(report(digctl, evil_trace))
+    assert len(page.all("script")) == 1 and page.all("img") == []
+    assert "<script>alert(2)</script>" in " ".join(page.text)
+    for text in (report(digctl, evil_trace), report(digctl, evil_trace, "--format", "md")):
+        assert not set(text) & set("\u202e\u2066\x1b")
+    markdown = report(digctl, evil_trace, "--format", "md")
+    assert "<script" not in markdown and "<img" not in markdown
+    assert json.loads(report(digctl, evil_trace, "--format", "json"))["run"]["id"] == "r" + evil
+
+
+def test_the_report_tells_what_the_replay_finds(digctl):
+    told = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0"))
+    found = [json.loads(line) for line in digctl("replay", DEMO, "--format", "jsonl", "--output", "detections").stdout.splitlines()]
+    assert [(d["rule"], d["ts"], d["event"], d["reason"]) for d in told["detections"]] == [
+        (d["rule"], d["ts"], d["event"], d["reason"]) for d in found]
+    assert told["run"]["detections"] == len(found) == 9
+    assert all(d["outcome"] == "cleared" for d in told["detections"])
+    assert told == json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0"))
+
+
+def test_without_a_budget_only_what_was_observed_is_told(digctl):
+    told = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0"))
+    assert not any(p["ran"] for p in told["passes"].values())
+    text = report(digctl, DEMO, "--format", "md", "--budget", "0")
+    assert text.count("Not run: ") >= 3
+
+
+def test_a_trace_from_standard_input_is_read_as_often_as_it_takes(digctl):
+    assert report(digctl, DEMO, "--format", "md", "--budget", "0").replace(str(DEMO), "X") == digctl(
+        "report", "-", "--format", "md", "--budget", "0", stdin=DEMO.read_text()).stdout.replace("shapley -\n", "shapley X\n").replace(
+            "chief -\n", "chief X\n").replace("show - ", "show X ")
+
+
+@pytest.mark.parametrize("content, words", [("", "no trace"), ("{}\n", "hello"), (None, "no such")])
+def test_what_is_no_trace_is_told(digctl, tmp_path, content, words):
+    path = tmp_path / "trace.jsonl"
+    if content is not None:
+        path.write_text(content)
+    done = digctl("report", path, "--to", "ws://127.0.0.1:9")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("digctl report: ")
+    if content is not None:
+        assert words in done.stderr
+
+
+def test_a_pdf_needs_a_browser_and_says_so(digctl, tmp_path):
+    done = digctl("report", DEMO, "--budget", "0", "--format", "pdf", "-o", tmp_path / "x.pdf", env={"PATH": "", "DIGD_BROWSER": ""})
+    assert done.returncode == 2 and "Chromium" in done.stderr
+    assert not (tmp_path / "x.pdf").exists()
+
+
+def test_a_browser_prints_the_pdf(digctl, tmp_path):
+    done = digctl("report", DEMO, "--budget", "0", "--format", "pdf", "-o", tmp_path / "x.pdf", timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "x.pdf").read_bytes().startswith(b"%PDF")
