@@ -10,6 +10,7 @@
 #include "daemon/api/health.h"
 #include "daemon/api/operator.h"
 #include "daemon/api/read_pool.h"
+#include "daemon/api/report_answer.h"
 #include "daemon/api/runs_api.h"
 #include "daemon/api/target.h"
 #include "daemon/feed/feed_server.h"
@@ -173,9 +174,26 @@ routed get_trace(call& in) {
   }};
 }
 
-routed get_report(call&) {
-  return respond_error(http::status::not_implemented, "not_implemented",
-                       "the daemon writes no reports yet; digctl report makes them from the archive");
+// A piece of it at a time, so that a long run's report holds up nobody.
+void go_on(shared_state& shared, const std::shared_ptr<report_answer>& report, const later::answer& answer) {
+  constexpr std::size_t most = read_pool::most_waiting + report_answer::most_at_once;
+  const auto work = [report](archive::browser& from) { return report->step(from); };
+  const auto then = [&shared, report, answer](http_response&& response) {
+    if (report->is_done()) answer(std::move(response));
+    else go_on(shared, report, answer);
+  };
+  if (!shared.reads->submit(work, then, most)) answer(busy("the daemon stops"));
+}
+
+routed get_report(call& in) {
+  const std::string* name = in.target.parameter("format");
+  const auto format = report_format_from(name == nullptr ? std::string_view("json") : *name);
+  if (!format) return bad_parameter("format", "expected json, html or md");
+  if (!in.shared.store || !in.shared.reads) return archive_off();
+  if (in.shared.reports.load() >= report_answer::most_at_once) return busy("too many reports are being written; try again");
+  const auto report = std::make_shared<report_answer>(in.shared.store->how().path, in.run, *format,
+                                                      std::make_shared<ticket_counter>(in.shared.reports));
+  return later{[&shared = in.shared, report](const later::answer& answer) { go_on(shared, report, answer); }};
 }
 
 routed remove_run(call& in) {

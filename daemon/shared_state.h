@@ -53,6 +53,7 @@ struct shared_state {
   std::atomic<std::uint64_t> tls_refused{0};          // handshakes that failed
   std::uint64_t runs_lost_to_damage = 0;              // at this start. Set before the threads start
   std::atomic<std::uint64_t> traces{0};               // being sent
+  std::atomic<std::uint64_t> reports{0};              // being written
   std::atomic<std::uint64_t> unarchived_runs{0};
   std::atomic<mode> operator_mode{mode::enforce};     // the operator's switch; runs follow it on their threads
   std::atomic<phase> now{phase::starting};

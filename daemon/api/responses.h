@@ -1,4 +1,5 @@
-// HTTP responses, all alike: JSON or text, bounded, never cached, nothing that a browser would run. Pure functions.
+// HTTP responses, all alike: JSON or text, bounded, never cached, nothing that a browser would run (but for a report's
+// page, under its own content security policy). Pure functions.
 #pragma once
 
 #include <boost/beast/http/message.hpp>

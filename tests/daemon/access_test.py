@@ -80,7 +80,7 @@ def event(seq, id, **more):
 # ---- tokens
 
 
-@pytest.mark.parametrize("path", ["/v1/runs", "/v1/runs/x", "/v1/runs/x/graph", "/v1/runs/x/trace", "/v1/mode", "/metrics",
+@pytest.mark.parametrize("path", ["/v1/runs", "/v1/runs/x", "/v1/runs/x/graph", "/v1/runs/x/report", "/v1/runs/x/trace", "/v1/mode", "/metrics",
                                   "/readyz", "/v1/ingest", "/v1/feed", "/v1/webhooks"])
 def test_every_path_but_health_wants_a_token(tmp_path, path):
     with guarded(tmp_path) as daemon:
@@ -101,6 +101,9 @@ def test_every_path_but_health_wants_a_token(tmp_path, path):
     ("watcher", "/metrics", "GET", 200),
     ("watcher", "/v1/runs/other", "GET", 403),
     ("watcher", "/v1/runs/prod-1", "GET", 404),
+    ("watcher", "/v1/runs/prod-1/report?format=html", "GET", 404),
+    ("watcher", "/v1/runs/other/report", "GET", 403),
+    ("fleet", "/v1/runs/prod-1/report", "GET", 403),
     ("watcher", "/v1/runs/prod-1", "DELETE", 403),
     ("watcher", "/v1/feed?run=other", "GET", 403),
     ("watcher", "/v1/mode", "PUT", 403),

@@ -247,7 +247,8 @@ def test_detections_are_paged_in_order(daemon):
     ("GET", "/v1/runs?limit=many", 400, "limit"),
     ("GET", "/v1/runs?cursor=-1", 400, "cursor"),
     ("GET", "/v1/runs/none/graph?format=png", 400, "format"),
-    ("GET", "/v1/runs/none/report", 501, "not_implemented"),
+    ("GET", "/v1/runs/none/report", 404, "no_such_run"),
+    ("GET", "/v1/runs/none/report?format=pdf", 400, "format"),
     ("GET", "/v1/feed", 426, "websocket"),
     ("GET", "/v1/ingest", 426, "websocket"),
     ("POST", "/v1/runs", 405, "wrong_method"),
@@ -292,7 +293,7 @@ def test_bodies_and_headers_are_bounded(daemon):
 
 def test_without_an_archive_there_is_nothing_to_read(tmp_path):
     with Daemon(tmp_path, "archive = false\n") as daemon:
-        for path in ("/v1/runs", "/v1/runs/r1", "/v1/runs/r1/graph"):
+        for path in ("/v1/runs", "/v1/runs/r1", "/v1/runs/r1/graph", "/v1/runs/r1/report"):
             assert get(daemon, path, 503)["error"]["code"] == "archive_off"
         with pytest.raises(InvalidStatus) as refused:
             Feed(daemon)
@@ -333,6 +334,47 @@ def test_a_graph_in_every_format_and_no_name_breaks_out(daemon):
     dig = get(daemon, run_path(NASTY, "graph?format=dig.graph.v2"))
     assert dig["schema"] == "dig.graph.v2" and dig["activations"]["v1\\"]["agent_id"] == agent
     assert get(daemon, run_path(NASTY))["run"] == NASTY
+
+
+# ---- reports
+
+
+def test_a_report_in_every_format_and_no_name_breaks_out(daemon):
+    with Client(daemon, quote(NASTY, safe=""), greet=False) as c:
+        c.hello.update(run=NASTY, agents=["a", "b"])
+        c.send_raw(c.hello)
+        c.wait_for("welcome")
+        work(c)
+        c.start("v2", "a", [])
+        c.end("v2", [{"id": NASTY, "recipients": ["ghost"]}])
+        c.wait_acked()
+    told = get(daemon, run_path(NASTY, "report"))
+    assert told["format"] == "digd.report" and told["run"]["id"] == NASTY
+    assert [d["event"] for d in told["detections"]] == [NASTY] and told["detections"][0]["healed"]
+    assert not any(part["ran"] for part in told["passes"].values())
+    status, page, headers = ask(daemon, "GET", run_path(NASTY, "report?format=html"))
+    assert status == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff"
+    text = page.decode()
+    assert text.count("<script>") == 1 and "\u202e" not in text and "digctl report" in text
+    assert headers["Content-Security-Policy"] in text
+    markdown = get(daemon, run_path(NASTY, "report?format=md"))
+    assert markdown.startswith("# Report of run") and "<script>" not in markdown
+    assert ask(daemon, "HEAD", run_path(NASTY, "report?format=html"))[1] == b""
+
+
+def test_a_reports_run_may_be_deleted_while_others_ask_for_it(daemon):
+    with daemon.client(agents=["a", "b"]) as c:
+        work(c, 50)
+        c.wait_acked()
+    asked = [threading.Thread(target=ask, args=(daemon, "GET", "/v1/runs/r1/report")) for _ in range(8)]
+    for one in asked:
+        one.start()
+    assert ask(daemon, "DELETE", "/v1/runs/r1")[0] == 204
+    for one in asked:
+        one.join(WITHIN)
+        assert not one.is_alive()
+    assert ask(daemon, "GET", "/v1/runs/r1/report")[0] == 404
 
 
 # ---- the operator's switch
