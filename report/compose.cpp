@@ -118,7 +118,7 @@ section method_section(const observed& seen, const std::vector<part>& parts) {
     if (!p.ran) missing += (missing.empty() ? "" : "; ") + p.title;
   }
   out.blocks.push_back(block::words(missing.empty() ? "Every pass was run." : "Not run: " + missing + ". Each section says why, and how to run it."));
-  out.blocks.push_back(block::words(fmt::format("Made from the {} stored messages of run {} alone: the same messages give the same report.",
+  out.blocks.push_back(block::words(fmt::format("Made from the {} stored messages of run {} alone: the same messages give the same report, but where attribution ran out of time.",
                                                 grouped(seen.messages), short_name(seen.run, 80))));
   return out;
 }

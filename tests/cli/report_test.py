@@ -117,9 +117,9 @@ def test_without_a_budget_only_what_was_observed_is_told(digctl):
 
 
 def test_a_trace_from_standard_input_is_read_as_often_as_it_takes(digctl):
-    assert report(digctl, DEMO, "--format", "md", "--budget", "0").replace(str(DEMO), "X") == digctl(
-        "report", "-", "--format", "md", "--budget", "0", stdin=DEMO.read_text()).stdout.replace("shapley -\n", "shapley X\n").replace(
-            "chief -\n", "chief X\n").replace("show - ", "show X ")
+    from_file = report(digctl, DEMO, "--format", "md", "--budget", "0")
+    piped = digctl("report", "-", "--format", "md", "--budget", "0", stdin=DEMO.read_text())
+    assert piped.returncode == 0 and piped.stdout == from_file.replace(str(DEMO), "-")
 
 
 @pytest.mark.parametrize("content, words", [("", "no trace"), ("{}\n", "hello"), (None, "no such")])
