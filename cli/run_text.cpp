@@ -1,37 +1,29 @@
 #include "cli/run_text.h"
 
-#include <filesystem>
-
 #include "cli/files.h"
-#include "cli/run_source.h"
+#include "cli/trace_input.h"
 
 namespace digd::cli {
 
-namespace {
-
-std::string fetch(const std::string& command, const std::string& run, const daemon_options& how, std::size_t most, std::string& lines) {
-  const auto source = open_source(command, how);
-  if (!source) return "the run cannot be looked up";
-  const std::string problem = source->trace(run, [&](std::string_view piece) {
-    lines += piece;
-    return lines.size() <= most;
-  });
-  if (problem.empty() && lines.size() > most) return "its trace is over " + std::to_string(most) + " bytes";
-  return problem.empty() || !how.data_dir.empty() ? problem : problem + " (and there is no such file)";
-}
-
-}  // namespace
-
 std::optional<run_text> read_run_text(const std::string& command, const std::string& what, const daemon_options& how,
                                       std::size_t most, std::string& why) {
-  std::error_code none;
-  if (how.data_dir.empty() && (what == "-" || std::filesystem::exists(what, none))) {
+  const auto input = trace_input::open(command, what, how);
+  if (!input) {
+    why = "the run cannot be looked up";
+    return std::nullopt;
+  }
+  run_text out{{}, input->is_file()};
+  if (out.is_file) {
     std::optional<std::string> text = read_file(what, most, why);
     if (!text) return std::nullopt;
-    return run_text{std::move(*text), true};
+    out.text = std::move(*text);
+    return out;
   }
-  run_text out;
-  why = fetch(command, what, how, most, out.text);
+  why = input->lines([&](std::string_view line) {
+    (out.text += line) += '\n';
+    return out.text.size() <= most;
+  });
+  if (why.empty() && out.text.size() > most) why = "its trace is over " + std::to_string(most) + " bytes";
   if (!why.empty()) return std::nullopt;
   return out;
 }

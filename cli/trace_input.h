@@ -23,6 +23,7 @@ class trace_input {
   static std::unique_ptr<trace_input> open(const std::string& command, const std::string& what, const daemon_options& how);
 
   std::string lines(const each_line& each);
+  bool is_file() const { return !runs_; }  // standard input too
   // A plain file: it can be read again.
   bool is_plain_file() const;
   const std::string& what() const { return what_; }

@@ -188,7 +188,7 @@ def test_a_file_of_that_name_goes_before_a_run(ask, trace, daemon):
     a_run(daemon, str(trace))
     assert "planner" in ask("show", trace).stdout
     got = ask("show", "nowhere")
-    assert got.returncode == 2 and 'there is no run "nowhere"' in got.stderr and "no such trace file" in got.stderr
+    assert got.returncode == 2 and 'there is no run "nowhere"' in got.stderr and "no such file" in got.stderr
 
 
 # ---- reading the archive without a daemon
