@@ -18,6 +18,7 @@ void add_completion(CLI::App& app, int& status);
 void add_delete(CLI::App& app, int& status);
 void add_export(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
+void add_import_otlp(CLI::App& import, int& status);
 void add_mode(CLI::App& app, int& status);
 void add_replay(CLI::App& app, int& status);
 void add_report(CLI::App& app, int& status);

@@ -183,6 +183,8 @@ void add_import(CLI::App& app, int& status) {
                           return importers::import_dig_graph(text, how->dig_graph);
                         }}).run();
   });
+
+  add_import_otlp(*sub, status);
 }
 
 }  // namespace digd::cli

@@ -98,14 +98,14 @@ std::string_view name_table::fresh(std::string wanted) {
   return *taken_.insert(unlike_others(std::move(wanted))).first;
 }
 
-void trace_writer::hello(std::string_view run, const std::vector<std::string_view>& agents,
+void trace_writer::hello(std::string_view run, const std::optional<std::vector<std::string_view>>& agents,
                          std::string_view client, json::object labels,
                          const std::vector<std::string_view>& inferred) {
   json::object line;
   line["type"] = "hello";
   line["protocol"] = 1;
   line["run"] = run_id(run);
-  line["agents"] = string_array(agents);
+  if (agents) line["agents"] = string_array(*agents);
   line["mode"] = "observe";
   line["clock"] = "trace";
   line["capabilities"] = {{"inject", false}, {"reroute", false}, {"create", false}};

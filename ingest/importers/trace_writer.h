@@ -6,6 +6,7 @@
 
 #include <boost/json/object.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -45,8 +46,9 @@ class name_table {
 
 class trace_writer {
  public:
-  // The first line. Imported runs are over: they are observed, and nothing can be delivered in them.
-  void hello(std::string_view run, const std::vector<std::string_view>& agents, std::string_view client,
+  // The first line. Imported runs are over: they are observed, and nothing can be delivered in them. With agents the
+  // roster is closed, without it is open.
+  void hello(std::string_view run, const std::optional<std::vector<std::string_view>>& agents, std::string_view client,
              boost::json::object labels, const std::vector<std::string_view>& inferred);
 
   // Adds `type`, `seq` and `ts` (never before the last one) in front of `members`.

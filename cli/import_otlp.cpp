@@ -1,0 +1,91 @@
+// digctl import otlp: recorded OpenTelemetry spans into traces (docs/otlp.md).
+//
+// All files are read before anything is written: the spans of a run may lie in several of them.
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/files.h"
+#include "ingest/otlp/import.h"
+
+namespace digd::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct otlp_options {
+  std::vector<std::string> files;
+  std::string out = "-";
+  bool quiet = false;
+  otlp::import_options how;
+};
+
+int complain(const std::string& why) {
+  std::cerr << "digctl import otlp: " << why << '\n';
+  return wrong_use;
+}
+
+bool read_all(const otlp_options& how, std::vector<otlp::span>& spans) {
+  bool well = true;
+  for (const std::string& file : how.files) {
+    std::string why;
+    const std::optional<std::string> text = read_file(file, how.how.max_bytes, why);
+    if (text) {
+      const otlp::read_file_result result = otlp::read_spans(*text, how.how, spans);
+      why = result.problem;
+      if (result.rejected > 0) {
+        std::cerr << "digctl import otlp: " << shown(file) << ": " << result.rejected << " spans are none; the first: "
+                  << result.why << '\n';
+      }
+    }
+    if (!why.empty()) complain(shown(file) + ": " + why);
+    well = well && why.empty();
+  }
+  return well;
+}
+
+std::string write_trace(const fs::path& to, const importers::import_result& trace) {
+  std::string lines;
+  for (const std::string& line : trace.lines) (lines += line) += '\n';
+  const std::string problem = write_file(to, lines);
+  return problem.empty() ? problem : "the trace " + shown(to) + " cannot be written: " + problem;
+}
+
+int run(const otlp_options& how) {
+  std::vector<otlp::span> spans;
+  const bool well = read_all(how, spans);
+  if (spans.empty()) return well ? complain("there are no spans in these files") : wrong_use;
+  const otlp::import_outcome runs = otlp::import_spans(std::move(spans), how.how);
+  if (!runs) return complain(runs.error().message);
+  std::error_code failed;
+  const bool into_folder = fs::is_directory(how.out, failed) || how.out.ends_with('/');
+  if (runs->size() > 1 && !into_folder) {
+    return complain("there are " + std::to_string(runs->size()) + " runs in these spans: name a folder for their traces with -o FOLDER/");
+  }
+  if (into_folder) fs::create_directories(how.out, failed);
+  for (const otlp::imported_run& one : *runs) {
+    const fs::path to = into_folder ? fs::path(how.out) / (one.id + ".jsonl") : fs::path(how.out);
+    if (const std::string problem = write_trace(to, one.trace); !problem.empty()) return complain(problem);
+    if (!how.quiet) std::cerr << one.id << (to == "-" ? "" : " -> " + shown(to)) << ": " << importers::describe(one.trace.counts) << '\n';
+  }
+  return well ? done : wrong_use;
+}
+
+}  // namespace
+
+void add_import_otlp(CLI::App& import, int& status) {
+  auto how = std::make_shared<otlp_options>();
+  CLI::App* sub = import.add_subcommand("otlp", "OpenTelemetry spans of agents (OTLP as JSON, JSON lines or protobuf; gzip)");
+  sub->add_option("FILE", how->files, "files of spans, of one run or of several; - for standard input")->required();
+  sub->add_option("-o,--output", how->out, "the trace file, or a folder for the traces of several runs; - for standard output")
+      ->capture_default_str();
+  sub->add_flag("-q,--quiet", how->quiet, "no report on standard error, only what failed");
+  sub->add_option("--run", how->how.run, "the run's id, instead of one made from the trace's")
+      ->check([](const std::string& id) {
+        return id.empty() || id.size() > 256 || id.find('/') != std::string::npos ? "expected 1 to 256 bytes without a slash" : "";
+      });
+  sub->callback([how, &status] { status = run(*how); });
+}
+
+}  // namespace digd::cli

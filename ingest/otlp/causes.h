@@ -1,0 +1,20 @@
+// What caused the turns of a run: by what the spans state, else by their times.
+#pragma once
+
+#include <vector>
+
+#include "ingest/otlp/span_tree.h"
+#include "ingest/otlp/turns.h"
+
+namespace digd::otlp {
+
+struct placed_spans {
+  const span_tree& tree;
+  const std::vector<role>& roles;
+  const std::vector<std::size_t>& holders;  // the turn that a span is part of, or `none`
+};
+
+// Adds passings and losses to the run, whose turns are there. Turns that were called have a caller and no other cause.
+void find_causes(const placed_spans& all, run_of_turns& into);
+
+}  // namespace digd::otlp

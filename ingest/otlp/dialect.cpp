@@ -1,0 +1,107 @@
+#include "ingest/otlp/dialect.h"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+namespace digd::otlp {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr dialect all_dialects[] = {
+#include "ingest/otlp/dialects.inc"
+};
+
+constexpr std::size_t longest_inner_json = 1 << 20;
+
+const json::value* attribute(const span& s, std::string_view key) {
+  const json::value* found = s.attributes.if_contains(json::string_view(key.data(), key.size()));
+  return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+// The member of an attribute that holds JSON as text.
+std::optional<json::value> inner(const span& s, std::string_view key, std::size_t slash) {
+  const json::value* outer = attribute(s, key.substr(0, slash));
+  if (outer == nullptr) return std::nullopt;
+  json::value parsed;
+  if (const json::string* text = outer->if_string(); text != nullptr && text->size() <= longest_inner_json) {
+    json::error_code ec;
+    parsed = json::parse(*text, ec);
+    if (ec) return std::nullopt;
+  } else {
+    parsed = *outer;
+  }
+  const json::object* members = parsed.if_object();
+  const std::string_view name = key.substr(slash + 1);
+  const json::value* found = members == nullptr ? nullptr : members->if_contains(json::string_view(name.data(), name.size()));
+  if (found == nullptr || found->is_null()) return std::nullopt;
+  return *found;
+}
+
+std::optional<std::string> as_text(const json::value& v) {
+  if (const json::string* text = v.if_string()) return std::string(*text);
+  if (v.is_number() || v.is_bool()) return json::serialize(v);
+  return std::nullopt;
+}
+
+bool holds(const condition& c, const span& s) {
+  switch (c.how) {
+    case test::always: return true;
+    case test::scope: return s.from && s.from->scope.starts_with(c.value);
+    case test::name: return s.name.starts_with(c.value);
+    case test::has: return text_of(s, c.key).has_value();
+    case test::lacks: return !text_of(s, c.key).has_value();
+    case test::equals: return text_of(s, c.key) == c.value;
+    case test::is_span_name: return text_of(s, c.key) == s.name;
+  }
+  return false;
+}
+
+template <std::size_t N>
+bool all_hold(const std::array<condition, N>& conditions, const span& s) {
+  return std::all_of(conditions.begin(), conditions.end(), [&](const condition& c) { return holds(c, s); });
+}
+
+}  // namespace
+
+std::string_view to_string(role r) {
+  constexpr std::string_view names[] = {"none", "workflow", "node", "agent", "model", "tool", "handoff", "message", "route"};
+  return names[static_cast<std::size_t>(r)];
+}
+
+std::span<const dialect> dialects() { return all_dialects; }
+
+std::optional<std::string> text_of(const span& s, std::string_view key) {
+  if (key.empty()) return std::nullopt;
+  if (const std::size_t slash = key.find('/'); slash != std::string_view::npos) {
+    const auto found = inner(s, key, slash);
+    return found ? as_text(*found) : std::nullopt;
+  }
+  const json::value* found = attribute(s, key);
+  return found == nullptr ? std::nullopt : as_text(*found);
+}
+
+std::optional<std::string> first_of(const span& s, const key_list& keys) {
+  for (const std::string_view key : keys) {
+    if (auto found = text_of(s, key)) return found;
+  }
+  return std::nullopt;
+}
+
+const dialect* dialect_of(const span& s) {
+  for (const dialect& d : all_dialects) {
+    if (all_hold(d.known_by, s)) return &d;
+  }
+  return nullptr;
+}
+
+role role_of(const dialect& d, const span& s) {
+  for (const role_row& row : d.roles) {
+    if (row.when.front().how != test::always && all_hold(row.when, s)) return row.what;
+  }
+  return role::none;
+}
+
+}  // namespace digd::otlp

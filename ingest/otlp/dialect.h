@@ -1,0 +1,81 @@
+// The dialects of spans that are understood: one table a dialect and version, in dialects/*.inc, listed in dialects.inc.
+//
+// A table is data. It says by what a span of the dialect is known, which role a span has in the run, and in which
+// attributes its agent, its texts and what ties it to others are found. The code knows roles, not frameworks.
+// Constant data; any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ingest/otlp/span.h"
+
+namespace digd::otlp {
+
+// What a span is in a run.
+enum class role : std::uint8_t {
+  none,      // nothing of the run: looked through, from its parent to its children
+  workflow,  // holds a run or a part of it; looked through, but says that this trace is one of agents
+  node,      // an agent's turn, given by the place it has in a graph; an `agent` right beneath is the same turn
+  agent,     // an agent's turn; beneath another turn it was called by that
+  model,     // a call of a language model: part of the turn it is in
+  tool,      // a call of a tool: likewise
+  handoff,   // a turn passes the work on, to an agent it names
+  message,   // a turn sends something; who links to it has received that
+  route,     // a message on its way: says whether anybody was given it
+};
+std::string_view to_string(role);
+
+// How a span is recognised.
+enum class test : std::uint8_t {
+  always,         // ends a list of conditions
+  scope,          // the instrumentation's name begins with `value`
+  name,           // the span's name begins with `value`
+  has,            // the attribute `key` is there
+  lacks,          // it is not
+  equals,         // it is the text `value`
+  is_span_name,   // it is the span's name
+};
+struct condition {
+  test how = test::always;
+  std::string_view key, value;
+};
+
+struct role_row {
+  role what = role::none;
+  std::array<condition, 3> when{};  // all of them
+};
+
+// A key `a/b` is the member `b` of the attribute `a`, which holds a JSON object as text.
+using key_list = std::array<std::string_view, 4>;  // the first that is there counts
+
+struct dialect {
+  std::string_view name, version;
+  std::string_view about;                // whose spans these are, for docs
+  std::array<condition, 2> known_by{};   // all of them
+  std::array<role_row, 12> roles{};      // the first that fits
+  key_list agent{};                      // the name of a turn's agent
+  std::string_view agent_in_name;        // else: the span's name behind this prefix
+  key_list input{}, output{};            // texts
+  std::string_view handed_to;            // of a `handoff`: the agent's name
+  std::string_view delivered;            // of a `route`: a boolean
+  std::string_view conversation;         // an id that becomes a label
+  bool linked = false;                   // its links tell who received what: nothing is inferred from times
+};
+
+// All, the most particular first.
+std::span<const dialect> dialects();
+
+// The first that knows the span; null: none.
+const dialect* dialect_of(const span& s);
+role role_of(const dialect& d, const span& s);
+
+// An attribute as text: strings as they are, numbers and booleans written out; nothing if there is none or it is a list.
+std::optional<std::string> text_of(const span& s, std::string_view key);
+std::optional<std::string> first_of(const span& s, const key_list& keys);
+
+}  // namespace digd::otlp

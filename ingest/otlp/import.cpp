@@ -1,0 +1,111 @@
+#include "ingest/otlp/import.h"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <utility>
+
+#include "ingest/importers/trace_writer.h"
+#include "ingest/otlp/decode.h"
+#include "ingest/otlp/inflate.h"
+#include "ingest/otlp/mapping.h"
+#include "ingest/otlp/runs.h"
+
+namespace digd::otlp {
+
+namespace {
+
+using importers::import_errc;
+using importers::import_failure;
+
+constexpr std::string_view blanks = " \t\r\n";
+
+// Takes the next JSON document that stands alone: the whole text, or a line of several.
+std::string_view take_document(std::string_view& rest) {
+  const std::size_t line = rest.find('\n');
+  const std::size_t next = line == std::string_view::npos ? line : rest.find_first_not_of(blanks, line);
+  const bool are_lines = next != std::string_view::npos && rest[next] == '{';
+  const std::size_t end = are_lines ? line : rest.size();
+  const std::string_view out = rest.substr(0, end);
+  rest.remove_prefix(end);
+  rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(blanks)));
+  return out;
+}
+
+bool take_one(encoding how, std::string_view text, const std::string& where, std::vector<span>& into, read_file_result& result) {
+  decode_outcome decoded = decode(how, text);
+  if (!decoded) {
+    result.problem = where + decoded.error().message;
+    return false;
+  }
+  if (result.rejected == 0 && decoded->rejected > 0) result.why = where + decoded->why;
+  result.rejected += decoded->rejected;
+  std::move(decoded->spans.begin(), decoded->spans.end(), std::back_inserter(into));
+  return true;
+}
+
+importers::import_result trace_of(const std::string& run, const story& told) {
+  importers::trace_writer writer;
+  writer.hello(run, std::nullopt, "digd-import-otlp", told.labels, {});
+  for (const story_message& one : told.messages) writer.message(one.type, one.ts_ms, one.members);
+  if (told.whole) {
+    boost::json::object end;
+    if (told.failed) end["outcome"] = "failure";
+    writer.message("run_ended", writer.now(), std::move(end));
+  }
+  importers::import_result out{.lines = {}, .counts = told.counts};
+  out.counts.messages = writer.messages();
+  out.lines = writer.take_lines();
+  return out;
+}
+
+import_outcome import_checked(std::vector<span>&& spans, const import_options& how) {
+  std::vector<imported_run> out;
+  for (const run_of_spans& one : split_runs(std::move(spans))) {
+    const story told = tell(one.spans, more::is_over);
+    const std::string& id = how.run.empty() ? one.id : how.run;
+    if (!told.messages.empty()) out.push_back({id, trace_of(id, told)});
+  }
+  if (out.empty()) {
+    return import_failure{import_errc::wrong_value, "there is no agent in these spans: of no dialect that digd knows (docs/otlp.md)"};
+  }
+  if (!how.run.empty() && out.size() > 1) {
+    return import_failure{import_errc::bad_option, "--run names one run, and there are " + std::to_string(out.size()) + " in these spans"};
+  }
+  return out;
+}
+
+}  // namespace
+
+read_file_result read_spans(std::string_view file, const import_options& how, std::vector<span>& into) {
+  read_file_result result;
+  std::string unpacked;
+  if (file.starts_with("\x1f\x8b")) {
+    auto text = inflate(file, how.max_bytes);
+    if (!text) return {.problem = text.error().message};
+    unpacked = std::move(*text);
+    file = unpacked;
+  }
+  const std::size_t begin = file.find_first_not_of(blanks);
+  if (begin == std::string_view::npos || file[begin] != '{') {
+    take_one(encoding::protobuf, file, {}, into, result);
+    return result;
+  }
+  std::size_t n = 0;
+  for (std::string_view rest = file.substr(begin); !rest.empty();) {
+    const std::string_view document = take_document(rest);
+    const std::string where = n++ == 0 && rest.empty() ? std::string() : "document " + std::to_string(n) + ": ";
+    if (!take_one(encoding::json, document, where, into, result)) break;
+  }
+  return result;
+}
+
+import_outcome import_spans(std::vector<span>&& spans, const import_options& how) {
+  try {
+    return import_checked(std::move(spans), how);
+  } catch (const std::exception& error) {
+    return import_failure{import_errc::internal, std::string("otlp: ") + error.what()};
+  }
+}
+
+}  // namespace digd::otlp

@@ -1,0 +1,195 @@
+#include "ingest/otlp/mapping.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <tuple>
+#include <utility>
+
+#include "ingest/importers/trace_writer.h"
+#include "ingest/otlp/timeline.h"
+#include "ingest/otlp/turns.h"
+
+namespace digd::otlp {
+
+namespace json = boost::json;
+using importers::name_table;
+using names = std::vector<std::string_view>;
+
+namespace {
+
+constexpr std::size_t most_text_bytes = 64 * 1024;  // of one event, as written
+constexpr std::int64_t ns_a_ms = 1'000'000;
+
+void mark(json::object& in, const names& inferred) {
+  if (!inferred.empty()) in["inferred"] = importers::string_array(inferred);
+}
+
+class teller {
+ public:
+  teller(const run_of_turns& run, const timeline& plan) : run_(run), plan_(plan), agents_(name_table::kind::agent) {}
+
+  story tell() {
+    for (const act_event& root : plan_.roots) tell_event(root, nullptr);
+    for (const act& one : plan_.acts) {
+      tell_start(one);
+      json::array at_end;
+      for (const act_event& made : one.outputs) {
+        if (one.ends && made.at_ns == one.end_ns) {
+          at_end.push_back(event_object(made, one.outputs.size()));
+        } else {
+          tell_event(made, &one);
+        }
+      }
+      if (one.ends) tell_end(one, std::move(at_end));
+    }
+    put_in_order();
+    out_.counts.reordered = plan_.moved;
+    out_.counts.agents = acting_.size();
+    out_.counts.renamed = agents_.renamed();
+    return std::move(out_);
+  }
+
+ private:
+  // At one time: what is said, then ends, then starts.
+  enum class rank : std::uint8_t { root, event, end, start };
+  struct moment {
+    std::int64_t at_ns;
+    rank what;
+    std::size_t message;
+  };
+
+  void add(std::string_view type, std::int64_t at_ns, rank what, json::object members) {
+    order_.push_back({at_ns, what, out_.messages.size()});
+    out_.messages.push_back({type, at_ns / ns_a_ms, std::move(members)});
+  }
+
+  void put_in_order() {
+    std::sort(order_.begin(), order_.end(), [](const moment& a, const moment& b) {
+      return std::tie(a.at_ns, a.what, a.message) < std::tie(b.at_ns, b.what, b.message);
+    });
+    std::vector<story_message> sorted;
+    for (const moment& one : order_) sorted.push_back(std::move(out_.messages[one.message]));
+    out_.messages = std::move(sorted);
+  }
+
+  std::string_view agent(const std::string& name) { return agents_.safe(name); }
+
+  void tell_event(const act_event& made, const act* within) {
+    json::object members{{"as_is", true}};
+    json::object event = event_object(made, 1);
+    if (within != nullptr) event["source"] = within->id;
+    members["event"] = std::move(event);
+    add("event", made.at_ns, within == nullptr ? rank::root : rank::event, std::move(members));
+    ++out_.counts.times.stated;
+  }
+
+  json::object event_object(const act_event& made, std::size_t beside) {
+    names to, inferred;
+    for (const std::string& one : made.recipients) to.push_back(agent(one));
+    json::object out{{"id", made.id}, {"recipients", importers::string_array(to)}};
+    auto& counted = out_.counts.recipients;
+    (made.recipients_stated ? counted.stated : counted.inferred) += to.size();
+    if (!made.recipients_stated && !made.fyi && !made.submit) inferred.push_back("recipients");
+    if (made.submit) out["submit"] = true, inferred.push_back("submit"), ++out_.counts.submits.inferred;
+    if (made.fyi) out["fyi"] = true, inferred.push_back("fyi");
+    mark(out, inferred);
+    ++out_.counts.events;
+    if (made.from != none) ++out_.counts.sources.stated;
+    if (json::value text = text_of(made, beside); !text.is_null()) out["payload"] = std::move(text);
+    return out;
+  }
+
+  json::value text_of(const act_event& made, std::size_t beside) {
+    if (made.by == nullptr) return nullptr;
+    const dialect* in = dialect_of(*made.by);
+    auto text = in == nullptr ? std::nullopt : first_of(*made.by, made.carries_input ? in->input : in->output);
+    if (!text) return nullptr;
+    const std::size_t whole = text->size();
+    const bool cut = importers::cut_to_fit(*text, std::min(most_text_bytes, importers::max_payload_bytes / beside));
+    json::object out;
+    if (cut) out["cut_from_bytes"] = whole, ++out_.counts.cut_payloads;
+    out["text"] = std::move(*text);
+    return out;
+  }
+
+  void tell_start(const act& one) {
+    const turn& t = run_.turns[one.turn];
+    names inputs, inferred;
+    bool all_stated = true;
+    for (const act_input& input : one.inputs) {
+      inputs.push_back(input.event);
+      all_stated = all_stated && input.stated;
+      ++(input.stated ? out_.counts.inputs.stated : out_.counts.inputs.inferred);
+    }
+    if (one.made_up) inferred.push_back("activation");
+    if (!all_stated) inferred.push_back("inputs");
+    if (one.start_moved) inferred.push_back("ts");
+    const std::string_view who = agent(t.agent);
+    if (std::find(acting_.begin(), acting_.end(), who) == acting_.end()) acting_.push_back(who);
+    json::object members{{"activation", one.id}, {"agent", json::string_view(who.data(), who.size())},
+                         {"inputs", importers::string_array(inputs)}};
+    mark(members, inferred);
+    add("activation_started", one.start_ns, rank::start, std::move(members));
+    ++out_.counts.activations;
+    ++(one.start_moved || one.made_up ? out_.counts.times.inferred : out_.counts.times.stated);
+  }
+
+  void tell_end(const act& one, json::array outputs) {
+    const turn& t = run_.turns[one.turn];
+    names inferred;
+    json::object members{{"activation", one.id}};
+    if (one.end_moved) inferred.push_back("ts");
+    if (one.failed) {
+      members["failed"] = true;
+      std::string why = t.of->error;
+      importers::cut_to_fit(why, importers::max_name_bytes);
+      if (!why.empty()) members["error"] = std::move(why);
+    } else {
+      json::object reactions;
+      for (const act_input& input : one.inputs) reactions[input.event] = "consume";
+      out_.counts.reactions.inferred += one.inputs.size();
+      if (!one.inputs.empty()) inferred.push_back("reactions");
+      if (!outputs.empty()) members["as_is"] = true;
+      members["reactions"] = std::move(reactions);
+      members["outputs"] = std::move(outputs);
+    }
+    if (t.models + t.tools > 0) members["spans"] = {{"model", t.models}, {"tool", t.tools}};
+    mark(members, inferred);
+    add("activation_ended", one.end_ns, rank::end, std::move(members));
+    ++(one.end_moved || one.end_ns != t.end_ns ? out_.counts.times.inferred : out_.counts.times.stated);
+  }
+
+  const run_of_turns& run_;
+  const timeline& plan_;
+  name_table agents_;
+  names acting_;
+  std::vector<moment> order_;
+  story out_;
+};
+
+void label(const run_of_turns& run, story& out) {
+  const turn& first = run.turns.front();
+  const auto put = [&](std::string_view key, std::string_view value) {
+    if (!value.empty()) out.labels[key] = importers::shortened(value, importers::max_name_bytes);
+  };
+  put("source", "otlp");
+  put("dialect", std::string(first.in->name) + ' ' + std::string(first.in->version));
+  put("service", first.of->from ? first.of->from->service : std::string());
+  put("trace", first.of->trace);
+  put("conversation", text_of(*first.of, first.in->conversation).value_or(""));
+}
+
+}  // namespace
+
+story tell(std::span<const span> spans, more what) {
+  const run_of_turns run = find_turns(spans);
+  if (run.turns.empty()) return {.whole = run.whole};
+  const timeline plan = lay_out(run, what == more::is_over);
+  story out = teller(run, plan).tell();
+  out.whole = run.whole;
+  out.failed = std::any_of(run.roots.begin(), run.roots.end(), [](const span* s) { return s->failed; });
+  label(run, out);
+  return out;
+}
+
+}  // namespace digd::otlp

@@ -1,0 +1,66 @@
+#include "ingest/otlp/runs.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "ingest/otlp/dialect.h"
+
+namespace digd::otlp {
+
+namespace {
+
+// The least trace that a trace is tied to, with shortened ways.
+class ties {
+ public:
+  const std::string& least(const std::string& trace) {
+    std::string& above = above_.try_emplace(trace, trace).first->second;
+    if (above == trace) return above;
+    const std::string up = above;
+    return above_[trace] = least_of_root(up);
+  }
+  void tie(const std::string& a, const std::string& b) {
+    const std::string x = least_of_root(a), y = least_of_root(b);
+    if (x != y) above_[std::max(x, y)] = std::min(x, y);
+  }
+
+ private:
+  std::string least_of_root(std::string trace) {
+    for (;;) {
+      const std::string& above = above_.try_emplace(trace, trace).first->second;
+      if (above == trace) return trace;
+      trace = above;
+    }
+  }
+  std::map<std::string, std::string> above_;
+};
+
+}  // namespace
+
+std::vector<std::string_view> traces_tied_by(const span& s) {
+  std::vector<std::string_view> out;
+  if (s.links.empty() || dialect_of(s) == nullptr) return out;
+  for (const span_link& link : s.links) {
+    if (link.trace != s.trace && std::find(out.begin(), out.end(), link.trace) == out.end()) out.push_back(link.trace);
+  }
+  return out;
+}
+
+std::vector<run_of_spans> split_runs(std::vector<span>&& spans) {
+  ties all;
+  for (const span& s : spans) {
+    for (const std::string_view other : traces_tied_by(s)) all.tie(s.trace, std::string(other));
+  }
+  std::map<std::string, std::vector<span>> by_run;
+  for (span& s : spans) {
+    const std::string id = all.least(s.trace);
+    by_run[id].push_back(std::move(s));
+  }
+  std::vector<run_of_spans> out;
+  for (auto& [trace, its] : by_run) out.push_back({run_id_of(trace), std::move(its)});
+  return out;
+}
+
+std::string run_id_of(std::string_view least_trace) { return "otlp-" + std::string(least_trace); }
+
+}  // namespace digd::otlp

@@ -1,0 +1,29 @@
+// Which traces are one run: one each, but those that spans of agents link together are one.
+//
+// (AutoGen's runtime begins a trace with every message and links it to the one that sent it.) Pure; any thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ingest/otlp/span.h"
+
+namespace digd::otlp {
+
+// The traces, other than its own, that belong into the run of this span. Links of spans of no dialect say nothing:
+// a queue's consumer may link to whatever it read.
+std::vector<std::string_view> traces_tied_by(const span& s);
+
+// Spans by run, in order of the runs' ids.
+struct run_of_spans {
+  std::string id;
+  std::vector<span> spans;
+};
+std::vector<run_of_spans> split_runs(std::vector<span>&& spans);
+
+// "otlp-" and the least of its traces.
+std::string run_id_of(std::string_view least_trace);
+
+}  // namespace digd::otlp

@@ -1,0 +1,44 @@
+// Spans of OpenTelemetry as OTLP carries them, as far as the mapping reads them.
+//
+// Plain values, no shared state but the constant origin. Ids are lower-case hexadecimal, times Unix nanoseconds.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace digd::otlp {
+
+// What the spans of one scope have in common.
+struct origin {
+  std::string service;        // the resource's service.name
+  std::string scope, version; // the instrumentation's
+};
+
+struct span_link {
+  std::string trace, span;
+};
+
+struct span {
+  std::string trace, id;
+  std::string parent;              // empty: none
+  std::string name;
+  std::int64_t start_ns = 0, end_ns = 0;  // end is not before start
+  boost::json::object attributes;  // a repeated key: the last one counts
+  std::vector<span_link> links;
+  bool failed = false;             // status ERROR
+  std::string error;               // of a failed one: the status' message, or its exception's
+  std::shared_ptr<const origin> from;
+};
+
+// One request, decoded.
+struct batch {
+  std::vector<span> spans;
+  std::size_t rejected = 0;  // spans that are none: no usable ids or times
+  std::string why;           // of the first of these: which, what, what was expected; empty if none
+};
+
+}  // namespace digd::otlp

@@ -1,0 +1,63 @@
+#include "ingest/otlp/span_builder.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace digd::otlp {
+
+namespace {
+
+constexpr std::string_view digits = "0123456789abcdef";
+
+std::string unless_zero(std::string id) {
+  return id.find_first_not_of('0') == std::string::npos ? std::string() : std::move(id);
+}
+
+std::string_view what_is_wrong(const span& one, raw_times when) {
+  constexpr std::uint64_t latest = std::numeric_limits<std::int64_t>::max();
+  if (one.trace.empty()) return "traceId: expected 16 bytes, not all zero";
+  if (one.id.empty()) return "spanId: expected 8 bytes, not all zero";
+  if (when.start_ns == 0 || when.start_ns > latest) return "startTimeUnixNano: expected nanoseconds since 1970";
+  if (when.end_ns > latest) return "endTimeUnixNano: expected nanoseconds since 1970";
+  return {};
+}
+
+}  // namespace
+
+std::string hexadecimal(std::string_view bytes) {
+  std::string out;
+  out.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    out += digits[static_cast<unsigned char>(c) >> 4];
+    out += digits[static_cast<unsigned char>(c) & 15];
+  }
+  return out;
+}
+
+std::string id_from_hex(std::string_view hex, std::size_t bytes) {
+  if (hex.size() != 2 * bytes) return {};
+  std::string out(hex);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+    if (digits.find(c) == std::string_view::npos) return {};
+  }
+  return unless_zero(std::move(out));
+}
+
+std::string id_from_bytes(std::string_view raw, std::size_t bytes) {
+  return raw.size() == bytes ? unless_zero(hexadecimal(raw)) : std::string();
+}
+
+void take_span(batch& into, span&& one, raw_times when, std::string_view where) {
+  if (const std::string_view wrong = what_is_wrong(one, when); !wrong.empty()) {
+    if (into.rejected++ == 0) into.why = std::string(where) + '.' + std::string(wrong);
+    return;
+  }
+  one.start_ns = static_cast<std::int64_t>(when.start_ns);
+  one.end_ns = std::max(one.start_ns, static_cast<std::int64_t>(when.end_ns));
+  if (one.parent == one.id) one.parent.clear();
+  into.spans.push_back(std::move(one));
+}
+
+}  // namespace digd::otlp

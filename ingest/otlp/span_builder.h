@@ -1,0 +1,26 @@
+// What both decoders do alike: raw fields of a span into a span, or into the tally of rejected ones.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ingest/otlp/span.h"
+
+namespace digd::otlp {
+
+inline constexpr std::size_t trace_id_bytes = 16, span_id_bytes = 8;
+
+std::string hexadecimal(std::string_view bytes);
+// Lower-case; empty if it is no id of that many bytes, or all zero.
+std::string id_from_hex(std::string_view hex, std::size_t bytes);
+std::string id_from_bytes(std::string_view raw, std::size_t bytes);
+
+// Times as they were sent; ids already checked: empty ones are wrong (but the parent's).
+struct raw_times {
+  std::uint64_t start_ns = 0, end_ns = 0;
+};
+// Takes the span into the batch, or counts it as rejected. `where`: its place in the request.
+void take_span(batch& into, span&& one, raw_times when, std::string_view where);
+
+}  // namespace digd::otlp

@@ -1,0 +1,62 @@
+#include "ingest/otlp/span_tree.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace digd::otlp {
+
+namespace {
+
+constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+bool comes_before(const span* a, const span* b) {
+  const auto key = [](const span& s) { return std::tie(s.start_ns, s.end_ns, s.trace, s.id, s.name); };
+  return key(*a) < key(*b);
+}
+
+}  // namespace
+
+span_tree::span_tree(std::span<const span> spans) {
+  std::vector<const span*> sorted;
+  for (const span& one : spans) sorted.push_back(&one);
+  std::sort(sorted.begin(), sorted.end(), comes_before);
+  for (const span* one : sorted) {
+    if (by_id_.emplace(key{one->trace, one->id}, all_.size()).second) all_.push_back(one);
+  }
+  for (const span* one : all_) parent_.push_back(one->parent.empty() ? none : find(one->trace, one->parent));
+  put_in_order();
+}
+
+std::size_t span_tree::find(std::string_view trace, std::string_view id) const {
+  const auto found = by_id_.find(key{trace, id});
+  return found == by_id_.end() ? none : found->second;
+}
+
+void span_tree::put_in_order() {
+  std::vector<std::vector<std::size_t>> children(all_.size());
+  std::vector<char> placed(all_.size(), 0);
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (parent_[i] != none) children[parent_[i]].push_back(i);
+  }
+  const auto place_from = [&](std::size_t root) {
+    placed[root] = 1;
+    order_.push_back(root);
+    for (std::size_t next = order_.size() - 1; next < order_.size(); ++next) {
+      for (const std::size_t child : children[order_[next]]) {
+        if (placed[child]) continue;
+        placed[child] = 1;
+        order_.push_back(child);
+      }
+    }
+  };
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (parent_[i] == none) place_from(i);
+  }
+  for (std::size_t i = 0; i < all_.size(); ++i) {  // in a circle
+    if (placed[i]) continue;
+    parent_[i] = none;
+    place_from(i);
+  }
+}
+
+}  // namespace digd::otlp

@@ -1,0 +1,40 @@
+// Spans by id and by parent, in an order in which parents come first.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ingest/otlp/span.h"
+
+namespace digd::otlp {
+
+// Views into the spans it was made from. Of several spans with one id in a trace, the first in order of their ids,
+// times and names is in it: which came first does not matter. Spans that are each other's ancestors are cut loose.
+class span_tree {
+ public:
+  explicit span_tree(std::span<const span> spans);
+
+  std::size_t size() const { return all_.size(); }
+  const span& at(std::size_t i) const { return *all_[i]; }
+  std::size_t parent(std::size_t i) const { return parent_[i]; }  // `none`: it has none here
+  bool lacks_parent(std::size_t i) const { return !all_[i]->parent.empty() && parent_[i] == static_cast<std::size_t>(-1); }
+  std::size_t find(std::string_view trace, std::string_view id) const;
+  const std::vector<std::size_t>& parents_first() const { return order_; }
+
+ private:
+  struct key {
+    std::string_view trace, id;
+    bool operator==(const key&) const = default;
+    friend std::size_t hash_value(const key& k) { return boost::hash_range(k.id.begin(), k.id.end()) ^ k.trace.size(); }
+  };
+  void put_in_order();
+
+  std::vector<const span*> all_;
+  std::vector<std::size_t> parent_, order_;
+  boost::unordered_flat_map<key, std::size_t> by_id_;
+};
+
+}  // namespace digd::otlp

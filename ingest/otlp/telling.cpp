@@ -1,0 +1,133 @@
+#include "ingest/otlp/telling.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <utility>
+
+namespace digd::otlp {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string text(const json::object& of, std::string_view key) {
+  const json::value* found = of.if_contains(key);
+  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
+json::object* object_in(json::object& of, std::string_view key) {
+  json::value* found = of.if_contains(key);
+  return found == nullptr ? nullptr : found->if_object();
+}
+
+void mark(json::object& in, std::string_view what) {
+  json::value& list = in["inferred"];
+  if (!list.is_array()) list = json::array();
+  for (const json::value& one : list.get_array()) {
+    if (one.is_string() && one.get_string() == what) return;
+  }
+  list.get_array().emplace_back(what);
+}
+
+}  // namespace
+
+std::vector<story_message> telling::news(story&& whole) {
+  std::vector<story_message> out;
+  for (story_message& one : whole.messages) {
+    std::vector<story_message> more;
+    const bool is_new = is_news(one, more);
+    for (story_message& event : more) {
+      keep_time(event);
+      out.push_back(std::move(event));
+    }
+    if (!is_new) continue;
+    keep_time(one);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+bool telling::is_news(story_message& one, std::vector<story_message>& more) {
+  if (one.type == "activation_ended") return is_new_end(one, more);
+  if (one.type == "activation_started") {
+    if (started_.contains(text(one.members, "activation"))) return false;
+    note_start(one.members);
+    return true;
+  }
+  json::object* event = object_in(one.members, "event");
+  if (event == nullptr || !events_.insert(text(*event, "id")).second) return false;
+  const auto source = started_.find(text(*event, "source"));
+  if (source != started_.end() && source->second.ended) adopt(*event);
+  return true;
+}
+
+// An event whose activation has ended: from outside, as far as the graph goes.
+void telling::adopt(json::object& event) {
+  event.erase("source");
+  if (event.erase("submit") > 0) event["fyi"] = true;
+  mark(event, "source");
+  ++late_;
+}
+
+bool telling::is_new_end(story_message& one, std::vector<story_message>& more) {
+  activation& mine = started_[text(one.members, "activation")];
+  json::array fresh;
+  if (json::value* outputs = one.members.if_contains("outputs"); outputs != nullptr) {
+    for (json::value& output : outputs->as_array()) {
+      if (!events_.insert(text(output.get_object(), "id")).second) continue;
+      fresh.push_back(std::move(output));
+    }
+    if (!mine.ended) *outputs = std::move(fresh);
+  }
+  if (mine.ended) {
+    for (json::value& output : fresh) {
+      adopt(output.get_object());
+      more.push_back({"event", one.ts_ms, {{"as_is", true}, {"event", std::move(output)}}});
+    }
+    return false;
+  }
+  if (json::object* reactions = object_in(one.members, "reactions")) {
+    json::object known;
+    for (auto& [input, what] : *reactions) {
+      if (mine.inputs.contains(std::string(input))) known[input] = what;
+    }
+    *reactions = std::move(known);
+  }
+  mine.ended = true;
+  return true;
+}
+
+void telling::note_start(const json::object& members) {
+  activation& made = started_[text(members, "activation")];
+  const json::value* inputs = members.if_contains("inputs");
+  if (inputs == nullptr || !inputs->is_array()) return;
+  for (const json::value& input : inputs->get_array()) {
+    if (input.is_string()) made.inputs.insert(std::string(input.get_string()));
+  }
+}
+
+void telling::keep_time(story_message& one) {
+  if (one.ts_ms < now_ms_) {
+    one.ts_ms = now_ms_;
+    mark(one.members, "ts");
+    ++late_;
+  }
+  now_ms_ = one.ts_ms;
+}
+
+void telling::recall(const json::object& line) {
+  const std::string type = text(line, "type");
+  if (const json::value* ts = line.if_contains("ts"); ts != nullptr && ts->is_int64()) now_ms_ = std::max(now_ms_, ts->get_int64());
+  if (type == "activation_started") return note_start(line);
+  const auto note_event = [&](const json::value& event) {
+    if (event.is_object()) events_.insert(text(event.get_object(), "id"));
+  };
+  if (const json::value* event = line.if_contains("event")) note_event(*event);
+  if (type != "activation_ended") return;
+  started_[text(line, "activation")].ended = true;
+  if (const json::value* outputs = line.if_contains("outputs"); outputs != nullptr && outputs->is_array()) {
+    for (const json::value& output : outputs->get_array()) note_event(output);
+  }
+}
+
+}  // namespace digd::otlp

@@ -1,0 +1,243 @@
+#include "ingest/otlp/timeline.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace digd::otlp {
+
+namespace {
+
+std::string own_event(const turn& t) { return "out:" + t.of->id; }
+
+class planner {
+ public:
+  planner(const run_of_turns& run, bool is_over)
+      : run_(run), is_over_(is_over), passed_to_(run.turns.size()), passed_on_(run.turns.size()), last_act_(run.turns.size(), none) {
+    for (const passing& p : run.passings) {
+      passed_to_[p.to].push_back(&p);
+      passed_on_[p.from].push_back(&p);
+    }
+  }
+
+  timeline plan() {
+    find_answer();
+    for (std::size_t i = 0; i < run_.turns.size(); ++i) {
+      if (run_.turns[i].caller == none) place_first(i);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // ---- the end of the run: the turn that ended last, of those whose outputs nobody read, gave the answer
+  void find_answer() {
+    const bool all_well = is_over_ && run_.whole && !run_.roots.empty() &&
+                          std::none_of(run_.roots.begin(), run_.roots.end(), [](const span* s) { return s->failed; });
+    if (!all_well) return;
+    for (std::size_t i = 0; i < run_.turns.size(); ++i) {
+      const turn& t = run_.turns[i];
+      if (t.caller != none || is_read(i)) continue;
+      if (answer_ == none || t.end_ns >= run_.turns[answer_].end_ns) answer_ = i;
+    }
+    if (answer_ != none && run_.turns[answer_].failed()) answer_ = none;
+  }
+  bool is_read(std::size_t i) const {
+    return !passed_on_[i].empty() || std::any_of(run_.losses.begin(), run_.losses.end(), [i](const loss& l) { return l.from == i; });
+  }
+
+  // ---- what a turn begins with
+  void place_first(std::size_t i) {
+    std::vector<act_input> inputs;
+    std::int64_t ready = run_.turns[i].start_ns;
+    for (const passing* p : passed_to_[i]) take_up(*p, inputs, ready);
+    if (inputs.empty()) inputs.push_back(begin_with(i, ready));
+    place(i, std::move(inputs), ready);
+  }
+
+  // What `p` passed on; of a turn that failed, what that had been given: the work is still to be done.
+  void take_up(const passing& p, std::vector<act_input>& into, std::int64_t& ready) {
+    if (last_act_[p.from] == none) return;  // it begins later, by its times: nothing that could be read yet
+    const act& of = out_.acts[last_act_[p.from]];
+    if (of.failed && p.by == run_.turns[p.from].of) {
+      for (const act_input& left : of.inputs) add_input(into, left.event, false);
+      ready = std::max(ready, of.end_ns);
+      return;
+    }
+    const std::string id = event_of(p);
+    if (const auto told = told_.find(id); told != told_.end()) ready = std::max(ready, told->second);
+    add_input(into, id, p.stated);
+  }
+  static void add_input(std::vector<act_input>& into, const std::string& id, bool stated) {
+    const auto same = [&](const act_input& one) { return one.event == id; };
+    if (std::none_of(into.begin(), into.end(), same)) into.push_back({id, stated});
+  }
+  // By their times alone it is not known that two turns were given the same work: each is given its own.
+  std::string event_of(const passing& p) const {
+    const turn& from = run_.turns[p.from];
+    if (p.by != from.of) return "msg:" + p.by->id;
+    return p.stated ? own_event(from) : own_event(from) + ':' + run_.turns[p.to].of->id;
+  }
+
+  // Nobody passed it anything: it begins with what the run was given.
+  act_input begin_with(std::size_t i, std::int64_t ready) {
+    const turn& t = run_.turns[i];
+    out_.roots.push_back({.id = "in:" + t.of->id, .by = t.input, .carries_input = true, .recipients = {t.agent}, .at_ns = ready});
+    return {out_.roots.back().id, false};
+  }
+
+  // ---- a turn as acts. Returns when it ends.
+  std::int64_t place(std::size_t i, std::vector<act_input> inputs, std::int64_t not_before) {
+    const turn& t = run_.turns[i];
+    act now{.id = t.of->id, .turn = i, .inputs = std::move(inputs)};
+    now.start_ns = std::max(t.start_ns, not_before);
+    now.start_moved = now.start_ns != t.start_ns;
+    out_.moved += now.start_moved;
+    std::vector<std::size_t> mine;
+    for (std::size_t next = 0, part = 2; next < t.calls.size(); ++part) {
+      now.end_ns = std::max(run_.turns[t.calls[next]].start_ns, now.start_ns + 1);
+      const std::int64_t called_at = now.end_ns;
+      const std::vector<std::size_t> together = calls_at_once(t, next);
+      for (const std::size_t called : together) now.outputs.push_back(request(called, called_at, i));
+      mine.push_back(keep(std::move(now)));
+      now = act{.id = t.of->id + '.' + std::to_string(part), .turn = i, .made_up = true};
+      now.start_ns = called_at + 1;
+      for (const std::size_t called : together) answer_call(called, called_at, now);
+    }
+    now.end_ns = std::max(t.end_ns, now.start_ns + 1);
+    now.end_moved = now.end_ns != t.end_ns;
+    now.failed = t.failed();
+    mine.push_back(keep(std::move(now)));
+    last_act_[i] = mine.back();
+    finish(i, mine);
+    return out_.acts[mine.back()].end_ns;
+  }
+
+  std::size_t keep(act&& one) {
+    for (const act_event& made : one.outputs) told_[made.id] = made.at_ns;
+    out_.acts.push_back(std::move(one));
+    return out_.acts.size() - 1;
+  }
+
+  // The calls from `next` on that overlap; moves `next` behind them.
+  std::vector<std::size_t> calls_at_once(const turn& t, std::size_t& next) const {
+    std::vector<std::size_t> out{t.calls[next]};
+    std::int64_t until = run_.turns[t.calls[next]].end_ns;
+    for (++next; next < t.calls.size() && run_.turns[t.calls[next]].start_ns < until; ++next) {
+      out.push_back(t.calls[next]);
+      until = std::max(until, run_.turns[t.calls[next]].end_ns);
+    }
+    return out;
+  }
+
+  act_event request(std::size_t called, std::int64_t at, std::size_t from) const {
+    const turn& t = run_.turns[called];
+    return {.id = "ask:" + t.of->id, .from = from, .by = t.input, .carries_input = true, .recipients = {t.agent},
+            .recipients_stated = true, .at_ns = at};
+  }
+
+  // The called turn, and what its caller goes on with. Called again, an agent also takes up what it failed at.
+  void answer_call(std::size_t called, std::int64_t at, act& caller) {
+    const turn& t = run_.turns[called];
+    std::vector<act_input> inputs{{"ask:" + t.of->id, true}};
+    const left_key of{caller.turn, t.agent};
+    for (const std::string& event : std::exchange(left_over_[of], {})) inputs.push_back({event, false});
+    const std::int64_t end = place(called, std::move(inputs), at);
+    caller.start_ns = std::max(caller.start_ns, end);
+    const act& last = out_.acts[last_act_[called]];
+    if (last.failed) {
+      for (const act_input& one : last.inputs) left_over_[of].push_back(one.event);
+    } else {
+      caller.inputs.push_back({own_event(t), false});
+    }
+  }
+
+  // ---- what a turn leaves behind
+  void finish(std::size_t i, const std::vector<std::size_t>& mine) {
+    const turn& t = run_.turns[i];
+    for (const passing* p : passed_on_[i]) {
+      if (p->by != t.of || !t.failed()) add_message(*p, mine);
+    }
+    for (const loss& lost : run_.losses) {
+      if (lost.from != i) continue;
+      act_event event{.id = "msg:" + lost.by->id, .from = i, .by = t.output, .recipients_stated = true};
+      if (!lost.named.empty()) event.recipients.push_back(lost.named);
+      put(std::move(event), lost.by->end_ns, mine);
+    }
+    if (!t.failed() && (t.caller != none || !is_read(i))) add_own(i, mine.back());
+  }
+
+  void add_own(std::size_t i, std::size_t last) {
+    const turn& t = run_.turns[i];
+    act_event event{.id = own_event(t), .from = i, .by = t.output};
+    if (t.caller != none) event.recipients = {run_.turns[t.caller].agent};
+    if (event.recipients.empty()) {
+      if (!is_over_) {
+        out_.acts[last].ends = false;
+        return;
+      }
+      event.submit = i == answer_;
+      event.fyi = !event.submit;
+    }
+    put(std::move(event), out_.acts[last].end_ns, {last});
+  }
+
+  void add_message(const passing& p, const std::vector<std::size_t>& mine) {
+    const std::string id = event_of(p);
+    const std::int64_t begins = run_.turns[p.to].start_ns;
+    for (const std::size_t a : mine) {
+      for (act_event& told : out_.acts[a].outputs) {
+        if (told.id != id) continue;
+        add_recipient(told, run_.turns[p.to].agent);
+        return;
+      }
+    }
+    act_event event{.id = id, .from = p.from, .by = run_.turns[p.from].output, .recipients_stated = p.stated};
+    add_recipient(event, run_.turns[p.to].agent);
+    put(std::move(event), std::min(begins, p.by->end_ns), mine);
+  }
+
+  static void add_recipient(act_event& to, const std::string& agent) {
+    if (std::find(to.recipients.begin(), to.recipients.end(), agent) == to.recipients.end()) to.recipients.push_back(agent);
+  }
+
+  // Into the part of the turn that was acting then, at its end at the latest.
+  void put(act_event&& event, std::int64_t wanted, const std::vector<std::size_t>& mine) {
+    std::size_t at = mine.front();
+    for (const std::size_t a : mine) {
+      if (out_.acts[a].start_ns < wanted) at = a;
+    }
+    act& within = out_.acts[at];
+    event.at_ns = std::clamp(wanted, within.start_ns + 1, within.end_ns);
+    if (within.failed && event.at_ns == within.end_ns) {  // a failed end declares no outputs
+      event.at_ns = std::max(within.start_ns + 1, within.end_ns - 1);
+      within.end_ns = std::max(within.end_ns, event.at_ns + 1);
+    }
+    told_[event.id] = event.at_ns;
+    within.outputs.push_back(std::move(event));
+  }
+
+  struct left_key {
+    std::size_t caller;
+    std::string agent;
+    bool operator==(const left_key&) const = default;
+    friend std::size_t hash_value(const left_key& k) {
+      std::size_t seed = k.caller;
+      boost::hash_combine(seed, k.agent);
+      return seed;
+    }
+  };
+
+  const run_of_turns& run_;
+  const bool is_over_;
+  std::vector<std::vector<const passing*>> passed_to_, passed_on_;
+  std::vector<std::size_t> last_act_;  // of a turn
+  boost::unordered_flat_map<std::string, std::int64_t> told_;  // events, and when
+  boost::unordered_flat_map<left_key, std::vector<std::string>> left_over_;
+  std::size_t answer_ = none;
+  timeline out_;
+};
+
+}  // namespace
+
+timeline lay_out(const run_of_turns& run, bool is_over) { return planner(run, is_over).plan(); }
+
+}  // namespace digd::otlp

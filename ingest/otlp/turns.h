@@ -1,0 +1,64 @@
+// The turns of a run: which spans are an agent acting, who called whom, and who caused whom.
+//
+// Pure functions over spans that the caller keeps; nothing is thrown but for lack of memory. The order of the spans, and
+// the same span twice, make no difference. O(n log n) in spans and links, with the bounds below.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ingest/otlp/dialect.h"
+#include "ingest/otlp/span.h"
+
+namespace digd::otlp {
+
+inline constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+inline constexpr std::size_t most_call_depth = 64;    // agents called by agents; deeper ones are part of their caller
+inline constexpr std::size_t most_steps_back = 1'000; // spans looked at to find what caused a turn
+inline constexpr std::size_t most_causes = 100;       // turns that one turn is taken to have read from: the latest
+
+struct turn {
+  const span* of = nullptr;
+  const dialect* in = nullptr;
+  std::string agent;                 // as the span says
+  std::size_t caller = none;         // the turn it was called by
+  std::size_t depth = 0;             // of calls
+  std::vector<std::size_t> calls;    // the turns it called, by their start
+  std::int64_t start_ns = 0, end_ns = 0;  // end is after start
+  const span* input = nullptr;       // where its texts are; null: nowhere
+  const span* output = nullptr;
+  std::size_t models = 0, tools = 0; // spans in it
+  bool failed() const { return of->failed; }
+};
+
+// A turn read what another had passed on.
+struct passing {
+  std::size_t from = none, to = none;
+  const span* by = nullptr;  // the span in `from` that stands for what was passed: a message, a handoff, or the turn's own
+  bool stated = false;       // links or a handoff say so; else the times do
+};
+// A turn passed something on, and the spans say that nobody got it, or nobody took it up.
+struct loss {
+  std::size_t from = none;
+  const span* by = nullptr;
+  std::string named;         // the agent it was for; empty: nobody
+};
+
+struct run_of_turns {
+  std::vector<turn> turns;       // by start, end, span id
+  std::vector<passing> passings; // by `to`, then `from`
+  std::vector<loss> losses;
+  std::vector<const span*> roots;  // spans without a parent
+  bool whole = true;             // every parent that a span names is here
+  std::int64_t first_ns = 0, last_ns = 0;
+};
+
+run_of_turns find_turns(std::span<const span> spans);
+
+}  // namespace digd::otlp
