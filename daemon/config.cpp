@@ -179,6 +179,7 @@ bool operator==(const config& a, const config& b) {
          a.tls == b.tls && a.payloads == b.payloads && a.verdict_deadline_ms == b.verdict_deadline_ms &&
          a.credits == b.credits && a.runs == b.runs && a.run_bytes == b.run_bytes &&
          a.over_run_bytes == b.over_run_bytes && a.overload == b.overload && a.retention == b.retention && a.log == b.log && a.connections == b.connections &&
+         a.otlp == b.otlp &&
          a.policy.defaults == b.policy.defaults && a.policy.strongest_mode == b.policy.strongest_mode &&
          a.policy.most == b.policy.most && a.webhooks == b.webhooks;
 }

@@ -45,6 +45,19 @@ struct overload_settings {
   bool operator==(const overload_settings&) const = default;
 };
 
+// What POST /v1/traces takes, and how long it waits for the rest of a run. docs/otlp.md.
+struct otlp_settings {
+  std::uint64_t body_bytes = 4 << 20;      // of a request, as sent
+  std::uint64_t unpacked_bytes = 16 << 20; // of one that was packed
+  milliseconds settle_ms = 2'000;          // nothing more came of a whole run: it is told
+  milliseconds wait_ms = 30'000;           // the longest that a span waits for those around it
+  milliseconds late_ms = 60'000;           // nothing more came of a run that was told: it ends
+  std::uint64_t spans = 200'000;           // held, of all runs
+  std::uint64_t run_spans = 20'000;        // held of one run
+  std::uint64_t held_bytes = 256 << 20;    // of requests whose runs have not ended
+  bool operator==(const otlp_settings&) const = default;
+};
+
 // PEM files; without a certificate there is no TLS.
 struct tls_settings {
   std::string certificate, key;
@@ -74,6 +87,7 @@ struct config {
   log_settings log;
   connection_settings connections;
   overload_settings overload;
+  otlp_settings otlp;
   run_policy policy;                       // [defaults], [rules], [limits], [caps]
   std::vector<webhook_settings> webhooks;  // [[webhook]]
 };

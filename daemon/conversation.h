@@ -15,6 +15,7 @@
 
 #include "daemon/access/tokens.h"
 #include "daemon/connection.h"
+#include "daemon/run_client.h"
 #include "engine/error.h"
 #include "engine/settings.h"
 #include "ingest/inbox.h"
@@ -22,44 +23,9 @@
 
 namespace digd::daemon {
 
-class engine_thread;
-class run_host;
-class conversation;
-
-// How far the run is with a connection's frames; what bounds its reading.
-struct standing {
-  std::uint64_t handled = 0;      // frames that the run has looked at
-  std::uint64_t outstanding = 0;  // messages taken or held, and not durable
-  bool congested = false;         // the engine thread has no room for more
-};
-
-// A seat in a run: the session, and which of its connections this is.
-struct seat_number {
-  ingest::session_index session = 0;
-  std::uint64_t generation = 0;  // frames of an older connection are not listened to
-};
-
-struct join_request {
-  hello greeting;
-  std::string frame;                // as received
-  std::weak_ptr<conversation> who;
-  engine_thread* home = nullptr;
-};
-
-struct join_result {
-  refusal_note refused;             // then nothing else is set
-  std::shared_ptr<run_host> host;
-  seat_number seat;
-  std::string welcome;
-  std::uint64_t message_bytes = 0;
-  std::uint64_t credits = 0;
-};
-
-// Tells the client of `request`, on its thread. If it is gone by then, its seat is given up.
-void answer(const join_request& request, join_result&& result);
-
 class conversation final : public ingest::websocket_session::listener,
                            public connection,
+                           public run_client,
                            public std::enable_shared_from_this<conversation> {
  public:
   // `placed_for`: the run that `?run=` named. `with`: its token's rights; null where no tokens are configured.
@@ -75,11 +41,11 @@ class conversation final : public ingest::websocket_session::listener,
   void on_closed(std::string_view why) override;
 
   // What the run tells.
-  void on_joined(join_result&& result);
-  void on_frame(std::string frame);
-  void on_standing(const standing& now);
-  void on_replaced();
-  void on_deleted();
+  void on_joined(join_result&& result) override;
+  void on_frame(std::string frame) override;
+  void on_standing(const standing& now) override;
+  void on_replaced() override;
+  void on_deleted() override;
 
   void shut_down() override;
   void abort() override;

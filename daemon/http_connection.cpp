@@ -117,7 +117,8 @@ void http_connection::read_request() {
   body_.reset();
   head_.emplace();
   head_->header_limit(most_header_bytes);
-  head_->body_limit(most_body_bytes);
+  head_->body_limit(boost::none);  // not read before there is room for it
+  large_body_.reset();
   abort_after(request_within);
   http::async_read_header(stream_, buffer_, *head_,
                           [self = shared_from_this()](error_code ec, std::size_t) { self->on_head(ec); });
@@ -126,8 +127,19 @@ void http_connection::read_request() {
 void http_connection::on_head(error_code ec) {
   if (ec) return on_failed_read(ec);
   if (head_->is_done()) return serve(head_->release(), {});
+  auto room = room_for_body(head_->get(), home_.shared());
+  if (auto* no = std::get_if<http_response>(&room)) return refuse(std::move(*no));
+  const auto [bytes, large] = std::get<body_room>(room);
+  body_room_ = bytes;
+  if (large) large_body_ = std::make_shared<ticket_counter>(home_.shared().bodies);
+  read_body();
+}
+
+void http_connection::read_body() {
+  const auto announced = head_->content_length();
+  if (announced && *announced > body_room_) return on_failed_read(http::error::body_limit);
   body_.emplace(std::move(*head_));
-  body_->body_limit(most_body_bytes);
+  body_->body_limit(body_room_);
   http::async_read(stream_, buffer_, *body_,
                    [self = shared_from_this()](error_code failed, std::size_t) { self->on_body(failed); });
 }
@@ -137,6 +149,7 @@ void http_connection::on_body(error_code ec) {
   ingest::upgrade_request head;
   head.base() = body_->get().base();
   serve(std::move(head), body_->get().body());
+  body_.reset();
 }
 
 void http_connection::on_failed_read(error_code ec) {
@@ -144,7 +157,7 @@ void http_connection::on_failed_read(error_code ec) {
     return refuse(respond_error(http::status::request_header_fields_too_large, "too_large", "the header is over 16 KiB"));
   }
   if (ec == http::error::body_limit) {
-    return refuse(respond_error(http::status::payload_too_large, "too_large", "the body is over 4 KiB"));
+    return refuse(respond_error(http::status::payload_too_large, "too_large", "the body is over " + std::to_string(body_room_) + " bytes"));
   }
   if (ec.category() != make_error_code(http::error::bad_method).category() || ec == http::error::end_of_stream ||
       ec == http::error::partial_message) {

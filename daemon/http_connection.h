@@ -3,7 +3,7 @@
 //
 // Thread: that of its socket. Lifetime: held by its pending operations, and while an answer is being made elsewhere.
 // Bounds: 10 s for a request, from its first byte or the answer before; 30 s for an answer to be taken; 60 s for one to
-// be made, or a piece of one; 16 KiB of header, 4 KiB of body; `most_requests` a connection.
+// be made, or a piece of one; 16 KiB of header, of body what routes.h has room for; `most_requests` a connection.
 #pragma once
 
 #include <boost/beast/core/flat_buffer.hpp>
@@ -42,6 +42,7 @@ class http_connection final : public connection, public std::enable_shared_from_
 
   void read_request();
   void on_head(boost::system::error_code ec);
+  void read_body();
   void on_body(boost::system::error_code ec);
   void on_failed_read(boost::system::error_code ec);
   void serve(ingest::upgrade_request&& request, std::string_view body);
@@ -66,6 +67,8 @@ class http_connection final : public connection, public std::enable_shared_from_
   boost::beast::flat_buffer buffer_;
   std::optional<head_parser> head_;
   std::optional<body_parser> body_;
+  std::size_t body_room_ = most_body_bytes;
+  connection_ticket large_body_;     // while the one in hand is large
   ingest::upgrade_request request_;
   std::optional<http_response> response_;
   std::function<void(later::answer)> next_piece_;

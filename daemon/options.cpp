@@ -173,6 +173,26 @@ void add_overload(table& all) {
           "Messages are refused with over_limit, run_ended excepted; clients go on alone.");
 }
 
+void add_otlp(table& all) {
+  constexpr std::int64_t day_ms = 24LL * 3600 * 1000, thousand_gibibytes = 1LL << 40;
+  const auto add = [&](const char* name, auto field, std::int64_t least, std::int64_t most, const char* meaning) {
+    all.push_back(whole_number(std::string("otlp.") + name, least, most, applies::at_restart,
+                               [=](auto& c) -> auto& { return c.otlp.*field; }, meaning));
+  };
+  add("body_bytes", &otlp_settings::body_bytes, 4'096, 1 << 28, "Bytes of a request, as sent. More: 413.");
+  add("unpacked_bytes", &otlp_settings::unpacked_bytes, 4'096, 1 << 30, "Bytes that a packed request may unpack into. More: 413, after so many.");
+  add("settle_ms", &otlp_settings::settle_ms, 0, day_ms,
+      "A run whose spans are all there is judged when so long nothing more came of it. Milliseconds.");
+  add("wait_ms", &otlp_settings::wait_ms, 100, day_ms,
+      "The longest that a span waits for its parent and the rest of its run before what is known is judged; a run of "
+      "several traces waits so long for the next. Milliseconds.");
+  add("late_ms", &otlp_settings::late_ms, 100, 7 * day_ms,
+      "A run ends when so long nothing more came of it. Spans that come later are rejected. Milliseconds.");
+  add("spans", &otlp_settings::spans, 100, thousand_million, "Spans held of runs that have not ended. Beyond: 503, and the run that was heard of first ends.");
+  add("run_spans", &otlp_settings::run_spans, 100, 10'000'000, "The same of one run. Beyond, its spans are rejected.");
+  add("held_bytes", &otlp_settings::held_bytes, 1 << 20, thousand_gibibytes, "Bytes of requests that hold spans of such runs, on disk and in memory. Beyond: as with spans.");
+}
+
 void add_run_defaults(table& all) {
   all.push_back(named("defaults.mode", mode_names, applies::to_new_runs, mode_from,
                       [](auto& c) -> auto& { return c.policy.defaults.how; },
@@ -267,6 +287,7 @@ table all_options() {
   add_connections(all);
   add_quiet(all);
   add_overload(all);
+  add_otlp(all);
   add_run_defaults(all);
   for (const rule* r : catalog()) add_rule(all, *r);
   add_limits(all);
@@ -306,6 +327,7 @@ std::string_view section_meaning(std::string_view section) {
   }
   if (section == "log") return "The log goes to standard error: under systemd, to the journal. Never a payload.";
   if (section == "connections") return "What one client may take of the daemon.";
+  if (section == "otlp") return "OpenTelemetry spans, POST /v1/traces: docs/otlp.md.";
   if (section == "defaults") return "What a run starts with where its hello does not say. A run keeps what it started with.";
   if (section == "limits") return "What a run may take where its hello does not say. Beyond: as [over_limit] says.";
   if (section == "over_limit") {

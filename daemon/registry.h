@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "archive/archive.h"
-#include "daemon/conversation.h"
+#include "daemon/run_client.h"
 
 namespace digd::daemon {
 

@@ -14,6 +14,7 @@
 #include "daemon/api/runs_api.h"
 #include "daemon/api/target.h"
 #include "daemon/feed/feed_server.h"
+#include "daemon/otlp/traces_api.h"
 #include "daemon/shared_state.h"
 #include "daemon/webhook/webhook_api.h"
 
@@ -227,6 +228,23 @@ routed retry_dead(call& in) {
   }};
 }
 
+// ---- spans
+
+routed post_traces(call& in) {
+  auto read = read_headers(in.request);
+  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
+  auto request = std::get<traces_request>(std::move(read));
+  request.with = in.with;
+  if (auto no = refuse_rate(request)) return std::move(*no);
+  request.body = in.body;
+  return later{[&shared = in.shared, request = std::make_shared<traces_request>(std::move(request))](const later::answer& answer) {
+    const otlp::encoding how = request->how;
+    if (!shared.spans->submit(std::move(*request), answer)) {
+      answer(refuse_traces(how, http::status::service_unavailable, "too many requests wait; send this again"));
+    }
+  }};
+}
+
 // ---- the operator's switch
 
 std::string mode_body(mode m) { return "{\"mode\":\"" + std::string(to_string(m)) + "\""; }
@@ -269,6 +287,7 @@ struct route_entry {
   std::string_view methods;              // as in Allow
   routed (*serve)(call&);
   right needs = right::read;             // to change anything: operate
+  bool takes_spans = false;              // a large body, and `needs` is enough for a POST
 };
 
 constexpr route_entry routes[] = {
@@ -278,6 +297,7 @@ constexpr route_entry routes[] = {
     {{"v1", "ingest"}, "GET", open_ingest, right::ingest},
     {{"v1", "feed"}, "GET", open_feed, right::watch},
     {{"v1", "mode"}, "GET, HEAD, PUT", get_or_put_mode},
+    {{"v1", "traces"}, "POST", post_traces, right::ingest, true},
     {{"v1", "runs"}, "GET, HEAD", get_runs},
     {{"v1", "runs", "*"}, "GET, HEAD, DELETE", get_or_delete_run},
     {{"v1", "runs", "*", "detections"}, "GET, HEAD", get_detections},
@@ -304,7 +324,7 @@ bool matches(const route_entry& entry, const std::vector<std::string>& path, std
 }
 
 std::optional<http_response> refuse_unauthorized(const route_entry& entry, call& in) {
-  const bool changes = in.request.method() != http::verb::get && in.request.method() != http::verb::head;
+  const bool changes = in.request.method() != http::verb::get && in.request.method() != http::verb::head && !entry.takes_spans;
   const bool is_run = entry.path[1] == "runs" && entry.path[2] == "*";
   const std::string* asked = in.target.parameter("run");
   const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked) : "";
@@ -318,20 +338,41 @@ std::optional<http_response> refuse_unauthorized(const route_entry& entry, call&
   return std::nullopt;
 }
 
-}  // namespace
-
-routed route(const ingest::upgrade_request& request, std::string_view body, shared_state& shared) {
-  if (auto no = refuse_stranger(request, shared.trusted)) return std::move(*no);
-  auto target = split_target(view(request.target()));
+// Everything but the body: who asks, for what, and whether he may.
+std::variant<const route_entry*, http_response> find_route(call& in) {
+  if (auto no = refuse_stranger(in.request, in.shared.trusted)) return std::move(*no);
+  auto target = split_target(view(in.request.target()));
   if (!target) return respond_error(http::status::bad_request, "bad_target", "the path or the query is badly encoded");
-  call in{.request = request, .body = body, .target = std::move(*target), .run = {}, .shared = shared, .with = nullptr};
+  in.target = std::move(*target);
   for (const route_entry& entry : routes) {
     if (!matches(entry, in.target.path, in.run)) continue;
-    if (!names_token(entry.methods, view(request.method_string()))) return wrong_method(entry.methods);
+    if (!names_token(entry.methods, view(in.request.method_string()))) return wrong_method(entry.methods);
     if (auto no = refuse_unauthorized(entry, in)) return std::move(*no);
-    return entry.serve(in);
+    return &entry;
   }
   return respond_error(http::status::not_found, "not_found", "there is nothing at this path");
+}
+
+}  // namespace
+
+std::variant<body_room, http_response> room_for_body(const ingest::upgrade_request& head, shared_state& shared) {
+  call in{.request = head, .body = {}, .target = {}, .run = {}, .shared = shared, .with = nullptr};
+  auto found = find_route(in);
+  const auto* entry = std::get_if<const route_entry*>(&found);
+  if (entry == nullptr || !(*entry)->takes_spans) return body_room{most_body_bytes, false};  // whatever is wrong is said later
+  auto read = read_headers(head);
+  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
+  if (shared.bodies.load() >= most_large_bodies) {
+    return refuse_traces(std::get<traces_request>(read).how, http::status::service_unavailable, "too many requests at once; send this again");
+  }
+  return body_room{shared.settings.otlp.body_bytes, true};
+}
+
+routed route(const ingest::upgrade_request& request, std::string_view body, shared_state& shared) {
+  call in{.request = request, .body = body, .target = {}, .run = {}, .shared = shared, .with = nullptr};
+  auto found = find_route(in);
+  if (auto* no = std::get_if<http_response>(&found)) return std::move(*no);
+  return std::get<const route_entry*>(found)->serve(in);
 }
 
 }  // namespace digd::daemon

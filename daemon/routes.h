@@ -38,10 +38,19 @@ struct in_pieces {
 };
 using routed = std::variant<http_response, to_ingest, to_feed, later, in_pieces>;
 
-// `body`: whole, at most `most_body_bytes`.
+// Before a body is read: how large it may be, and whether it is held against the large ones under way; or why it is not
+// even read.
+struct body_room {
+  std::size_t bytes = 0;
+  bool large = false;
+};
+std::variant<body_room, http_response> room_for_body(const ingest::upgrade_request& head, shared_state& shared);
+
+// `body`: whole, at most as large as there was room for.
 routed route(const ingest::upgrade_request& request, std::string_view body, shared_state& shared);
 
 inline constexpr std::size_t most_body_bytes = 4 * 1024;
+inline constexpr std::size_t most_large_bodies = 64;
 inline constexpr std::string_view ingest_subprotocol = "digd.v1";
 
 }  // namespace digd::daemon

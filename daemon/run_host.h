@@ -1,6 +1,6 @@
 // A run in the daemon: its inbox, the connections of its sessions, its place in the archive.
 //
-// Thread: its run's engine thread (`vacate`: any). Lifetime: held by its registry, and by the conversations that sit
+// Thread: its run's engine thread (`vacate`: any). Lifetime: held by its registry, and by the clients that sit
 // in it; it knows these by weak references. Bounds: those of the inbox, and `credits` a connection.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 #include "archive/entry.h"
 #include "daemon/access/payload_policy.h"
-#include "daemon/conversation.h"
+#include "daemon/run_client.h"
 #include "ingest/inbox.h"
 
 namespace digd::daemon {
@@ -72,7 +72,7 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
 
  private:
   struct seat {
-    std::weak_ptr<conversation> who;
+    std::weak_ptr<run_client> who;
     engine_thread* home = nullptr;  // null: vacant
     std::uint64_t generation = 0;
     std::uint64_t handled = 0;

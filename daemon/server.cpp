@@ -16,6 +16,7 @@
 #include "daemon/feed/feed_server.h"
 #include "daemon/http_connection.h"
 #include "daemon/log.h"
+#include "daemon/otlp/otlp_server.h"
 #include "daemon/recovery.h"
 #include "daemon/retention.h"
 #include "daemon/run_host.h"
@@ -35,6 +36,8 @@ constexpr std::chrono::milliseconds pause_after_failure{100};
 ingest::tls_files files_of(const tls_settings& from) {
   return {.certificate = from.certificate, .key = from.key, .client_ca = from.client_ca};
 }
+
+std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/') + 1); }
 
 [[noreturn]] void cannot_listen(const listen_address& where, const error_code& ec) {
   const std::string name = quoted(to_string(where));
@@ -61,6 +64,7 @@ shared_state::shared_state(config c) : settings(std::move(c)), live(settings), s
 
 shared_state::~shared_state() {
   pressure.stop();
+  if (spans) spans->stop();
   if (keeps) keeps->stop();
   if (reads) reads->stop();
   if (feed) feed->stop();
@@ -263,6 +267,8 @@ void server::start() {
     if (!wrong.empty()) throw std::runtime_error(wrong);
     shared_.keeps = std::make_unique<retention>(shared_);
   }
+  shared_.spans = std::make_unique<otlp_server>(shared_, shared_.store ? folder_of(shared_.store->how().path) + "otlp.db" : "");
+  if (const std::string wrong = shared_.spans->start(); !wrong.empty()) throw std::runtime_error(wrong);
   // The operator's switch held until the restart: runs that were read back with it go on as they were opened.
   for (auto& thread : shared_.threads) net::post(thread->context(), [&t = *thread] { t.runs().follow_operator(); });
   shared_.now = phase::serving;
@@ -394,6 +400,7 @@ bool server::close_connections(std::chrono::milliseconds at_most) {
   const auto none = [this] { return shared_.connections.load() == 0; };
   for (auto& thread : shared_.threads) net::post(thread->context(), [&t = *thread] { t.shut_connections(); });
   if (tls_) tls_->give_up_handshakes();
+  if (shared_.spans) shared_.spans->stop();
   if (shared_.feed) shared_.feed->stop();
   if (shared_.webhooks) shared_.webhooks->stop();
   const bool by_themselves = wait(at_most, none);

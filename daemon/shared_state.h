@@ -25,6 +25,7 @@
 namespace digd::daemon {
 
 class feed_server;
+class otlp_server;
 class read_pool;
 class retention;
 class webhook_server;
@@ -65,6 +66,8 @@ struct shared_state {
   std::unique_ptr<feed_server> feed;
   std::unique_ptr<webhook_server> webhooks;  // set before the archive opens
   std::unique_ptr<retention> keeps;
+  std::unique_ptr<otlp_server> spans;        // with an archive or without
+  std::atomic<std::uint64_t> bodies{0};      // large ones, being read or waiting for their answer
   pending_deletions deletions;
   overload pressure{*this};
 };

@@ -5,6 +5,7 @@
 
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
+#include "daemon/otlp/otlp_server.h"
 #include "daemon/retention.h"
 #include "daemon/shared_state.h"
 #include "daemon/webhook/webhook_server.h"
@@ -144,6 +145,7 @@ http_response metrics(const shared_state& shared) {
     now.feed_refused = shared.feed->counted().refused.load();
   }
   if (shared.webhooks) now.webhooks = shared.webhooks->counted();
+  if (shared.spans) now.otlp = &shared.spans->counted();
   if (shared.reads) now.reads_waiting = shared.reads->waiting();
   now.resident_bytes = resident_bytes();
   add_overload(now, shared);

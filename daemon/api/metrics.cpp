@@ -1,6 +1,7 @@
 #include "daemon/api/metrics.h"
 
 #include "daemon/api/prometheus.h"
+#include "daemon/otlp/otlp_counts.h"
 #include "daemon/webhook/webhook_counts.h"
 
 namespace digd::daemon {
@@ -199,6 +200,24 @@ void write_webhooks(prometheus_text& out, const process_facts& now) {
              [](const webhook_counts& w) -> auto& { return w.unread; });
 }
 
+void write_otlp(prometheus_text& out, const otlp_counts& c) {
+  out.counter("digd_otlp_requests_total", "Requests with spans that were looked at.", c.requests.load());
+  out.counter("digd_otlp_refused_total", "Of these, answered with 4xx or 5xx.", c.refused.load());
+  out.counter("digd_otlp_busy_total", "Requests turned away: too many waited, or there was no room for their spans.", c.busy.load());
+  out.family("digd_otlp_spans_total", "counter", "Spans, by what became of them.");
+  const std::pair<std::string_view, const otlp_counts::count&> spans[] = {{"accepted", c.spans}, {"duplicate", c.duplicate},
+      {"invalid", c.invalid}, {"late", c.late}, {"over_limit", c.over}};
+  for (const auto& [what, n] : spans) out.sample(n.load(), {{"result", what}});
+  out.family("digd_otlp_runs_total", "counter", "Runs made of spans, by what was done.");
+  const std::pair<std::string_view, const otlp_counts::count&> runs[] = {{"told", c.told}, {"ended", c.ended},
+      {"ended_early", c.ended_early}, {"no_agents", c.no_agents}, {"given_up", c.given_up}, {"unmergeable", c.unmergeable}};
+  for (const auto& [what, n] : runs) out.sample(n.load(), {{"what", what}});
+  out.counter("digd_otlp_moved_total", "Messages whose time or source gave way to what had been told.", c.moved.load());
+  out.gauge("digd_otlp_held_runs", "Traces and runs that are gathered or have not ended.", c.held_runs.load());
+  out.gauge("digd_otlp_held_spans", "Their spans.", c.held_spans.load());
+  out.gauge("digd_otlp_held_bytes", "Bytes of the requests that brought these.", c.held_bytes.load());
+}
+
 void write_process(prometheus_text& out, const process_facts& now) {
   out.family("digd_build_info", "gauge", "1, with the version.");
   out.sample(std::uint64_t{1}, {{"version", now.version}});
@@ -223,6 +242,7 @@ std::string metrics_text(counts threads, const process_facts& now) {
   write_overload(out, now);
   write_archive(out, now);
   write_webhooks(out, now);
+  if (now.otlp != nullptr) write_otlp(out, *now.otlp);
   write_process(out, now);
   return out.take();
 }

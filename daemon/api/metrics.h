@@ -13,6 +13,7 @@
 
 namespace digd::daemon {
 
+struct otlp_counts;
 struct webhook_counts;
 
 // What retention deleted for one reason.
@@ -54,6 +55,7 @@ struct process_facts {
   bool archive_well = true;
   std::uint64_t feed_readers = 0, feed_frames = 0, feed_dropped = 0, feed_refused = 0;
   std::vector<std::shared_ptr<const webhook_counts>> webhooks;
+  const otlp_counts* otlp = nullptr;
   std::uint64_t reads_waiting = 0;
   std::uint64_t resident_bytes = 0;
 };

@@ -61,6 +61,14 @@ std::vector<run_of_spans> split_runs(std::vector<span>&& spans) {
   return out;
 }
 
-std::string run_id_of(std::string_view least_trace) { return "otlp-" + std::string(least_trace); }
+namespace {
+constexpr std::string_view run_prefix = "otlp-";
+}
+
+std::string run_id_of(std::string_view least_trace) { return std::string(run_prefix) + std::string(least_trace); }
+
+std::string trace_of_run(std::string_view run_id) {
+  return run_id.starts_with(run_prefix) ? std::string(run_id.substr(run_prefix.size())) : std::string();
+}
 
 }  // namespace digd::otlp

@@ -25,5 +25,6 @@ std::vector<run_of_spans> split_runs(std::vector<span>&& spans);
 
 // "otlp-" and the least of its traces.
 std::string run_id_of(std::string_view least_trace);
+std::string trace_of_run(std::string_view run_id);  // back from it; empty if it is none
 
 }  // namespace digd::otlp

@@ -7,6 +7,7 @@ The same files each time. A file that a fuzzer found and that broke something is
 `found-…`, and never written here. Traces of tests/traces and the importers' sample logs are inputs as well, from
 where they are (CMakeLists.txt). What is too large for a file is made by tests/ingest/hostile_test.cpp.
 """
+import gzip
 import json
 import pathlib
 import random
@@ -217,6 +218,49 @@ def logs():
         put("dig_graph", f"time-edge-{i}", json.dumps(circle).replace("2.0", at).replace('"at": 1.0', f'"at": {at}'))
 
 
+def otlp_span(id, parent, agent, start, end, links=(), error=None):
+    s = {"traceId": "1" * 32, "spanId": id * 16, "parentSpanId": parent * 16, "name": "invoke_agent " + agent,
+         "startTimeUnixNano": str(start), "endTimeUnixNano": str(end),
+         "attributes": [{"key": k, "value": {"stringValue": v}} for k, v in (
+             ("gen_ai.operation.name", "invoke_agent"), ("gen_ai.agent.name", agent))],
+         "links": [{"traceId": "1" * 32, "spanId": to * 16} for to in links]}
+    return {**s, "status": {"code": 2, "message": error}} if error else s
+
+
+def otlp_protobuf(spans):
+    def field(number, value):
+        size, length = len(value), b""
+        while size > 127:
+            length, size = length + bytes([size & 127 | 128]), size >> 7
+        return bytes([number << 3 | 2]) + length + bytes([size]) + value
+
+    def one(s):
+        out = field(1, bytes.fromhex(s["traceId"])) + field(2, bytes.fromhex(s["spanId"])) + field(5, s["name"].encode())
+        out += field(4, bytes.fromhex(s["parentSpanId"]))
+        for number, key in ((7, "startTimeUnixNano"), (8, "endTimeUnixNano")):
+            out += bytes([number << 3 | 1]) + int(s[key]).to_bytes(8, "little")
+        for a in s["attributes"]:
+            out += field(9, field(1, a["key"].encode()) + field(2, field(1, a["value"]["stringValue"].encode())))
+        return out
+
+    return field(1, field(2, b"".join(field(2, one(s)) for s in spans)))
+
+
+def otlp():
+    """Spans in both encodings; what frameworks export is in tests/ingest/otlp/recorded."""
+    cases = {"calls": [otlp_span("2", "", "a", 1, 9), otlp_span("6", "2", "x", 3, 4, error="no"),
+                       otlp_span("7", "2", "x", 5, 6), otlp_span("8", "2", "y", 5, 8)],
+             "circle": [otlp_span("2", "3", "a", 5, 9), otlp_span("3", "2", "b", 1, 7),
+                        otlp_span("4", "", "c", 9, 3, ["5"]), otlp_span("5", "", "d", 1, 2, ["4"])],
+             "row": [otlp_span(str(i), "", f"a{i}", i, i + 1) for i in range(1, 9)]}
+    for name, spans in cases.items():
+        documents = [json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": part}]}]}) for part in (spans, spans[:1], spans[1:])]
+        put("otlp", name + ".json", documents[0])
+        put("otlp", name + ".jsonl", "\n".join(documents[1:]))
+        put("otlp", name + ".pb", otlp_protobuf(spans))
+        put("otlp", name + ".gz", gzip.compress(documents[0].encode(), mtime=0))
+
+
 def configs():
     put("config", "empty", "")
     put("config", "unknown", "[rules.deadlok]\nwindow_ms = 1\n")
@@ -290,6 +334,6 @@ def agreement():
 
 
 if __name__ == "__main__":
-    for write in (messages_and_runs, sessions, hellos, logs, configs, targets, requests, entries, damage, agreement):
+    for write in (messages_and_runs, sessions, hellos, logs, otlp, configs, targets, requests, entries, damage, agreement):
         write()
     print(f"{sum(1 for path in CORPUS.rglob('*') if path.is_file())} inputs in {CORPUS}")

@@ -1,0 +1,184 @@
+#include "daemon/otlp/gathering.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "ingest/otlp/runs.h"
+
+namespace digd::daemon {
+
+namespace {
+
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
+template <class T>
+void insert_sorted(std::vector<T>& into, const T& one) {
+  const auto at = std::lower_bound(into.begin(), into.end(), one);
+  if (at == into.end() || *at != one) into.insert(at, one);
+}
+
+}  // namespace
+
+gathered_run* gathering::oldest() {
+  const auto found = std::find_if(runs_.begin(), runs_.end(), [](const auto& r) { return !r.second.ending; });
+  return found == runs_.end() ? nullptr : &found->second;
+}
+
+gathering::taken gathering::add(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes, std::int64_t now_ms) {
+  taken out;
+  batches_[batch].bytes = bytes;
+  bytes_ += bytes;
+  for (otlp::span& one : spans) {
+    if (past_.contains(one.trace)) {
+      ++out.late;
+      continue;
+    }
+    gathered_run* run = &run_of(one.trace, now_ms);
+    for (const std::string_view other : otlp::traces_tied_by(one)) {
+      if (!past_.contains(std::string(other))) tie(one.trace, std::string(other), now_ms);
+    }
+    run = by_trace_[one.trace];
+    if (run->ending) {
+      ++out.late;
+    } else if (run->spans.size() >= how_.run_spans) {
+      ++out.over;
+    } else if (!run->known.insert(one.trace + one.id).second) {
+      ++out.duplicate;
+    } else {
+      if (!std::exchange(run->untold, true) || run->spans.empty()) run->first_ms = now_ms;
+      run->last_ms = now_ms;
+      run->looked_at = false;
+      run->spans.push_back(std::move(one));
+      use_batch(*run, batch);
+      ++spans_;
+      ++out.accepted;
+      changed(*run);
+    }
+  }
+  out.needed = batches_[batch].runs > 0;
+  if (!out.needed) {
+    bytes_ -= bytes;
+    batches_.erase(batch);
+  }
+  return out;
+}
+
+void gathering::use_batch(gathered_run& run, std::int64_t batch) {
+  if (!run.batches.empty() && run.batches.back() == batch) return;
+  run.batches.push_back(batch);
+  ++batches_[batch].runs;
+}
+
+gathered_run& gathering::run_of(const std::string& trace, std::int64_t now_ms) {
+  if (const auto known = by_trace_.find(trace); known != by_trace_.end()) return *known->second;
+  gathered_run& made = runs_[++last_number_];
+  made.number = last_number_;
+  made.id = otlp::run_id_of(trace);
+  made.traces = {trace};
+  made.first_ms = made.last_ms = now_ms;
+  made.due_ms = due_at(made);
+  by_due_.insert({made.due_ms, made.number});
+  return *(by_trace_[trace] = &made);
+}
+
+gathered_run& gathering::adopt(const std::string& run, const std::string& trace, std::int64_t now_ms) {
+  gathered_run& into = run_of(otlp::trace_of_run(run), now_ms);
+  insert_sorted(into.traces, trace);
+  by_trace_[trace] = &into;
+  return into;
+}
+
+void gathering::tie(const std::string& a, const std::string& b, std::int64_t now_ms) {
+  gathered_run& one = run_of(a, now_ms);
+  gathered_run& other = run_of(b, now_ms);
+  if (&one == &other) return;
+  const bool told_one = one.seq > 0, told_other = other.seq > 0;
+  if (told_one && told_other) {
+    ++unmergeable_;
+  } else if (told_other) {
+    merge(other, one);
+  } else {
+    merge(one, other);
+  }
+}
+
+// `from` was not told.
+void gathering::merge(gathered_run& into, gathered_run& from) {
+  for (const std::string& trace : from.traces) {
+    by_trace_[trace] = &into;
+    insert_sorted(into.traces, trace);
+  }
+  if (into.seq == 0) into.id = otlp::run_id_of(into.traces.front());
+  for (const std::int64_t batch : from.batches) {
+    if (std::find(into.batches.begin(), into.batches.end(), batch) == into.batches.end()) {
+      into.batches.push_back(batch);
+    } else {
+      --batches_[batch].runs;
+    }
+  }
+  std::sort(into.batches.begin(), into.batches.end());
+  into.first_ms = into.untold ? std::min(into.first_ms, from.first_ms) : from.first_ms;
+  into.last_ms = std::max(into.last_ms, from.last_ms);
+  into.untold = into.untold || from.untold;
+  into.looked_at = false;
+  std::move(from.spans.begin(), from.spans.end(), std::back_inserter(into.spans));
+  into.known.insert(from.known.begin(), from.known.end());
+  changed(into);
+  by_due_.erase({from.due_ms, from.number});
+  runs_.erase(from.number);
+}
+
+std::int64_t gathering::due_at(const gathered_run& run) const {
+  if (run.ending) return never;
+  std::int64_t at = run.last_ms + how_.late_ms;
+  if (!run.untold) return at;
+  if (!run.looked_at) at = std::min(at, run.last_ms + how_.settle_ms);
+  return std::min(at, run.first_ms + how_.wait_ms);
+}
+
+void gathering::changed(gathered_run& run) {
+  by_due_.erase({run.due_ms, run.number});
+  run.due_ms = due_at(run);
+  by_due_.insert({run.due_ms, run.number});
+}
+
+gathered_run* gathering::due(std::int64_t now_ms) {
+  if (by_due_.empty() || by_due_.begin()->first > now_ms) return nullptr;
+  return &runs_.at(by_due_.begin()->second);
+}
+
+std::optional<std::int64_t> gathering::next_due() const {
+  if (by_due_.empty() || by_due_.begin()->first == never) return std::nullopt;
+  return by_due_.begin()->first;
+}
+
+gathered_run* gathering::find(const std::string& run) {
+  const auto found = by_trace_.find(otlp::trace_of_run(run));
+  return found == by_trace_.end() || found->second->id != run ? nullptr : found->second;
+}
+
+std::vector<std::int64_t> gathering::remove(gathered_run& run, bool remember) {
+  std::vector<std::int64_t> free;
+  for (const std::int64_t batch : run.batches) {
+    batch_use& use = batches_[batch];
+    if (--use.runs > 0) continue;
+    bytes_ -= use.bytes;
+    batches_.erase(batch);
+    free.push_back(batch);
+  }
+  for (const std::string& trace : run.traces) {
+    by_trace_.erase(trace);
+    if (!remember || !past_.insert(trace).second) continue;
+    past_order_.push_back(trace);
+    if (past_order_.size() <= most_past) continue;
+    past_.erase(past_order_.front());
+    past_order_.pop_front();
+  }
+  spans_ -= run.spans.size();
+  by_due_.erase({run.due_ms, run.number});
+  runs_.erase(run.number);
+  return free;
+}
+
+}  // namespace digd::daemon

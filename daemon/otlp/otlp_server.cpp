@@ -1,0 +1,349 @@
+#include "daemon/otlp/otlp_server.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "daemon/engine_thread.h"
+#include "daemon/log.h"
+#include "daemon/otlp/traces_api.h"
+#include "daemon/shared_state.h"
+#include "engine/quote.h"
+#include "ingest/otlp/essential.h"
+#include "ingest/otlp/inflate.h"
+#include "ingest/otlp/mapping.h"
+#include "ingest/otlp/runs.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace http = boost::beast::http;
+namespace json = boost::json;
+using archive::failure;
+
+std::string line_of(std::string_view type, std::uint64_t seq, json::object members) {
+  json::object line{{"type", json::string_view(type.data(), type.size())}, {"seq", seq}};
+  for (auto& member : members) line.emplace(member.key(), std::move(member.value()));
+  return json::serialize(line);
+}
+
+std::string hello_of(const std::string& run, json::object labels) {
+  return json::serialize(json::object{{"type", "hello"},
+                                      {"protocol", 1},
+                                      {"run", run},
+                                      {"session", "otlp"},
+                                      {"mode", "observe"},
+                                      {"clock", "trace"},
+                                      {"capabilities", {{"inject", false}, {"reroute", false}, {"create", false}}},
+                                      {"client", {{"name", "otlp"}, {"version", "1"}}},
+                                      {"labels", std::move(labels)}});
+}
+
+}  // namespace
+
+otlp_server::otlp_server(shared_state& shared, std::string spool_path)
+    : shared_(shared),
+      how_(shared.settings.otlp),
+      spool_path_(std::move(spool_path)),
+      work_(context_.get_executor()),
+      timer_(context_.get_executor()),
+      table_(how_) {}
+
+std::string otlp_server::start() {
+  if (const failure why = spool_.open(spool_path_)) return "cannot open " + quoted(spool_path_) + ": " + why.words;
+  if (std::string wrong = recover(); !wrong.empty()) return wrong;
+  stopped_ = false;
+  publish();
+  wait_for_next();
+  thread_ = std::thread([this] { context_.run(); });
+  return {};
+}
+
+void otlp_server::stop() {
+  if (stopped_.exchange(true)) return;
+  context_.stop();
+  thread_.join();
+  spool_.close();
+}
+
+// ---- a request
+
+bool otlp_server::submit(traces_request&& request, std::function<void(http_response&&)> answer) {
+  if (stopped_.load()) return false;
+  if (waiting_.fetch_add(1) >= most_waiting) {
+    waiting_.fetch_sub(1);
+    counts_.busy.fetch_add(1);
+    return false;
+  }
+  boost::asio::post(context_, [this, request = std::move(request), answer = std::move(answer)]() mutable {
+    http_response response = take(std::move(request));
+    waiting_.fetch_sub(1);
+    if (response.result_int() >= 400) counts_.refused.fetch_add(1);
+    publish();
+    answer(std::move(response));
+    wait_for_next();
+  });
+  return true;
+}
+
+http_response otlp_server::take(traces_request&& request) {
+  counts_.requests.fetch_add(1);
+  if (request.packed) {
+    auto unpacked = otlp::inflate(request.body, how_.unpacked_bytes);
+    if (!unpacked) {
+      const bool large = unpacked.error().too_large;
+      return refuse_traces(request.how, large ? http::status::payload_too_large : http::status::bad_request, unpacked.error().message);
+    }
+    request.body = std::move(*unpacked);
+  }
+  otlp::decode_outcome decoded = otlp::decode(request.how, request.body);
+  if (!decoded) {
+    const bool large = decoded.error().too_large;
+    return refuse_traces(request.how, large ? http::status::payload_too_large : http::status::bad_request, decoded.error().message);
+  }
+  return keep(std::move(request), std::move(*decoded));
+}
+
+// What is accepted is on disk before the answer goes out.
+http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
+  const std::size_t foreign = drop_foreign(request, batch);
+  const bool texts = shared_.live.payloads()->changes_nothing();
+  for (otlp::span& one : batch.spans) otlp::keep_essential(one, texts);
+  otlp_spool::stored_batch stored{.body = otlp::encode_spans(batch.spans)};
+  request.body.clear();
+  if (!batch.spans.empty() && !table_.has_room(stored.body.size())) {
+    counts_.busy.fetch_add(1);
+    if (gathered_run* oldest = table_.oldest()) {
+      counts_.ended_early.fetch_add(1);
+      if (tell(*oldest, true)) end(*oldest);
+    }
+    return refuse_traces(request.how, http::status::service_unavailable,
+                         "too many spans wait for the rest of their runs (otlp.spans, otlp.held_bytes); send this again");
+  }
+  gathering::taken taken;
+  if (!batch.spans.empty()) {
+    if (const failure why = spool_.add(stored)) {
+      spdlog::error("otlp_spool_trouble why={}", quoted(why.words));
+      return refuse_traces(request.how, http::status::service_unavailable, "the spans cannot be written to disk: " + why.words);
+    }
+    taken = table_.add(std::move(batch.spans), stored.id, stored.body.size(), unix_ms());
+    if (!taken.needed) static_cast<void>(spool_.forget_batches({stored.id}));
+  }
+  counts_.spans.fetch_add(taken.accepted);
+  counts_.duplicate.fetch_add(taken.duplicate);
+  counts_.late.fetch_add(taken.late);
+  counts_.over.fetch_add(taken.over);
+  counts_.invalid.fetch_add(batch.rejected);
+  return respond_traces(request.how, {.invalid = batch.rejected, .late = taken.late, .over = taken.over, .foreign = foreign,
+                                      .why_invalid = batch.why});
+}
+
+// Spans of runs that the token is not for; the others count towards its rate.
+std::size_t otlp_server::drop_foreign(const traces_request& request, otlp::batch& batch) const {
+  if (!request.with) return 0;
+  const std::size_t dropped = std::erase_if(batch.spans, [&](const otlp::span& s) {
+    const auto foreign = [&](std::string_view trace) { return !request.with->covers(otlp::run_id_of(trace)); };
+    return foreign(s.trace) || std::ranges::any_of(otlp::traces_tied_by(s), foreign);
+  });
+  const auto now = std::chrono::steady_clock::now();
+  for (std::size_t i = 1; i < batch.spans.size(); ++i) static_cast<void>(request.with->rate().take(now));  // one at the door
+  return dropped;
+}
+
+// ---- what is due
+
+void otlp_server::wait_for_next() {
+  const auto next = table_.next_due();
+  if (!next) return static_cast<void>(timer_.cancel());
+  timer_.expires_after(std::chrono::milliseconds(std::max<std::int64_t>(0, *next - unix_ms())));
+  timer_.async_wait([this](boost::system::error_code ec) {
+    if (!ec) look();
+  });
+}
+
+// One run, then whoever waits has a turn.
+void otlp_server::look() {
+  const std::int64_t now = unix_ms();
+  if (gathered_run* run = table_.due(now)) look_at(*run, now);
+  publish();
+  wait_for_next();
+}
+
+void otlp_server::look_at(gathered_run& run, std::int64_t now) {
+  if (now >= run.last_ms + how_.late_ms) {
+    if (!run.untold || tell(run, true)) end(run);
+    return;
+  }
+  const bool waited = now >= run.first_ms + how_.wait_ms;
+  const bool quiet = now >= run.last_ms + (run.traces.size() > 1 ? how_.wait_ms : how_.settle_ms);
+  run.looked_at = true;
+  if (waited || quiet) {
+    const std::string id = run.id;
+    const bool is_whole = otlp::tell(run.spans, otlp::more::may_come).whole;
+    if (is_whole || waited) {
+      tell(run, is_whole && quiet);
+      if (gathered_run* still = table_.find(id)) table_.changed(*still);
+      return;
+    }
+  }
+  table_.changed(run);
+}
+
+// False: it could not be written down and is tried again, or there was nothing to tell and the run is gone.
+bool otlp_server::tell(gathered_run& run, bool is_over) {
+  otlp::story story = otlp::tell(run.spans, is_over ? otlp::more::is_over : otlp::more::may_come);
+  if (story.messages.empty() && run.seq == 0) {
+    if (is_over) {
+      counts_.no_agents.fetch_add(1);
+      forget(run, false);
+    } else {
+      run.first_ms = unix_ms();
+    }
+    return false;
+  }
+  otlp::telling told = run.told;
+  const json::object labels = story.labels;
+  run.failed = story.failed;
+  std::vector<std::string> lines;
+  if (!run.told.any()) lines.push_back(hello_of(run.id, labels));
+  for (otlp::story_message& one : told.news(std::move(story))) {
+    one.members["ts"] = one.ts_ms;
+    lines.push_back(line_of(one.type, run.seq + lines.size() + (run.told.any() ? 1 : 0), std::move(one.members)));
+  }
+  counts_.moved.fetch_add(told.late() - run.told.late());
+  if (!write(run, std::move(lines))) return false;
+  run.told = std::move(told);
+  run.untold = false;
+  counts_.told.fetch_add(1);
+  return true;
+}
+
+void otlp_server::end(gathered_run& run) {
+  if (run.ending) return;
+  json::object members;
+  if (run.failed) members["outcome"] = "failure";
+  std::vector<std::string> lines{line_of("run_ended", run.seq + 1, std::move(members))};
+  if (!write(run, std::move(lines))) return;
+  run.ending = true;
+  table_.changed(run);
+  speakers_.at(run.id).last = run.seq;
+}
+
+// To disk first, then to the run.
+bool otlp_server::write(gathered_run& run, std::vector<std::string>&& lines) {
+  const bool first = !run.told.any() && run.seq == 0;
+  if (const failure why = spool_.tell(run.id, run.traces, first ? 0 : run.seq + 1, lines)) {
+    spdlog::error("otlp_spool_trouble run={} why={}", quoted(run.id), quoted(why.words));
+    run.first_ms = run.last_ms = unix_ms();  // tried again when it is due again
+    table_.changed(run);
+    return false;
+  }
+  run.seq += lines.size() - (first ? 1 : 0);
+  if (first) {
+    resume(run.id, std::move(lines));
+  } else {
+    speakers_.at(run.id).voice->say(std::move(lines));
+  }
+  return true;
+}
+
+// `lines`: the hello, and what was told.
+void otlp_server::resume(const std::string& run, std::vector<std::string>&& lines) {
+  std::string hello = std::move(lines.front());
+  lines.erase(lines.begin());
+  const auto voice = std::make_shared<narrator>(
+      shared_.owner_of(run),
+      narrator::listener{.durable = [this, run](std::uint64_t seq) {
+                           boost::asio::post(context_, [this, run, seq] { on_durable(run, seq); });
+                         },
+                         .gone = [this, run](std::string why) {
+                           boost::asio::post(context_, [this, run, why = std::move(why)] { on_gone(run, why); });
+                         }});
+  speakers_[run].voice = voice;
+  voice->open(std::move(hello), std::move(lines));
+}
+
+void otlp_server::on_durable(const std::string& run, std::uint64_t seq) {
+  const auto who = speakers_.find(run);
+  if (who == speakers_.end() || who->second.last == 0 || seq < who->second.last) return;
+  gathered_run* held = table_.find(run);
+  if (held == nullptr) return;
+  counts_.ended.fetch_add(1);
+  forget(*held, true);
+  publish();
+  wait_for_next();
+}
+
+void otlp_server::on_gone(const std::string& run, const std::string& why) {
+  gathered_run* held = table_.find(run);
+  if (held == nullptr) return;
+  spdlog::warn("otlp_given_up run={} why={}", quoted(run), quoted(why));
+  counts_.given_up.fetch_add(1);
+  forget(*held, true);
+  publish();
+  wait_for_next();
+}
+
+void otlp_server::forget(gathered_run& run, bool remember) {
+  const std::string id = run.id;
+  if (const auto who = speakers_.find(id); who != speakers_.end()) {
+    who->second.voice->close();
+    speakers_.erase(who);
+  }
+  failure why = spool_.forget_batches(table_.remove(run, remember));
+  if (!why) why = spool_.forget_run(id);
+  if (why) spdlog::error("otlp_spool_trouble run={} why={}", quoted(id), quoted(why.words));  // gone after the next restart
+}
+
+// ---- a restart
+
+std::string otlp_server::recover() {
+  const std::int64_t now = unix_ms();
+  failure why = spool_.each_trace([&](const std::string& run, const std::string& trace) { table_.adopt(run, trace, now); });
+  std::map<std::string, std::vector<std::string>> said;
+  if (!why) why = spool_.each_line([&](otlp_spool::stored_line&& one) { said[one.run].push_back(std::move(one.line)); });
+  for (auto& [id, lines] : said) {
+    gathered_run* run = table_.find(id);
+    if (run == nullptr) continue;
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      json::error_code ec;
+      const json::value line = json::parse(lines[i], ec);
+      if (ec || !line.is_object()) continue;
+      run->told.recall(line.get_object());
+      run->ending = line.get_object().at("type") == "run_ended";
+    }
+    run->seq = lines.size() - 1;
+    run->untold = false;
+    table_.changed(*run);
+  }
+  std::vector<std::int64_t> unused;
+  if (!why) {
+    why = spool_.each_batch([&](otlp_spool::stored_batch&& one) {
+      auto decoded = otlp::decode_json(one.body);
+      const bool needed = decoded && table_.add(std::move(decoded->spans), one.id, one.body.size(), now).needed;
+      if (!needed) unused.push_back(one.id);
+    });
+  }
+  if (!why) why = spool_.forget_batches(unused);
+  if (why) return "cannot read " + quoted(spool_path_) + ": " + why.words;
+  for (auto& [id, lines] : said) {
+    const gathered_run* run = table_.find(id);
+    if (run == nullptr) continue;
+    resume(id, std::move(lines));
+    if (run->ending) speakers_[id].last = run->seq;
+  }
+  return {};
+}
+
+void otlp_server::publish() {
+  counts_.held_runs = table_.runs();
+  counts_.held_spans = table_.spans();
+  counts_.held_bytes = table_.bytes();
+  counts_.unmergeable = table_.unmergeable();
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,95 @@
+// Spans in, runs out: what stands behind POST /v1/traces. docs/otlp.md says what a sender is promised.
+//
+// One thread of its own does it all: unpacks, decodes, writes to otlp.db, gathers, maps. Engine threads only receive
+// the messages, as from any client. A request is answered when its spans are synced (where there is an archive).
+// Threads: `submit` and `counted` any; `start` and `stop` one, in turn; everything else its own. Lifetime: stopped
+// before the engine threads end. Bounds: `most_waiting` requests; those of the table (gathering.h).
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/access/tokens.h"
+#include "daemon/api/responses.h"
+#include "daemon/otlp/gathering.h"
+#include "daemon/otlp/narrator.h"
+#include "daemon/otlp/otlp_counts.h"
+#include "daemon/otlp/spool.h"
+#include "ingest/otlp/decode.h"
+#include "ingest/websocket_session.h"
+
+namespace digd::daemon {
+
+struct shared_state;
+
+// A request, taken off its connection.
+struct traces_request {
+  otlp::encoding how = otlp::encoding::json;
+  bool packed = false;
+  std::string body;
+  grant_ptr with;  // null where no tokens are configured
+};
+
+class otlp_server {
+ public:
+  static constexpr std::size_t most_waiting = 64;
+
+  // `spool_path`: otlp.db; empty where nothing is archived.
+  otlp_server(shared_state& shared, std::string spool_path);
+  ~otlp_server() { stop(); }
+
+  // Reads back what a restart interrupted. What is wrong comes back in words, and then nothing runs.
+  std::string start();
+  void stop();
+
+  // False: too many wait. `answer` is called once, on any thread.
+  bool submit(traces_request&& request, std::function<void(http_response&&)> answer);
+  const otlp_counts& counted() const { return counts_; }
+
+ private:
+  struct speaker {
+    std::shared_ptr<narrator> voice;
+    std::uint64_t durable = 0;
+    std::uint64_t last = 0;   // the seq of `run_ended`; 0: not told yet
+  };
+
+  http_response take(traces_request&& request);
+  http_response keep(traces_request&& request, otlp::batch&& spans);
+  std::size_t drop_foreign(const traces_request& request, otlp::batch& spans) const;
+
+  std::string recover();
+  void resume(const std::string& run, std::vector<std::string>&& lines);
+  void look();
+  void look_at(gathered_run& run, std::int64_t now);
+  bool tell(gathered_run& run, bool is_over);
+  void end(gathered_run& run);
+  bool write(gathered_run& run, std::vector<std::string>&& lines);
+  void on_durable(const std::string& run, std::uint64_t seq);
+  void on_gone(const std::string& run, const std::string& why);
+  void forget(gathered_run& run, bool remember);
+  void wait_for_next();
+  void publish();
+
+  shared_state& shared_;
+  const otlp_settings how_;
+  const std::string spool_path_;
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  ingest::steady_timer timer_;
+  otlp_spool spool_;
+  gathering table_;
+  std::unordered_map<std::string, speaker> speakers_;  // by run
+  otlp_counts counts_;
+  std::atomic<std::size_t> waiting_{0};
+  std::atomic<bool> stopped_{true};
+  std::thread thread_;
+};
+
+}  // namespace digd::daemon

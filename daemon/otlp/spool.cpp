@@ -1,0 +1,154 @@
+#include "daemon/otlp/spool.h"
+
+#include <utility>
+
+namespace digd::daemon {
+
+namespace {
+
+using archive::failure;
+using archive::statement;
+
+constexpr const char* schema = R"sql(
+CREATE TABLE batches (  -- requests: what the mapping reads of their spans, as OTLP JSON
+  id   INTEGER PRIMARY KEY,
+  body TEXT NOT NULL
+) STRICT;
+CREATE TABLE lines (    -- what was told of a run that has not ended
+  run  TEXT NOT NULL,
+  seq  INTEGER NOT NULL,
+  line TEXT NOT NULL,
+  PRIMARY KEY (run, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE traces (   -- which traces were of it when it was first told
+  trace TEXT PRIMARY KEY,
+  run   TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX traces_by_run ON traces (run);
+)sql";
+
+}  // namespace
+
+template <class Work>
+failure otlp_spool::together(Work work) {
+  failure why = db_.execute("BEGIN IMMEDIATE");
+  if (!why) why = work();
+  if (!why) why = db_.execute("COMMIT");
+  if (why && db_.in_transaction()) static_cast<void>(db_.execute("ROLLBACK"));
+  return why;
+}
+
+failure otlp_spool::open(const std::string& path) {
+  if (path.empty()) return {};
+  failure why = db_.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {});
+  if (!why) why = migrate();
+  if (!why) why = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 16777216");
+  const std::pair<statement*, std::string_view> all[] = {
+      {&add_, "INSERT INTO batches (id, body) VALUES (?1, ?2)"},
+      {&line_, "INSERT INTO lines (run, seq, line) VALUES (?1, ?2, ?3)"},
+      {&trace_, "INSERT OR IGNORE INTO traces (trace, run) VALUES (?1, ?2)"},
+      {&drop_batch_, "DELETE FROM batches WHERE id = ?1"},
+      {&drop_lines_, "DELETE FROM lines WHERE run = ?1"},
+      {&drop_traces_, "DELETE FROM traces WHERE run = ?1"},
+  };
+  for (const auto& [into, sql] : all) {
+    if (!why) why = db_.prepare(sql, *into);
+  }
+  if (!why) why = db_.query("SELECT coalesce(max(id), 0) FROM batches", last_id_);
+  if (why) close();
+  return why;
+}
+
+void otlp_spool::close() {
+  for (statement* one : {&add_, &line_, &trace_, &drop_batch_, &drop_lines_, &drop_traces_}) *one = {};
+  db_.close();
+}
+
+failure otlp_spool::migrate() {
+  std::int64_t id = 0, version = 0, objects = 0;
+  failure why = db_.query("PRAGMA application_id", id);
+  if (!why) why = db_.query("PRAGMA user_version", version);
+  if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
+  if (why || (id == application_id && version == schema_version)) return why;
+  if (id != 0 || objects > 0) return {SQLITE_NOTADB, "the file is of another program, or of another version of digd"};
+  return together([&] {
+    return db_.execute(schema + ("PRAGMA application_id = " + std::to_string(application_id) + "; PRAGMA user_version = " +
+                                 std::to_string(schema_version)));
+  });
+}
+
+failure otlp_spool::add(stored_batch& one) {
+  one.id = ++last_id_;
+  if (!db_) return {};
+  add_.bind(1, one.id);
+  add_.bind(2, std::string_view(one.body));
+  return add_.run();
+}
+
+failure otlp_spool::tell(std::string_view run, const std::vector<std::string>& traces, std::uint64_t first_seq,
+                         const std::vector<std::string>& lines) {
+  if (!db_) return {};
+  return together([&] {
+    failure why;
+    for (const std::string& trace : traces) {
+      trace_.bind(1, std::string_view(trace));
+      trace_.bind(2, run);
+      if (!why) why = trace_.run();
+    }
+    for (std::size_t i = 0; i < lines.size() && !why; ++i) {
+      line_.bind(1, run);
+      line_.bind(2, first_seq + i);
+      line_.bind(3, std::string_view(lines[i]));
+      why = line_.run();
+    }
+    return why;
+  });
+}
+
+failure otlp_spool::forget_batches(const std::vector<std::int64_t>& ids) {
+  if (!db_ || ids.empty()) return {};
+  return together([&] {
+    failure why;
+    for (const std::int64_t id : ids) {
+      drop_batch_.bind(1, id);
+      if (!why) why = drop_batch_.run();
+    }
+    return why;
+  });
+}
+
+failure otlp_spool::forget_run(std::string_view run) {
+  if (!db_) return {};
+  return together([&] {
+    drop_lines_.bind(1, run);
+    drop_traces_.bind(1, run);
+    failure why = drop_lines_.run();
+    return why ? why : drop_traces_.run();
+  });
+}
+
+failure otlp_spool::each_batch(const std::function<void(stored_batch&&)>& take) {
+  if (!db_) return {};
+  statement all;
+  failure why = db_.prepare("SELECT id, body FROM batches ORDER BY id", all);
+  while (!why && all.step(why)) take({all.integer(0), all.text(1)});
+  return why;
+}
+
+failure otlp_spool::each_line(const std::function<void(stored_line&&)>& take) {
+  if (!db_) return {};
+  statement all;
+  failure why = db_.prepare("SELECT run, line FROM lines ORDER BY run, seq", all);
+  while (!why && all.step(why)) take({all.text(0), all.text(1)});
+  return why;
+}
+
+failure otlp_spool::each_trace(const std::function<void(std::string, std::string)>& take) {
+  if (!db_) return {};
+  statement all;
+  failure why = db_.prepare("SELECT run, trace FROM traces", all);
+  while (!why && all.step(why)) take(all.text(0), all.text(1));
+  return why;
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,86 @@
+#include "daemon/otlp/traces_api.h"
+
+#include <boost/beast/core/string.hpp>
+#include <chrono>
+#include <utility>
+
+#include "engine/quote.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace http = boost::beast::http;
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+// Of google.rpc.Code.
+int rpc_code(http::status status) {
+  switch (status) {
+    case http::status::payload_too_large:
+    case http::status::too_many_requests: return 8;    // RESOURCE_EXHAUSTED
+    case http::status::service_unavailable: return 14; // UNAVAILABLE
+    default: return 3;                                 // INVALID_ARGUMENT
+  }
+}
+
+// The media type without its parameters.
+std::string_view media_type(std::string_view header) {
+  header = header.substr(0, header.find(';'));
+  while (!header.empty() && (header.back() == ' ' || header.back() == '\t')) header.remove_suffix(1);
+  return header;
+}
+
+void add(std::string& to, std::size_t n, std::string_view what) {
+  if (n == 0) return;
+  if (!to.empty()) to += "; ";
+  to += std::to_string(n) + ' ' + std::string(what);
+}
+
+}  // namespace
+
+http_response respond_traces(otlp::encoding how, const rejections& rejected) {
+  std::string why;
+  add(why, rejected.invalid, "without usable ids or times, the first: " + rejected.why_invalid);
+  add(why, rejected.late, "of runs that have ended (otlp.late_ms)");
+  add(why, rejected.over, "of runs with as many spans as a run may have (otlp.run_spans)");
+  add(why, rejected.foreign, "of runs that the token is not for (their ids begin with otlp-)");
+  const std::size_t all = rejected.invalid + rejected.late + rejected.over + rejected.foreign;
+  return respond(http::status::ok, otlp::content_type(how), otlp::encode_response(how, all, why));
+}
+
+http_response refuse_traces(otlp::encoding how, http::status status, std::string_view why, std::int64_t retry_s) {
+  http_response response = respond(status, otlp::content_type(how), otlp::encode_status(how, rpc_code(status), why));
+  if (status == http::status::service_unavailable || status == http::status::too_many_requests) {
+    response.set(http::field::retry_after, std::to_string(retry_s));
+  }
+  return response;
+}
+
+std::variant<traces_request, http_response> read_headers(const ingest::upgrade_request& request) {
+  traces_request out;
+  const std::string_view type = media_type(view(request[http::field::content_type]));
+  if (boost::beast::iequals(type, "application/x-protobuf")) {
+    out.how = otlp::encoding::protobuf;
+  } else if (!boost::beast::iequals(type, "application/json")) {
+    return refuse_traces(otlp::encoding::json, http::status::unsupported_media_type,
+                         "Content-Type is " + quoted(type) + ", expected application/x-protobuf or application/json");
+  }
+  const std::string_view packing = view(request[http::field::content_encoding]);
+  out.packed = boost::beast::iequals(packing, "gzip") || boost::beast::iequals(packing, "deflate");
+  if (!out.packed && !packing.empty() && !boost::beast::iequals(packing, "identity")) {
+    return refuse_traces(out.how, http::status::unsupported_media_type,
+                         "Content-Encoding is " + quoted(packing) + ", expected gzip, deflate or none");
+  }
+  return out;
+}
+
+std::optional<http_response> refuse_rate(const traces_request& request) {
+  if (!request.with) return std::nullopt;
+  const auto wait = request.with->rate().take(std::chrono::steady_clock::now());
+  if (wait.count() == 0) return std::nullopt;
+  return refuse_traces(request.how, http::status::too_many_requests, "the token " + quoted(request.with->name()) + " sends faster than it may",
+                       std::chrono::ceil<std::chrono::seconds>(wait).count());
+}
+
+}  // namespace digd::daemon

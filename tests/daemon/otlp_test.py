@@ -1,0 +1,368 @@
+"""POST /v1/traces: runs out of spans, sent by OpenTelemetry's own exporter and by hand."""
+
+import gzip
+import http.client
+import json
+from pathlib import Path
+
+import pytest
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.trace import Status, StatusCode, set_span_in_context
+
+from live import WITHIN, Daemon, wait_until
+
+RECORDED = Path(__file__).parents[1] / "ingest/otlp/recorded"
+QUICK = "threads = 2\n[otlp]\nsettle_ms = 50\nwait_ms = 500\nlate_ms = 1000\n"
+PATIENT = "threads = 2\n[otlp]\nsettle_ms = 50\nwait_ms = 60000\nlate_ms = 600000\n"
+
+
+def post(daemon, body, type="application/json", headers=None):
+    host, port = daemon.address.rsplit(":", 1)
+    c = http.client.HTTPConnection(host, int(port), timeout=WITHIN)
+    try:
+        c.request("POST", "/v1/traces", body, {"Content-Type": type, **(headers or {})})
+        answer = c.getresponse()
+        return answer.status, answer.read(), dict(answer.getheaders())
+    finally:
+        c.close()
+
+
+def get(daemon, path, token=None):
+    host, port = daemon.address.rsplit(":", 1)
+    c = http.client.HTTPConnection(host, int(port), timeout=WITHIN)
+    try:
+        c.request("GET", path, headers={"Authorization": "Bearer " + token} if token else {})
+        answer = c.getresponse()
+        body = answer.read()
+        return json.loads(body) if answer.status == 200 and "json" in answer.getheader("Content-Type") else body.decode()
+    finally:
+        c.close()
+
+
+def metric(daemon, name):
+    for line in get(daemon, "/metrics").splitlines():
+        if line.startswith(name + " "):
+            return float(line.rsplit(" ", 1)[1])
+    return 0
+
+
+def run_when(daemon, run, condition):
+    def found():
+        answer = get(daemon, "/v1/runs/" + run)
+        return answer if isinstance(answer, dict) and condition(answer) else None
+    return wait_until(found, f"the run {run}")
+
+
+def ended(daemon, run):
+    return run_when(daemon, run, lambda r: r.get("ended") or r.get("outcome"))
+
+
+def only_run(daemon):
+    runs = wait_until(lambda: get(daemon, "/v1/runs")["runs"], "a run")
+    assert len(runs) == 1
+    return runs[0]["run"]
+
+
+def detections(daemon, run):
+    return [d["rule"] for d in get(daemon, f"/v1/runs/{run}/detections")["detections"]]
+
+
+def trace_of(daemon, run):
+    return [json.loads(line) for line in get(daemon, f"/v1/runs/{run}/trace").splitlines()]
+
+
+class App:
+    """A system of agents that is traced with OpenTelemetry's SDK and knows nothing of digd."""
+
+    def __init__(self, daemon, batch=True, **how):
+        exporter = OTLPSpanExporter(endpoint=f"http://{daemon.address}/v1/traces", **how)
+        self.provider = TracerProvider(resource=Resource({"service.name": "shop"}))
+        self.provider.add_span_processor((BatchSpanProcessor if batch else SimpleSpanProcessor)(exporter))
+        self.tracer = self.provider.get_tracer("shop")
+
+    def span(self, name, parent=None, start=0, **attributes):
+        context = set_span_in_context(parent) if parent else None
+        return self.tracer.start_span(name, context=context, attributes=attributes, start_time=BASE + start)
+
+    def agent(self, name, parent, start, end, failed=None):
+        s = self.span("invoke_agent " + name, parent, start,
+                      **{"gen_ai.operation.name": "invoke_agent", "gen_ai.provider.name": "x", "gen_ai.agent.name": name})
+        if failed:
+            s.set_status(Status(StatusCode.ERROR, failed))
+        if end is not None:
+            s.end(BASE + end)
+        return s
+
+    def workflow(self):
+        return self.span("run", None, 0, **{"gen_ai.operation.name": "invoke_workflow", "gen_ai.provider.name": "x"})
+
+    def flush(self):
+        assert self.provider.force_flush()
+
+
+MS = 1_000_000
+BASE = 1_700_000_000_000 * MS
+
+
+def run_of(span):
+    return f"otlp-{span.get_span_context().trace_id:032x}"
+
+
+def team(app):
+    """A planner, two at once, a writer."""
+    root = app.workflow()
+    app.agent("planner", root, 10 * MS, 100 * MS)
+    app.agent("coder", root, 110 * MS, 300 * MS)
+    app.agent("searcher", root, 120 * MS, 250 * MS)
+    app.agent("writer", root, 310 * MS, 400 * MS)
+    root.end(BASE + 500 * MS)
+    app.flush()
+    return run_of(root)
+
+
+def test_a_run_of_several_agents_appears_with_its_graph(tmp_path):
+    with Daemon(tmp_path, QUICK) as daemon:
+        run = team(App(daemon))
+        facts = ended(daemon, run)
+        assert facts["labels"] == {"source": "otlp", "dialect": "gen_ai 1.37", "service": "shop", "trace": run[5:]}
+        graph = get(daemon, f"/v1/runs/{run}/graph")
+        assert {a["agent"] for a in graph["activations"]} == {"planner", "coder", "searcher", "writer"}
+        assert detections(daemon, run) == []
+        told = trace_of(daemon, run)
+        assert told[0]["mode"] == "observe"
+        writer = next(m for m in told if m["type"] == "activation_started" and m["agent"] == "writer")
+        assert len(writer["inputs"]) == 2 and writer["inferred"] == ["inputs"]
+        assert wait_until(lambda: metric(daemon, "digd_otlp_held_spans") == 0, "the spans to be let go")
+        assert metric(daemon, 'digd_otlp_spans_total{result="accepted"}') == 5
+
+
+@pytest.mark.parametrize("packing", [Compression.Gzip, Compression.Deflate, Compression.NoCompression])
+def test_the_exporters_packings_are_understood(tmp_path, packing):
+    with Daemon(tmp_path, QUICK) as daemon:
+        ended(daemon, team(App(daemon, compression=packing)))
+
+
+def test_an_answer_without_an_agent_that_failed_is_seen_as_early(tmp_path):
+    with Daemon(tmp_path, QUICK) as daemon:
+        app = App(daemon)
+        boss = app.agent("boss", None, 0, None)
+        app.agent("a", boss, 100 * MS, 200 * MS)
+        app.agent("b", boss, 150 * MS, 300 * MS, failed="it broke")
+        boss.end(BASE + 500 * MS)
+        app.flush()
+        ended(daemon, run_of(boss))
+        found = get(daemon, f"/v1/runs/{run_of(boss)}/detections")["detections"]
+        assert [(d["rule"], d["healed"], d["cause"]) for d in found] == [("early_termination", False, "mode")]
+
+
+def recorded_spans(name):
+    """Each span as a request of its own."""
+    out = []
+    for resource in json.loads((RECORDED / f"{name}.json").read_text())["resourceSpans"]:
+        for scope in resource["scopeSpans"]:
+            for span in scope["spans"]:
+                one = {"resource": resource["resource"], "scopeSpans": [{"scope": scope["scope"], "spans": [span]}]}
+                out.append(json.dumps({"resourceSpans": [one]}))
+    return out
+
+
+def told_of(daemon, run):
+    """What was told, without what differs by arrival."""
+    return [m for m in trace_of(daemon, run)[1:] if m["type"] != "time"]
+
+
+@pytest.mark.parametrize("name", ["langgraph", "openai_agents", "autogen", "agent_framework"])
+def test_what_frameworks_export_makes_the_same_run_in_whatever_order(tmp_path, name):
+    spans = recorded_spans(name)
+    runs = []
+    for i, order in enumerate([spans, spans[::-1], spans[::2] + spans[1::2] + spans[::3]]):
+        with Daemon(tmp_path / str(i), QUICK.replace("settle_ms = 50", "settle_ms = 400")) as daemon:
+            for one in order:
+                assert post(daemon, one)[0] == 200
+            run = wait_until(lambda: get(daemon, "/v1/runs")["runs"], "a run")[0]["run"]
+            ended(daemon, run)
+            assert len(get(daemon, "/v1/runs")["runs"]) == 1
+            runs.append((run, told_of(daemon, run), detections(daemon, run)))
+    assert runs[0] == runs[1] == runs[2]
+
+
+def test_a_span_that_comes_after_its_run_was_judged_adds_to_it(tmp_path):
+    with Daemon(tmp_path, PATIENT) as daemon:
+        app = App(daemon, batch=False)
+        root = app.workflow()
+        app.agent("a", root, 10 * MS, 100 * MS)
+        app.agent("b", root, 200 * MS, 300 * MS)
+        root.end(BASE + 500 * MS)
+        run = run_of(root)
+        run_when(daemon, run, lambda r: r["messages"] >= 5)
+        app.agent("c", root, 120 * MS, 180 * MS)
+        late = wait_until(lambda: [m for m in trace_of(daemon, run) if m.get("agent") == "c"], "the late turn")
+        assert "ts" in late[0]["inferred"]
+        assert metric(daemon, "digd_refusals_total") == 0
+        assert metric(daemon, "digd_otlp_moved_total") > 0
+
+
+def test_spans_of_a_run_that_has_ended_are_rejected_and_said_so(tmp_path):
+    with Daemon(tmp_path, QUICK) as daemon:
+        spans = recorded_spans("openai_agents")
+        for one in spans:
+            assert json.loads(post(daemon, one)[1]) == {}
+        ended(daemon, only_run(daemon))
+        wait_until(lambda: metric(daemon, 'digd_otlp_runs_total{what="ended"}') == 1, "the end")
+        status, body, _ = post(daemon, spans[0])
+        assert status == 200
+        assert json.loads(body)["partialSuccess"]["rejectedSpans"] == "1"
+        assert "have ended" in json.loads(body)["partialSuccess"]["errorMessage"]
+
+
+def test_a_run_whose_root_never_comes_is_told_after_a_while_and_ends(tmp_path):
+    with Daemon(tmp_path, QUICK) as daemon:
+        app = App(daemon)
+        root = app.workflow()  # never ended, so never exported
+        app.agent("a", root, 10 * MS, 100 * MS)
+        app.agent("b", root, 200 * MS, 300 * MS)
+        app.flush()
+        ended(daemon, run_of(root))
+        assert detections(daemon, run_of(root)) == []
+        outputs = [m for m in trace_of(daemon, run_of(root)) if m["type"] == "activation_ended"]
+        assert outputs[-1]["outputs"][0]["fyi"] is True
+
+
+def test_what_was_answered_with_200_survives_a_kill(tmp_path):
+    with Daemon(tmp_path, PATIENT.replace("settle_ms = 50", "settle_ms = 3000")) as daemon:
+        spans = recorded_spans("agent_framework")
+        for one in spans:
+            assert post(daemon, one)[0] == 200
+        daemon.kill()
+        daemon.config.write_text(QUICK)
+        daemon.start()
+        run = only_run(daemon)
+        ended(daemon, run)
+        assert {m["agent"] for m in trace_of(daemon, run) if m["type"] == "activation_started"} == {
+            "writer", "critic", "checker", "join", "editor"}
+
+
+def test_a_kill_in_the_middle_of_a_told_run_tells_nothing_twice(tmp_path):
+    with Daemon(tmp_path, PATIENT) as daemon:
+        run = team(App(daemon))
+        run_when(daemon, run, lambda r: r["messages"] >= 9)
+        daemon.kill()
+        daemon.config.write_text(QUICK)
+        daemon.start()
+        ended(daemon, run)
+        starts = [m["activation"] for m in trace_of(daemon, run) if m["type"] == "activation_started"]
+        assert len(starts) == len(set(starts)) == 4
+        wait_until(lambda: metric(daemon, "digd_otlp_held_spans") == 0, "the spans to be let go")
+
+
+def test_spans_without_agents_leave_nothing_behind(tmp_path):
+    with Daemon(tmp_path, QUICK) as daemon:
+        app = App(daemon)
+        app.span("GET /", None, 0).end(BASE + MS)
+        app.flush()
+        wait_until(lambda: metric(daemon, 'digd_otlp_runs_total{what="no_agents"}') == 1, "the trace to be let go")
+        assert get(daemon, "/v1/runs")["runs"] == []
+        assert metric(daemon, "digd_otlp_held_bytes") == 0
+
+
+# ---- what is refused
+
+
+def status_message(body):
+    """google.rpc.Status by hand: field 2, a string of less than 16 KiB."""
+    at = 2  # behind the code
+    assert body[at] == 0x12
+    return body[at + (2 if body[at + 1] < 128 else 3):].decode()
+
+
+def test_bad_requests_are_refused_with_what_is_wrong_and_where(tmp_path):
+    with Daemon(tmp_path, QUICK) as daemon:
+        status, body, headers = post(daemon, b"\x0a\x05\x12\x09", "application/x-protobuf")
+        assert (status, headers["Content-Type"]) == (400, "application/x-protobuf")
+        assert "resource_spans[0]: its length is 5, which is more than there is" in status_message(body)
+        status, body, headers = post(daemon, '{"resourceSpans":[{"scopeSpans":7}]}')
+        assert (status, headers["Content-Type"]) == (400, "application/json")
+        assert json.loads(body) == {"code": 3, "message": "resourceSpans[0].scopeSpans: expected an array, found a number"}
+        assert post(daemon, b"x", headers={"Content-Encoding": "gzip"})[0] == 400
+        assert post(daemon, b"{}", "text/plain")[0] == 415
+        assert post(daemon, b"{}", headers={"Content-Encoding": "br"})[0] == 415
+        assert post(daemon, b"", "application/x-protobuf")[:2] == (200, b"")
+        assert post(daemon, b"{}", "application/json; charset=utf-8")[:2] == (200, b"{}")
+
+
+def test_a_small_body_cannot_become_a_large_one(tmp_path):
+    config = QUICK + "body_bytes = 100000\nunpacked_bytes = 1000000\n"
+    with Daemon(tmp_path, config) as daemon:
+        bomb = gzip.compress(b" " * 50_000_000, 9)
+        assert len(bomb) < 100_000
+        status, body, _ = post(daemon, bomb, headers={"Content-Encoding": "gzip"})
+        assert status == 413 and b"more than 1000000 bytes" in body
+        status, body, _ = post(daemon, b" " * 100_001)
+        assert status == 413 and b"100000 bytes" in body
+        assert post(daemon, b'{"resourceSpans":' + b"[" * 5000)[0] == 400
+        assert post(daemon, b"{}")[0] == 200
+
+
+def test_spans_that_are_none_are_rejected_and_the_others_taken(tmp_path):
+    with Daemon(tmp_path, QUICK) as daemon:
+        document = json.loads(recorded_spans("openai_agents")[0])
+        document["resourceSpans"][0]["scopeSpans"][0]["spans"].append({"name": "n"})
+        status, body, _ = post(daemon, json.dumps(document))
+        said = json.loads(body)["partialSuccess"]
+        assert status == 200 and said["rejectedSpans"] == "1"
+        assert "spans[1].traceId: expected 16 bytes" in said["errorMessage"]
+        pb = ExportTraceServiceResponse()
+        span = b"\x0a\x02\x01\x02"
+        inner = b"\x12" + bytes([len(span)]) + span
+        body = b"\x12" + bytes([len(inner)]) + inner
+        status, body, _ = post(daemon, b"\x0a" + bytes([len(body)]) + body, "application/x-protobuf")
+        pb.ParseFromString(body)
+        assert status == 200 and pb.partial_success.rejected_spans == 1
+
+
+def test_the_exporter_takes_its_token_and_only_the_right_one(tmp_path):
+    digest = lambda t: __import__("hashlib").sha256(t.encode()).hexdigest()
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text("".join(
+        f'[[token]]\nname = "{n}"\nsha256 = "{digest(n)}"\nrights = [{r}]\n{more}\n' for n, r, more in [
+            ("tell", '"ingest"', ""), ("look", '"read", "watch"', ""), ("other", '"ingest"', 'runs = ["prod-"]'),
+            ("slow", '"ingest"', "rate = 1")]))
+    tokens.chmod(0o600)
+    with Daemon(tmp_path, f'tokens = "{tokens}"\n' + QUICK) as daemon:
+        assert post(daemon, b"{}")[0] == 401
+        send = lambda token, body=b"{}": post(daemon, body, headers={"Authorization": "Bearer " + token})
+        assert send("look")[0] == 403
+        assert send("tell")[0] == 200
+        status, body, _ = send("other", recorded_spans("openai_agents")[0])
+        assert status == 200 and "not for" in json.loads(body)["partialSuccess"]["errorMessage"]
+        answers = [send("slow") for _ in range(4)]
+        assert answers[-1][0] == 429 and int(answers[-1][2]["Retry-After"]) >= 1
+        app = App(daemon, headers={"Authorization": "Bearer tell"})
+        run = team(app)
+        wait_until(lambda: any(r["run"] == run for r in json.loads(json.dumps(get(daemon, "/v1/runs", "look")))["runs"]), "the run")
+
+
+def test_a_full_table_ends_the_oldest_run_and_asks_to_come_again(tmp_path):
+    with Daemon(tmp_path, PATIENT + "spans = 100\nrun_spans = 100\n") as daemon:
+        app = App(daemon, batch=False)
+        root = app.workflow()
+        for i in range(100):
+            app.agent("a", root, i * MS, (i + 1) * MS)
+        document = recorded_spans("openai_agents")[0]
+        status, _, headers = post(daemon, document)
+        assert status == 503 and headers["Retry-After"] == "1"
+        assert metric(daemon, 'digd_otlp_runs_total{what="ended_early"}') >= 1
+        wait_until(lambda: post(daemon, document)[0] == 200, "room")
+        ended(daemon, run_of(root))
+
+
+def test_without_an_archive_spans_are_judged_all_the_same(tmp_path):
+    with Daemon(tmp_path, QUICK.replace("threads = 2", "threads = 2\narchive = false")) as daemon:
+        team(App(daemon))
+        wait_until(lambda: metric(daemon, 'digd_otlp_runs_total{what="ended"}') == 1, "the run's end")
+        assert not (tmp_path / "data/otlp.db").exists()

@@ -1,0 +1,48 @@
+// Recorded spans in either encoding, packed or not: read, mapped, told at once and in two parts, and through the engine.
+#include <map>
+
+#include "ingest/otlp/import.h"
+#include "ingest/otlp/mapping.h"
+#include "ingest/otlp/telling.h"
+#include "ingest/replay.h"
+#include "tests/fuzz/imported.h"
+
+#include <boost/json/serialize.hpp>
+
+namespace {
+
+using namespace digd;
+
+// What the daemon does with spans that come in two requests: whatever is told later fits what was told.
+void check_parts(const std::vector<otlp::span>& spans) {
+  std::vector<std::string> lines{R"({"type":"hello","protocol":1,"run":"r","mode":"observe","clock":"trace"})"};
+  otlp::telling told;
+  const auto half = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
+  for (const auto& known : {std::vector<otlp::span>(spans.begin(), half), spans}) {
+    const bool last = known.size() == spans.size();
+    for (otlp::story_message& one : told.news(otlp::tell(known, last ? otlp::more::is_over : otlp::more::may_come))) {
+      one.members["type"] = boost::json::string_view(one.type.data(), one.type.size());
+      one.members["seq"] = lines.size();
+      one.members["ts"] = one.ts_ms;
+      lines.push_back(boost::json::serialize(one.members));
+    }
+  }
+  fuzz::check_import(importers::import_outcome(importers::import_result{std::move(lines), {}}));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::vector<otlp::span> spans;
+  const auto result = otlp::read_spans(fuzz::text_of(data, size), {.max_bytes = 1 << 20}, spans);
+  if (!result.problem.empty()) fuzz::touch(result.problem);
+  if (spans.size() > 500) return 0;
+  check_parts(spans);
+  const auto runs = otlp::import_spans(std::move(spans));
+  if (runs.has_error()) {
+    fuzz::must(runs.error().code != importers::import_errc::internal, "the mapping has no faults of its own", runs.error().message);
+    return 0;
+  }
+  for (const otlp::imported_run& one : *runs) fuzz::check_import(importers::import_outcome(one.trace));
+  return 0;
+}

@@ -1,0 +1,166 @@
+#include "tests/ingest/otlp/spans.h"
+
+#include <algorithm>
+#include <random>
+
+using namespace otlp_tests;
+using lines = std::vector<std::string>;
+
+namespace {
+
+// A planner, two workers at once, a writer; a model's and a tool's span inside.
+std::vector<span> team() {
+  return spans({{"9", "", "run", 0, 1000, operation("invoke_workflow")},
+                {"1", "9", "invoke_agent planner", 10, 100, agent("planner")},
+                {"2", "9", "invoke_agent coder", 110, 300, agent("coder")},
+                {"3", "9", "invoke_agent searcher", 120, 250, agent("searcher")},
+                {"4", "9", "invoke_agent writer", 310, 400, agent("writer")},
+                {"5", "2", "chat m", 120, 200, operation("chat")},
+                {"6", "2", "execute_tool t", 210, 220, operation("execute_tool")}});
+}
+
+}  // namespace
+
+TEST_CASE("turns_read_what_those_before_them_passed_on") {
+  REQUIRE(told(team()) == lines{"event in:1 -> planner", "start 1 planner(in:1)", "end 1 [out:1:2 -> coder] [out:1:3 -> searcher]",
+                                "start 2 coder(out:1:2)", "start 3 searcher(out:1:3)", "end 3 [out:3:4 -> writer]",
+                                "end 2 [out:2:4 -> writer]", "start 4 writer(out:2:4 out:3:4)", "end 4 [out:4 submits]"});
+  REQUIRE(detections(team()).empty());
+}
+
+TEST_CASE("the_order_in_which_spans_come_and_duplicates_make_no_difference") {
+  const lines expected = told(team());
+  std::mt19937 dice(7);
+  for (int i = 0; i < 50; ++i) {
+    std::vector<span> shuffled = team();
+    const std::vector<span> again = team();
+    shuffled.insert(shuffled.end(), again.begin(), again.end());
+    std::shuffle(shuffled.begin(), shuffled.end(), dice);
+    REQUIRE(told(shuffled) == expected);
+  }
+}
+
+TEST_CASE("what_the_times_alone_say_is_marked_and_counted") {
+  const story all = tell(team(), more::is_over);
+  REQUIRE(json::serialize(all.messages[0].members.at("event").at("inferred")) == R"(["recipients"])");
+  REQUIRE(json::serialize(all.messages[1].members.at("inferred")) == R"(["inputs"])");
+  REQUIRE(json::serialize(all.messages[2].members.at("inferred")) == R"(["reactions"])");
+  REQUIRE(all.counts.sources.stated == 5);
+  REQUIRE(all.counts.inputs.inferred == 5);
+  REQUIRE(all.counts.inputs.stated == 0);
+  REQUIRE(all.counts.submits.inferred == 1);
+  REQUIRE(all.counts.agents == 4);
+}
+
+TEST_CASE("an_agent_that_calls_another_goes_on_with_its_answer") {
+  const auto of = spans({{"1", "", "invoke_agent boss", 0, 500, agent("boss")},
+                         {"2", "1", "execute_tool ask", 100, 210, operation("execute_tool")},
+                         {"3", "2", "invoke_agent clerk", 110, 200, agent("clerk")}});
+  REQUIRE(told(of) == lines{"event in:1 -> boss", "start 1 boss(in:1)", "end 1 [ask:3 -> clerk]", "start 3 clerk(ask:3)",
+                            "end 3 [out:3 -> boss]", "start 1.2 boss(out:3)", "end 1.2 [out:1 submits]"});
+  REQUIRE(detections(of).empty());
+}
+
+TEST_CASE("calls_that_overlap_are_one_request_round") {
+  const auto of = spans({{"1", "", "invoke_agent boss", 0, 500, agent("boss")},
+                         {"2", "1", "invoke_agent a", 100, 200, agent("a")},
+                         {"3", "1", "invoke_agent b", 150, 300, agent("b")},
+                         {"4", "1", "invoke_agent c", 350, 400, agent("c")}});
+  REQUIRE(told(of) == lines{"event in:1 -> boss", "start 1 boss(in:1)", "end 1 [ask:2 -> a] [ask:3 -> b]", "start 2 a(ask:2)",
+                            "start 3 b(ask:3)", "end 2 [out:2 -> boss]", "end 3 [out:3 -> boss]", "start 1.2 boss(out:2 out:3)",
+                            "end 1.2 [ask:4 -> c]", "start 4 c(ask:4)", "end 4 [out:4 -> boss]", "start 1.3 boss(out:4)",
+                            "end 1.3 [out:1 submits]"});
+}
+
+TEST_CASE("an_answer_without_a_called_agent_that_failed_is_an_early_termination") {
+  const auto of = spans({{"1", "", "invoke_agent boss", 0, 500, agent("boss")},
+                         {"2", "1", "invoke_agent a", 100, 200, agent("a")},
+                         {"3", "1", "invoke_agent b", 150, 300, agent("b"), {}, "it broke"}});
+  REQUIRE(detections(of) == lines{"early_termination out:1"});
+}
+
+TEST_CASE("an_agent_called_again_takes_up_what_it_failed_at") {
+  const auto of = spans({{"1", "", "invoke_agent boss", 0, 500, agent("boss")},
+                         {"2", "1", "invoke_agent a", 100, 200, agent("a"), {}, "it broke"},
+                         {"3", "1", "invoke_agent a", 250, 300, agent("a")}});
+  const lines all = told(of);
+  REQUIRE(std::count(all.begin(), all.end(), "start 3 a(ask:3 ask:2)") == 1);
+  REQUIRE(detections(of).empty());
+}
+
+TEST_CASE("the_turn_after_a_failed_one_takes_up_its_inputs") {
+  const auto of = spans({{"9", "", "run", 0, 900, operation("invoke_workflow")},
+                         {"1", "9", "invoke_agent a", 10, 100, agent("a"), {}, "it broke"},
+                         {"2", "9", "invoke_agent a", 200, 300, agent("a")}});
+  REQUIRE(told(of) == lines{"event in:1 -> a", "start 1 a(in:1)", "fail 1", "start 2 a(in:1)", "end 2 [out:2 submits]"});
+}
+
+TEST_CASE("without_the_root_nothing_is_an_answer_and_nothing_is_an_orphan") {
+  std::vector<span> of = team();
+  of.erase(of.begin());
+  const story all = tell(of, more::is_over);
+  REQUIRE_FALSE(all.whole);
+  REQUIRE(said(all.messages.back()) == "end 4 [out:4 fyi]");
+  REQUIRE(detections(of).empty());
+}
+
+TEST_CASE("a_run_whose_root_failed_has_no_answer") {
+  std::vector<span> of = team();
+  of.front().failed = true;
+  const story all = tell(of, more::is_over);
+  REQUIRE(all.failed);
+  REQUIRE(said(all.messages.back()) == "end 4 [out:4 fyi]");
+}
+
+TEST_CASE("while_more_may_come_the_ends_that_nobody_is_known_to_have_read_are_kept_back") {
+  const lines all = told(team(), more::may_come);
+  REQUIRE(all.back() == "start 4 writer(out:2:4 out:3:4)");
+  REQUIRE(std::count(all.begin(), all.end(), "end 2 [out:2:4 -> writer]") == 1);
+}
+
+TEST_CASE("links_between_turns_state_who_read_what") {
+  const auto of = spans({{"9", "", "run", 0, 900, operation("invoke_workflow")},
+                         {"1", "9", "invoke_agent a", 10, 100, agent("a")},
+                         {"2", "9", "invoke_agent b", 20, 120, agent("b")},
+                         {"3", "9", "invoke_agent c", 200, 300, agent("c"), {"1"}}});
+  const story all = tell(of, more::is_over);
+  REQUIRE(all.counts.inputs.stated == 1);
+  REQUIRE(all.counts.recipients.stated == 1);
+  const lines told_all = told(of);
+  REQUIRE(std::count(told_all.begin(), told_all.end(), "start 3 c(out:1)") == 1);
+}
+
+TEST_CASE("parents_in_a_circle_and_clocks_that_contradict_do_no_harm") {
+  auto of = spans({{"1", "2", "invoke_agent a", 10, 100, agent("a")}, {"2", "1", "invoke_agent b", 5, 50, agent("b")},
+                   {"3", "", "invoke_agent c", 100, 90, agent("c"), {"4"}}, {"4", "", "invoke_agent d", 300, 400, agent("d"), {"3"}}});
+  REQUIRE_FALSE(detections(of).empty() && told(of).empty());
+}
+
+TEST_CASE("spans_without_agents_are_no_run") {
+  REQUIRE(told(spans({{"1", "", "GET /", 0, 10, {{"http.method", "GET"}}}, {"2", "1", "chat m", 1, 2, operation("chat")}})).empty());
+}
+
+TEST_CASE("what_is_kept_of_spans_tells_the_same") {
+  for (const char* name : {"langgraph", "openai_agents", "autogen", "agent_framework"}) {
+    INFO(name);
+    auto of = spans_of(recorded(name));
+    const lines expected = told(of);
+    for (span& s : of) keep_essential(s, true);
+    const std::string written = encode_spans(of);
+    REQUIRE(told(spans_of(written)) == expected);
+    REQUIRE(json::serialize(tell(spans_of(written), more::is_over).labels) == json::serialize(tell(of, more::is_over).labels));
+    for (span& s : of) keep_essential(s, false);
+    REQUIRE(told(of) == expected);
+    const std::string without = encode_spans(of);
+    for (const char* text : {"an answer", "write a poem", "draft", "helped"}) REQUIRE(without.find(text) == std::string::npos);
+  }
+}
+
+TEST_CASE("agents_that_call_agents_without_end_stay_within_bounds") {
+  std::vector<made> deep;
+  for (int i = 1; i <= 3'000; ++i) {
+    const auto hex = [](int n) { std::string out; for (; n > 0; n /= 16) out.insert(0, 1, "0123456789abcdef"[n % 16]); return out; };
+    deep.push_back({hex(i), hex(i - 1), "invoke_agent a", i, 10'000 - i, agent("a" + std::to_string(i))});
+  }
+  REQUIRE(tell(spans(deep), more::is_over).counts.agents == most_call_depth + 1);
+}

@@ -1,0 +1,140 @@
+// Spans as tests write them, and the runs that come of them.
+#pragma once
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "ingest/otlp/decode.h"
+#include "ingest/otlp/essential.h"
+#include "ingest/otlp/import.h"
+#include "ingest/otlp/mapping.h"
+#include "ingest/otlp/turns.h"
+#include "ingest/replay.h"
+#include "tests/ingest/importers/trace_check.h"
+
+namespace otlp_tests {
+
+using namespace digd::otlp;
+namespace json = boost::json;
+
+inline std::string recorded(const std::string& name) {
+  return importer_tests::read_file(std::string(DIGD_SOURCE_DIR) + "/tests/ingest/otlp/recorded/" + name + ".json");
+}
+
+inline std::vector<span> spans_of(const std::string& text) {
+  std::vector<span> out;
+  const read_file_result result = read_spans(text, {}, out);
+  REQUIRE(result.problem == "");
+  REQUIRE(result.rejected == 0);
+  return out;
+}
+
+// A span in milliseconds; ids are short and filled up.
+struct made {
+  std::string id, parent, name;
+  std::int64_t start = 0, end = 0;
+  json::object attributes;
+  std::vector<std::string> links = {};
+  std::string error = {};
+  std::string scope = {};
+  std::string trace = "1";
+};
+
+inline std::string padded(const std::string& id, std::size_t size) { return std::string(size - id.size(), '0') + id; }
+inline std::string span_id(const std::string& id) { return id.empty() ? id : padded(id, 16); }
+
+inline std::vector<span> spans(const std::vector<made>& all) {
+  constexpr std::int64_t ms = 1'000'000;
+  std::vector<span> out;
+  for (const made& one : all) {
+    span s;
+    s.trace = padded(one.trace, 32);
+    s.id = span_id(one.id);
+    s.parent = span_id(one.parent);
+    s.name = one.name;
+    s.start_ns = one.start * ms;
+    s.end_ns = one.end * ms;
+    s.attributes = one.attributes;
+    for (const std::string& link : one.links) s.links.push_back({s.trace, span_id(link)});
+    s.failed = !one.error.empty();
+    s.error = one.error;
+    s.from = std::make_shared<const origin>(origin{.service = "app", .scope = one.scope});
+    out.push_back(std::move(s));
+  }
+  return out;
+}
+
+inline json::object agent(const std::string& name) {
+  return {{"gen_ai.operation.name", "invoke_agent"}, {"gen_ai.provider.name", "x"}, {"gen_ai.agent.name", name}};
+}
+inline json::object operation(const std::string& name) {
+  return {{"gen_ai.operation.name", name}, {"gen_ai.provider.name", "x"}};
+}
+
+// A story for assertions: "event in:1 -> a", "start 1 a(in:1)", "end 1 [out:1 -> b]", with ids as they were written.
+inline std::string short_id(std::string id) {
+  const std::size_t colon = id.find(':');
+  const std::string rest = colon == std::string::npos ? id : id.substr(colon + 1);
+  std::string out;
+  for (std::size_t at = 0; at <= rest.size();) {
+    const std::size_t next = std::min(rest.find(':', at), rest.size());
+    const std::string part = rest.substr(at, next - at);
+    const std::size_t digit = part.find_first_not_of('0');
+    out += (out.empty() ? "" : ":") + (digit == std::string::npos ? part : part.substr(digit));
+    at = next + 1;
+  }
+  return colon == std::string::npos ? out : id.substr(0, colon + 1) + out;
+}
+
+inline std::string said(const json::object& event) {
+  std::string out = short_id(importer_tests::text(event.at("id")));
+  if (event.contains("submit")) return out + " submits";
+  if (event.contains("fyi")) return out + " fyi";
+  out += " ->";
+  for (const std::string& to : importer_tests::texts(event.at("recipients"))) out += ' ' + to;
+  return out;
+}
+
+inline std::string said(const story_message& one) {
+  const json::object& m = one.members;
+  if (one.type == "event") {
+    const json::object& event = m.at("event").as_object();
+    return "event " + said(event) + (event.contains("source") ? " by " + short_id(importer_tests::text(event.at("source"))) : "");
+  }
+  const std::string id = short_id(importer_tests::text(m.at("activation")));
+  if (one.type == "activation_started") {
+    std::string inputs;
+    for (const std::string& input : importer_tests::texts(m.at("inputs"))) inputs += (inputs.empty() ? "" : " ") + short_id(input);
+    return "start " + id + ' ' + importer_tests::text(m.at("agent")) + '(' + inputs + ')';
+  }
+  if (m.contains("failed")) return "fail " + id;
+  std::string out = "end " + id;
+  for (const json::value& output : m.at("outputs").as_array()) out += " [" + said(output.as_object()) + ']';
+  return out;
+}
+
+inline std::vector<std::string> told(const std::vector<span>& of, more what = more::is_over) {
+  std::vector<std::string> out;
+  for (const story_message& one : tell(of, what).messages) out.push_back(said(one));
+  return out;
+}
+
+// The rules that fire when the run is judged; the engine must refuse nothing.
+inline std::vector<std::string> detections(const std::vector<span>& of) {
+  auto outcome = import_spans(std::vector<span>(of));
+  if (!outcome) FAIL(outcome.error().message);
+  REQUIRE(outcome->size() == 1);
+  std::vector<std::string> out;
+  digd::ingest::replay through(digd::run_policy{}, {.took = [&](const digd::ingest::taken& what) {
+                                 INFO(std::string(what.frame));
+                                 REQUIRE(what.answer.refused.text == "");
+                                 for (const auto& d : what.answer.detections) out.push_back(std::string(to_string(d.rule)) + ' ' + short_id(d.event.value_or("")));
+                               }});
+  for (const std::string& line : outcome->front().trace.lines) REQUIRE(through.line(line));
+  return out;
+}
+
+}  // namespace otlp_tests
