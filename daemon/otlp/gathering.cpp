@@ -48,7 +48,7 @@ gathering::taken gathering::add(std::vector<otlp::span>&& spans, std::int64_t ba
     } else {
       if (!std::exchange(run->untold, true) || run->spans.empty()) run->first_ms = now_ms;
       run->last_ms = now_ms;
-      run->looked_at = false;
+      run->looked_at = run->complete = false;
       run->spans.push_back(std::move(one));
       use_batch(*run, batch);
       ++spans_;
@@ -121,7 +121,7 @@ void gathering::merge(gathered_run& into, gathered_run& from) {
   into.first_ms = into.untold ? std::min(into.first_ms, from.first_ms) : from.first_ms;
   into.last_ms = std::max(into.last_ms, from.last_ms);
   into.untold = into.untold || from.untold;
-  into.looked_at = false;
+  into.looked_at = into.complete = false;
   std::move(from.spans.begin(), from.spans.end(), std::back_inserter(into.spans));
   into.known.insert(from.known.begin(), from.known.end());
   changed(into);

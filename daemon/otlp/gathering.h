@@ -35,6 +35,7 @@ struct gathered_run {
   std::int64_t last_ms = 0;              // when the last came
   bool looked_at = false;                // since the last span came
   bool untold = true;                    // spans have come since it was told
+  bool complete = false;                 // it was told as one of which this is all
   bool ending = false;                   // `run_ended` was told
   bool failed = false;                   // as far as was told
   std::uint64_t seq = 0;                 // of the last message told

@@ -175,7 +175,7 @@ void otlp_server::look() {
 
 void otlp_server::look_at(gathered_run& run, std::int64_t now) {
   if (now >= run.last_ms + how_.late_ms) {
-    if (!run.untold || tell(run, true)) end(run);
+    if (run.complete || tell(run, true)) end(run);
     return;
   }
   const bool waited = now >= run.first_ms + how_.wait_ms;
@@ -218,6 +218,7 @@ bool otlp_server::tell(gathered_run& run, bool is_over) {
   if (!write(run, std::move(lines))) return false;
   run.told = std::move(told);
   run.untold = false;
+  run.complete = is_over;
   counts_.told.fetch_add(1);
   return true;
 }

@@ -39,7 +39,7 @@ def get(daemon, path, token=None):
         c.request("GET", path, headers={"Authorization": "Bearer " + token} if token else {})
         answer = c.getresponse()
         body = answer.read()
-        return json.loads(body) if answer.status == 200 and "json" in answer.getheader("Content-Type") else body.decode()
+        return json.loads(body) if answer.status == 200 and answer.getheader("Content-Type") == "application/json" else body.decode()
     finally:
         c.close()
 
@@ -51,15 +51,20 @@ def metric(daemon, name):
     return 0
 
 
-def run_when(daemon, run, condition):
+def ended(daemon, run):
+    """The run's facts, once it has ended."""
     def found():
         answer = get(daemon, "/v1/runs/" + run)
-        return answer if isinstance(answer, dict) and condition(answer) else None
-    return wait_until(found, f"the run {run}")
+        return answer if isinstance(answer, dict) and answer["state"] == "ended" else None
+    return wait_until(found, f"the end of {run}")
 
 
-def ended(daemon, run):
-    return run_when(daemon, run, lambda r: r.get("ended") or r.get("outcome"))
+def told_with(daemon, run, messages):
+    """Waits until so many messages of the run are archived."""
+    def found():
+        answer = get(daemon, f"/v1/runs/{run}/trace")
+        return not isinstance(answer, dict) and len(answer.splitlines()) > messages
+    wait_until(found, f"{messages} messages of {run}")
 
 
 def only_run(daemon):
@@ -68,8 +73,12 @@ def only_run(daemon):
     return runs[0]["run"]
 
 
+def found_in(daemon, run):
+    return [one["detection"] for one in get(daemon, f"/v1/runs/{run}/detections")["detections"]]
+
+
 def detections(daemon, run):
-    return [d["rule"] for d in get(daemon, f"/v1/runs/{run}/detections")["detections"]]
+    return [d["rule"] for d in found_in(daemon, run)]
 
 
 def trace_of(daemon, run):
@@ -156,8 +165,7 @@ def test_an_answer_without_an_agent_that_failed_is_seen_as_early(tmp_path):
         boss.end(BASE + 500 * MS)
         app.flush()
         ended(daemon, run_of(boss))
-        found = get(daemon, f"/v1/runs/{run_of(boss)}/detections")["detections"]
-        assert [(d["rule"], d["healed"], d["cause"]) for d in found] == [("early_termination", False, "mode")]
+        assert [(d["rule"], d["healed"], d["cause"]) for d in found_in(daemon, run_of(boss))] == [("early_termination", False, "mode")]
 
 
 def recorded_spans(name):
@@ -199,7 +207,7 @@ def test_a_span_that_comes_after_its_run_was_judged_adds_to_it(tmp_path):
         app.agent("b", root, 200 * MS, 300 * MS)
         root.end(BASE + 500 * MS)
         run = run_of(root)
-        run_when(daemon, run, lambda r: r["messages"] >= 5)
+        told_with(daemon, run, 5)
         app.agent("c", root, 120 * MS, 180 * MS)
         late = wait_until(lambda: [m for m in trace_of(daemon, run) if m.get("agent") == "c"], "the late turn")
         assert "ts" in late[0]["inferred"]
@@ -250,7 +258,7 @@ def test_what_was_answered_with_200_survives_a_kill(tmp_path):
 def test_a_kill_in_the_middle_of_a_told_run_tells_nothing_twice(tmp_path):
     with Daemon(tmp_path, PATIENT) as daemon:
         run = team(App(daemon))
-        run_when(daemon, run, lambda r: r["messages"] >= 9)
+        told_with(daemon, run, 9)
         daemon.kill()
         daemon.config.write_text(QUICK)
         daemon.start()
@@ -344,7 +352,7 @@ def test_the_exporter_takes_its_token_and_only_the_right_one(tmp_path):
         assert answers[-1][0] == 429 and int(answers[-1][2]["Retry-After"]) >= 1
         app = App(daemon, headers={"Authorization": "Bearer tell"})
         run = team(app)
-        wait_until(lambda: any(r["run"] == run for r in json.loads(json.dumps(get(daemon, "/v1/runs", "look")))["runs"]), "the run")
+        wait_until(lambda: any(r["run"] == run for r in get(daemon, "/v1/runs", "look")["runs"]), "the run")
 
 
 def test_a_full_table_ends_the_oldest_run_and_asks_to_come_again(tmp_path):

@@ -52,7 +52,7 @@ TEST_CASE("json_has_ids_in_either_case_and_numbers_in_either_form") {
   const auto out = decode_json(with_span(times + R"(,"parentSpanId":"","name":"n","attributes":[)"
     R"({"key":"i","value":{"intValue":"-7"}},{"key":"j","value":{"intValue":7}},{"key":"l","value":{"arrayValue":{"values":[{"boolValue":true}]}}},)"
     R"({"key":"m","value":{"kvlistValue":{"values":[{"key":"d","value":{"doubleValue":0.5}}]}}}],"status":{"code":2,"message":"no"})"));
-  REQUIRE(out);
+  REQUIRE(out.has_value());
   const span& s = out->spans.at(0);
   REQUIRE(s.trace == "5b8efff798038103d269b633813fc60c");
   REQUIRE(s.start_ns == 1000);
@@ -82,7 +82,7 @@ TEST_CASE("bad_json_is_refused_with_its_place") {
 
 TEST_CASE("spans_without_usable_ids_or_times_are_rejected_and_the_others_taken") {
   const auto out = decode_json(R"({"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"n"},{)" + ids + R"("name":"m"},{)" + ids + times + "}]}]}]}");
-  REQUIRE(out);
+  REQUIRE(out.has_value());
   REQUIRE(out->spans.size() == 1);
   REQUIRE(out->rejected == 2);
   REQUIRE(out->why == "resourceSpans[0].scopeSpans[0].spans[0].traceId: expected 16 bytes, not all zero");
@@ -90,7 +90,7 @@ TEST_CASE("spans_without_usable_ids_or_times_are_rejected_and_the_others_taken")
 
 TEST_CASE("protobuf_says_the_same_as_json") {
   const auto out = decode_protobuf(in_request(good_span() + field(5, "n") + field(9, field(1, "k") + field(2, field(1, "v")))));
-  REQUIRE(out);
+  REQUIRE(out.has_value());
   const span& s = out->spans.at(0);
   REQUIRE(s.trace == std::string("5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b"));
   REQUIRE(s.name == "n");

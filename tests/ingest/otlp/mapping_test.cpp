@@ -131,9 +131,13 @@ TEST_CASE("links_between_turns_state_who_read_what") {
 }
 
 TEST_CASE("parents_in_a_circle_and_clocks_that_contradict_do_no_harm") {
-  auto of = spans({{"1", "2", "invoke_agent a", 10, 100, agent("a")}, {"2", "1", "invoke_agent b", 5, 50, agent("b")},
+  const auto of = spans({{"1", "2", "invoke_agent a", 10, 100, agent("a")}, {"2", "1", "invoke_agent b", 5, 50, agent("b")},
                    {"3", "", "invoke_agent c", 100, 90, agent("c"), {"4"}}, {"4", "", "invoke_agent d", 300, 400, agent("d"), {"3"}}});
-  REQUIRE_FALSE(detections(of).empty() && told(of).empty());
+  static_cast<void>(detections(of));  // the engine refuses nothing
+  const lines all = told(of);
+  for (const char* id : {"1", "2", "3", "4"}) {
+    REQUIRE(std::count_if(all.begin(), all.end(), [&](const std::string& one) { return one.starts_with(std::string("start ") + id + ' '); }) == 1);
+  }
 }
 
 TEST_CASE("spans_without_agents_are_no_run") {
