@@ -34,7 +34,7 @@ class walker {
       if (tag == 0 || number == 0) return fail(where, "expected a field's tag");
       const FieldDescriptor* known = of.FindFieldByNumber(number);
       if (known == nullptr) {
-        if (!lite::SkipField(&in_, tag)) return fail(where, "an unknown field, number " + std::to_string(number) + ", is cut off");
+        if (!lite::SkipField(&in_, tag)) return fail(where, "an unknown field, number " + std::to_string(number) + ", is broken");
         continue;
       }
       if (!field(*known, tag, name_of(*known, where, seen), depth)) return false;

@@ -8,6 +8,7 @@ namespace digd::otlp {
 namespace {
 
 std::string own_event(const turn& t) { return "out:" + t.of->id; }
+std::string answer_event(const turn& t) { return "ans:" + t.of->id; }  // to who called
 
 class planner {
  public:
@@ -146,7 +147,7 @@ class planner {
     if (last.failed) {
       for (const act_input& one : last.inputs) left_over_[of].push_back(one.event);
     } else {
-      caller.inputs.push_back({own_event(t), false});
+      caller.inputs.push_back({answer_event(t), false});
     }
   }
 
@@ -167,7 +168,7 @@ class planner {
 
   void add_own(std::size_t i, std::size_t last) {
     const turn& t = run_.turns[i];
-    act_event event{.id = own_event(t), .from = i, .by = t.output};
+    act_event event{.id = t.caller == none ? own_event(t) : answer_event(t), .from = i, .by = t.output};
     if (t.caller != none) event.recipients = {run_.turns[t.caller].agent};
     if (event.recipients.empty()) {
       if (!is_over_) {

@@ -99,7 +99,7 @@ TEST_CASE("protobuf_says_the_same_as_json") {
 }
 
 TEST_CASE("bad_protobuf_is_refused_with_its_byte_and_its_place") {
-  REQUIRE(why_not(encoding::protobuf, "hello") == "byte 1: an unknown field, number 13, is cut off");
+  REQUIRE(why_not(encoding::protobuf, "hello") == "byte 3: an unknown field, number 13, is broken");
   const std::string whole = in_request(good_span() + field(5, "name"));
   REQUIRE(why_not(encoding::protobuf, whole.substr(0, whole.size() - 2)).find("resource_spans[0]: its length is") != std::string::npos);
   REQUIRE(why_not(encoding::protobuf, in_request(field(5, "\xff"))).find("resource_spans[0].scope_spans[0].spans[0].name: expected UTF-8") != std::string::npos);

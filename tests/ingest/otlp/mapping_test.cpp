@@ -57,7 +57,7 @@ TEST_CASE("an_agent_that_calls_another_goes_on_with_its_answer") {
                          {"2", "1", "execute_tool ask", 100, 210, operation("execute_tool")},
                          {"3", "2", "invoke_agent clerk", 110, 200, agent("clerk")}});
   REQUIRE(told(of) == lines{"event in:1 -> boss", "start 1 boss(in:1)", "end 1 [ask:3 -> clerk]", "start 3 clerk(ask:3)",
-                            "end 3 [out:3 -> boss]", "start 1.2 boss(out:3)", "end 1.2 [out:1 submits]"});
+                            "end 3 [ans:3 -> boss]", "start 1.2 boss(ans:3)", "end 1.2 [out:1 submits]"});
   REQUIRE(detections(of).empty());
 }
 
@@ -67,8 +67,8 @@ TEST_CASE("calls_that_overlap_are_one_request_round") {
                          {"3", "1", "invoke_agent b", 150, 300, agent("b")},
                          {"4", "1", "invoke_agent c", 350, 400, agent("c")}});
   REQUIRE(told(of) == lines{"event in:1 -> boss", "start 1 boss(in:1)", "end 1 [ask:2 -> a] [ask:3 -> b]", "start 2 a(ask:2)",
-                            "start 3 b(ask:3)", "end 2 [out:2 -> boss]", "end 3 [out:3 -> boss]", "start 1.2 boss(out:2 out:3)",
-                            "end 1.2 [ask:4 -> c]", "start 4 c(ask:4)", "end 4 [out:4 -> boss]", "start 1.3 boss(out:4)",
+                            "start 3 b(ask:3)", "end 2 [ans:2 -> boss]", "end 3 [ans:3 -> boss]", "start 1.2 boss(ans:2 ans:3)",
+                            "end 1.2 [ask:4 -> c]", "start 4 c(ask:4)", "end 4 [ans:4 -> boss]", "start 1.3 boss(ans:4)",
                             "end 1.3 [out:1 submits]"});
 }
 
@@ -138,6 +138,16 @@ TEST_CASE("parents_in_a_circle_and_clocks_that_contradict_do_no_harm") {
   for (const char* id : {"1", "2", "3", "4"}) {
     REQUIRE(std::count_if(all.begin(), all.end(), [&](const std::string& one) { return one.starts_with(std::string("start ") + id + ' '); }) == 1);
   }
+}
+
+TEST_CASE("a_called_agent_that_others_are_linked_to_answers_its_caller_as_well") {
+  const auto of = spans({{"9", "", "run", 0, 900, operation("invoke_workflow")},
+                         {"1", "9", "invoke_agent boss", 0, 500, agent("boss")},
+                         {"2", "1", "invoke_agent clerk", 100, 200, agent("clerk")},
+                         {"3", "9", "invoke_agent other", 300, 400, agent("other"), {"2"}}});
+  const lines all = told(of);
+  REQUIRE(std::count(all.begin(), all.end(), "end 2 [out:2 -> other] [ans:2 -> boss]") == 1);
+  static_cast<void>(detections(of));
 }
 
 TEST_CASE("spans_without_agents_are_no_run") {
