@@ -359,7 +359,11 @@ std::variant<body_room, http_response> room_for_body(const ingest::upgrade_reque
   call in{.request = head, .body = {}, .target = {}, .run = {}, .shared = shared, .with = nullptr};
   auto found = find_route(in);
   const auto* entry = std::get_if<const route_entry*>(&found);
-  if (entry == nullptr || !(*entry)->takes_spans) return body_room{most_body_bytes, false};  // whatever is wrong is said later
+  const bool for_spans = std::any_of(std::begin(routes), std::end(routes), [&](const route_entry& one) {
+    return one.takes_spans && matches(one, in.target.path, in.run);
+  });
+  if (!for_spans) return body_room{most_body_bytes, false};  // whatever is wrong is said later
+  if (entry == nullptr) return std::get<http_response>(std::move(found));
   auto read = read_headers(head);
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
   if (shared.bodies.load() >= most_large_bodies) {

@@ -26,22 +26,35 @@ std::uint64_t number_in(std::string_view frame, std::string_view name) {
 
 }  // namespace
 
+narrator::narrator(engine_thread& owner, listener to)
+    : owner_(owner), to_(std::move(to)), again_(owner.context().get_executor()) {}
+
 void narrator::open(std::string hello, std::vector<std::string> said) {
   boost::asio::post(owner_.context(), [self = shared_from_this(), hello = std::move(hello), said = std::move(said)]() mutable {
     self->said_ = said.size();
     self->lines_.assign(std::make_move_iterator(said.begin()), std::make_move_iterator(said.end()));
-    self->join(std::move(hello));
+    self->hello_ = std::move(hello);
+    self->join();
   });
 }
 
-void narrator::join(std::string&& hello) {
+void narrator::join() {
+  if (over_) return;
   join_request request;
-  const refusal_note note = owner_.decoder().decode_hello(hello, request.greeting);
+  const refusal_note note = owner_.decoder().decode_hello(hello_, request.greeting);
   if (note) return give_up(note.text);
-  request.frame = std::move(hello);
+  request.frame = hello_;
   request.who = weak_from_this();
   request.home = &owner_;
   owner_.runs().join(std::move(request));
+}
+
+// What was acknowledged to the sender of the spans is not dropped because there is no room just now.
+void narrator::join_later() {
+  again_.expires_after(std::chrono::seconds(1));
+  again_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
+    if (const auto self = me.lock(); self && !ec) self->join();
+  });
 }
 
 void narrator::say(std::vector<std::string> lines) {
@@ -60,6 +73,7 @@ void narrator::close() {
 }
 
 void narrator::on_joined(join_result&& result) {
+  if (result.refused && result.refused.code == refusal::over_limit && ++tries_ < most_tries) return join_later();
   if (result.refused) return give_up(result.refused.text);
   if (over_) return run_host::vacate(std::move(result.host), result.seat);
   const std::uint64_t acked = number_in(result.welcome, "\"acked_seq\":");

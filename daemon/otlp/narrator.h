@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "daemon/run_client.h"
+#include "ingest/websocket_session.h"
 
 namespace digd::daemon {
 
@@ -24,8 +25,9 @@ class narrator final : public run_client, public std::enable_shared_from_this<na
     std::function<void(std::string why)> gone;         // the run takes no more; said once
   };
   static constexpr std::size_t most_at_once = 64;      // messages before others have their turn on the thread
+  static constexpr int most_tries = 600;               // to join, a second apart, while the daemon has too many runs
 
-  narrator(engine_thread& owner, listener to) : owner_(owner), to_(std::move(to)) {}
+  narrator(engine_thread& owner, listener to);
 
   // `said`: the messages that were told before a restart, from seq 1 on; the run is told those it does not have.
   void open(std::string hello, std::vector<std::string> said);
@@ -39,13 +41,17 @@ class narrator final : public run_client, public std::enable_shared_from_this<na
   void on_deleted() override;
 
  private:
-  void join(std::string&& hello);
+  void join();
+  void join_later();
   void pump_soon();
   void pump();
   void give_up(std::string why);
 
   engine_thread& owner_;
   const listener to_;
+  ingest::steady_timer again_;
+  std::string hello_;
+  int tries_ = 0;
   std::shared_ptr<run_host> host_;
   seat_number seat_;
   std::deque<std::string> lines_;   // not handed over yet

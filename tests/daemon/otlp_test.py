@@ -342,7 +342,7 @@ def test_the_exporter_takes_its_token_and_only_the_right_one(tmp_path):
             ("slow", '"ingest"', "rate = 1")]))
     tokens.chmod(0o600)
     with Daemon(tmp_path, f'tokens = "{tokens}"\n' + QUICK) as daemon:
-        assert post(daemon, b"{}")[0] == 401
+        assert post(daemon, b"{}")[0] == post(daemon, b" " * 100_000)[0] == 401
         send = lambda token, body=b"{}": post(daemon, body, headers={"Authorization": "Bearer " + token})
         assert send("look")[0] == 403
         assert send("tell")[0] == 200
@@ -367,6 +367,17 @@ def test_a_full_table_ends_the_oldest_run_and_asks_to_come_again(tmp_path):
         assert metric(daemon, 'digd_otlp_runs_total{what="ended_early"}') >= 1
         wait_until(lambda: post(daemon, document)[0] == 200, "room")
         ended(daemon, run_of(root))
+
+
+def test_a_run_waits_while_the_daemon_has_too_many(tmp_path):
+    with Daemon(tmp_path, "runs = 1\n" + QUICK) as daemon:
+        with daemon.client(run="first") as client:
+            run = team(App(daemon))
+            wait_until(lambda: metric(daemon, 'digd_limits_hit_total{limit="runs"}') >= 1, "the refusal")
+            client.tell("run_ended", outcome="success")
+            client.wait_acked()
+        ended(daemon, run)
+        assert len([m for m in trace_of(daemon, run) if m["type"] == "activation_started"]) == 4
 
 
 def test_without_an_archive_spans_are_judged_all_the_same(tmp_path):
