@@ -78,4 +78,14 @@ node_environment() {
   (cd "$client" && npm run --silent build) >&2
 }
 
+# OpenTelemetry's JavaScript exporter in the build folder, pinned, for tests/daemon/otlp_test.py.
+otlp_js_environment() {
+  local from=$root/tests/daemon/otlp_js to=$root/build/otlp-js
+  [ -d "$to/node_modules" ] && cmp -s "$to/package-lock.json" "$from/package-lock.json" && cmp -s "$to/send.mjs" "$from/send.mjs" && return
+  say "Setting up OpenTelemetry for JavaScript"
+  mkdir -p "$to"
+  cp "$from"/* "$to/"
+  (cd "$to" && npm ci --silent --no-audit --no-fund) >&2
+}
+
 mkdir -p "$root/build"

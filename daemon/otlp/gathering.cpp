@@ -34,11 +34,11 @@ gathering::taken gathering::add(std::vector<otlp::span>&& spans, std::int64_t ba
       ++out.late;
       continue;
     }
-    gathered_run* run = &run_of(one.trace, now_ms);
+    static_cast<void>(run_of(one.trace, now_ms));
     for (const std::string_view other : otlp::traces_tied_by(one)) {
       if (!past_.contains(std::string(other))) tie(one.trace, std::string(other), now_ms);
     }
-    run = by_trace_[one.trace];
+    gathered_run* run = by_trace_[one.trace];
     if (run->ending) {
       ++out.late;
     } else if (run->spans.size() >= how_.run_spans) {

@@ -10,28 +10,23 @@ namespace digd::otlp {
 
 namespace {
 
-// The least trace that a trace is tied to, with shortened ways.
+// The least trace that a trace is tied to (union-find; ways are halved as they are walked).
 class ties {
  public:
-  const std::string& least(const std::string& trace) {
-    std::string& above = above_.try_emplace(trace, trace).first->second;
-    if (above == trace) return above;
-    const std::string up = above;
-    return above_[trace] = least_of_root(up);
+  std::string least(std::string trace) {
+    for (;;) {
+      std::string& above = above_.try_emplace(trace, trace).first->second;
+      if (above == trace) return trace;
+      above = above_.at(above);
+      trace = above;
+    }
   }
   void tie(const std::string& a, const std::string& b) {
-    const std::string x = least_of_root(a), y = least_of_root(b);
+    const std::string x = least(a), y = least(b);
     if (x != y) above_[std::max(x, y)] = std::min(x, y);
   }
 
  private:
-  std::string least_of_root(std::string trace) {
-    for (;;) {
-      const std::string& above = above_.try_emplace(trace, trace).first->second;
-      if (above == trace) return trace;
-      trace = above;
-    }
-  }
   std::map<std::string, std::string> above_;
 };
 

@@ -7,6 +7,10 @@ namespace digd::otlp {
 
 namespace {
 
+constexpr std::int64_t ns_a_ms = 1'000'000;  // what times are told in
+
+bool differ(std::int64_t a_ns, std::int64_t b_ns) { return a_ns / ns_a_ms != b_ns / ns_a_ms; }
+
 std::string own_event(const turn& t) { return "out:" + t.of->id; }
 std::string answer_event(const turn& t) { return "ans:" + t.of->id; }  // to who called
 
@@ -90,7 +94,7 @@ class planner {
     const turn& t = run_.turns[i];
     act now{.id = t.of->id, .turn = i, .inputs = std::move(inputs)};
     now.start_ns = std::max(t.start_ns, not_before);
-    now.start_moved = now.start_ns != t.start_ns;
+    now.start_moved = differ(now.start_ns, t.start_ns);
     out_.moved += now.start_moved;
     std::vector<std::size_t> mine;
     for (std::size_t next = 0, part = 2; next < t.calls.size(); ++part) {
@@ -104,7 +108,7 @@ class planner {
       for (const std::size_t called : together) answer_call(called, called_at, now);
     }
     now.end_ns = std::max(t.end_ns, now.start_ns + 1);
-    now.end_moved = now.end_ns != t.end_ns;
+    now.end_moved = differ(now.end_ns, t.end_ns);
     now.failed = t.failed();
     mine.push_back(keep(std::move(now)));
     last_act_[i] = mine.back();

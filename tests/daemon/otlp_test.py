@@ -1,8 +1,12 @@
 """POST /v1/traces: runs out of spans, sent by OpenTelemetry's own exporter and by hand."""
 
 import gzip
+import hashlib
 import http.client
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +21,7 @@ from opentelemetry.trace import Status, StatusCode, set_span_in_context
 from live import WITHIN, Daemon, wait_until
 
 RECORDED = Path(__file__).parents[1] / "ingest/otlp/recorded"
+OTLP_JS = Path(__file__).parents[2] / "build/otlp-js"
 QUICK = "threads = 2\n[otlp]\nsettle_ms = 50\nwait_ms = 500\nlate_ms = 1000\n"
 PATIENT = "threads = 2\n[otlp]\nsettle_ms = 50\nwait_ms = 60000\nlate_ms = 600000\n"
 
@@ -154,6 +159,45 @@ def test_a_run_of_several_agents_appears_with_its_graph(tmp_path):
 def test_the_exporters_packings_are_understood(tmp_path, packing):
     with Daemon(tmp_path, QUICK) as daemon:
         ended(daemon, team(App(daemon, compression=packing)))
+
+
+TRACED = """
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+provider = TracerProvider()
+provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+with provider.get_tracer("app").start_as_current_span("invoke_agent solo", attributes={
+        "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "solo"}):
+    pass
+provider.shutdown()
+"""
+
+
+def test_the_environment_alone_attaches_a_system(tmp_path):
+    """The lines at the top of docs/otlp.md."""
+    tokens = tmp_path / "tokens.toml"
+    digest = hashlib.sha256(b"TOKEN").hexdigest()
+    tokens.write_text(f'[[token]]\nname = "app"\nsha256 = "{digest}"\nrights = ["ingest", "read"]\nruns = ["otlp-"]\n')
+    tokens.chmod(0o600)
+    with Daemon(tmp_path, f'tokens = "{tokens}"\n' + QUICK) as daemon:
+        subprocess.run([sys.executable, "-c", TRACED], check=True, timeout=60, env={
+            **os.environ, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"http://{daemon.address}/v1/traces",
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
+            "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "authorization=Bearer%20TOKEN"})
+        wait_until(lambda: get(daemon, "/v1/runs", "TOKEN")["runs"], "the run")
+
+
+@pytest.mark.parametrize("packing", ["gzip", "none"])
+def test_the_javascript_exporter_makes_a_run(tmp_path, packing):
+    assert (OTLP_JS / "node_modules").is_dir(), "scripts/test installs it: see otlp_js_environment in scripts/setup.sh"
+    with Daemon(tmp_path, QUICK) as daemon:
+        subprocess.run(["node", OTLP_JS / "send.mjs", f"http://{daemon.address}/v1/traces", packing], check=True, timeout=60)
+        run = only_run(daemon)
+        ended(daemon, run)
+        turns = [(m["agent"], [i.split(":")[0] for i in m["inputs"]]) for m in trace_of(daemon, run) if m["type"] == "activation_started"]
+        assert turns == [("boss", ["in"]), ("clerk", ["ask"]), ("boss", ["ans"])]
+        assert detections(daemon, run) == []
 
 
 def test_an_answer_without_an_agent_that_failed_is_seen_as_early(tmp_path):
@@ -334,7 +378,7 @@ def test_spans_that_are_none_are_rejected_and_the_others_taken(tmp_path):
 
 
 def test_the_exporter_takes_its_token_and_only_the_right_one(tmp_path):
-    digest = lambda t: __import__("hashlib").sha256(t.encode()).hexdigest()
+    digest = lambda t: hashlib.sha256(t.encode()).hexdigest()
     tokens = tmp_path / "tokens.toml"
     tokens.write_text("".join(
         f'[[token]]\nname = "{n}"\nsha256 = "{digest(n)}"\nrights = [{r}]\n{more}\n' for n, r, more in [
