@@ -1,0 +1,54 @@
+"""digctl import otlp: files of spans as exporters and the collector write them."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+RECORDED = Path(__file__).parents[1] / "ingest/otlp/recorded"
+NAMES = ["langgraph", "openai_agents", "autogen", "agent_framework"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_frameworks_export_is_imported_replayed_and_shown(digctl, tmp_path, name):
+    got = digctl("import", "otlp", RECORDED / f"{name}.json", "-o", tmp_path / "t.jsonl")
+    assert got.returncode == 0 and "inferred" in got.stderr
+    assert json.loads((tmp_path / "t.jsonl").read_text().splitlines()[0])["mode"] == "observe"
+    assert digctl("replay", tmp_path / "t.jsonl").returncode == 0
+    assert digctl("show", tmp_path / "t.jsonl").returncode == 0
+
+
+def test_a_run_in_several_files_packed_or_in_lines_is_one_run(digctl, tmp_path):
+    document = json.loads((RECORDED / "langgraph.json").read_text())
+    spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+
+    def part(some):
+        scope = {**document["resourceSpans"][0]["scopeSpans"][0], "spans": some}
+        return json.dumps({"resourceSpans": [{**document["resourceSpans"][0], "scopeSpans": [scope]}]})
+
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(part(spans[1::2]).encode()))
+    (tmp_path / "b.jsonl").write_text("".join(part([s]) + "\n" for s in spans[::2]))
+    parts = digctl("import", "otlp", tmp_path / "a.json.gz", tmp_path / "b.jsonl")
+    assert parts.stdout == digctl("import", "otlp", RECORDED / "langgraph.json").stdout != ""
+
+
+def test_several_runs_go_into_a_folder_each_under_its_id(digctl, tmp_path):
+    files = [RECORDED / f"{name}.json" for name in NAMES]
+    got = digctl("import", "otlp", *files)
+    assert got.returncode == 2 and "4 runs" in got.stderr and "-o FOLDER/" in got.stderr
+    assert digctl("import", "otlp", *files, "-q", "-o", f"{tmp_path}/out/").returncode == 0
+    runs = sorted(p.stem for p in (tmp_path / "out").iterdir())
+    assert len(runs) == 4 and all(run.startswith("otlp-") for run in runs)
+    assert digctl("import", "otlp", *files, "--run", "mine").returncode == 2
+
+
+def test_what_is_wrong_is_said_with_its_file_and_place(digctl, tmp_path):
+    (tmp_path / "bad.json").write_text('{"resourceSpans":[{"scopeSpans":7}]}')
+    got = digctl("import", "otlp", tmp_path / "bad.json")
+    assert got.returncode == 2
+    assert "bad.json: resourceSpans[0].scopeSpans: expected an array, found a number" in got.stderr
+    (tmp_path / "none.json").write_text("{}")
+    assert "no spans" in digctl("import", "otlp", tmp_path / "none.json").stderr
+    got = digctl("import", "otlp", RECORDED / "langgraph.json", "--run", "mine")
+    assert json.loads(got.stdout.splitlines()[0])["run"] == "mine"
