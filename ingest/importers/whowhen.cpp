@@ -381,7 +381,7 @@ class step_mapper {
       ++counts_.cut_payloads;
       out["cut_from_bytes"] = now.text.size();
     }
-    out["text"] = std::move(text);
+    out["text"] = text;
     return out;
   }
 
