@@ -1,0 +1,26 @@
+// The arms of the comparison, and one run of one of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/healing/wire.h"
+#include "bench/healing/world.h"
+
+namespace digd::bench {
+
+struct arm {
+  enum class kind : std::uint8_t { nobody, engine, control, judge };
+  std::string name;
+  kind what = kind::engine;
+  regime asks;  // engine
+};
+
+// In the order of the tables: without, observe, control, judge, digd, digd with each rule alone, digd without each.
+const std::vector<arm>& arms();
+const arm* arm_named(const std::string& name);
+
+outcome play(const cell& where, std::uint64_t seed, const arm& which, const parameters& how = {});
+
+}  // namespace digd::bench

@@ -1,0 +1,62 @@
+#include "bench/healing/engine_monitor.h"
+
+#include <stdexcept>
+#include <utility>
+
+namespace digd::bench {
+
+namespace {
+
+// What a reader learns from an injected text: a hint for each rule that speaks in it.
+std::vector<hint> hints_in(const std::vector<std::uint32_t>& detections, const answer& from) {
+  std::vector<hint> hints;
+  for (const std::uint32_t i : detections) {
+    const detection& d = from.detections[i];
+    if (d.healed) hints.push_back({.rule = d.rule, .event = d.event.value_or(""), .evidence = d.evidence});
+  }
+  return hints;
+}
+
+}  // namespace
+
+engine_monitor::engine_monitor(regime asks)
+    : asks_(std::move(asks)), replay_(run_policy{}, {.frame = {}, .took = [this](const auto& what) { took(what); }}) {}
+
+void engine_monitor::open(const std::vector<std::string>& agents, const parameters& how) {
+  say(hello_line("bench", agents, how, asks_));
+}
+
+void engine_monitor::say(const std::string& line) {
+  if (on_line) on_line(line);
+  if (!replay_.line(line)) throw std::runtime_error("the engine refuses the run: " + replay_.problem());
+}
+
+instruction engine_monitor::hear(const report& what) {
+  answer_ = {};
+  say(message_line(what, ++seq_));
+  return std::move(answer_);
+}
+
+void engine_monitor::took(const ingest::taken& what) {
+  const digd::answer& said = what.answer;
+  tally_.refused += what.kind == ingest::taken::what_kind::refused;
+  for (const detection& d : said.detections) {
+    ++tally_.detections[index_of(d.rule)];
+    tally_.healed[index_of(d.rule)] += d.healed;
+    if (keeps_ && kept_.size() < most_kept) kept_.push_back(d);
+  }
+  for (const outcome_report& o : said.outcomes) {
+    ++tally_.outcomes[index_of(o.rule)][static_cast<std::size_t>(o.outcome)];
+  }
+  for (const verdict& v : said.verdicts) {
+    answer_.verdicts.push_back({v.action, v.recipients, hints_in(v.detections, said)});
+  }
+  for (const intervention& i : said.interventions) {
+    answer_.interventions.push_back(
+        {i.id, i.action, i.event.value_or(""), i.recipients, hints_in(i.detections, said)});
+  }
+}
+
+std::vector<detection> engine_monitor::take_detections() { return std::exchange(kept_, {}); }
+
+}  // namespace digd::bench

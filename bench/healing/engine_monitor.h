@@ -1,0 +1,40 @@
+// digd's engine in this process, spoken to as a client speaks to the daemon: frames in, answers out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/healing/wire.h"
+#include "ingest/replay.h"
+
+namespace digd::bench {
+
+class engine_monitor : public monitor {
+ public:
+  explicit engine_monitor(regime asks);
+  void open(const std::vector<std::string>& agents, const parameters& how) override;
+  instruction hear(const report& what) override;
+  tally counted() const override { return tally_; }
+
+  const digd::run& run() const { return *replay_.run(); }
+  // Detections since this was last called, oldest first, at most `most_kept`.
+  std::vector<detection> take_detections();
+  void keep_detections() { keeps_ = true; }
+  static constexpr std::size_t most_kept = 10'000;
+  // Where each line goes too, for a trace file; nothing unless set.
+  std::function<void(const std::string&)> on_line;
+
+ private:
+  void say(const std::string& line);
+  void took(const ingest::taken& what);
+
+  regime asks_;
+  std::uint64_t seq_ = 0;
+  instruction answer_;
+  tally tally_;
+  bool keeps_ = false;
+  std::vector<detection> kept_;
+  ingest::replay replay_;
+};
+
+}  // namespace digd::bench

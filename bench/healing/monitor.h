@@ -1,0 +1,89 @@
+// Who listens to the simulated system and may step in: nobody, digd's engine in this process, digd's daemon behind a
+// driver, a control, a judge. The world tells what happens and does what it is told.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/healing/agent.h"
+#include "engine/answer.h"
+
+namespace digd::bench {
+
+// One message of the ingest protocol, with what the world knows beside it.
+struct report {
+  struct event {
+    std::string id;
+    std::string kind;
+    std::vector<std::string> recipients;
+    bool submit = false;
+    bool fyi = false;
+  };
+  struct reacted {
+    std::string input;
+    reaction what = reaction::consume;
+    std::vector<std::string> targets;
+  };
+  message_type type = message_type::time;
+  milliseconds ts = 0;
+  std::string agent;                 // activation_started; activation_ended too, for control and judge
+  std::string activation;
+  std::vector<std::string> inputs;   // activation_started
+  std::vector<reacted> reactions;    // activation_ended
+  std::vector<event> events;         // event, activation_ended
+  bool failed = false;
+  std::string of;                    // delivery: the intervention that it answers
+  applied how = applied::created;
+  run_outcome outcome = run_outcome::none;
+};
+
+// What the system is told to do.
+struct instruction {
+  struct verdict {
+    digd::action action = action::deliver;
+    std::vector<std::string> recipients;  // of a reroute
+    std::vector<hint> hints;
+  };
+  struct intervention {
+    std::string id;
+    digd::action action = action::create;
+    std::string event;                    // of a reroute
+    std::vector<std::string> recipients;
+    std::vector<hint> hints;
+    bool wants_report = true;             // answered by a `delivery`
+  };
+  std::vector<verdict> verdicts;          // one a blocked event: rerouted inputs in their order, then events
+  std::vector<intervention> interventions;
+  milliseconds paused_until = 0;          // nobody starts anything before
+};
+
+// What a monitor counted in a run.
+struct tally {
+  std::array<std::uint64_t, rule_count> detections{};
+  std::array<std::uint64_t, rule_count> healed{};
+  std::array<std::array<std::uint64_t, 3>, rule_count> outcomes{};  // by outcome_kind
+  std::uint64_t refused = 0;  // messages; always 0 unless the world says nonsense
+};
+
+class monitor {
+ public:
+  virtual ~monitor() = default;
+  // The first call of a run.
+  virtual void open(const std::vector<std::string>& agents, const parameters& how) = 0;
+  virtual instruction hear(const report& what) = 0;
+  virtual tally counted() const { return {}; }
+};
+
+// The arm without a monitor: everything is delivered.
+class nobody final : public monitor {
+ public:
+  void open(const std::vector<std::string>&, const parameters&) override {}
+  instruction hear(const report& what) override;
+};
+
+// How many events of the message wait for a verdict.
+std::size_t blocked_in(const report& what);
+
+}  // namespace digd::bench

@@ -1,0 +1,185 @@
+// What agents do with results: putting them together, sharing them, noticing what is missing or counted twice.
+#include <algorithm>
+
+#include "bench/healing/turn.h"
+
+namespace digd::bench {
+
+namespace {
+
+constexpr std::uint64_t own_results = std::uint64_t{1} << 27;  // numbers above the items'
+constexpr std::uint64_t most_chases = 3;                       // then it makes do with what it has
+
+}  // namespace
+
+std::vector<std::size_t> turn::results_at_hand() const {
+  std::vector<std::size_t> fresh;
+  for (std::size_t i = 0; i < in_.size(); ++i) {
+    if (item_at(i).kind == item_kind::solution && out_.reactions[i].what == reaction::wait) fresh.push_back(i);
+  }
+  return fresh;
+}
+
+double turn::share_of(const cover& c) const {
+  return static_cast<double>(c.distinct()) / static_cast<double>(about_.task.whole().size());
+}
+
+// Whether the author sees that `one` must not simply be added to what is there.
+bool turn::sees_overlap(const held_result& one, const cover& so_far) const {
+  if (me_.warned.contains(one.id)) return true;
+  const double p = is_whole(so_far)                          ? how_.see_complete
+                   : so_far.holds_all_of(one.result.counted) ? how_.see_same
+                                                             : how_.see_mixed;
+  return about_.chance.chance(p, purpose::see, static_cast<std::uint64_t>(me_.number), one.number);
+}
+
+// The sum of what it keeps in mind and these inputs, the largest first. An overlap that is seen is left out.
+solution turn::merge(const std::vector<std::size_t>& fresh) const {
+  std::vector<held_result> all = me_.memory;
+  for (const std::size_t i : fresh) {
+    all.push_back({static_cast<std::uint64_t>(in_[i].number), item_at(i).id, item_at(i).result});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const held_result& a, const held_result& b) {
+    return a.result.counted.distinct() > b.result.counted.distinct();
+  });
+  solution sum;
+  for (const held_result& one : all) {
+    if (sum.counted.overlaps(one.result.counted) && sees_overlap(one, sum.counted)) continue;
+    sum.counted.add(one.result.counted);
+    for (std::size_t v = 0; v < sum.counts.size(); ++v) sum.counts[v] += one.result.counts[v];
+  }
+  return sum;
+}
+
+// Consumes these results and keeps them in mind.
+void turn::keep(const std::vector<std::size_t>& fresh) {
+  for (const std::size_t i : fresh) {
+    consume(i);
+    me_.memory.push_back({static_cast<std::uint64_t>(in_[i].number), item_at(i).id, item_at(i).result});
+  }
+}
+
+bool turn::put_together() {
+  const std::vector<std::size_t> fresh = results_at_hand();
+  if (fresh.empty() || answer_waits_) return false;
+  const solution sum = merge(fresh);
+  const bool several = fresh.size() + me_.memory.size() > 1;
+  if (is_whole(sum.counted)) {
+    keep(fresh);
+    complete(sum);
+    return true;
+  }
+  const double share = share_of(sum.counted);
+  if (several && draw(purpose::early).chance(how_.early_submit * share)) {
+    keep(fresh);
+    submit(sum);
+    return true;
+  }
+  if (is_asked(rule_id::deadlock) || is_asked(rule_id::missing_termination)) {
+    if (alone() || (share >= 0.5 && me_.chases < most_chases)) {
+      keep(fresh);
+      hand_out_missing(sum.counted);
+    } else {
+      hand_back(fresh);
+    }
+    return true;
+  }
+  if (several && !alone() && draw(purpose::combine).chance(how_.combine_and_pass)) {
+    pass_on(fresh, sum);
+    return true;
+  }
+  drop_duplicates(fresh);
+  return false;  // waits for more, and goes on with what else there is
+}
+
+bool turn::drop_duplicates(const std::vector<std::size_t>& fresh) {
+  bool dropped = false;
+  cover known;
+  for (const held_result& one : me_.memory) known.add(one.result.counted);
+  for (const std::size_t i : fresh) {
+    const cover& counted = item_at(i).result.counted;
+    const bool drop = known.holds_all_of(counted) &&
+                      about_.chance.chance(how_.drop_duplicate, purpose::drop, static_cast<std::uint64_t>(me_.number),
+                                           static_cast<std::uint64_t>(in_[i].number));
+    if (drop) out_.reactions[i].what = reaction::discard;
+    known.add(counted);
+    dropped |= drop;
+  }
+  return dropped;
+}
+
+// A table that is complete as far as its author can tell: submitted, or left to others to submit.
+void turn::complete(const solution& answer) {
+  const bool told = is_asked(rule_id::early_termination) || is_asked(rule_id::missing_termination) ||
+                    is_asked(rule_id::deadlock);
+  if (!me_.forgetful || told) return submit(answer);
+  me_.memory.push_back({own_results + me_.activations, {}, answer});
+  if (!alone() && draw(purpose::share).chance(0.5)) {
+    send({.kind = item_kind::solution, .result = answer, .reply_to = me_.number}, {other_agent(purpose::share, 1)});
+  }
+}
+
+// One combined result instead of many, for another agent.
+void turn::pass_on(const std::vector<std::size_t>& fresh, const solution& sum) {
+  keep(fresh);
+  send({.kind = item_kind::solution, .result = sum, .reply_to = me_.number}, {other_agent(purpose::share, 2)});
+}
+
+// Told to act on results that it can make nothing of: it passes them to whoever asked for them, or to somebody.
+void turn::hand_back(const std::vector<std::size_t>& fresh) {
+  for (const std::size_t i : fresh) {
+    const int author = item_at(i).reply_to;
+    reroute(i, author >= 0 && author != me_.number ? author : other_agent(purpose::reroute_target, i));
+  }
+}
+
+void turn::share(const solution& result, int author) {
+  const std::vector<int> to = receivers_of_result(author);
+  const bool comes_back = std::find(to.begin(), to.end(), me_.number) != to.end();
+  if (!comes_back) me_.memory.push_back({own_results + me_.activations, {}, result});
+  send({.kind = item_kind::solution, .result = result, .reply_to = author}, to);
+}
+
+std::vector<int> turn::receivers_of_result(int author) {
+  random_stream s = draw(purpose::share);
+  const double u = s.uniform();
+  if (alone() || u < how_.share_author) return {author};
+  if (u >= how_.share_author + how_.share_widely) return {other_agent(purpose::share, 3)};
+  std::vector<int> to{author};
+  for (int k = 0; k < std::min(how_.share_with, about_.agents - 1); ++k) {
+    const int one = other_agent(purpose::share, 4 + static_cast<std::uint64_t>(k));
+    if (std::find(to.begin(), to.end(), one) == to.end()) to.push_back(one);
+  }
+  return to;
+}
+
+// Hands out again what is missing: first to others, then to itself.
+void turn::hand_out_missing(const cover& have) {
+  const bool to_itself = alone() || me_.chases > 0;
+  ++me_.chases;
+  std::uint64_t n = 0;
+  for (const range gap : have.missing_in(about_.task.whole())) {
+    const std::int64_t parts = std::max<std::int64_t>(1, (gap.size() * 4 + how_.context - 1) / how_.context);
+    for (std::int64_t k = 0; k < parts; ++k) {
+      const range one{gap.begin + gap.size() * k / parts, gap.begin + gap.size() * (k + 1) / parts};
+      const int to = to_itself ? me_.number : other_agent(purpose::chase, n++);
+      send({.kind = item_kind::problem, .part = one, .reply_to = me_.number}, {to});
+    }
+  }
+}
+
+// Told that everything is done and no answer there: the answer, or what is missing, or what there is.
+bool turn::finish() {
+  if (!is_asked(rule_id::missing_termination)) return false;
+  const solution sum = merge({});
+  if (is_whole(sum.counted)) {
+    submit(sum);
+  } else if (me_.chases < most_chases) {
+    hand_out_missing(sum.counted);
+  } else {
+    submit(sum);
+  }
+  return true;
+}
+
+}  // namespace digd::bench

@@ -1,0 +1,72 @@
+// One activation of an agent, step by step (agent.h). Prompt of the paper's agents, appendix B: an action for every pending
+// event; aggregation first; one kind of task an activation.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "bench/healing/agent.h"
+
+namespace digd::bench {
+
+class turn {
+ public:
+  turn(agent& who, const std::vector<presented>& inputs, const surroundings& about);
+  decision take();
+
+ private:
+  // Steps; those that return true have used up the activation.
+  void read_hints();
+  void read_notices();
+  void see_to_orphans();
+  bool see_to_answer();
+  bool put_together();
+  bool compute();
+  bool take_up();
+  bool finish();
+
+  // What hints ask for, where they are followed.
+  bool follows(const hint& h) const;
+  bool is_asked(rule_id rule) const { return asked_[index_of(rule)]; }
+
+  // Results.
+  std::vector<std::size_t> results_at_hand() const;
+  solution merge(const std::vector<std::size_t>& fresh) const;
+  bool sees_overlap(const held_result& one, const cover& so_far) const;
+  bool is_whole(const cover& c) const { return c.missing_in(about_.task.whole()).empty(); }
+  double share_of(const cover& c) const;
+  void keep(const std::vector<std::size_t>& fresh);
+  bool drop_duplicates(const std::vector<std::size_t>& fresh);
+  void pass_on(const std::vector<std::size_t>& fresh, const solution& sum);
+  void hand_back(const std::vector<std::size_t>& fresh);
+
+  // Acts.
+  void consume(std::size_t i) { out_.reactions[i].what = reaction::consume; }
+  void reroute(std::size_t i, int to);
+  void submit(const solution& answer);
+  void complete(const solution& answer);
+  void hand_out_missing(const cover& have);
+  void split(std::size_t i, range part);
+  void fetch(std::size_t i);
+  void send(item what, std::vector<int> to);
+  void share(const solution& result, int author);
+  std::vector<int> receivers_of_result(int author);
+  bool would_pass_on(std::size_t i) const;
+
+  int other_agent(purpose why, std::uint64_t sub) const;
+  random_stream draw(purpose why, std::uint64_t sub = 0) const;
+  bool alone() const { return about_.agents == 1; }
+  const item& item_at(std::size_t i) const { return about_.items[static_cast<std::size_t>(in_[i].number)]; }
+
+  agent& me_;
+  const std::vector<presented>& in_;
+  const surroundings& about_;
+  const parameters& how_;
+  decision out_;
+  std::array<bool, rule_count> asked_{};        // by a hint that it follows
+  std::vector<std::array<bool, rule_count>> asked_of_;  // of this input
+  bool answer_waits_ = false;                   // it keeps its answer until missing results come
+};
+
+}  // namespace digd::bench

@@ -1,0 +1,19 @@
+// The simulated system's messages as a client of digd sends them: one JSON object a line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/healing/monitor.h"
+
+namespace digd::bench {
+
+// What an arm asks of digd, as members of the hello: `"mode":"enforce","rules":{…}`.
+using regime = std::string;
+
+std::string hello_line(const std::string& run, const std::vector<std::string>& agents, const parameters& how,
+                       const regime& asks);
+std::string message_line(const report& what, std::uint64_t seq);
+
+}  // namespace digd::bench
