@@ -25,10 +25,10 @@ constexpr rule_doc about{
 class early_termination final : public rule {
  public:
   constexpr early_termination()
-      : rule(rule_id::early_termination, digd::severity::failure, action::reroute, {.kinds = true, .attempts = true},
-             about) {}
+      : rule(rule_id::early_termination, digd::severity::failure, action::reroute,
+             {.kinds = true, .attempts = attempts_by::agent}, about) {}
 
-  rule_settings defaults() const override { return {.max_attempts = 3}; }
+  rule_settings defaults() const override { return {.max_attempts = 5}; }
 
   void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
              std::vector<finding>& found) const override {
@@ -54,7 +54,8 @@ class early_termination final : public rule {
   std::string_view text() const override {
     return "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still "
            "unresolved: {work}. Your answer is back with you as ordinary work. See to it that this work is finished, or "
-           "taken in where it is obsolete, then submit an answer that is derived from all results.";
+           "taken in where it is obsolete, then submit an answer that builds on this one and on what it lacked: count "
+           "nothing twice.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {

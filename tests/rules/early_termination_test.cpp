@@ -40,7 +40,8 @@ TEST_CASE("ET: an answer that leaves out reachable work is given back to its aut
   CHECK(s.verdict_on("e4").inject ==
         R"(Your final answer "e4" was not accepted yet: 1 piece of work it does not build on is still unresolved: "e3" of )"
         R"(agent "planner" (waiting at "tester"). Your answer is back with you as ordinary work. See to it that this work is )"
-        R"(finished, or taken in where it is obsolete, then submit an answer that is derived from all results.)");
+        R"(finished, or taken in where it is obsolete, then submit an answer that builds on this one and on what it lacked: )"
+        R"(count nothing twice.)");
   CHECK(s.reachable() == strings{"e3", "e4"});
   CHECK_FALSE(s.run().terminal());
 }
@@ -161,7 +162,7 @@ TEST_CASE("ET: an author who has left cannot be given the answer back") {
   CHECK(s.run().terminal());
 }
 
-TEST_CASE("ET: attempts are counted in the run, whatever the event") {
+TEST_CASE("ET: attempts are counted by the agent that submits, whatever the event") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"rules":{"early_termination":{"max_attempts":2}}}
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
@@ -171,6 +172,20 @@ TEST_CASE("ET: attempts are counted in the run, whatever the event") {
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
   CHECK(s.told() == strings{"early_termination e7 [e1] reroute", "early_termination e8 [e1, e7] reroute",
                             "early_termination e9 [e1, e7, e8] not healed: attempts"});
+  CHECK(s.run().terminal());
+}
+
+TEST_CASE("ET: one hasty agent does not use up the attempts of the others") {
+  scenario s(R"(
+{"type":"hello","agents":["ada","bob"],"rules":{"early_termination":{"max_attempts":1}}}
+{"type":"event","event":{"id":"e1","recipients":["bob"]}}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"event","event":{"id":"e7","source":"v1","submit":true}}
+{"type":"activation_started","activation":"v2","agent":"bob"}
+{"type":"event","event":{"id":"e8","source":"v2","submit":true}})");
+  CHECK(s.told() == strings{"early_termination e7 [e1] reroute", "early_termination e8 [e1, e7] reroute"});
+  s.then(R"({"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
+  CHECK(s.told().back() == "early_termination e9 [e1, e7, e8] not healed: attempts");
   CHECK(s.run().terminal());
 }
 
