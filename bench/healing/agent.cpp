@@ -51,6 +51,8 @@ void turn::read_hints() {
       if (!follows(h)) continue;
       asked_[index_of(h.rule)] = true;
       asked_of_[i][index_of(h.rule)] = true;
+      counts_once_ |= h.asks_to_count_once;
+      waits_for_others_ |= h.asks_to_wait;
       if (h.rule == rule_id::cross_lineage_aggregation) me_.warned.insert(h.evidence.begin(), h.evidence.end());
       if (h.rule == rule_id::cross_lineage_aggregation || h.rule == rule_id::repeated_subproblem) {
         me_.warned.insert(h.event);
@@ -101,7 +103,7 @@ bool turn::see_to_answer() {
   const std::vector<std::size_t> fresh = results_at_hand();
   const solution sum = merge(fresh);
   const bool urged = is_asked(rule_id::deadlock) || is_asked(rule_id::missing_termination);
-  const bool patient = about_.chance.chance(how_.wait_when_early, purpose::patience,
+  const bool patient = waits_for_others_ || about_.chance.chance(how_.wait_when_early, purpose::patience,
                                             static_cast<std::uint64_t>(me_.number),
                                             static_cast<std::uint64_t>(in_[*answer].number));
   if (is_whole(sum.counted)) {
@@ -112,6 +114,7 @@ bool turn::see_to_answer() {
     return false;  // and goes on with what else there is
   } else {
     keep(fresh);
+    if (counts_once_) me_.memory = {{own_results + me_.activations, {}, sum}};  // its answer holds all that it knew
     hand_out_missing(sum.counted);
   }
   return true;

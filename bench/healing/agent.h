@@ -31,9 +31,12 @@ struct item {
   bool submitted = false;    // as the answer; then it may have come back
 };
 
-// A hint that came with an event, as its reader understands it: which rule speaks, of what.
+// A hint that came with an event, as its reader understands it: which rule speaks, of what, and what it asks beside what
+// the rule always asks (reading.h).
 struct hint {
   rule_id rule{};
+  bool asks_to_count_once = false;
+  bool asks_to_wait = false;
   std::string event;                  // that the rule fired on; empty for a window
   std::vector<std::string> evidence;
   std::uint64_t number = 0;           // in the run

@@ -1,9 +1,11 @@
 #include "bench/healing/arms.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "bench/healing/control.h"
 #include "bench/healing/judge.h"
+#include "engine/quote.h"
 
 namespace digd::bench {
 
@@ -42,6 +44,30 @@ std::vector<arm> make_arms() {
   return all;
 }
 
+// What early_termination said until this bench was run.
+constexpr const char* earlier_text =
+    "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still unresolved: {work}. "
+    "Your answer is back with you as ordinary work. See to it that this work is finished, or taken in where it is obsolete, "
+    "then submit an answer that is derived from all results.";
+// One that asks for patience.
+constexpr const char* waiting_text =
+    "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still unresolved: {work}. "
+    "Your answer is back with you as ordinary work. Wait for what others are working on, then submit an answer that builds "
+    "on this one and on what it lacked: count nothing twice.";
+
+std::vector<arm> make_tried() {
+  const auto with = [](const std::string& name, const std::string& member) {
+    return arm{name, arm::kind::engine,
+               std::string(enforcing) + ",\"rules\":{\"early_termination\":{" + member + "}}"};
+  };
+  return {with("earlier text", "\"text\":" + quoted(earlier_text)),
+          with("waiting text", "\"text\":" + quoted(waiting_text)),
+          with("2 attempts", "\"max_attempts\":2"),
+          with("3 attempts", "\"max_attempts\":3"),
+          with("8 attempts", "\"max_attempts\":8"),
+          with("20 attempts", "\"max_attempts\":20")};
+}
+
 outcome live_in(const cell& where, std::uint64_t seed, const parameters& how, monitor& with) {
   return world(where, seed, how, with).live();
 }
@@ -61,9 +87,17 @@ const std::vector<arm>& arms() {
   return all;
 }
 
+const std::vector<arm>& tried() {
+  static const std::vector<arm> all = make_tried();
+  return all;
+}
+
 const arm* arm_named(const std::string& name) {
-  const auto found = std::find_if(arms().begin(), arms().end(), [&](const arm& a) { return a.name == name; });
-  return found == arms().end() ? nullptr : &*found;
+  for (const std::vector<arm>* list : {&arms(), &tried()}) {
+    const auto found = std::find_if(list->begin(), list->end(), [&](const arm& a) { return a.name == name; });
+    if (found != list->end()) return &*found;
+  }
+  return nullptr;
 }
 
 outcome play(const cell& where, std::uint64_t seed, const arm& which, const parameters& how) {

@@ -17,8 +17,13 @@ struct arm {
   regime asks;  // engine
 };
 
-// In the order of the tables: without, observe, control, judge, digd, digd with each rule alone, digd without each.
+// In the order of the tables: without, observe, control, judge, digd (`main_arms`), digd with each rule alone, digd without
+// each.
 const std::vector<arm>& arms();
+inline constexpr std::size_t main_arms = 5;
+// What was tried on other seeds than those reported, to choose the text and the attempts of early_termination.
+const std::vector<arm>& tried();
+// Of either list; null: none.
 const arm* arm_named(const std::string& name);
 
 outcome play(const cell& where, std::uint64_t seed, const arm& which, const parameters& how = {});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/healing/reading.h"
+
 namespace digd::bench {
 
 instruction recorder::hear(const report& what) {
@@ -62,9 +64,7 @@ instruction control::on_blocked(report what) {
   instruction::verdict& v = told.verdicts[on];
   v.action = back ? action::reroute : action::inject;
   if (back) v.recipients = {what.agent};
-  hint said{.rule = now->rule};
-  if (on >= reroutes) said.event = what.events[on - reroutes].id;
-  v.hints = {said};
+  v.hints = {in_words_of(now->rule, on >= reroutes ? what.events[on - reroutes].id : std::string())};
   return told;
 }
 
@@ -75,7 +75,7 @@ instruction control::on_tick(const report& what) {
     std::vector<std::string> to = agents_;
     if (now->rule != rule_id::deadlock) to = {agents_[s.below(static_cast<std::uint32_t>(agents_.size()))]};
     told.interventions.push_back(
-        announce_notice(observer_, "control:" + std::to_string(made_), what.ts, std::move(to), {.rule = now->rule}));
+        announce_notice(observer_, "control:" + std::to_string(made_), what.ts, std::move(to), in_words_of(now->rule)));
   }
   return told;
 }

@@ -3,16 +3,20 @@
 #include <stdexcept>
 #include <utility>
 
+#include "bench/healing/reading.h"
+
 namespace digd::bench {
 
 namespace {
 
 // What a reader learns from an injected text: a hint for each rule that speaks in it.
-std::vector<hint> hints_in(const std::vector<std::uint32_t>& detections, const answer& from) {
+std::vector<hint> hints_in(const std::vector<std::uint32_t>& detections, const answer& from, std::string_view text) {
   std::vector<hint> hints;
   for (const std::uint32_t i : detections) {
     const detection& d = from.detections[i];
-    if (d.healed) hints.push_back({.rule = d.rule, .event = d.event.value_or(""), .evidence = d.evidence});
+    if (!d.healed) continue;
+    hints.push_back({.rule = d.rule, .event = d.event.value_or(""), .evidence = d.evidence});
+    read_text(text, hints.back());
   }
   return hints;
 }
@@ -49,11 +53,11 @@ void engine_monitor::took(const ingest::taken& what) {
     ++tally_.outcomes[index_of(o.rule)][static_cast<std::size_t>(o.outcome)];
   }
   for (const verdict& v : said.verdicts) {
-    answer_.verdicts.push_back({v.action, v.recipients, hints_in(v.detections, said)});
+    answer_.verdicts.push_back({v.action, v.recipients, hints_in(v.detections, said, v.inject)});
   }
   for (const intervention& i : said.interventions) {
     answer_.interventions.push_back(
-        {i.id, i.action, i.event.value_or(""), i.recipients, hints_in(i.detections, said)});
+        {i.id, i.action, i.event.value_or(""), i.recipients, hints_in(i.detections, said, i.inject)});
   }
 }
 

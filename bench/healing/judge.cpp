@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bench/healing/control.h"
+#include "bench/healing/reading.h"
 
 namespace digd::bench {
 
@@ -43,11 +44,11 @@ void judge::speak(milliseconds now, instruction& told) {
     named.insert(d.rule);
     std::vector<std::string> to = agents_;
     if (d.agent) to = {*d.agent};
-    say(now, std::move(to), {.rule = d.rule, .event = d.event.value_or(""), .evidence = d.evidence}, told);
+    say(now, std::move(to), in_words_of(d.rule, d.event.value_or(""), d.evidence), told);
   }
   if (s.chance(how_.judge_false_alarm)) {
     const auto rule = static_cast<rule_id>(s.below(rule_count));
-    say(now, {agents_[s.below(static_cast<std::uint32_t>(agents_.size()))]}, {.rule = rule}, told);
+    say(now, {agents_[s.below(static_cast<std::uint32_t>(agents_.size()))]}, in_words_of(rule), told);
   }
 }
 

@@ -65,6 +65,7 @@ struct tally {
   std::array<std::uint64_t, rule_count> healed{};
   std::array<std::array<std::uint64_t, 3>, rule_count> outcomes{};  // by outcome_kind
   std::uint64_t refused = 0;  // messages; always 0 unless the world says nonsense
+  bool operator==(const tally&) const = default;
 };
 
 class monitor {

@@ -7,7 +7,6 @@ namespace digd::bench {
 
 namespace {
 
-constexpr std::uint64_t own_results = std::uint64_t{1} << 27;  // numbers above the items'
 constexpr std::uint64_t most_chases = 3;                       // then it makes do with what it has
 
 }  // namespace
@@ -26,7 +25,7 @@ double turn::share_of(const cover& c) const {
 
 // Whether the author sees that `one` must not simply be added to what is there.
 bool turn::sees_overlap(const held_result& one, const cover& so_far) const {
-  if (me_.warned.contains(one.id)) return true;
+  if (me_.warned.contains(one.id) || counts_once_) return true;
   const double p = is_whole(so_far)                          ? how_.see_complete
                    : so_far.holds_all_of(one.result.counted) ? how_.see_same
                                                              : how_.see_mixed;

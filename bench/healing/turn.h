@@ -10,6 +10,9 @@
 
 namespace digd::bench {
 
+// Numbers of an agent's own results, above those of the items.
+inline constexpr std::uint64_t own_results = std::uint64_t{1} << 27;
+
 class turn {
  public:
   turn(agent& who, const std::vector<presented>& inputs, const surroundings& about);
@@ -66,6 +69,8 @@ class turn {
   decision out_;
   std::array<bool, rule_count> asked_{};        // by a hint that it follows
   std::vector<std::array<bool, rule_count>> asked_of_;  // of this input
+  bool counts_once_ = false;                    // told so
+  bool waits_for_others_ = false;               // told so
   bool answer_waits_ = false;                   // it keeps its answer until missing results come
 };
 

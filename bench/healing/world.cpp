@@ -37,6 +37,7 @@ outcome world::live() {
         plan(now_ + beat_ms, what_next::beat, none);
         break;
     }
+    if (on_settled) on_settled();
   }
   if (!answer_) now_ = how_.time_limit_ms;
   finish(counts_);
@@ -75,9 +76,9 @@ std::vector<std::string> world::names_of(const std::vector<int>& agents) const {
 
 instruction world::tell(report r) {
   r.ts = now_;
+  if (on_told) on_told(r);
   instruction told = monitor_.hear(r);
   paused_until_ = std::max(paused_until_, told.paused_until);
-  if (on_message) on_message();
   return told;
 }
 

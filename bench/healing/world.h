@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <queue>
@@ -33,6 +34,7 @@ struct outcome {
   std::uint64_t calls = 0;     // model calls begun
   std::uint64_t interventions = 0;  // verdicts other than deliver, and interventions
   tally counted;
+  bool operator==(const outcome&) const = default;
 };
 
 class world {
@@ -43,8 +45,9 @@ class world {
   // For tests: what each agent's buffer holds, by event id.
   std::vector<std::string> buffer_of(int agent) const;
   const std::vector<std::string>& names() const { return names_; }
-  // Called after every message; may throw.
-  std::function<void()> on_message;
+  // Called with every message before it is told, and whenever what came of it is done.
+  std::function<void(const report&)> on_told;
+  std::function<void()> on_settled;
 
  private:
   enum class what_next : std::uint8_t { wake, end, beat };

@@ -1,0 +1,83 @@
+#include "bench/healing/line_monitor.h"
+
+#include <boost/json.hpp>
+#include <iostream>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/healing/reading.h"
+
+namespace digd::bench {
+
+namespace {
+
+namespace json = boost::json;
+
+std::string text_of(const json::object& from, const char* name) {
+  const json::value* v = from.if_contains(name);
+  return v != nullptr && v->is_string() ? std::string(v->get_string()) : std::string();
+}
+
+std::vector<std::string> names_of(const json::object& from, const char* name) {
+  std::vector<std::string> out;
+  if (const json::value* v = from.if_contains(name); v != nullptr && v->is_array()) {
+    for (const json::value& one : v->get_array()) out.emplace_back(one.as_string());
+  }
+  return out;
+}
+
+action action_of(const json::object& from) {
+  const std::string name = text_of(from, "action");
+  for (const action a : {action::deliver, action::inject, action::reroute, action::create}) {
+    if (name == to_string(a)) return a;
+  }
+  throw std::runtime_error("the answer names no action: " + json::serialize(from));
+}
+
+std::vector<hint> hints_of(const json::object& from) {
+  std::vector<hint> hints;
+  const json::value* all = from.if_contains("detections");
+  if (all == nullptr || !all->is_array()) return hints;
+  const std::string text = text_of(from, "inject");
+  for (const json::value& one : all->get_array()) {
+    const json::object& d = one.as_object();
+    const std::optional<rule_id> rule = rule_from(text_of(d, "rule"));
+    if (!rule || !d.at("healed").as_bool()) continue;
+    hints.push_back({.rule = *rule, .event = text_of(d, "event"), .evidence = names_of(d, "evidence")});
+    read_text(text, hints.back());
+  }
+  return hints;
+}
+
+}  // namespace
+
+line_monitor::line_monitor(std::istream& from, std::ostream& to, std::string run, regime asks)
+    : from_(from), to_(to), run_(std::move(run)), asks_(std::move(asks)) {}
+
+void line_monitor::open(const std::vector<std::string>& agents, const parameters& how) {
+  to_ << hello_line(run_, agents, how, asks_) << std::endl;
+}
+
+instruction line_monitor::hear(const report& what) {
+  to_ << message_line(what, ++seq_) << std::endl;
+  std::string line;
+  if (!std::getline(from_, line)) throw std::runtime_error("no answer to message " + std::to_string(seq_));
+  const json::object said = json::parse(line).as_object();
+  instruction told;
+  for (const json::value& one : said.at("verdicts").as_array()) {
+    const json::object& v = one.as_object();
+    told.verdicts.push_back({action_of(v), names_of(v, "recipients"), hints_of(v)});
+  }
+  for (const json::value& one : said.at("interventions").as_array()) {
+    const json::object& i = one.as_object();
+    told.interventions.push_back(
+        {text_of(i, "id"), action_of(i), text_of(i, "event"), names_of(i, "recipients"), hints_of(i)});
+  }
+  if (told.verdicts.size() != blocked_in(what)) {
+    throw std::runtime_error("message " + std::to_string(seq_) + " waits for " + std::to_string(blocked_in(what)) +
+                             " verdicts, got " + std::to_string(told.verdicts.size()));
+  }
+  return told;
+}
+
+}  // namespace digd::bench

@@ -1,0 +1,26 @@
+// A monitor at the other end of a pipe: each message goes out as a line, what to do comes back as a line (daemon.py).
+//
+// An answer: {"verdicts":[…],"interventions":[…]}, their members as in the frames of the protocol. The hello is not answered.
+#pragma once
+
+#include <iosfwd>
+
+#include "bench/healing/wire.h"
+
+namespace digd::bench {
+
+class line_monitor final : public monitor {
+ public:
+  line_monitor(std::istream& from, std::ostream& to, std::string run, regime asks);
+  void open(const std::vector<std::string>& agents, const parameters& how) override;
+  instruction hear(const report& what) override;  // throws if the answer is none
+
+ private:
+  std::istream& from_;
+  std::ostream& to_;
+  std::string run_;
+  regime asks_;
+  std::uint64_t seq_ = 0;
+};
+
+}  // namespace digd::bench

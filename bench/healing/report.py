@@ -1,0 +1,49 @@
+"""Writes the figures of docs/healing.md anew: each table between its marks, and the plots.
+
+    python bench/healing/report.py build/bench-healing/study.jsonl build/bench-healing/tuning.jsonl [--docs docs]
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+import plots
+import tables
+from results import Results
+
+ROOT = Path(__file__).parents[2]
+
+
+def fill(page: str, name: str, content: str) -> str:
+    """The page with `content` between `<!-- NAME -->` and `<!-- end -->`."""
+    mark = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+    page, found = mark.subn(lambda m: m[1] + content + m[2], page)
+    if found != 1:
+        raise SystemExit(f"docs/healing.md: expected one mark <!-- {name} -->, found {found}")
+    return page
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Tables and plots of docs/healing.md from the results of the bench.")
+    parser.add_argument("study", type=Path)
+    parser.add_argument("tuning", type=Path)
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="folder of healing.md and images/")
+    how = parser.parse_args()
+    study, tried = Results(how.study), Results(how.tuning)
+    page = (how.docs / "healing.md").read_text()
+    for name, content in (("facts", tables.facts(study, tried)), ("valid", tables.valid_rates(study)),
+                          ("costs", tables.costs(study)), ("arms", tables.other_arms(study)),
+                          ("rules", tables.single_rules(study)), ("detections", tables.detections(study)),
+                          ("outcomes", tables.outcomes(study)), ("following", tables.following(study)),
+                          ("tuning", tables.tuning(tried))):
+        page = fill(page, name, content)
+    (how.docs / "healing.md").write_text(page)
+    plots.valid_by_agents(study, how.docs / "images/healing-valid.svg")
+    plots.valid_by_chance(study, how.docs / "images/healing-following.svg")
+    plots.single_rules(study, how.docs / "images/healing-rules.svg")
+
+
+if __name__ == "__main__":
+    main()

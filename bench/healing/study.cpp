@@ -1,0 +1,115 @@
+#include "bench/healing/study.h"
+
+#include <atomic>
+#include <mutex>
+#include <ostream>
+#include <stdexcept>
+#include <thread>
+
+#include "engine/quote.h"
+
+namespace digd::bench {
+
+namespace {
+
+constexpr int agent_counts[] = {1, 3, 6, 20, 100};
+constexpr std::int64_t array_sizes[] = {1'000, 5'000, 10'000};
+constexpr cell case_study{20, 100'000};
+constexpr double chances[] = {0, 0.25, 0.5, 1};  // beside the usual one
+
+std::vector<cell> detailed_cells() {
+  std::vector<cell> all;
+  for (const int a : agent_counts) all.push_back({a, 10'000});
+  all.push_back(case_study);
+  return all;
+}
+
+std::vector<cell> all_cells() {
+  std::vector<cell> all;
+  for (const std::int64_t n : array_sizes) {
+    for (const int a : agent_counts) all.push_back({a, n});
+  }
+  all.push_back(case_study);
+  return all;
+}
+
+template <class Numbers>
+void append_by_rule(std::ostream& to, const char* name, const Numbers& of) {
+  to << ",\"" << name << "\":{";
+  for (std::size_t i = 0; i < rule_count; ++i) to << (i > 0 ? "," : "") << '"' << rule_names[i] << "\":" << of(i);
+  to << '}';
+}
+
+}  // namespace
+
+std::vector<trial> tuning_study(std::uint64_t first, std::uint64_t seeds) {
+  std::vector<trial> all;
+  for (const cell& where : detailed_cells()) {
+    for (std::uint64_t s = 0; s < seeds; ++s) {
+      for (const char* arm : {"observe", "digd"}) all.push_back({.where = where, .arm = arm, .seed = first + s});
+      for (const arm& a : tried()) all.push_back({.where = where, .arm = a.name, .seed = first + s});
+    }
+  }
+  return all;
+}
+
+std::vector<trial> whole_study(std::uint64_t first, std::uint64_t seeds) {
+  std::vector<trial> all;
+  const auto add = [&](const cell& where, const std::string& arm, double follow) {
+    for (std::uint64_t s = 0; s < seeds; ++s) all.push_back({where, arm, follow, first + s});
+  };
+  const double usual = parameters{}.follow;
+  for (const cell& where : all_cells()) {
+    for (std::size_t i = 0; i < main_arms; ++i) add(where, arms()[i].name, usual);
+  }
+  for (const cell& where : detailed_cells()) {
+    for (std::size_t i = main_arms; i < arms().size(); ++i) add(where, arms()[i].name, usual);
+    for (const double follow : chances) {
+      for (const char* arm : {"control", "judge", "digd"}) add(where, arm, follow);
+    }
+  }
+  return all;
+}
+
+std::vector<trial_result> run_all(const std::vector<trial>& all, unsigned threads,
+                                  const std::function<void(std::size_t done)>& progress) {
+  std::vector<trial_result> results(all.size());
+  std::atomic<std::size_t> next = 0;
+  std::mutex one_at_a_time;
+  std::size_t done = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < all.size(); i = next++) {
+      const trial& t = all[i];
+      const arm* which = arm_named(t.arm);
+      if (which == nullptr) throw std::invalid_argument("no arm is called " + t.arm);
+      parameters how;
+      how.follow = t.follow;
+      results[i] = {t, play(t.where, t.seed, *which, how)};
+      const std::lock_guard lock(one_at_a_time);
+      progress(++done);
+    }
+  };
+  std::vector<std::jthread> crew;
+  for (unsigned i = 0; i < threads; ++i) crew.emplace_back(work);
+  crew.clear();
+  return results;
+}
+
+void write_line(std::ostream& to, const trial_result& one) {
+  const outcome& o = one.came_of_it;
+  to << "{\"agents\":" << one.what.where.agents << ",\"integers\":" << one.what.where.integers << ",\"arm\":"
+     << quoted(one.what.arm) << ",\"follow\":" << one.what.follow << ",\"seed\":" << one.what.seed
+     << ",\"answered\":" << (o.answered ? "true" : "false") << ",\"valid\":" << (o.valid ? "true" : "false")
+     << ",\"missing\":" << o.missing << ",\"repeated\":" << o.repeated << ",\"rmse\":" << o.rmse
+     << ",\"time_ms\":" << o.time_ms << ",\"calls\":" << o.calls << ",\"interventions\":" << o.interventions
+     << ",\"refused\":" << o.counted.refused;
+  append_by_rule(to, "detections", [&](std::size_t i) { return o.counted.detections[i]; });
+  append_by_rule(to, "healed", [&](std::size_t i) { return o.counted.healed[i]; });
+  constexpr const char* ends[] = {"cleared", "recurred", "unresolved"};
+  for (std::size_t k = 0; k < 3; ++k) {
+    append_by_rule(to, ends[k], [&](std::size_t i) { return o.counted.outcomes[i][k]; });
+  }
+  to << "}\n";
+}
+
+}  // namespace digd::bench

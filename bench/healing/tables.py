@@ -1,0 +1,148 @@
+"""The tables of docs/healing.md, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from results import (CASE_STUDY, CODES, MAIN, RULES, USUAL, Cell, Results, answered, mean, rate, rmse_share, seconds,
+                     valid)
+from intervals import bootstrap_difference, mcnemar, paired_difference
+
+
+def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(head)
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def size(n: int) -> str:
+    return f"{n:,}"
+
+
+def named(cell: Cell) -> list[str]:
+    return [size(cell[1]), str(cell[0])]
+
+
+def points(difference: tuple[float, float, float]) -> str:
+    """A difference of rates in percentage points, with its interval."""
+    d, low, high = (100 * x for x in difference)
+    return f"{d:+.1f} ({low:+.1f} … {high:+.1f})"
+
+
+def amount(difference: tuple[float, float, float], digits: int = 1) -> str:
+    return "{:+.{n}f} ({:+.{n}f} … {:+.{n}f})".format(*difference, n=digits)
+
+
+def probability(p: float) -> str:
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
+
+
+def valid_rates(r: Results) -> str:
+    """Valid answers in every cell, and digd against without and against the control."""
+    rows = []
+    for cell in r.cells():
+        by_arm = {arm: r.column(cell, arm, valid) for arm in MAIN}
+        against = [by_arm["digd"], by_arm["without"]], [by_arm["digd"], by_arm["control"]]
+        rows.append(named(cell) + [f"{rate(by_arm[arm]):.1f}" for arm in MAIN] +
+                    [points(paired_difference(*against[0])), probability(mcnemar(*against[0])),
+                     points(paired_difference(*against[1]))])
+    return markdown(["integers", "agents", "without", "control", "judge", "digd", "digd − without", "p", "digd − control"], rows)
+
+
+def costs(r: Results) -> str:
+    """What an answer is worth and what it costs, without and with."""
+    rows = []
+    for cell in r.cells():
+        row = named(cell)
+        for what, digits in ((rmse_share, 1), (seconds, 1), (lambda run: run["calls"], 0)):
+            one, other = r.column(cell, "digd", what), r.column(cell, "without", what)
+            row += [f"{mean(other):.{digits}f} → {mean(one):.{digits}f}", amount(bootstrap_difference(one, other), digits)]
+        answers = [rate(r.column(cell, arm, answered)) for arm in ("without", "digd")]
+        rows.append(row[:2] + [f"{answers[0]:.1f} → {answers[1]:.1f}"] + row[2:])
+    return markdown(["integers", "agents", "any answer %", "RMSE, % of the array", "difference", "time, s", "difference",
+                     "model calls", "difference"], rows)
+
+
+def other_arms(r: Results) -> str:
+    """Control and judge on the detailed cells: what they cost."""
+    rows = []
+    for cell in detailed(r):
+        for arm in ("control", "judge", "digd"):
+            rows.append(named(cell) + [arm] + [f"{mean(r.column(cell, arm, what)):.1f}" for what in (
+                rmse_share, seconds, lambda run: run["calls"], lambda run: run["interventions"])])
+    return markdown(["integers", "agents", "arm", "RMSE, % of the array", "time, s", "model calls", "interventions"], rows)
+
+
+def detailed(r: Results) -> list[Cell]:
+    """The cells in which rules were tried one by one."""
+    return r.cells("only deadlock")
+
+
+def short(cell: Cell) -> str:
+    return f"{cell[0]}" + (f" × {size(cell[1])}" if cell == CASE_STUDY else "")
+
+
+def single_rules(r: Results) -> str:
+    """Each rule alone against observing; all against all but one."""
+    cells = detailed(r)
+    rows = []
+    for rule in RULES:
+        for arm, base, sign in ((f"only {rule}", "observe", "alone"), ("digd", f"all but {rule}", "what it adds to the others")):
+            row = [CODES[rule], sign]
+            for cell in cells:
+                row.append(points(paired_difference(r.column(cell, arm, valid), r.column(cell, base, valid))))
+            rows.append(row)
+    return markdown(["rule", ""] + [f"{short(cell)} agents" if cell != CASE_STUDY else short(cell) for cell in cells], rows)
+
+
+def detections(r: Results) -> str:
+    """How often each rule fires in a run: observed, and while digd heals."""
+    rows = []
+    for cell in detailed(r):
+        for arm in ("observe", "digd"):
+            runs = r.runs(cell, arm)
+            rows.append(named(cell) + [arm] + [f"{mean(run['detections'][rule] for run in runs):.2f}" for rule in RULES])
+    return markdown(["integers", "agents", "arm", *CODES.values()], rows)
+
+
+def outcomes(r: Results) -> str:
+    """What became of digd's healings, over the detailed cells."""
+    runs = [run for cell in detailed(r) for run in r.runs(cell, "digd")]
+    rows = []
+    for rule in RULES:
+        seen, healed = (sum(run[what][rule] for run in runs) for what in ("detections", "healed"))
+        ends = [sum(run[end][rule] for run in runs) for end in ("cleared", "recurred", "unresolved")]
+        share = [f"{100 * end / max(1, sum(ends)):.0f}" for end in ends]
+        rows.append([CODES[rule], size(seen), size(healed), *share])
+    return markdown(["rule", "detections", "healed", "cleared %", "recurred %", "unresolved %"], rows)
+
+
+def following(r: Results) -> str:
+    """Valid answers by the chance that a hint is followed."""
+    chances = sorted({follow for _, arm, follow in r.groups if arm == "digd"})
+    rows = []
+    for cell in detailed(r):
+        rows.append(named(cell) + ["without"] + [f"{rate(r.column(cell, 'without', valid)):.1f}"] * len(chances))
+        for arm in ("control", "judge", "digd"):
+            rows.append(named(cell) + [arm] + [f"{rate(r.column(cell, arm, valid, follow)):.1f}" for follow in chances])
+    return markdown(["integers", "agents", "arm"] + [f"{follow:g}" for follow in chances], rows)
+
+
+def tuning(r: Results) -> str:
+    """What was tried on other seeds: valid answers and time."""
+    arms = list(dict.fromkeys(arm for _, arm, _ in r.groups))
+    rows = []
+    for arm in arms:
+        row = [arm]
+        for cell in r.cells():
+            row.append(f"{rate(r.column(cell, arm, valid)):.1f} · {mean(r.column(cell, arm, seconds)):.0f} s")
+        rows.append(row)
+    return markdown(["arm"] + [f"{short(cell)} agents" if cell != CASE_STUDY else short(cell) for cell in r.cells()], rows)
+
+
+def facts(r: Results, tried: Results) -> str:
+    first, last = r.seeds()
+    t_first, t_last = tried.seeds()
+    return (f"{size(r.count())} runs, seeds {first} to {last} in every cell and arm; chance to follow {USUAL:g} where nothing else is "
+            f"said. What is in \"Tried before\" comes from seeds {t_first} to {t_last}, {size(tried.count())} runs.")

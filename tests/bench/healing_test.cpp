@@ -1,0 +1,205 @@
+// The healing bench: the same seed gives the same run, arms are paired, nothing is lost between the world and the engine.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "bench/healing/arms.h"
+#include "bench/healing/engine_monitor.h"
+#include "bench/healing/reading.h"
+#include "bench/healing/study.h"
+
+using namespace digd;
+using namespace digd::bench;
+
+namespace {
+
+constexpr cell small{3, 1'000}, middle{6, 5'000}, large{20, 10'000};
+constexpr std::uint64_t seeds = 25;
+
+// What happened in the world, whatever was counted about it.
+auto deeds(const outcome& o) {
+  return std::tuple(o.answered, o.valid, o.missing, o.repeated, o.rmse, o.time_ms, o.calls, o.counted.detections);
+}
+
+outcome played(const cell& where, std::uint64_t seed, const std::string& name, double follow = 0.75) {
+  const arm* which = arm_named(name);
+  REQUIRE(which != nullptr);
+  parameters how;
+  how.follow = follow;
+  return play(where, seed, *which, how);
+}
+
+using names = std::multiset<std::string>;
+
+names pending_at(const digd::run& r, const std::string& agent) {
+  names out;
+  const auto a = r.graph().find_agent(agent);
+  if (a == graph::nobody) return out;
+  for (const graph::event_index e : r.graph().agent(a).pending) out.insert(r.graph().event(e).id);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the same cell, seed and arm give the same run") {
+  for (const char* name : {"without", "observe", "control", "judge", "digd", "only deadlock"}) {
+    INFO(name);
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) CHECK(played(middle, seed, name) == played(middle, seed, name));
+  }
+}
+
+TEST_CASE("results do not depend on the number of threads") {
+  std::vector<trial> all;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) all.push_back({.where = small, .arm = "digd", .seed = seed});
+  std::ostringstream one, many;
+  for (const trial_result& r : run_all(all, 1, [](std::size_t) {})) write_line(one, r);
+  for (const trial_result& r : run_all(all, 3, [](std::size_t) {})) write_line(many, r);
+  CHECK(one.str() == many.str());
+}
+
+TEST_CASE("seeds give different runs") {
+  std::set<milliseconds> times;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) times.insert(played(middle, seed, "observe").time_ms);
+  CHECK(times.size() > seeds / 2);
+}
+
+TEST_CASE("observing changes nothing") {
+  for (const cell& where : {small, middle, large}) {
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      outcome with = played(where, seed, "observe");
+      CHECK(with.interventions == 0);
+      with.counted = {};
+      CHECK(with == played(where, seed, "without"));
+    }
+  }
+}
+
+TEST_CASE("where nobody follows hints, an arm that only injects text is observing, seed by seed") {
+  for (const char* rule : {"excessive_rerouting", "cross_lineage_aggregation", "repeated_subproblem"}) {
+    std::uint64_t injected = 0;
+    for (const cell& where : {small, middle, large}) {
+      for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        const outcome o = played(where, seed, std::string("only ") + rule, 0);
+        injected += o.interventions;
+        CHECK(deeds(o) == deeds(played(where, seed, "observe", 0)));
+      }
+    }
+    INFO(rule);
+    CHECK(injected > 0);
+  }
+}
+
+TEST_CASE("hints that are followed make a difference") {
+  std::uint64_t different = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    different += deeds(played(large, seed, "digd", 1)) != deeds(played(large, seed, "digd", 0));
+  }
+  CHECK(different > seeds / 2);
+}
+
+TEST_CASE("what lies in the agents' buffers is what the engine holds pending, after every message") {
+  std::uint64_t messages = 0;
+  for (const cell& where : {small, middle, large}) {
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      engine_monitor digd("\"mode\":\"enforce\"");
+      world w(where, seed, {}, digd);
+      report last;
+      w.on_told = [&](const report& r) {
+        ++messages;
+        last = r;
+      };
+      w.on_settled = [&] {
+        if (last.type == message_type::run_ended || digd.run().terminal()) return;
+        for (std::size_t a = 0; a < w.names().size(); ++a) {
+          const std::vector<std::string> held = w.buffer_of(static_cast<int>(a));
+          if (names(held.begin(), held.end()) != pending_at(digd.run(), w.names()[a])) {
+            FAIL(w.names()[a] << " at " << last.ts << " in seed " << seed);
+          }
+        }
+      };
+      const outcome o = w.live();
+      CHECK(o.counted.refused == 0);
+    }
+  }
+  CHECK(messages > 1'000);
+}
+
+TEST_CASE("the engine refuses nothing that the world says, in no arm") {
+  for (const arm& a : arms()) {
+    INFO(a.name);
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) CHECK(play(middle, seed, a).counted.refused == 0);
+  }
+}
+
+TEST_CASE("an answer is valid if it counts every element, and none twice") {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    for (const char* name : {"observe", "digd"}) {
+      const outcome o = played(large, seed, name);
+      CHECK(o.valid == (o.answered && o.missing == 0 && o.repeated == 0));
+      CHECK(o.time_ms <= parameters{}.time_limit_ms);
+      CHECK((o.answered || o.time_ms == parameters{}.time_limit_ms));
+    }
+  }
+}
+
+TEST_CASE("the control intervenes as often as digd did in the same run, where the run lasts as long") {
+  std::uint64_t by_digd = 0, by_control = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const outcome model = played(middle, seed, "digd"), control = played(middle, seed, "control");
+    CHECK(control.interventions <= model.interventions);
+    by_digd += model.interventions;
+    by_control += control.interventions;
+  }
+  CHECK(by_control * 3 > by_digd);
+}
+
+TEST_CASE("the agents find in digd's text the sentence that they read it for") {
+  CHECK(in_words_of(rule_id::early_termination).asks_to_count_once);
+  CHECK_FALSE(in_words_of(rule_id::early_termination).asks_to_wait);
+  CHECK_FALSE(in_words_of(rule_id::deadlock).asks_to_count_once);
+  hint h{.rule = rule_id::early_termination};
+  read_text("Wait for what others are working on.", h);
+  CHECK((h.asks_to_wait && !h.asks_to_count_once));
+}
+
+TEST_CASE("ranges add up, gaps are found") {
+  cover c(range{0, 10});
+  c.add(cover(range{20, 30}));
+  CHECK(c.missing_in({0, 40}) == std::vector<range>{{10, 20}, {30, 40}});
+  CHECK(c.distinct() == 20);
+  c.add(cover(range{5, 25}));
+  CHECK(c.missing_in({0, 30}).empty());
+  CHECK(c.counted() == 40);
+  CHECK(c.distinct() == 30);
+  CHECK_FALSE(c.is_exactly({0, 30}));
+  CHECK(c.holds_all_of(cover(range{3, 29})));
+  CHECK_FALSE(c.holds_all_of(cover(range{3, 31})));
+  CHECK(c.overlaps(cover(range{29, 40})));
+  CHECK_FALSE(c.overlaps(cover(range{30, 40})));
+  cover halves(range{0, 15});
+  halves.add(cover(range{15, 30}));
+  CHECK(halves.is_exactly({0, 30}));
+}
+
+TEST_CASE("a model's count errs more on more data, and not at all without error") {
+  const draws chance(7);
+  const problem task(10'000, chance);
+  parameters exact;
+  exact.error_most = 0;
+  CHECK(task.count(task.whole(), exact, chance.at(purpose::error)).counts == task.truth(task.whole()));
+  CHECK(task.rmse(task.truth(task.whole())) == 0);
+  double few = 0, all = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const auto off = [&](range part) {
+      const table guess = task.count(part, {}, chance.at(purpose::error, 0, i)).counts, right = task.truth(part);
+      double sum = 0;
+      for (std::size_t v = 0; v < guess.size(); ++v) sum += std::abs(guess[v] - right[v]) / right[v];
+      return sum;
+    };
+    few += off({0, 200});
+    all += off(task.whole());
+  }
+  CHECK(few * 1.5 < all);
+}
