@@ -9,7 +9,7 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from results import CASE_STUDY, CODES, RULES, Cell, Results, valid  # noqa: E402
+from results import CODES, RULES, Cell, Results, valid  # noqa: E402
 from intervals import paired_difference, wilson  # noqa: E402
 from tables import detailed, short, size  # noqa: E402
 
@@ -44,7 +44,7 @@ def rate_bars(axes: plt.Axes, at: list[float], r: Results, cells: list[Cell], ar
 def valid_by_agents(r: Results, path: Path) -> None:
     """A panel an array size, and the case study."""
     sizes = sorted({n for _, n in r.cells()})
-    figure, panels = plt.subplots(1, len(sizes), figsize=(9, 3), sharey=True, width_ratios=[3] * (len(sizes) - 1) + [1])
+    figure, panels = plt.subplots(1, len(sizes), figsize=(9, 3.2), layout="constrained", sharey=True, width_ratios=[3] * (len(sizes) - 1) + [1])
     for axes, n in zip(panels, sizes):
         cells = [cell for cell in r.cells() if cell[1] == n]
         places = list(range(len(cells)))
@@ -56,14 +56,14 @@ def valid_by_agents(r: Results, path: Path) -> None:
         axes.set_xlabel("agents")
     panels[0].set_ylabel("valid answers, %")
     panels[0].set_ylim(0, 102)
-    panels[0].legend(loc="lower left")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     save(figure, path)
 
 
 def valid_by_chance(r: Results, path: Path) -> None:
     """How much depends on whether hints are followed."""
     cells = detailed(r)
-    figure, panels = plt.subplots(1, len(cells), figsize=(9, 2.6), sharey=True)
+    figure, panels = plt.subplots(1, len(cells), figsize=(9, 2.8), layout="constrained", sharey=True)
     chances = sorted({follow for _, arm, follow in r.groups if arm == "digd"})
     for axes, cell in zip(panels, cells):
         base = r.column(cell, "without", valid)
@@ -72,19 +72,19 @@ def valid_by_chance(r: Results, path: Path) -> None:
             colour, marker = STYLE[arm]
             rates = [100 * sum(runs) / len(runs) for runs in (r.column(cell, arm, valid, f) for f in chances)]
             axes.plot(chances, rates, color=colour, marker=marker, markersize=4, linewidth=1, label=arm)
-        axes.set_title(f"{short(cell)} agents" if cell != CASE_STUDY else short(cell), fontsize=9)
+        axes.set_title(short(cell), fontsize=9)
         axes.set_xticks([0, 0.5, 1], ["0", "½", "1"])
     panels[0].set_ylabel("valid answers, %")
     panels[0].set_ylim(0, 102)
     panels[len(cells) // 2].set_xlabel("chance that a hint is followed")
-    panels[-1].legend(loc="upper left")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     save(figure, path)
 
 
 def single_rules(r: Results, path: Path) -> None:
     """Each rule alone against observing (filled), and what it adds to the others (open)."""
     cells = detailed(r)
-    figure, panels = plt.subplots(1, len(cells), figsize=(9, 2.8), sharey=True, sharex=True)
+    figure, panels = plt.subplots(1, len(cells), figsize=(9, 2.8), layout="constrained", sharey=True, sharex=True)
     for axes, cell in zip(panels, cells):
         axes.axvline(0, color="#555555", linewidth=0.8)
         for k, rule in enumerate(RULES):
@@ -92,7 +92,7 @@ def single_rules(r: Results, path: Path) -> None:
                 d, low, high = paired_difference(r.column(cell, arm, valid), r.column(cell, base, valid))
                 axes.errorbar([100 * d], [k + shift], xerr=[[100 * (d - low)], [100 * (high - d)]], color=STYLE["digd"][0],
                               marker="o", markersize=4, fillstyle=fill, linewidth=1, capsize=2)
-        axes.set_title(f"{short(cell)} agents" if cell != CASE_STUDY else short(cell), fontsize=9)
+        axes.set_title(short(cell), fontsize=9)
     panels[0].set_yticks(range(len(RULES)), [CODES[rule] for rule in RULES])
     panels[0].invert_yaxis()
     panels[len(cells) // 2].set_xlabel("difference in valid answers, percentage points")

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 
 def fill(page: str, name: str, content: str) -> str:
     """The page with `content` between `<!-- NAME -->` and `<!-- end -->`."""
-    mark = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(\n<!-- end -->)", re.DOTALL)
-    page, found = mark.subn(lambda m: m[1] + content + m[2], page)
+    mark = re.compile(rf"(<!-- {re.escape(name)} -->\n).*?(<!-- end -->)", re.DOTALL)
+    page, found = mark.subn(lambda m: m[1] + content + "\n" + m[2], page)
     if found != 1:
         raise SystemExit(f"docs/healing.md: expected one mark <!-- {name} -->, found {found}")
     return page

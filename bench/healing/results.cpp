@@ -91,8 +91,7 @@ bool turn::put_together() {
   return false;  // waits for more, and goes on with what else there is
 }
 
-bool turn::drop_duplicates(const std::vector<std::size_t>& fresh) {
-  bool dropped = false;
+void turn::drop_duplicates(const std::vector<std::size_t>& fresh) {
   cover known;
   for (const held_result& one : me_.memory) known.add(one.result.counted);
   for (const std::size_t i : fresh) {
@@ -102,9 +101,7 @@ bool turn::drop_duplicates(const std::vector<std::size_t>& fresh) {
                                            static_cast<std::uint64_t>(in_[i].number));
     if (drop) out_.reactions[i].what = reaction::discard;
     known.add(counted);
-    dropped |= drop;
   }
-  return dropped;
 }
 
 // A table that is complete as far as its author can tell: submitted, or left to others to submit.

@@ -80,7 +80,10 @@ def detailed(r: Results) -> list[Cell]:
 
 
 def short(cell: Cell) -> str:
-    return f"{cell[0]}" + (f" × {size(cell[1])}" if cell == CASE_STUDY else "")
+    """A detailed cell, over a column or a panel."""
+    if cell == CASE_STUDY:
+        return f"{cell[0]} × {size(cell[1])}"
+    return f"{cell[0]} agent" + ("s" if cell[0] > 1 else "")
 
 
 def single_rules(r: Results) -> str:
@@ -93,7 +96,7 @@ def single_rules(r: Results) -> str:
             for cell in cells:
                 row.append(points(paired_difference(r.column(cell, arm, valid), r.column(cell, base, valid))))
             rows.append(row)
-    return markdown(["rule", ""] + [f"{short(cell)} agents" if cell != CASE_STUDY else short(cell) for cell in cells], rows)
+    return markdown(["rule", ""] + [short(cell) for cell in cells], rows)
 
 
 def detections(r: Results) -> str:
@@ -138,7 +141,7 @@ def tuning(r: Results) -> str:
         for cell in r.cells():
             row.append(f"{rate(r.column(cell, arm, valid)):.1f} · {mean(r.column(cell, arm, seconds)):.0f} s")
         rows.append(row)
-    return markdown(["arm"] + [f"{short(cell)} agents" if cell != CASE_STUDY else short(cell) for cell in r.cells()], rows)
+    return markdown(["arm"] + [short(cell) for cell in r.cells()], rows)
 
 
 def facts(r: Results, tried: Results) -> str:

@@ -40,7 +40,7 @@ class turn {
   bool is_whole(const cover& c) const { return c.missing_in(about_.task.whole()).empty(); }
   double share_of(const cover& c) const;
   void keep(const std::vector<std::size_t>& fresh);
-  bool drop_duplicates(const std::vector<std::size_t>& fresh);
+  void drop_duplicates(const std::vector<std::size_t>& fresh);
   void pass_on(const std::vector<std::size_t>& fresh, const solution& sum);
   void hand_back(const std::vector<std::size_t>& fresh);
 
