@@ -25,7 +25,7 @@ def detections_of(daemon, run):
     """What the daemon's archive has of a run: how often each rule fired, and was healed."""
     fired, healed, cursor = Counter(), Counter(), ""
     while True:
-        with urllib.request.urlopen(f"http://{daemon.address}/v1/runs/{run}/detections?limit=1000{cursor}") as answer:
+        with urllib.request.urlopen(f"http://{daemon.address}/v1/runs/{run}/detections?limit=100{cursor}") as answer:
             page = json.load(answer)
         for d in page["detections"]:
             fired[d["detection"]["rule"]] += 1
