@@ -16,7 +16,7 @@ void print(const rule& r) {
             << "\n  source   " << r.doc.source << "\n  options  mode=" << to_string(s.how);
   if (r.options.kinds) std::cout << " kinds=[]";
   if (r.options.window) std::cout << " window_ms=" << s.window_ms;
-  if (r.options.has_attempts()) std::cout << " max_attempts=" << s.max_attempts;
+  if (r.options.attempts) std::cout << " max_attempts=" << s.max_attempts;
   if (r.options.reroutes) std::cout << " max_reroutes=" << s.max_reroutes;
   std::cout << "\n  says     " << r.text() << "\n\n";
 }

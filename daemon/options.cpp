@@ -206,14 +206,6 @@ void add_run_defaults(table& all) {
                              "Healings a run, of all rules together: every blocked event or window that is healed costs one."));
 }
 
-std::string attempts_told(attempts_by what) {
-  switch (what) {
-    case attempts_by::event: return "Healings an event; then it is only detected.";
-    case attempts_by::agent: return "Healings an agent; then it is only detected.";
-    default: return "Healings a run; then it is only detected.";
-  }
-}
-
 void add_rule(table& all, const rule& r) {
   const std::string at = "rules." + std::string(to_string(r.id)) + '.';
   const rule_id id = r.id;
@@ -230,10 +222,11 @@ void add_rule(table& all, const rule& r) {
                                [id](auto& c) -> auto& { return c.policy.defaults.of(id).window_ms; },
                                "How long the condition must hold without a break. Milliseconds."));
   }
-  if (r.options.has_attempts()) {
+  if (r.options.attempts) {
     all.push_back(whole_number(at + "max_attempts", 0, thousand_million, when,
                                [id](auto& c) -> auto& { return c.policy.defaults.of(id).max_attempts; },
-                               attempts_told(r.options.attempts)));
+                               id == rule_id::orphaned_event ? "Healings an event; then it is only detected."
+                                                             : "Healings a run; then it is only detected."));
   }
   if (r.options.reroutes) {
     all.push_back(whole_number(at + "max_reroutes", 0, thousand_million, when,

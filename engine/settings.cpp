@@ -39,7 +39,7 @@ void apply(const rule_request& asked, const rule& which, rule_settings& s) {
   if (asked.how) s.how = *asked.how;
   if (asked.kinds && which.options.kinds) s.kinds = *asked.kinds;
   if (asked.window_ms && which.options.window) s.window_ms = *asked.window_ms;
-  if (asked.max_attempts && which.options.has_attempts()) s.max_attempts = *asked.max_attempts;
+  if (asked.max_attempts && which.options.attempts) s.max_attempts = *asked.max_attempts;
   if (asked.max_reroutes && which.options.reroutes) s.max_reroutes = *asked.max_reroutes;
   if (asked.text) s.text = *asked.text;
 }

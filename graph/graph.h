@@ -104,7 +104,6 @@ class graph {
   void give_back(event_index e, agent_index to);
   void undo_give_back(event_index e);                  // withdrawn, if that delivery is still pending
   void count_orphan_healing(event_index e) { ++events_[e].orphan_healings; }
-  void count_answer_given_back(agent_index a) { ++agents_[a].answers_given_back; }
   std::uint64_t count_window_give_back(event_index e) { return ++events_[e].given_back; }
 
   // ---- the end of a message

@@ -114,7 +114,6 @@ struct activation_node {
 struct agent_node {
   std::string name;
   bool in_roster = false;
-  std::uint64_t answers_given_back = 0;    // attempts used
   std::vector<event_index> pending;        // events with a pending delivery to it
   std::vector<activation_index> open;      // its open activations
 };

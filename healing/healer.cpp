@@ -23,23 +23,20 @@ bool healer::can(action how) const {
   }
 }
 
-std::uint64_t healer::attempts_used(const rule& which, const finding& what) const {
-  switch (which.options.attempts) {
-    case attempts_by::event: return graph_.event(what.event).orphan_healings;
-    case attempts_by::agent: return graph_.agent(graph_.event(what.event).source_agent).answers_given_back;
-    default: return attempts_[index_of(which.id)];
-  }
-}
-
+// The events of one rule count their attempts apart where the finding is about an event that comes back.
 bool healer::attempts_used_up(const rule& which, const finding& what) const {
-  return which.options.has_attempts() && attempts_used(which, what) >= settings_.of(which.id).max_attempts;
+  if (!which.options.attempts) return false;
+  const std::uint64_t used = which.id == rule_id::orphaned_event ? graph_.event(what.event).orphan_healings
+                                                                 : attempts_[index_of(which.id)];
+  return used >= settings_.of(which.id).max_attempts;
 }
 
 void healer::count_attempt(const rule& which, const finding& what) {
-  switch (which.options.attempts) {
-    case attempts_by::event: return graph_.count_orphan_healing(what.event);
-    case attempts_by::agent: return graph_.count_answer_given_back(graph_.event(what.event).source_agent);
-    default: ++attempts_[index_of(which.id)];
+  if (!which.options.attempts) return;
+  if (which.id == rule_id::orphaned_event) {
+    graph_.count_orphan_healing(what.event);
+  } else {
+    ++attempts_[index_of(which.id)];
   }
 }
 

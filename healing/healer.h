@@ -41,7 +41,6 @@ class healer {
  private:
   digd::cause obstacle(const rule& which, const finding& what, const remedy& so_far) const;
   bool can(action how) const;
-  std::uint64_t attempts_used(const rule& which, const finding& what) const;
   bool attempts_used_up(const rule& which, const finding& what) const;
   void count_attempt(const rule& which, const finding& what);
 

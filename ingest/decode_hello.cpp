@@ -18,7 +18,7 @@ constexpr std::uint32_t has_kinds = 1, has_window = 2, has_attempts = 4, has_rer
 std::uint32_t context_of(rule_id id) {
   const rule_options& options = rule_of(id).options;
   return has_all | (options.kinds ? has_kinds : 0) | (options.window ? has_window : 0) |
-         (options.has_attempts() ? has_attempts : 0) | (options.reroutes ? has_reroutes : 0);
+         (options.attempts ? has_attempts : 0) | (options.reroutes ? has_reroutes : 0);
 }
 
 struct rule_fields {

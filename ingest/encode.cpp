@@ -85,7 +85,7 @@ void append_rule(std::string& out, rule_id id, const rule_settings& settings) {
   fields.word("mode", to_string(settings.how));
   if (options.kinds) fields.texts("kinds", settings.kinds);
   if (options.window) fields.number("window_ms", settings.window_ms);
-  if (options.has_attempts()) fields.number("max_attempts", settings.max_attempts);
+  if (options.attempts) fields.number("max_attempts", settings.max_attempts);
   if (options.reroutes) fields.number("max_reroutes", settings.max_reroutes);
   if (!settings.text.empty()) fields.text("text", settings.text);
   fields.end();

@@ -20,7 +20,7 @@ constexpr rule_doc about{
 class deadlock final : public rule {
  public:
   constexpr deadlock()
-      : rule(rule_id::deadlock, digd::severity::failure, action::create, {.window = true, .attempts = attempts_by::run}, about) {}
+      : rule(rule_id::deadlock, digd::severity::failure, action::create, {.window = true, .attempts = true}, about) {}
 
   rule_settings defaults() const override { return {.window_ms = 10'000, .max_attempts = 3}; }
 

@@ -25,10 +25,10 @@ constexpr rule_doc about{
 class early_termination final : public rule {
  public:
   constexpr early_termination()
-      : rule(rule_id::early_termination, digd::severity::failure, action::reroute,
-             {.kinds = true, .attempts = attempts_by::agent}, about) {}
+      : rule(rule_id::early_termination, digd::severity::failure, action::reroute, {.kinds = true, .attempts = true},
+             about) {}
 
-  rule_settings defaults() const override { return {.max_attempts = 5}; }
+  rule_settings defaults() const override { return {.max_attempts = 3}; }
 
   void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
              std::vector<finding>& found) const override {

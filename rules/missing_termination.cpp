@@ -20,7 +20,7 @@ class missing_termination final : public rule {
  public:
   constexpr missing_termination()
       : rule(rule_id::missing_termination, digd::severity::failure, action::create,
-             {.window = true, .attempts = attempts_by::run}, about) {}
+             {.window = true, .attempts = true}, about) {}
 
   rule_settings defaults() const override { return {.window_ms = 10'000, .max_attempts = 3}; }
 

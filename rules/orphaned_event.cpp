@@ -22,8 +22,8 @@ constexpr rule_doc about{
 class orphaned_event final : public rule {
  public:
   constexpr orphaned_event()
-      : rule(rule_id::orphaned_event, digd::severity::failure, action::reroute,
-             {.window = true, .attempts = attempts_by::event}, about) {}
+      : rule(rule_id::orphaned_event, digd::severity::failure, action::reroute, {.window = true, .attempts = true},
+             about) {}
 
   rule_settings defaults() const override { return {.window_ms = 5'000, .max_attempts = 3}; }
 

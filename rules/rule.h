@@ -68,16 +68,12 @@ struct rule_doc {
   std::string_view source;           // in the paper
 };
 
-// What a rule's healings are numbered by, to stop after `max_attempts`.
-enum class attempts_by : std::uint8_t { nothing, run, agent, event };
-
 // The options a rule's settings have.
 struct rule_options {
   bool kinds = false;
   bool window = false;
-  attempts_by attempts = attempts_by::nothing;
+  bool attempts = false;
   bool reroutes = false;
-  bool has_attempts() const { return attempts != attempts_by::nothing; }
 };
 
 class rule {

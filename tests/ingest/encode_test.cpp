@@ -239,7 +239,7 @@ TEST_CASE("a welcome says what holds", "[encode]") {
   CHECK(
       out ==
       R"({"type":"welcome","protocol":1,"run":"r1","session":"main","acked_seq":41,"mode":"enforce","rules":{)"
-      R"("early_termination":{"mode":"enforce","kinds":[],"max_attempts":5},)"
+      R"("early_termination":{"mode":"enforce","kinds":[],"max_attempts":3},)"
       R"("orphaned_event":{"mode":"enforce","window_ms":5000,"max_attempts":3},)"
       R"("excessive_rerouting":{"mode":"enforce","max_reroutes":2},)"
       R"("cross_lineage_aggregation":{"mode":"enforce","kinds":[]},)"

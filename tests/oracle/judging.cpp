@@ -165,7 +165,9 @@ std::optional<std::string> evaluator::cause_but_mode(rule r, std::optional<std::
     if (!has_target(r, event))
         return "target";
     const bool limited = std::string(action_of(r)) != "inject";
-    if (limited && attempts_used(r, event) >= settings_of(h_, r).max_attempts_)
+    const std::int64_t used = r == rule::orphaned_event ? h_.events_[*event].orphan_attempts_
+                                                        : h_.attempts_[static_cast<std::size_t>(r)];
+    if (limited && used >= settings_of(h_, r).max_attempts_)
         return "attempts";
     if (h_.budget_spent_ >= h_.settings_.budget_)
         return "budget";
@@ -188,20 +190,8 @@ void evaluator::report(detection d, const std::optional<std::string>& stopped_by
 void evaluator::count_attempt(rule r, std::optional<std::size_t> event) {
     if (r == rule::orphaned_event)
         ++h_.events_[*event].orphan_attempts_;
-    else if (r == rule::early_termination)
-        ++h_.early_attempts_[*source_agent(*event)];
     else
         ++h_.attempts_[static_cast<std::size_t>(r)];
-}
-
-// MC and DL are counted in the run, ET by the agent that submits, OE by the event.
-std::int64_t evaluator::attempts_used(rule r, std::optional<std::size_t> event) const {
-    if (r == rule::orphaned_event)
-        return h_.events_[*event].orphan_attempts_;
-    if (r != rule::early_termination)
-        return h_.attempts_[static_cast<std::size_t>(r)];
-    const auto counted = h_.early_attempts_.find(*source_agent(*event));
-    return counted == h_.early_attempts_.end() ? 0 : counted->second;
 }
 
 std::set<rule> evaluator::heal_blocked(const message& m, const blocked_event& b,

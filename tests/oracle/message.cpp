@@ -278,7 +278,6 @@ std::array<rule_settings, rule_count> decode_rules(const json::object& hello,
 settings decode_settings(const json::object& hello) {
     settings found;
     auto at = [&](rule r) -> rule_settings& { return found.rules_[static_cast<std::size_t>(r)]; };
-    at(rule::early_termination).max_attempts_ = 5;
     at(rule::deadlock).window_ms_ = 10000;
     at(rule::missing_termination).window_ms_ = 10000;
     at(rule::orphaned_event).window_ms_ = 5000;

@@ -121,8 +121,7 @@ struct history {
     bool ended_ = false;    // run_ended
     window deadlock_;
     window missing_termination_;
-    std::array<std::int64_t, rule_count> attempts_{}; // per run: MC, DL
-    std::map<std::string, std::int64_t> early_attempts_; // ET: per agent; OE's are with its events
+    std::array<std::int64_t, rule_count> attempts_{}; // per run; OE's are with its events
     std::int64_t budget_spent_ = 0;
     std::size_t system_events_ = 0;
 };

@@ -77,7 +77,6 @@ private:
     std::optional<std::string> source_agent(std::size_t event) const;
     bool has_target(rule r, std::optional<std::size_t> event) const;
     void report(detection d, const std::optional<std::string>& stopped_by);
-    std::int64_t attempts_used(rule r, std::optional<std::size_t> event) const;
     void count_attempt(rule r, std::optional<std::size_t> event);
 
     // windows.cpp: what happens by time

@@ -191,7 +191,8 @@ unsigned trace_simulator::submit_per_mille() const {
     const rule r = rule::early_termination;
     const history& h = seen();
     const bool given_back = effective_mode(h, r) == mode::enforce && !reachable_work(h).empty() &&
-                            settings_of(h, r).max_attempts_ > 0 && h.budget_spent_ < h.settings_.budget_;
+                            h.attempts_[static_cast<std::size_t>(r)] < settings_of(h, r).max_attempts_ &&
+                            h.budget_spent_ < h.settings_.budget_;
     return given_back ? temper_.submit_per_mille_ * 4 : temper_.submit_per_mille_;
 }
 

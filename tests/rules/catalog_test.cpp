@@ -100,8 +100,7 @@ TEST_CASE("every rule has the defaults that semantics.md gives") {
   CHECK(of(rule_id::missing_termination).window_ms == 10'000);
   CHECK(of(rule_id::orphaned_event).window_ms == 5'000);
   CHECK(of(rule_id::excessive_rerouting).max_reroutes == 2);
-  CHECK(of(rule_id::early_termination).max_attempts == 5);
-  for (const rule_id id : {rule_id::missing_termination, rule_id::deadlock, rule_id::orphaned_event}) {
+  for (const rule_id id : {rule_id::early_termination, rule_id::missing_termination, rule_id::deadlock, rule_id::orphaned_event}) {
     CHECK(of(id).max_attempts == 3);
   }
   for (const rule* r : catalog()) {
@@ -111,9 +110,9 @@ TEST_CASE("every rule has the defaults that semantics.md gives") {
     CHECK(s.kinds.empty());
     CHECK(s.text.empty());
     CHECK((s.window_ms > 0) == r->options.window);
-    CHECK((s.max_attempts > 0) == r->options.has_attempts());
+    CHECK((s.max_attempts > 0) == r->options.attempts);
     CHECK((s.max_reroutes > 0) == r->options.reroutes);
-    CHECK(r->options.has_attempts() == (r->healing != action::inject));
+    CHECK(r->options.attempts == (r->healing != action::inject));
     CHECK(r->severity == (r->healing == action::inject ? severity::warning : severity::failure));
   }
 }
