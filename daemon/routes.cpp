@@ -13,6 +13,7 @@
 #include "daemon/api/report_answer.h"
 #include "daemon/api/runs_api.h"
 #include "daemon/api/target.h"
+#include "daemon/dashboard/page.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/otlp/traces_api.h"
 #include "daemon/shared_state.h"
@@ -274,6 +275,10 @@ routed get_or_put_mode(call& in) {
   return respond_json(mode_body(in.shared.operator_mode.load()) + "}\n");
 }
 
+// ---- the dashboard
+
+routed get_page(call& in) { return serve_page(in.request, in.target.path); }
+
 // ---- health
 
 routed get_health(call&) { return respond_text("ok\n"); }
@@ -291,6 +296,9 @@ struct route_entry {
 };
 
 constexpr route_entry routes[] = {
+    {{}, "GET, HEAD", get_page, right::none},
+    {{"favicon.svg"}, "GET, HEAD", get_page, right::none},
+    {{"assets", "*"}, "GET, HEAD", get_page, right::none},
     {{"healthz"}, "GET, HEAD", get_health, right::none},
     {{"readyz"}, "GET, HEAD", get_readiness},
     {{"metrics"}, "GET, HEAD", get_metrics},

@@ -1,0 +1,148 @@
+// The page: header, runs, the run that is looked at. The run's id is in the address (#/run/ID), so that it can be passed on.
+import {useCallback, useEffect, useRef, useState} from 'preact/hooks';
+import {readTheme, type Theme} from './graph/theme';
+import {ApiError, getMode, getReadiness, getRuns, type Mode, type RunRow} from './net/api';
+import {forget, TokenDialog} from './ui/token_dialog';
+import {token} from './net/session';
+import {RunSession} from './run_session';
+import {Health} from './ui/health';
+import {ModeSwitch} from './ui/mode_switch';
+import {RunList} from './ui/run_list';
+import {RunView} from './ui/run_view';
+
+const EVERY_MS = 2_000;
+
+function runInAddress(): string | null {
+  const found = /^#\/run\/(.+)$/.exec(location.hash);
+  try {
+    return found ? decodeURIComponent(found[1]!) : null;
+  } catch {
+    return null;
+  }
+}
+
+function useTheme(): Theme {
+  const [theme, setTheme] = useState(readTheme);
+  useEffect(() => {
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    const change = (): void => setTheme(readTheme());
+    dark.addEventListener('change', change);
+    return () => dark.removeEventListener('change', change);
+  }, []);
+  return theme;
+}
+
+export function App() {
+  const theme = useTheme();
+  const [locked, setLocked] = useState<string | null>(null);  // why a token is asked for
+  const [problem, setProblem] = useState('');
+  const [run, setRun] = useState(runInAddress);
+  const [entered, setEntered] = useState(0);
+  const failed = useCallback((error: unknown): void => {
+    if (error instanceof ApiError && error.status === 401) {
+      setLocked(token() === null ? '' : 'digd does not know this token.');
+      forget();
+    } else {
+      setProblem((error as Error).message);
+    }
+  }, []);
+  useEffect(() => {
+    const change = (): void => setRun(runInAddress());
+    addEventListener('hashchange', change);
+    return () => removeEventListener('hashchange', change);
+  }, []);
+  if (locked !== null) {
+    return <TokenDialog key={locked} why={locked} given={() => {
+      setLocked(null);
+      setProblem('');
+      setEntered(entered + 1);
+    }} />;
+  }
+  return <Page key={entered} theme={theme} run={run} choose={setRun} problem={problem} setProblem={setProblem} failed={failed} />;
+}
+
+interface PageProps {
+  theme: Theme;
+  run: string | null;
+  choose(run: string): void;
+  problem: string;
+  setProblem(text: string): void;
+  failed(error: unknown): void;
+}
+
+function Page({theme, run, choose, problem, setProblem, failed}: PageProps) {
+  const [mode, setMode] = useState<Mode | null>(null);
+  const [ready, setReady] = useState<boolean | null>(null);
+  const [health, setHealth] = useState(false);
+  const list = useRuns(failed, (answered) => answered && setProblem(''), setMode, setReady);
+  const session = useSession(run, failed);
+  return (
+    <div class="page">
+      <header class="top">
+        <a class="brand" href="#/" onClick={() => choose('')}><svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><path d="M6 6 18 12 6 18" /><circle cx="6" cy="6" r="3" /><circle cx="18" cy="12" r="3" /><circle cx="6" cy="18" r="3" /></svg>digd</a>
+        <ModeSwitch mode={mode} switched={setMode} failed={failed} />
+        <button class="health-button" onClick={() => setHealth(true)}>
+          <span class={`state ${ready === null ? '' : ready ? 'well' : 'unwell'}`} role="img" aria-label={ready ? 'ready' : 'not ready'} />Health</button>
+      </header>
+      {problem !== '' && <p class="problem" role="alert">{problem} <button class="quiet" aria-label="Dismiss" onClick={() => setProblem('')}>✕</button></p>}
+      <RunList runs={list.runs} more={list.more} chosen={run} choose={choose} older={list.older} />
+      {session ? <RunView key={session.session.run} session={session.session} version={session.version} theme={theme} failed={failed} />
+        : <main class="empty"><h1>Choose a run</h1><p>Its graph grows here as its agents work: every event, who took it up, and what digd found.</p></main>}
+      {health && <Health close={() => setHealth(false)} />}
+    </div>
+  );
+}
+
+function useRuns(failed: (error: unknown) => void, answered: (ok: boolean) => void, setMode: (mode: Mode) => void, setReady: (ready: boolean) => void) {
+  const [pages, setPages] = useState<RunRow[][]>([[]]);
+  const [next, setNext] = useState<string | null>(null);
+  const failing = useRef(false);
+  useEffect(() => {
+    let timer = 0;
+    let gone = false;
+    const ask = async (): Promise<void> => {
+      try {
+        const [first, mode, ready] = await Promise.all([getRuns(null), getMode(), getReadiness()]);
+        if (gone) return;
+        setPages((all) => [first.runs, ...all.slice(1)]);
+        setNext((was) => (was === null ? first.next : was));
+        setMode(mode.mode);
+        setReady(ready.ready);
+        answered(failing.current);
+        failing.current = false;
+      } catch (error) {
+        if (!gone) failed(error);
+        failing.current = true;
+      }
+      if (!gone) timer = window.setTimeout(() => void ask(), document.hidden ? EVERY_MS * 5 : EVERY_MS);
+    };
+    void ask();
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+    };
+  }, []);
+  const older = (): void => {
+    getRuns(next).then((page) => {
+      setPages((all) => [...all, page.runs]);
+      setNext(page.next ?? '');
+    }, failed);
+  };
+  const runs = [...new Map(pages.flat().map((run) => [run.number, run])).values()].sort((a, b) => b.number - a.number);
+  return {runs, more: next !== null && next !== '', older};
+}
+
+function useSession(run: string | null, failed: (error: unknown) => void): {session: RunSession; version: number} | null {
+  const [state, setState] = useState<{session: RunSession; version: number} | null>(null);
+  useEffect(() => {
+    if (!run) return setState(null);
+    const session = new RunSession(run, () => setState({session, version: session.version}), failed);
+    setState({session, version: 0});
+    const timer = setInterval(() => session.details && !session.model.ended && void session.refresh(), EVERY_MS);
+    return () => {
+      clearInterval(timer);
+      session.stop();
+    };
+  }, [run]);
+  return state;
+}

@@ -1,0 +1,203 @@
+// A scene on the screen: sigma draws nodes and edges, a canvas below it the lanes, one above it marks. It owns no data: it is
+// shown scenes and frames, and tells which node is under the pointer.
+import {MultiDirectedGraph} from 'graphology';
+import Sigma from 'sigma';
+import {EdgeArrowProgram, EdgeRectangleProgram} from 'sigma/rendering';
+import type {EdgeDisplayData, NodeDisplayData} from 'sigma/types';
+import type {Flag, Scene, SceneNode, Shape} from '../scene/scene';
+import {shown} from '../scene/text';
+import type {Frame} from './frame';
+import {ShapeProgram, forms, rings, type ShapeData} from './shape_program';
+import {drawBackdrop, drawMarks, type LaneLabel, type MarkLabel} from './layers';
+import {mix, type Theme} from './theme';
+
+const MOST_LABELLED = 160;   // nodes in view for which names are drawn
+const MOST_ARROWS = 1_500;   // edges in view for which heads are drawn
+
+const formOf: Record<Shape, number> = {
+  event: forms.disc, root: forms.hollow, activation: forms.square, submit: forms.diamond, system: forms.triangle,
+  head: forms.arrow, cell: forms.cell,
+};
+const ringOf: Record<Flag, number> = {
+  none: rings.none, healed: rings.thin, failure: rings.thick, failed: rings.thick, warning: rings.dotted, shadow: rings.dashed,
+};
+
+export interface Picture {
+  scene: Scene;
+  frame: Frame;
+  lanes: LaneLabel[];
+  marks: MarkLabel[];
+  now: number;                       // x
+  focus: ReadonlySet<string> | null; // keys of nodes that stand out; null: all alike
+}
+
+export class GraphView {
+  private readonly graph = new MultiDirectedGraph();
+  private readonly sigma: Sigma;
+  private readonly backdrop: HTMLCanvasElement;
+  private readonly marks: HTMLCanvasElement;
+  private readonly box: HTMLDivElement;
+  private picture: Picture | null = null;
+  private drawn: Scene | null = null;
+
+  constructor(private readonly host: HTMLElement, private theme: Theme) {
+    this.backdrop = layer(host, 'canvas');
+    this.box = layer(host, 'div');
+    this.sigma = new Sigma(this.graph, this.box, {
+      allowInvalidContainer: true, stagePadding: 0, defaultNodeType: 'shape', defaultEdgeType: 'line',
+      nodeProgramClasses: {shape: ShapeProgram}, edgeProgramClasses: {line: EdgeRectangleProgram, arrow: EdgeArrowProgram},
+      enableCameraPanning: false, enableCameraZooming: false, enableCameraRotation: false, itemSizesReference: 'screen',
+      zoomToSizeRatioFunction: () => 1, minEdgeThickness: 0.6, labelDensity: 1.4, labelGridCellSize: 74,
+      labelRenderedSizeThreshold: 0, zIndex: true, defaultDrawNodeLabel: (context, data) => this.label(context, data),
+      defaultDrawNodeHover: () => undefined,
+      nodeReducer: (key, data) => this.nodeLook(key, data as unknown as ShapeData),
+      edgeReducer: (_, data) => this.edgeLook(data as unknown as EdgeDisplayData & {from: string; to: string}),
+    });
+    this.sigma.getCamera().disable();
+    this.marks = layer(host, 'canvas');
+    this.marks.style.pointerEvents = 'none';
+  }
+
+  retheme(theme: Theme): void {
+    this.theme = theme;
+    this.drawn = null;
+    if (this.picture) this.show(this.picture);
+  }
+
+  // Cheap if only the frame or the focus has changed since the last.
+  show(picture: Picture): void {
+    this.picture = picture;
+    const {frame, scene} = picture;
+    this.sigma.resize();
+    this.sigma.setCustomBBox({x: [0, frame.size.width], y: [0, frame.size.height]});
+    if (scene !== this.drawn) this.fill(scene);
+    else this.place(scene);
+    this.drawn = scene;
+    drawBackdrop(this.backdrop, frame, this.theme, picture.lanes, picture.now);
+    drawMarks(this.marks, frame, this.theme, picture.marks);
+    this.sigma.refresh();
+  }
+
+  // The node nearest to a point of the host, in pixels, within reach.
+  at(px: number, py: number): SceneNode | null {
+    if (!this.picture) return null;
+    const {frame, scene} = this.picture;
+    let best: SceneNode | null = null;
+    let least = 15 * 15;
+    for (const node of scene.nodes) {
+      const dx = frame.px(node.x) - px;
+      if (dx * dx > least) continue;
+      const dy = this.py(node) - py;
+      const far = dx * dx + dy * dy;
+      if (far < least && node.shape !== 'head') [best, least] = [node, far];
+    }
+    return best;
+  }
+
+  pointOf(node: SceneNode): {x: number; y: number} {
+    return {x: this.picture!.frame.px(node.x), y: this.py(node)};
+  }
+
+  destroy(): void {
+    this.sigma.kill();
+    this.host.replaceChildren();
+  }
+
+  private py(node: SceneNode): number {
+    if (node.shape === 'cell' || node.shape === 'head') {
+      return this.picture!.frame.laneTop(node.slot) + this.picture!.frame.laneHeight / 2;
+    }
+    return this.picture!.frame.py(node.slot, node.shape === 'activation', node.row, node.rows);
+  }
+
+  private radius(node: SceneNode): number {
+    const {frame, scene} = this.picture!;
+    if (scene.summed) return Math.max(1.5, node.size * Math.min((scene.cell / frame.perPixel) * 0.55, frame.laneHeight * 0.42));
+    const area = (frame.plotWidth * frame.laneHeight * frame.slots) / Math.max(1, scene.inView);
+    return Math.min(Math.max(0.12 * Math.sqrt(area), 1.8), node.shape === 'activation' ? 7.5 : 6.5);
+  }
+
+  private fill(scene: Scene): void {
+    const {graph} = this;
+    graph.clear();
+    const labelled = scene.nodes.length <= MOST_LABELLED;
+    const arrows = scene.edges.length <= MOST_ARROWS;
+    const height = this.picture!.frame.size.height;
+    for (const node of scene.nodes) {
+      graph.addNode(node.key, {
+        x: this.picture!.frame.px(node.x), y: height - this.py(node), size: this.radius(node), color: this.fillOf(node),
+        form: formOf[node.shape], ring: ringOf[node.flag], ringColor: this.theme.flags[node.flag],
+        label: labelled && node.label !== '' ? shown(node.label, 26) : null, forceLabel: node.flag !== 'none' && labelled, zIndex: 0,
+      });
+    }
+    const most = scene.edges.reduce((m, edge) => Math.max(m, edge.count), 1);
+    for (const edge of scene.edges) {
+      const size = edge.kind === 'sum' ? 0.6 + 2.6 * (edge.count / most) : strong.has(edge.kind) ? 1.7 : 1.1;
+      graph.addDirectedEdge(edge.from, edge.to, {
+        size, color: this.theme.edges[edge.kind], type: arrows && !scene.summed ? 'arrow' : 'line', from: edge.from, to: edge.to,
+        zIndex: 0,
+      });
+    }
+  }
+
+  private place(scene: Scene): void {
+    const height = this.picture!.frame.size.height;
+    let i = 0;
+    this.graph.updateEachNodeAttributes((_, attributes) => {
+      const node = scene.nodes[i++]!;
+      attributes.x = this.picture!.frame.px(node.x);
+      attributes.y = height - this.py(node);
+      attributes.size = this.radius(node);
+      return attributes;
+    }, {attributes: ['x', 'y', 'size']});
+  }
+
+  private fillOf(node: SceneNode): string {
+    const {theme} = this;
+    if (node.shape === 'cell') return node.flag === 'none' ? theme.cell : mix(theme.flags[node.flag], theme.cell, 0.45);
+    if (node.shape === 'head') return theme.quiet;
+    if (node.flag === 'failed') return theme.flags.failed;
+    if (node.shape === 'activation') return node.live ? theme.open : theme.activation;
+    if (node.shape === 'submit') return theme.submit;
+    if (node.shape === 'system') return theme.system;
+    return node.live ? theme.waiting : theme.event;
+  }
+
+  private nodeLook(key: string, data: ShapeData): Partial<NodeDisplayData> {
+    const focus = this.picture?.focus;
+    if (!focus || focus.has(key)) return focus ? {...data, zIndex: 1, forceLabel: focus.size < 40} : data;
+    const ground = this.theme.background;
+    return {...data, color: mix(data.color, ground, 0.2), ringColor: mix(data.ringColor, ground, 0.25), label: null} as
+      Partial<ShapeData>;
+  }
+
+  private edgeLook(data: EdgeDisplayData & {from: string; to: string}): Partial<EdgeDisplayData> {
+    const focus = this.picture?.focus;
+    if (!focus) return data;
+    if (focus.has(data.from) && focus.has(data.to)) return {...data, zIndex: 1, size: data.size + 1};
+    return {...data, color: mix(data.color, this.theme.background, 0.16)};
+  }
+
+  private label(context: CanvasRenderingContext2D, data: {label?: string | null; x: number; y: number; size: number}): void {
+    if (!data.label) return;
+    context.font = '11px system-ui, sans-serif';
+    context.textAlign = 'center';
+    context.lineJoin = 'round';
+    context.lineWidth = 3;
+    context.strokeStyle = this.theme.background;
+    context.strokeText(data.label, data.x, data.y + data.size + 12);
+    context.fillStyle = this.theme.text;
+    context.fillText(data.label, data.x, data.y + data.size + 12);
+    context.textAlign = 'start';
+  }
+}
+
+const strong: ReadonlySet<string> = new Set(['wait', 'reroute', 'pending', 'open', 'discard', 'failed']);
+
+function layer<K extends 'canvas' | 'div'>(host: HTMLElement, tag: K): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  element.className = 'layer';
+  element.setAttribute('aria-hidden', 'true');
+  host.append(element);
+  return element;
+}

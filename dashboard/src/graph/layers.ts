@@ -1,0 +1,96 @@
+// What is drawn below and above the graph: lanes with their names, now, and the marks of what was detected.
+import {shown} from '../scene/text';
+import {TOP, type Frame} from './frame';
+import {mix, type Theme} from './theme';
+
+export interface LaneLabel { name: string; special: boolean; left: boolean; active: boolean }
+export interface MarkLabel { x: number; text: string; color: string; strong: boolean }
+
+const MOST_BADGES = 60;
+
+export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
+  const ratio = window.devicePixelRatio || 1;
+  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
+  const context = canvas.getContext('2d')!;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}
+
+export function drawBackdrop(canvas: HTMLCanvasElement, frame: Frame, theme: Theme, lanes: LaneLabel[], now: number): void {
+  const {width, height} = frame.size;
+  const c = fitCanvas(canvas, width, height);
+  lanes.forEach((lane, slot) => {
+    const top = frame.laneTop(slot);
+    if (top > height || top + frame.laneHeight < TOP) return;
+    if (slot % 2 === 0) {
+      c.fillStyle = theme.lane;
+      c.fillRect(0, top, width, frame.laneHeight);
+    }
+    drawLaneName(c, frame, theme, lane, top);
+  });
+  const px = frame.px(now);
+  if (px < frame.left || px > width) return;
+  c.fillStyle = mix(theme.quiet, theme.background, 0.08);
+  c.fillRect(px, TOP - 4, width - px, height);
+  c.strokeStyle = mix(theme.accent, theme.background, 0.6);
+  c.setLineDash([2, 3]);
+  c.beginPath();
+  c.moveTo(px, TOP - 4);
+  c.lineTo(px, height);
+  c.stroke();
+  c.setLineDash([]);
+}
+
+function drawLaneName(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, lane: LaneLabel, top: number): void {
+  const middle = top + frame.laneHeight / 2;
+  const most = Math.floor((frame.left - 24) / 6.6);
+  c.font = `${lane.special ? 'italic ' : '600 '}12px system-ui, sans-serif`;
+  c.textBaseline = 'middle';
+  c.fillStyle = lane.active ? theme.open : lane.special || lane.left ? theme.quiet : theme.text;
+  c.fillText(shown(lane.name, Math.max(4, most)), 22, middle);
+  c.beginPath();
+  c.arc(12, middle, 3.5, 0, 7);
+  if (lane.active) c.fill();
+  else {
+    c.strokeStyle = theme.line;
+    c.stroke();
+  }
+}
+
+export function drawMarks(canvas: HTMLCanvasElement, frame: Frame, theme: Theme, marks: MarkLabel[]): void {
+  const {width, height} = frame.size;
+  const c = fitCanvas(canvas, width, height);
+  c.font = '600 10px system-ui, sans-serif';
+  c.textBaseline = 'middle';
+  c.textAlign = 'center';
+  const seen = marks.filter((mark) => frame.px(mark.x) >= frame.left - 4 && frame.px(mark.x) <= width);
+  let free = -1;
+  for (const mark of seen) {
+    const px = frame.px(mark.x);
+    c.strokeStyle = mix(mark.color, theme.background, mark.strong ? 0.9 : 0.35);
+    c.lineWidth = mark.strong ? 1.5 : 1;
+    c.setLineDash(mark.strong ? [] : [3, 4]);
+    if (mark.strong || seen.length <= MOST_BADGES) line(c, px, TOP - 6, height);
+    else line(c, px, TOP - 12, TOP - 4);
+    if (px < free || seen.length > MOST_BADGES * 4) continue;
+    const text = shown(mark.text, 22);
+    const wide = c.measureText(text).width + 10;
+    free = px + wide + 2;
+    c.fillStyle = mark.color;
+    c.beginPath();
+    c.roundRect(px - wide / 2, 4, wide, 15, 4);
+    c.fill();
+    c.fillStyle = theme.background;
+    c.fillText(text, px, 12);
+  }
+  c.setLineDash([]);
+}
+
+function line(c: CanvasRenderingContext2D, x: number, from: number, to: number): void {
+  c.beginPath();
+  c.moveTo(x, from);
+  c.lineTo(x, to);
+  c.stroke();
+}

@@ -1,0 +1,89 @@
+// What the rules found in the run up to the position, newest first: what, why, what was done about it, in which words, and
+// what came of it.
+import {useState} from 'preact/hooks';
+import {outcomeAt} from '../model/at';
+import type {RunModel} from '../model/run_model';
+import type {Detection} from '../model/types';
+import {ruleCode, ruleName, ruleNames, shown, shownWhole, stampText} from '../scene/text';
+
+const MOST_SHOWN = 100;
+
+interface Props {
+  model: RunModel;
+  at: number;
+  chosen: Detection | null;
+  choose(one: Detection | null): void;
+}
+
+export function Detections({model, at, chosen, choose}: Props) {
+  const [rule, setRule] = useState('');
+  const [most, setMost] = useState(MOST_SHOWN);
+  const first = model.entries.get(0)?.ts ?? 0;
+  const found: Detection[] = [];
+  let all = 0;
+  for (let i = model.detections.length - 1; i >= 0; --i) {
+    const one = model.detections[i]!;
+    if (one.at > at || (rule !== '' && one.rule !== rule)) continue;
+    all += 1;
+    if (found.length < most) found.push(one);
+  }
+  return (
+    <section class="detections" aria-label="Detections">
+      <div class="panel-head">
+        <h2>Detections <span class="count">{all}</span></h2>
+        <select aria-label="Which rule" value={rule} onChange={(e) => setRule(e.currentTarget.value)}>
+          <option value="">all rules</option>
+          {ruleNames.map((name) => <option key={name} value={name}>{ruleName(name)}</option>)}
+        </select>
+      </div>
+      {all === 0 && <p class="hint">Nothing was found {at < model.entries.last ? 'up to here.' : 'so far.'}</p>}
+      <ul aria-live="polite" aria-relevant="additions">
+        {found.map((one) => (
+          <Card key={one.key} one={one} at={at} first={first} open={one === chosen}
+            toggle={() => choose(one === chosen ? null : one)} />
+        ))}
+      </ul>
+      {all > found.length && <button class="quiet" onClick={() => setMost(most + MOST_SHOWN)}>{all - found.length} more</button>}
+    </section>
+  );
+}
+
+// In words and as a class: healed, shadow (would have been), unhealed.
+export function whatWasDone(one: Detection): {kind: string; text: string} {
+  const how = {inject: 'injected a text', reroute: 'gave it back', create: 'sent a message'}[one.healing ?? ''] ?? one.healing ?? '';
+  if (one.healed) return {kind: 'healed', text: `healed: ${how}`};
+  if (one.cause === 'mode' && one.healing) {
+    const would = {inject: 'inject a text', reroute: 'give it back', create: 'send a message'}[one.healing] ?? one.healing;
+    return {kind: 'shadow', text: `not healed (mode); would ${would}`};
+  }
+  return {kind: 'unhealed', text: `not healed${one.cause ? ` (${one.cause})` : ''}`};
+}
+
+function Card({one, at, first, open, toggle}: {one: Detection; at: number; first: number; open: boolean; toggle(): void}) {
+  const done = whatWasDone(one);
+  const outcome = outcomeAt(one, at);
+  return (
+    <li class={`card ${done.kind} ${one.severity}`} data-rule={one.rule}>
+      <button aria-expanded={open} onClick={toggle}>
+        <span class="badge">{ruleCode(one.rule)}</span>
+        <span class="rule">{ruleName(one.rule)}</span>
+        <span class="when">{stampText(one.ts, first)}</span>
+        <span class="done">{done.text}{outcome && <em> · {shown(outcome)}</em>}</span>
+      </button>
+      {open && (
+        <div class="more">
+          <p><bdi>{shownWhole(one.reason)}</bdi></p>
+          {one.said.map((said, i) => said.inject !== null && (
+            <figure key={i}>
+              <figcaption>Said to {said.recipients.length > 0 ? said.recipients.map((r) => shown(r)).join(', ') : 'its recipients'}</figcaption>
+              <blockquote><bdi>{shownWhole(said.inject)}</bdi></blockquote>
+            </figure>
+          ))}
+          {one.evidence.length > 0 && <p class="evidence">Evidence: {one.evidence.slice(0, 12).map((id) => <code key={id}>{shown(id, 40)}</code>)}
+            {one.evidenceTotal > 12 && ` and ${one.evidenceTotal - 12} more`}</p>}
+          {one.witness?.truncated && <p class="hint">The witness was cut at 64 nodes.</p>}
+        </div>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,39 @@
+// Where in the run's time the page is: live, or held at an entry; back, forward, play.
+import type {RunModel} from '../model/run_model';
+import {shown, stampText} from '../scene/text';
+
+interface Props {
+  model: RunModel;
+  at: number;
+  live: boolean;
+  playing: boolean;
+  go(at: number): void;
+  goLive(): void;
+  play(on: boolean): void;
+}
+
+export function Transport({model, at, live, playing, go, goLive, play}: Props) {
+  const {first, last} = model.entries;
+  const entry = model.entries.get(at);
+  const start = model.entries.get(first)?.ts ?? 0;
+  const none = last < first;
+  const position = entry ? `${at + 1} of ${last + 1}` : 'nothing yet';
+  return (
+    <div class="transport" role="group" aria-label="Time">
+      <button aria-label="To the beginning" title="To the beginning (Home)" disabled={none} onClick={() => go(first)}>⏮</button>
+      <button aria-label="Step back" title="Step back (,)" disabled={none || at <= first} onClick={() => go(at - 1)}>◀</button>
+      <button aria-label={live ? 'Pause' : playing ? 'Pause' : 'Play'} title="Pause, play (Space)" disabled={none} class="play"
+        onClick={() => (live ? go(last) : play(!playing))}>{live || playing ? '❚❚' : '▶'}</button>
+      <button aria-label="Step forward" title="Step forward (.)" disabled={none || at >= last} onClick={() => go(at + 1)}>▶︎❘</button>
+      <input type="range" aria-label="Position in the run" min={first} max={Math.max(first, last)} value={at} disabled={none}
+        aria-valuetext={`${position}: ${entry ? shown(entry.note, 80) : ''}`} onInput={(e) => go(Number(e.currentTarget.value))} />
+      <button class={live ? 'live on' : 'live'} aria-pressed={live} disabled={none} title="Follow what happens (L)" onClick={goLive}>
+        <span class="dot" aria-hidden="true" />Live</button>
+      <output>
+        <span class="position">{position}</span>
+        {entry && <span class="stamp">{stampText(entry.ts, start)}</span>}
+        <bdi class="note">{entry ? shown(entry.note, 100) : ''}</bdi>
+      </output>
+    </div>
+  );
+}
