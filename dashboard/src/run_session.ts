@@ -1,10 +1,13 @@
-// The run that is being watched: its model, fed from its feed. Whoever draws it is told of changes, at most every 80 ms and no
-// more often than a quarter of the time would go into drawing.
+// The run that is being watched: its model, fed from its feed. Whoever draws it is told of changes, at most every 80 ms, and
+// so that drawing takes no more than a quarter of the time.
 import {RunModel} from './model/run_model';
 import {getRun, type RunDetails} from './net/api';
 import {Feed, type FeedState} from './net/feed';
 
 const LEAST_GAP_MS = 80;
+const MOST_GAP_MS = 2_000;
+const MANY_FRAMES = 2_000;  // between two drawings: the page is reading what has been, and draws once a second until it is there
+const READING_GAP_MS = 1_000;
 
 export class RunSession {
   details: RunDetails | null = null;
@@ -15,14 +18,12 @@ export class RunSession {
   private feed: Feed | null = null;
   private stopped = false;
   private timer = 0;
+  private frames = 0;  // since the last drawing
   private gap = LEAST_GAP_MS;
 
   constructor(readonly run: string, private readonly changed: () => void, private readonly failed: (error: unknown) => void) {
     void this.open();
   }
-
-  // How long the last drawing took: the next one waits at least three times as long.
-  drew(ms: number): void { this.gap = Math.max(LEAST_GAP_MS, ms * 3); }
 
   async refresh(): Promise<void> {
     try {
@@ -48,6 +49,7 @@ export class RunSession {
     this.feed = new Feed(this.run, {
       frame: (frame) => {
         this.model.apply(frame);
+        this.frames += 1;
         this.touch();
       },
       state: (state, why) => {
@@ -64,7 +66,18 @@ export class RunSession {
     if (this.timer !== 0) return;
     this.timer = window.setTimeout(() => {
       this.timer = 0;
-      if (!this.stopped) this.changed();
+      if (!this.stopped) this.draw();
     }, this.gap);
+  }
+
+  private draw(): void {
+    const began = performance.now();
+    const reading = this.frames > MANY_FRAMES;
+    this.frames = 0;
+    this.changed();
+    // Effects run after the frame that shows the change: only then it is known what it took.
+    requestAnimationFrame(() => setTimeout(() => {
+      this.gap = Math.min(MOST_GAP_MS, Math.max(reading ? READING_GAP_MS : LEAST_GAP_MS, (performance.now() - began) * 3));
+    }));
   }
 }

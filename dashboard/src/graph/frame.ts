@@ -29,9 +29,9 @@ export class Frame {
 
   // Activations above the middle of their lane, events below it, those of one entry beside each other.
   py(slot: number, isActivation: boolean, row: number, rows: number): number {
-    const middle = this.laneTop(slot) + this.laneHeight * (isActivation ? 0.34 : 0.64);
+    const middle = this.laneTop(slot) + this.laneHeight * (isActivation ? 0.3 : 0.6);
     if (rows <= 1) return middle;
-    const step = Math.min(15, (this.laneHeight * 0.62) / rows);
+    const step = Math.min(22, (this.laneHeight * 0.74) / rows);
     return middle + (row - (rows - 1) / 2) * step;
   }
 }

@@ -2,17 +2,18 @@
 // shown scenes and frames, and tells which node is under the pointer.
 import {MultiDirectedGraph} from 'graphology';
 import Sigma from 'sigma';
-import {EdgeArrowProgram, EdgeRectangleProgram} from 'sigma/rendering';
+import {EdgeArrowProgram, EdgeLineProgram, EdgeRectangleProgram} from 'sigma/rendering';
 import type {EdgeDisplayData, NodeDisplayData} from 'sigma/types';
 import type {Flag, Scene, SceneNode, Shape} from '../scene/scene';
-import {shown} from '../scene/text';
 import type {Frame} from './frame';
 import {ShapeProgram, forms, rings, type ShapeData} from './shape_program';
+import {drawLabels} from './labels';
 import {drawBackdrop, drawMarks, type LaneLabel, type MarkLabel} from './layers';
 import {mix, type Theme} from './theme';
 
 const MOST_LABELLED = 160;   // nodes in view for which names are drawn
 const MOST_ARROWS = 1_500;   // edges in view for which heads are drawn
+const MOST_THICK = 4_000;    // beyond, an edge is a line of one pixel: cheap where there is no graphics hardware
 
 const formOf: Record<Shape, number> = {
   event: forms.disc, root: forms.hollow, activation: forms.square, submit: forms.diamond, system: forms.triangle,
@@ -39,16 +40,17 @@ export class GraphView {
   private readonly box: HTMLDivElement;
   private picture: Picture | null = null;
   private drawn: Scene | null = null;
+  private width = 0;
+  private height = 0;
 
   constructor(private readonly host: HTMLElement, private theme: Theme) {
     this.backdrop = layer(host, 'canvas');
     this.box = layer(host, 'div');
     this.sigma = new Sigma(this.graph, this.box, {
       allowInvalidContainer: true, stagePadding: 0, defaultNodeType: 'shape', defaultEdgeType: 'line',
-      nodeProgramClasses: {shape: ShapeProgram}, edgeProgramClasses: {line: EdgeRectangleProgram, arrow: EdgeArrowProgram},
+      nodeProgramClasses: {shape: ShapeProgram}, edgeProgramClasses: {thin: EdgeLineProgram, line: EdgeRectangleProgram, arrow: EdgeArrowProgram},
       enableCameraPanning: false, enableCameraZooming: false, enableCameraRotation: false, itemSizesReference: 'screen',
-      zoomToSizeRatioFunction: () => 1, minEdgeThickness: 0.6, labelDensity: 1.4, labelGridCellSize: 74,
-      labelRenderedSizeThreshold: 0, zIndex: true, defaultDrawNodeLabel: (context, data) => this.label(context, data),
+      zoomToSizeRatioFunction: () => 1, minEdgeThickness: 1.1, renderLabels: false, zIndex: true,
       defaultDrawNodeHover: () => undefined,
       nodeReducer: (key, data) => this.nodeLook(key, data as unknown as ShapeData),
       edgeReducer: (_, data) => this.edgeLook(data as unknown as EdgeDisplayData & {from: string; to: string}),
@@ -68,13 +70,18 @@ export class GraphView {
   show(picture: Picture): void {
     this.picture = picture;
     const {frame, scene} = picture;
-    this.sigma.resize();
-    this.sigma.setCustomBBox({x: [0, frame.size.width], y: [0, frame.size.height]});
+    const {width, height} = frame.size;
+    if (width !== this.width || height !== this.height) {
+      [this.width, this.height] = [width, height];
+      this.sigma.resize();
+      this.sigma.setCustomBBox({x: [0, width], y: [0, height]});
+    }
     if (scene !== this.drawn) this.fill(scene);
     else this.place(scene);
     this.drawn = scene;
-    drawBackdrop(this.backdrop, frame, this.theme, picture.lanes, picture.now);
+    drawBackdrop(this.backdrop, frame, this.theme, picture.lanes, picture.marks, picture.now);
     drawMarks(this.marks, frame, this.theme, picture.marks);
+    this.label(picture);
     this.sigma.refresh();
   }
 
@@ -120,21 +127,21 @@ export class GraphView {
   private fill(scene: Scene): void {
     const {graph} = this;
     graph.clear();
-    const labelled = scene.nodes.length <= MOST_LABELLED;
-    const arrows = scene.edges.length <= MOST_ARROWS;
+    const many = scene.edges.length;
+    const type = many > MOST_THICK ? 'thin' : scene.summed || many > MOST_ARROWS ? 'line' : 'arrow';
     const height = this.picture!.frame.size.height;
     for (const node of scene.nodes) {
       graph.addNode(node.key, {
         x: this.picture!.frame.px(node.x), y: height - this.py(node), size: this.radius(node), color: this.fillOf(node),
-        form: formOf[node.shape], ring: ringOf[node.flag], ringColor: this.theme.flags[node.flag],
-        label: labelled && node.label !== '' ? shown(node.label, 26) : null, forceLabel: node.flag !== 'none' && labelled, zIndex: 0,
+        form: formOf[node.shape], ring: node.shape === 'cell' && node.flag === 'healed' ? rings.none : ringOf[node.flag], ringColor: this.theme.flags[node.flag],
+        zIndex: 0,
       });
     }
     const most = scene.edges.reduce((m, edge) => Math.max(m, edge.count), 1);
     for (const edge of scene.edges) {
-      const size = edge.kind === 'sum' ? 0.6 + 2.6 * (edge.count / most) : strong.has(edge.kind) ? 1.7 : 1.1;
+      const size = edge.kind === 'sum' ? 1 + 2.5 * (edge.count / most) : strong.has(edge.kind) ? 2 : 1.5;
       graph.addDirectedEdge(edge.from, edge.to, {
-        size, color: this.theme.edges[edge.kind], type: arrows && !scene.summed ? 'arrow' : 'line', from: edge.from, to: edge.to,
+        size, color: edge.kind === 'sum' ? mix(this.theme.edges.sum, this.theme.background, 0.35 + 0.65 * (edge.count / most)) : this.theme.edges[edge.kind], type, from: edge.from, to: edge.to,
         zIndex: 0,
       });
     }
@@ -154,7 +161,7 @@ export class GraphView {
 
   private fillOf(node: SceneNode): string {
     const {theme} = this;
-    if (node.shape === 'cell') return node.flag === 'none' ? theme.cell : mix(theme.flags[node.flag], theme.cell, 0.45);
+    if (node.shape === 'cell') return node.flag === 'none' ? theme.cell : mix(theme.flags[node.flag], theme.cell, 0.55);
     if (node.shape === 'head') return theme.quiet;
     if (node.flag === 'failed') return theme.flags.failed;
     if (node.shape === 'activation') return node.live ? theme.open : theme.activation;
@@ -165,10 +172,9 @@ export class GraphView {
 
   private nodeLook(key: string, data: ShapeData): Partial<NodeDisplayData> {
     const focus = this.picture?.focus;
-    if (!focus || focus.has(key)) return focus ? {...data, zIndex: 1, forceLabel: focus.size < 40} : data;
+    if (!focus || focus.has(key)) return focus ? {...data, zIndex: 1} : data;
     const ground = this.theme.background;
-    return {...data, color: mix(data.color, ground, 0.2), ringColor: mix(data.ringColor, ground, 0.25), label: null} as
-      Partial<ShapeData>;
+    return {...data, color: mix(data.color, ground, 0.2), ringColor: mix(data.ringColor, ground, 0.25)} as Partial<ShapeData>;
   }
 
   private edgeLook(data: EdgeDisplayData & {from: string; to: string}): Partial<EdgeDisplayData> {
@@ -178,17 +184,11 @@ export class GraphView {
     return {...data, color: mix(data.color, this.theme.background, 0.16)};
   }
 
-  private label(context: CanvasRenderingContext2D, data: {label?: string | null; x: number; y: number; size: number}): void {
-    if (!data.label) return;
-    context.font = '11px system-ui, sans-serif';
-    context.textAlign = 'center';
-    context.lineJoin = 'round';
-    context.lineWidth = 3;
-    context.strokeStyle = this.theme.background;
-    context.strokeText(data.label, data.x, data.y + data.size + 12);
-    context.fillStyle = this.theme.text;
-    context.fillText(data.label, data.x, data.y + data.size + 12);
-    context.textAlign = 'start';
+  private label({scene, frame, focus}: Picture): void {
+    const seen = scene.nodes.filter((node) => node.node !== null && frame.px(node.x) > frame.left - 20 && frame.px(node.x) < frame.size.width);
+    if (scene.summed || (seen.length > MOST_LABELLED && !(focus && focus.size < MOST_LABELLED))) return;
+    const spots = seen.map((node) => ({node, x: frame.px(node.x), y: this.py(node), radius: this.radius(node)}));
+    drawLabels(this.marks.getContext('2d')!, spots, focus, this.theme);
   }
 }
 

@@ -18,7 +18,8 @@ export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: numb
   return context;
 }
 
-export function drawBackdrop(canvas: HTMLCanvasElement, frame: Frame, theme: Theme, lanes: LaneLabel[], now: number): void {
+export function drawBackdrop(canvas: HTMLCanvasElement, frame: Frame, theme: Theme, lanes: LaneLabel[],
+  marks: MarkLabel[], now: number): void {
   const {width, height} = frame.size;
   const c = fitCanvas(canvas, width, height);
   lanes.forEach((lane, slot) => {
@@ -30,6 +31,7 @@ export function drawBackdrop(canvas: HTMLCanvasElement, frame: Frame, theme: The
     }
     drawLaneName(c, frame, theme, lane, top);
   });
+  drawMarkLines(c, frame, theme, marks);
   const px = frame.px(now);
   if (px < frame.left || px > width) return;
   c.fillStyle = mix(theme.quiet, theme.background, 0.08);
@@ -59,25 +61,48 @@ function drawLaneName(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, l
   }
 }
 
+const inView = (frame: Frame, marks: MarkLabel[]): MarkLabel[] =>
+  marks.filter((mark) => frame.px(mark.x) >= frame.left - 4 && frame.px(mark.x) <= frame.size.width);
+
+function drawMarkLines(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, marks: MarkLabel[]): void {
+  const seen = inView(frame, marks);
+  if (seen.length > MOST_BADGES) drawTicks(c, frame, theme, seen);
+  for (const mark of seen.length > MOST_BADGES ? seen.filter((one) => one.strong) : seen) {
+    c.strokeStyle = mix(mark.color, theme.background, mark.strong ? 0.9 : 0.4);
+    c.lineWidth = mark.strong ? 1.5 : 1;
+    c.setLineDash(mark.strong ? [] : [3, 4]);
+    line(c, frame.px(mark.x), TOP - 6, frame.size.height);
+  }
+  c.setLineDash([]);
+  c.lineWidth = 1;
+}
+
+// Where there are too many for lines: one tick a pixel.
+function drawTicks(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, marks: MarkLabel[]): void {
+  let last = -1;
+  for (const mark of marks) {
+    const px = Math.round(frame.px(mark.x));
+    if (px === last) continue;
+    last = px;
+    c.fillStyle = mix(mark.color, theme.background, 0.6);
+    c.fillRect(px, 8, 1, 12);
+  }
+}
+
 export function drawMarks(canvas: HTMLCanvasElement, frame: Frame, theme: Theme, marks: MarkLabel[]): void {
-  const {width, height} = frame.size;
-  const c = fitCanvas(canvas, width, height);
+  const c = fitCanvas(canvas, frame.size.width, frame.size.height);
   c.font = '600 10px system-ui, sans-serif';
   c.textBaseline = 'middle';
   c.textAlign = 'center';
-  const seen = marks.filter((mark) => frame.px(mark.x) >= frame.left - 4 && frame.px(mark.x) <= width);
+  const seen = inView(frame, marks);
+  if (seen.length > MOST_BADGES * 4) return;
   let free = -1;
-  for (const mark of seen) {
-    const px = frame.px(mark.x);
-    c.strokeStyle = mix(mark.color, theme.background, mark.strong ? 0.9 : 0.35);
-    c.lineWidth = mark.strong ? 1.5 : 1;
-    c.setLineDash(mark.strong ? [] : [3, 4]);
-    if (mark.strong || seen.length <= MOST_BADGES) line(c, px, TOP - 6, height);
-    else line(c, px, TOP - 12, TOP - 4);
-    if (px < free || seen.length > MOST_BADGES * 4) continue;
+  for (const mark of [...seen.filter((one) => one.strong), ...seen.filter((one) => !one.strong)]) {
     const text = shown(mark.text, 22);
     const wide = c.measureText(text).width + 10;
-    free = px + wide + 2;
+    const px = Math.min(frame.px(mark.x), frame.size.width - wide / 2 - 2);
+    if (!mark.strong && px - wide / 2 < free) continue;
+    free = mark.strong ? -1 : px + wide / 2 + 2;
     c.fillStyle = mark.color;
     c.beginPath();
     c.roundRect(px - wide / 2, 4, wide, 15, 4);
@@ -85,7 +110,6 @@ export function drawMarks(canvas: HTMLCanvasElement, frame: Frame, theme: Theme,
     c.fillStyle = theme.background;
     c.fillText(text, px, 12);
   }
-  c.setLineDash([]);
 }
 
 function line(c: CanvasRenderingContext2D, x: number, from: number, to: number): void {

@@ -294,6 +294,7 @@ export class RunModel {
     const lost = this.roster !== null && !this.roster.has(agent);
     const one: Delivery = {event, lane, changes: [{at: this.at, state: lost ? 'lost' : 'pending'}]};
     event.deliveries.push(one);
+    if (lost) lane.left = Math.min(lane.left, this.at);
     this.counts.deliveries += 1;
     if (!lost) this.pending.add(one);
   }

@@ -13,9 +13,10 @@ interface Props {
   at: number;
   chosen: Detection | null;
   choose(one: Detection | null): void;
+  go(at: number): void;
 }
 
-export function Detections({model, at, chosen, choose}: Props) {
+export function Detections({model, at, chosen, choose, go}: Props) {
   const [rule, setRule] = useState('');
   const [most, setMost] = useState(MOST_SHOWN);
   const first = model.entries.get(0)?.ts ?? 0;
@@ -40,7 +41,7 @@ export function Detections({model, at, chosen, choose}: Props) {
       <ul aria-live="polite" aria-relevant="additions">
         {found.map((one) => (
           <Card key={one.key} one={one} at={at} first={first} open={one === chosen}
-            toggle={() => choose(one === chosen ? null : one)} />
+            toggle={() => choose(one === chosen ? null : one)} go={() => go(one.at)} />
         ))}
       </ul>
       {all > found.length && <button class="quiet" onClick={() => setMost(most + MOST_SHOWN)}>{all - found.length} more</button>}
@@ -59,7 +60,9 @@ export function whatWasDone(one: Detection): {kind: string; text: string} {
   return {kind: 'unhealed', text: `not healed${one.cause ? ` (${one.cause})` : ''}`};
 }
 
-function Card({one, at, first, open, toggle}: {one: Detection; at: number; first: number; open: boolean; toggle(): void}) {
+interface CardProps { one: Detection; at: number; first: number; open: boolean; toggle(): void; go(): void }
+
+function Card({one, at, first, open, toggle, go}: CardProps) {
   const done = whatWasDone(one);
   const outcome = outcomeAt(one, at);
   return (
@@ -68,7 +71,7 @@ function Card({one, at, first, open, toggle}: {one: Detection; at: number; first
         <span class="badge">{ruleCode(one.rule)}</span>
         <span class="rule">{ruleName(one.rule)}</span>
         <span class="when">{stampText(one.ts, first)}</span>
-        <span class="done">{done.text}{outcome && <em> · {shown(outcome)}</em>}</span>
+        <span class="done">{done.text}{outcome && <em class={shown(outcome)}> · {shown(outcome)}</em>}</span>
       </button>
       {open && (
         <div class="more">
@@ -81,6 +84,7 @@ function Card({one, at, first, open, toggle}: {one: Detection; at: number; first
           ))}
           {one.evidence.length > 0 && <p class="evidence">Evidence: {one.evidence.slice(0, 12).map((id) => <code key={id}>{shown(id, 40)}</code>)}
             {one.evidenceTotal > 12 && ` and ${one.evidenceTotal - 12} more`}</p>}
+          {one.at !== at && <button class="quiet then" onClick={go}>See the run as it was then</button>}
           {one.witness?.truncated && <p class="hint">The witness was cut at 64 nodes.</p>}
         </div>
       )}

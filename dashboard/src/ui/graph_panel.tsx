@@ -29,7 +29,6 @@ export interface GraphProps {
   theme: Theme;
   select(node: Node | null): void;
   windowIs(positions: {from: number; to: number}): void;
-  drew(ms: number): void;
 }
 
 // All there is of a run on the axis, up to the position.
@@ -94,14 +93,13 @@ export function GraphPanel(props: GraphProps) {
 
   useEffect(() => {
     if (!view.current || size.width === 0) return;
-    const began = performance.now();
+    const active = activeLanes(model, at);
     view.current.show({
       scene, frame, focus, now: headX(model, axis, at), marks: marksOf(props),
       lanes: slots.map((lane) => ({
-        name: lane.name, special: lane.kind !== 'agent', left: lane.left <= at, active: activeLanes(model, at).has(lane.index),
+        name: lane.name, special: lane.kind !== 'agent', left: lane.left <= at, active: active.has(lane.index),
       })),
     });
-    props.drew(performance.now() - began);
   }, [scene, focus, size, window.from, window.to, scroll, theme, at, slots]);
   useEffect(() => props.windowIs({from: positionAt(model, axis, window.from), to: positionAt(model, axis, window.to)}),
     [window.from, window.to, model, version]);

@@ -51,7 +51,7 @@ function RunItem({run, chosen, choose}: {run: RunRow; chosen: boolean; choose(ru
         <span class="facts">
           <span class={`mode ${run.mode}`}>{mode}</span>
           {plural(messages, 'message')}
-          {detections > 0 && <span class="found">{healed === detections ? `${healed} healed` : `${healed}/${detections} healed`}</span>}
+          {detections > 0 && <span class={healed === detections ? 'found' : 'found part'}>{healed === detections ? `${healed} healed` : `${healed} of ${detections} healed`}</span>}
         </span>
       </a>
     </li>

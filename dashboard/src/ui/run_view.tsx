@@ -72,7 +72,7 @@ export function RunView({session, version, theme, failed}: {session: RunSession;
         <Filters model={model} filter={filter} setFilter={(to) => { turn.current = 0; setFilter(to); }} hidden={hidden} setHidden={setHidden}
           axis={axis} setAxis={setAxis} found={found ? found.length : null} next={next} />
         <GraphPanel model={model} version={version} at={at} axis={axis} hidden={hidden} filter={filter} selected={selected}
-          detection={detection} reveal={reveal} theme={theme} select={choose} windowIs={setSeen} drew={(ms) => session.drew(ms)} />
+          detection={detection} reveal={reveal} theme={theme} select={choose} windowIs={setSeen} />
         <Legend />
         <Timeline model={model} version={version} at={at} hidden={hidden} window={seen} theme={theme} go={go} />
         <Transport model={model} at={at} live={held === null} playing={playing} go={go} goLive={() => { play(false); setHeld(null); }} play={play} />
@@ -80,7 +80,7 @@ export function RunView({session, version, theme, failed}: {session: RunSession;
       <aside class="side">
         {selected && <Inspector node={selected} at={at} first={start} choose={(node) => { choose(node); show([node]); }} close={() => choose(null)} />}
         <WouldHave session={session} />
-        <Detections model={model} at={at} chosen={detection} choose={chooseDetection} />
+        <Detections model={model} at={at} chosen={detection} choose={chooseDetection} go={go} />
       </aside>
     </>
   );

@@ -1,6 +1,6 @@
 // The time line: each agent's activations as bars over the run's clock, detections as ticks, the graph's window shaded, now as a
 // line. Press or drag to go to a time.
-import {useEffect, useRef} from 'preact/hooks';
+import {useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import {fitCanvas} from '../graph/layers';
 import {mix, type Theme} from '../graph/theme';
 import type {RunModel} from '../model/run_model';
@@ -19,27 +19,38 @@ interface Props {
 }
 
 const TOP = 14;
+const BOTTOM = 16;
 const LEAST_ROW = 3;
-const MOST_BARS = 60_000;  // beyond, only every so-many-th is looked at for the overview
 
 export function Timeline(props: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const {model, at, version, hidden, window: shownWindow, theme, go} = props;
-  const slots = slotsOf(model, hidden).filter((lane) => lane.kind === 'agent');
-  const height = Math.min(150, Math.max(64, TOP + 18 + slots.length * 16));
+  const {model, version, at, hidden, window: seen, theme, go} = props;
+  const [width, setWidth] = useState(0);
+  const slots = useMemo(() => slotsOf(model, hidden).filter((lane) => lane.kind === 'agent'), [model, version, hidden]);
+  const height = Math.min(150, Math.max(64, TOP + BOTTOM + 2 + slots.length * 16));
   useEffect(() => {
-    const element = canvas.current;
-    if (element) draw(element, props, slots, element.clientWidth, height);
-  }, [model, version, at, hidden, shownWindow, theme, height]);
+    const watch = new ResizeObserver(([entry]) => setWidth(entry!.contentRect.width));
+    watch.observe(canvas.current!);
+    return () => watch.disconnect();
+  }, []);
+  useEffect(() => {
+    if (width > 0) draw(canvas.current!, model, at, theme, slots, width, height);
+  }, [model, version, at, hidden, theme, width, height]);
+  const scale = new Scale(model, width);
   const press = (e: PointerEvent): void => {
     if (e.type === 'pointermove' && e.buttons === 0) return;
-    const element = canvas.current!;
-    const scale = new Scale(model, element.clientWidth);
-    go(model.entries.atTime(scale.ts(e.clientX - element.getBoundingClientRect().left)));
+    go(model.entries.atTime(scale.ts(e.clientX - canvas.current!.getBoundingClientRect().left)));
   };
-  return <canvas ref={canvas} class="timeline" style={{height: `${height}px`}} role="img"
-    aria-label={`Time line: ${slots.length} agents, ${model.detections.length} detections. The slider below moves through it.`}
-    onPointerDown={press} onPointerMove={press} />;
+  const tsOf = (position: number): number => model.entries.get(position)?.ts ?? scale.first;
+  const from = seen ? scale.px(tsOf(seen.from)) : 0;
+  return (
+    <div class="timeline" style={{height: `${height}px`}}>
+      {seen && <div class="window" style={{left: `${from}px`, width: `${Math.max(2, scale.px(tsOf(seen.to)) - from)}px`}} />}
+      <canvas ref={canvas} role="img" onPointerDown={press} onPointerMove={press}
+        aria-label={`Time line: ${slots.length} agents, ${model.detections.length} detections. The slider below moves through it.`} />
+      <div class="playhead" style={{left: `${scale.px(tsOf(at))}px`}} />
+    </div>
+  );
 }
 
 class Scale {
@@ -57,21 +68,13 @@ class Scale {
   ts(px: number): number { return this.first + ((px - this.left) / (this.width - this.left - 26)) * (this.last - this.first); }
 }
 
-function draw(canvas: HTMLCanvasElement, {model, at, window: seen, theme}: Props, slots: Lane[], width: number, height: number): void {
+function draw(canvas: HTMLCanvasElement, model: RunModel, at: number, theme: Theme, slots: Lane[], width: number, height: number): void {
   const c = fitCanvas(canvas, width, height);
   const scale = new Scale(model, width);
-  const row = Math.max(LEAST_ROW, (height - TOP - 18) / Math.max(1, slots.length));
-  const now = model.entries.get(at)?.ts ?? 0;
-  if (seen) {
-    const [from, to] = [scale.px(model.entries.get(seen.from)?.ts ?? 0), scale.px(model.entries.get(seen.to)?.ts ?? 0)];
-    c.fillStyle = mix(theme.accent, theme.background, 0.09);
-    c.fillRect(from, TOP - 2, Math.max(2, to - from), height - TOP - 16);
-  }
+  const row = Math.max(LEAST_ROW, (height - TOP - BOTTOM - 2) / Math.max(1, slots.length));
   names(c, slots, row, theme);
-  bars(c, model, slots, row, scale, now, theme);
+  bars(c, model, slots, row, scale, model.entries.get(at)?.ts ?? 0, theme);
   ticks(c, model, scale, at, theme);
-  c.fillStyle = theme.accent;
-  c.fillRect(scale.px(now) - 0.75, 4, 1.5, height - 20);
   stamps(c, scale, width, height, theme);
 }
 
@@ -83,28 +86,34 @@ function names(c: CanvasRenderingContext2D, slots: Lane[], row: number, theme: T
   slots.forEach((lane, i) => c.fillText(shown(lane.name, 15), 12, TOP + (i + 0.5) * row));
 }
 
+// What would end on a pixel that its lane's last bar covers already is not drawn again, unless it failed: a row has at most as
+// many bars as pixels, however long the run.
 function bars(c: CanvasRenderingContext2D, model: RunModel, slots: Lane[], row: number, scale: Scale, now: number, theme: Theme): void {
   const slotOf = new Map(slots.map((lane, i) => [lane, i]));
-  const every = Math.max(1, Math.ceil(model.counts.activations / MOST_BARS));
+  const covered = new Float64Array(slots.length);
   const later = mix(theme.activation, theme.background, 0.28);
   const tall = Math.max(1.5, row * 0.62);
-  let n = 0;
   for (const node of model.nodes) {
-    if (node.what !== 'activation' || n++ % every !== 0) continue;
+    if (node.what !== 'activation') continue;
     const slot = slotOf.get(node.lane);
     if (slot === undefined) continue;
     const from = scale.px(node.ts);
-    const to = scale.px(node.endedTs === NEVER ? scale.last : node.endedTs);
+    const to = Math.max(from + 1, scale.px(node.endedTs === NEVER ? scale.last : node.endedTs));
+    if (to <= covered[slot]! + 0.5 && !node.failed) continue;
+    covered[slot] = Math.max(covered[slot]!, to);
     c.fillStyle = node.ts > now ? later : node.endedTs > now ? theme.open : node.failed ? theme.flags.failed : theme.activation;
-    c.fillRect(from, TOP + slot * row + (row - tall) / 2, Math.max(1, to - from), tall);
+    c.fillRect(from, TOP + slot * row + (row - tall) / 2, to - from, tall);
   }
 }
 
 function ticks(c: CanvasRenderingContext2D, model: RunModel, scale: Scale, at: number, theme: Theme): void {
+  let last = -9;
   for (const one of model.detections) {
+    const x = scale.px(one.ts);
+    if (x - last < 1.5) continue;
+    last = x;
     const color = theme.flags[flagOf([one])];
     c.fillStyle = one.at <= at ? color : mix(color, theme.background, 0.35);
-    const x = scale.px(one.ts);
     c.beginPath();
     c.moveTo(x - 3.5, 3);
     c.lineTo(x + 3.5, 3);

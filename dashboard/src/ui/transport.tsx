@@ -12,6 +12,8 @@ interface Props {
   play(on: boolean): void;
 }
 
+const Icon = ({d}: {d: string}) => <svg viewBox="0 0 14 14" width="13" height="13" aria-hidden="true"><path d={d} /></svg>;
+
 export function Transport({model, at, live, playing, go, goLive, play}: Props) {
   const {first, last} = model.entries;
   const entry = model.entries.get(at);
@@ -20,11 +22,11 @@ export function Transport({model, at, live, playing, go, goLive, play}: Props) {
   const position = entry ? `${at + 1} of ${last + 1}` : 'nothing yet';
   return (
     <div class="transport" role="group" aria-label="Time">
-      <button aria-label="To the beginning" title="To the beginning (Home)" disabled={none} onClick={() => go(first)}>⏮</button>
-      <button aria-label="Step back" title="Step back (,)" disabled={none || at <= first} onClick={() => go(at - 1)}>◀</button>
+      <button aria-label="To the beginning" title="To the beginning (Home)" disabled={none} onClick={() => go(first)}><Icon d="M3 2v10M12 2 5 7l7 5Z" /></button>
+      <button aria-label="Step back" title="Step back (,)" disabled={none || at <= first} onClick={() => go(at - 1)}><Icon d="M11 2 4 7l7 5Z" /></button>
       <button aria-label={live ? 'Pause' : playing ? 'Pause' : 'Play'} title="Pause, play (Space)" disabled={none} class="play"
-        onClick={() => (live ? go(last) : play(!playing))}>{live || playing ? '❚❚' : '▶'}</button>
-      <button aria-label="Step forward" title="Step forward (.)" disabled={none || at >= last} onClick={() => go(at + 1)}>▶︎❘</button>
+        onClick={() => (live ? go(last) : play(!playing))}><Icon d={live || playing ? 'M4 2v10M10 2v10' : 'M3 1 12 7 3 13Z'} /></button>
+      <button aria-label="Step forward" title="Step forward (.)" disabled={none || at >= last} onClick={() => go(at + 1)}><Icon d="M3 2 10 7 3 12ZM12 2v10" /></button>
       <input type="range" aria-label="Position in the run" min={first} max={Math.max(first, last)} value={at} disabled={none}
         aria-valuetext={`${position}: ${entry ? shown(entry.note, 80) : ''}`} onInput={(e) => go(Number(e.currentTarget.value))} />
       <button class={live ? 'live on' : 'live'} aria-pressed={live} disabled={none} title="Follow what happens (L)" onClick={goLive}>
