@@ -76,6 +76,14 @@ std::optional<http_response> take_run_parameter(const call& in, std::optional<st
   return std::nullopt;
 }
 
+std::optional<http_response> take_switch(const call& in, std::string_view name, bool& on) {
+  const std::string* given = in.target.parameter(name);
+  if (given == nullptr) return std::nullopt;
+  if (*given != "0" && *given != "1") return bad_parameter(name, "expected 0 or 1");
+  on = *given == "1";
+  return std::nullopt;
+}
+
 routed open_ingest(call& in) {
   if (auto no = refuse_upgrade(in.request, ingest_subprotocol)) return std::move(*no);
   to_ingest to;
@@ -96,10 +104,8 @@ routed open_feed(call& in) {
     }
     to.asked.since = static_cast<std::int64_t>(*seq);
   }
-  if (const std::string* payloads = in.target.parameter("payloads")) {
-    if (*payloads != "0" && *payloads != "1") return bad_parameter("payloads", "expected 0 or 1");
-    to.asked.payloads = *payloads == "1";
-  }
+  if (auto no = take_switch(in, "payloads", to.asked.payloads)) return std::move(*no);
+  if (auto no = take_switch(in, "batch", to.asked.batch)) return std::move(*no);
   if (!in.shared.feed) return archive_off();
   if (in.shared.feed->is_full()) return busy("the feed has as many readers as it takes");
   return to;

@@ -64,23 +64,33 @@ void feed_reader::send(std::shared_ptr<const std::string> frame) {
   if (!is_open()) return;
   out_bytes_ += frame->size();
   out_.push_back(std::move(frame));
-  if (!writing_) write();
+  if (writing_ == 0) write();
+}
+
+// The first frame that waits, or as an array as many as a batch takes. It stays valid until written.
+boost::asio::const_buffer feed_reader::next_message() {
+  writing_ = 1;
+  if (!asked_.batch) return boost::asio::buffer(*out_.front());
+  batch_.assign(1, '[').append(*out_.front());
+  for (; writing_ < out_.size() && batch_.size() < batch_bytes; ++writing_) batch_.append(1, ',').append(*out_[writing_]);
+  batch_ += ']';
+  return boost::asio::buffer(batch_);
 }
 
 void feed_reader::write() {
-  writing_ = true;
   watch(take_within);
-  ws_.async_write(boost::asio::buffer(*out_.front()),
+  ws_.async_write(next_message(),
                   [self = shared_from_this()](error_code ec, std::size_t) { self->on_written(ec); });
 }
 
 void feed_reader::on_written(error_code ec) {
-  writing_ = false;
   deadline_.cancel();
   if (finished_) return;
   if (ec) return finish();
-  out_bytes_ -= out_.front()->size();
-  out_.pop_front();
+  for (; writing_ > 0; --writing_) {
+    out_bytes_ -= out_.front()->size();
+    out_.pop_front();
+  }
   if (closing_ && out_.empty()) return start_closing();
   if (!out_.empty()) write();
   if (!closing_ && out_bytes_ < most_bytes / 2) feed_.wants_more();
@@ -102,9 +112,9 @@ void feed_reader::close(ingest::close_code code, std::string_view reason, bool d
   reason_.code = static_cast<websocket::close_code>(code);
   const std::string_view cut = reason.substr(0, longest_reason);
   reason_.reason.assign(cut.data(), cut.size());
-  if (dropping) out_.resize(std::min<std::size_t>(out_.size(), writing_ ? 1 : 0));
+  if (dropping) out_.resize(std::min(out_.size(), writing_));
   watch(closing_within);
-  if (open_ && !writing_ && out_.empty()) start_closing();
+  if (open_ && writing_ == 0 && out_.empty()) start_closing();
 }
 
 void feed_reader::start_closing() {

@@ -26,12 +26,14 @@ struct feed_request {
   std::optional<std::string> run;      // nothing: all
   std::optional<std::int64_t> since;   // nothing: what comes from now on
   bool payloads = false;
+  bool batch = false;                  // a message is an array of what waits, not one frame
   grant_ptr with;                      // null where no tokens are configured
 };
 
 class feed_reader final : public std::enable_shared_from_this<feed_reader> {
  public:
   static constexpr std::size_t most_bytes = 1u << 20;
+  static constexpr std::size_t batch_bytes = 1u << 16;  // beyond, a batch takes no more frames
   static constexpr std::chrono::seconds take_within{10};
 
   feed_reader(feed_server& feed, ingest::batched_stream stream, feed_request asked, connection_ticket ticket);
@@ -53,6 +55,7 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
  private:
   void read();
   void write();
+  boost::asio::const_buffer next_message();
   void on_written(boost::system::error_code ec);
   void watch(std::chrono::milliseconds within);
   void start_closing();
@@ -63,11 +66,13 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
   const feed_request asked_;
   connection_ticket ticket_;
   boost::beast::flat_buffer in_;
-  std::deque<std::shared_ptr<const std::string>> out_;  // the first is being written while `writing_`
+  std::deque<std::shared_ptr<const std::string>> out_;  // the first `writing_` are being written
+  std::string batch_;                                   // these as one message
   std::size_t out_bytes_ = 0;
   ingest::steady_timer deadline_;
   boost::beast::websocket::close_reason reason_;
-  bool open_ = false, writing_ = false, closing_ = false, close_sent_ = false, finished_ = false;
+  std::size_t writing_ = 0;
+  bool open_ = false, closing_ = false, close_sent_ = false, finished_ = false;
 };
 
 }  // namespace digd::daemon

@@ -33,7 +33,7 @@ export class Feed {
   private open(): void {
     this.listener.state('connecting', '');
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
-    const url = `${scheme}://${location.host}/v1/feed?run=${encodeURIComponent(this.run)}&since=${this.since}`;
+    const url = `${scheme}://${location.host}/v1/feed?run=${encodeURIComponent(this.run)}&since=${this.since}&batch=1`;
     const held = token();
     const socket = new WebSocket(url, ['digd.feed.v1', ...(held === null ? [] : [`bearer.${held}`])]);
     this.socket = socket;
@@ -46,15 +46,11 @@ export class Feed {
   }
 
   private take(text: string): void {
-    let frame: Frame;
-    try {
-      frame = JSON.parse(text) as Frame;
-    } catch {
-      return;
-    }
     this.wait = LEAST_WAIT_MS;
-    this.listener.frame(frame);
-    if (frame.last) this.since = frame.seq;
+    for (const frame of JSON.parse(text) as Frame[]) {
+      this.listener.frame(frame);
+      if (frame.last) this.since = frame.seq;
+    }
   }
 
   private again(why: string): void {

@@ -52,18 +52,20 @@ export function RunView({session, version, theme, failed}: {session: RunSession;
     choose(node);
     show([node]);
   };
+  const pressed = useRef<(e: KeyboardEvent) => void>(() => undefined);
+  pressed.current = (e) => {
+    if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey) return;
+    const act = {' ': () => (held === null ? go(last) : play(!playing)), ',': () => go(at - 1), '.': () => go(at + 1),
+      l: () => setHeld(null), Home: () => go(first), Escape: () => { choose(null); }}[e.key];
+    if (!act || (e.key === ' ' && e.target instanceof HTMLButtonElement)) return;
+    e.preventDefault();
+    act();
+  };
   useEffect(() => {
-    const key = (e: KeyboardEvent): void => {
-      if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey) return;
-      const act = {' ': () => (held === null ? go(last) : play(!playing)), ',': () => go(at - 1), '.': () => go(at + 1),
-        l: () => setHeld(null), Home: () => go(first), Escape: () => { choose(null); }}[e.key];
-      if (!act || (e.key === ' ' && e.target instanceof HTMLButtonElement)) return;
-      e.preventDefault();
-      act();
-    };
+    const key = (e: KeyboardEvent): void => pressed.current(e);
     document.addEventListener('keydown', key);
     return () => document.removeEventListener('keydown', key);
-  });
+  }, []);
   const start = model.entries.get(first)?.ts ?? 0;
   return (
     <>
