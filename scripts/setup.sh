@@ -37,6 +37,32 @@ install_missing() {
     die "Could not install: ${missing[*]}. If libboost1.74-dev or another Boost is installed, remove its dev packages first."
 }
 
+# Installs Debian's Node with npm, unless there is one of version 18 or later already.
+node_if_missing() {
+  local version
+  version=$(node --version 2>/dev/null | sed 's/^v//; s/\..*//') || true
+  if [ "${version:-0}" -ge 18 ] && command -v npm >/dev/null; then return; fi
+  packages+=(nodejs npm)
+}
+
+# The dashboard's files, which the next build puts into digd. Nothing is done if they are newer than their sources.
+build_dashboard() {
+  local built=$root/dashboard/dist/index.html sources=("$root"/dashboard/{src,public,index.html,vite.config.ts,tsconfig.json})
+  node_packages
+  [ -f "$built" ] && [ -z "$(find "${sources[@]}" "$root/dashboard/package-lock.json" -newer "$built" -print -quit)" ] && return
+  say "Building the dashboard"
+  npm --prefix "$root/dashboard" run --silent build >&2
+}
+
+# The pinned packages of the dashboard and its tests.
+node_packages() {
+  local stamp=$root/dashboard/node_modules/.installed
+  [ -f "$stamp" ] && cmp -s "$stamp" "$root/dashboard/package-lock.json" && return
+  say "Setting up the dashboard's packages"
+  npm --prefix "$root/dashboard" ci --silent >&2
+  cp "$root/dashboard/package-lock.json" "$stamp"
+}
+
 # build PRESET [CMAKE ARGUMENT...]
 build() {
   local preset=$1

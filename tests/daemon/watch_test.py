@@ -586,7 +586,21 @@ def test_a_slow_reader_is_dropped_and_ingest_goes_on(daemon):
     slow.close()
 
 
-@pytest.mark.parametrize("query", ["?since=x", "?since=-1", "?payloads=2", "?run="])
+def test_a_reader_that_asks_for_batches_is_told_the_same_in_fewer_messages(daemon):
+    with daemon.client(agents=["a", "b"]) as c:
+        work(c, 500)
+        c.wait_acked()
+        single = Feed(daemon, "?since=0").until(lambda f: f["type"] == "verdicts" and f["of"] == c.seq)
+    batched = Feed(daemon, "?since=0&batch=1")
+    frames, messages = [], 0
+    while len(frames) < len(single):
+        frames += (batch := batched.take(1)[0])
+        messages += 1
+        assert isinstance(batch, list) and batch
+    assert frames == single and messages < len(frames) / 10
+
+
+@pytest.mark.parametrize("query", ["?since=x", "?since=-1", "?payloads=2", "?batch=yes", "?run="])
 def test_a_bad_question_to_the_feed_is_refused(daemon, query):
     with pytest.raises(InvalidStatus) as refused:
         Feed(daemon, query)

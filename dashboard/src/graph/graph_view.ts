@@ -8,7 +8,7 @@ import type {Flag, Scene, SceneNode, Shape} from '../scene/scene';
 import type {Frame} from './frame';
 import {ShapeProgram, forms, rings, type ShapeData} from './shape_program';
 import {drawLabels} from './labels';
-import {drawBackdrop, drawMarks, type LaneLabel, type MarkLabel} from './layers';
+import {drawBackdrop, drawMarks, fitCanvas, type LaneLabel, type MarkLabel} from './layers';
 import {mix, type Theme} from './theme';
 
 const MOST_LABELLED = 160;   // nodes in view for which names are drawn
@@ -80,8 +80,9 @@ export class GraphView {
     else this.place(scene);
     this.drawn = scene;
     drawBackdrop(this.backdrop, frame, this.theme, picture.lanes, picture.marks, picture.now);
-    drawMarks(this.marks, frame, this.theme, picture.marks);
+    fitCanvas(this.marks, width, height);
     this.label(picture);
+    drawMarks(this.marks, frame, this.theme, picture.lanes, picture.marks);
     this.sigma.refresh();
   }
 
@@ -133,13 +134,13 @@ export class GraphView {
     for (const node of scene.nodes) {
       graph.addNode(node.key, {
         x: this.picture!.frame.px(node.x), y: height - this.py(node), size: this.radius(node), color: this.fillOf(node),
-        form: formOf[node.shape], ring: node.shape === 'cell' && node.flag === 'healed' ? rings.none : ringOf[node.flag], ringColor: this.theme.flags[node.flag],
+        form: formOf[node.shape], ring: node.shape === 'cell' ? rings.none : ringOf[node.flag], ringColor: this.theme.flags[node.flag],
         zIndex: 0,
       });
     }
     const most = scene.edges.reduce((m, edge) => Math.max(m, edge.count), 1);
     for (const edge of scene.edges) {
-      const size = edge.kind === 'sum' ? 1 + 2.5 * (edge.count / most) : strong.has(edge.kind) ? 2 : 1.5;
+      const size = edge.kind === 'sum' ? 1.4 + 2 * (edge.count / most) : strong.has(edge.kind) ? 2 : 1.5;
       graph.addDirectedEdge(edge.from, edge.to, {
         size, color: edge.kind === 'sum' ? mix(this.theme.edges.sum, this.theme.background, 0.35 + 0.65 * (edge.count / most)) : this.theme.edges[edge.kind], type, from: edge.from, to: edge.to,
         zIndex: 0,
@@ -161,7 +162,7 @@ export class GraphView {
 
   private fillOf(node: SceneNode): string {
     const {theme} = this;
-    if (node.shape === 'cell') return node.flag === 'none' ? theme.cell : mix(theme.flags[node.flag], theme.cell, 0.55);
+    if (node.shape === 'cell') return node.flag === 'none' ? theme.cell : mix(theme.flags[node.flag], theme.cell, Math.min(1, 0.25 + 3 * node.share));
     if (node.shape === 'head') return theme.quiet;
     if (node.flag === 'failed') return theme.flags.failed;
     if (node.shape === 'activation') return node.live ? theme.open : theme.activation;

@@ -1,4 +1,4 @@
-// What is drawn below and above the graph: lanes with their names, now, and the marks of what was detected.
+// What is drawn below and above the graph: lanes, now, and the marks of what was detected; names of lanes and marks.
 import {shown} from '../scene/text';
 import {TOP, type Frame} from './frame';
 import {mix, type Theme} from './theme';
@@ -22,14 +22,13 @@ export function drawBackdrop(canvas: HTMLCanvasElement, frame: Frame, theme: The
   marks: MarkLabel[], now: number): void {
   const {width, height} = frame.size;
   const c = fitCanvas(canvas, width, height);
-  lanes.forEach((lane, slot) => {
+  lanes.forEach((_, slot) => {
     const top = frame.laneTop(slot);
     if (top > height || top + frame.laneHeight < TOP) return;
     if (slot % 2 === 0) {
       c.fillStyle = theme.lane;
       c.fillRect(0, top, width, frame.laneHeight);
     }
-    drawLaneName(c, frame, theme, lane, top);
   });
   drawMarkLines(c, frame, theme, marks);
   const px = frame.px(now);
@@ -89,8 +88,28 @@ function drawTicks(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, mark
   }
 }
 
-export function drawMarks(canvas: HTMLCanvasElement, frame: Frame, theme: Theme, marks: MarkLabel[]): void {
-  const c = fitCanvas(canvas, frame.size.width, frame.size.height);
+// The margin with the lanes' names covers whatever the graph has there.
+function drawMargin(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, lanes: LaneLabel[]): void {
+  const {height} = frame.size;
+  c.fillStyle = theme.background;
+  c.fillRect(0, 0, frame.left - 6, height);
+  lanes.forEach((lane, slot) => {
+    const top = frame.laneTop(slot);
+    if (top > height || top + frame.laneHeight < TOP) return;
+    if (slot % 2 === 0) {
+      c.fillStyle = theme.lane;
+      c.fillRect(0, top, frame.left - 6, frame.laneHeight);
+    }
+    drawLaneName(c, frame, theme, lane, top);
+  });
+  c.fillStyle = theme.line;
+  c.fillRect(frame.left - 6, TOP - 2, 1, height);
+}
+
+// Onto what is there already: names of nodes that reach into the margin are covered too.
+export function drawMarks(canvas: HTMLCanvasElement, frame: Frame, theme: Theme, lanes: LaneLabel[], marks: MarkLabel[]): void {
+  const c = canvas.getContext('2d')!;
+  drawMargin(c, frame, theme, lanes);
   c.font = '600 10px system-ui, sans-serif';
   c.textBaseline = 'middle';
   c.textAlign = 'center';

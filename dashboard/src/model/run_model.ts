@@ -364,11 +364,13 @@ export class RunModel {
 
 const reactionOf = (said: string): Reaction => (reactions.has(said) ? (said as Reaction) : 'consume');
 
+const outputs = (n: number): string => (n === 0 ? 'without output' : n === 1 ? 'one output' : `${n} outputs`);
+
 function describe(m: WireMessage): string {
   switch (m.type) {
     case 'event': return m.event?.source ? `${m.event.source} says ${m.event.id}` : `${m.event?.id} comes from outside`;
     case 'activation_started': return `${m.agent} starts ${m.activation}`;
-    case 'activation_ended': return `${m.activation} ${m.failed ? 'fails' : 'ends'}, ${m.outputs?.length ?? 0} outputs`;
+    case 'activation_ended': return `${m.activation} ${m.failed ? 'fails' : 'ends'}, ${outputs(m.outputs?.length ?? 0)}`;
     case 'agent_joined': return `${m.agent} joins`;
     case 'agent_left': return `${m.agent} leaves`;
     case 'time': return 'time passes';

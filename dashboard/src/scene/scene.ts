@@ -32,6 +32,7 @@ export interface SceneNode {
   live: boolean;               // an open activation; an event that waits
   size: number;                // 1 is usual; of a cell, by its count
   count: number;
+  share: number;               // of a cell: how many of its nodes are flagged
   label: string;
   node: Node | null;
   span: [number, number] | null;  // of a cell
@@ -128,7 +129,7 @@ class Singles {
     const live = node.what === 'event' ? isWaitingAt(node, at) : isOpenAt(node, at);
     this.nodes.set(key, {
       key, x: xOf(node, this.view.axis), slot, row: node.row, rows: node.rows, shape: shapeOf(node, at),
-      flag: nodeFlag(node, at), live, size: 1, count: 1, label: node.id, node, span: null,
+      flag: nodeFlag(node, at), live, size: 1, count: 1, share: 0, label: node.id, node, span: null,
     });
     return key;
   }
@@ -140,7 +141,7 @@ class Singles {
     if (!this.nodes.has(key)) {
       this.nodes.set(key, {
         key, x: headX(this.model, this.view.axis, this.view.at), slot, row: 0, rows: 1, shape: 'head', flag: 'none',
-        live: true, size: 1, count: 1, label: '', node: null, span: null,
+        live: true, size: 1, count: 1, share: 0, label: '', node: null, span: null,
       });
     }
     return key;

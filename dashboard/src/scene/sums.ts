@@ -43,7 +43,7 @@ function drawCell(cell: Cell, width: number, most: number): SceneNode {
   return {
     key: `c:${cell.slot}:${cell.bucket}`, x: from + width / 2, slot: cell.slot, row: 0, rows: 1, shape: 'cell', flag: cell.flag,
     live: false, size: 0.35 + 0.65 * Math.sqrt(cell.count / most), count: cell.count,
-    label: cell.flagged > 0 ? `${cell.count}, ${cell.flagged} flagged` : `${cell.count}`, node: null, span: [from, from + width],
+    share: cell.flagged / cell.count, label: cell.flagged > 0 ? `${cell.count}, ${cell.flagged} flagged` : `${cell.count}`, node: null, span: [from, from + width],
   };
 }
 

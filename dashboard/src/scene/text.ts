@@ -33,7 +33,10 @@ export function stampText(ts: number, first: number): string {
   const ms = ts - first;
   if (Math.abs(ms) < 1000) return `${ms} ms`;
   if (Math.abs(ms) < 100_000) return `${(ms / 1000).toFixed(1)} s`;
-  return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`;
+  const two = (n: number): string => String(Math.floor(n)).padStart(2, '0');
+  const minutes = ms / 60_000;
+  const seconds = two((ms % 60_000) / 1000);
+  return minutes < 60 ? `${Math.floor(minutes)}:${seconds}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${seconds}`;
 }
 
 export function agoText(ms: number): string {

@@ -72,18 +72,18 @@ function draw(canvas: HTMLCanvasElement, model: RunModel, at: number, theme: The
   const c = fitCanvas(canvas, width, height);
   const scale = new Scale(model, width);
   const row = Math.max(LEAST_ROW, (height - TOP - BOTTOM - 2) / Math.max(1, slots.length));
-  names(c, slots, row, theme);
+  names(c, slots, row, scale.left, theme);
   bars(c, model, slots, row, scale, model.entries.get(at)?.ts ?? 0, theme);
   ticks(c, model, scale, at, theme);
   stamps(c, scale, width, height, theme);
 }
 
-function names(c: CanvasRenderingContext2D, slots: Lane[], row: number, theme: Theme): void {
+function names(c: CanvasRenderingContext2D, slots: Lane[], row: number, left: number, theme: Theme): void {
   if (row < 9) return;
   c.font = `${Math.min(11, row)}px system-ui, sans-serif`;
   c.textBaseline = 'middle';
   c.fillStyle = theme.quiet;
-  slots.forEach((lane, i) => c.fillText(shown(lane.name, 15), 12, TOP + (i + 0.5) * row));
+  slots.forEach((lane, i) => c.fillText(shown(lane.name, Math.floor((left - 12) / 6)), 12, TOP + (i + 0.5) * row));
 }
 
 // What would end on a pixel that its lane's last bar covers already is not drawn again, unless it failed: a row has at most as

@@ -5,7 +5,7 @@ import {WITHIN} from './digd';
 
 export const launch = (): Promise<Browser> => chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: ['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist'],  // graphics without hardware
+  args: ['--enable-unsafe-swiftshader'],  // WebGL without hardware
 });
 
 export class Watched {

@@ -148,7 +148,7 @@ describe('detections', () => {
     client.event('build', ['tester']);
     client.start('v1', 'tester', ['build']);
     client.end('v1', [], {build: 'wait'});
-    client.tell('time', {ts: 1_000});
+    client.tell('time', {ts: 400});
     const {id} = await client.get('intervention');
     const card = page.locator('.card[data-rule="deadlock"]');
     await card.getByText('healed: sent a message').waitFor();

@@ -111,6 +111,8 @@ describe('text', () => {
   it('stamps are times of day on the wall clock and seconds else', () => {
     expect(stampText(1_700_000_000_123, 1_700_000_000_000)).toBe('22:13:20.123');
     expect(stampText(2_500, 500)).toBe('2.0 s');
+    expect(stampText(229_000, 0)).toBe('3:49');
+    expect(stampText(3_725_000, 0)).toBe('1:02:05');
   });
 });
 
