@@ -2,13 +2,14 @@
 import {useCallback, useEffect, useRef, useState} from 'preact/hooks';
 import {readTheme, type Theme} from './graph/theme';
 import {ApiError, getMode, getReadiness, getRuns, type Mode, type RunRow} from './net/api';
-import {forget, TokenDialog} from './ui/token_dialog';
-import {token} from './net/session';
+import {clearToken, token} from './net/session';
 import {RunSession} from './run_session';
+import {shown} from './scene/text';
 import {Health} from './ui/health';
 import {ModeSwitch} from './ui/mode_switch';
 import {RunList} from './ui/run_list';
 import {RunView} from './ui/run_view';
+import {TokenDialog} from './ui/token_dialog';
 
 const EVERY_MS = 2_000;
 
@@ -41,7 +42,7 @@ export function App() {
   const failed = useCallback((error: unknown): void => {
     if (error instanceof ApiError && error.status === 401) {
       setLocked(token() === null ? '' : 'digd does not know this token.');
-      forget();
+      clearToken();
     } else {
       setProblem((error as Error).message);
     }
@@ -135,10 +136,11 @@ function useRuns(failed: (error: unknown) => void, answered: (ok: boolean) => vo
 function useSession(run: string | null, failed: (error: unknown) => void): {session: RunSession; version: number} | null {
   const [state, setState] = useState<{session: RunSession; version: number} | null>(null);
   useEffect(() => {
+    document.title = run ? `${shown(run, 60)} · digd` : 'digd';
     if (!run) return setState(null);
     const session = new RunSession(run, () => setState({session, version: session.version}), failed);
     setState({session, version: 0});
-    const timer = setInterval(() => session.details && !session.model.ended && void session.refresh(), EVERY_MS);
+    const timer = setInterval(() => !session.model.ended && void session.refresh(), EVERY_MS);
     return () => {
       clearInterval(timer);
       session.stop();

@@ -1,7 +1,7 @@
 // The run that is being watched: its model, fed from its feed. Whoever draws it is told of changes, at most every 80 ms, and
 // so that drawing takes no more than a quarter of the time.
 import {RunModel} from './model/run_model';
-import {getRun, type RunDetails} from './net/api';
+import {ApiError, getRun, type RunDetails} from './net/api';
 import {Feed, type FeedState} from './net/feed';
 
 const LEAST_GAP_MS = 80;
@@ -22,18 +22,22 @@ export class RunSession {
   private gap = LEAST_GAP_MS;
 
   constructor(readonly run: string, private readonly changed: () => void, private readonly failed: (error: unknown) => void) {
-    void this.open();
+    void this.refresh();
   }
 
+  // Asks for the run's state; the first time that there is such a run, its feed is opened. A run that is not there may come.
   async refresh(): Promise<void> {
     try {
       const details = await getRun(this.run);
       if (this.stopped) return;
+      if (!this.details) this.open(details);
       this.details = details;
-      this.touch();
     } catch (error) {
-      if (!this.stopped) this.failed(error);
+      if (this.stopped) return;
+      if (!(error instanceof ApiError) || error.status !== 404) return this.failed(error);
+      this.feedState = 'missing';
     }
+    this.touch();
   }
 
   stop(): void {
@@ -42,10 +46,8 @@ export class RunSession {
     this.feed?.close();
   }
 
-  private async open(): Promise<void> {
-    await this.refresh();
-    if (this.stopped || !this.details) return;
-    this.model = new RunModel(this.details.settings ?? {});
+  private open(details: RunDetails): void {
+    this.model = new RunModel(details.settings ?? {});
     this.feed = new Feed(this.run, {
       frame: (frame) => {
         this.model.apply(frame);

@@ -162,7 +162,7 @@ export class GraphView {
 
   private fillOf(node: SceneNode): string {
     const {theme} = this;
-    if (node.shape === 'cell') return node.flag === 'none' ? theme.cell : mix(theme.flags[node.flag], theme.cell, Math.min(1, 0.25 + 3 * node.share));
+    if (node.shape === 'cell') return node.flag === 'none' ? theme.cell : mix(theme.flags[node.flag], theme.cell, Math.min(1, 0.08 + 4 * node.share));
     if (node.shape === 'head') return theme.quiet;
     if (node.flag === 'failed') return theme.flags.failed;
     if (node.shape === 'activation') return node.live ? theme.open : theme.activation;

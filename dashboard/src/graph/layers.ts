@@ -49,6 +49,8 @@ function drawLaneName(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, l
   const most = Math.floor((frame.left - 24) / 6.6);
   c.font = `${lane.special ? 'italic ' : '600 '}12px system-ui, sans-serif`;
   c.textBaseline = 'middle';
+  c.textAlign = 'left';
+  c.lineWidth = 1;
   c.fillStyle = lane.active ? theme.open : lane.special || lane.left ? theme.quiet : theme.text;
   c.fillText(shown(lane.name, Math.max(4, most)), 22, middle);
   c.beginPath();

@@ -3,7 +3,7 @@
 import type {Frame} from '../model/frames';
 import {token} from './session';
 
-export type FeedState = 'connecting' | 'live' | 'waiting' | 'closed';
+export type FeedState = 'missing' | 'connecting' | 'live' | 'waiting' | 'closed';
 
 const LEAST_WAIT_MS = 250;
 const MOST_WAIT_MS = 10_000;

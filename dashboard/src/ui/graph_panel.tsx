@@ -135,18 +135,20 @@ export function GraphPanel(props: GraphProps) {
   };
   const middle = (window.from + window.to) / 2;
   return (
-    <div class="graph">
-      <div class="stage" ref={host} tabIndex={0} role="application" onKeyDown={key} aria-label={describe(scene, at, model)} />
-      {noGraphics !== '' && <p class="banner wrong" role="alert">The graph needs WebGL, which this browser does not give: {noGraphics}. The time line and the lists work without it.</p>}
-      <div class="zoom" role="group" aria-label="Window">
-        <button title="Closer (+)" aria-label="Closer" onClick={() => setHeld(zoomed(window, middle, 0.6, bounds))}>+</button>
-        <button title="Wider (-)" aria-label="Wider" onClick={() => setHeld(zoomed(window, middle, 1.6, bounds))}>−</button>
-        <button title="All of it (F)" aria-label="All of it" onClick={() => setHeld(bounds)}>⤢</button>
-        <button title="Follow the newest" aria-pressed={held === null} class={held === null ? 'on' : ''} onClick={() => setHeld(null)}>Follow</button>
-      </div>
+    <>
       <Banner scene={scene} model={model} axis={axis} />
-      {hovered && <Tip node={hovered} at={view.current?.pointOf(hovered)} width={size.width} />}
-    </div>
+      <div class="graph">
+        <div class="stage" ref={host} tabIndex={0} role="application" onKeyDown={key} aria-label={describe(scene, at, model)} />
+        {noGraphics !== '' && <p class="banner wrong" role="alert">The graph needs WebGL, which this browser does not give: {noGraphics}. The time line and the lists work without it.</p>}
+        <div class="zoom" role="group" aria-label="Window">
+          <button title="Closer (+)" aria-label="Closer" onClick={() => setHeld(zoomed(window, middle, 0.6, bounds))}>+</button>
+          <button title="Wider (-)" aria-label="Wider" onClick={() => setHeld(zoomed(window, middle, 1.6, bounds))}>−</button>
+          <button title="All of it (F)" aria-label="All of it" onClick={() => setHeld(bounds)}>⤢</button>
+          <button title="Follow the newest" aria-pressed={held === null} class={held === null ? 'on' : ''} onClick={() => setHeld(null)}>Follow</button>
+        </div>
+        {hovered && <Tip node={hovered} at={view.current?.pointOf(hovered)} width={size.width} />}
+      </div>
+    </>
   );
 }
 

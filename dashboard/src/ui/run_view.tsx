@@ -95,7 +95,7 @@ function Title({session, at, failed}: {session: RunSession; at: number; failed(e
   const {model, details, run} = session;
   const ended = model.ended && model.ended.at <= at ? model.ended.outcome : null;
   const labels = Object.entries(details?.labels ?? {});
-  const feed = {connecting: 'reading…', live: '', waiting: `feed lost (${session.why}); trying again`, closed: ''}[session.feedState];
+  const feed = {missing: 'There is no such run yet. It appears when a client says hello.', connecting: 'reading…', live: '', waiting: `feed lost (${session.why}); trying again`, closed: ''}[session.feedState];
   return (
     <header class="title">
       <h1><bdi>{shown(run, 100)}</bdi></h1>

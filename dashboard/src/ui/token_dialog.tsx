@@ -1,6 +1,6 @@
 // Asks for the token, where digd wants one. It is kept in this tab's session storage and goes nowhere but to digd.
 import {useState} from 'preact/hooks';
-import {clearToken, setToken} from '../net/session';
+import {setToken} from '../net/session';
 
 export function TokenDialog({why, given}: {why: string; given(): void}) {
   const [value, setValue] = useState('');
@@ -28,5 +28,3 @@ export function TokenDialog({why, given}: {why: string; given(): void}) {
     </main>
   );
 }
-
-export const forget = clearToken;

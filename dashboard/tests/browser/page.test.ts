@@ -143,8 +143,8 @@ describe('detections', () => {
     const daemon = await started();
     const seen = await open(browser, daemon.url(runPath('stuck')));
     const {page} = seen;
+    await page.getByText('There is no such run yet').waitFor();
     const client = await daemon.client('stuck', {agents: ['coder', 'tester'], clock: 'trace', rules: {deadlock: {window_ms: 300}}});
-    await page.reload();
     client.event('build', ['tester']);
     client.start('v1', 'tester', ['build']);
     client.end('v1', [], {build: 'wait'});
