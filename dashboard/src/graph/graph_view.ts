@@ -2,9 +2,9 @@
 // shown scenes and frames, and tells which node is under the pointer.
 import {MultiDirectedGraph} from 'graphology';
 import Sigma from 'sigma';
-import {EdgeArrowProgram, EdgeLineProgram, EdgeRectangleProgram} from 'sigma/rendering';
+import {EdgeArrowProgram, EdgeLineProgram, EdgeRectangleProgram, NodePointProgram} from 'sigma/rendering';
 import type {EdgeDisplayData, NodeDisplayData} from 'sigma/types';
-import type {Flag, Scene, SceneNode, Shape} from '../scene/scene';
+import type {Flag, Scene, SceneEdge, SceneNode, Shape} from '../scene/scene';
 import type {Frame} from './frame';
 import {ShapeProgram, forms, rings, type ShapeData} from './shape_program';
 import {drawLabels} from './labels';
@@ -13,6 +13,7 @@ import {mix, type Theme} from './theme';
 
 const MOST_LABELLED = 160;   // nodes in view for which names are drawn
 const MOST_ARROWS = 1_500;   // edges in view for which heads are drawn
+const MOST_SHAPED = 3_000;   // nodes, beyond which those without a ring are dots: their form could not be seen any more
 const MOST_THICK = 4_000;    // beyond, an edge is a line of one pixel: cheap where there is no graphics hardware
 
 const formOf: Record<Shape, number> = {
@@ -48,7 +49,7 @@ export class GraphView {
     this.box = layer(host, 'div');
     this.sigma = new Sigma(this.graph, this.box, {
       allowInvalidContainer: true, stagePadding: 0, defaultNodeType: 'shape', defaultEdgeType: 'line',
-      nodeProgramClasses: {shape: ShapeProgram}, edgeProgramClasses: {thin: EdgeLineProgram, line: EdgeRectangleProgram, arrow: EdgeArrowProgram},
+      nodeProgramClasses: {shape: ShapeProgram, dot: NodePointProgram}, edgeProgramClasses: {thin: EdgeLineProgram, line: EdgeRectangleProgram, arrow: EdgeArrowProgram},
       enableCameraPanning: false, enableCameraZooming: false, enableCameraRotation: false, itemSizesReference: 'screen',
       zoomToSizeRatioFunction: () => 1, minEdgeThickness: 1.1, renderLabels: false, zIndex: true,
       defaultDrawNodeHover: () => undefined,
@@ -135,17 +136,24 @@ export class GraphView {
       graph.addNode(node.key, {
         x: this.picture!.frame.px(node.x), y: height - this.py(node), size: this.radius(node), color: this.fillOf(node),
         form: formOf[node.shape], ring: node.shape === 'cell' ? rings.none : ringOf[node.flag], ringColor: this.theme.flags[node.flag],
-        zIndex: 0,
+        type: scene.nodes.length > MOST_SHAPED && node.flag === 'none' ? 'dot' : 'shape', zIndex: 0,
       });
     }
     const most = scene.edges.reduce((m, edge) => Math.max(m, edge.count), 1);
     for (const edge of scene.edges) {
       const size = edge.kind === 'sum' ? 1.4 + 2 * (edge.count / most) : strong.has(edge.kind) ? 2 : 1.5;
       graph.addDirectedEdge(edge.from, edge.to, {
-        size, color: edge.kind === 'sum' ? mix(this.theme.edges.sum, this.theme.background, 0.35 + 0.65 * (edge.count / most)) : this.theme.edges[edge.kind], type, from: edge.from, to: edge.to,
-        zIndex: 0,
+        size, color: this.colourOf(edge, edge.count / most, many), type, from: edge.from, to: edge.to,
+        zIndex: strong.has(edge.kind) ? 1 : 0,
       });
     }
+  }
+
+  // Where edges are so many that they would fill the picture, the usual ones step back.
+  private colourOf(edge: SceneEdge, weight: number, many: number): string {
+    const {edges, background} = this.theme;
+    if (edge.kind === 'sum') return mix(edges.sum, background, 0.35 + 0.65 * weight);
+    return many > MOST_THICK && !strong.has(edge.kind) ? mix(edges[edge.kind], background, 0.35) : edges[edge.kind];
   }
 
   private place(scene: Scene): void {
@@ -181,7 +189,7 @@ export class GraphView {
   private edgeLook(data: EdgeDisplayData & {from: string; to: string}): Partial<EdgeDisplayData> {
     const focus = this.picture?.focus;
     if (!focus) return data;
-    if (focus.has(data.from) && focus.has(data.to)) return {...data, zIndex: 1, size: data.size + 1};
+    if (focus.has(data.from) && focus.has(data.to)) return {...data, zIndex: 2, size: data.size + 1};
     return {...data, color: mix(data.color, this.theme.background, 0.16)};
   }
 
