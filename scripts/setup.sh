@@ -45,22 +45,22 @@ node_if_missing() {
   packages+=(nodejs npm)
 }
 
+# npm_packages FOLDER: what its lock file pins, if that is not there yet.
+npm_packages() {
+  local stamp=$1/node_modules/.installed
+  cmp -s "$stamp" "$1/package-lock.json" && return
+  say "Setting up npm packages: ${1#"$root"/}"
+  npm --prefix "$1" ci --silent --no-audit --no-fund >&2
+  cp "$1/package-lock.json" "$stamp"
+}
+
 # The dashboard's files, which the next build puts into digd. Nothing is done if they are newer than their sources.
 build_dashboard() {
   local built=$root/dashboard/dist/index.html sources=("$root"/dashboard/{src,public,index.html,vite.config.ts,tsconfig.json})
-  node_packages
+  npm_packages "$root/dashboard"
   [ -f "$built" ] && [ -z "$(find "${sources[@]}" "$root/dashboard/package-lock.json" -newer "$built" -print -quit)" ] && return
   say "Building the dashboard"
   npm --prefix "$root/dashboard" run --silent build >&2
-}
-
-# The pinned packages of the dashboard and its tests.
-node_packages() {
-  local stamp=$root/dashboard/node_modules/.installed
-  [ -f "$stamp" ] && cmp -s "$stamp" "$root/dashboard/package-lock.json" && return
-  say "Setting up the dashboard's packages"
-  npm --prefix "$root/dashboard" ci --silent >&2
-  cp "$root/dashboard/package-lock.json" "$stamp"
 }
 
 # build PRESET [CMAKE ARGUMENT...]
@@ -84,34 +84,17 @@ python_environment() {
   cat "${wanted[@]}" >"$stamp"
 }
 
-# What runs the TypeScript client, where a machine has none yet: Debian 12's Node 18 will do, any newer one too.
-node_packages() {
-  if command -v node >/dev/null && command -v npm >/dev/null; then return; fi
-  printf '%s\n' nodejs npm
+# The TypeScript client, built, with what its tests need.
+build_typescript_client() {
+  npm_packages "$root/clients/typescript"
+  npm --prefix "$root/clients/typescript" run --silent build >&2
 }
 
-# The TypeScript client's packages, as its lock file pins them, and its built form.
-node_environment() {
-  local client=$root/clients/typescript
-  local stamp=$client/node_modules/.installed
-  node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 18 || (a == 18 && b >= 19) ? 0 : 1)' ||
-    die "Node $(node --version) is too old for clients/typescript: it needs 18.19 or newer"
-  if ! cmp -s "$stamp" "$client/package-lock.json"; then
-    say "Setting up Node for the tests"
-    (cd "$client" && npm ci --loglevel=error) >&2
-    cp "$client/package-lock.json" "$stamp"
-  fi
-  (cd "$client" && npm run --silent build) >&2
-}
-
-# OpenTelemetry's JavaScript exporter in the build folder, pinned, for tests/daemon/otlp_test.py.
+# OpenTelemetry's JavaScript exporter in the build folder, for tests/daemon/otlp_test.py.
 otlp_js_environment() {
-  local from=$root/tests/daemon/otlp_js to=$root/build/otlp-js
-  [ -d "$to/node_modules" ] && cmp -s "$to/package-lock.json" "$from/package-lock.json" && cmp -s "$to/send.mjs" "$from/send.mjs" && return
-  say "Setting up OpenTelemetry for JavaScript"
-  mkdir -p "$to"
-  cp "$from"/* "$to/"
-  (cd "$to" && npm ci --silent --no-audit --no-fund) >&2
+  mkdir -p "$root/build/otlp-js"
+  cp "$root"/tests/daemon/otlp_js/* "$root/build/otlp-js/"
+  npm_packages "$root/build/otlp-js"
 }
 
 mkdir -p "$root/build"
