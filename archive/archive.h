@@ -29,24 +29,24 @@ struct durable {
 };
 
 struct options {
-  std::string path;                    // the database file, created if missing; its folder must exist
-  std::size_t queue_entries = 65'536;  // accepted and not yet durable, over all producers; at most 1,000,000
+  std::string path;                      // the database file, created if missing; its folder must exist
+  std::size_t queue_entries = 65'536;    // accepted and not yet durable, over all producers; at most 1,000,000
   std::size_t queue_bytes = 256u << 20;  // likewise; an entry larger than this goes alone
   std::size_t producers = 16;            // at most so many at once; each costs queue_entries * 8 bytes
   std::size_t batch_entries = 4'096;     // most in one transaction
   std::size_t batch_bytes = 16u << 20;   // about; one entry more may be over
   unsigned poll_us = 200;                // idle, the writer looks for work this often, then
   unsigned poll_most_us = 1'000;         // ever more rarely up to this
-  unsigned gather_us = 4'000;           // from one commit to the next at least: one sync for all that came meanwhile, unless
-  std::size_t gather_entries = 256;     // so many wait
+  unsigned gather_us = 4'000;            // from one commit to the next at least: one sync for all that came meanwhile, unless
+  std::size_t gather_entries = 256;      // so many wait
   unsigned retry_ms = 50;                // after a failed write, doubled with each failure
   unsigned retry_most_ms = 5'000;
-  unsigned stop_ms = 10'000;            // how long `stop` goes on trying while writes fail
-  int checkpoint_pages = 4'096;         // the log is moved into the file when it has so many (16 MB)
-  std::int64_t check_bytes = 64 << 20;  // files up to this size are checked in full when opened
-  std::string vfs;                      // SQLite's file layer; empty: the default. For fault injection
+  unsigned stop_ms = 10'000;                           // how long `stop` goes on trying while writes fail
+  int checkpoint_pages = 4'096;                        // the log is moved into the file when it has so many (16 MB)
+  std::int64_t check_bytes = 64 << 20;                 // files up to this size are checked in full when opened
+  std::string vfs;                                     // SQLite's file layer; empty: the default. For fault injection
   std::function<void(int from, int to)> on_migration;  // by `open`, before an older file is brought a version further
-  std::function<void(const std::string&)> on_health;  // on the writer thread, whenever `health` changes
+  std::function<void(const std::string&)> on_health;   // on the writer thread, whenever `health` changes
 };
 
 struct counters {
@@ -104,7 +104,7 @@ class archive {
 
   std::unique_ptr<producer> make_producer();  // null if there are `options::producers` already
   std::uint64_t next_run_number();            // unique for ever, also over restarts
-  void stop();  // writes what is queued, then joins the thread; reads still work
+  void stop();                                // writes what is queued, then joins the thread; reads still work
   const counters& counted() const;
   std::string health() const;  // empty, or what is wrong in words
   std::size_t queued() const;  // accepted and not yet durable

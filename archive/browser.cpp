@@ -59,8 +59,9 @@ failure browser::prepare() {
   const std::string tail_all = std::string(tail_columns) + "e.id > ?1 ORDER BY e.id";
   const std::string tail_of_run = std::string(tail_columns) + "e.run = ?2 AND e.id > ?1 ORDER BY e.id";
   // As `run_from` reads them. A run that is being deleted is there no more.
-  const std::string run = "SELECT number, run, opened_ms, last_ts, ended, ended_ms, bytes, heard_ms FROM runs"
-                          " WHERE deleting = 0 AND ";
+  const std::string run =
+      "SELECT number, run, opened_ms, last_ts, ended, ended_ms, bytes, heard_ms FROM runs"
+      " WHERE deleting = 0 AND ";
   const std::pair<statement*, std::string> all[] = {
       {&runs_,
        run + "number < ?1 ORDER BY number DESC LIMIT ?2"},

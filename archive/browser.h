@@ -24,7 +24,7 @@ struct run_row {
   std::string run;
   std::int64_t opened_ms = 0;
   std::optional<std::int64_t> last_ts;
-  std::string ended;                    // empty while it goes on
+  std::string ended;  // empty while it goes on
   std::optional<std::int64_t> ended_ms;
   std::uint64_t bytes = 0;               // of JSON stored
   std::optional<std::int64_t> heard_ms;  // Unix milliseconds: the latest hello or message
@@ -33,10 +33,10 @@ struct run_row {
 // What a run's entries amount to.
 struct run_tally {
   std::uint64_t messages = 0, refused = 0, firings = 0;
-  std::string hello;                    // effective settings: the opening's frame
-  std::string operator_mode;            // the frame of the latest switch; empty: none
-  std::string unjudged;                 // the frame of the limit that ended its judging; empty: it is judged
-  std::vector<std::string> sessions;    // in the order of joining, each once
+  std::string hello;                  // effective settings: the opening's frame
+  std::string operator_mode;          // the frame of the latest switch; empty: none
+  std::string unjudged;               // the frame of the limit that ended its judging; empty: it is judged
+  std::vector<std::string> sessions;  // in the order of joining, each once
   std::uint64_t detections = 0, healed = 0;
 };
 
@@ -54,7 +54,7 @@ struct detection_item {
 
 // An entry with everything that came of it, for whoever watches.
 struct watched_entry {
-  std::int64_t id = 0;                  // SEQ: the order of writing, never used again
+  std::int64_t id = 0;  // SEQ: the order of writing, never used again
   std::uint64_t run_number = 0;
   std::string run, session, type, frame, verdicts;
   entry_kind kind = entry_kind::message;
@@ -95,7 +95,7 @@ class browser {
 
  private:
   struct counted {
-    std::int64_t upto = 0;             // entries.id
+    std::int64_t upto = 0;  // entries.id
     std::int64_t detections_upto = 0;
     run_tally sum;
   };

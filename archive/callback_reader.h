@@ -18,16 +18,17 @@
 
 namespace digd::archive {
 
-enum class callback_kind : std::uint8_t { detection, intervention };
+enum class callback_kind : std::uint8_t { detection,
+                                          intervention };
 
 // A detection or an intervention: which row it is, and what filters ask about it.
 struct callback_row {
   callback_kind kind = callback_kind::detection;
-  std::int64_t row = 0;         // in its table; never used again
+  std::int64_t row = 0;  // in its table; never used again
   std::uint64_t run_number = 0;
-  std::int64_t entry = 0;       // entries.id: what it came with
-  std::int64_t archived_ms = 0; // Unix milliseconds
-  std::string symptoms;         // "deadlock failure": rule and severity; of an intervention all of them, with commas
+  std::int64_t entry = 0;        // entries.id: what it came with
+  std::int64_t archived_ms = 0;  // Unix milliseconds
+  std::string symptoms;          // "deadlock failure": rule and severity; of an intervention all of them, with commas
 };
 
 // The last rows of both tables that were dealt with.
@@ -39,7 +40,7 @@ struct callback_position {
 struct callback_piece {
   std::vector<callback_row> rows;  // by entry; of one entry the detections come first
   callback_position upto;
-  bool more = false;               // there may be more behind it
+  bool more = false;  // there may be more behind it
 };
 
 // What a callback says.

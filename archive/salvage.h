@@ -16,10 +16,10 @@
 namespace digd::archive {
 
 struct salvaged {
-  std::string aside;                // where the damaged file is now
+  std::string aside;  // where the damaged file is now
   std::uint64_t runs_kept = 0, entries_kept = 0;
-  std::uint64_t runs_lost = 0;      // that were found, and are not whole
-  bool was_readable = false;        // false: not one run could be looked for
+  std::uint64_t runs_lost = 0;  // that were found, and are not whole
+  bool was_readable = false;    // false: not one run could be looked for
 };
 
 // Fails if the file cannot be moved, or a new one not be made; `why` says it in words.

@@ -38,7 +38,7 @@ class statement {
   void bind(int at, const std::optional<std::int64_t>& value);
   void bind_null(int at);
   void bind_unless_empty(int at, std::string_view text);  // NULL if empty
-  void bind_row_of(const statement& other);                // its columns in order, copied
+  void bind_row_of(const statement& other);               // its columns in order, copied
 
   bool step(failure& why);  // true: there is a row. False: done, or `why` is set
   failure run();            // steps once, expects no row, resets

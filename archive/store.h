@@ -32,8 +32,8 @@ class store {
     std::int64_t check_bytes = 0;
     std::function<void(int from, int to)> on_migration;
   };
-  static constexpr std::int64_t kept_pages = 256;    // free, 1 MiB
-  static constexpr std::int64_t pages_a_step = 128;  // given back in one transaction
+  static constexpr std::int64_t kept_pages = 256;                 // free, 1 MiB
+  static constexpr std::int64_t pages_a_step = 128;               // given back in one transaction
   static constexpr std::chrono::microseconds rows_within{2'000};  // removed in one transaction; one portion may be over
   static constexpr int rows_a_portion = 16;
 

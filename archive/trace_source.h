@@ -40,7 +40,7 @@ class trace_source {
   std::string piece_;
   std::vector<stored_entry> entries_;  // read, and not yet taken from `taken_` on
   std::size_t taken_ = 0;
-  std::int64_t at_ = 0;                // entries.id
+  std::int64_t at_ = 0;  // entries.id
   std::int64_t upto_ = 0;
   bool done_ = false, finished_ = false;
 };

@@ -137,8 +137,10 @@ class plain {
         "CREATE TABLE entries (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, n INTEGER NOT NULL, kind TEXT NOT NULL, session TEXT,"
         " seq INTEGER, ts INTEGER NOT NULL, arrived_ms INTEGER NOT NULL, type TEXT, code TEXT, verdicts TEXT, frame TEXT) STRICT;"
         "CREATE INDEX entries_by_run ON entries (run);");
-    check(sqlite3_prepare_v2(db_, "INSERT INTO entries (run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame)"
-                                  " VALUES (1, ?1, 'message', 'main', ?2, ?3, ?4, 'event', NULL, ?5, ?6)", -1, &insert_, nullptr));
+    check(sqlite3_prepare_v2(db_,
+                             "INSERT INTO entries (run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame)"
+                             " VALUES (1, ?1, 'message', 'main', ?2, ?3, ?4, 'event', NULL, ?5, ?6)",
+                             -1, &insert_, nullptr));
   }
   ~plain() {
     sqlite3_finalize(insert_);

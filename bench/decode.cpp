@@ -11,12 +11,14 @@ namespace {
 
 std::string event_frame() {
   return R"({"type":"event","seq":123456,"ts":1700000000000,"event":{"id":"e123456","source":"v4711","recipients":["planner","coder"],)"
-         R"("kind":"solution","payload":{"text":")" + std::string(420, 'x') + R"(","n":[1,2.5,true,null]}}})";
+         R"("kind":"solution","payload":{"text":")" +
+         std::string(420, 'x') + R"(","n":[1,2.5,true,null]}}})";
 }
 
 std::string end_frame() {
   return R"({"type":"activation_ended","seq":123457,"ts":1700000000001,"activation":"v4711","reactions":{"e1":"consume","e2":"wait"},"outputs":[)"
-         R"({"id":"e5","recipients":["tester"],"kind":"solution","payload":{"text":")" + std::string(380, 'y') + R"("}}]})";
+         R"({"id":"e5","recipients":["tester"],"kind":"solution","payload":{"text":")" +
+         std::string(380, 'y') + R"("}}]})";
 }
 
 void decodes(benchmark::State& state, const std::string& frame) {

@@ -52,11 +52,15 @@ class long_run {
     switch (step_++) {
       case 0: return started("plan-", n_, "planner", "task-", n_);
       case 1: return ended_with_parts();
-      case 2: case 4: case 6: {
+      case 2:
+      case 4:
+      case 6: {
         const std::uint64_t part = 3 * n_ + (step_ - 3) / 2;
         return started("solve-", part, coders[part % 3], "part-", part);
       }
-      case 3: case 5: case 7: {
+      case 3:
+      case 5:
+      case 7: {
         const std::uint64_t part = 3 * n_ + (step_ - 4) / 2;
         message& m = told_.begin(message_type::activation_ended);
         m.activation = told_.name("solve-", part);

@@ -64,10 +64,7 @@ void print(const attribute_options& how, const chief::flat_log& log, const chief
     json::array ranking, notes;
     for (std::size_t step : r.steps) ranking.push_back(json::object{{"agent", log.steps[step].agent}, {"step", step}});
     for (const std::string& note : r.notes) notes.emplace_back(note);
-    std::cout << json::serialize(json::object{{"log", log.id}, {"method", how.judge}, {"agent", r.agent},
-                                              {"ranking", std::move(ranking)}, {"reason", r.reason},
-                                              {"stood_in", r.stood_in}, {"notes", std::move(notes)},
-                                              {"graph", graph_of(how, log, graph)}})
+    std::cout << json::serialize(json::object{{"log", log.id}, {"method", how.judge}, {"agent", r.agent}, {"ranking", std::move(ranking)}, {"reason", r.reason}, {"stood_in", r.stood_in}, {"notes", std::move(notes)}, {"graph", graph_of(how, log, graph)}})
               << '\n';
     return;
   }

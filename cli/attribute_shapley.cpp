@@ -133,7 +133,8 @@ int attribute(shapley_options& o) {
   const opened game = open_game(o);
   if (!game.problem.empty()) return complain(game.problem);
 
-  const cache kept(o.no_cache ? fs::path() : o.cache_folder.empty() ? cache::usual_folder() : fs::path(o.cache_folder));
+  const cache kept(o.no_cache ? fs::path() : o.cache_folder.empty() ? cache::usual_folder()
+                                                                    : fs::path(o.cache_folder));
   const std::string key = cache::key_of(*game.what, o.how);
   std::optional<estimate_result> result = kept.find(key, *game.what);
   const bool found_it = result.has_value();
@@ -223,14 +224,18 @@ void add_study(CLI::App& app, const options& o, int& status, const char* name, c
 }
 
 void add_studies(CLI::App& app, const options& o, int& status) {
-  add_study(app, o, status, "accuracy", "Algorithm 1 against exact values, after the paper's Table 1",
-            [](const std::vector<study_case>& c, const shapley_options& o) { return accuracy_table(c, o.study); }, false);
-  add_study(app, o, status, "estimators", "all estimators at equal evaluations",
-            [](const std::vector<study_case>& c, const shapley_options& o) { return estimator_table(c, o.study); }, false);
-  add_study(app, o, status, "faithfulness", "risk drops after deletion, after the paper's Table 3",
-            [](const std::vector<study_case>& c, const shapley_options& o) { return faithfulness_table(c, o.how.samples, o.study); }, true);
-  add_study(app, o, status, "metrics", "the five metrics, after the paper's Table 2",
-            [](const std::vector<study_case>& c, const shapley_options& o) { return metrics_table(c, o.how.samples, o.study); }, true);
+  add_study(
+      app, o, status, "accuracy", "Algorithm 1 against exact values, after the paper's Table 1",
+      [](const std::vector<study_case>& c, const shapley_options& o) { return accuracy_table(c, o.study); }, false);
+  add_study(
+      app, o, status, "estimators", "all estimators at equal evaluations",
+      [](const std::vector<study_case>& c, const shapley_options& o) { return estimator_table(c, o.study); }, false);
+  add_study(
+      app, o, status, "faithfulness", "risk drops after deletion, after the paper's Table 3",
+      [](const std::vector<study_case>& c, const shapley_options& o) { return faithfulness_table(c, o.how.samples, o.study); }, true);
+  add_study(
+      app, o, status, "metrics", "the five metrics, after the paper's Table 2",
+      [](const std::vector<study_case>& c, const shapley_options& o) { return metrics_table(c, o.how.samples, o.study); }, true);
   CLI::App* speed = app.add_subcommand("speed", "how fast it is here");
   add_common(*speed, o);
   speed->add_flag("--large", o->large, "socialnetwork with 100,000 players too");
@@ -247,9 +252,10 @@ void add_attribute_shapley(CLI::App& app, int& status) {
   const options o = std::make_shared<shapley_options>();
   CLI::App* sub = attribute_methods(app).add_subcommand("shapley", "Shapley values: the risk divided among the actions");
   sub->require_subcommand(0, 1);
-  sub->footer("Examples:\n  digctl attribute shapley my-run --data-dir /var/lib/digd --plots plots\n  digctl attribute shapley run.jsonl\n"
-              "  digctl attribute shapley generate twinmarket -o t.json && digctl attribute shapley t.json --faithfulness\n"
-              "  digctl attribute shapley --simulator 'python3 examples/shapley_simulator.py'");
+  sub->footer(
+      "Examples:\n  digctl attribute shapley my-run --data-dir /var/lib/digd --plots plots\n  digctl attribute shapley run.jsonl\n"
+      "  digctl attribute shapley generate twinmarket -o t.json && digctl attribute shapley t.json --faithfulness\n"
+      "  digctl attribute shapley --simulator 'python3 examples/shapley_simulator.py'");
   sub->add_option("SOURCE", o->source, "a run of a daemon or archive, a trace (JSON lines), or a scenario's trajectory; - for standard input");
   sub->add_option("--simulator", o->simulator, "a command that answers sets with risks, instead of a file");
   sub->add_option("--timeout-ms", o->external.timeout_ms, "for one answer of the simulator")->check(CLI::Range(1, 86'400'000))->capture_default_str();
@@ -283,7 +289,8 @@ void add_attribute_shapley(CLI::App& app, int& status) {
   make->callback([o, agents, steps, &status] {
     const bool social = o->scenario.scenario == "socialnetwork";
     if (agents->count() == 0) o->scenario.agents = social ? 20 : 10;
-    if (steps->count() == 0) o->scenario.steps = social ? 21 : o->scenario.scenario == "econagent" ? 34 : 27;
+    if (steps->count() == 0) o->scenario.steps = social ? 21 : o->scenario.scenario == "econagent" ? 34
+                                                                                                   : 27;
     status = generate_file(*o);
   });
   add_studies(*sub, o, status);

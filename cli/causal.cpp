@@ -214,11 +214,13 @@ void mention_length(factor_rows& rows, const causal_options& how) {
 }
 
 structure_kind structure_named(const std::string& name) {
-  return name == "tabu" ? structure_kind::tabu : name == "pc" ? structure_kind::pc : structure_kind::averaged;
+  return name == "tabu" ? structure_kind::tabu : name == "pc" ? structure_kind::pc
+                                                              : structure_kind::averaged;
 }
 
 score_kind score_named(const std::string& name) {
-  return name == "bde" ? score_kind::bde : name == "bic" ? score_kind::bic : score_kind::automatic;
+  return name == "bde" ? score_kind::bde : name == "bic" ? score_kind::bic
+                                                         : score_kind::automatic;
 }
 
 std::string report_as(const std::string& format, const reported& all) {

@@ -71,8 +71,9 @@ std::string judge(const labelled_log& l, const std::string& method, chief::llm::
     a.agent.clear();
     a.steps.clear();
   }
-  const std::string why = ruling.error ? ruling.error.message() + (ruling.detail.empty() ? "" : ": " + ruling.detail)
-                          : ruling.stood_in && !ruling.notes.empty() ? ruling.notes.back() : std::string();
+  const std::string why = ruling.error                               ? ruling.error.message() + (ruling.detail.empty() ? "" : ": " + ruling.detail)
+                          : ruling.stood_in && !ruling.notes.empty() ? ruling.notes.back()
+                                                                     : std::string();
   if (a.failed && !how.llm.dry_run) std::cerr << printable(l.log.id + ", " + method + ": " + why) << '\n';
   whowhen::add(r.at(l.subset, how.llm.with_answer ? method + " (with answer)" : method), l, a);
   return hopeless(ruling.error) ? why : std::string();

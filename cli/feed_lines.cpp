@@ -70,8 +70,9 @@ std::string reactions_text(const json::object& message) {
   std::string out;
   for (const auto& [event, what] : part(message, "reactions")) {
     out += (out.empty() ? "" : ", ") + picture::safe({event.data(), event.size()}) + ' ';
-    out += what.is_object() ? "reroute → " + names(what.get_object(), "reroute")
-                            : what.is_string() ? picture::safe({what.get_string().data(), what.get_string().size()}) : "?";
+    out += what.is_object()   ? "reroute → " + names(what.get_object(), "reroute")
+           : what.is_string() ? picture::safe({what.get_string().data(), what.get_string().size()})
+                              : "?";
   }
   return out;
 }
@@ -104,7 +105,8 @@ void add_message(const json::object& m, lines& out) {
   } else if (type == "run_ended") {
     const std::string_view outcome = raw(m, "outcome");
     out.push_back({"the run ends" + (outcome.empty() ? std::string() : ": " + name(m, "outcome")),
-                   outcome == "success" ? tone::good : outcome.empty() ? tone::plain : tone::bad});
+                   outcome == "success" ? tone::good : outcome.empty() ? tone::plain
+                                                                       : tone::bad});
   } else if (type == "time") {
     out.push_back({"time passes", tone::quiet});
   } else {

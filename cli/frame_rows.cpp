@@ -48,7 +48,8 @@ std::string on_one_line(std::string_view text) {
 
 table::row acted(std::string seq, const json::object& what) {
   const std::string_view action = text_of(what, "action");
-  const tone how = action == "deliver" ? tone::quiet : action == "inject" ? tone::warning : tone::bad;
+  const tone how = action == "deliver" ? tone::quiet : action == "inject" ? tone::warning
+                                                                          : tone::bad;
   std::string_view event = text_of(what, "event");
   if (event.empty()) event = text_of(what, "id");
   return {{std::move(seq), tone::quiet},

@@ -171,8 +171,9 @@ void add_import(CLI::App& app, int& status) {
       ->capture_default_str();
   whowhen->callback([how, &status] {
     status = import_run("whowhen", *how, {how->whowhen.max_bytes, [how](std::string_view text) {
-                          return importers::import_whowhen(text, how->whowhen);
-                        }}).run();
+                                            return importers::import_whowhen(text, how->whowhen);
+                                          }})
+                 .run();
   });
 
   CLI::App* graph = sub->add_subcommand("dig-graph", "graphs of the paper's Python library (dig.graph.v2)");
@@ -180,8 +181,9 @@ void add_import(CLI::App& app, int& status) {
   graph->add_option("--run", how->dig_graph.run, "the run's id, instead of one made from the graph's");
   graph->callback([how, &status] {
     status = import_run("dig-graph", *how, {how->dig_graph.max_bytes, [how](std::string_view text) {
-                          return importers::import_dig_graph(text, how->dig_graph);
-                        }}).run();
+                                              return importers::import_dig_graph(text, how->dig_graph);
+                                            }})
+                 .run();
   });
 
   add_import_otlp(*sub, status);

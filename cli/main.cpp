@@ -15,7 +15,9 @@ namespace {
 
 using apps = std::vector<const CLI::App*>;
 
-apps commands_of(const CLI::App& app) { return app.get_subcommands([](const CLI::App*) { return true; }); }
+apps commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
 
 // The first word that stands where a command has to and is none, in words; empty: there is none.
 std::string unknown_command(const CLI::App& app, int argc, char** argv) {
@@ -41,8 +43,9 @@ int main(int argc, char** argv) {
   CLI::App app{"digctl: replay, import and look at what digd watches"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "digctl 0.1.0");
-  app.footer("Machine formats go to standard output, all else to standard error.\n"
-             "Exit status: 0 done, 1 found what it was asked to find, 2 wrong use or bad input.");
+  app.footer(
+      "Machine formats go to standard output, all else to standard error.\n"
+      "Exit status: 0 done, 1 found what it was asked to find, 2 wrong use or bad input.");
   int status = digd::cli::done;
   digd::cli::add_replay(app, status);
   digd::cli::add_show(app, status);

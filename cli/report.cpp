@@ -103,7 +103,8 @@ std::string write_as(const std::string& format, const std::string& out, const re
                      const report::document& said) {
   const bool guarded = out == "-" && ::isatty(STDOUT_FILENO) == 1;  // on a terminal, a name could act on it
   if (format == "pdf") return print_pdf(report::to_html(said), out);
-  std::string text = format == "json" ? report::to_json(from, parts, said) : format == "md" ? report::to_markdown(said) : report::to_html(said);
+  std::string text = format == "json" ? report::to_json(from, parts, said) : format == "md" ? report::to_markdown(said)
+                                                                                            : report::to_html(said);
   return write_file(out, guarded ? printable_lines(text) : text);
 }
 

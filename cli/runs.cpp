@@ -63,7 +63,9 @@ table::row row_of(const json::object& run) {
   const json::object counts = found && found->is_object() ? found->get_object() : json::object();
   const std::string ended = text_of(run, "ended");
   const std::int64_t detections = number_of(counts, "detections"), healed = number_of(counts, "healed");
-  const tone state = ended.empty() ? tone::plain : ended == "success" ? tone::good : ended == "unknown" ? tone::quiet : tone::bad;
+  const tone state = ended.empty() ? tone::plain : ended == "success" ? tone::good
+                                               : ended == "unknown"   ? tone::quiet
+                                                                      : tone::bad;
   return {{local_time(number_of(run, "opened_ms")), tone::quiet},
           {ended.empty() ? "open" : printable(ended), state},
           {printable(text_of(run, "mode"))},

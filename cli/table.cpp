@@ -56,7 +56,8 @@ void table::print_row(std::ostream& out, const row& cells, bool is_head) const {
   const std::size_t indent = below ? 4 : before;
   if (how_.width != 0 && !is_head) lines = picture::wrapped(last.text, std::max(how_.width - std::min(how_.width, indent), least_wrapped));
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (i > 0 || (below && !is_head)) out << '\n' << std::string(indent, ' ');
+    if (i > 0 || (below && !is_head)) out << '\n'
+                                          << std::string(indent, ' ');
     if (how_.color) out << sgr(last.how);
     out << lines[i];
     if (how_.color && last.how != tone::plain) out << "\x1b[0m";

@@ -13,7 +13,11 @@ namespace digd::cli {
 
 class table {
  public:
-  enum class tone : std::uint8_t { plain, good, warning, bad, quiet };
+  enum class tone : std::uint8_t { plain,
+                                   good,
+                                   warning,
+                                   bad,
+                                   quiet };
   struct cell {
     std::string text;
     tone how = tone::plain;

@@ -154,10 +154,10 @@ class follower {
 
   const tail_options& how_;
   const bool color_;
-  std::optional<std::int64_t> at_;      // the last entry told as a whole
-  std::int64_t entry_ = -1;             // the one in hand
-  std::uint64_t shown_ = 0;             // its frames that were printed
-  std::uint64_t of_entry_ = 0;          // its frames on this connection
+  std::optional<std::int64_t> at_;  // the last entry told as a whole
+  std::int64_t entry_ = -1;         // the one in hand
+  std::uint64_t shown_ = 0;         // its frames that were printed
+  std::uint64_t of_entry_ = 0;      // its frames on this connection
   bool was_connected_ = false, progress_ = false;
 };
 

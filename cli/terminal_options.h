@@ -10,12 +10,12 @@
 namespace digd::cli {
 
 struct terminal_options {
-  std::size_t width = 0;        // 0: that of the terminal; where there is none, `no_terminal_width`
+  std::size_t width = 0;  // 0: that of the terminal; where there is none, `no_terminal_width`
   std::string color = "auto";
 
   static constexpr std::size_t no_terminal_width = 120;
 
-  bool on_terminal() const;     // standard output is one
+  bool on_terminal() const;  // standard output is one
   std::size_t columns() const;
   // auto: on a terminal that can, unless NO_COLOR is set (https://no-color.org).
   bool colored() const;

@@ -72,7 +72,8 @@ int make_token(const token_options& asked) {
   const std::string token = hex_of(random);
   const std::string entry = entry_of(asked, token);
   if (asked.file.empty()) {
-    std::cerr << "# Put this into the file that `tokens` in digd.toml names, then reload digd:\n" << entry;
+    std::cerr << "# Put this into the file that `tokens` in digd.toml names, then reload digd:\n"
+              << entry;
   } else if (append(asked.file, entry)) {
     std::cerr << "added to " << digd::quoted(asked.file) << "; reload digd (SIGHUP) for it to hold\n";
   } else {

@@ -15,15 +15,15 @@
 namespace digd::daemon {
 
 struct log_settings {
-  std::string level = "info";  // error, warn, info, debug
-  std::string format = "text"; // text, json
+  std::string level = "info";   // error, warn, info, debug
+  std::string format = "text";  // text, json
   bool operator==(const log_settings&) const = default;
 };
 
 struct connection_settings {
-  std::uint64_t most = 4'096;              // open at once
-  milliseconds idle_ms = 300'000;          // nothing heard, no answer to a ping
-  std::uint64_t queue_frames = 16'384;     // that wait to be written to one client
+  std::uint64_t most = 4'096;           // open at once
+  milliseconds idle_ms = 300'000;       // nothing heard, no answer to a ping
+  std::uint64_t queue_frames = 16'384;  // that wait to be written to one client
   std::uint64_t queue_bytes = 16 << 20;
   milliseconds quiet_ms = 24LL * 3600 * 1000;  // a session that says nothing; 0: for ever
   bool operator==(const connection_settings&) const = default;
@@ -47,21 +47,21 @@ struct overload_settings {
 
 // What POST /v1/traces takes, and how long it waits for the rest of a run. docs/otlp.md.
 struct otlp_settings {
-  std::uint64_t body_bytes = 4 << 20;      // of a request, as sent
-  std::uint64_t unpacked_bytes = 16 << 20; // of one that was packed
-  milliseconds settle_ms = 2'000;          // nothing more came of a whole run: it is told
-  milliseconds wait_ms = 30'000;           // the longest that a span waits for those around it
-  milliseconds late_ms = 60'000;           // nothing more came of a run that was told: it ends
-  std::uint64_t spans = 200'000;           // held, of all runs
-  std::uint64_t run_spans = 20'000;        // held of one run
-  std::uint64_t held_bytes = 256 << 20;    // of requests whose runs have not ended
+  std::uint64_t body_bytes = 4 << 20;       // of a request, as sent
+  std::uint64_t unpacked_bytes = 16 << 20;  // of one that was packed
+  milliseconds settle_ms = 2'000;           // nothing more came of a whole run: it is told
+  milliseconds wait_ms = 30'000;            // the longest that a span waits for those around it
+  milliseconds late_ms = 60'000;            // nothing more came of a run that was told: it ends
+  std::uint64_t spans = 200'000;            // held, of all runs
+  std::uint64_t run_spans = 20'000;         // held of one run
+  std::uint64_t held_bytes = 256 << 20;     // of requests whose runs have not ended
   bool operator==(const otlp_settings&) const = default;
 };
 
 // PEM files; without a certificate there is no TLS.
 struct tls_settings {
   std::string certificate, key;
-  std::string client_ca;                   // who signs clients; empty: clients show no certificate
+  std::string client_ca;  // who signs clients; empty: clients show no certificate
   bool operator==(const tls_settings&) const = default;
 };
 
@@ -69,19 +69,19 @@ struct config {
   static constexpr std::uint64_t most_threads = 64;
 
   std::string listen = "127.0.0.1:7344";
-  std::string data_dir;                    // empty: `find_data_dir` decides
-  std::uint64_t threads = 0;               // 0: two, or one where there is one core
+  std::string data_dir;       // empty: `find_data_dir` decides
+  std::uint64_t threads = 0;  // 0: two, or one where there is one core
   bool archive = true;
-  std::vector<std::string> hosts;          // accepted in `Host`, beside this host
-  std::vector<std::string> origins;        // accepted in `Origin`, beside this host
-  std::string tokens;                      // a file; empty: no tokens, and nobody but this machine
-  std::vector<std::string> unix_users;     // who may connect to a Unix socket, beside its owner and root
+  std::vector<std::string> hosts;       // accepted in `Host`, beside this host
+  std::vector<std::string> origins;     // accepted in `Origin`, beside this host
+  std::string tokens;                   // a file; empty: no tokens, and nobody but this machine
+  std::vector<std::string> unix_users;  // who may connect to a Unix socket, beside its owner and root
   tls_settings tls;
   payload_settings payloads;
   milliseconds verdict_deadline_ms = 250;
   std::uint64_t credits = 1'024;
-  std::uint64_t runs = 10'000;             // not ended, at once
-  std::uint64_t run_bytes = 0;             // of one run in the archive, about; 0: no limit
+  std::uint64_t runs = 10'000;  // not ended, at once
+  std::uint64_t run_bytes = 0;  // of one run in the archive, about; 0: no limit
   limit_policy over_run_bytes = limit_policy::refuse;
   retention_settings retention;
   log_settings log;

@@ -51,7 +51,10 @@ class conversation final : public ingest::websocket_session::listener,
   void abort() override;
 
  private:
-  enum class state : std::uint8_t { greeting, joining, joined, closed };
+  enum class state : std::uint8_t { greeting,
+                                    joining,
+                                    joined,
+                                    closed };
 
   bool greet(std::string_view frame);
   void refuse(const refusal_note& note);
@@ -70,19 +73,19 @@ class conversation final : public ingest::websocket_session::listener,
   std::uint64_t credits_ = 0;
   std::weak_ptr<ingest::websocket_session> session_;
   ingest::steady_timer hello_deadline_;
-  ingest::steady_timer pace_;       // while its token sends faster than it may
+  ingest::steady_timer pace_;  // while its token sends faster than it may
   bool is_paced_ = false;
-  ingest::steady_timer quiet_;      // since it last sent a message
+  ingest::steady_timer quiet_;  // since it last sent a message
   std::chrono::milliseconds quiet_most_{0};
   std::chrono::steady_clock::time_point heard_{};
   state state_ = state::greeting;
   std::shared_ptr<run_host> host_;
   engine_thread* owner_ = nullptr;  // the run's
   seat_number seat_;
-  std::string who_;                 // run and session, for the log
+  std::string who_;  // run and session, for the log
   std::uint64_t handed_over_ = 0;
   standing standing_;
-  bool counted_ = false;            // among the sessions
+  bool counted_ = false;  // among the sessions
 };
 
 }  // namespace digd::daemon

@@ -41,8 +41,8 @@ class engine_thread {
   archiver& records() { return records_; }
   const archiver& records_seen() const { return records_; }  // any thread, for what archiver.h says any may ask
   thread_counts& counts() { return counts_; }
-  const thread_counts& counts() const { return counts_; }    // any thread
-  ingest::decoder& decoder() { return decoder_; }  // for hellos
+  const thread_counts& counts() const { return counts_; }  // any thread
+  ingest::decoder& decoder() { return decoder_; }          // for hellos
   bool may_complain(std::uint64_t& kept_back) { return complaints_.may_speak(kept_back); }
 
   // When the run next needs `time_passes`; nothing: not at all.

@@ -68,16 +68,16 @@ class http_connection final : public connection, public std::enable_shared_from_
   std::optional<head_parser> head_;
   std::optional<body_parser> body_;
   std::size_t body_room_ = most_body_bytes;
-  connection_ticket large_body_;     // while the one in hand is large
+  connection_ticket large_body_;  // while the one in hand is large
   ingest::upgrade_request request_;
   std::optional<http_response> response_;
   std::function<void(later::answer)> next_piece_;
-  std::uint64_t pieces_ = 0;         // asked for, of the answer in hand
-  std::string piece_;                // being written
+  std::uint64_t pieces_ = 0;  // asked for, of the answer in hand
+  std::string piece_;         // being written
   bool piece_head_written_ = false, piece_keep_alive_ = false;
   std::size_t served_ = 0;
   std::size_t drained_ = 0;  // bytes read and dropped after the last answer
-  bool answered_ = false;  // the request in hand
+  bool answered_ = false;    // the request in hand
   bool closed_ = false;
 };
 

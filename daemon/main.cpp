@@ -46,7 +46,8 @@ struct app {
   std::unique_ptr<server> serves;
 };
 
-enum class then : std::uint8_t { go_on, stop };
+enum class then : std::uint8_t { go_on,
+                                 stop };
 
 // ---- the steps
 

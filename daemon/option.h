@@ -19,7 +19,11 @@ class node;
 
 namespace digd::daemon {
 
-enum class value_kind : std::uint8_t { whole_number, text, choice, yes_or_no, list };
+enum class value_kind : std::uint8_t { whole_number,
+                                       text,
+                                       choice,
+                                       yes_or_no,
+                                       list };
 
 // When a changed value holds after SIGHUP.
 enum class applies : std::uint8_t {
@@ -36,8 +40,8 @@ struct option {
   std::string meaning;
   value_kind kind = value_kind::text;
   applies when = applies::at_restart;
-  std::int64_t least = 0, most = 0;        // of a whole number
-  std::vector<std::string_view> choices;   // of a choice
+  std::int64_t least = 0, most = 0;       // of a whole number
+  std::vector<std::string_view> choices;  // of a choice
   // Returns what is wrong with the value, in words; empty if it was taken.
   std::function<std::string(const toml::node& value, config& into)> set;
   // The value as TOML writes it.

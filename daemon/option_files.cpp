@@ -170,12 +170,13 @@ std::string commented_config() {
 
 std::string effective_config(const config& c) {
   return by_section([&](std::string& to, std::string_view section, const option* one) {
-    if (one == nullptr) {
-      to.append("[").append(section).append("]\n");
-    } else {
-      to.append(one->key()).append(" = ").append(one->get(c)).append("\n");
-    }
-  }) + shown_webhooks(c);
+           if (one == nullptr) {
+             to.append("[").append(section).append("]\n");
+           } else {
+             to.append(one->key()).append(" = ").append(one->get(c)).append("\n");
+           }
+         }) +
+         shown_webhooks(c);
 }
 
 std::string config_schema() {
@@ -190,12 +191,10 @@ std::string config_schema() {
   }
   config alone;
   alone.webhooks.emplace_back();
-  json::object webhook{{"type", "object"}, {"additionalProperties", false}, {"required", json::array{"name", "url"}},
-                       {"properties", json::object{}}};
+  json::object webhook{{"type", "object"}, {"additionalProperties", false}, {"required", json::array{"name", "url"}}, {"properties", json::object{}}};
   for (const option& one : webhook_options()) webhook["properties"].as_object()[one.key()] = schema_of(one, alone);
   root["properties"].as_object()["webhook"] =
-      json::object{{"description", section_meaning("webhook")}, {"type", "array"}, {"maxItems", most_webhooks},
-                   {"default", json::array{}}, {"items", std::move(webhook)}};
+      json::object{{"description", section_meaning("webhook")}, {"type", "array"}, {"maxItems", most_webhooks}, {"default", json::array{}}, {"items", std::move(webhook)}};
   std::string out;
   append_pretty(out, root, 0);
   return out + '\n';

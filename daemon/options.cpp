@@ -25,159 +25,195 @@ constexpr std::int64_t thousand_million = 1'000'000'000;
 const std::vector<std::string_view> mode_names = {"off", "observe", "shadow", "enforce"};
 
 void add_door(table& all) {
-  all.push_back(words("listen", applies::at_restart, [](auto& c) -> auto& { return c.listen; },
-                      "Where to listen: 127.0.0.1:7344, [::1]:7344 or unix:/path. Port 0 takes any that is free; "
-                      "<data_dir>/digd.address says which. Loopback and Unix sockets only, as long as no tokens are "
-                      "configured. Ignored when a socket is handed over (digd.socket)."));
-  all.push_back(words("data_dir", applies::at_restart, [](auto& c) -> auto& { return c.data_dir; },
-                      "Where the archive is kept; made if it is missing, for its owner alone. Empty: $STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/digd, "
-                      "else ~/.local/state/digd."));
-  all.push_back(whole_number("threads", 0, config::most_threads, applies::at_restart,
-                             [](auto& c) -> auto& { return c.threads; },
-                             "Engine threads; a run belongs to one of them. 0: two, or one where there is one core."));
-  all.push_back(yes_or_no("archive", applies::at_restart, [](auto& c) -> auto& { return c.archive; },
-                          "Keep every message on disk. Off: nothing is durable, every message is acknowledged at once, "
-                          "and a restart forgets all runs."));
-  all.push_back(list("hosts", applies::at_restart, [](auto& c) -> auto& { return c.hosts; },
-                     "Names accepted in Host, with their port, beside this machine's loopback names with ours: a "
-                     "web page of somebody else's cannot talk to the daemon. A Unix socket accepts any."));
-  all.push_back(list("origins", applies::at_restart, [](auto& c) -> auto& { return c.origins; },
-                     "Origins accepted where a browser sends one, beside this host's own: https://watch.example.org."));
+  all.push_back(words(
+      "listen", applies::at_restart, [](auto& c) -> auto& { return c.listen; },
+      "Where to listen: 127.0.0.1:7344, [::1]:7344 or unix:/path. Port 0 takes any that is free; "
+      "<data_dir>/digd.address says which. Loopback and Unix sockets only, as long as no tokens are "
+      "configured. Ignored when a socket is handed over (digd.socket)."));
+  all.push_back(words(
+      "data_dir", applies::at_restart, [](auto& c) -> auto& { return c.data_dir; },
+      "Where the archive is kept; made if it is missing, for its owner alone. Empty: $STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/digd, "
+      "else ~/.local/state/digd."));
+  all.push_back(whole_number(
+      "threads", 0, config::most_threads, applies::at_restart,
+      [](auto& c) -> auto& { return c.threads; },
+      "Engine threads; a run belongs to one of them. 0: two, or one where there is one core."));
+  all.push_back(yes_or_no(
+      "archive", applies::at_restart, [](auto& c) -> auto& { return c.archive; },
+      "Keep every message on disk. Off: nothing is durable, every message is acknowledged at once, "
+      "and a restart forgets all runs."));
+  all.push_back(list(
+      "hosts", applies::at_restart, [](auto& c) -> auto& { return c.hosts; },
+      "Names accepted in Host, with their port, beside this machine's loopback names with ours: a "
+      "web page of somebody else's cannot talk to the daemon. A Unix socket accepts any."));
+  all.push_back(list(
+      "origins", applies::at_restart, [](auto& c) -> auto& { return c.origins; },
+      "Origins accepted where a browser sends one, beside this host's own: https://watch.example.org."));
 }
 
 void add_access(table& all) {
-  all.push_back(words("tokens", applies::at_once, [](auto& c) -> auto& { return c.tokens; },
-                      "A file of bearer tokens: who may do what (docs/security.md; `digctl token` makes them). Every "
-                      "request but /healthz then wants one. Read again on reload. Empty: no tokens, and only this machine."));
-  all.push_back(list("unix_users", applies::to_new_connections, [](auto& c) -> auto& { return c.unix_users; },
-                     "Users, by name or number, who may connect to a Unix socket beside its owner and root. With any, "
-                     "the socket's file is open to all, and who connects is asked of the kernel."));
+  all.push_back(words(
+      "tokens", applies::at_once, [](auto& c) -> auto& { return c.tokens; },
+      "A file of bearer tokens: who may do what (docs/security.md; `digctl token` makes them). Every "
+      "request but /healthz then wants one. Read again on reload. Empty: no tokens, and only this machine."));
+  all.push_back(list(
+      "unix_users", applies::to_new_connections, [](auto& c) -> auto& { return c.unix_users; },
+      "Users, by name or number, who may connect to a Unix socket beside its owner and root. With any, "
+      "the socket's file is open to all, and who connects is asked of the kernel."));
 }
 
 void add_tls(table& all) {
-  all.push_back(words("tls.certificate", applies::to_new_connections, [](auto& c) -> auto& { return c.tls.certificate; },
-                      "The chain, PEM: what listens on TCP then speaks TLS (1.2 and later) and nothing else. Read again "
-                      "on reload; from none to some, or back, needs a restart."));
-  all.push_back(words("tls.key", applies::to_new_connections, [](auto& c) -> auto& { return c.tls.key; },
-                      "The certificate's private key, PEM."));
-  all.push_back(words("tls.client_ca", applies::to_new_connections, [](auto& c) -> auto& { return c.tls.client_ca; },
-                      "Authorities, PEM: a client has to show a certificate that one of them signed. Empty: clients "
-                      "show none."));
+  all.push_back(words(
+      "tls.certificate", applies::to_new_connections, [](auto& c) -> auto& { return c.tls.certificate; },
+      "The chain, PEM: what listens on TCP then speaks TLS (1.2 and later) and nothing else. Read again "
+      "on reload; from none to some, or back, needs a restart."));
+  all.push_back(words(
+      "tls.key", applies::to_new_connections, [](auto& c) -> auto& { return c.tls.key; },
+      "The certificate's private key, PEM."));
+  all.push_back(words(
+      "tls.client_ca", applies::to_new_connections, [](auto& c) -> auto& { return c.tls.client_ca; },
+      "Authorities, PEM: a client has to show a certificate that one of them signed. Empty: clients "
+      "show none."));
 }
 
 void add_payloads(table& all) {
-  all.push_back(named("payloads.keep", {"full", "digest", "none"}, applies::to_new_runs, payload_keeping_from,
-                      [](auto& c) -> auto& { return c.payloads.keep; },
-                      "full: as sent. digest: their SHA-256 and length. none: left out."));
-  all.push_back(list("payloads.redact", applies::to_new_runs, [](auto& c) -> auto& { return c.payloads.redact; },
-                     "Regular expressions (RE2); what matches in a payload, an error or a reason is kept as [redacted]."));
+  all.push_back(named(
+      "payloads.keep", {"full", "digest", "none"}, applies::to_new_runs, payload_keeping_from,
+      [](auto& c) -> auto& { return c.payloads.keep; },
+      "full: as sent. digest: their SHA-256 and length. none: left out."));
+  all.push_back(list(
+      "payloads.redact", applies::to_new_runs, [](auto& c) -> auto& { return c.payloads.redact; },
+      "Regular expressions (RE2); what matches in a payload, an error or a reason is kept as [redacted]."));
 }
 
 void add_contract(table& all) {
-  all.push_back(whole_number("verdict_deadline_ms", 1, 60'000, applies::to_new_runs,
-                             [](auto& c) -> auto& { return c.verdict_deadline_ms; },
-                             "How long a client waits for a verdict before it delivers as is; told in welcome, kept by the "
-                             "client. Milliseconds."));
-  all.push_back(whole_number("credits", 1, 65'536, applies::to_new_runs, [](auto& c) -> auto& { return c.credits; },
-                             "How many messages a session may be ahead of what is durable. A client that goes further "
-                             "is not read until the disk has caught up."));
-  all.push_back(whole_number("runs", 1, 1'000'000, applies::to_new_runs, [](auto& c) -> auto& { return c.runs; },
-                             "Runs that have not ended, at once. One more is refused with over_limit."));
+  all.push_back(whole_number(
+      "verdict_deadline_ms", 1, 60'000, applies::to_new_runs,
+      [](auto& c) -> auto& { return c.verdict_deadline_ms; },
+      "How long a client waits for a verdict before it delivers as is; told in welcome, kept by the "
+      "client. Milliseconds."));
+  all.push_back(whole_number(
+      "credits", 1, 65'536, applies::to_new_runs, [](auto& c) -> auto& { return c.credits; },
+      "How many messages a session may be ahead of what is durable. A client that goes further "
+      "is not read until the disk has caught up."));
+  all.push_back(whole_number(
+      "runs", 1, 1'000'000, applies::to_new_runs, [](auto& c) -> auto& { return c.runs; },
+      "Runs that have not ended, at once. One more is refused with over_limit."));
 }
 
 void add_bytes(table& all) {
-  all.push_back(whole_number("run_bytes", 0, 1LL << 60, applies::to_new_runs, [](auto& c) -> auto& { return c.run_bytes; },
-                             "Bytes that one run may have in the archive, about; over_limit.run_bytes says what is done "
-                             "beyond. 0: no limit."));
+  all.push_back(whole_number(
+      "run_bytes", 0, 1LL << 60, applies::to_new_runs, [](auto& c) -> auto& { return c.run_bytes; },
+      "Bytes that one run may have in the archive, about; over_limit.run_bytes says what is done "
+      "beyond. 0: no limit."));
 }
 
 void add_retention(table& all) {
   constexpr std::int64_t century_days = 36'500, thousand_tebibytes = 1LL << 60;
-  all.push_back(whole_number("retention.days", 0, century_days, applies::at_once,
-                             [](auto& c) -> auto& { return c.retention.days; },
-                             "A run is deleted so many days after it ended. 0: it is kept."));
-  all.push_back(whole_number("retention.idle_days", 0, century_days, applies::at_once,
-                             [](auto& c) -> auto& { return c.retention.idle_days; },
-                             "A run that has not ended is deleted when nothing was heard of it for so many days and no "
-                             "client is connected: its system went away without a word. 0: it is kept."));
-  all.push_back(whole_number("retention.bytes", 0, thousand_tebibytes, applies::at_once,
-                             [](auto& c) -> auto& { return c.retention.bytes; },
-                             "While what is used of the archive file is over so many bytes, the run that ended first is "
-                             "deleted. Runs that go on are not. 0: no limit."));
+  all.push_back(whole_number(
+      "retention.days", 0, century_days, applies::at_once,
+      [](auto& c) -> auto& { return c.retention.days; },
+      "A run is deleted so many days after it ended. 0: it is kept."));
+  all.push_back(whole_number(
+      "retention.idle_days", 0, century_days, applies::at_once,
+      [](auto& c) -> auto& { return c.retention.idle_days; },
+      "A run that has not ended is deleted when nothing was heard of it for so many days and no "
+      "client is connected: its system went away without a word. 0: it is kept."));
+  all.push_back(whole_number(
+      "retention.bytes", 0, thousand_tebibytes, applies::at_once,
+      [](auto& c) -> auto& { return c.retention.bytes; },
+      "While what is used of the archive file is over so many bytes, the run that ended first is "
+      "deleted. Runs that go on are not. 0: no limit."));
 }
 
 void add_log(table& all) {
-  all.push_back(choice("log.level", {"error", "warn", "info", "debug"}, applies::at_once,
-                       [](auto& c) -> auto& { return c.log.level; }, "What is said: this and what is graver."));
-  all.push_back(choice("log.format", {"text", "json"}, applies::at_restart,
-                       [](auto& c) -> auto& { return c.log.format; },
-                       "A line of words, or a JSON object a line; to standard error either way."));
+  all.push_back(choice(
+      "log.level", {"error", "warn", "info", "debug"}, applies::at_once,
+      [](auto& c) -> auto& { return c.log.level; }, "What is said: this and what is graver."));
+  all.push_back(choice(
+      "log.format", {"text", "json"}, applies::at_restart,
+      [](auto& c) -> auto& { return c.log.format; },
+      "A line of words, or a JSON object a line; to standard error either way."));
 }
 
 void add_connections(table& all) {
-  all.push_back(whole_number("connections.most", 1, 1'000'000, applies::to_new_connections,
-                             [](auto& c) -> auto& { return c.connections.most; },
-                             "Open at once; one more is closed unanswered. The limit on open files (LimitNOFILE) has "
-                             "to be larger."));
-  all.push_back(whole_number("connections.idle_ms", 1'000, week_ms, applies::to_new_connections,
-                             [](auto& c) -> auto& { return c.connections.idle_ms; },
-                             "A connection of which nothing was heard for so long, not even an answer to a ping, is "
-                             "closed. Milliseconds."));
-  all.push_back(whole_number("connections.queue_frames", 16, 10'000'000, applies::to_new_connections,
-                             [](auto& c) -> auto& { return c.connections.queue_frames; },
-                             "Frames that wait to be written to one client; one that does not read is closed with 4408, and nobody else waits for it."));
-  all.push_back(whole_number("connections.queue_bytes", 65'536, 1LL << 32, applies::to_new_connections,
-                             [](auto& c) -> auto& { return c.connections.queue_bytes; },
-                             "The same in bytes; what comes first."));
+  all.push_back(whole_number(
+      "connections.most", 1, 1'000'000, applies::to_new_connections,
+      [](auto& c) -> auto& { return c.connections.most; },
+      "Open at once; one more is closed unanswered. The limit on open files (LimitNOFILE) has "
+      "to be larger."));
+  all.push_back(whole_number(
+      "connections.idle_ms", 1'000, week_ms, applies::to_new_connections,
+      [](auto& c) -> auto& { return c.connections.idle_ms; },
+      "A connection of which nothing was heard for so long, not even an answer to a ping, is "
+      "closed. Milliseconds."));
+  all.push_back(whole_number(
+      "connections.queue_frames", 16, 10'000'000, applies::to_new_connections,
+      [](auto& c) -> auto& { return c.connections.queue_frames; },
+      "Frames that wait to be written to one client; one that does not read is closed with 4408, and nobody else waits for it."));
+  all.push_back(whole_number(
+      "connections.queue_bytes", 65'536, 1LL << 32, applies::to_new_connections,
+      [](auto& c) -> auto& { return c.connections.queue_bytes; },
+      "The same in bytes; what comes first."));
 }
 
 void add_quiet(table& all) {
-  all.push_back(whole_number("connections.quiet_ms", 0, 365LL * 24 * 3600 * 1000, applies::to_new_connections,
-                             [](auto& c) -> auto& { return c.connections.quiet_ms; },
-                             "A session that sent no message for so long is closed with 4410, though its connection "
-                             "lives; it may come back. Milliseconds; 0: never."));
+  all.push_back(whole_number(
+      "connections.quiet_ms", 0, 365LL * 24 * 3600 * 1000, applies::to_new_connections,
+      [](auto& c) -> auto& { return c.connections.quiet_ms; },
+      "A session that sent no message for so long is closed with 4410, though its connection "
+      "lives; it may come back. Milliseconds; 0: never."));
 }
 
 void add_over_limit(table& all) {
   const std::vector<std::string_view> most = {"refuse", "observe", "gap"}, two = {"refuse", "observe"};
   for (std::size_t i = 0; i < limit_policies::count; ++i) {
     const auto id = static_cast<limit_id>(i);
-    all.push_back(named("over_limit." + std::string(to_string(id)), limit_policies::allows(id, limit_policy::gap) ? most : two,
-                        applies::to_new_runs, policy_from,
-                        [id](auto& c) -> auto& { return c.policy.defaults.over_limit.of(id); },
-                        "Beyond limits." + std::string(to_string(id)) + '.'));
+    all.push_back(named(
+        "over_limit." + std::string(to_string(id)), limit_policies::allows(id, limit_policy::gap) ? most : two,
+        applies::to_new_runs, policy_from,
+        [id](auto& c) -> auto& { return c.policy.defaults.over_limit.of(id); },
+        "Beyond limits." + std::string(to_string(id)) + '.'));
   }
-  all.push_back(named("over_limit.run_bytes", two, applies::to_new_runs, policy_from,
-                      [](auto& c) -> auto& { return c.over_run_bytes; },
-                      "Beyond run_bytes. With observe, payloads are not kept from there on."));
+  all.push_back(named(
+      "over_limit.run_bytes", two, applies::to_new_runs, policy_from,
+      [](auto& c) -> auto& { return c.over_run_bytes; },
+      "Beyond run_bytes. With observe, payloads are not kept from there on."));
 }
 
 void add_overload(table& all) {
   constexpr std::int64_t most_bytes = 1LL << 60;
   constexpr applies when = applies::at_once;
-  all.push_back(whole_number("overload.memory_bytes", 0, most_bytes, when, [](auto& c) -> auto& { return c.overload.memory_bytes; },
-                             "What the process may have resident. 0: the limit of its cgroup, or the machine's memory."));
-  all.push_back(whole_number("overload.archive_bytes", 0, most_bytes, when, [](auto& c) -> auto& { return c.overload.archive_bytes; },
-                             "What the archive file may have, its log included; brings about no_new_runs and refuse. "
-                             "retention.bytes, below it, deletes in time. 0: not watched."));
+  all.push_back(whole_number(
+      "overload.memory_bytes", 0, most_bytes, when, [](auto& c) -> auto& { return c.overload.memory_bytes; },
+      "What the process may have resident. 0: the limit of its cgroup, or the machine's memory."));
+  all.push_back(whole_number(
+      "overload.archive_bytes", 0, most_bytes, when, [](auto& c) -> auto& { return c.overload.archive_bytes; },
+      "What the archive file may have, its log included; brings about no_new_runs and refuse. "
+      "retention.bytes, below it, deletes in time. 0: not watched."));
   const auto percent = [&](std::string name, auto field, std::string meaning) {
     all.push_back(whole_number("overload." + std::move(name), 0, 100, when, field, std::move(meaning)));
   };
-  percent("no_new_runs", [](auto& c) -> auto& { return c.overload.no_new_runs; }, "New runs are refused with over_limit.");
-  percent("shrink_credits", [](auto& c) -> auto& { return c.overload.shrink_credits; },
-          "Sessions are read on only while they are a sixteenth of their credits ahead of the disk.");
-  percent("observe", [](auto& c) -> auto& { return c.overload.observe; },
-          "Twice a second, on each engine thread, the run with the largest graph is judged no more: its graph goes, its "
-          "events are delivered as they are, and kept.");
-  percent("refuse", [](auto& c) -> auto& { return c.overload.refuse; },
-          "Messages are refused with over_limit, run_ended excepted; clients go on alone.");
+  percent(
+      "no_new_runs", [](auto& c) -> auto& { return c.overload.no_new_runs; }, "New runs are refused with over_limit.");
+  percent(
+      "shrink_credits", [](auto& c) -> auto& { return c.overload.shrink_credits; },
+      "Sessions are read on only while they are a sixteenth of their credits ahead of the disk.");
+  percent(
+      "observe", [](auto& c) -> auto& { return c.overload.observe; },
+      "Twice a second, on each engine thread, the run with the largest graph is judged no more: its graph goes, its "
+      "events are delivered as they are, and kept.");
+  percent(
+      "refuse", [](auto& c) -> auto& { return c.overload.refuse; },
+      "Messages are refused with over_limit, run_ended excepted; clients go on alone.");
 }
 
 void add_otlp(table& all) {
   constexpr std::int64_t day_ms = 24LL * 3600 * 1000, thousand_gibibytes = 1LL << 40;
   const auto add = [&](const char* name, auto field, std::int64_t least, std::int64_t most, const char* meaning) {
-    all.push_back(whole_number(std::string("otlp.") + name, least, most, applies::at_restart,
-                               [=](auto& c) -> auto& { return c.otlp.*field; }, meaning));
+    all.push_back(whole_number(
+        std::string("otlp.") + name, least, most, applies::at_restart,
+        [=](auto& c) -> auto& { return c.otlp.*field; }, meaning));
   };
   add("body_bytes", &otlp_settings::body_bytes, 4'096, 1 << 28, "Bytes of a request, as sent. More: 413.");
   add("unpacked_bytes", &otlp_settings::unpacked_bytes, 4'096, 1 << 30, "Bytes that a packed request may unpack into. More: 413, after so many.");
@@ -194,48 +230,57 @@ void add_otlp(table& all) {
 }
 
 void add_run_defaults(table& all) {
-  all.push_back(named("defaults.mode", mode_names, applies::to_new_runs, mode_from,
-                      [](auto& c) -> auto& { return c.policy.defaults.how; },
-                      "off: nothing is judged. observe: detections are kept and shown. shadow: also what would have "
-                      "been done. enforce: it is done."));
-  all.push_back(named("defaults.clock", {"wall", "trace"}, applies::to_new_runs, clock_from,
-                      [](auto& c) -> auto& { return c.policy.defaults.clock; },
-                      "What windows are measured by: the time of arrival, or the messages' own ts."));
-  all.push_back(whole_number("defaults.budget", 0, thousand_million, applies::to_new_runs,
-                             [](auto& c) -> auto& { return c.policy.defaults.budget; },
-                             "Healings a run, of all rules together: every blocked event or window that is healed costs one."));
+  all.push_back(named(
+      "defaults.mode", mode_names, applies::to_new_runs, mode_from,
+      [](auto& c) -> auto& { return c.policy.defaults.how; },
+      "off: nothing is judged. observe: detections are kept and shown. shadow: also what would have "
+      "been done. enforce: it is done."));
+  all.push_back(named(
+      "defaults.clock", {"wall", "trace"}, applies::to_new_runs, clock_from,
+      [](auto& c) -> auto& { return c.policy.defaults.clock; },
+      "What windows are measured by: the time of arrival, or the messages' own ts."));
+  all.push_back(whole_number(
+      "defaults.budget", 0, thousand_million, applies::to_new_runs,
+      [](auto& c) -> auto& { return c.policy.defaults.budget; },
+      "Healings a run, of all rules together: every blocked event or window that is healed costs one."));
 }
 
 void add_rule(table& all, const rule& r) {
   const std::string at = "rules." + std::string(to_string(r.id)) + '.';
   const rule_id id = r.id;
   constexpr applies when = applies::to_new_runs;
-  all.push_back(named(at + "mode", mode_names, when, mode_from,
-                      [id](auto& c) -> auto& { return c.policy.defaults.of(id).how; },
-                      "The weakest of this, the run's mode and the operator's switch holds."));
+  all.push_back(named(
+      at + "mode", mode_names, when, mode_from,
+      [id](auto& c) -> auto& { return c.policy.defaults.of(id).how; },
+      "The weakest of this, the run's mode and the operator's switch holds."));
   if (r.options.kinds) {
-    all.push_back(list(at + "kinds", when, [id](auto& c) -> auto& { return c.policy.defaults.of(id).kinds; },
-                       "Only events of these kinds are judged. Empty: all."));
+    all.push_back(list(
+        at + "kinds", when, [id](auto& c) -> auto& { return c.policy.defaults.of(id).kinds; },
+        "Only events of these kinds are judged. Empty: all."));
   }
   if (r.options.window) {
-    all.push_back(whole_number(at + "window_ms", 0, week_ms, when,
-                               [id](auto& c) -> auto& { return c.policy.defaults.of(id).window_ms; },
-                               "How long the condition must hold without a break. Milliseconds."));
+    all.push_back(whole_number(
+        at + "window_ms", 0, week_ms, when,
+        [id](auto& c) -> auto& { return c.policy.defaults.of(id).window_ms; },
+        "How long the condition must hold without a break. Milliseconds."));
   }
   if (r.options.attempts) {
-    all.push_back(whole_number(at + "max_attempts", 0, thousand_million, when,
-                               [id](auto& c) -> auto& { return c.policy.defaults.of(id).max_attempts; },
-                               id == rule_id::orphaned_event ? "Healings an event; then it is only detected."
-                                                             : "Healings a run; then it is only detected."));
+    all.push_back(whole_number(
+        at + "max_attempts", 0, thousand_million, when,
+        [id](auto& c) -> auto& { return c.policy.defaults.of(id).max_attempts; },
+        id == rule_id::orphaned_event ? "Healings an event; then it is only detected."
+                                      : "Healings a run; then it is only detected."));
   }
   if (r.options.reroutes) {
-    all.push_back(whole_number(at + "max_reroutes", 0, thousand_million, when,
-                               [id](auto& c) -> auto& { return c.policy.defaults.of(id).max_reroutes; },
-                               "Reroutes of an event that are let pass before the rule fires."));
+    all.push_back(whole_number(
+        at + "max_reroutes", 0, thousand_million, when,
+        [id](auto& c) -> auto& { return c.policy.defaults.of(id).max_reroutes; },
+        "Reroutes of an event that are let pass before the rule fires."));
   }
-  option text = words(at + "text", when, [id](auto& c) -> auto& { return c.policy.defaults.of(id).text; },
-                      "What agents are told, in place of the rule's own text; {placeholders} as `digctl rules` lists "
-                      "them. Empty: the rule's own.");
+  option text = words(
+      at + "text", when, [id](auto& c) -> auto& { return c.policy.defaults.of(id).text; },
+      "What agents are told, in place of the rule's own text; {placeholders} as `digctl rules` lists "
+      "them. Empty: the rule's own.");
   text.set = [take = std::move(text.set), id](const toml::node& v, config& c) {
     std::string wrong = take(v, c);
     return wrong.empty() ? wrong_with_text(rule_of(id), c.policy.defaults.of(id).text) : wrong;
@@ -260,17 +305,20 @@ void each_limit(Add add_one) {
 
 void add_limits(table& all) {
   each_limit([&](const std::string& name, auto field, std::int64_t least, std::int64_t most, const char* meaning) {
-    all.push_back(whole_number("limits." + name, least, most, applies::to_new_runs,
-                               [=](auto& c) -> auto& { return c.policy.defaults.limits.*field; }, meaning));
+    all.push_back(whole_number(
+        "limits." + name, least, most, applies::to_new_runs,
+        [=](auto& c) -> auto& { return c.policy.defaults.limits.*field; }, meaning));
   });
 }
 
 void add_caps(table& all) {
-  all.push_back(named("caps.mode", mode_names, applies::to_new_runs, mode_from,
-                      [](auto& c) -> auto& { return c.policy.strongest_mode; }, "The strongest mode."));
+  all.push_back(named(
+      "caps.mode", mode_names, applies::to_new_runs, mode_from,
+      [](auto& c) -> auto& { return c.policy.strongest_mode; }, "The strongest mode."));
   each_limit([&](const std::string& name, auto field, std::int64_t least, std::int64_t most, const char*) {
-    all.push_back(whole_number("caps." + name, least, most, applies::to_new_runs,
-                               [=](auto& c) -> auto& { return c.policy.most.*field; }, "The most for limits." + name + '.'));
+    all.push_back(whole_number(
+        "caps." + name, least, most, applies::to_new_runs,
+        [=](auto& c) -> auto& { return c.policy.most.*field; }, "The most for limits." + name + '.'));
   });
 }
 

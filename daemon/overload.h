@@ -34,11 +34,15 @@ namespace digd::daemon {
 
 struct shared_state;
 
-enum class overload_action : std::uint8_t { no_new_runs, shrink_credits, observe, refuse };
+enum class overload_action : std::uint8_t { no_new_runs,
+                                            shrink_credits,
+                                            observe,
+                                            refuse };
 inline constexpr std::size_t overload_action_count = 4;
 std::string_view to_string(overload_action);
 
-enum class overload_resource : std::uint8_t { memory, archive };
+enum class overload_resource : std::uint8_t { memory,
+                                              archive };
 inline constexpr std::size_t overload_resource_count = 2;
 std::string_view to_string(overload_resource);
 
@@ -71,7 +75,7 @@ class overload {
   explicit overload(shared_state& shared) : shared_(shared) {}
   ~overload() { stop(); }
 
-  void look();   // once, now: before the first connection; later its own thread does
+  void look();  // once, now: before the first connection; later its own thread does
   void start();
   void stop();
   void look_again();  // the settings changed

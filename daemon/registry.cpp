@@ -108,7 +108,7 @@ registry::removal registry::remove(const std::string& name) {
 }
 
 registry::removal::what registry::remove_unused(const std::string& name, std::uint64_t number,
-                                               std::optional<milliseconds> quiet_since) {
+                                                std::optional<milliseconds> quiet_since) {
   if (rebuilding_.contains(name)) return removal::what::busy;
   if (const auto past = ended_.find(name); past != ended_.end()) {
     if (past->second == number) ended_.erase(past);

@@ -41,7 +41,9 @@ class registry {
 
   // Forgets a run, for good: its connections are closed. Its record in the archive is the caller's business.
   struct removal {
-    enum class what : std::uint8_t { unknown, busy, removed } how = what::unknown;
+    enum class what : std::uint8_t { unknown,
+                                     busy,
+                                     removed } how = what::unknown;
     std::uint64_t number = 0;
   };
   removal remove(const std::string& name);

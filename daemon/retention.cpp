@@ -31,7 +31,9 @@ std::string_view to_string(retention::reason why) {
 struct retention::attempt {
   std::mutex mutex;
   std::condition_variable settled;
-  enum class state : std::uint8_t { pending, gone, in_use } now = state::pending;
+  enum class state : std::uint8_t { pending,
+                                    gone,
+                                    in_use } now = state::pending;
 
   void settle(state to) {
     {

@@ -31,7 +31,9 @@ struct shared_state;
 
 class retention {
  public:
-  enum class reason : std::uint8_t { age, idle, size };
+  enum class reason : std::uint8_t { age,
+                                     idle,
+                                     size };
   static constexpr std::size_t reason_count = 3;
   static constexpr std::uint64_t most_candidates = 32;
   static constexpr std::chrono::seconds look_every{10};

@@ -224,7 +224,8 @@ routed get_dead_letters(call& in) {
   if (auto no = take_page(in, page)) return std::move(*no);
   if (!in.shared.webhooks) return archive_off();
   return later{[&hooks = *in.shared.webhooks, name = in.run, page, with = in.with](const later::answer& answer) {
-    list_dead_letters(hooks, name, page, [with](std::string_view run) { return !with || with->covers(run); }, answer);
+    list_dead_letters(
+        hooks, name, page, [with](std::string_view run) { return !with || with->covers(run); }, answer);
   }};
 }
 
@@ -297,8 +298,8 @@ struct route_entry {
   std::array<std::string_view, 4> path;  // "*" is the id of a run, or the name of a webhook
   std::string_view methods;              // as in Allow
   routed (*serve)(call&);
-  right needs = right::read;             // to change anything: operate
-  bool takes_spans = false;              // a large body, and `needs` is enough for a POST
+  right needs = right::read;  // to change anything: operate
+  bool takes_spans = false;   // a large body, and `needs` is enough for a POST
 };
 
 constexpr route_entry routes[] = {
@@ -341,7 +342,8 @@ std::optional<http_response> refuse_unauthorized(const route_entry& entry, call&
   const bool changes = in.request.method() != http::verb::get && in.request.method() != http::verb::head && !entry.takes_spans;
   const bool is_run = entry.path[1] == "runs" && entry.path[2] == "*";
   const std::string* asked = in.target.parameter("run");
-  const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked) : "";
+  const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked)
+                                                                                    : "";
   auto entered = in.shared.doorkeeper.check(in.request, changes ? right::operate : entry.needs, run);
   if (entered.refused) return std::move(entered.refused);
   // What is about all runs is not for a token of some.

@@ -32,13 +32,13 @@ struct seat_number {
 
 struct join_request {
   hello greeting;
-  std::string frame;                // as received
+  std::string frame;  // as received
   std::weak_ptr<run_client> who;
   engine_thread* home = nullptr;
 };
 
 struct join_result {
-  refusal_note refused;             // then nothing else is set
+  refusal_note refused;  // then nothing else is set
   std::shared_ptr<run_host> host;
   seat_number seat;
   std::string welcome;

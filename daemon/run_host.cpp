@@ -263,8 +263,8 @@ void run_host::keep_to_limits() {
   refusal_note note;
   note.consider(refusal::over_limit, "",
                 *now_for == limit_id::overload ? "the daemon is short of memory or disk; deliver as it is"
-                                             : "the run has more than " + std::to_string(granted_->run_bytes) +
-                                                   " bytes in the archive (run_bytes)",
+                                               : "the run has more than " + std::to_string(granted_->run_bytes) +
+                                                     " bytes in the archive (run_bytes)",
                 *now_for);
   inbox_.turn_away(std::move(note));
 }

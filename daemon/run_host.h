@@ -78,8 +78,8 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
     std::uint64_t handled = 0;
     std::uint64_t told_handled = 0;
     bool told_congested = false;
-    bool touched = false;                // in touched_
-    std::vector<std::string> outgoing;   // frames for another thread's connection
+    bool touched = false;               // in touched_
+    std::vector<std::string> outgoing;  // frames for another thread's connection
   };
 
   void send(ingest::session_index to, std::string_view frame) override;
@@ -111,13 +111,13 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   std::shared_ptr<const payload_policy> payloads_;
   ingest::inbox inbox_;
   bool muted_ = true;
-  std::uint64_t n_ = 0;          // entries made
-  std::uint64_t bytes_ = 0;      // of JSON in the archive, about
+  std::uint64_t n_ = 0;      // entries made
+  std::uint64_t bytes_ = 0;  // of JSON in the archive, about
   milliseconds heard_ms_ = 0;
   std::optional<limit_id> turned_away_for_;
   graph::graph_counters graph_seen_;  // what of the graph's own is counted already
-  milliseconds last_now_ = 0;    // the wall clock never goes backwards here
-  std::vector<seat> seats_;      // beside the inbox's sessions
+  milliseconds last_now_ = 0;         // the wall clock never goes backwards here
+  std::vector<seat> seats_;           // beside the inbox's sessions
   std::vector<ingest::session_index> touched_;
   boost::unordered_flat_map<std::string, ingest::session_index> by_name_;
   std::string ack_;

@@ -49,7 +49,7 @@ std::string folder_of(const std::string& file) { return file.substr(0, file.rfin
 
 // What a killed daemon left is removed; what somebody answers at is not.
 void remove_stale(const std::string& path) {
-  struct stat what{};
+  struct stat what {};
   if (::lstat(path.c_str(), &what) != 0 || !S_ISSOCK(what.st_mode)) return;
   net::io_context none;
   unix_protocol::socket probe(none);
@@ -216,7 +216,7 @@ void server::adopt(int socket) {
   }
   if (!is_local(bound_) && shared_.doorkeeper.is_open()) {
     throw cannot_use("the socket that was handed over, " + quoted(to_string(bound_)) +
-                             ", can be reached from other machines, and no tokens are configured");
+                     ", can be reached from other machines, and no tokens are configured");
   }
   const auto executor = shared_.threads.front()->context().get_executor();
   error_code ec;

@@ -30,7 +30,9 @@ class read_pool;
 class retention;
 class webhook_server;
 
-enum class phase : std::uint8_t { starting, serving, stopping };
+enum class phase : std::uint8_t { starting,
+                                  serving,
+                                  stopping };
 
 struct shared_state {
   explicit shared_state(config c);
@@ -45,8 +47,8 @@ struct shared_state {
   live_settings live;                       // for runs and connections that begin now
   std::unique_ptr<archive::archive> store;  // null: off. Set before the threads start
   ack_router acks;
-  trusted_names trusted;                    // Host and Origin. Set before the first connection
-  gate doorkeeper;                          // bearer tokens
+  trusted_names trusted;  // Host and Origin. Set before the first connection
+  gate doorkeeper;        // bearer tokens
   std::atomic<std::uint64_t> open_runs{0};
   std::atomic<std::uint64_t> connections{0};
   std::atomic<std::uint64_t> connections_refused{0};  // there were too many
@@ -56,18 +58,18 @@ struct shared_state {
   std::atomic<std::uint64_t> traces{0};               // being sent
   std::atomic<std::uint64_t> reports{0};              // being written
   std::atomic<std::uint64_t> unarchived_runs{0};
-  std::atomic<mode> operator_mode{mode::enforce};     // the operator's switch; runs follow it on their threads
+  std::atomic<mode> operator_mode{mode::enforce};  // the operator's switch; runs follow it on their threads
   std::atomic<phase> now{phase::starting};
-  const std::int64_t started_s;                       // Unix seconds
-  boost::asio::thread_pool rebuilder{1};    // reads ended runs back
+  const std::int64_t started_s;           // Unix seconds
+  boost::asio::thread_pool rebuilder{1};  // reads ended runs back
   std::vector<std::unique_ptr<engine_thread>> threads;
   // Without an archive there are none. Set before the threads start.
   std::unique_ptr<read_pool> reads;
   std::unique_ptr<feed_server> feed;
   std::unique_ptr<webhook_server> webhooks;  // set before the archive opens
   std::unique_ptr<retention> keeps;
-  std::unique_ptr<otlp_server> spans;        // with an archive or without
-  std::atomic<std::uint64_t> bodies{0};      // large ones, being read or waiting for their answer
+  std::unique_ptr<otlp_server> spans;    // with an archive or without
+  std::atomic<std::uint64_t> bodies{0};  // large ones, being read or waiting for their answer
   pending_deletions deletions;
   overload pressure{*this};
 };

@@ -15,15 +15,28 @@ namespace digd {
 
 // `deliver`: as it is. `inject`: with a text added. `reroute`: to other recipients, with a text. `create`: the
 // monitor makes an event of its own.
-enum class action : std::uint8_t { none, deliver, inject, reroute, create };
+enum class action : std::uint8_t { none,
+                                   deliver,
+                                   inject,
+                                   reroute,
+                                   create };
 
 // Why a detection was not healed; the first of these that applies.
-enum class cause : std::uint8_t { none, mode, as_is, unsupported, target, attempts, budget };
+enum class cause : std::uint8_t { none,
+                                  mode,
+                                  as_is,
+                                  unsupported,
+                                  target,
+                                  attempts,
+                                  budget };
 
-enum class severity : std::uint8_t { warning, failure };
+enum class severity : std::uint8_t { warning,
+                                     failure };
 
 // Whether a healed symptom went away: it cleared, it came back, or the run ended with it.
-enum class outcome_kind : std::uint8_t { cleared, recurred, unresolved };
+enum class outcome_kind : std::uint8_t { cleared,
+                                         recurred,
+                                         unresolved };
 
 std::string_view to_string(action);
 std::string_view to_string(cause);
@@ -36,11 +49,13 @@ struct witness {
     std::string id;
     std::string agent;  // of an activation; of an event: its source's agent, empty if none
   };
-  enum class edge_kind : std::uint8_t { generated, delivered, pending };
+  enum class edge_kind : std::uint8_t { generated,
+                                        delivered,
+                                        pending };
   struct edge {
     edge_kind kind;
-    std::string from;   // generated: activation; else event
-    std::string to;     // generated: event; delivered: activation; pending: agent
+    std::string from;                 // generated: activation; else event
+    std::string to;                   // generated: event; delivered: activation; pending: agent
     reaction label = reaction::none;  // delivered: what the activation did with it, none while open
   };
   std::vector<node> activations;
@@ -59,28 +74,28 @@ struct detection {
   milliseconds ts = 0;
   std::optional<std::string> event;
   std::optional<std::string> agent;
-  std::vector<std::string> evidence;   // sorted bytewise, at most max_evidence
-  std::size_t evidence_total = 0;      // before the cut
+  std::vector<std::string> evidence;  // sorted bytewise, at most max_evidence
+  std::size_t evidence_total = 0;     // before the cut
   bool healed = false;
-  action healing = action::none;       // done, or in shadow what would have been done
+  action healing = action::none;  // done, or in shadow what would have been done
   digd::cause cause = cause::none;
-  std::string reason;                  // one sentence
+  std::string reason;  // one sentence
   digd::witness witness;
 };
 
 struct verdict {
   std::string event;
   digd::action action = action::deliver;
-  std::vector<std::string> recipients;     // of a reroute
-  std::string inject;                      // empty: no text
-  std::vector<std::uint32_t> detections;   // indices into answer::detections
+  std::vector<std::string> recipients;    // of a reroute
+  std::string inject;                     // empty: no text
+  std::vector<std::uint32_t> detections;  // indices into answer::detections
 };
 
 struct intervention {
-  std::string id;                          // sys:N, or give:EVENT:N
-  digd::action action = action::create;    // create or reroute
-  std::optional<std::string> event;        // what is rerouted
-  std::vector<std::string> recipients;     // sorted bytewise
+  std::string id;                        // sys:N, or give:EVENT:N
+  digd::action action = action::create;  // create or reroute
+  std::optional<std::string> event;      // what is rerouted
+  std::vector<std::string> recipients;   // sorted bytewise
   std::string inject;
   std::vector<std::uint32_t> detections;
 };

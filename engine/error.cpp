@@ -46,7 +46,7 @@ std::optional<refusal> refusal_from(std::string_view name) {
 }
 
 void refusal_note::consider(refusal other, std::string_view where, std::string why,
-                           std::optional<limit_id> hit) {
+                            std::optional<limit_id> hit) {
   if (other == refusal::none) return;
   if (code != refusal::none && code <= other) return;
   code = other;

@@ -5,8 +5,17 @@ namespace digd {
 namespace {
 
 constexpr std::array<std::string_view, limit_count> limit_names{
-    "message_bytes", "agents",         "recipients", "inputs",    "live_events", "open_activations",
-    "sessions",      "settled_events", "generators", "run_bytes", "overload",
+    "message_bytes",
+    "agents",
+    "recipients",
+    "inputs",
+    "live_events",
+    "open_activations",
+    "sessions",
+    "settled_events",
+    "generators",
+    "run_bytes",
+    "overload",
 };
 static_assert(limit_names.back() == "overload" && static_cast<std::size_t>(limit_id::overload) + 1 == limit_count);
 

@@ -27,7 +27,9 @@ inline constexpr std::size_t limit_count = 11;
 
 // refuse: the message is, with an error. observe: the run is judged no more; what comes is delivered as it is, and kept.
 // gap: the run forgets what is pending, as if its client had said `gap`.
-enum class limit_policy : std::uint8_t { refuse, observe, gap };
+enum class limit_policy : std::uint8_t { refuse,
+                                         observe,
+                                         gap };
 
 std::string_view to_string(limit_id);
 std::string_view to_string(limit_policy);

@@ -8,9 +8,9 @@ namespace {
 
 constexpr std::array<std::string_view, 9> type_names{
     "agent_joined", "agent_left", "event", "activation_started", "activation_ended",
-    "delivery",     "gap",        "time",  "run_ended"};
+    "delivery", "gap", "time", "run_ended"};
 constexpr std::array<std::string_view, 5> reaction_names{"none", "consume", "wait", "discard", "reroute"};
-constexpr std::array<std::string_view, 6> applied_names{"as_is",   "injected",    "rerouted",
+constexpr std::array<std::string_view, 6> applied_names{"as_is", "injected", "rerouted",
                                                         "created", "unsupported", "failed"};
 constexpr std::array<std::string_view, 4> outcome_names{"none", "success", "failure", "aborted"};
 

@@ -30,12 +30,24 @@ enum class message_type : std::uint8_t {
   run_ended,
 };
 
-enum class reaction : std::uint8_t { none, consume, wait, discard, reroute };
+enum class reaction : std::uint8_t { none,
+                                     consume,
+                                     wait,
+                                     discard,
+                                     reroute };
 
 // What a client says it did about a verdict or an intervention.
-enum class applied : std::uint8_t { as_is, injected, rerouted, created, unsupported, failed };
+enum class applied : std::uint8_t { as_is,
+                                    injected,
+                                    rerouted,
+                                    created,
+                                    unsupported,
+                                    failed };
 
-enum class run_outcome : std::uint8_t { none, success, failure, aborted };
+enum class run_outcome : std::uint8_t { none,
+                                        success,
+                                        failure,
+                                        aborted };
 
 // An event as it is announced: a root event, an output of an open activation, or one of the outputs of an end.
 struct event_draft {
@@ -57,17 +69,17 @@ struct message {
   message_type type = message_type::time;
   std::uint64_t seq = 0;  // 1 or more
   std::optional<milliseconds> ts;
-  bool as_is = false;            // went out before a verdict could be had
-  std::string_view agent;        // agent_joined, agent_left, activation_started
-  std::string_view activation;   // activation_started, activation_ended
-  name_list inputs;              // activation_started
-  std::vector<event_draft> events;        // event: exactly one; activation_ended: outputs
-  std::vector<reaction_draft> reactions;  // activation_ended
-  bool failed = false;                    // activation_ended
-  std::optional<std::string_view> event;  // delivery
-  std::optional<std::string_view> of;     // delivery: the intervention it answers
-  applied how = applied::injected;        // delivery
-  std::uint64_t dropped = 0;              // gap
+  bool as_is = false;                       // went out before a verdict could be had
+  std::string_view agent;                   // agent_joined, agent_left, activation_started
+  std::string_view activation;              // activation_started, activation_ended
+  name_list inputs;                         // activation_started
+  std::vector<event_draft> events;          // event: exactly one; activation_ended: outputs
+  std::vector<reaction_draft> reactions;    // activation_ended
+  bool failed = false;                      // activation_ended
+  std::optional<std::string_view> event;    // delivery
+  std::optional<std::string_view> of;       // delivery: the intervention it answers
+  applied how = applied::injected;          // delivery
+  std::uint64_t dropped = 0;                // gap
   run_outcome outcome = run_outcome::none;  // run_ended
 
   void clear();

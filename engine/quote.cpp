@@ -16,7 +16,11 @@ struct code_point {
 code_point read(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(at);
-  const std::size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+  const std::size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0
+                                           : lead < 0xE0   ? 2
+                                           : lead < 0xF0   ? 3
+                                           : lead < 0xF5   ? 4
+                                                           : 0;
   if (length == 0 || at + length > text.size()) return {};
   if (length == 1) return {lead, 1};
   std::uint32_t value = lead & (0x7Fu >> length);

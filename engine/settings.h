@@ -14,8 +14,12 @@
 
 namespace digd {
 
-enum class mode : std::uint8_t { off, observe, shadow, enforce };  // weakest first
-enum class clock_kind : std::uint8_t { wall, trace };
+enum class mode : std::uint8_t { off,
+                                 observe,
+                                 shadow,
+                                 enforce };  // weakest first
+enum class clock_kind : std::uint8_t { wall,
+                                       trace };
 
 std::string_view to_string(mode);
 std::string_view to_string(clock_kind);
@@ -24,11 +28,11 @@ std::optional<clock_kind> clock_from(std::string_view);
 
 struct rule_settings {
   mode how = mode::enforce;
-  std::vector<std::string> kinds;    // empty: every kind (ET, CLA, RSP)
-  milliseconds window_ms = 0;        // MC, OE, DL
-  std::uint64_t max_attempts = 0;    // ET, MC, DL a run; OE an event
-  std::uint64_t max_reroutes = 0;    // ER
-  std::string text;                  // healing text in place of the rule's own; empty: the rule's own
+  std::vector<std::string> kinds;  // empty: every kind (ET, CLA, RSP)
+  milliseconds window_ms = 0;      // MC, OE, DL
+  std::uint64_t max_attempts = 0;  // ET, MC, DL a run; OE an event
+  std::uint64_t max_reroutes = 0;  // ER
+  std::string text;                // healing text in place of the rule's own; empty: the rule's own
   bool operator==(const rule_settings&) const = default;
 };
 
@@ -38,10 +42,10 @@ struct limits {
   std::uint64_t generators = 4096;
   std::uint64_t message_bytes = 1 << 20;
   milliseconds reorder_ms = 50;
-  std::uint64_t agents = 100'000;           // names a run may use, those that left too
-  std::uint64_t recipients = 100'000;       // of one event or reroute
-  std::uint64_t inputs = 100'000;           // of one activation
-  std::uint64_t live_events = 1'000'000;    // not settled
+  std::uint64_t agents = 100'000;         // names a run may use, those that left too
+  std::uint64_t recipients = 100'000;     // of one event or reroute
+  std::uint64_t inputs = 100'000;         // of one activation
+  std::uint64_t live_events = 1'000'000;  // not settled
   std::uint64_t open_activations = 100'000;
   std::uint64_t sessions = 1'000;
   bool operator==(const limits&) const = default;

@@ -14,7 +14,10 @@
 namespace digd {
 
 // What is due next. Stalls come before windows, windows in the order of `due_kind`.
-enum class due_kind : std::uint8_t { stall, deadlock, missing_termination, orphan };
+enum class due_kind : std::uint8_t { stall,
+                                     deadlock,
+                                     missing_termination,
+                                     orphan };
 
 struct due_item {
   milliseconds at = 0;

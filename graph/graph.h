@@ -28,8 +28,8 @@ struct graph_limits {
 };
 
 struct graph_counters {
-  std::uint64_t events = 0;               // recorded ever
-  std::uint64_t activations = 0;          // started ever
+  std::uint64_t events = 0;       // recorded ever
+  std::uint64_t activations = 0;  // started ever
   std::uint64_t forgotten_events = 0;
   std::uint64_t generator_overflows = 0;  // events left out of cross-lineage aggregation
 };
@@ -49,17 +49,17 @@ class graph {
   const agent_node& agent(agent_index i) const { return agents_[i]; }
   std::size_t agent_count() const { return agents_.size(); }
   const std::vector<event_index>& reachable() const { return reachable_; }  // R, in no order
-  std::vector<agent_index> roster() const;                                   // sorted by name
+  std::vector<agent_index> roster() const;                                  // sorted by name
   std::size_t roster_size() const { return roster_size_; }
   std::size_t active_count() const { return active_count_; }
   std::size_t open_count() const { return open_count_; }
-  std::size_t live_events() const { return live_events_; }                   // not settled
+  std::size_t live_events() const { return live_events_; }  // not settled
   std::size_t remembered_events() const { return event_ids_.size(); }
   bool ended_since_gap() const { return ended_since_gap_; }
   agent_index last_ended_agent() const { return last_ended_agent_; }
-  activation_index last_ended() const;  // nobody: none, or forgotten
+  activation_index last_ended() const;                               // nobody: none, or forgotten
   activation_index longest_silent() const { return first_active_; }  // the active one heard first; or nobody
-  bool has_pending() const;  // any delivery, of whatever event
+  bool has_pending() const;                                          // any delivery, of whatever event
   const delivery* find_delivery(event_index e, agent_index a) const;
   bool is_pending(event_index e, agent_index a) const;
   // The event, or null if the run has forgotten it and nothing open holds it.
@@ -100,9 +100,9 @@ class graph {
   void stall(activation_index v);
 
   // ---- healing
-  void give_up_submit(event_index e);                  // it is work from now on; its pending deliveries withdrawn
+  void give_up_submit(event_index e);  // it is work from now on; its pending deliveries withdrawn
   void give_back(event_index e, agent_index to);
-  void undo_give_back(event_index e);                  // withdrawn, if that delivery is still pending
+  void undo_give_back(event_index e);  // withdrawn, if that delivery is still pending
   void count_orphan_healing(event_index e) { ++events_[e].orphan_healings; }
   std::uint64_t count_window_give_back(event_index e) { return ++events_[e].given_back; }
 
@@ -147,9 +147,9 @@ class graph {
   boost::unordered_flat_map<std::string_view, agent_index> agent_names_;
 
   std::vector<event_index> reachable_;
-  std::deque<event_index> settled_;            // remembered, oldest first
+  std::deque<event_index> settled_;  // remembered, oldest first
   std::vector<event_index> touched_;
-  std::vector<activation_index> ended_;        // in this message
+  std::vector<activation_index> ended_;  // in this message
   activation_index first_active_ = nobody;
   activation_index last_active_ = nobody;
   std::size_t active_count_ = 0;
@@ -163,7 +163,7 @@ class graph {
   std::uint64_t last_ended_ordinal_ = 0;
   std::uint64_t next_ordinal_ = 1;
 
-  mutable std::vector<std::uint64_t> marks_;   // by event index: the epoch that marked it
+  mutable std::vector<std::uint64_t> marks_;  // by event index: the epoch that marked it
   mutable std::uint64_t epoch_ = 0;
 };
 

@@ -19,10 +19,10 @@ namespace digd {
 
 // What one finding leads to.
 struct remedy {
-  digd::cause cause = digd::cause::none;   // none: it is healed
-  action healing = action::none;           // done, or in shadow what would have been
-  std::vector<graph::agent_index> targets; // of a reroute or a created event
-  std::string text;                        // to inject; empty where the client cannot
+  digd::cause cause = digd::cause::none;    // none: it is healed
+  action healing = action::none;            // done, or in shadow what would have been
+  std::vector<graph::agent_index> targets;  // of a reroute or a created event
+  std::string text;                         // to inject; empty where the client cannot
   bool healed() const { return cause == digd::cause::none; }
 };
 

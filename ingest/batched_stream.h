@@ -72,7 +72,10 @@ class batched_stream {
   struct read_some {
     batched_stream& from;
     Buffers into;
-    enum class stage : std::uint8_t { begun, direct, filled, there } at = stage::begun;
+    enum class stage : std::uint8_t { begun,
+                                      direct,
+                                      filled,
+                                      there } at = stage::begun;
 
     template <class Self>
     void operator()(Self& self, boost::system::error_code ec = {}, std::size_t n = 0) {

@@ -21,13 +21,13 @@ namespace digd::ingest {
 struct server_address {
   bool local = false;
   bool tls = false;
-  std::string host;                    // without the brackets of IPv6
+  std::string host;  // without the brackets of IPv6
   std::string port = "7344";
-  std::string path;                    // of the Unix socket
-  std::string target = "/v1/ingest";   // with its query
-  std::string authority;               // with TLS: who signs its certificate, PEM; empty: whom the system trusts
+  std::string path;                   // of the Unix socket
+  std::string target = "/v1/ingest";  // with its query
+  std::string authority;              // with TLS: who signs its certificate, PEM; empty: whom the system trusts
 
-  std::string shown() const;           // host and port, or the socket, safe to print
+  std::string shown() const;  // host and port, or the socket, safe to print
 };
 
 // Nothing, with `why` set, if it is none of these.

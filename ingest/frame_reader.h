@@ -25,7 +25,12 @@
 
 namespace digd::ingest {
 
-enum class json_kind : std::uint8_t { object, array, string, number, boolean, null };
+enum class json_kind : std::uint8_t { object,
+                                      array,
+                                      string,
+                                      number,
+                                      boolean,
+                                      null };
 
 // Where a value stands, as a chain to the root; lives on the stack of the walk.
 struct place {

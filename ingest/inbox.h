@@ -27,18 +27,22 @@ using session_index = std::size_t;
 // What happened with one frame, or with the passing of time, for whoever keeps the record. Views and references
 // live until the call returns.
 struct taken {
-  enum class what_kind : std::uint8_t { message, refused, firing, operator_mode, limit } kind = what_kind::message;
-  std::string_view session;            // empty for what is the monitor's own
+  enum class what_kind : std::uint8_t { message,
+                                        refused,
+                                        firing,
+                                        operator_mode,
+                                        limit } kind = what_kind::message;
+  std::string_view session;  // empty for what is the monitor's own
   std::uint64_t seq = 0;
-  milliseconds ts = 0;                 // the run's time that counts
-  std::string_view type;               // the message's; "refused"; "firing"; "operator_mode"; "limit"
-  std::string_view frame;              // as received; of a refused one, what stands for it in a replay
+  milliseconds ts = 0;     // the run's time that counts
+  std::string_view type;   // the message's; "refused"; "firing"; "operator_mode"; "limit"
+  std::string_view frame;  // as received; of a refused one, what stands for it in a replay
   const digd::answer& answer;
-  std::string_view verdicts;           // the frame as sent; empty if none
+  std::string_view verdicts;                      // the frame as sent; empty if none
   const std::vector<std::string>& interventions;  // the frames, in the order of answer.interventions
-  std::string_view answered;           // the intervention that a delivery report answers
-  std::optional<run_outcome> ended;    // a run_ended message was accepted
-  std::optional<limit_id> limit;       // that refused it, or made the run give way
+  std::string_view answered;                      // the intervention that a delivery report answers
+  std::optional<run_outcome> ended;               // a run_ended message was accepted
+  std::optional<limit_id> limit;                  // that refused it, or made the run give way
 };
 
 // The mode in a line that `inbox::switch_mode` wrote; nothing if it is no such line.
@@ -72,15 +76,15 @@ struct session {
   std::uint64_t durable_seq = 0;  // the last one told durable
   struct reply {
     std::uint64_t seq;
-    std::string frame;            // empty: none was due
+    std::string frame;  // empty: none was due
   };
-  std::deque<reply> unacked;      // for a client that reconnects before it heard
+  std::deque<reply> unacked;  // for a client that reconnects before it heard
   struct held_frame {
     std::string frame;
     milliseconds release_at;
-    std::size_t too_large = 0;      // bytes of one too large to be kept; then `frame` is empty
+    std::size_t too_large = 0;  // bytes of one too large to be kept; then `frame` is empty
   };
-  std::deque<held_frame> held;    // waits for other sessions' ids
+  std::deque<held_frame> held;  // waits for other sessions' ids
 };
 
 class inbox {
@@ -139,8 +143,8 @@ class inbox {
  private:
   struct outstanding {
     intervention what;
-    answer said;                      // its detections
-    std::set<session_index> heard_of; // sessions that reported on it
+    answer said;                       // its detections
+    std::set<session_index> heard_of;  // sessions that reported on it
   };
 
   void update_able();

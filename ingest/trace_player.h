@@ -35,23 +35,23 @@ struct play_options {
 };
 
 struct play_counts {
-  std::uint64_t messages = 0;       // told to the daemon, each once
-  std::uint64_t verdicts = 0;       // `verdicts` frames
+  std::uint64_t messages = 0;  // told to the daemon, each once
+  std::uint64_t verdicts = 0;  // `verdicts` frames
   std::uint64_t interventions = 0;
   std::uint64_t errors = 0;
-  std::uint64_t acked = 0;          // messages
-  std::uint64_t known = 0;          // that the daemon had from an earlier time; not sent
+  std::uint64_t acked = 0;  // messages
+  std::uint64_t known = 0;  // that the daemon had from an earlier time; not sent
   std::uint64_t reconnects = 0;
-  std::uint64_t unheard = 0;        // held messages whose answer was lost with a connection
+  std::uint64_t unheard = 0;  // held messages whose answer was lost with a connection
 };
 
 class trace_player {
  public:
   struct listener {
-    std::function<void(std::string_view frame)> frame;   // all but welcome and ack; with several sessions each begins
-                                                         // with the session it came to
-    std::function<void(std::string_view notice)> notice; // for people
-    std::function<void()> idle;                          // before it waits for the trace's next time
+    std::function<void(std::string_view frame)> frame;    // all but welcome and ack; with several sessions each begins
+                                                          // with the session it came to
+    std::function<void(std::string_view notice)> notice;  // for people
+    std::function<void()> idle;                           // before it waits for the trace's next time
   };
 
   trace_player(play_options how, listener to);
@@ -66,7 +66,9 @@ class trace_player {
 
  private:
   using clock = std::chrono::steady_clock;
-  enum class waited : std::uint8_t { there, lost, in_vain };
+  enum class waited : std::uint8_t { there,
+                                     lost,
+                                     in_vain };
 
   struct session_state {
     std::string name;
@@ -75,11 +77,11 @@ class trace_player {
     bool welcomed = false;
     std::uint64_t message_bytes = 1 << 20;
     std::uint64_t credits = 1024;
-    std::uint64_t used = 0;      // seqs used up by what was sent
+    std::uint64_t used = 0;  // seqs used up by what was sent
     std::uint64_t acked = 0;
-    std::uint64_t answered = 0;  // on this connection
-    std::uint64_t printed = 0;   // ever
-    std::uint64_t misplaced = 0; // answers bad_seq
+    std::uint64_t answered = 0;             // on this connection
+    std::uint64_t printed = 0;              // ever
+    std::uint64_t misplaced = 0;            // answers bad_seq
     std::unordered_set<std::string> heard;  // interventions
     std::deque<std::string> heard_order;
   };
@@ -125,15 +127,15 @@ class trace_player {
   message scratch_;
   std::vector<session_state> sessions_;
   std::deque<entry> unacked_;
-  std::size_t next_ = 0;                   // of these, to be sent
-  std::optional<std::size_t> speaker_;     // who spoke last
+  std::size_t next_ = 0;                // of these, to be sent
+  std::optional<std::size_t> speaker_;  // who spoke last
   std::optional<milliseconds> first_ts_;
   clock::time_point first_at_{};
   std::uint64_t lines_ = 0;
   play_counts counts_;
   std::string problem_;
   bool final_ = false;
-  unsigned fruitless_ = 0;      // connections made again in a row that brought nothing
+  unsigned fruitless_ = 0;  // connections made again in a row that brought nothing
   std::uint64_t progress_ = static_cast<std::uint64_t>(-1);
   std::string line_;
 };

@@ -119,7 +119,8 @@ websocket_reader::progress websocket_reader::read_header() {
   const char* at = buffer_.get() + begin_;
   if (!check_header(byte_at(at), byte_at(at + 1))) return progress::broken;
   const std::size_t length = byte_at(at + 1) & 0x7f;
-  const std::size_t wide = length == 126 ? 2 : length == 127 ? 8 : 0;
+  const std::size_t wide = length == 126 ? 2 : length == 127 ? 8
+                                                             : 0;
   const std::size_t whole = 2 + wide + 4;
   if (there < whole) return progress::needs_more;
   frame_.fin = (byte_at(at) & 0x80) != 0;

@@ -19,7 +19,12 @@
 
 namespace digd::ingest {
 
-enum class websocket_opcode : std::uint8_t { continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 };
+enum class websocket_opcode : std::uint8_t { continuation = 0,
+                                             text = 1,
+                                             binary = 2,
+                                             close = 8,
+                                             ping = 9,
+                                             pong = 10 };
 
 // A whole frame, unmasked as a server's are.
 void append_websocket_frame(std::string& out, websocket_opcode what, std::string_view payload);
@@ -28,7 +33,14 @@ void append_websocket_frame(std::string& out, websocket_opcode what, std::string
 std::string close_payload(std::uint16_t code, std::string_view reason);
 
 struct websocket_event {
-  enum class kind : std::uint8_t { none, text, binary, too_large, ping, pong, close, broken } what = kind::none;
+  enum class kind : std::uint8_t { none,
+                                   text,
+                                   binary,
+                                   too_large,
+                                   ping,
+                                   pong,
+                                   close,
+                                   broken } what = kind::none;
   std::string_view payload;  // of a message, ping or pong; of a close its reason; why it is broken. Until the reader is next touched
   std::size_t bytes = 0;     // too_large: of the message
   std::uint16_t code = 0;    // close: the client's, 1005 if it gave none; broken: ours
@@ -61,7 +73,9 @@ class websocket_reader {
     std::uint64_t done = 0;
   };
 
-  enum class progress : std::uint8_t { whole, needs_more, broken };
+  enum class progress : std::uint8_t { whole,
+                                       needs_more,
+                                       broken };
   progress read_header();
   bool check_header(std::uint8_t first, std::uint8_t second);
   websocket_event take_control();

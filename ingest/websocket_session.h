@@ -38,10 +38,10 @@ inline constexpr std::string_view idle_words = "nothing was heard of the client,
 
 enum class close_code : std::uint16_t {
   going_away = 1001,
-  fatal_error = 4400,   // after an `error` with "fatal":true
-  too_slow = 4408,      // does not read, or does not say hello
-  replaced = 4409,      // by a newer connection of the same session
-  quiet = 4410,         // sent no message for long
+  fatal_error = 4400,  // after an `error` with "fatal":true
+  too_slow = 4408,     // does not read, or does not say hello
+  replaced = 4409,     // by a newer connection of the same session
+  quiet = 4410,        // sent no message for long
 };
 
 class websocket_session : public std::enable_shared_from_this<websocket_session> {
@@ -106,24 +106,24 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   const options how_;
   std::shared_ptr<listener> listener_;
   steady_timer closing_timer_, idle_timer_;
-  std::optional<handshake> handshake_;  // until it is made
-  std::optional<stream_socket> socket_; // from then on
-  std::string ahead_;                   // what came with the handshake
+  std::optional<handshake> handshake_;   // until it is made
+  std::optional<stream_socket> socket_;  // from then on
+  std::string ahead_;                    // what came with the handshake
 
   websocket_reader reader_;
   std::deque<batch> out_;
   std::size_t out_bytes_ = 0, out_frames_ = 0, written_ = 0;  // written: of the first batch
-  std::string goodbye_;  // the payload of our close
+  std::string goodbye_;                                       // the payload of our close
 
   std::shared_ptr<websocket_session> paused_;  // itself, while no read is pending
-  std::string parting_;      // why, once both have said goodbye or it is broken: what still comes is dropped
+  std::string parting_;                        // why, once both have said goodbye or it is broken: what still comes is dropped
   bool open_ = false;
-  bool in_turn_ = false;     // the frames of one read are being looked at: what they are answered goes together
+  bool in_turn_ = false;  // the frames of one read are being looked at: what they are answered goes together
   bool flush_posted_ = false;
-  bool waiting_ = false;     // for room to write
+  bool waiting_ = false;                 // for room to write
   bool heard_ = false, pinged_ = false;  // since the idle timer last looked
-  bool closing_ = false;     // `close` was called
-  bool close_sent_ = false;  // it is in the queue
+  bool closing_ = false;                 // `close` was called
+  bool close_sent_ = false;              // it is in the queue
   bool finished_ = false;
 };
 

@@ -22,7 +22,9 @@ std::string_view sgr(style how) {
 
 std::size_t bytes_of(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
-  const std::size_t bytes = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  const std::size_t bytes = lead < 0x80 ? 1 : lead < 0xE0 ? 2
+                                          : lead < 0xF0   ? 3
+                                                          : 4;
   return bytes < text.size() ? bytes : text.size();
 }
 

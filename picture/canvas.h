@@ -9,7 +9,14 @@
 
 namespace digd::picture {
 
-enum class style : std::uint8_t { plain, dim, bold, good, warning, bad, monitor, work };
+enum class style : std::uint8_t { plain,
+                                  dim,
+                                  bold,
+                                  good,
+                                  warning,
+                                  bad,
+                                  monitor,
+                                  work };
 
 class canvas_line {
  public:

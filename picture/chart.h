@@ -14,8 +14,8 @@ std::vector<double> ticks(double low, double high, int wanted);
 std::string tick_text(double x, double spacing);
 
 struct scale {
-  double low = 0, high = 1;    // of the data
-  double from = 0, to = 1;     // on the page
+  double low = 0, high = 1;  // of the data
+  double from = 0, to = 1;   // on the page
   double operator()(double x) const { return from + (x - low) / (high - low) * (to - from); }
 };
 // A scale that holds all of `values` and zero, with some room; never of no width.
@@ -32,7 +32,6 @@ struct chart_look {
 class chart {
  public:
   chart(double width, double height, std::string_view title, std::string_view subtitle, const chart_look& how = {});
-
 
   void rect(double x, double y, double w, double h, std::string_view style, std::string_view tip = {}, double round = 0);
   void line(double x1, double y1, double x2, double y2, std::string_view style, std::string_view tip = {});

@@ -64,7 +64,10 @@ class dot_writer {
     for (const index v : starts_[lane]) {
       const activation& a = m_.activations[v];
       out_ += "    " + activation_name(v) + " [shape=circle, label=" + quoted_dot(a.id) +
-              (a.failed ? ", style=dashed, color=\"#d55e00\"" : a.open ? ", style=dashed" : a.generating() ? ", style=filled, fillcolor=\"#8fc3e6\"" : "") + "];\n";
+              (a.failed ? ", style=dashed, color=\"#d55e00\"" : a.open       ? ", style=dashed"
+                                                            : a.generating() ? ", style=filled, fillcolor=\"#8fc3e6\""
+                                                                             : "") +
+              "];\n";
     }
     out_ += "  }\n";
   }

@@ -312,14 +312,18 @@ std::string write_graphml(const recorded_graph& of) {
     const event& e = m.events[i];
     node(event_node(i), "event", e.id);
     data("kind", e.kind);
-    data("state", e.submit ? "submit" : e.system ? "system" : e.fyi ? "fyi" : e.placeholder ? "placeholder" : "");
+    data("state", e.submit ? "submit" : e.system    ? "system"
+                                    : e.fyi         ? "fyi"
+                                    : e.placeholder ? "placeholder"
+                                                    : "");
     out += "</node>\n";
   }
   for (index i = 0; i < m.activations.size() && out.size() <= of.bounds().bytes; ++i) {
     const activation& a = m.activations[i];
     node(activation_node(i), "activation", a.id);
     data("agent", m.lanes[a.lane].name);
-    data("state", a.open ? "open" : a.failed ? "failed" : "ended");
+    data("state", a.open ? "open" : a.failed ? "failed"
+                                             : "ended");
     out += "</node>\n";
   }
   each_edge(m, [&](const edge& e) {

@@ -16,14 +16,17 @@
 
 namespace digd::picture {
 
-enum class graph_format : std::uint8_t { json, dot, graphml, dig_graph_v2 };
+enum class graph_format : std::uint8_t { json,
+                                         dot,
+                                         graphml,
+                                         dig_graph_v2 };
 
 std::optional<graph_format> graph_format_from(std::string_view name);  // json, dot, graphml, dig.graph.v2
 std::string_view content_type(graph_format);
 
 struct export_bounds {
-  std::size_t nodes = 50'000;       // events and activations; below what a run remembers of settled events
-  std::size_t bytes = 64u << 20;    // of payloads, and of the text
+  std::size_t nodes = 50'000;     // events and activations; below what a run remembers of settled events
+  std::size_t bytes = 64u << 20;  // of payloads, and of the text
 };
 
 class recorded_graph {

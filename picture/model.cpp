@@ -13,8 +13,8 @@ namespace digd::picture {
 std::string_view code_of(rule_id rule) { return rule_of(rule).doc.code; }
 
 std::string_view to_string(fate how) {
-  constexpr std::string_view names[] = {"pending",  "taken", "consumed",  "waiting", "discarded",
-                                        "rerouted", "lost",  "withdrawn", "unknown"};
+  constexpr std::string_view names[] = {"pending", "taken", "consumed", "waiting", "discarded",
+                                        "rerouted", "lost", "withdrawn", "unknown"};
   return names[static_cast<std::size_t>(how)];
 }
 

@@ -24,7 +24,15 @@ using index = std::uint32_t;
 inline constexpr index none = std::numeric_limits<index>::max();
 
 // What became of an event given to an agent; `taken` while the activation that has it is open.
-enum class fate : std::uint8_t { pending, taken, consumed, waiting, discarded, rerouted, lost, withdrawn, unknown };
+enum class fate : std::uint8_t { pending,
+                                 taken,
+                                 consumed,
+                                 waiting,
+                                 discarded,
+                                 rerouted,
+                                 lost,
+                                 withdrawn,
+                                 unknown };
 
 // One that advances the work (DIG to Heal, 4.2): drawn solid. The others are dashed.
 constexpr bool productive(fate how) {
@@ -39,12 +47,12 @@ struct lane {
 
 struct event {
   std::string id;
-  std::string kind;             // empty: none
-  std::string text;             // the beginning of its payload's words; empty: none
-  index source = none;          // activation
-  index row = none;             // where it was announced
-  bool submit = false;          // announced as the answer
-  bool given_back = false;      // and sent back by the monitor
+  std::string kind;         // empty: none
+  std::string text;         // the beginning of its payload's words; empty: none
+  index source = none;      // activation
+  index row = none;         // where it was announced
+  bool submit = false;      // announced as the answer
+  bool given_back = false;  // and sent back by the monitor
   bool fyi = false;
   bool system = false;
   bool placeholder = false;     // never announced
@@ -75,8 +83,8 @@ struct activation {
 struct giving {
   index lane = none;
   fate how = fate::pending;
-  bool by_monitor = false;        // its verdict or remedy
-  std::vector<index> taken_by;    // activations that had it as an input since
+  bool by_monitor = false;      // its verdict or remedy
+  std::vector<index> taken_by;  // activations that had it as an input since
 };
 
 enum class row_kind : std::uint8_t {
@@ -92,26 +100,26 @@ enum class row_kind : std::uint8_t {
 struct row {
   row_kind kind = row_kind::note;
   milliseconds ts = 0;
-  std::uint64_t seq = 0;         // 0: of a window
-  index activation = none;       // start, end, reroute; event: its source
+  std::uint64_t seq = 0;    // 0: of a window
+  index activation = none;  // start, end, reroute; event: its source
   index event = none;
-  index lane = none;             // note: whom it is about
+  index lane = none;  // note: whom it is about
   std::vector<giving> to;
-  bool injected = false;         // the monitor's text goes with it
+  bool injected = false;  // the monitor's text goes with it
   std::vector<index> findings;
-  std::string text;              // note
+  std::string text;  // note
 };
 
 struct model {
   std::string run;
   std::string mode;
-  std::vector<lane> lanes;       // in the order in which they were named
+  std::vector<lane> lanes;  // in the order in which they were named
   std::vector<event> events;
   std::vector<activation> activations;
   std::vector<row> rows;
   std::vector<detection> findings;  // without their witnesses
   std::size_t healed = 0;
-  bool cut = false;              // there was more than `max_rows`
+  bool cut = false;  // there was more than `max_rows`
 
   index find_lane(std::string_view name) const;
   index find_event(std::string_view id) const;  // the last of that id

@@ -11,12 +11,12 @@
 namespace digd::picture {
 
 struct filter {
-  std::vector<std::string> agents;       // any of these; empty: all
-  std::string around;                    // an event: it, who made and took it, and what these made and took
+  std::vector<std::string> agents;  // any of these; empty: all
+  std::string around;               // an event: it, who made and took it, and what these made and took
   std::optional<milliseconds> from, to;
-  std::optional<rule_id> rule;           // the same around what this rule found
+  std::optional<rule_id> rule;  // the same around what this rule found
   bool fyi = true;
-  std::size_t limit = 400;               // activations and events; over it: the part with the first findings
+  std::size_t limit = 400;  // activations and events; over it: the part with the first findings
 };
 
 struct selection {

@@ -31,8 +31,7 @@ std::size_t letters_in(double width) { return width < letter ? 1 : static_cast<s
 class drawing {
  public:
   drawing(const model& m, const selection& part, const svg_look& how)
-      : m_(m), part_(part), how_(how), scale_(time_scale::of(m)),
-        at_(lay_out(m, part, how.embedded ? 8 : title_height + 16 * static_cast<double>(note_count()))) {}
+      : m_(m), part_(part), how_(how), scale_(time_scale::of(m)), at_(lay_out(m, part, how.embedded ? 8 : title_height + 16 * static_cast<double>(note_count()))) {}
 
   std::string run() {
     width_ = std::max(at_.width, 760.0);
@@ -168,7 +167,8 @@ class drawing {
   }
 
   void edge(const svg_edge& e) {
-    const std::string cls = e.by_monitor ? "heals" : productive(e.how) ? "works" : "idles";
+    const std::string cls = e.by_monitor ? "heals" : productive(e.how) ? "works"
+                                                                       : "idles";
     const double side = e.track > e.x0 ? 1 : -1;
     const double half = svg_layout::square / 2;
     const double r = std::max(0.0, std::min(8.0, (e.y1 - e.y0) / 2));
@@ -191,9 +191,12 @@ class drawing {
   }
 
   void tip(const svg_edge& e) {
-    const std::string cls = e.by_monitor ? "heals" : productive(e.how) ? "works" : "idles";
+    const std::string cls = e.by_monitor ? "heals" : productive(e.how) ? "works"
+                                                                       : "idles";
     add("<path d=\"M" + px(e.x1 - 1) + " " + px(e.y1) + "l-7.5 -3.6v7.2z\" class=\"" + cls + " tip\"/>\n");
-    const std::string_view word = e.how == fate::waiting ? "⋯" : e.how == fate::discarded ? "✗" : e.how == fate::rerouted ? "↪" : "";
+    const std::string_view word = e.how == fate::waiting ? "⋯" : e.how == fate::discarded ? "✗"
+                                                             : e.how == fate::rerouted    ? "↪"
+                                                                                          : "";
     if (!word.empty()) text(e.x1 - 9, e.y1 - 3.5, "sign", word, " text-anchor=\"end\"");
   }
 
@@ -209,7 +212,9 @@ class drawing {
           std::string(e.how == fate::unknown ? "stop" : "cross") + "\"/>\n");
     } else {  // taken up outside the picture
       add("<path d=\"M" + px(e.track) + " " + px(e.y1 + 7) + "l-3.6 -7h7.2z\" class=\"" +
-          std::string(e.by_monitor ? "heals" : productive(e.how) ? "works" : "idles") + " tip\"/>\n");
+          std::string(e.by_monitor ? "heals" : productive(e.how) ? "works"
+                                                                 : "idles") +
+          " tip\"/>\n");
     }
     add("</g>\n");
   }
@@ -253,7 +258,9 @@ class drawing {
              (a.open ? a.stalled ? ", stalled" : ", still open" : ", " + duration(a.ended - a.started) + (a.failed ? ", failed" : "")),
          facts);
     ghosts(v);
-    std::string cls = a.failed ? "span broken" : a.open ? "span open" : a.generating() ? "span many" : "span";
+    std::string cls = a.failed ? "span broken" : a.open       ? "span open"
+                                             : a.generating() ? "span many"
+                                                              : "span";
     if (s.bottom - s.top < 1) {
       circle(s.x, s.top, half + 1, cls);
     } else {
@@ -269,7 +276,8 @@ class drawing {
     const double room = at_.lane_x[at] + at_.lane_width[at] - x;
     const std::string id = fit(a.id, letters_in(room));
     text(x, s.top + 4, "id", id);
-    const std::string more = a.open ? a.stalled ? "stalled" : "open" : a.failed ? "failed " + duration(a.ended - a.started) : duration(a.ended - a.started);
+    const std::string more = a.open ? a.stalled ? "stalled" : "open" : a.failed ? "failed " + duration(a.ended - a.started)
+                                                                                : duration(a.ended - a.started);
     const double used = static_cast<double>(width_of(id)) * letter + 7;
     if (used + static_cast<double>(more.size()) * letter < room) text(x + used, s.top + 4, a.failed ? "less bad" : "less", more);
     add("</g>\n");
@@ -414,8 +422,7 @@ class drawing {
       const double w = static_cast<double>(code_of(d.rule).size()) * letter + 8;
       box(28, y - 10.5, w, 13.5, 4, d.severity == severity::failure ? "badge fails" : "badge warns");
       text(32, y, "code", code_of(d.rule));
-      text(76, y, "words", std::string(digd::to_string(d.rule)) + " at " + scale_.at(d.ts) + " " + std::string(scale_.unit()) +
-                               (d.event ? " · " + *d.event : "") + (d.agent ? " · " + *d.agent : "") + " · " + finding_outcome(d));
+      text(76, y, "words", std::string(digd::to_string(d.rule)) + " at " + scale_.at(d.ts) + " " + std::string(scale_.unit()) + (d.event ? " · " + *d.event : "") + (d.agent ? " · " + *d.agent : "") + " · " + finding_outcome(d));
       const auto [before, is_new] = told.try_emplace(d.reason, d.ts);
       for (const std::string& part : wrapped(is_new ? d.reason : "the same as at " + scale_.at(before->second), columns)) {
         y += 16;

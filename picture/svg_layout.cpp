@@ -168,7 +168,8 @@ class planner {
     });
     out_.outside_width = outside ? 150 : 0;
     x += out_.outside_width;
-    const double words = out_.lanes.size() > 8 ? 118 : out_.lanes.size() > 4 ? 145 : 175;
+    const double words = out_.lanes.size() > 8 ? 118 : out_.lanes.size() > 4 ? 145
+                                                                             : 175;
     for (const index l : out_.lanes) {
       const double before = gutter + static_cast<double>(tracks_[l]) * track_step;
       out_.lane_x.push_back(x);
@@ -188,7 +189,8 @@ class planner {
   void place_edges() {
     // Where edges share a way, the one that says more is drawn last.
     std::stable_sort(out_.edges.begin(), out_.edges.end(), [](const svg_edge& a, const svg_edge& b) {
-      const auto weight = [](const svg_edge& e) { return e.by_monitor ? 2 : productive(e.how) ? 1 : 0; };
+      const auto weight = [](const svg_edge& e) { return e.by_monitor ? 2 : productive(e.how) ? 1
+                                                                                              : 0; };
       return weight(a) < weight(b);
     });
     for (svg_edge& e : out_.edges) {

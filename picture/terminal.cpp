@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t narrowest_lane = 15, widest_lane = 36;
 constexpr std::size_t most_reason_lines = 3;  // `digctl replay` has the whole
-constexpr std::size_t lines_a_page = 60;  // then the heads of the lanes come again
+constexpr std::size_t lines_a_page = 60;      // then the heads of the lanes come again
 
 class painter {
  public:
@@ -55,7 +55,8 @@ class painter {
       const row& r = m_.rows[at];
       return r.kind == row_kind::remedy || (r.kind == row_kind::event && r.activation == none);
     });
-    outside_ = !from_outside ? 2 : how_.width >= 100 ? 20 : 15;
+    outside_ = !from_outside ? 2 : how_.width >= 100 ? 20
+                                                     : 15;
     const std::size_t before = border_ + outside_ + 1;
     const std::size_t room = how_.width > before ? how_.width - before : 1;
     const std::size_t fitting = std::max<std::size_t>(1, room / narrowest_lane);
@@ -220,7 +221,8 @@ class painter {
     write(safe(a.id), style::bold);
     std::size_t told = 0;
     for (const input& i : a.inputs) {
-      const style how = i.what == reaction::consume ? style::good : i.what == reaction::none ? style::plain : style::dim;
+      const style how = i.what == reaction::consume ? style::good : i.what == reaction::none ? style::plain
+                                                                                             : style::dim;
       if (told++ >= 6) {
         write(" +" + std::to_string(a.inputs.size() - 6), style::dim);
         break;
@@ -233,7 +235,8 @@ class painter {
       if (!a.outputs.empty()) write(a.generating() ? " ▲" : " ▼", style::dim);
     }
     emit(line);
-    used_.insert(a.outputs.empty() ? "activation" : a.generating() ? "▲" : "▼");
+    used_.insert(a.outputs.empty() ? "activation" : a.generating() ? "▲"
+                                                                   : "▼");
     for (const input& i : a.inputs) used_.insert(std::string(sign(i.what)));
     if (instant) close_bar(r.activation);
   }
@@ -259,9 +262,12 @@ class painter {
   };
 
   static style style_of(const target& t) {
-    return t.by_monitor ? style::monitor : t.how == fate::lost ? style::bad : productive(t.how) ? style::plain : style::dim;
+    return t.by_monitor ? style::monitor : t.how == fate::lost ? style::bad
+                                       : productive(t.how)     ? style::plain
+                                                               : style::dim;
   }
-  static std::string_view line_of(const target& t) { return t.by_monitor ? "═" : productive(t.how) ? "─" : "╌"; }
+  static std::string_view line_of(const target& t) { return t.by_monitor ? "═" : productive(t.how) ? "─"
+                                                                                                   : "╌"; }
 
   // What an event is called on its arrow, and what of its recipients no arrow shows.
   struct word {
@@ -288,8 +294,13 @@ class painter {
       if (is_shown(g.lane) && !own) continue;
       const std::string name = own ? "↩" : safe(m_.lanes[g.lane].name);
       const bool bad = g.how == fate::lost;
-      add((bad ? "✕" : own ? "" : "→") + name, bad ? style::bad : g.by_monitor ? style::monitor : style::plain);
-      used_.insert(bad ? "✕" : own ? "↩" : "→");
+      add((bad ? "✕" : own ? ""
+                           : "→") +
+              name,
+          bad ? style::bad : g.by_monitor ? style::monitor
+                                          : style::plain);
+      used_.insert(bad ? "✕" : own ? "↩"
+                                   : "→");
     }
     if (how_.words && !e.text.empty()) add("“" + safe(e.text) + "”", style::dim);
     if (r.injected) used_.insert("✚");
@@ -314,7 +325,9 @@ class painter {
     if (from_lane) {
       from = x_of(lane) + bar.value_or(0);
       text_at = x_of(lane) + bars_of(lane) + 1;
-      line.put(from, last ? "┗" : bar ? "┣" : "├", bar ? style::work : style::dim);
+      line.put(from, last ? "┗" : bar ? "┣"
+                                      : "├",
+               bar ? style::work : style::dim);
     } else {
       line.put(border_, r.kind == row_kind::remedy ? "╞" : "├", r.kind == row_kind::remedy ? style::monitor : style::plain);
     }
@@ -343,7 +356,9 @@ class painter {
         const std::string_view there = line.glyph(x);
         if (there == "┃") continue;  // it passes beneath
         const bool crosses = there == "│" || there == "┼" || there == "╪";
-        line.put(x, !crosses ? line_of(*t) : t->by_monitor ? "╪" : "┼", crosses ? style::dim : style_of(*t));
+        line.put(x, !crosses ? line_of(*t) : t->by_monitor ? "╪"
+                                                           : "┼",
+                 crosses ? style::dim : style_of(*t));
       }
     }
     for (const target& t : targets) {
@@ -465,15 +480,15 @@ class painter {
   const milliseconds gap_;
   std::size_t time_width_ = 2, border_ = 0, outside_ = 2, lane_width_ = 0;
   std::vector<index> lanes_;
-  std::vector<index> place_;               // by lane: which of those shown; none: it is not
-  std::vector<std::vector<index>> open_;   // by place: the open activations, one a bar
-  std::vector<index> pending_findings_;    // of the message in hand
-  std::uint64_t message_ = 0;              // its seq
+  std::vector<index> place_;              // by lane: which of those shown; none: it is not
+  std::vector<std::vector<index>> open_;  // by place: the open activations, one a bar
+  std::vector<index> pending_findings_;   // of the message in hand
+  std::uint64_t message_ = 0;             // its seq
   std::string last_stamp_;
   milliseconds last_ts_ = 0;
   bool seen_any_ = false;
   std::size_t lines_ = 0;
-  std::set<std::string> used_;             // signs, for the legend
+  std::set<std::string> used_;                          // signs, for the legend
   std::unordered_map<std::string, milliseconds> told_;  // reasons
   std::vector<std::string> notes_;
   std::string out_;

@@ -40,7 +40,8 @@ piece piece_at(std::string_view text, std::size_t at) {
     return end == std::string_view::npos ? piece{text.size() - at, 0} : piece{end + 1 - at, 0};
   }
   if (lead < 0x80) return {1, 1};
-  const std::size_t bytes = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  const std::size_t bytes = lead < 0xE0 ? 2 : lead < 0xF0 ? 3
+                                                          : 4;
   if (at + bytes > text.size()) return {1, 1};
   wchar_t c = static_cast<wchar_t>(lead & (0x7F >> bytes));
   for (std::size_t i = 1; i < bytes; ++i) c = static_cast<wchar_t>((c << 6) | (byte(at + i) & 0x3F));

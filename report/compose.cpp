@@ -71,7 +71,8 @@ section graph_section(const gathered& from, const std::vector<part>& parts, cons
 
   const bool all = from.graph.whole && part.nodes == part.all_nodes;
   figure drawn;
-  drawn.title = all ? "Every activation and event" : from.seen.found > 0 ? "About the leading detection, in full" : "The beginning, in full";
+  drawn.title = all ? "Every activation and event" : from.seen.found > 0 ? "About the leading detection, in full"
+                                                                         : "The beginning, in full";
   drawn.caption = fmt::format("Time downwards, a lane for each agent; circles and bars are activations, squares are events.{}",
                               path.stops.empty() ? "" : " The broad band is the lit path.");
   drawn.svg = picture::draw_svg(from.graph.model, part, {.embedded = true, .id = "graph-picture", .lit = path.stops.empty() ? nullptr : &path.lit});

@@ -24,20 +24,20 @@ namespace digd::report {
 using line_source = std::function<std::string(const std::function<bool(std::string_view line)>& each)>;
 
 struct graph_bounds {
-  std::size_t nodes = 300;           // activations and events drawn
-  std::size_t nodes_of_part = 120;   // where there are more
-  std::size_t rows = 6'000;          // read around the leading detection
+  std::size_t nodes = 300;          // activations and events drawn
+  std::size_t nodes_of_part = 120;  // where there are more
+  std::size_t rows = 6'000;         // read around the leading detection
   std::uint64_t lines_before = 2'000;
 };
 
 // The recorded graph, or the part of it about the leading detection.
 struct graph_part {
   picture::model model;
-  bool whole = true;                 // everything was read
+  bool whole = true;  // everything was read
 };
 
 struct gathered {
-  std::string problem;               // empty: the rest is there
+  std::string problem;  // empty: the rest is there
   observed seen;
   graph_part graph;
 };

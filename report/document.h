@@ -30,14 +30,20 @@ struct figure {
 };
 
 struct block {
-  enum class kind { text, note, command, list, picture, table, details } what = kind::text;
+  enum class kind { text,
+                    note,
+                    command,
+                    list,
+                    picture,
+                    table,
+                    details } what = kind::text;
   std::string text;                // text, note, command; of details: the summary
   std::vector<std::string> items;  // list
   report::figure figure;
   report::table table;
-  std::vector<block> inside;       // details
-  std::string badge;               // of details: a rule's code; empty: none
-  bool grave = false;              // the badge of a failure, else of a warning
+  std::vector<block> inside;  // details
+  std::string badge;          // of details: a rule's code; empty: none
+  bool grave = false;         // the badge of a failure, else of a warning
 
   static block words(std::string text) { return {.text = std::move(text)}; }
   static block remark(std::string text) { return {.what = kind::note, .text = std::move(text)}; }
@@ -47,7 +53,7 @@ struct block {
 };
 
 struct section {
-  std::string id;     // [a-z-]+
+  std::string id;  // [a-z-]+
   std::string title;
   std::vector<block> blocks;
 };
@@ -80,13 +86,13 @@ struct blamed {
 struct part {
   std::string id, title;
   bool ran = false;
-  std::string why_not;               // if it did not run
-  std::string command;               // that runs it
-  std::string answer;                // a clause for the verdict; empty: none
+  std::string why_not;  // if it did not run
+  std::string command;  // that runs it
+  std::string answer;   // a clause for the verdict; empty: none
   std::vector<block> blocks;
   std::vector<origin> origins;
   std::vector<report::blamed> blamed;  // most first
-  std::string json;                  // the pass's own, one value; empty: null
+  std::string json;                    // the pass's own, one value; empty: null
 };
 
 }  // namespace digd::report

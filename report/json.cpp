@@ -83,7 +83,8 @@ json::object witness_of(const witness& w) {
   };
   json::array edges;
   for (const witness::edge& e : w.edges) {
-    const char* kind = e.kind == witness::edge_kind::generated ? "generated" : e.kind == witness::edge_kind::delivered ? "delivered" : "pending";
+    const char* kind = e.kind == witness::edge_kind::generated ? "generated" : e.kind == witness::edge_kind::delivered ? "delivered"
+                                                                                                                       : "pending";
     json::object one{{"kind", kind}, {"from", e.from}, {"to", e.to}};
     if (e.label != reaction::none) one["reaction"] = to_string(e.label);
     edges.push_back(std::move(one));

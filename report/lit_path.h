@@ -15,11 +15,11 @@ struct lit_path {
   picture::highlight lit;
   struct stop {
     bool is_activation = false;
-    std::string id, agent;          // of an activation: whose
+    std::string id, agent;  // of an activation: whose
   };
-  std::vector<stop> stops;          // from the first cause to the last effect
-  const detection* to = nullptr;    // what it leads to
-  const blamed* by = nullptr;       // what is held responsible on it; null: nothing that is
+  std::vector<stop> stops;        // from the first cause to the last effect
+  const detection* to = nullptr;  // what it leads to
+  const blamed* by = nullptr;     // what is held responsible on it; null: nothing that is
 };
 
 // The path of the first suspect that a detection descends from, to the first such detection; without one, to the first

@@ -250,7 +250,8 @@ void observer::builder::end() {
   for (const reaction_draft& r : message_.reactions) {
     if (r.what == reaction::consume) continue;
     ++other;
-    (r.what == reaction::wait ? a.waited : r.what == reaction::discard ? a.discarded : a.rerouted) += 1;
+    (r.what == reaction::wait ? a.waited : r.what == reaction::discard ? a.discarded
+                                                                       : a.rerouted) += 1;
     if (const auto its = flows_.find(flow_key(source_of(r.input), o.agent)); its != flows_.end()) ++seen_.flows[its->second].idle;
     for (const std::string_view to : r.targets) give(o.agent, to);
   }
@@ -309,7 +310,8 @@ void observer::builder::found(const ingest::taken& of) {
     seen_.healed += d.healed;
     if (!d.healed) ++r.causes[static_cast<std::size_t>(d.cause)];
     ++r.over_time[seen_.time.of(std::max(d.ts, seen_.time.start))];
-    const index about = d.agent ? agent_of(*d.agent) : d.event ? source_of(*d.event) : none;
+    const index about = d.agent ? agent_of(*d.agent) : d.event ? source_of(*d.event)
+                                                               : none;
     if (about < flow::monitor) ++seen_.agents[about].findings;
     const bool first_failure = d.severity == severity::failure && r.found == 1;
     if (r.found <= most_.of_a_rule && (seen_.detections.size() < most_.detections || first_failure)) tell(d, of, i);

@@ -25,14 +25,14 @@ using index = std::uint32_t;
 inline constexpr index none = std::numeric_limits<index>::max();
 
 struct observe_bounds {
-  std::size_t agents = 2'000;        // with a row of their own; the others share one
-  std::size_t flows = 20'000;        // pairs of agents
-  std::size_t spans = 1'500;         // activations told one by one; of more runs only the histogram
-  std::size_t detections = 200;      // told in full
-  std::size_t of_a_rule = 50;        // likewise
-  std::size_t bins = 120;            // of a histogram over time
-  std::size_t pending = 50;          // events that still wait at the end
-  std::size_t notes = 100;           // gaps, switches, refusals, who joined and left
+  std::size_t agents = 2'000;    // with a row of their own; the others share one
+  std::size_t flows = 20'000;    // pairs of agents
+  std::size_t spans = 1'500;     // activations told one by one; of more runs only the histogram
+  std::size_t detections = 200;  // told in full
+  std::size_t of_a_rule = 50;    // likewise
+  std::size_t bins = 120;        // of a histogram over time
+  std::size_t pending = 50;      // events that still wait at the end
+  std::size_t notes = 100;       // gaps, switches, refusals, who joined and left
 };
 
 // Counts over time in equal bins. The bins double in width as the time goes on, so that there are never more.
@@ -52,12 +52,12 @@ void halve(std::vector<std::uint32_t>& bins, int times);
 
 struct agent_facts {
   std::string name;
-  bool member = false;        // was in the roster, as far as it was named while it was
+  bool member = false;  // was in the roster, as far as it was named while it was
   std::uint64_t activations = 0, failed = 0, open = 0;
-  milliseconds busy_ms = 0;   // of ended activations, together
+  milliseconds busy_ms = 0;  // of ended activations, together
   std::uint64_t inputs = 0, consumed = 0, waited = 0, discarded = 0, rerouted = 0;
   std::uint64_t outputs = 0;
-  std::uint64_t findings = 0;  // that name it, or an event of its making
+  std::uint64_t findings = 0;         // that name it, or an event of its making
   std::vector<std::uint32_t> starts;  // of activations, by bin
 };
 
@@ -77,9 +77,9 @@ struct span {
 };
 
 struct told_detection {
-  detection what;            // with its witness
-  std::uint64_t line = 0;    // of the trace
-  std::string inject;        // the text that went with the healing; empty: none
+  detection what;          // with its witness
+  std::uint64_t line = 0;  // of the trace
+  std::string inject;      // the text that went with the healing; empty: none
   std::vector<std::string> recipients;
   std::optional<outcome_kind> outcome;
   milliseconds outcome_ts = 0;
@@ -112,14 +112,14 @@ struct observed {
   std::uint64_t found = 0, healed = 0;
   milliseconds first_ts = 0, last_ts = 0;
   run_outcome ended = run_outcome::none;
-  bool submitted = false;            // an answer was let through
-  std::string ended_text;            // "success"; empty while it goes on
+  bool submitted = false;  // an answer was let through
+  std::string ended_text;  // "success"; empty while it goes on
   time_bins time;
-  std::vector<agent_facts> agents;   // the last may be the others together
+  std::vector<agent_facts> agents;  // the last may be the others together
   std::uint64_t agents_left_out = 0;
-  std::vector<flow> flows;           // most given first
+  std::vector<flow> flows;  // most given first
   std::uint64_t flows_left_out = 0;
-  std::vector<span> spans;           // empty if there were more than the bound
+  std::vector<span> spans;  // empty if there were more than the bound
   std::array<rule_facts, rule_count> rules;
   std::vector<told_detection> detections;
   std::vector<waiting_event> pending;
@@ -127,7 +127,7 @@ struct observed {
   std::vector<timed_note> notes;
   std::uint64_t notes_left_out = 0;
   std::uint64_t open_at_end = 0;
-  double replay_seconds = 0;         // that this pass took: what one more replay costs
+  double replay_seconds = 0;  // that this pass took: what one more replay costs
 
   // Agents that were in the roster or acted.
   std::uint64_t members() const;

@@ -132,7 +132,8 @@ table flow_table(const observed& seen) {
             .rows = {},
             .left_out = {}};
   const auto name = [&](index who) {
-    return who == flow::outside ? "outside" : who == flow::monitor ? "digd" : short_name(seen.agents[who].name, 80);
+    return who == flow::outside ? "outside" : who == flow::monitor ? "digd"
+                                                                   : short_name(seen.agents[who].name, 80);
   };
   for (const flow& f : seen.flows) {
     if (out.rows.size() == most_rows) break;

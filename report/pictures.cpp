@@ -60,7 +60,8 @@ void arrow(chart& to, point a, point b, const flow& f, bool counted, const std::
     return point{from.x + (goal.x - from.x) / l * by, from.y + (goal.y - from.y) / l * by};
   };
   const point p = towards(a, mid, radius), q = towards(b, mid, radius + 7), head = towards(b, mid, radius);
-  const char* how = f.from == flow::monitor ? " heals" : 2 * f.idle > f.given ? " idle" : "";
+  const char* how = f.from == flow::monitor ? " heals" : 2 * f.idle > f.given ? " idle"
+                                                                              : "";
   to.shape(fmt::format("M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}", p.x, p.y, mid.x, mid.y, q.x, q.y), fmt::format("link{}", how), tip,
            weight_of(f.given));
   const double ux = (head.x - q.x) / 7, uy = (head.y - q.y) / 7;
@@ -237,7 +238,9 @@ class witness_picture {
     for (const witness::edge& e : of.edges) {
       const bool made = e.kind == witness::edge_kind::generated;
       const auto from = places_.find({made ? 'a' : 'e', e.from});
-      const auto to = places_.find({made ? 'e' : e.kind == witness::edge_kind::delivered ? 'a' : 'p', e.to});
+      const auto to = places_.find({made ? 'e' : e.kind == witness::edge_kind::delivered ? 'a'
+                                                                                         : 'p',
+                                    e.to});
       if (from != places_.end() && to != places_.end()) edges_.push_back({from->second, to->second, &e});
     }
     layer();
@@ -293,8 +296,10 @@ class witness_picture {
 
   void draw(chart& to, const node& n) const {
     const point p = at(n);
-    const char* style = n.kind == 'p' ? "node idle" : n.kind == 'a' ? "span" : "node";
-    const char* kind = n.kind == 'p' ? "agent " : n.kind == 'a' ? "activation " : "event ";
+    const char* style = n.kind == 'p' ? "node idle" : n.kind == 'a' ? "span"
+                                                                    : "node";
+    const char* kind = n.kind == 'p' ? "agent " : n.kind == 'a' ? "activation "
+                                                                : "event ";
     const std::string whose = n.agent.empty() ? "" : (n.kind == 'a' ? ", of agent " : ", by agent ") + short_name(n.agent);
     to.rect(p.x, p.y, box, high, style, kind + short_name(n.id, 80) + whose, n.kind == 'a' ? 13 : 2);
     to.text(p.x + box / 2, p.y + 17, "middle", "small strong", short_name(n.id, 19));
@@ -312,7 +317,8 @@ class witness_picture {
     to.shape(fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", x0, y0, x0 + bend, y0, x1 - 8 - bend, y1, x1 - 7, y1),
              fmt::format("link{}", how));
     to.shape(fmt::format("M{:.1f} {:.1f}l-9 -4.5v9z", x1, y1), fmt::format("head{}", how));
-    const std::string label = waits ? "waits" : e.what->kind == witness::edge_kind::generated ? "made" : std::string(to_string(e.what->label));
+    const std::string label = waits ? "waits" : e.what->kind == witness::edge_kind::generated ? "made"
+                                                                                              : std::string(to_string(e.what->label));
     to.text((x0 + x1) / 2 - 3, (y0 + y1) / 2 - 5, "middle", "tiny", label == "none" ? "taken" : label);
   }
 

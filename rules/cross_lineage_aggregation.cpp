@@ -13,12 +13,15 @@ constexpr rule_doc about{
     .code = "CLA",
     .what = "An agent is given work while it holds other work whose lineage has no generator in common with it.",
     .why = "Halves of different decompositions do not fit together: aggregated, they count things twice or miss them.",
-    .example = "Two agents split the same list in different ways; the aggregator gets two parts of the one split and "
-               "one part of the other.",
-    .false_positives = "Agents that work on several unrelated problems in one run: give each problem a run, or limit the "
-                       "rule to the kinds of event that are aggregated.",
-    .cleared = "The agent has dealt with the event or with all that clashed with it, and no single activation of it "
-               "consumed both.",
+    .example =
+        "Two agents split the same list in different ways; the aggregator gets two parts of the one split and "
+        "one part of the other.",
+    .false_positives =
+        "Agents that work on several unrelated problems in one run: give each problem a run, or limit the "
+        "rule to the kinds of event that are aggregated.",
+    .cleared =
+        "The agent has dealt with the event or with all that clashed with it, and no single activation of it "
+        "consumed both.",
     .source = "DIG to Heal, Table 1, Progress: Cross-lineage aggregation",
 };
 

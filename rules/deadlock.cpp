@@ -11,8 +11,9 @@ constexpr rule_doc about{
     .what = "Reachable work remains and for window_ms no activation has been active.",
     .why = "Every agent waits for another; without a push nothing will ever happen again.",
     .example = "The coder waits for the tester's cases, the tester for the coder's build; both events stay pending.",
-    .false_positives = "A pause by design, such as waiting for a person: raise window_ms. Agents that start late after a "
-                       "delivery: the window has to be longer than their usual delay.",
+    .false_positives =
+        "A pause by design, such as waiting for a person: raise window_ms. Agents that start late after a "
+        "delivery: the window has to be longer than their usual delay.",
     .cleared = "Some of the work that was waiting is not pending any more.",
     .source = "DIG to Heal, Table 1, Reachability and Termination: Deadlock",
 };

@@ -13,12 +13,15 @@ constexpr rule_doc about{
     .code = "ET",
     .what = "Someone submits the final answer while work that the answer does not build on is still waiting.",
     .why = "The answer leaves out what the others are still doing, and once it is out nobody will add it.",
-    .example = "The planner splits a task in two; the coder's half is done and submitted, the tester's half still "
-               "waits in the tester's buffer.",
-    .false_positives = "Work that became obsolete but that its holder never took in; notices that are not marked as "
-                       "fyi. With `kinds`, only work of these kinds holds an answer back.",
-    .cleared = "None of the unresolved events is reachable work any more, or an answer was let through on which the "
-               "rule did not fire.",
+    .example =
+        "The planner splits a task in two; the coder's half is done and submitted, the tester's half still "
+        "waits in the tester's buffer.",
+    .false_positives =
+        "Work that became obsolete but that its holder never took in; notices that are not marked as "
+        "fyi. With `kinds`, only work of these kinds holds an answer back.",
+    .cleared =
+        "None of the unresolved events is reachable work any more, or an answer was let through on which the "
+        "rule did not fire.",
     .source = "DIG to Heal, Table 1, Reachability and Termination: Early termination",
 };
 

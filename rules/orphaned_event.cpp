@@ -11,10 +11,12 @@ constexpr rule_doc about{
     .code = "OE",
     .what = "A piece of work reaches nobody who can still take it up.",
     .why = "Its sender believes it delegated; nobody works on it, and nobody will notice.",
-    .example = "The planner sends a subtask to \"reviewer\", who is not part of the run; or every recipient discards "
-               "an event and none consumes it.",
-    .false_positives = "Notices that ask nothing of anybody: mark them as fyi. With an open roster whoever is named "
-                       "joins, so that a misspelt name is not noticed: give the agents in hello.",
+    .example =
+        "The planner sends a subtask to \"reviewer\", who is not part of the run; or every recipient discards "
+        "an event and none consumes it.",
+    .false_positives =
+        "Notices that ask nothing of anybody: mark them as fyi. With an open roster whoever is named "
+        "joins, so that a misspelt name is not noticed: give the agents in hello.",
     .cleared = "The event is consumed.",
     .source = "DIG to Heal, Table 1, Reachability and Termination: Orphaned event",
 };

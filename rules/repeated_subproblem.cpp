@@ -11,8 +11,9 @@ namespace {
 
 constexpr rule_doc about{
     .code = "RSP",
-    .what = "A problem-reducing activation announces an output derived from work that another ended, problem-reducing "
-            "activation has consumed already.",
+    .what =
+        "A problem-reducing activation announces an output derived from work that another ended, problem-reducing "
+        "activation has consumed already.",
     .why = "The same sub-problem is paid for twice, and two results for it are now under way.",
     .example = "A subtask sent to two agents is solved by both; the second result is held and told about the first.",
     .false_positives = "Deliberate redundancy, such as votes or reviews: limit the rule to other kinds, or observe only.",

@@ -52,15 +52,17 @@ struct run_progress {
   bool clean = false;      // and no rule fired on it
 };
 
-enum class watch_state : std::uint8_t { open, cleared, recurred };
+enum class watch_state : std::uint8_t { open,
+                                        cleared,
+                                        recurred };
 
 // Values for the placeholders of a text, by name.
 using text_facts = std::vector<std::pair<std::string_view, std::string>>;
 
 // The doc block of a rule, for `digctl rules` and the manual.
 struct rule_doc {
-  std::string_view code;             // two or three letters, as in the paper's tables
-  std::string_view what;             // one sentence
+  std::string_view code;  // two or three letters, as in the paper's tables
+  std::string_view what;  // one sentence
   std::string_view why;
   std::string_view example;
   std::string_view false_positives;  // known ones
@@ -84,7 +86,7 @@ class rule {
 
   const rule_id id;
   const digd::severity severity;
-  const action healing;        // inject, reroute or create
+  const action healing;  // inject, reroute or create
   const rule_options options;
   const rule_doc& doc;
 

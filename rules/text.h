@@ -17,8 +17,8 @@ std::string fill(std::string_view pattern, const text_facts& facts);
 // The first placeholder in `pattern` that `facts` does not have; empty if none.
 std::string_view unknown_placeholder(std::string_view pattern, const text_facts& facts);
 
-std::string agent(const graph::graph& g, graph::agent_index a);        // "coder", quoted; nobody: nobody
-std::string event(const graph::graph& g, graph::event_index e);        // "e2", quoted
+std::string agent(const graph::graph& g, graph::agent_index a);  // "coder", quoted; nobody: nobody
+std::string event(const graph::graph& g, graph::event_index e);  // "e2", quoted
 // "e2" of agent "planner", waiting at "coder", "tester"
 std::string work(const graph::graph& g, graph::event_index e);
 std::string agents(const graph::graph& g, std::span<const graph::agent_index> all);

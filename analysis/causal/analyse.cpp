@@ -291,7 +291,8 @@ class work {
       l.in_boundary = in_boundary;
       l.nearness = near[m.factor];
       l.direction_open = !out_.graph.directed(m.factor, target_) && !ancestors(out_.graph, {target_})[m.factor];
-      l.grade = is_confirmed(m.factor) ? evidence::verified : in_boundary ? evidence::candidate : evidence::screened;
+      l.grade = is_confirmed(m.factor) ? evidence::verified : in_boundary ? evidence::candidate
+                                                                          : evidence::screened;
       l.words = advice(l);
       out_.levers.push_back(std::move(l));
     };

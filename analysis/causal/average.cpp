@@ -42,7 +42,8 @@ void graph_average::choose(const std::vector<pdag>& classes) {
     for (variable i = 0; i < size_; ++i) {
       for (variable j = i + 1; j < size_; ++j) {
         agreement += g.directed(i, j) ? directed(i, j) : g.directed(j, i) ? directed(j, i)
-                   : g.undirected(i, j) ? undirected(i, j) : 1 - adjacent(i, j);
+                                                     : g.undirected(i, j) ? undirected(i, j)
+                                                                          : 1 - adjacent(i, j);
       }
     }
     if (agreement <= most + 1e-9) continue;

@@ -17,7 +17,9 @@
 
 namespace digd::causal {
 
-enum class structure_kind : std::uint8_t { averaged, tabu, pc };
+enum class structure_kind : std::uint8_t { averaged,
+                                           tabu,
+                                           pc };
 std::string_view to_string(structure_kind);
 
 struct structure_options {

@@ -11,10 +11,10 @@
 namespace digd::causal {
 
 struct beliefs {
-  std::vector<worldview> views;        // in order of preference
+  std::vector<worldview> views;  // in order of preference
   std::vector<experiment> experiments;
-  std::vector<std::string> settings;   // columns fixed before a run: nothing in it causes them
-  std::vector<std::string> outcomes;   // columns known after it: they cause no factor
+  std::vector<std::string> settings;  // columns fixed before a run: nothing in it causes them
+  std::vector<std::string> outcomes;  // columns known after it: they cause no factor
 };
 
 // Tiers: label.* and `settings` come first, then what happened, then success, metric.* and `outcomes`. Tiers of the chosen

@@ -53,7 +53,7 @@ struct line {
   std::vector<std::size_t> way;  // spots, from left to right
   variable from = 0, to = 0;
   bool directed = true;
-  bool backwards = false;        // the arrow points to the left end
+  bool backwards = false;  // the arrow points to the left end
 };
 
 class drawing {
@@ -69,12 +69,12 @@ class drawing {
     const double height = bottom + legend_height;
     std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + px(width) + "\" height=\"" + px(height) + "\" viewBox=\"0 0 " +
                       px(width) + " " + px(height) + "\" role=\"img\">\n<style>" + std::string(style) + "</style>\n";
-    out += "<defs><marker id=\"tip\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto-start-reverse\">"
-           "<path class=\"tip\" d=\"M0 0L10 5L0 10z\"/></marker></defs>\n";
+    out +=
+        "<defs><marker id=\"tip\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto-start-reverse\">"
+        "<path class=\"tip\" d=\"M0 0L10 5L0 10z\"/></marker></defs>\n";
     out += "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
     out += words_at(margin, 30, "class=\"title\"", "How " + name_of(r_.target) + " comes about");
-    out += words_at(margin, 50, "class=\"sub\"", std::to_string(r_.data.rows()) + " runs, " + std::string(to_string(r_.found.reached)) +
-                                                     "; at each edge the share of graphs that have it");
+    out += words_at(margin, 50, "class=\"sub\"", std::to_string(r_.data.rows()) + " runs, " + std::string(to_string(r_.found.reached)) + "; at each edge the share of graphs that have it");
     for (const line& l : lines_) out += edge(l);
     for (const line& l : lines_) out += support(l);
     for (const spot& s : spots_) {
@@ -179,7 +179,8 @@ class drawing {
         if (b.is_bend) path += "L" + px(right_of(b)) + " " + px(y_of(b));
       }
     }
-    const char* tip = !l.directed ? "" : l.backwards ? " marker-start=\"url(#tip)\"" : " marker-end=\"url(#tip)\"";
+    const char* tip = !l.directed ? "" : l.backwards ? " marker-start=\"url(#tip)\""
+                                                     : " marker-end=\"url(#tip)\"";
     return std::string("<path class=\"edge") + (l.directed ? "" : " open") + "\" d=\"" + path + "\"" + tip + "/>\n";
   }
 

@@ -12,7 +12,8 @@
 
 namespace digd::causal {
 
-enum class embedding_kind : std::uint8_t { raw, rank_scores };
+enum class embedding_kind : std::uint8_t { raw,
+                                           rank_scores };
 
 // A group of columns regressed on others: log determinant of what is left of its covariance.
 struct gaussian_fit {

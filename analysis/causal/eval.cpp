@@ -259,11 +259,7 @@ class evaluator {
   // The best measured for causal-learn, bnlearn, CausalFS and pcalg on these data (docs/causal.md).
   static void set_aim(figure& f) {
     static const std::map<std::tuple<std::string, std::string, std::size_t>, double> wanted{
-        {{"networks", "mean MB-F1", 200}, .68},  {{"networks", "mean MB-F1", 1000}, .83}, {{"networks", "mean MB-F1", 10000}, .89},
-        {{"networks", "mean SHD", 200}, 25.6},   {{"networks", "mean SHD", 1000}, 18.5},  {{"networks", "mean SHD", 10000}, 12.3},
-        {{"agentrun", "mean MB-F1", 100}, .80},  {{"agentrun", "mean MB-F1", 200}, .89},  {{"agentrun", "mean MB-F1", 500}, .91},
-        {{"agentrun", "mean MB-F1", 1000}, .93}, {{"alarm", "PC, seconds", 200}, .11},    {{"alarm", "PC, seconds", 1000}, .15},
-        {{"alarm", "PC, seconds", 10000}, .30}};
+        {{"networks", "mean MB-F1", 200}, .68}, {{"networks", "mean MB-F1", 1000}, .83}, {{"networks", "mean MB-F1", 10000}, .89}, {{"networks", "mean SHD", 200}, 25.6}, {{"networks", "mean SHD", 1000}, 18.5}, {{"networks", "mean SHD", 10000}, 12.3}, {{"agentrun", "mean MB-F1", 100}, .80}, {{"agentrun", "mean MB-F1", 200}, .89}, {{"agentrun", "mean MB-F1", 500}, .91}, {{"agentrun", "mean MB-F1", 1000}, .93}, {{"alarm", "PC, seconds", 200}, .11}, {{"alarm", "PC, seconds", 1000}, .15}, {{"alarm", "PC, seconds", 10000}, .30}};
     const auto known = wanted.find({f.data, f.what, f.rows});
     f.has_aim = known != wanted.end();
     if (f.has_aim) f.wanted = known->second;

@@ -13,20 +13,20 @@ namespace digd::causal {
 
 struct eval_options {
   std::uint64_t seed = 1;
-  bool compare = false;           // the other learners too
-  std::size_t permuted = 10;      // permuted outcomes a mixed slice and a slice of the smaller sizes
-  std::size_t timing_repeats = 5; // of PC on alarm; the median counts
+  bool compare = false;            // the other learners too
+  std::size_t permuted = 10;       // permuted outcomes a mixed slice and a slice of the smaller sizes
+  std::size_t timing_repeats = 5;  // of PC on alarm; the median counts
 };
 
 // One line of the table: a figure, what it should be, what it is.
 struct figure {
   std::string data, what;
-  std::size_t rows = 0;     // 0: none
+  std::size_t rows = 0;  // 0: none
   double value = 0;
   double wanted = 0;
-  bool at_most = false;     // else at least
-  bool is_aim = false;      // missing it is no failure
-  bool has_aim = true;      // false: for comparison only
+  bool at_most = false;  // else at least
+  bool is_aim = false;   // missing it is no failure
+  bool has_aim = true;   // false: for comparison only
   std::size_t slices = 0;
 
   bool reached() const { return at_most ? value <= wanted : value >= wanted; }

@@ -13,10 +13,10 @@
 namespace digd::causal {
 
 struct explanation {
-  variables nodes;                                       // ascending; the outcome among them
-  std::vector<std::pair<variable, variable>> edges;      // directed, from → to
-  std::vector<std::pair<variable, variable>> undirected; // between the outcome and its boundary, direction open
-  variables roots;                                       // those with a path to the boundary
+  variables nodes;                                        // ascending; the outcome among them
+  std::vector<std::pair<variable, variable>> edges;       // directed, from → to
+  std::vector<std::pair<variable, variable>> undirected;  // between the outcome and its boundary, direction open
+  variables roots;                                        // those with a path to the boundary
 };
 
 // `roots` empty: every variable without a directed edge into it. Confirmed edges are taken as there, directed.

@@ -32,8 +32,7 @@ Eigen::MatrixXd orthonormal(const embedding& e, variable v) {
 class gate {
  public:
   gate(const table& data, variable target, const variables& factors, const gate_options& how)
-      : how_(how), factors_(factors), columns_(embed(data, embedding_kind::rank_scores)),
-        outcome_(orthonormal(columns_, target)) {
+      : how_(how), factors_(factors), columns_(embed(data, embedding_kind::rank_scores)), outcome_(orthonormal(columns_, target)) {
     for (variable f : factors) bases_.push_back(orthonormal(columns_, f));
   }
 

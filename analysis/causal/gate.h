@@ -21,10 +21,10 @@ struct gate_options {
 };
 
 struct gate_result {
-  bool open = false;                   // some factor passes
-  double p = 1;                        // of the strongest factor, adjusted
-  std::vector<double> adjusted;        // by variable; 1 for the target
-  std::vector<double> single;          // by variable: from the test alone, not adjusted
+  bool open = false;             // some factor passes
+  double p = 1;                  // of the strongest factor, adjusted
+  std::vector<double> adjusted;  // by variable; 1 for the target
+  std::vector<double> single;    // by variable: from the test alone, not adjusted
 };
 
 gate_result permutation_gate(const table& data, variable target, const variables& factors, const gate_options& how);

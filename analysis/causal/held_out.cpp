@@ -86,8 +86,7 @@ void softmax_loss(const Eigen::MatrixXd& x, const column& target, const std::vec
 class refiner {
  public:
   refiner(const table& data, variable target, const boundary_options& how)
-      : data_(data), target_(target), how_(how), columns_(embed(data, embedding_kind::rank_scores)),
-        fold_(fold_of_rows(data.rows(), how.folds, how.seed)) {}
+      : data_(data), target_(target), how_(how), columns_(embed(data, embedding_kind::rank_scores)), fold_(fold_of_rows(data.rows(), how.folds, how.seed)) {}
 
   std::vector<double> loss(const variables& given) const {
     const Eigen::MatrixXd x = design(columns_, given);

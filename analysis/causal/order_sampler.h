@@ -14,9 +14,9 @@
 namespace digd::causal {
 
 struct sampler_options {
-  std::size_t candidates = 12;      // a variable; at most 20
+  std::size_t candidates = 12;  // a variable; at most 20
   std::size_t most_parents = 4;
-  std::size_t sweeps = 100;         // of all variables, after burn_in
+  std::size_t sweeps = 100;  // of all variables, after burn_in
   std::size_t burn_in = 40;
   std::size_t draws_per_sweep = 2;
   std::uint64_t seed = 1;

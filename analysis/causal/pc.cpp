@@ -25,7 +25,8 @@ class pc {
 
   pc_result run() {
     start();
-    for (std::size_t size = 0; size <= how_.most_given && thin(size); ++size) {}
+    for (std::size_t size = 0; size <= how_.most_given && thin(size); ++size) {
+    }
     orient();
     return {skeleton_, test_.count()};
   }

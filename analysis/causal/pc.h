@@ -9,7 +9,7 @@ namespace digd::causal {
 
 struct pc_options {
   double alpha = 0.01;
-  std::size_t most_given = 4;        // size of a conditioning set; as many as there are variables: no limit
+  std::size_t most_given = 4;  // size of a conditioning set; as many as there are variables: no limit
   knowledge known;
 };
 

@@ -212,7 +212,8 @@ bool d_separated(const pdag& dag, variable x, variable y, const variables& z) {
   std::vector<char> given(n, 0);
   for (variable v : z) given[v] = 1;
   const std::vector<char> above = ancestors(dag, z);
-  enum : char { up = 1, down = 2 };  // came from a child; came from a parent
+  enum : char { up = 1,
+                down = 2 };  // came from a child; came from a parent
   std::vector<char> seen(n, 0);
   std::deque<std::pair<variable, char>> todo{{x, up}};
   while (!todo.empty()) {

@@ -21,11 +21,11 @@ class pdag {
   std::size_t size() const { return size_; }
   bool mark(variable i, variable j) const { return marks_[i * size_ + j] != 0; }
   bool adjacent(variable i, variable j) const { return mark(i, j) || mark(j, i); }
-  bool directed(variable i, variable j) const { return mark(i, j) && !mark(j, i); }    // i → j
-  bool undirected(variable i, variable j) const { return mark(i, j) && mark(j, i); }   // i — j
-  variables parents(variable v) const;     // of directed edges
-  variables children(variable v) const;    // likewise
-  variables neighbours(variable v) const;  // of any edge
+  bool directed(variable i, variable j) const { return mark(i, j) && !mark(j, i); }   // i → j
+  bool undirected(variable i, variable j) const { return mark(i, j) && mark(j, i); }  // i — j
+  variables parents(variable v) const;                                                // of directed edges
+  variables children(variable v) const;                                               // likewise
+  variables neighbours(variable v) const;                                             // of any edge
   std::size_t edges() const;
 
   void direct(variable i, variable j) { set(i, j, 1), set(j, i, 0); }

@@ -13,9 +13,9 @@ namespace digd::causal {
 struct edge_opinion {
   worldview_edge edge;
   scale from = scale::unknown, to = scale::unknown;
-  double support = 0;      // share of graphs with an edge between the two
-  double forwards = 0;     // of these, share that direct it as said
-  bool known = true;       // both are columns
+  double support = 0;   // share of graphs with an edge between the two
+  double forwards = 0;  // of these, share that direct it as said
+  bool known = true;    // both are columns
 };
 struct worldview_standing {
   std::string name, refuted;  // why it lost its place; empty: it stands
@@ -28,7 +28,7 @@ struct reported {
   variable target;
   const analysis& found;
   std::uint64_t seed = 1;
-  std::vector<std::string> notes;              // of building the table
+  std::vector<std::string> notes;  // of building the table
   std::vector<worldview_standing> worldviews;
 };
 

@@ -17,13 +17,15 @@
 
 namespace digd::causal {
 
-enum class score_kind : std::uint8_t { automatic, bde, bic };  // automatic: BDe for discrete data, else BIC
+enum class score_kind : std::uint8_t { automatic,
+                                       bde,
+                                       bic };  // automatic: BDe for discrete data, else BIC
 
 struct score_options {
   score_kind kind = score_kind::automatic;
-  double sample_size = 1.0;   // BDe: the prior counts as so many rows
-  double sparsity = 0.0;      // times −ln C(variables − 1, parents): a prior that counts parent sets of one size together
-  double penalty = 1.0;       // BIC: times its penalty
+  double sample_size = 1.0;  // BDe: the prior counts as so many rows
+  double sparsity = 0.0;     // times −ln C(variables − 1, parents): a prior that counts parent sets of one size together
+  double penalty = 1.0;      // BIC: times its penalty
 };
 
 class local_score {

@@ -22,10 +22,10 @@ struct column {
 
   std::string name;
   bool discrete = false;
-  std::vector<double> values;         // continuous: as they are; discrete: the codes as numbers
-  std::vector<std::uint8_t> codes;    // discrete only
-  std::size_t levels = 0;             // discrete only
-  std::vector<std::string> labels;    // discrete only: what each level is called
+  std::vector<double> values;       // continuous: as they are; discrete: the codes as numbers
+  std::vector<std::uint8_t> codes;  // discrete only
+  std::size_t levels = 0;           // discrete only
+  std::vector<std::string> labels;  // discrete only: what each level is called
 };
 
 class table {

@@ -12,7 +12,9 @@ namespace {
 
 constexpr double none = -std::numeric_limits<double>::infinity();
 
-enum class change_kind : std::uint8_t { add, remove, reverse };
+enum class change_kind : std::uint8_t { add,
+                                        remove,
+                                        reverse };
 
 struct change {
   change_kind kind = change_kind::add;

@@ -10,9 +10,9 @@ namespace digd::causal {
 
 struct tabu_options {
   std::size_t most_parents = 5;
-  std::size_t patience = 60;   // changes in a row without a new best
-  std::size_t memory = 200;    // graphs remembered
-  knowledge known;             // required edges are in the first graph and stay; forbidden ones never come
+  std::size_t patience = 60;  // changes in a row without a new best
+  std::size_t memory = 200;   // graphs remembered
+  knowledge known;            // required edges are in the first graph and stay; forbidden ones never come
 };
 
 struct tabu_result {

@@ -19,13 +19,13 @@
 namespace digd::causal {
 
 struct paired_test {
-  std::size_t pairs = 0;     // all
+  std::size_t pairs = 0;  // all
   std::size_t up = 0, down = 0;
   double mean_change = 0, sd_change = 0;
   double sign_p = 1;
-  double wilcoxon = 0;       // the smaller sum of ranks
+  double wilcoxon = 0;  // the smaller sum of ranks
   double wilcoxon_p = 1;
-  bool exact = false;        // of Wilcoxon's p
+  bool exact = false;  // of Wilcoxon's p
 };
 
 // Changes from A to B, one a pair.
@@ -36,7 +36,7 @@ struct verification {
   std::vector<std::string> notes;
   std::string factor, outcome, paired_by;
   paired_test of_factor, of_outcome;
-  double outcome_sd = 0;     // over the runs of A
+  double outcome_sd = 0;  // over the runs of A
   bool two_kinds = false;
   experiment result;
   std::string words;
@@ -44,9 +44,9 @@ struct verification {
 
 struct verify_options {
   std::string factor, outcome = "success";
-  std::string pair_by;       // a label; empty: task, else seed, whichever both sides have
+  std::string pair_by;  // a label; empty: task, else seed, whichever both sides have
   double level = 0.05;
-  double margin = 0.2;       // of the outcome's standard deviation
+  double margin = 0.2;  // of the outcome's standard deviation
 };
 
 // One side: values by the label that pairs. Several runs of a task are averaged.

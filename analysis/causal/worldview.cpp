@@ -174,7 +174,8 @@ experiments read_experiments(std::string_view yaml) {
       if (result == "confirmed") e.result = finding_kind::confirmed;
       else if (result == "contradicted") e.result = finding_kind::contradicted;
       else if (result != "open") refuse(at["result"], "result has to be confirmed, contradicted or open");
-      e.sign = sign == "+" ? 1 : sign == "-" ? -1 : 0;
+      e.sign = sign == "+" ? 1 : sign == "-" ? -1
+                                             : 0;
       if (at["p"]) e.p = read_number<double>(at["p"], "p");
       if (at["pairs"]) e.pairs = read_number<std::size_t>(at["pairs"], "pairs");
       out.all.push_back(std::move(e));

@@ -13,20 +13,23 @@
 
 namespace digd::causal {
 
-enum class scale : std::uint8_t { unknown, micro, meso, macro };
+enum class scale : std::uint8_t { unknown,
+                                  micro,
+                                  meso,
+                                  macro };
 std::string_view to_string(scale);
 
 struct worldview_variable {
   std::string name;
   scale at = scale::unknown;
-  std::string expression;      // how it is computed; empty: a column of that name
+  std::string expression;  // how it is computed; empty: a column of that name
   bool root = false;
   std::optional<int> tier;
 };
 
 struct worldview_edge {
   std::string from, to;
-  int sign = 0;                // +1: more of it, more of that; −1: less; 0: not said
+  int sign = 0;  // +1: more of it, more of that; −1: less; 0: not said
   bool required = false;
 };
 
@@ -38,21 +41,23 @@ struct worldview {
 };
 
 struct worldviews {
-  std::string problem;          // empty: read
-  std::vector<worldview> all;   // the file's own, then its competing alternatives, each whole
+  std::string problem;         // empty: read
+  std::vector<worldview> all;  // the file's own, then its competing alternatives, each whole
 };
 
 // Bounds: 1 MB, 64 alternatives, 1,000 variables and edges each. Unknown keys are refused by name.
 worldviews read_worldviews(std::string_view yaml);
 
 // The results of experiments, one a tested edge; a YAML list that `verify` adds to and `explain` reads.
-enum class finding_kind : std::uint8_t { confirmed, contradicted, open };
+enum class finding_kind : std::uint8_t { confirmed,
+                                         contradicted,
+                                         open };
 std::string_view to_string(finding_kind);
 
 struct experiment {
   std::string from, to;
   finding_kind result = finding_kind::open;
-  int sign = 0;                 // of the effect, where confirmed
+  int sign = 0;  // of the effect, where confirmed
   double p = 1;
   std::size_t pairs = 0;
 };

@@ -21,7 +21,7 @@ struct evidence {
   stage by;
   std::string says;
   std::vector<std::size_t> steps;  // none: it is about the agent
-  double weight = 0;  // in log-odds against the average candidate; infinite in meaning, 0 in number, if proven
+  double weight = 0;               // in log-odds against the average candidate; infinite in meaning, 0 in number, if proven
 };
 
 struct suspect {
@@ -35,8 +35,8 @@ struct suspect {
 };
 
 struct backtracking {
-  std::vector<virtual_oracle> oracles;        // one a subtask
-  std::vector<verdict_of_subtask> verdicts;   // one a subtask
+  std::vector<virtual_oracle> oracles;                      // one a subtask
+  std::vector<verdict_of_subtask> verdicts;                 // one a subtask
   std::vector<std::pair<std::size_t, std::string>> agents;  // discrepant: subtask and agent
   std::vector<std::size_t> steps;                           // discrepant
 };
@@ -45,7 +45,7 @@ struct attribution {
   hierarchy graph;
   backtracking back;
   std::vector<finding> findings;
-  std::vector<suspect> ranking;  // most suspect first; every step that can be blamed
+  std::vector<suspect> ranking;                        // most suspect first; every step that can be blamed
   std::vector<std::pair<std::string, double>> agents;  // most suspect first
 };
 

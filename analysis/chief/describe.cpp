@@ -33,15 +33,11 @@ json::array subtasks_of(const attribution& a) {
     const subtask& sub = a.graph.subtasks[k];
     json::array agents;
     for (const otar& who : sub.agents) {
-      agents.push_back(json::object{{"agent", who.agent}, {"steps", array_of(who.steps)}, {"observation", who.observation},
-                                    {"thought", who.thought}, {"action", who.action}, {"result", who.result}});
+      agents.push_back(json::object{{"agent", who.agent}, {"steps", array_of(who.steps)}, {"observation", who.observation}, {"thought", who.thought}, {"action", who.action}, {"result", who.result}});
     }
     const virtual_oracle& o = a.back.oracles[k];
     out.push_back(json::object{
-        {"name", sub.name}, {"steps", array_of(sub.steps)}, {"agents", std::move(agents)},
-        {"oracle", json::object{{"goal", o.goal}, {"preconditions", array_of(o.preconditions)},
-                                {"key_evidence", array_of(o.key_evidence)}, {"acceptance", array_of(o.acceptance)}}},
-        {"fails", a.back.verdicts[k].fails}, {"unmet", array_of(a.back.verdicts[k].unmet)}});
+        {"name", sub.name}, {"steps", array_of(sub.steps)}, {"agents", std::move(agents)}, {"oracle", json::object{{"goal", o.goal}, {"preconditions", array_of(o.preconditions)}, {"key_evidence", array_of(o.key_evidence)}, {"acceptance", array_of(o.acceptance)}}}, {"fails", a.back.verdicts[k].fails}, {"unmet", array_of(a.back.verdicts[k].unmet)}});
   }
   return out;
 }
@@ -58,8 +54,7 @@ json::object edges_of(const hierarchy& graph) {
     steps.push_back(json::object{{"from", e.from}, {"to", e.to}, {"carried", array_of(e.carried)}, {"pattern", of(e.pattern)}});
   }
   for (const loop_group& l : graph.loops) {
-    loops.push_back(json::object{{"executor", l.executor}, {"instructions", array_of(l.instructions)},
-                                 {"results", array_of(l.results)}, {"plan_changes", l.plan_changes}});
+    loops.push_back(json::object{{"executor", l.executor}, {"instructions", array_of(l.instructions)}, {"results", array_of(l.results)}, {"plan_changes", l.plan_changes}});
   }
   return {{"subtasks", std::move(subtasks)}, {"agents", std::move(agents)}, {"steps", std::move(steps)}, {"loops", std::move(loops)}};
 }
@@ -114,7 +109,8 @@ std::string describe(const flat_log& log, const attribution& a, std::size_t top)
     out += "     \"" + one_line(log.steps[s.step].text, 140) + "\"\n";
     for (const evidence& e : s.chain) {
       const bool itself = e.steps.size() == 1 && e.steps.front() == s.step;
-      const std::string where = itself ? "" : e.steps.empty() ? " (the agent)" : " (steps " + list_of(e.steps) + ")";
+      const std::string where = itself ? "" : e.steps.empty() ? " (the agent)"
+                                                              : " (steps " + list_of(e.steps) + ")";
       out += fmt::format("     {}: {}{}\n", to_string(e.by), e.says, where);
     }
   }
@@ -129,15 +125,12 @@ std::string to_json(const flat_log& log, const attribution& a, std::size_t top) 
     for (const evidence& e : s.chain) {
       chain.push_back(json::object{{"stage", to_string(e.by)}, {"says", e.says}, {"steps", array_of(e.steps)}, {"weight", e.weight}});
     }
-    json::object one{{"agent", s.agent}, {"step", s.step}, {"probability", s.probability}, {"proven", s.proven},
-                     {"candidate", s.candidate}, {"decided_by", to_string(s.decided_by)}, {"chain", std::move(chain)}};
+    json::object one{{"agent", s.agent}, {"step", s.step}, {"probability", s.probability}, {"proven", s.proven}, {"candidate", s.candidate}, {"decided_by", to_string(s.decided_by)}, {"chain", std::move(chain)}};
     if (!log.steps[s.step].event.empty()) one["event"] = log.steps[s.step].event;
     ranking.push_back(std::move(one));
   }
   for (const auto& [agent, p] : a.agents) agents.push_back(json::object{{"agent", agent}, {"probability", p}});
-  return json::serialize(json::object{{"log", log.id}, {"ranking", std::move(ranking)}, {"agents", std::move(agents)},
-                                      {"subtasks", subtasks_of(a)}, {"edges", edges_of(a.graph)},
-                                      {"backtracking", path_of(a)}, {"findings", findings_of(a)}});
+  return json::serialize(json::object{{"log", log.id}, {"ranking", std::move(ranking)}, {"agents", std::move(agents)}, {"subtasks", subtasks_of(a)}, {"edges", edges_of(a.graph)}, {"backtracking", path_of(a)}, {"findings", findings_of(a)}});
 }
 
 }  // namespace digd::chief

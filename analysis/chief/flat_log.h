@@ -24,7 +24,10 @@ enum class step_form {
   ending,       // the runner says why it stopped
 };
 
-enum class execution_state { none, ok, empty, failed };
+enum class execution_state { none,
+                             ok,
+                             empty,
+                             failed };
 
 struct flat_step {
   std::string agent;
@@ -47,7 +50,7 @@ struct flat_log {
   bool has_dig = false;          // branches and inputs are those of a DIG
   // A planner speaks to executors one at a time (instructions with an addressee), not all to all.
   bool orchestrated = false;
-  std::string planner;  // if orchestrated
+  std::string planner;       // if orchestrated
   std::size_t left_out = 0;  // lines of a trace that digd would refuse
 };
 

@@ -147,9 +147,7 @@ void join_steps(const flat_log& log, hierarchy& graph) {
     for (auto& [source, carried] : richest) {
       if (carried.size() > named_values) carried.resize(named_values);
       const std::string what = carried.empty() ? "what it gave" : carried.front();
-      graph.step_edges.push_back({source, i, std::move(carried),
-                                  {"step " + std::to_string(source) + " gives a wrong " + what,
-                                   "step " + std::to_string(i) + " computes with it"}});
+      graph.step_edges.push_back({source, i, std::move(carried), {"step " + std::to_string(source) + " gives a wrong " + what, "step " + std::to_string(i) + " computes with it"}});
     }
   }
 }
@@ -162,9 +160,7 @@ void join_subtasks(hierarchy& graph) {
     if (from != to && !edge.carried.empty()) data[{from, to}] = true;
   }
   for (const auto& [ends, carries] : data) {
-    graph.subtask_edges.push_back({ends.first, ends.second, carries,
-                                   {"subtask " + std::to_string(ends.first) + " ends unmet",
-                                    "subtask " + std::to_string(ends.second) + " starts from unmet preconditions"}});
+    graph.subtask_edges.push_back({ends.first, ends.second, carries, {"subtask " + std::to_string(ends.first) + " ends unmet", "subtask " + std::to_string(ends.second) + " starts from unmet preconditions"}});
   }
 }
 

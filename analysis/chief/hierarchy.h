@@ -56,7 +56,7 @@ struct step_edge {
 struct loop_group {
   std::string executor;
   std::vector<std::size_t> instructions, results;
-  bool plan_changes = false;      // the instructions differ
+  bool plan_changes = false;       // the instructions differ
   bool failures_reported = false;  // at least one result before the last instruction says that it failed
 };
 

@@ -127,8 +127,7 @@ class data_flow {
     if (known == known_.end()) {
       if (!source && last_failure_ >= 0 && can_be_blamed(log_, i) && log_.steps[i].form != step_form::execution) {
         faults_[a.key] = out_.size();
-        out_.push_back({i, stage::data_flow, "gives " + a.key + "=" + shown(a.value) + " although getting it had failed",
-                        {static_cast<std::size_t>(last_failure_), i}});
+        out_.push_back({i, stage::data_flow, "gives " + a.key + "=" + shown(a.value) + " although getting it had failed", {static_cast<std::size_t>(last_failure_), i}});
       }
       known_[a.key] = {a.value, i};
       for (const finding& f : out_) {
@@ -152,9 +151,7 @@ class data_flow {
     corrupted_[a.key] = {a.value, i};
     faults_[a.key] = out_.size();
     restored_[a.key] = true;
-    out_.push_back({i, stage::data_flow,
-                    "turns " + a.key + "=" + shown(known->second.value) + " into " + a.key + "=" + shown(a.value),
-                    {known->second.step, i}});
+    out_.push_back({i, stage::data_flow, "turns " + a.key + "=" + shown(known->second.value) + " into " + a.key + "=" + shown(a.value), {known->second.step, i}});
   }
 
   const flat_log& log_;
@@ -206,8 +203,7 @@ void screen_loops(const flat_log& log, const hierarchy& graph, std::vector<findi
     const auto repeated = std::find_if(loop.instructions.begin(), loop.instructions.end(),
                                        [&](std::size_t i) { return i > failures.front(); });
     if (repeated == loop.instructions.end()) continue;
-    out.push_back({*repeated, stage::planning_control, log.planner + " repeats an instruction that had failed",
-                   {loop.instructions.front(), failures.front(), *repeated}});
+    out.push_back({*repeated, stage::planning_control, log.planner + " repeats an instruction that had failed", {loop.instructions.front(), failures.front(), *repeated}});
   }
 }
 

@@ -64,7 +64,7 @@ word_set values(std::string_view text) {
     std::size_t end = i;
     if (is_digit(text[i])) {
       while (end < text.size() && (is_digit(text[end]) || ((text[end] == '.' || text[end] == ',') && end + 1 < text.size() &&
-                                                          is_digit(text[end + 1])))) {
+                                                           is_digit(text[end + 1])))) {
         ++end;
       }
       found.emplace_back(text.substr(i, end - i));

@@ -53,7 +53,8 @@ class hierarchy_picture {
     for (std::size_t k = 0; k < all.size(); ++k) fails_ += of_.back.verdicts[k].fails;
     const auto matters = [&](std::size_t k) {
       const bool suspect = suspect_ && of_.graph.subtask_of[*suspect_] == k;
-      return suspect ? 0 : of_.back.verdicts[k].fails ? 1 : 2;
+      return suspect ? 0 : of_.back.verdicts[k].fails ? 1
+                                                      : 2;
     };
     for (std::size_t k = 0; k < all.size(); ++k) order.push_back(k);
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return matters(a) < matters(b); });
@@ -78,7 +79,8 @@ class hierarchy_picture {
     std::sort(steps.begin(), steps.end());
     return steps;
   }
-  int weight(std::size_t step) const { return suspect_ == step ? 2 : discrepant_.contains(step) ? 1 : 0; }
+  int weight(std::size_t step) const { return suspect_ == step ? 2 : discrepant_.contains(step) ? 1
+                                                                                                : 0; }
 
   // The band beneath the suspect, its agent and its subtask.
   void way(picture::chart& to, std::size_t k, double top) const {

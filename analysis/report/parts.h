@@ -16,10 +16,10 @@
 namespace digd::report {
 
 struct part_options {
-  double budget_seconds = 20;           // for Shapley values; 0: none of the passes is run
+  double budget_seconds = 20;  // for Shapley values; 0: none of the passes is run
   unsigned threads = 1;
   std::uint64_t seed = 1;
-  std::size_t most_steps = 4'000;       // of CHIEF's flat log
+  std::size_t most_steps = 4'000;                                   // of CHIEF's flat log
   const std::atomic<bool>* stop = nullptr;                          // Ctrl-C: what is done is kept
   std::function<void(std::size_t done, std::size_t all)> progress;  // of Shapley values
 };

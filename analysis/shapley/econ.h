@@ -15,15 +15,15 @@ namespace digd::shapley {
 
 struct econ_trajectory {
   std::size_t agents = 0, steps = 0;
-  std::vector<double> skill;            // agents; at the start, and their mean is the first price
-  std::vector<std::uint8_t> works;      // steps × agents
-  std::vector<std::uint8_t> rate;       // steps × agents; of consumption, in units of 0.02, at most 50
-  std::vector<std::uint16_t> order;     // steps × agents; who consumes when
-  std::vector<double> skill_draw;       // steps × agents; u_i on [0, 1]
-  std::vector<double> price_draw;       // steps; u on [0, 1]
-  double threshold = 0;                 // ρ
+  std::vector<double> skill;         // agents; at the start, and their mean is the first price
+  std::vector<std::uint8_t> works;   // steps × agents
+  std::vector<std::uint8_t> rate;    // steps × agents; of consumption, in units of 0.02, at most 50
+  std::vector<std::uint16_t> order;  // steps × agents; who consumes when
+  std::vector<double> skill_draw;    // steps × agents; u_i on [0, 1]
+  std::vector<double> price_draw;    // steps; u on [0, 1]
+  double threshold = 0;              // ρ
   bool synthetic = false;
-  std::uint64_t seed = 0;               // of a synthetic one
+  std::uint64_t seed = 0;  // of a synthetic one
 
   // Empty if every array has its size and every value its range; else the field and what is wrong.
   std::string fault() const;

@@ -45,16 +45,16 @@ struct scored {
 };
 
 struct estimate_result {
-  std::string problem;           // empty if it succeeded
+  std::string problem;  // empty if it succeeded
   estimator how = estimator::exact;
-  scored phi;                    // by player
+  scored phi;                              // by player
   scored by_agent, by_step, by_behaviour;  // eq. 5, 3 and 9; with the errors of the sums, not sums of errors
-  double baseline = 0;           // R(∅)
-  double total = 0;              // v(Ω) = R(Ω) - R(∅)
-  double gap = 0;                // v(Ω) - Σφ before the projection
-  std::uint64_t samples = 0;     // done, in the unit of `estimate_options::samples`
+  double baseline = 0;                     // R(∅)
+  double total = 0;                        // v(Ω) = R(Ω) - R(∅)
+  double gap = 0;                          // v(Ω) - Σφ before the projection
+  std::uint64_t samples = 0;               // done, in the unit of `estimate_options::samples`
   std::uint64_t wanted = 0;
-  std::uint64_t evaluations = 0; // of v
+  std::uint64_t evaluations = 0;  // of v
   bool interrupted = false;
   double seconds = 0;
 

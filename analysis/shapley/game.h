@@ -35,8 +35,8 @@ struct cast {
   std::vector<std::uint16_t> behaviours;       // the types an action has; φ is split evenly over them
   std::vector<std::string> agent_names;
   std::vector<std::string> behaviour_names;
-  std::vector<std::string> names;              // of players; empty: agent and step name them
-  std::size_t steps = 0;                       // T
+  std::vector<std::string> names;  // of players; empty: agent and step name them
+  std::size_t steps = 0;           // T
 
   std::size_t size() const { return agent.size(); }
   std::string name_of(player_index p) const;

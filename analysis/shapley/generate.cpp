@@ -170,15 +170,18 @@ twin_trajectory play_twin(std::size_t agents, std::size_t steps, random_stream& 
 }  // namespace
 
 econ_trajectory generate_econ(std::size_t agents, std::size_t steps, std::uint64_t seed) {
-  return first_event<econ_trajectory>(seed, [&](random_stream& d) { return play_econ(agents, steps, d); }, make_econ_game);
+  return first_event<econ_trajectory>(
+      seed, [&](random_stream& d) { return play_econ(agents, steps, d); }, make_econ_game);
 }
 
 social_trajectory generate_social(std::size_t agents, std::size_t steps, std::size_t views, std::uint64_t seed) {
-  return first_event<social_trajectory>(seed, [&](random_stream& d) { return play_social(agents, steps, views, d); }, make_social_game);
+  return first_event<social_trajectory>(
+      seed, [&](random_stream& d) { return play_social(agents, steps, views, d); }, make_social_game);
 }
 
 twin_trajectory generate_twin(std::size_t agents, std::size_t steps, std::uint64_t seed) {
-  return first_event<twin_trajectory>(seed, [&](random_stream& d) { return play_twin(agents, steps, d); }, make_twin_game);
+  return first_event<twin_trajectory>(
+      seed, [&](random_stream& d) { return play_twin(agents, steps, d); }, make_twin_game);
 }
 
 }  // namespace digd::shapley

@@ -14,13 +14,13 @@ namespace digd::shapley {
 inline constexpr double usual_share = 0.9;  // q
 
 struct metrics {
-  double latency = 0;                 // L_tm, eq. 4
-  std::optional<std::size_t> formed;  // T*, counted from 1; none if the running sum never exceeds q·ρ
-  double agent_concentration = 0;     // G_ag, eq. 6
-  double instability_correlation = 0; // C_ag, eq. 7
-  double synchronization = 0;         // Z_ag, eq. 8
-  double behaviour_concentration = 0; // G_be, eq. 10
-  std::vector<double> instability;    // σ_i, eq. 5
+  double latency = 0;                  // L_tm, eq. 4
+  std::optional<std::size_t> formed;   // T*, counted from 1; none if the running sum never exceeds q·ρ
+  double agent_concentration = 0;      // G_ag, eq. 6
+  double instability_correlation = 0;  // C_ag, eq. 7
+  double synchronization = 0;          // Z_ag, eq. 8
+  double behaviour_concentration = 0;  // G_be, eq. 10
+  std::vector<double> instability;     // σ_i, eq. 5
 };
 
 // φ_tm(t), φ_ag(i), φ_be(k): eq. 3, 5, 9.

@@ -97,8 +97,7 @@ std::string plot_steps(const report& r, const chart_look& look) {
   const double limit = r.q * r.threshold;
   shown.push_back(limit);
   chart to(width, 520, "When: risk contribution of each step", subtitle(r), look);
-  legend(to, {{"up", false, "adds risk"}, {"down", false, "takes risk away"}, {"sum", true, "cumulative risk, sum of contributions"},
-              {"seen", true, "observed risk above the baseline"}, {"limit", true, "q·ρ"}});
+  legend(to, {{"up", false, "adds risk"}, {"down", false, "takes risk away"}, {"sum", true, "cumulative risk, sum of contributions"}, {"seen", true, "observed risk above the baseline"}, {"limit", true, "q·ρ"}});
   const scale y = scale_for(shown, bottom, top);
   to.y_axis(y, left, right, "risk");
   const double slot = (right - left) / static_cast<double>(steps);
@@ -134,8 +133,9 @@ std::string plot_agents(const report& r, const chart_look& look) {
   const double row = order.size() > 20 ? 18 : 26;
   const double bottom = top + row * static_cast<double>(order.size());
   chart to(width, std::max(bottom + 60, 360.0), "Who: risk contribution of each agent",
-         subtitle(r) + fmt::format(" · G = {:.2f}, C = {:.2f}, Z = {:.2f}", r.metrics.agent_concentration,
-                                   r.metrics.instability_correlation, r.metrics.synchronization), look);
+           subtitle(r) + fmt::format(" · G = {:.2f}, C = {:.2f}, Z = {:.2f}", r.metrics.agent_concentration,
+                                     r.metrics.instability_correlation, r.metrics.synchronization),
+           look);
   legend(to, {{"up", false, "adds risk"}, {"down", false, "takes risk away"}, {"bar-error", true, "95% interval"}});
   const scale x = scale_for(with_errors(agent), 190, 520);
   to.x_axis(x, top, bottom, "contribution");
@@ -166,7 +166,7 @@ std::string plot_behaviours(const report& r, const chart_look& look) {
   constexpr double row = 30;
   const double bottom = top + row * static_cast<double>(std::max<std::size_t>(1, order.size()));
   chart to(width, bottom + 60, "What: risk contribution of each behaviour",
-         subtitle(r) + fmt::format(" · G = {:.2f}", r.metrics.behaviour_concentration), look);
+           subtitle(r) + fmt::format(" · G = {:.2f}", r.metrics.behaviour_concentration), look);
   legend(to, {{"up", false, "adds risk"}, {"down", false, "takes risk away"}, {"bar-error", true, "95% interval"}});
   const scale x = scale_for(with_errors(behaviour), 240, width - 24);
   to.x_axis(x, top, bottom, "contribution");

@@ -15,7 +15,12 @@
 namespace digd::shapley {
 
 // What a stream is for, so that no two uses share one.
-enum class purpose : std::uint32_t { permutation = 1, owen = 2, subset = 3, generator = 4, random_scores = 5, test = 6 };
+enum class purpose : std::uint32_t { permutation = 1,
+                                     owen = 2,
+                                     subset = 3,
+                                     generator = 4,
+                                     random_scores = 5,
+                                     test = 6 };
 
 class random_stream {
  public:

@@ -15,8 +15,8 @@ struct recorded_run::loader {
   ingest::decoder decoder_;
   boost::unordered_flat_map<std::string_view, std::string_view> names_;
   boost::unordered_flat_map<std::string_view, std::uint32_t> events_, activations_, agents_;
-  std::vector<std::uint8_t> announced_;              // by event
-  std::vector<std::uint32_t> start_of_;              // by activation: its step
+  std::vector<std::uint8_t> announced_;  // by event
+  std::vector<std::uint32_t> start_of_;  // by activation: its step
 
   std::string_view own(std::string_view text) {
     if (const auto at = names_.find(text); at != names_.end()) return at->second;

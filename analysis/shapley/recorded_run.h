@@ -24,10 +24,13 @@ struct recorded_input {
 
 // One thing that was applied to the run.
 struct recorded_step {
-  enum class what : std::uint8_t { hello, message, passing_time, operator_mode } kind = what::message;
+  enum class what : std::uint8_t { hello,
+                                   message,
+                                   passing_time,
+                                   operator_mode } kind = what::message;
   std::uint32_t session = 0;
   std::uint32_t hello = 0;
-  mode strongest = mode::enforce;         // of the operator's switch
+  mode strongest = mode::enforce;  // of the operator's switch
   milliseconds ts = 0;
   digd::message message;
   std::uint32_t activation = 0xFFFFFFFF;  // of a start, an end, an event with a source
@@ -62,7 +65,7 @@ class recorded_run {
   std::vector<recorded_activation> activations;  // in the order of their starts
   std::vector<std::string_view> events;          // every event id named, the monitor's too
   milliseconds last_ts = 0;
-  std::size_t detections = 0;                    // of the full replay
+  std::size_t detections = 0;  // of the full replay
   std::string text_digest;
 
  private:

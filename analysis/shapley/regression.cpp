@@ -36,9 +36,9 @@ void add_gram(const std::uint64_t* members, std::size_t n, int rows, double weig
 
 // Sets of one size and their complements.
 struct stratum {
-  std::size_t size = 0;     // of the smaller set
-  double mass = 0;          // Σ of the kernel weights of all its rows; (n-1)/(C(n,s) s (n-s)) each
-  double pairs = 0;         // distinct
+  std::size_t size = 0;  // of the smaller set
+  double mass = 0;       // Σ of the kernel weights of all its rows; (n-1)/(C(n,s) s (n-s)) each
+  double pairs = 0;      // distinct
   bool in_full = false;
 };
 

@@ -46,7 +46,6 @@ std::string shown(const std::string& name) {
   return quoted.size() == name.size() + 2 ? name : quoted;
 }
 
-
 std::vector<std::size_t> by_size(const std::vector<double>& x) {
   std::vector<std::size_t> order(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

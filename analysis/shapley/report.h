@@ -21,7 +21,7 @@ struct report {
   shapley::metrics metrics;
   std::vector<double> risk_curve;
   std::optional<shapley::faithfulness> faithful;
-  std::string weights;   // of the structure game, in words; else empty
+  std::string weights;  // of the structure game, in words; else empty
 };
 
 report make_report(const game& what, estimate_result result, double q, std::uint64_t seed);

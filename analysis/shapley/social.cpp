@@ -30,7 +30,8 @@ social_graph::social_graph(const social_trajectory& t) : agents(t.agents), steps
           move = static_cast<std::uint32_t>(moves.size());
           moves.push_back({t.post_belief[s * agents + v.author], v.how == reacts::like ? 1.0 : -1.0, author});
         }
-        views.push_back({author, move, static_cast<std::int8_t>(v.how == reacts::like ? 1 : v.how == reacts::dislike ? -1 : 0)});
+        views.push_back({author, move, static_cast<std::int8_t>(v.how == reacts::like ? 1 : v.how == reacts::dislike ? -1
+                                                                                                                     : 0)});
         ++reader_begin[author + 1];
       }
       view_begin[cell + 1] = static_cast<std::uint32_t>(views.size());
@@ -137,7 +138,7 @@ class social_game final : public game {
     players_.steps = t_.steps;
     for (std::size_t i = 0; i < t_.agents; ++i) players_.agent_names.push_back("user " + std::to_string(i + 1));
     players_.behaviour_names = {"silent, likes", "silent, no reaction", "silent, dislikes",
-                                "posts, likes",  "posts, no reaction",  "posts, dislikes"};
+                                "posts, likes", "posts, no reaction", "posts, dislikes"};
     // A player is a cell, by agent and then by step, as the replays store them.
     for (std::size_t i = 0; i < t_.agents; ++i) {
       for (std::size_t s = 0; s < t_.steps; ++s) add_player(i, s);

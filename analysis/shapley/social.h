@@ -11,7 +11,9 @@
 
 namespace digd::shapley {
 
-enum class reacts : std::uint8_t { none, like, dislike };
+enum class reacts : std::uint8_t { none,
+                                   like,
+                                   dislike };
 
 struct social_view {
   std::uint32_t author;
@@ -43,7 +45,8 @@ inline double move_belief(double b, double p, double sign) {
   constexpr double delta = 0.1, base = 0.5, alpha = 0.5;
   const double size = b < 0 ? -b : b;
   const double to = b + sign * (delta * base) * (1 - alpha * size) * (p - b);
-  return to < -1 ? -1 : to > 1 ? 1 : to;
+  return to < -1 ? -1 : to > 1 ? 1
+                               : to;
 }
 
 // The factor of eq. 30: 1 + ρ (L - D)/V; 1 without views.
@@ -52,6 +55,7 @@ inline double feedback(int net_likes, int views) {
   return views > 0 ? 1 + rho * net_likes / views : 1;
 }
 
-inline double clamp_belief(double b) { return b < -1 ? -1 : b > 1 ? 1 : b; }
+inline double clamp_belief(double b) { return b < -1 ? -1 : b > 1 ? 1
+                                                                  : b; }
 
 }  // namespace digd::shapley

@@ -12,9 +12,9 @@ namespace digd::shapley {
 // Cells are (agent, step) pairs, agent · steps + step.
 struct social_graph {
   static constexpr std::uint32_t none = 0xFFFFFFFF;
-  struct move {           // a like or dislike
-    double post, sign;    // recorded belief of the post; +1 like, -1 dislike
-    std::uint32_t author; // cell
+  struct move {            // a like or dislike
+    double post, sign;     // recorded belief of the post; +1 like, -1 dislike
+    std::uint32_t author;  // cell
   };
   struct link {           // a view, from either end
     std::uint32_t other;  // the author's cell; of readers: the reader's
@@ -52,13 +52,13 @@ class social_state {
   void mark(std::uint32_t cell);
 
   const social_graph& g_;
-  std::vector<std::uint8_t> kept_, active_;    // by cell; by move
-  std::vector<std::int32_t> views_, net_;      // by author's cell: what counts
-  std::vector<double> after_;                  // by cell: the belief after that step
-  std::vector<std::uint32_t> marked_;          // agents to replay
+  std::vector<std::uint8_t> kept_, active_;  // by cell; by move
+  std::vector<std::int32_t> views_, net_;    // by author's cell: what counts
+  std::vector<double> after_;                // by cell: the belief after that step
+  std::vector<std::uint32_t> marked_;        // agents to replay
   std::vector<std::uint8_t> is_marked_;
-  std::size_t leaves_ = 1;                     // of the tree of sums, a power of two; 0: too few agents for one
-  std::vector<double> sum_, square_;           // node k has the children 2k and 2k + 1
+  std::size_t leaves_ = 1;            // of the tree of sums, a power of two; 0: too few agents for one
+  std::vector<double> sum_, square_;  // node k has the children 2k and 2k + 1
 };
 
 }  // namespace digd::shapley

@@ -9,8 +9,15 @@ namespace digd::shapley {
 
 namespace {
 
-enum behaviour : std::uint16_t { fails, submits, reroutes, discards, splits, answers, takes_up, idles };
-constexpr const char* behaviour_names[] = {"fails",  "submits", "reroutes", "discards",
+enum behaviour : std::uint16_t { fails,
+                                 submits,
+                                 reroutes,
+                                 discards,
+                                 splits,
+                                 answers,
+                                 takes_up,
+                                 idles };
+constexpr const char* behaviour_names[] = {"fails", "submits", "reroutes", "discards",
                                            "splits", "answers", "takes up", "idles"};
 
 class structure_game final : public game {
@@ -69,8 +76,7 @@ class structure_game final : public game {
 class partial_replay {
  public:
   partial_replay(const structure_game& g, std::span<const std::uint8_t> kept)
-      : g_(g), rec_(g.recorded()), kept_(kept), run_(rec_.settings, rec_.hellos.front()),
-        recorded_(rec_.events.size(), 0), happens_(rec_.activations.size(), 0), able_(rec_.sessions.size()) {}
+      : g_(g), rec_(g.recorded()), kept_(kept), run_(rec_.settings, rec_.hellos.front()), recorded_(rec_.events.size(), 0), happens_(rec_.activations.size(), 0), able_(rec_.sessions.size()) {}
 
   double risk() {
     for (const recorded_step& s : rec_.steps) take(s);

@@ -26,8 +26,8 @@ struct distance {
 distance compare(const std::vector<double>& estimate, const std::vector<double>& truth, std::size_t k);
 
 struct study_options {
-  std::size_t runs = 10;           // seeds 1 …: of the trajectory and of the sampling
-  std::size_t top = 5;             // k
+  std::size_t runs = 10;  // seeds 1 …: of the trajectory and of the sampling
+  std::size_t top = 5;    // k
   std::vector<std::uint64_t> samples{10, 100, 1'000, 10'000};
   std::vector<std::uint64_t> budgets{2'000, 20'000};  // evaluations
   std::uint64_t reference_samples = 20'000;           // where the truth cannot be enumerated

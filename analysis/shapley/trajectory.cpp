@@ -185,7 +185,8 @@ void read(reader& from, social_trajectory& t) {
             author > 1'000'000 || how < -1 || how > 1) {
           return from.fault("views", "lists [author, reaction, …], reaction -1, 0 or 1");
         }
-        t.views.push_back({static_cast<std::uint32_t>(author), how > 0 ? reacts::like : how < 0 ? reacts::dislike : reacts::none});
+        t.views.push_back({static_cast<std::uint32_t>(author), how > 0 ? reacts::like : how < 0 ? reacts::dislike
+                                                                                                : reacts::none});
       }
       t.view_begin.push_back(static_cast<std::uint32_t>(t.views.size()));
     }
@@ -253,7 +254,8 @@ std::string to_json(const social_trajectory& t) {
   const auto rows = [&](std::string_view name, auto cell) {
     to.raw(fmt::format(",\n\"{}\":[", name));
     for (std::size_t c = 0; c < t.posts.size(); ++c) {
-      to.raw(c == 0 ? "[" : c % t.agents == 0 ? "],\n[" : ",");
+      to.raw(c == 0 ? "[" : c % t.agents == 0 ? "],\n["
+                                              : ",");
       cell(c);
     }
     to.raw("]]");
@@ -262,7 +264,8 @@ std::string to_json(const social_trajectory& t) {
   rows("views", [&](std::size_t c) {
     to.raw("[");
     for (std::uint32_t v = t.view_begin[c]; v < t.view_begin[c + 1]; ++v) {
-      const int how = t.views[v].how == reacts::like ? 1 : t.views[v].how == reacts::dislike ? -1 : 0;
+      const int how = t.views[v].how == reacts::like ? 1 : t.views[v].how == reacts::dislike ? -1
+                                                                                             : 0;
       to.raw(fmt::format("{}{},{}", v > t.view_begin[c] ? "," : "", t.views[v].author, how));
     }
     to.raw("]");

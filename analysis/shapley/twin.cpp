@@ -18,9 +18,9 @@ using lane_values = double[lanes];
 struct session {
   static constexpr std::size_t most_users_in_table = 10;
   std::size_t stock = 0;
-  std::vector<limit_order> orders;      // by price
-  std::vector<player_index> users;      // by slot
-  std::vector<std::int32_t> close;      // by the set of slots; empty: too many users
+  std::vector<limit_order> orders;  // by price
+  std::vector<player_index> users;  // by slot
+  std::vector<std::int32_t> close;  // by the set of slots; empty: too many users
 
   bool in_table() const { return !close.empty(); }
   std::int32_t run(std::uint64_t set) const {

@@ -43,8 +43,8 @@ void add(tally&, const labelled_log&, const answer&);
 void add_random(tally&, const labelled_log&);
 
 // What needs no understanding; every method has to beat these.
-answer first_speaker(const labelled_log&);        // the first step that is not the user's
-answer first_acting_step(const labelled_log&);    // the first that neither plans nor states the task
+answer first_speaker(const labelled_log&);             // the first step that is not the user's
+answer first_acting_step(const labelled_log&);         // the first that neither plans nor states the task
 answer most_frequent_tool_agent(const labelled_log&);  // with its first step
 answer last_tool_step(const labelled_log&);
 

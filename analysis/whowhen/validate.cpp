@@ -22,7 +22,7 @@ double likelihood(const std::vector<double>& weights, const chief::choice& c) {
 }
 
 // The penalty of one of the three rankers under which held-out truths are likeliest.
-double best_penalty(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& fold, double training::* which,
+double best_penalty(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& fold, double training::*which,
                     const std::function<double(const chief::ranker_set&, const lesson&)>& judge) {
   double best = training{}.*which, most = -1e300;
   for (double penalty : penalties) {

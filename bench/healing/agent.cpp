@@ -104,8 +104,8 @@ bool turn::see_to_answer() {
   const solution sum = merge(fresh);
   const bool urged = is_asked(rule_id::deadlock) || is_asked(rule_id::missing_termination);
   const bool patient = waits_for_others_ || about_.chance.chance(how_.wait_when_early, purpose::patience,
-                                            static_cast<std::uint64_t>(me_.number),
-                                            static_cast<std::uint64_t>(in_[*answer].number));
+                                                                 static_cast<std::uint64_t>(me_.number),
+                                                                 static_cast<std::uint64_t>(in_[*answer].number));
   if (is_whole(sum.counted)) {
     keep(fresh);
     submit(sum);
@@ -160,10 +160,14 @@ bool turn::take_up() {
     if (what.kind != item_kind::problem || out_.reactions[i].what != reaction::wait) continue;
     const bool urged = is_asked(rule_id::deadlock) || asked_of_[i][index_of(rule_id::excessive_rerouting)];
     const bool whole = what.part == about_.task.whole();
-    const double splitting = alone() ? 0 : whole ? how_.split_whole : how_.split_part;
-    const double rerouting = alone() || urged ? 0 : whole ? how_.reroute_whole : how_.reroute_part;
-    const double discarding = alone() || urged ? 0 : whole ? how_.discard_whole : how_.discard_part;
-    const double waiting = urged ? 0 : whole ? how_.wait_whole : how_.wait_part;
+    const double splitting = alone() ? 0 : whole ? how_.split_whole
+                                                 : how_.split_part;
+    const double rerouting = alone() || urged ? 0 : whole ? how_.reroute_whole
+                                                          : how_.reroute_part;
+    const double discarding = alone() || urged ? 0 : whole ? how_.discard_whole
+                                                           : how_.discard_part;
+    const double waiting = urged ? 0 : whole ? how_.wait_whole
+                                             : how_.wait_part;
     const double u = draw(purpose::take_up).uniform();
     const int to = alone() ? none : other_agent(purpose::reroute_target, i);
     if (!urged && !alone() && would_pass_on(i)) {
@@ -230,8 +234,7 @@ void turn::send(item what, std::vector<int> to) {
 }
 
 void turn::submit(const solution& answer) {
-  out_.outputs.push_back({.what = {.kind = item_kind::solution, .result = answer, .source = me_.number,
-                                   .reply_to = me_.number, .submitted = true},
+  out_.outputs.push_back({.what = {.kind = item_kind::solution, .result = answer, .source = me_.number, .reply_to = me_.number, .submitted = true},
                           .submit = true});
 }
 

@@ -17,18 +17,21 @@ namespace digd::bench {
 
 inline constexpr int none = -1;
 
-enum class item_kind : std::uint8_t { problem, raw, solution, notice };
+enum class item_kind : std::uint8_t { problem,
+                                      raw,
+                                      solution,
+                                      notice };
 std::string_view to_string(item_kind);
 
 // What an event carries. Its place in the world's list is its number.
 struct item {
   std::string id;
   item_kind kind = item_kind::problem;
-  range part;                // of a problem or raw data
-  solution result;           // of a solution
-  int source = none;         // agent
-  int reply_to = none;       // author of the problem that this is part of
-  bool submitted = false;    // as the answer; then it may have come back
+  range part;              // of a problem or raw data
+  solution result;         // of a solution
+  int source = none;       // agent
+  int reply_to = none;     // author of the problem that this is part of
+  bool submitted = false;  // as the answer; then it may have come back
 };
 
 // A hint that came with an event, as its reader understands it: which rule speaks, of what, and what it asks beside what
@@ -37,9 +40,9 @@ struct hint {
   rule_id rule{};
   bool asks_to_count_once = false;
   bool asks_to_wait = false;
-  std::string event;                  // that the rule fired on; empty for a window
+  std::string event;  // that the rule fired on; empty for a window
   std::vector<std::string> evidence;
-  std::uint64_t number = 0;           // in the run
+  std::uint64_t number = 0;  // in the run
 };
 
 // An event in an agent's buffer.
@@ -59,16 +62,16 @@ struct held_result {
 struct agent {
   int number = 0;
   bool forgetful = false;
-  std::uint64_t activations = 0;   // so far
-  std::uint64_t chases = 0;        // how often it handed out missing parts
+  std::uint64_t activations = 0;  // so far
+  std::uint64_t chases = 0;       // how often it handed out missing parts
   std::vector<held_result> memory;
-  std::set<std::string> warned;    // results that a hint told it not to count twice
-  std::set<int> overflowed;        // raw data that did not fit a call
+  std::set<std::string> warned;  // results that a hint told it not to count twice
+  std::set<int> overflowed;      // raw data that did not fit a call
 };
 
 struct output {
   item what;
-  std::vector<int> recipients;     // `no_such_agent` among them: a name that does not exist
+  std::vector<int> recipients;  // `no_such_agent` among them: a name that does not exist
   bool submit = false;
 };
 inline constexpr int no_such_agent = -2;
@@ -81,7 +84,7 @@ struct handled {
 struct decision {
   std::vector<handled> reactions;  // one an input
   std::vector<output> outputs;
-  bool failed = false;             // then nothing else counts
+  bool failed = false;  // then nothing else counts
 };
 
 // What an agent can see of the world.

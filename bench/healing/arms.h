@@ -11,7 +11,10 @@
 namespace digd::bench {
 
 struct arm {
-  enum class kind : std::uint8_t { nobody, engine, control, judge };
+  enum class kind : std::uint8_t { nobody,
+                                   engine,
+                                   control,
+                                   judge };
   std::string name;
   kind what = kind::engine;
   regime asks;  // engine

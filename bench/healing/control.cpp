@@ -85,8 +85,7 @@ instruction::intervention announce_notice(engine_monitor& to, const std::string&
   report r{.type = message_type::event, .ts = now};
   r.events.push_back({.id = id, .kind = "notice", .recipients = recipients, .fyi = true});
   to.hear(r);
-  return {.id = id, .action = action::create, .recipients = std::move(recipients), .hints = {std::move(what)},
-          .wants_report = false};
+  return {.id = id, .action = action::create, .recipients = std::move(recipients), .hints = {std::move(what)}, .wants_report = false};
 }
 
 }  // namespace digd::bench

@@ -45,8 +45,8 @@ class control final : public monitor {
   instruction on_tick(const report& what);
 
   const draws chance_;
-  engine_monitor observer_;               // counts what the rules see
-  std::vector<planned_intervention> due_; // by time
+  engine_monitor observer_;                // counts what the rules see
+  std::vector<planned_intervention> due_;  // by time
   std::vector<std::string> agents_;
   std::uint64_t made_ = 0;
 };

@@ -13,8 +13,31 @@ namespace digd::bench {
 using random_stream = shapley::random_stream;
 
 enum class purpose : std::uint32_t {
-  array = 0x100, root, forgetful, call_time, pickup, hang, take_up, parts, part_recipient, lost, given_twice, share, potato,
-  pass_potato, reroute_target, early, combine, see, drop, error, follow, patience, chase, control, judge
+  array = 0x100,
+  root,
+  forgetful,
+  call_time,
+  pickup,
+  hang,
+  take_up,
+  parts,
+  part_recipient,
+  lost,
+  given_twice,
+  share,
+  potato,
+  pass_potato,
+  reroute_target,
+  early,
+  combine,
+  see,
+  drop,
+  error,
+  follow,
+  patience,
+  chase,
+  control,
+  judge
 };
 
 class draws {

@@ -23,11 +23,11 @@ class judge final : public monitor {
   void say(milliseconds now, std::vector<std::string> to, hint what, instruction& told);
 
   const draws chance_;
-  engine_monitor observer_;            // its log
+  engine_monitor observer_;  // its log
   parameters how_;
   std::vector<std::string> agents_;
   std::uint64_t ended_ = 0, judged_ = 0, spoken_ = 0;
-  milliseconds speaks_at_ = -1;        // it is judging until then
+  milliseconds speaks_at_ = -1;  // it is judging until then
 };
 
 }  // namespace digd::bench

@@ -22,7 +22,7 @@ struct options {
   int agents = 0;                 // only cells with these; 0: all
   std::int64_t integers = 0;
   bool tuning = false;
-  std::string speak;              // a run's name: plays one run with whoever is at the other end of the pipes
+  std::string speak;  // a run's name: plays one run with whoever is at the other end of the pipes
 };
 
 bool wanted(const trial& t, const options& how) {

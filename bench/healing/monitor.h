@@ -28,13 +28,13 @@ struct report {
   };
   message_type type = message_type::time;
   milliseconds ts = 0;
-  std::string agent;                 // activation_started; activation_ended too, for control and judge
+  std::string agent;  // activation_started; activation_ended too, for control and judge
   std::string activation;
-  std::vector<std::string> inputs;   // activation_started
-  std::vector<reacted> reactions;    // activation_ended
-  std::vector<event> events;         // event, activation_ended
+  std::vector<std::string> inputs;  // activation_started
+  std::vector<reacted> reactions;   // activation_ended
+  std::vector<event> events;        // event, activation_ended
   bool failed = false;
-  std::string of;                    // delivery: the intervention that it answers
+  std::string of;  // delivery: the intervention that it answers
   applied how = applied::created;
   run_outcome outcome = run_outcome::none;
 };
@@ -49,14 +49,14 @@ struct instruction {
   struct intervention {
     std::string id;
     digd::action action = action::create;
-    std::string event;                    // of a reroute
+    std::string event;  // of a reroute
     std::vector<std::string> recipients;
     std::vector<hint> hints;
-    bool wants_report = true;             // answered by a `delivery`
+    bool wants_report = true;  // answered by a `delivery`
   };
-  std::vector<verdict> verdicts;          // one a blocked event: rerouted inputs in their order, then events
+  std::vector<verdict> verdicts;  // one a blocked event: rerouted inputs in their order, then events
   std::vector<intervention> interventions;
-  milliseconds paused_until = 0;          // nobody starts anything before
+  milliseconds paused_until = 0;  // nobody starts anything before
 };
 
 // What a monitor counted in a run.
@@ -64,7 +64,7 @@ struct tally {
   std::array<std::uint64_t, rule_count> detections{};
   std::array<std::uint64_t, rule_count> healed{};
   std::array<std::array<std::uint64_t, 3>, rule_count> outcomes{};  // by outcome_kind
-  std::uint64_t refused = 0;  // messages; always 0 unless the world says nonsense
+  std::uint64_t refused = 0;                                        // messages; always 0 unless the world says nonsense
   bool operator==(const tally&) const = default;
 };
 

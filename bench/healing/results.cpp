@@ -7,7 +7,7 @@ namespace digd::bench {
 
 namespace {
 
-constexpr std::uint64_t most_chases = 3;                       // then it makes do with what it has
+constexpr std::uint64_t most_chases = 3;  // then it makes do with what it has
 
 }  // namespace
 

@@ -67,11 +67,11 @@ class turn {
   const surroundings& about_;
   const parameters& how_;
   decision out_;
-  std::array<bool, rule_count> asked_{};        // by a hint that it follows
+  std::array<bool, rule_count> asked_{};                // by a hint that it follows
   std::vector<std::array<bool, rule_count>> asked_of_;  // of this input
-  bool counts_once_ = false;                    // told so
-  bool waits_for_others_ = false;               // told so
-  bool answer_waits_ = false;                   // it keeps its answer until missing results come
+  bool counts_once_ = false;                            // told so
+  bool waits_for_others_ = false;                       // told so
+  bool answer_waits_ = false;                           // it keeps its answer until missing results come
 };
 
 }  // namespace digd::bench

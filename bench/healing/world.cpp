@@ -128,8 +128,7 @@ void world::wake(int a) {
 
 void world::end(int a) {
   seat& who = seats_[static_cast<std::size_t>(a)];
-  report r{.type = message_type::activation_ended, .agent = names_[static_cast<std::size_t>(a)],
-           .activation = who.activation, .failed = who.doing.failed};
+  report r{.type = message_type::activation_ended, .agent = names_[static_cast<std::size_t>(a)], .activation = who.activation, .failed = who.doing.failed};
   std::vector<int> blocked;
   if (!who.doing.failed) {
     react(who, r, blocked);
@@ -160,8 +159,7 @@ void world::put_out(seat& who, report& r, std::vector<int>& blocked) {
     const std::string kind(to_string(o.what.kind));
     const int number = add_item(std::move(o.what));
     blocked.push_back(number);
-    r.events.push_back({.id = items_[static_cast<std::size_t>(number)].id, .kind = kind,
-                        .recipients = names_of(o.recipients), .submit = o.submit});
+    r.events.push_back({.id = items_[static_cast<std::size_t>(number)].id, .kind = kind, .recipients = names_of(o.recipients), .submit = o.submit});
   }
 }
 

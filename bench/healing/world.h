@@ -25,13 +25,13 @@ struct cell {
 };
 
 struct outcome {
-  bool answered = false;       // an answer was let through within the time limit
-  bool valid = false;          // and it counts every element, none twice
-  std::int64_t missing = 0;    // elements that the answer leaves out
-  std::int64_t repeated = 0;   // counts of elements that it has already
-  double rmse = 0;             // of the answer; of an empty table if there is none
-  milliseconds time_ms = 0;    // to the answer; the time limit if there is none
-  std::uint64_t calls = 0;     // model calls begun
+  bool answered = false;            // an answer was let through within the time limit
+  bool valid = false;               // and it counts every element, none twice
+  std::int64_t missing = 0;         // elements that the answer leaves out
+  std::int64_t repeated = 0;        // counts of elements that it has already
+  double rmse = 0;                  // of the answer; of an empty table if there is none
+  milliseconds time_ms = 0;         // to the answer; the time limit if there is none
+  std::uint64_t calls = 0;          // model calls begun
   std::uint64_t interventions = 0;  // verdicts other than deliver, and interventions
   tally counted;
   bool operator==(const outcome&) const = default;
@@ -50,7 +50,9 @@ class world {
   std::function<void()> on_settled;
 
  private:
-  enum class what_next : std::uint8_t { wake, end, beat };
+  enum class what_next : std::uint8_t { wake,
+                                        end,
+                                        beat };
   struct due {
     milliseconds at;
     std::uint64_t order;
@@ -61,11 +63,11 @@ class world {
   struct seat {  // an agent's place in the world
     agent mind;
     std::vector<presented> buffer;
-    bool awake = false;      // an activation is open, or a wake is planned
+    bool awake = false;  // an activation is open, or a wake is planned
     bool open = false;
-    bool changed = false;    // the buffer, since the activation started
+    bool changed = false;  // the buffer, since the activation started
     std::string activation;
-    std::vector<int> inputs; // items
+    std::vector<int> inputs;  // items
     decision doing;
   };
 
@@ -91,14 +93,14 @@ class world {
   const problem task_;
   monitor& monitor_;
   std::vector<std::string> names_;
-  std::map<std::string, int> numbers_;       // of agents
+  std::map<std::string, int> numbers_;  // of agents
   std::map<std::string, int> items_by_id_;
   std::vector<item> items_;
   std::vector<seat> seats_;
   std::priority_queue<due> queue_;
   std::uint64_t planned_ = 0, hints_ = 0;
   milliseconds now_ = 0, paused_until_ = 0;
-  std::optional<int> answer_;                // item
+  std::optional<int> answer_;  // item
   outcome counts_;
 };
 

@@ -83,8 +83,7 @@ gate::entrance gate::check(const ingest::upgrade_request& request, right needed,
   grant_ptr found = table->find(*token);
   if (!found) return {.with = nullptr, .refused = unauthorized("there is no such token")};
   if (!found->may(needed)) {
-    return {.with = nullptr, .refused = forbidden("the token " + quoted(found->name()) + " has no right to " +
-                                                  std::string(to_string(needed)))};
+    return {.with = nullptr, .refused = forbidden("the token " + quoted(found->name()) + " has no right to " + std::string(to_string(needed)))};
   }
   if (!run.empty() && !found->covers(run)) {
     return {.with = nullptr, .refused = forbidden("the token " + quoted(found->name()) + " is not for this run")};

@@ -29,8 +29,8 @@ class gate {
   bool lets_in_peer_of(int unix_socket) const;
 
   struct entrance {
-    grant_ptr with;                       // null where no tokens are configured
-    std::optional<http_response> refused; // 401 or 403
+    grant_ptr with;                        // null where no tokens are configured
+    std::optional<http_response> refused;  // 401 or 403
   };
   // `run`: the one that the path or the query names; empty: none.
   entrance check(const ingest::upgrade_request& request, right needed, std::string_view run) const;

@@ -9,7 +9,9 @@
 
 namespace digd::daemon {
 
-enum class payload_keeping : std::uint8_t { full, digest, none };
+enum class payload_keeping : std::uint8_t { full,
+                                            digest,
+                                            none };
 
 struct payload_settings {
   payload_keeping keep = payload_keeping::full;

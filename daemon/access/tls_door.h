@@ -49,7 +49,7 @@ class tls_door {
   std::shared_ptr<boost::asio::ssl::context> how_;
   std::atomic<std::uint64_t>& refused_;
   boost::unordered_flat_map<ingest::tls_pipe*, std::weak_ptr<ingest::tls_pipe>> in_handshake_;  // its thread's
-  bool stopping_ = false;                                                                        // likewise
+  bool stopping_ = false;                                                                       // likewise
   std::thread thread_;
 };
 

@@ -42,8 +42,8 @@ class message_rate {
 
  private:
   static constexpr std::int64_t burst_ns = 1'000'000'000;
-  const std::uint64_t between_;          // nanoseconds; 0: no limit
-  std::atomic<std::int64_t> due_{0};     // when all that was taken would have come at an even pace
+  const std::uint64_t between_;       // nanoseconds; 0: no limit
+  std::atomic<std::int64_t> due_{0};  // when all that was taken would have come at an even pace
 };
 
 class grant {

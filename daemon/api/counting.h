@@ -32,8 +32,8 @@ class counter {
 // Durations in fixed buckets, three a decade from 10 µs to 10 s.
 class latency_histogram {
  public:
-  static constexpr std::array<std::uint32_t, 20> upper_us{10,     20,     50,      100,     200,       500,       1'000,
-                                                          2'000,  5'000,  10'000,  20'000,  50'000,    100'000,   200'000,
+  static constexpr std::array<std::uint32_t, 20> upper_us{10, 20, 50, 100, 200, 500, 1'000,
+                                                          2'000, 5'000, 10'000, 20'000, 50'000, 100'000, 200'000,
                                                           250'000, 500'000, 1'000'000, 2'000'000, 5'000'000, 10'000'000};
   static constexpr std::size_t buckets = upper_us.size() + 1;  // the last: anything longer
 
@@ -57,25 +57,25 @@ inline constexpr std::size_t message_type_count = 9, action_count = 5, cause_cou
 struct alignas(64) thread_counts {
   std::array<counter, message_type_count> messages;  // accepted
   std::array<counter, refusal_count> refusals;
-  counter firings;                                   // of windows, without a message
+  counter firings;  // of windows, without a message
   std::array<counter, action_count> verdicts;
-  latency_histogram verdict_latency;                 // from the frame read to its verdicts queued for the socket
+  latency_histogram verdict_latency;                          // from the frame read to its verdicts queued for the socket
   std::array<std::array<counter, 2>, rule_count> detections;  // [rule][healed]
-  std::array<counter, cause_count> causes;           // why a detection was not healed
+  std::array<counter, cause_count> causes;                    // why a detection was not healed
   std::array<counter, action_count> interventions;
   std::array<std::array<counter, outcome_count>, rule_count> outcomes;
 
-  counter sessions_opened, sessions_closed;          // the difference is those open
-  counter credits_paused;                            // a connection was read no further: its credits were used up
-  counter rate_paused;                               // the same: its token sends faster than it may
-  counter quiet_sessions, idle_connections;          // closed: no message; no sign of life
-  std::array<counter, limit_count> limits;           // hit, by runs
-  counter slow_clients;                              // closed: did not read
-  counter runs_held, runs_let_go;                    // the difference is those in memory
+  counter sessions_opened, sessions_closed;  // the difference is those open
+  counter credits_paused;                    // a connection was read no further: its credits were used up
+  counter rate_paused;                       // the same: its token sends faster than it may
+  counter quiet_sessions, idle_connections;  // closed: no message; no sign of life
+  std::array<counter, limit_count> limits;   // hit, by runs
+  counter slow_clients;                      // closed: did not read
+  counter runs_held, runs_let_go;            // the difference is those in memory
   counter runs_opened, runs_ended, runs_deleted, runs_refused;
-  counter http_requests, http_errors;                // answers; of these 4xx and 5xx
-  counter busy_reads;                                // archive reads refused: too many waiting
-  counter held_messages;                             // waited for another session's ids
+  counter http_requests, http_errors;  // answers; of these 4xx and 5xx
+  counter busy_reads;                  // archive reads refused: too many waiting
+  counter held_messages;               // waited for another session's ids
 
   void take(const digd::answer& of);
 };

@@ -13,7 +13,7 @@ namespace digd::daemon {
 struct shared_state;
 
 struct reason {
-  std::string code;     // archive, archive_queue, congested, overload_archive, overload_memory, recovering, stopping
+  std::string code;  // archive, archive_queue, congested, overload_archive, overload_memory, recovering, stopping
   std::string message;
 };
 

@@ -205,12 +205,10 @@ void write_otlp(prometheus_text& out, const otlp_counts& c) {
   out.counter("digd_otlp_refused_total", "Of these, answered with 4xx or 5xx.", c.refused.load());
   out.counter("digd_otlp_busy_total", "Requests turned away: too many waited, or there was no room for their spans.", c.busy.load());
   out.family("digd_otlp_spans_total", "counter", "Spans, by what became of them.");
-  const std::pair<std::string_view, const otlp_counts::count&> spans[] = {{"accepted", c.spans}, {"duplicate", c.duplicate},
-      {"invalid", c.invalid}, {"late", c.late}, {"over_limit", c.over}};
+  const std::pair<std::string_view, const otlp_counts::count&> spans[] = {{"accepted", c.spans}, {"duplicate", c.duplicate}, {"invalid", c.invalid}, {"late", c.late}, {"over_limit", c.over}};
   for (const auto& [what, n] : spans) out.sample(n.load(), {{"result", what}});
   out.family("digd_otlp_runs_total", "counter", "Runs made of spans, by what was done.");
-  const std::pair<std::string_view, const otlp_counts::count&> runs[] = {{"told", c.told}, {"ended", c.ended},
-      {"ended_early", c.ended_early}, {"no_agents", c.no_agents}, {"given_up", c.given_up}, {"unmergeable", c.unmergeable}};
+  const std::pair<std::string_view, const otlp_counts::count&> runs[] = {{"told", c.told}, {"ended", c.ended}, {"ended_early", c.ended_early}, {"no_agents", c.no_agents}, {"given_up", c.given_up}, {"unmergeable", c.unmergeable}};
   for (const auto& [what, n] : runs) out.sample(n.load(), {{"what", what}});
   out.counter("digd_otlp_moved_total", "Messages whose time or source gave way to what had been told.", c.moved.load());
   out.gauge("digd_otlp_held_runs", "Traces and runs that are gathered or have not ended.", c.held_runs.load());

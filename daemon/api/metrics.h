@@ -36,7 +36,7 @@ struct overload_step {
 // What is not counted by an engine thread, at the moment of the scrape.
 struct process_facts {
   std::string_view version;
-  std::int64_t started_s = 0;          // Unix seconds
+  std::int64_t started_s = 0;  // Unix seconds
   bool ready = false;
   digd::mode operator_mode = mode::enforce;
   std::uint64_t connections = 0, connections_refused = 0;

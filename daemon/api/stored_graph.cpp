@@ -41,8 +41,7 @@ stored_graph draw_stored(const std::string& archive_path, std::uint64_t run_numb
   if (graph.finish()) text = picture::write_graph(graph, format);
   if (graph.too_large()) return {what::too_large, {}, graph.problem()};
   if (text.size() > most.bytes) {
-    return {what::too_large, {}, "the export is over its limit of " + std::to_string(most.bytes >> 20) +
-                                     " MiB; take `digctl export RUN --format trace` instead"};
+    return {what::too_large, {}, "the export is over its limit of " + std::to_string(most.bytes >> 20) + " MiB; take `digctl export RUN --format trace` instead"};
   }
   if (!graph.problem().empty()) return {what::not_replayed, {}, "the run cannot be replayed: " + graph.problem()};
   return {what::drawn, std::move(text), {}};

@@ -11,7 +11,11 @@
 namespace digd::daemon {
 
 struct stored_graph {
-  enum class what : std::uint8_t { drawn, too_large, not_replayed, unreadable, deleted } how = what::drawn;
+  enum class what : std::uint8_t { drawn,
+                                   too_large,
+                                   not_replayed,
+                                   unreadable,
+                                   deleted } how = what::drawn;
   std::string text, problem;
 };
 

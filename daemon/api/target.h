@@ -11,8 +11,8 @@
 namespace digd::daemon {
 
 struct request_target {
-  std::vector<std::string> path;                               // "/v1/runs/a%2Fb" is v1, runs, a/b
-  std::vector<std::pair<std::string, std::string>> query;      // decoded, in order
+  std::vector<std::string> path;                           // "/v1/runs/a%2Fb" is v1, runs, a/b
+  std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
 
   // The first of that name; null if there is none.
   const std::string* parameter(std::string_view name) const;

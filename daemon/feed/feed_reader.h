@@ -23,11 +23,11 @@ namespace digd::daemon {
 class feed_server;
 
 struct feed_request {
-  std::optional<std::string> run;      // nothing: all
-  std::optional<std::int64_t> since;   // nothing: what comes from now on
+  std::optional<std::string> run;     // nothing: all
+  std::optional<std::int64_t> since;  // nothing: what comes from now on
   bool payloads = false;
-  bool batch = false;                  // a message is an array of what waits, not one frame
-  grant_ptr with;                      // null where no tokens are configured
+  bool batch = false;  // a message is an array of what waits, not one frame
+  grant_ptr with;      // null where no tokens are configured
 };
 
 class feed_reader final : public std::enable_shared_from_this<feed_reader> {
@@ -48,9 +48,9 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
   void abort();
 
   // The feed's business: how far it is.
-  std::int64_t at = 0;                // the last entry it was given
-  std::uint64_t run_number = 0;       // 0: all, or not known yet
-  bool live = false;                  // it has caught up once
+  std::int64_t at = 0;           // the last entry it was given
+  std::uint64_t run_number = 0;  // 0: all, or not known yet
+  bool live = false;             // it has caught up once
 
  private:
   void read();

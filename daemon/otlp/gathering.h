@@ -24,21 +24,21 @@
 namespace digd::daemon {
 
 struct gathered_run {
-  std::uint64_t number = 0;              // in the order in which they were first heard of
-  std::int64_t due_ms = 0;               // the table's
-  std::string id;                        // of the run; fixed once it is told
-  std::vector<std::string> traces;       // sorted
+  std::uint64_t number = 0;         // in the order in which they were first heard of
+  std::int64_t due_ms = 0;          // the table's
+  std::string id;                   // of the run; fixed once it is told
+  std::vector<std::string> traces;  // sorted
   std::vector<otlp::span> spans;
   boost::unordered_flat_set<std::string> known;  // spans, by trace and id
-  std::vector<std::int64_t> batches;     // sorted
-  std::int64_t first_ms = 0;             // when the first span came that was not told
-  std::int64_t last_ms = 0;              // when the last came
-  bool looked_at = false;                // since the last span came
-  bool untold = true;                    // spans have come since it was told
-  bool complete = false;                 // it was told as one of which this is all
-  bool ending = false;                   // `run_ended` was told
-  bool failed = false;                   // as far as was told
-  std::uint64_t seq = 0;                 // of the last message told
+  std::vector<std::int64_t> batches;             // sorted
+  std::int64_t first_ms = 0;                     // when the first span came that was not told
+  std::int64_t last_ms = 0;                      // when the last came
+  bool looked_at = false;                        // since the last span came
+  bool untold = true;                            // spans have come since it was told
+  bool complete = false;                         // it was told as one of which this is all
+  bool ending = false;                           // `run_ended` was told
+  bool failed = false;                           // as far as was told
+  std::uint64_t seq = 0;                         // of the last message told
   otlp::telling told;
 };
 
@@ -50,7 +50,7 @@ class gathering {
 
   struct taken {
     std::size_t accepted = 0, duplicate = 0, late = 0, over = 0;
-    bool needed = false;                 // the batch holds a span of some run
+    bool needed = false;  // the batch holds a span of some run
   };
   // Room for a batch of so many bytes; else the caller is to end `oldest` first.
   bool has_room(std::size_t bytes) const { return spans_ < how_.spans && bytes_ + bytes <= how_.held_bytes; }

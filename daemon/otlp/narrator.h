@@ -21,11 +21,11 @@ namespace digd::daemon {
 class narrator final : public run_client, public std::enable_shared_from_this<narrator> {
  public:
   struct listener {
-    std::function<void(std::uint64_t seq)> durable;    // all up to it is in the archive
-    std::function<void(std::string why)> gone;         // the run takes no more; said once
+    std::function<void(std::uint64_t seq)> durable;  // all up to it is in the archive
+    std::function<void(std::string why)> gone;       // the run takes no more; said once
   };
-  static constexpr std::size_t most_at_once = 64;      // messages before others have their turn on the thread
-  static constexpr int most_tries = 600;               // to join, a second apart, while the daemon has too many runs
+  static constexpr std::size_t most_at_once = 64;  // messages before others have their turn on the thread
+  static constexpr int most_tries = 600;           // to join, a second apart, while the daemon has too many runs
 
   narrator(engine_thread& owner, listener to);
 
@@ -54,8 +54,8 @@ class narrator final : public run_client, public std::enable_shared_from_this<na
   int tries_ = 0;
   std::shared_ptr<run_host> host_;
   seat_number seat_;
-  std::deque<std::string> lines_;   // not handed over yet
-  std::uint64_t said_ = 0;          // lines ever given to it
+  std::deque<std::string> lines_;  // not handed over yet
+  std::uint64_t said_ = 0;         // lines ever given to it
   std::uint64_t handed_over_ = 0;
   std::uint64_t credits_ = 0, acked_ = 0;
   standing standing_;

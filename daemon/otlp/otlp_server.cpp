@@ -138,8 +138,7 @@ http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
   counts_.late.fetch_add(taken.late);
   counts_.over.fetch_add(taken.over);
   counts_.invalid.fetch_add(batch.rejected);
-  return respond_traces(request.how, {.invalid = batch.rejected, .late = taken.late, .over = taken.over, .foreign = foreign,
-                                      .why_invalid = batch.why});
+  return respond_traces(request.how, {.invalid = batch.rejected, .late = taken.late, .over = taken.over, .foreign = foreign, .why_invalid = batch.why});
 }
 
 // Spans of runs that the token is not for; the others count towards its rate.
@@ -258,12 +257,8 @@ void otlp_server::resume(const std::string& run, std::vector<std::string>&& line
   lines.erase(lines.begin());
   const auto voice = std::make_shared<narrator>(
       shared_.owner_of(run),
-      narrator::listener{.durable = [this, run](std::uint64_t seq) {
-                           boost::asio::post(context_, [this, run, seq] { on_durable(run, seq); });
-                         },
-                         .gone = [this, run](std::string why) {
-                           boost::asio::post(context_, [this, run, why = std::move(why)] { on_gone(run, why); });
-                         }});
+      narrator::listener{.durable = [this, run](std::uint64_t seq) { boost::asio::post(context_, [this, run, seq] { on_durable(run, seq); }); },
+                         .gone = [this, run](std::string why) { boost::asio::post(context_, [this, run, why = std::move(why)] { on_gone(run, why); }); }});
   speakers_[run].voice = voice;
   voice->open(std::move(hello), std::move(lines));
 }

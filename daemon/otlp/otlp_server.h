@@ -57,7 +57,7 @@ class otlp_server {
   struct speaker {
     std::shared_ptr<narrator> voice;
     std::uint64_t durable = 0;
-    std::uint64_t last = 0;   // the seq of `run_ended`; 0: not told yet
+    std::uint64_t last = 0;  // the seq of `run_ended`; 0: not told yet
   };
 
   http_response take(traces_request&& request);

@@ -43,7 +43,7 @@ class otlp_spool {
   archive::failure forget_run(std::string_view run);
 
   archive::failure each_batch(const std::function<void(stored_batch&&)>& take);
-  archive::failure each_line(const std::function<void(stored_line&&)>& take);   // by run and seq
+  archive::failure each_line(const std::function<void(stored_line&&)>& take);  // by run and seq
   archive::failure each_trace(const std::function<void(std::string run, std::string trace)>& take);
 
  private:

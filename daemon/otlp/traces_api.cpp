@@ -18,9 +18,9 @@ std::string_view view(boost::beast::string_view text) { return {text.data(), tex
 int rpc_code(http::status status) {
   switch (status) {
     case http::status::payload_too_large:
-    case http::status::too_many_requests: return 8;    // RESOURCE_EXHAUSTED
-    case http::status::service_unavailable: return 14; // UNAVAILABLE
-    default: return 3;                                 // INVALID_ARGUMENT
+    case http::status::too_many_requests: return 8;     // RESOURCE_EXHAUSTED
+    case http::status::service_unavailable: return 14;  // UNAVAILABLE
+    default: return 3;                                  // INVALID_ARGUMENT
   }
 }
 

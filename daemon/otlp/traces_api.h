@@ -13,11 +13,11 @@ namespace digd::daemon {
 
 // Why spans of a request were not taken: so many each.
 struct rejections {
-  std::size_t invalid = 0;   // no usable ids or times
-  std::size_t late = 0;      // of runs that have ended
-  std::size_t over = 0;      // of runs with as many spans as a run may have
-  std::size_t foreign = 0;   // of runs that the token is not for
-  std::string why_invalid;   // of the first
+  std::size_t invalid = 0;  // no usable ids or times
+  std::size_t late = 0;     // of runs that have ended
+  std::size_t over = 0;     // of runs with as many spans as a run may have
+  std::size_t foreign = 0;  // of runs that the token is not for
+  std::string why_invalid;  // of the first
 };
 
 // 200; with `partial_success` if spans were rejected.

@@ -8,10 +8,10 @@ namespace digd::daemon {
 
 struct endpoint {
   bool tls = false;
-  std::string host;        // as it is looked up: no brackets around an IPv6 address
+  std::string host;  // as it is looked up: no brackets around an IPv6 address
   std::uint16_t port = 0;
   std::string host_header;  // as in `Host`: with brackets, and with a port that is not the scheme's own
-  std::string target;      // path and query, percent-encoded as given; "/" if there is none
+  std::string target;       // path and query, percent-encoded as given; "/" if there is none
   bool is_address = false;  // the host is an IP address, not a name
 
   // This machine alone: a loopback address, or `localhost`.

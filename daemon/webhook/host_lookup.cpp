@@ -12,8 +12,8 @@ namespace digd::daemon {
 namespace {
 
 namespace net = boost::asio;
-using net::ip::tcp;
 using boost::system::error_code;
+using net::ip::tcp;
 
 }  // namespace
 

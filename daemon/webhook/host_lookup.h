@@ -41,8 +41,8 @@ class host_lookup final : public std::enable_shared_from_this<host_lookup> {
   void look_up(const std::string& host, std::uint16_t port);
   void found(const std::string& host, std::uint16_t port, const boost::system::error_code& ec, const results& all);
 
-  std::mutex mutex_;                    // of `context_`, which a look-up posts to
-  boost::asio::io_context* context_;    // null: closed
+  std::mutex mutex_;                  // of `context_`, which a look-up posts to
+  boost::asio::io_context* context_;  // null: closed
   std::vector<asker> waiting_;
   bool under_way_ = false;
 };

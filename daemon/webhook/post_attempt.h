@@ -27,8 +27,8 @@
 namespace digd::daemon {
 
 struct post_result {
-  unsigned status = 0;                       // 0: no answer
-  std::string why;                           // of a failure
+  unsigned status = 0;                        // 0: no answer
+  std::string why;                            // of a failure
   std::optional<std::int64_t> retry_after_s;  // as the receiver asked
   bool is_delivered() const { return status >= 200 && status < 300; }
 };

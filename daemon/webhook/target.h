@@ -20,8 +20,8 @@ struct target {
   const webhook_settings settings;
   const callback_filter filter;
   endpoint where;
-  std::string secret;                             // empty: not signed. Never shown
-  std::optional<boost::asio::ssl::context> tls;   // of an https URL
+  std::string secret;                            // empty: not signed. Never shown
+  std::optional<boost::asio::ssl::context> tls;  // of an https URL
 };
 
 // Reads the secret and the certificates. Null with `why` in words if that cannot be.

@@ -101,9 +101,9 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   std::shared_ptr<const target> to_;
   archive::callback_position at_;
   const std::shared_ptr<host_lookup> names_;
-  const std::function<void()> wants_more_;  // there is room again, and the archive has more
+  const std::function<void()> wants_more_;                                 // there is room again, and the archive has more
   boost::unordered_flat_map<std::uint64_t, std::unique_ptr<line>> lines_;  // by run; none is empty
-  std::set<std::pair<clock::time_point, std::uint64_t>> due_;             // lines without an attempt under way
+  std::set<std::pair<clock::time_point, std::uint64_t>> due_;              // lines without an attempt under way
   std::size_t waiting_ = 0, under_way_ = 0;
   ingest::steady_timer timer_;
   std::mt19937_64 chance_{std::random_device{}()};

@@ -66,68 +66,85 @@ std::string wrong_with_labels(const std::vector<std::string>& labels) {
 }
 
 void add_target(table& all) {
-  all.push_back(checked(words("webhook.name", when, [](auto& c) -> auto& { return c.webhooks.back().name; },
-                              "What it is called, in the log, in /v1/webhooks and in the metrics: a-z, 0-9, - and _. It "
-                              "has to be given. What waits for it is kept under this name."),
+  all.push_back(checked(words(
+                            "webhook.name", when, [](auto& c) -> auto& { return c.webhooks.back().name; },
+                            "What it is called, in the log, in /v1/webhooks and in the metrics: a-z, 0-9, - and _. It "
+                            "has to be given. What waits for it is kept under this name."),
                         [](const webhook_settings& w) { return wrong_with_name(w.name); }));
-  all.push_back(checked(words("webhook.url", when, [](auto& c) -> auto& { return c.webhooks.back().url; },
-                              "Where to, http or https; it has to be given. Only this host is ever called: redirects "
-                              "are not followed. Shown nowhere beyond host and port."),
+  all.push_back(checked(words(
+                            "webhook.url", when, [](auto& c) -> auto& { return c.webhooks.back().url; },
+                            "Where to, http or https; it has to be given. Only this host is ever called: redirects "
+                            "are not followed. Shown nowhere beyond host and port."),
                         [](const webhook_settings& w) { return wrong_with_url(w.url); }));
-  all.push_back(choice("webhook.format", {"generic", "slack"}, when,
-                       [](auto& c) -> auto& { return c.webhooks.back().format; },
-                       "generic: the whole of it in JSON, signed. slack: one text, for Slack and what understands the same."));
-  all.push_back(words("webhook.secret_file", when, [](auto& c) -> auto& { return c.webhooks.back().secret_file; },
-                      "A file with the secret that signs, 16 bytes or more; a line break at its end does not count. "
-                      "generic needs this or secret_env. Read at the start and on a reload."));
-  all.push_back(words("webhook.secret_env", when, [](auto& c) -> auto& { return c.webhooks.back().secret_env; },
-                      "Instead, the environment variable that holds the secret."));
-  all.push_back(words("webhook.ca_file", when, [](auto& c) -> auto& { return c.webhooks.back().ca_file; },
-                      "Certificates (PEM) to trust for this webhook, in place of the system's. The receiver's "
-                      "certificate and name are always checked."));
+  all.push_back(choice(
+      "webhook.format", {"generic", "slack"}, when,
+      [](auto& c) -> auto& { return c.webhooks.back().format; },
+      "generic: the whole of it in JSON, signed. slack: one text, for Slack and what understands the same."));
+  all.push_back(words(
+      "webhook.secret_file", when, [](auto& c) -> auto& { return c.webhooks.back().secret_file; },
+      "A file with the secret that signs, 16 bytes or more; a line break at its end does not count. "
+      "generic needs this or secret_env. Read at the start and on a reload."));
+  all.push_back(words(
+      "webhook.secret_env", when, [](auto& c) -> auto& { return c.webhooks.back().secret_env; },
+      "Instead, the environment variable that holds the secret."));
+  all.push_back(words(
+      "webhook.ca_file", when, [](auto& c) -> auto& { return c.webhooks.back().ca_file; },
+      "Certificates (PEM) to trust for this webhook, in place of the system's. The receiver's "
+      "certificate and name are always checked."));
 }
 
 void add_filters(table& all) {
-  all.push_back(checked(list("webhook.send", when, [](auto& c) -> auto& { return c.webhooks.back().send; },
-                             "What is sent: \"interventions\" (what the monitor did of itself), \"detections\" (every "
-                             "time a rule fired)."),
+  all.push_back(checked(list(
+                            "webhook.send", when, [](auto& c) -> auto& { return c.webhooks.back().send; },
+                            "What is sent: \"interventions\" (what the monitor did of itself), \"detections\" (every "
+                            "time a rule fired)."),
                         [](const webhook_settings& w) {
                           return w.send.empty() ? std::string("must name what to send") : wrong_with_words(w.send, sendable);
                         }));
-  all.push_back(checked(list("webhook.rules", when, [](auto& c) -> auto& { return c.webhooks.back().rules; },
-                             "Only of these rules. Empty: all."),
+  all.push_back(checked(list(
+                            "webhook.rules", when, [](auto& c) -> auto& { return c.webhooks.back().rules; },
+                            "Only of these rules. Empty: all."),
                         [](const webhook_settings& w) { return wrong_with_words(w.rules, all_rules); }));
-  all.push_back(checked(list("webhook.severities", when, [](auto& c) -> auto& { return c.webhooks.back().severities; },
-                             "Only of these: \"failure\", \"warning\". Empty: both."),
+  all.push_back(checked(list(
+                            "webhook.severities", when, [](auto& c) -> auto& { return c.webhooks.back().severities; },
+                            "Only of these: \"failure\", \"warning\". Empty: both."),
                         [](const webhook_settings& w) { return wrong_with_words(w.severities, severity_names); }));
-  all.push_back(checked(list("webhook.labels", when, [](auto& c) -> auto& { return c.webhooks.back().labels; },
-                             "Only of runs with all of these labels in their first hello: \"team=search\". Empty: all runs."),
+  all.push_back(checked(list(
+                            "webhook.labels", when, [](auto& c) -> auto& { return c.webhooks.back().labels; },
+                            "Only of runs with all of these labels in their first hello: \"team=search\". Empty: all runs."),
                         [](const webhook_settings& w) { return wrong_with_labels(w.labels); }));
 }
 
 void add_delivery(table& all) {
-  all.push_back(whole_number("webhook.timeout_ms", 100, 120'000, when,
-                             [](auto& c) -> auto& { return c.webhooks.back().timeout_ms; },
-                             "How long one attempt may take, from the name's look-up to the answer. Milliseconds."));
-  all.push_back(whole_number("webhook.attempts", 1, 1'000, when,
-                             [](auto& c) -> auto& { return c.webhooks.back().attempts; },
-                             "Attempts at one callback; then it is a dead letter, and the run's next has its turn."));
-  all.push_back(whole_number("webhook.retry_ms", 10, hour_ms, when,
-                             [](auto& c) -> auto& { return c.webhooks.back().retry_ms; },
-                             "How long to wait after a first failure; doubled with each one, and by chance up to half "
-                             "shorter. Milliseconds."));
-  all.push_back(whole_number("webhook.retry_most_ms", 10, 24 * hour_ms, when,
-                             [](auto& c) -> auto& { return c.webhooks.back().retry_most_ms; },
-                             "The longest wait between attempts. Milliseconds."));
-  all.push_back(whole_number("webhook.max_age_ms", 1'000, 4 * week_ms, when,
-                             [](auto& c) -> auto& { return c.webhooks.back().max_age_ms; },
-                             "A callback that is older than this is not sent any more, but a dead letter. Milliseconds."));
-  all.push_back(whole_number("webhook.concurrency", 1, 64, when,
-                             [](auto& c) -> auto& { return c.webhooks.back().concurrency; },
-                             "Posts under way at once, each for another run: a run's next waits for the one before."));
-  all.push_back(whole_number("webhook.dead_letters", 0, 10'000, when,
-                             [](auto& c) -> auto& { return c.webhooks.back().dead_letters; },
-                             "Dead letters kept; beyond, the oldest goes."));
+  all.push_back(whole_number(
+      "webhook.timeout_ms", 100, 120'000, when,
+      [](auto& c) -> auto& { return c.webhooks.back().timeout_ms; },
+      "How long one attempt may take, from the name's look-up to the answer. Milliseconds."));
+  all.push_back(whole_number(
+      "webhook.attempts", 1, 1'000, when,
+      [](auto& c) -> auto& { return c.webhooks.back().attempts; },
+      "Attempts at one callback; then it is a dead letter, and the run's next has its turn."));
+  all.push_back(whole_number(
+      "webhook.retry_ms", 10, hour_ms, when,
+      [](auto& c) -> auto& { return c.webhooks.back().retry_ms; },
+      "How long to wait after a first failure; doubled with each one, and by chance up to half "
+      "shorter. Milliseconds."));
+  all.push_back(whole_number(
+      "webhook.retry_most_ms", 10, 24 * hour_ms, when,
+      [](auto& c) -> auto& { return c.webhooks.back().retry_most_ms; },
+      "The longest wait between attempts. Milliseconds."));
+  all.push_back(whole_number(
+      "webhook.max_age_ms", 1'000, 4 * week_ms, when,
+      [](auto& c) -> auto& { return c.webhooks.back().max_age_ms; },
+      "A callback that is older than this is not sent any more, but a dead letter. Milliseconds."));
+  all.push_back(whole_number(
+      "webhook.concurrency", 1, 64, when,
+      [](auto& c) -> auto& { return c.webhooks.back().concurrency; },
+      "Posts under way at once, each for another run: a run's next waits for the one before."));
+  all.push_back(whole_number(
+      "webhook.dead_letters", 0, 10'000, when,
+      [](auto& c) -> auto& { return c.webhooks.back().dead_letters; },
+      "Dead letters kept; beyond, the oldest goes."));
 }
 
 table all_options() {

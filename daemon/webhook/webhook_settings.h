@@ -10,8 +10,8 @@ namespace digd::daemon {
 struct webhook_settings {
   std::string name;
   std::string url;
-  std::string format = "generic";             // generic, slack
-  std::string secret_file, secret_env;        // where the secret is; the secret itself is never in here
+  std::string format = "generic";       // generic, slack
+  std::string secret_file, secret_env;  // where the secret is; the secret itself is never in here
   std::string ca_file;
   std::vector<std::string> send = {"interventions", "detections"};
   std::vector<std::string> rules, severities, labels;  // empty: all

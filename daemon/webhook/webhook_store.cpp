@@ -78,8 +78,9 @@ failure webhook_store::open(const std::string& path) {
   sqlite3_busy_timeout(db_.get(), busy_ms);
   why = migrate();
   if (!why) {
-    why = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
-                      "PRAGMA journal_size_limit = 16777216");
+    why = db_.execute(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+        "PRAGMA journal_size_limit = 16777216");
   }
   if (!why) why = prepare();
   if (!why) why = read_prefix();
@@ -133,7 +134,7 @@ failure webhook_store::prepare() {
        " ORDER BY died_ms DESC, id DESC LIMIT -1 OFFSET ?2)"},
       {&dead_,
        "SELECT " + columns + ", died_ms, why FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0 AND id > ?2"
-       " ORDER BY id LIMIT ?3"},
+                             " ORDER BY id LIMIT ?3"},
       {&dead_count_, "SELECT count(*) FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0"},
       {&runs_, "SELECT DISTINCT run FROM callbacks"},
       {&forget_run_, "DELETE FROM callbacks WHERE run = ?1"},

@@ -19,12 +19,12 @@ namespace digd::daemon {
 
 // A callback that waits, or a dead letter.
 struct stored_callback {
-  std::int64_t id = 0;            // the order of sending, within a run
+  std::int64_t id = 0;  // the order of sending, within a run
   std::uint64_t run_number = 0;
   archive::callback_kind kind = archive::callback_kind::detection;
-  std::int64_t row = 0;           // in the archive's table of that kind
+  std::int64_t row = 0;  // in the archive's table of that kind
   std::string rule;
-  std::int64_t since_ms = 0;      // Unix: when it was archived, or asked for again
+  std::int64_t since_ms = 0;  // Unix: when it was archived, or asked for again
   std::int64_t attempts = 0;
 };
 

@@ -22,7 +22,11 @@ namespace digd::importers {
 // The library's reserved agent for what its healers do.
 inline constexpr std::string_view dig_system_agent = "system";
 
-enum class dig_reaction { pending, consume, wait, discard, reroute };
+enum class dig_reaction { pending,
+                          consume,
+                          wait,
+                          discard,
+                          reroute };
 
 // One rewriting of an event's routing (a `modified` stamp with `change: reroute`).
 struct dig_rerouting {

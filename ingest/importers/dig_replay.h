@@ -29,7 +29,11 @@ class dig_replay {
 
  private:
   // At one and the same time, what can make something known goes before what needs it.
-  enum class step { output, end, root, rerouting, start };
+  enum class step { output,
+                    end,
+                    root,
+                    rerouting,
+                    start };
   struct task {
     std::int64_t at_us;
     step what;

@@ -62,13 +62,13 @@ struct import_counts {
   std::size_t remembered_inputs = 0;    // inputs inferred for an agent that acted with nothing new
   std::size_t late_outputs = 0;         // dig: outputs recorded after their activation's end
   std::size_t system_activations = 0;   // dig: the library's own healing, not imported as activations
-  std::size_t system_reroutes = 0;  // dig: routing rewritten by no recipient, imported as the recipients' own
-  std::size_t dropped_reroutes = 0;  // dig: reroutes that the engine would refuse or that had nothing to move
-  std::size_t unknown_inputs = 0;    // dig: inputs that the graph does not hold (placeholders)
-  std::size_t unknown_sources = 0;   // dig: events whose source the graph does not hold (imported as roots)
-  std::size_t reordered = 0;         // dig: starts moved behind the events they were given
-  std::size_t renamed = 0;           // ids and names that the protocol does not allow as they are
-  std::size_t cut_payloads = 0;      // payloads cut to fit into a message
+  std::size_t system_reroutes = 0;      // dig: routing rewritten by no recipient, imported as the recipients' own
+  std::size_t dropped_reroutes = 0;     // dig: reroutes that the engine would refuse or that had nothing to move
+  std::size_t unknown_inputs = 0;       // dig: inputs that the graph does not hold (placeholders)
+  std::size_t unknown_sources = 0;      // dig: events whose source the graph does not hold (imported as roots)
+  std::size_t reordered = 0;            // dig: starts moved behind the events they were given
+  std::size_t renamed = 0;              // ids and names that the protocol does not allow as they are
+  std::size_t cut_payloads = 0;         // payloads cut to fit into a message
 
   link_counts links() const;  // recipients, inputs, reactions, sources and submits together
   import_counts& operator+=(const import_counts&);

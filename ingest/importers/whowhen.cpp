@@ -259,7 +259,8 @@ class step_mapper {
     json::object reactions;
     for (const auto& id : inputs) {
       const bool discards = now.notice && id == latest_;
-      reactions[id] = discards ? "discard" : thinks || now.notice ? "wait" : "consume";
+      reactions[id] = discards ? "discard" : thinks || now.notice ? "wait"
+                                                                  : "consume";
     }
     auto& waiting = pending_[now.agent];
     if (now.notice) std::erase(waiting, latest_);

@@ -16,7 +16,8 @@
 
 namespace digd::otlp {
 
-enum class encoding : std::uint8_t { json, protobuf };
+enum class encoding : std::uint8_t { json,
+                                     protobuf };
 std::string_view content_type(encoding);
 
 struct decode_failure {

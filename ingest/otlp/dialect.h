@@ -32,13 +32,13 @@ std::string_view to_string(role);
 
 // How a span is recognised.
 enum class test : std::uint8_t {
-  always,         // ends a list of conditions
-  scope,          // the instrumentation's name begins with `value`
-  name,           // the span's name begins with `value`
-  has,            // the attribute `key` is there
-  lacks,          // it is not
-  equals,         // it is the text `value`
-  is_span_name,   // it is the span's name
+  always,        // ends a list of conditions
+  scope,         // the instrumentation's name begins with `value`
+  name,          // the span's name begins with `value`
+  has,           // the attribute `key` is there
+  lacks,         // it is not
+  equals,        // it is the text `value`
+  is_span_name,  // it is the span's name
 };
 struct condition {
   test how = test::always;
@@ -55,16 +55,16 @@ using key_list = std::array<std::string_view, 4>;  // the first that is there co
 
 struct dialect {
   std::string_view name, version;
-  std::string_view about;                // whose spans these are, for docs
-  std::array<condition, 2> known_by{};   // all of them
-  std::array<role_row, 12> roles{};      // the first that fits
-  key_list agent{};                      // the name of a turn's agent
-  std::string_view agent_in_name;        // else: the span's name behind this prefix
-  key_list input{}, output{};            // texts
-  std::string_view handed_to;            // of a `handoff`: the agent's name
-  std::string_view delivered;            // of a `route`: a boolean
-  std::string_view conversation;         // an id that becomes a label
-  bool linked = false;                   // its links tell who received what: nothing is inferred from times
+  std::string_view about;               // whose spans these are, for docs
+  std::array<condition, 2> known_by{};  // all of them
+  std::array<role_row, 12> roles{};     // the first that fits
+  key_list agent{};                     // the name of a turn's agent
+  std::string_view agent_in_name;       // else: the span's name behind this prefix
+  key_list input{}, output{};           // texts
+  std::string_view handed_to;           // of a `handoff`: the agent's name
+  std::string_view delivered;           // of a `route`: a boolean
+  std::string_view conversation;        // an id that becomes a label
+  bool linked = false;                  // its links tell who received what: nothing is inferred from times
 };
 
 // All, the most particular first.

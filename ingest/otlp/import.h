@@ -20,7 +20,7 @@ struct import_options {
 struct read_file_result {
   std::string problem;  // what is wrong with the file, and where; empty if nothing
   std::size_t rejected = 0;
-  std::string why;      // of the first rejected
+  std::string why;  // of the first rejected
 };
 read_file_result read_spans(std::string_view file, const import_options& how, std::vector<span>& into);
 

@@ -51,7 +51,10 @@ class teller {
 
  private:
   // At one time: what is said, then ends, then starts.
-  enum class rank : std::uint8_t { root, event, end, start };
+  enum class rank : std::uint8_t { root,
+                                   event,
+                                   end,
+                                   start };
   struct moment {
     std::int64_t at_ns;
     rank what;
@@ -126,8 +129,7 @@ class teller {
     if (one.start_moved) inferred.push_back("ts");
     const std::string_view who = agent(t.agent);
     if (std::find(acting_.begin(), acting_.end(), who) == acting_.end()) acting_.push_back(who);
-    json::object members{{"activation", one.id}, {"agent", json::string_view(who.data(), who.size())},
-                         {"inputs", importers::string_array(inputs)}};
+    json::object members{{"activation", one.id}, {"agent", json::string_view(who.data(), who.size())}, {"inputs", importers::string_array(inputs)}};
     mark(members, inferred);
     add("activation_started", one.start_ns, rank::start, std::move(members));
     ++out_.counts.activations;

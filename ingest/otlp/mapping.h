@@ -27,8 +27,8 @@ struct story {
   std::vector<story_message> messages;  // in the order to be told; times do not go back
   importers::import_counts counts;      // but `messages`
   boost::json::object labels;
-  bool whole = true;                    // every parent that a span names is here
-  bool failed = false;                  // a span without a parent has failed
+  bool whole = true;    // every parent that a span names is here
+  bool failed = false;  // a span without a parent has failed
 };
 
 // What is known of the future of the spans.

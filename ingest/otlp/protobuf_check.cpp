@@ -9,7 +9,6 @@
 
 #include "ingest/otlp/decode.h"
 
-
 namespace digd::otlp {
 
 namespace {

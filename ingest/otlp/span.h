@@ -14,8 +14,8 @@ namespace digd::otlp {
 
 // What the spans of one scope have in common.
 struct origin {
-  std::string service;        // the resource's service.name
-  std::string scope, version; // the instrumentation's
+  std::string service;         // the resource's service.name
+  std::string scope, version;  // the instrumentation's
 };
 
 struct span_link {
@@ -24,13 +24,13 @@ struct span_link {
 
 struct span {
   std::string trace, id;
-  std::string parent;              // empty: none
+  std::string parent;  // empty: none
   std::string name;
   std::int64_t start_ns = 0, end_ns = 0;  // end is not before start
-  boost::json::object attributes;  // a repeated key: the last one counts
+  boost::json::object attributes;         // a repeated key: the last one counts
   std::vector<span_link> links;
-  bool failed = false;             // status ERROR
-  std::string error;               // of a failed one: the status' message, or its exception's
+  bool failed = false;  // status ERROR
+  std::string error;    // of a failed one: the status' message, or its exception's
   std::shared_ptr<const origin> from;
 };
 

@@ -135,8 +135,7 @@ class planner {
 
   act_event request(std::size_t called, std::int64_t at, std::size_t from) const {
     const turn& t = run_.turns[called];
-    return {.id = "ask:" + t.of->id, .from = from, .by = t.input, .carries_input = true, .recipients = {t.agent},
-            .recipients_stated = true, .at_ns = at};
+    return {.id = "ask:" + t.of->id, .from = from, .by = t.input, .carries_input = true, .recipients = {t.agent}, .recipients_stated = true, .at_ns = at};
   }
 
   // The called turn, and what its caller goes on with. Called again, an agent also takes up what it failed at.
@@ -234,7 +233,7 @@ class planner {
   const run_of_turns& run_;
   const bool is_over_;
   std::vector<std::vector<const passing*>> passed_to_, passed_on_;
-  std::vector<std::size_t> last_act_;  // of a turn
+  std::vector<std::size_t> last_act_;                          // of a turn
   boost::unordered_flat_map<std::string, std::int64_t> told_;  // events, and when
   boost::unordered_flat_map<left_key, std::vector<std::string>> left_over_;
   std::size_t answer_ = none;

@@ -16,12 +16,12 @@ namespace digd::otlp {
 
 struct act_event {
   std::string id;
-  std::size_t from = none;               // turn
-  const span* by = nullptr;              // whose texts it carries; null for the first event of a run
-  bool carries_input = false;            // its text is what `by` was given, not what it made
-  std::vector<std::string> recipients;   // agents, as their spans name them
+  std::size_t from = none;              // turn
+  const span* by = nullptr;             // whose texts it carries; null for the first event of a run
+  bool carries_input = false;           // its text is what `by` was given, not what it made
+  std::vector<std::string> recipients;  // agents, as their spans name them
   bool recipients_stated = false;
-  bool submit = false, fyi = false;      // both inferred
+  bool submit = false, fyi = false;  // both inferred
   std::int64_t at_ns = 0;
 };
 
@@ -33,19 +33,19 @@ struct act_input {
 struct act {
   std::string id;
   std::size_t turn = none;
-  bool made_up = false;                  // a later part of a turn
-  bool ends = true;                      // false: its end is kept back
+  bool made_up = false;  // a later part of a turn
+  bool ends = true;      // false: its end is kept back
   bool failed = false;
   std::int64_t start_ns = 0, end_ns = 0;
   bool start_moved = false, end_moved = false;
   std::vector<act_input> inputs;
-  std::vector<act_event> outputs;        // at its end, or before
+  std::vector<act_event> outputs;  // at its end, or before
 };
 
 struct timeline {
   std::vector<act_event> roots;
   std::vector<act> acts;
-  std::size_t moved = 0;                 // acts that began later than their span says
+  std::size_t moved = 0;  // acts that began later than their span says
 };
 
 // `is_over`: nothing more will come; else acts whose outputs nobody is known to have read do not end.

@@ -19,21 +19,21 @@
 namespace digd::otlp {
 
 inline constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-inline constexpr std::size_t most_call_depth = 64;    // agents called by agents; deeper ones are part of their caller
-inline constexpr std::size_t most_steps_back = 1'000; // spans looked at to find what caused a turn
-inline constexpr std::size_t most_causes = 100;       // turns that one turn is taken to have read from: the latest
+inline constexpr std::size_t most_call_depth = 64;     // agents called by agents; deeper ones are part of their caller
+inline constexpr std::size_t most_steps_back = 1'000;  // spans looked at to find what caused a turn
+inline constexpr std::size_t most_causes = 100;        // turns that one turn is taken to have read from: the latest
 
 struct turn {
   const span* of = nullptr;
   const dialect* in = nullptr;
-  std::string agent;                 // as the span says
-  std::size_t caller = none;         // the turn it was called by
-  std::size_t depth = 0;             // of calls
-  std::vector<std::size_t> calls;    // the turns it called, by their start
+  std::string agent;                      // as the span says
+  std::size_t caller = none;              // the turn it was called by
+  std::size_t depth = 0;                  // of calls
+  std::vector<std::size_t> calls;         // the turns it called, by their start
   std::int64_t start_ns = 0, end_ns = 0;  // end is after start
-  const span* input = nullptr;       // where its texts are; null: nowhere
+  const span* input = nullptr;            // where its texts are; null: nowhere
   const span* output = nullptr;
-  std::size_t models = 0, tools = 0; // spans in it
+  std::size_t models = 0, tools = 0;  // spans in it
   bool failed() const { return of->failed; }
 };
 
@@ -47,15 +47,15 @@ struct passing {
 struct loss {
   std::size_t from = none;
   const span* by = nullptr;
-  std::string named;         // the agent it was for; empty: nobody
+  std::string named;  // the agent it was for; empty: nobody
 };
 
 struct run_of_turns {
-  std::vector<turn> turns;       // by start, end, span id
-  std::vector<passing> passings; // by `to`, then `from`
+  std::vector<turn> turns;        // by start, end, span id
+  std::vector<passing> passings;  // by `to`, then `from`
   std::vector<loss> losses;
   std::vector<const span*> roots;  // spans without a parent
-  bool whole = true;             // every parent that a span names is here
+  bool whole = true;               // every parent that a span names is here
   std::int64_t first_ns = 0, last_ns = 0;
 };
 

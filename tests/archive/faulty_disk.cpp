@@ -74,9 +74,9 @@ struct file_calls {
 
   static const sqlite3_io_methods* methods() {
     static const sqlite3_io_methods all{
-        2,         close,       read,    write,       truncate,        sync,    size,     lock,
-        unlock,    is_reserved, control, sector_size, characteristics, shm_map, shm_lock, shm_barrier,
-        shm_unmap, nullptr,     nullptr};
+        2, close, read, write, truncate, sync, size, lock,
+        unlock, is_reserved, control, sector_size, characteristics, shm_map, shm_lock, shm_barrier,
+        shm_unmap, nullptr, nullptr};
     return &all;
   }
 

@@ -105,8 +105,9 @@ TEST_CASE("an_earlier_file_gets_the_shape_of_a_new_one", "[archive]") {
   copy_of(1, folder);
   bring_up_to_date(folder.file());
   bring_up_to_date(folder.file("new"));
-  const std::string columns = "SELECT group_concat(m.name || '.' || c.name || c.type || c.\"notnull\" || coalesce(c.dflt_value, ''))"
-                              " FROM sqlite_schema AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' ORDER BY 1";
+  const std::string columns =
+      "SELECT group_concat(m.name || '.' || c.name || c.type || c.\"notnull\" || coalesce(c.dflt_value, ''))"
+      " FROM sqlite_schema AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' ORDER BY 1";
   const std::string indexes = "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema WHERE type = 'index' ORDER BY name)";
   for (const std::string& query : {columns, indexes}) {
     connection old_one, new_one;
@@ -126,8 +127,9 @@ TEST_CASE("what_version_2_keeps_of_a_run_is_counted_from_version_1", "[archive]"
   bring_up_to_date(folder.file());
   CHECK(ask(folder.file(), "SELECT count(*) FROM runs WHERE bytes > 0 AND heard_ms >= opened_ms AND deleting = 0") == 4);
   CHECK(ask(folder.file(), "SELECT bytes FROM runs WHERE run = 'failed'") ==
-        ask(folder.file(), "SELECT sum(length(CAST(frame AS BLOB)) + coalesce(length(CAST(verdicts AS BLOB)), 0)) FROM entries"
-                           " WHERE run = (SELECT number FROM runs WHERE run = 'failed')"));
+        ask(folder.file(),
+            "SELECT sum(length(CAST(frame AS BLOB)) + coalesce(length(CAST(verdicts AS BLOB)), 0)) FROM entries"
+            " WHERE run = (SELECT number FROM runs WHERE run = 'failed')"));
 }
 
 TEST_CASE("a_run_of_an_earlier_file_goes_on_and_its_numbers_go_up", "[archive]") {

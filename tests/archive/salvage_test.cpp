@@ -26,9 +26,7 @@ void write_runs(const std::string& path) {
       one.n = seq + 1;
       one.frame = R"({"type":"time","seq":)" + std::to_string(seq) + R"(,"x":")" + std::string(200, 'x') + "\"}";
       if (seq % 10 == 0) {
-        one.detections.push_back({.rule = "deadlock", .severity = "failure", .session = {}, .at = seq, .ts = 1, .event = {},
-                                  .agent = {}, .healed = false, .healing = {}, .cause = "mode", .reason = "why",
-                                  .json = R"({"reason":"why"})"});
+        one.detections.push_back({.rule = "deadlock", .severity = "failure", .session = {}, .at = seq, .ts = 1, .event = {}, .agent = {}, .healed = false, .healing = {}, .cause = "mode", .reason = "why", .json = R"({"reason":"why"})"});
       }
       push(*p, std::move(one));
     }

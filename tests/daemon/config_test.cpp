@@ -83,7 +83,8 @@ TEST_CASE("every_rule_takes_a_text_without_placeholders") {
 TEST_CASE("rules_limits_and_caps_arrive") {
   config c;
   CHECK(load_config("[rules.deadlock]\nwindow_ms = 7\nmode = \"shadow\"\n[limits]\nagents = 9\n[caps]\nmode = \"observe\"\nagents = 11\n",
-                    "f", c).empty());
+                    "f", c)
+            .empty());
   CHECK(c.policy.defaults.of(rule_id::deadlock).window_ms == 7);
   CHECK(c.policy.defaults.of(rule_id::deadlock).how == mode::shadow);
   CHECK(c.policy.defaults.limits.agents == 9);

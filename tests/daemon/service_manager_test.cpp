@@ -118,8 +118,7 @@ TEST_CASE("the_watchdog_is_fed_only_while_every_loop_answers") {
   const supervised what{.reload = [] {},
                         .status = [&] {
                           if (++statuses == 5) ::raise(SIGTERM);
-                          return std::string("well");
-                        }};
+                          return std::string("well"); }};
   supervise(manager, heartbeat({&runs, &hangs}), what);
   work.reset();
   alive.join();
@@ -142,8 +141,7 @@ TEST_CASE("the_watchdog_is_fed_and_a_hangup_reloads") {
                           ++ticks;
                           if (ticks == 2) ::raise(SIGHUP);
                           if (ticks == 6) ::raise(SIGTERM);
-                          return std::string("well");
-                        }};
+                          return std::string("well"); }};
   supervise(manager, heartbeat({&runs}), what);
   work.reset();
   alive.join();

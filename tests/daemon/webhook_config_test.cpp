@@ -24,7 +24,9 @@ std::string first_wrong(const std::string& text) {
 TEST_CASE("webhooks_arrive_with_their_defaults") {
   config c;
   CHECK(load_config(head + "rules = [\"deadlock\"]\n[[webhook]]\nname = \"chat\"\nurl = \"https://a.example/\"\n"
-                           "format = \"slack\"\n", "f", c).empty());
+                           "format = \"slack\"\n",
+                    "f", c)
+            .empty());
   REQUIRE(c.webhooks.size() == 2);
   CHECK(c.webhooks[0].rules == std::vector<std::string>{"deadlock"});
   CHECK(c.webhooks[0].attempts == 20);

@@ -47,8 +47,7 @@ std::string outside_spans(const std::string& text) {
 }
 
 std::string detection_json(const std::string& reason) {
-  boost::json::object o{{"rule", "deadlock"}, {"severity", "failure"}, {"healed", true},
-                        {"healing", "create"}, {"cause", nullptr}, {"reason", reason}};
+  boost::json::object o{{"rule", "deadlock"}, {"severity", "failure"}, {"healed", true}, {"healing", "create"}, {"cause", nullptr}, {"reason", reason}};
   return boost::json::serialize(o);
 }
 
@@ -232,8 +231,7 @@ TEST_CASE("no_text_of_an_agent_leaves_its_span_in_slack") {
   for (const std::string& text : nasty) {
     INFO(text);
     const std::string made = boost::json::serialize(boost::json::object{
-        {"action", "create"}, {"recipients", {text}},
-        {"detections", {{{"rule", "deadlock"}, {"reason", text}}}}});
+        {"action", "create"}, {"recipients", {text}}, {"detections", {{{"rule", "deadlock"}, {"reason", text}}}}});
     for (const std::string& told : {slack_text(callback_kind::detection, {text, detection_json(text)}),
                                     slack_text(callback_kind::intervention, {text, made})}) {
       CHECK(told.find('<') == std::string::npos);

@@ -126,14 +126,12 @@ class in_oracle_words {
       if (f.at("id") == last_intervention_) return;  // to another session
       last_intervention_ = f.at("id");
       detections(f);
-      return add({{"i", f.at("id")}, {"action", f.at("action")}, {"event", or_null(f, "event")}, {"recipients", f.at("recipients")},
-                  {"inject", f.contains("inject")}});
+      return add({{"i", f.at("id")}, {"action", f.at("action")}, {"event", or_null(f, "event")}, {"recipients", f.at("recipients")}, {"inject", f.contains("inject")}});
     }
     for (const json::value& v : f.at("verdicts").as_array()) detections(v.as_object());
     for (const json::value& one : f.at("verdicts").as_array()) {
       const json::object& v = one.as_object();
-      add({{"v", f.at("seq")}, {"session", session}, {"event", v.at("event")}, {"action", v.at("action")},
-           {"recipients", or_null(v, "recipients")}, {"inject", v.contains("inject")}});
+      add({{"v", f.at("seq")}, {"session", session}, {"event", v.at("event")}, {"action", v.at("action")}, {"recipients", or_null(v, "recipients")}, {"inject", v.contains("inject")}});
     }
   }
   void detections(const json::object& f) {
@@ -142,9 +140,7 @@ class in_oracle_words {
   }
   void detected(const json::object& d) {
     const json::value total = d.contains("evidence_total") ? d.at("evidence_total") : json::value(d.at("evidence").as_array().size());
-    add({{"d", d.at("rule")}, {"at", d.at("at")}, {"ts", d.at("ts")}, {"session", d.at("session")}, {"event", d.at("event")},
-         {"agent", d.at("agent")}, {"evidence", d.at("evidence")}, {"total", total}, {"healed", d.at("healed")},
-         {"healing", d.at("healing")}, {"cause", d.at("cause")}});
+    add({{"d", d.at("rule")}, {"at", d.at("at")}, {"ts", d.at("ts")}, {"session", d.at("session")}, {"event", d.at("event")}, {"agent", d.at("agent")}, {"evidence", d.at("evidence")}, {"total", total}, {"healed", d.at("healed")}, {"healing", d.at("healing")}, {"cause", d.at("cause")}});
   }
 
   std::string session_;

@@ -135,7 +135,9 @@ TEST_CASE("over_limit: at the limit of live events, what is live already may sti
 TEST_CASE("run_closed: after run_ended nothing is taken") {
   for (const char* line : {R"({"type":"time"})", R"({"type":"agent_joined","agent":"cy"})", R"({"type":"gap"})",
                            R"({"type":"run_ended","outcome":"success"})", R"({"type":"event","event":{"id":"e9"}})"}) {
-    scenario s(R"({"type":"hello"})" "\n" R"({"type":"run_ended","outcome":"success"})");
+    scenario s(R"({"type":"hello"})"
+               "\n"
+               R"({"type":"run_ended","outcome":"success"})");
     s.then(line);
     REQUIRE(s.errors.size() == 1);
     CHECK(s.errors[0].code == "run_closed");

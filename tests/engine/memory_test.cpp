@@ -64,7 +64,9 @@ TEST_CASE("a forgotten id is like one never seen: it may be used again, for even
   s.then(cycle).then(cycle).then(cycle);
   CHECK(s.errors.empty());
   CHECK_FALSE(s.knows("e1"));
-  s.then(R"({"type":"delivery","event":"e1","applied":"as_is"})" "\n" R"({"type":"activation_ended","activation":"v1"})");
+  s.then(R"({"type":"delivery","event":"e1","applied":"as_is"})"
+         "\n"
+         R"({"type":"activation_ended","activation":"v1"})");
   CHECK(s.errors.at(0).code == "unknown_event");
   CHECK(s.errors.at(1).code == "unknown_activation");
   // As an input it is a placeholder, though an event of this name was consumed before.

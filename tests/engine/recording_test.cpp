@@ -191,7 +191,9 @@ TEST_CASE("a give-back that was not applied is withdrawn, what the client itself
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}}
 {"type":"event","event":{"id":"e2","source":"v1","recipients":["ada"]}})");
   CHECK(delivered(s, "e1", "ada") == "pending");
-  s.then(R"({"type":"delivery","event":"e1","applied":"as_is"})" "\n" R"({"type":"delivery","event":"e2","applied":"as_is"})");
+  s.then(R"({"type":"delivery","event":"e1","applied":"as_is"})"
+         "\n"
+         R"({"type":"delivery","event":"e2","applied":"as_is"})");
   CHECK(delivered(s, "e1", "ada") == "withdrawn");
   CHECK(delivered(s, "e2", "ada") == "pending");
   // Nobody has it now, and the window that starts is healed by another give-back.

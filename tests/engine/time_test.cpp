@@ -182,7 +182,9 @@ TEST_CASE("nothing falls due in a terminal or an ended run") {
 {"type":"activation_ended","activation":"v1","outputs":[{"id":"e9","submit":true}]})");
   CHECK(terminal.run().terminal());
   CHECK(terminal.run().next_due() == std::nullopt);
-  terminal.then(R"({"type":"time","ts":1000000})" "\n" R"({"type":"event","event":{"id":"e3","recipients":["zed"]}})");
+  terminal.then(R"({"type":"time","ts":1000000})"
+                "\n"
+                R"({"type":"event","event":{"id":"e3","recipients":["zed"]}})");
   CHECK(terminal.told() == strings{});
   CHECK(terminal.verdict_on("e3").action == action::deliver);
 

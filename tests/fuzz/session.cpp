@@ -34,8 +34,7 @@ constexpr std::size_t most_frames = 400;
 // Small, so that every limit is reached.
 run_policy small_limits() {
   run_policy p;
-  p.most = {.stalled_ms = 600'000, .settled_events = 50, .generators = 8, .message_bytes = 4'096, .reorder_ms = 100,
-            .agents = 40, .recipients = 20, .inputs = 20, .live_events = 60, .open_activations = 20, .sessions = 4};
+  p.most = {.stalled_ms = 600'000, .settled_events = 50, .generators = 8, .message_bytes = 4'096, .reorder_ms = 100, .agents = 40, .recipients = 20, .inputs = 20, .live_events = 60, .open_activations = 20, .sessions = 4};
   p.defaults.limits = p.most;
   return p;
 }

@@ -23,8 +23,12 @@ std::string chain(int length) {
   std::string lines = R"({"type":"event","event":{"id":"e0","recipients":["ada"]}})";
   for (int i = 0; i < length; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1);
-    lines += "\n" R"({"type":"activation_started","agent":"ada","activation":"v)" + n + R"(","inputs":["e)" + n + R"("]})" "\n" +
-             R"({"type":"activation_ended","activation":"v)" + n + R"(","outputs":[{"recipients":["ada"],"id":"e)" + next + R"("}]})";
+    lines +=
+        "\n"
+        R"({"type":"activation_started","agent":"ada","activation":"v)" +
+        n + R"(","inputs":["e)" + n + R"("]})"
+                                      "\n" +
+        R"({"type":"activation_ended","activation":"v)" + n + R"(","outputs":[{"recipients":["ada"],"id":"e)" + next + R"("}]})";
   }
   return lines;
 }

@@ -92,7 +92,9 @@ TEST_CASE("each blocked event and each window that is healed at all costs the bu
 {"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["zed"]}}})");
   CHECK(s.told() == strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] inject"});
   CHECK(s.run().healing().budget_used() == 1);
-  s.then(R"({"type":"activation_ended","activation":"v0"})" "\n" R"({"type":"time","ts":10})");
+  s.then(R"({"type":"activation_ended","activation":"v0"})"
+         "\n"
+         R"({"type":"time","ts":10})");
   CHECK(s.told().back() == "deadlock [e1] create");
   CHECK(s.run().healing().budget_used() == 2);
   s.then(R"({"type":"time","ts":20})");

@@ -75,10 +75,10 @@ heard text_of(std::string payload) { return {kind::text, std::move(payload), 0, 
 TEST_CASE("frames_are_the_same_however_the_bytes_arrive", "[websocket]") {
   std::string bytes = masked(fin | text, "one") + masked(text, "tw") + masked(fin | ping, "still there?") + masked(0, "o, ") + masked(fin, "in parts") +
                       masked(fin | binary, std::string(300, '\x07')) + masked(fin | text, "") + masked(fin | text, std::string(70'000, 'y')) +
-                      masked(fin | pong, "") + masked(fin | close_frame, "\x03\xe8" "done");
-  const std::vector<heard> expected{text_of("one"), {kind::ping, "still there?", 0, 0}, text_of("two, in parts"),
-                                    {kind::binary, std::string(300, '\x07'), 0, 0}, text_of(""), text_of(std::string(70'000, 'y')),
-                                    {kind::pong, "", 0, 0}, {kind::close, "done", 0, 1000}};
+                      masked(fin | pong, "") + masked(fin | close_frame,
+                                                      "\x03\xe8"
+                                                      "done");
+  const std::vector<heard> expected{text_of("one"), {kind::ping, "still there?", 0, 0}, text_of("two, in parts"), {kind::binary, std::string(300, '\x07'), 0, 0}, text_of(""), text_of(std::string(70'000, 'y')), {kind::pong, "", 0, 0}, {kind::close, "done", 0, 1000}};
   for (const std::size_t piece : {1, 2, 3, 7, 64, 1000, 32'768, 1'000'000}) CHECK(read(bytes, piece) == expected);
 }
 
@@ -104,13 +104,13 @@ TEST_CASE("sixteen_times_the_limit_breaks_the_connection_before_the_bytes_come",
 }
 
 TEST_CASE("what_the_protocol_forbids_is_answered_with_its_code", "[websocket]") {
-  CHECK(only(masked(fin | 0x40 | text, "x")).code == 1002);          // a reserved bit
-  CHECK(only(masked(fin | 3, "x")).code == 1002);                    // an unknown kind
-  CHECK(only(masked(fin | 0, "x")).code == 1002);                    // continues nothing
+  CHECK(only(masked(fin | 0x40 | text, "x")).code == 1002);  // a reserved bit
+  CHECK(only(masked(fin | 3, "x")).code == 1002);            // an unknown kind
+  CHECK(only(masked(fin | 0, "x")).code == 1002);            // continues nothing
   CHECK(only(masked(text, "x") + masked(fin | text, "y")).code == 1002);
-  CHECK(only(masked(ping, "x")).code == 1002);                       // in fragments
+  CHECK(only(masked(ping, "x")).code == 1002);  // in fragments
   CHECK(only(masked(fin | ping, std::string(126, 'x'))).code == 1002);
-  CHECK(only(std::string("\x81\x01x")).code == 1002);                // not masked
+  CHECK(only(std::string("\x81\x01x")).code == 1002);  // not masked
   CHECK(only(masked(fin | close_frame, "x")).code == 1002);
   for (const char* code : {"\x03\xe7", "\x03\xed", "\x03\xee", "\x03\xf7", "\x07\xd0", "\x13\x88"}) CHECK(only(masked(fin | close_frame, code)).code == 1002);
   CHECK(only(masked(fin | text, "caf\xc3")).code == 1007);
@@ -151,7 +151,8 @@ TEST_CASE("what_is_written_has_the_length_it_says", "[websocket]") {
   for (const std::size_t size : {0, 1, 125, 126, 127, 65'535, 65'536}) {
     std::string out;
     append_websocket_frame(out, websocket_opcode::text, std::string(size, 'z'));
-    const std::size_t head = size < 126 ? 2 : size <= 0xffff ? 4 : 10;
+    const std::size_t head = size < 126 ? 2 : size <= 0xffff ? 4
+                                                             : 10;
     REQUIRE(out.size() == head + size);
     CHECK(static_cast<unsigned char>(out[0]) == 0x81);
     CHECK((static_cast<unsigned char>(out[1]) & 0x80) == 0);

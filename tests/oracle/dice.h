@@ -8,26 +8,27 @@ namespace oracle {
 
 // splitmix64 (Steele, Lea, Flood 2014).
 class dice {
-public:
-    explicit dice(std::uint64_t seed) : state_(seed) {}
+ public:
+  explicit dice(std::uint64_t seed) : state_(seed) {}
 
-    std::uint64_t next() {
-        std::uint64_t z = state_ += 0x9e3779b97f4a7c15ull;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-        return z ^ (z >> 31);
-    }
+  std::uint64_t next() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+  }
 
-    // 0 … n-1; n > 0. The bias is far below what any test here could see.
-    std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
+  // 0 … n-1; n > 0. The bias is far below what any test here could see.
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
 
-    bool per_mille(unsigned of_1000) { return below(1000) < of_1000; }
-    bool percent(unsigned of_100) { return below(100) < of_100; }
+  bool per_mille(unsigned of_1000) { return below(1000) < of_1000; }
+  bool percent(unsigned of_100) { return below(100) < of_100; }
 
-    template <class T> const T& one_of(const std::vector<T>& all) { return all[below(all.size())]; }
+  template <class T>
+  const T& one_of(const std::vector<T>& all) { return all[below(all.size())]; }
 
-private:
-    std::uint64_t state_;
+ private:
+  std::uint64_t state_;
 };
 
-} // namespace oracle
+}  // namespace oracle

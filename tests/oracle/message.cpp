@@ -10,314 +10,314 @@ namespace {
 
 // Thrown and caught within this file only: the first field at fault ends decoding.
 struct bad_field {
-    std::string name_;
+  std::string name_;
 };
 
 std::string checked_id(const json::value& from, const char* name) {
-    if (!from.is_string() || from.as_string().empty() || from.as_string().size() > 256)
-        throw bad_field{name};
-    return std::string(from.as_string());
+  if (!from.is_string() || from.as_string().empty() || from.as_string().size() > 256)
+    throw bad_field{name};
+  return std::string(from.as_string());
 }
 
 std::string required_id(const json::object& from, const char* name) {
-    const json::value* value = field(from, name);
-    if (value == nullptr)
-        throw bad_field{name};
-    return checked_id(*value, name);
+  const json::value* value = field(from, name);
+  if (value == nullptr)
+    throw bad_field{name};
+  return checked_id(*value, name);
 }
 
 bool optional_bool(const json::object& from, const char* name) {
-    const json::value* value = field(from, name);
-    if (value == nullptr)
-        return false;
-    if (!value->is_bool())
-        throw bad_field{name};
-    return value->as_bool();
+  const json::value* value = field(from, name);
+  if (value == nullptr)
+    return false;
+  if (!value->is_bool())
+    throw bad_field{name};
+  return value->as_bool();
 }
 
 std::optional<std::int64_t> optional_integer(const json::object& from, const char* name) {
-    const json::value* value = field(from, name);
-    if (value == nullptr)
-        return std::nullopt;
-    if (!value->is_int64())
-        throw bad_field{name};
-    return value->as_int64();
+  const json::value* value = field(from, name);
+  if (value == nullptr)
+    return std::nullopt;
+  if (!value->is_int64())
+    throw bad_field{name};
+  return value->as_int64();
 }
 
 void optional_text(const json::object& from, const char* name) {
-    const json::value* value = field(from, name);
-    if (value != nullptr && !value->is_string())
-        throw bad_field{name};
+  const json::value* value = field(from, name);
+  if (value != nullptr && !value->is_string())
+    throw bad_field{name};
 }
 
 std::vector<std::string> names_in(const json::value& from, const char* name) {
-    if (!from.is_array())
-        throw bad_field{name};
-    std::vector<std::string> found;
-    for (const json::value& one : from.as_array())
-        found.push_back(checked_id(one, name));
-    return each_once(found);
+  if (!from.is_array())
+    throw bad_field{name};
+  std::vector<std::string> found;
+  for (const json::value& one : from.as_array())
+    found.push_back(checked_id(one, name));
+  return each_once(found);
 }
 
 std::vector<std::string> optional_names(const json::object& from, const char* name) {
-    const json::value* value = field(from, name);
-    return value == nullptr ? std::vector<std::string>{} : names_in(*value, name);
+  const json::value* value = field(from, name);
+  return value == nullptr ? std::vector<std::string>{} : names_in(*value, name);
 }
 
 event_fields decode_event(const json::value& from, const char* name, bool may_have_source) {
-    if (!from.is_object())
-        throw bad_field{name};
-    const json::object& object = from.as_object();
-    event_fields event;
-    event.id_ = required_id(object, "id");
-    // An output listed in its activation's end has that activation as source, whatever else it says.
-    if (may_have_source && field(object, "source") != nullptr)
-        event.source_ = required_id(object, "source");
-    event.recipients_ = optional_names(object, "recipients");
-    optional_text(object, "kind");
-    if (const json::value* kind = field(object, "kind"))
-        event.kind_ = std::string(kind->as_string());
-    event.submit_ = optional_bool(object, "submit");
-    event.fyi_ = optional_bool(object, "fyi") && !event.submit_;
-    return event;
+  if (!from.is_object())
+    throw bad_field{name};
+  const json::object& object = from.as_object();
+  event_fields event;
+  event.id_ = required_id(object, "id");
+  // An output listed in its activation's end has that activation as source, whatever else it says.
+  if (may_have_source && field(object, "source") != nullptr)
+    event.source_ = required_id(object, "source");
+  event.recipients_ = optional_names(object, "recipients");
+  optional_text(object, "kind");
+  if (const json::value* kind = field(object, "kind"))
+    event.kind_ = std::string(kind->as_string());
+  event.submit_ = optional_bool(object, "submit");
+  event.fyi_ = optional_bool(object, "fyi") && !event.submit_;
+  return event;
 }
 
 reaction_fields decode_reaction(const json::value& from) {
-    if (from.is_string()) {
-        const std::string_view text = from.as_string();
-        if (text == "consume")
-            return {reaction_kind::consume, {}};
-        if (text == "wait")
-            return {reaction_kind::wait, {}};
-        if (text == "discard")
-            return {reaction_kind::discard, {}};
-    } else if (from.is_object()) {
-        if (const json::value* targets = field(from.as_object(), "reroute"))
-            return {reaction_kind::reroute, names_in(*targets, "reactions")};
-    }
-    throw bad_field{"reactions"};
+  if (from.is_string()) {
+    const std::string_view text = from.as_string();
+    if (text == "consume")
+      return {reaction_kind::consume, {}};
+    if (text == "wait")
+      return {reaction_kind::wait, {}};
+    if (text == "discard")
+      return {reaction_kind::discard, {}};
+  } else if (from.is_object()) {
+    if (const json::value* targets = field(from.as_object(), "reroute"))
+      return {reaction_kind::reroute, names_in(*targets, "reactions")};
+  }
+  throw bad_field{"reactions"};
 }
 
 void decode_end(const json::object& line, message& out) {
-    out.activation_ = required_id(line, "activation");
-    out.failed_ = optional_bool(line, "failed");
-    out.as_is_ = optional_bool(line, "as_is");
-    optional_text(line, "error");
-    if (const json::value* reactions = field(line, "reactions")) {
-        if (!reactions->is_object())
-            throw bad_field{"reactions"};
-        for (const auto& [id, reaction] : reactions->as_object())
-            out.reactions_[std::string(id)] = decode_reaction(reaction);
-    }
-    if (const json::value* outputs = field(line, "outputs")) {
-        if (!outputs->is_array())
-            throw bad_field{"outputs"};
-        for (const json::value& one : outputs->as_array())
-            out.outputs_.push_back(decode_event(one, "outputs", false));
-    }
+  out.activation_ = required_id(line, "activation");
+  out.failed_ = optional_bool(line, "failed");
+  out.as_is_ = optional_bool(line, "as_is");
+  optional_text(line, "error");
+  if (const json::value* reactions = field(line, "reactions")) {
+    if (!reactions->is_object())
+      throw bad_field{"reactions"};
+    for (const auto& [id, reaction] : reactions->as_object())
+      out.reactions_[std::string(id)] = decode_reaction(reaction);
+  }
+  if (const json::value* outputs = field(line, "outputs")) {
+    if (!outputs->is_array())
+      throw bad_field{"outputs"};
+    for (const json::value& one : outputs->as_array())
+      out.outputs_.push_back(decode_event(one, "outputs", false));
+  }
 }
 
 // "give:E:n" names E (which may hold colons itself); anything else is taken as the id of an event.
 std::string event_named_by(const std::string& of) {
-    const std::size_t last = of.rfind(':');
-    if (of.rfind("give:", 0) == 0 && last > 5)
-        return of.substr(5, last - 5);
-    return of;
+  const std::size_t last = of.rfind(':');
+  if (of.rfind("give:", 0) == 0 && last > 5)
+    return of.substr(5, last - 5);
+  return of;
 }
 
 void decode_delivery(const json::object& line, message& out) {
-    if (field(line, "event") != nullptr)
-        out.reported_event_ = required_id(line, "event");
-    else if (const json::value* of = field(line, "of")) {
-        // An intervention's id may be longer than an id: it has one inside.
-        if (!of->is_string() || of->as_string().empty())
-            throw bad_field{"of"};
-        out.reported_event_ = event_named_by(std::string(of->as_string()));
-    } else
-        throw bad_field{"event"};
-    const json::value* applied = field(line, "applied");
-    if (applied == nullptr || !applied->is_string())
-        throw bad_field{"applied"};
-    static const std::set<std::string_view> known{"as_is",   "injected",    "rerouted",
-                                                  "created", "unsupported", "failed"};
-    if (known.count(applied->as_string()) == 0)
-        throw bad_field{"applied"};
-    out.applied_as_is_ = applied->as_string() == "as_is";
-    optional_text(line, "reason");
+  if (field(line, "event") != nullptr)
+    out.reported_event_ = required_id(line, "event");
+  else if (const json::value* of = field(line, "of")) {
+    // An intervention's id may be longer than an id: it has one inside.
+    if (!of->is_string() || of->as_string().empty())
+      throw bad_field{"of"};
+    out.reported_event_ = event_named_by(std::string(of->as_string()));
+  } else
+    throw bad_field{"event"};
+  const json::value* applied = field(line, "applied");
+  if (applied == nullptr || !applied->is_string())
+    throw bad_field{"applied"};
+  static const std::set<std::string_view> known{"as_is", "injected", "rerouted",
+                                                "created", "unsupported", "failed"};
+  if (known.count(applied->as_string()) == 0)
+    throw bad_field{"applied"};
+  out.applied_as_is_ = applied->as_string() == "as_is";
+  optional_text(line, "reason");
 }
 
 void decode_run_ended(const json::object& line) {
-    static const std::set<std::string_view> known{"success", "failure", "aborted"};
-    const json::value* outcome = field(line, "outcome");
-    if (outcome == nullptr || !outcome->is_string() || known.count(outcome->as_string()) == 0)
-        throw bad_field{"outcome"};
+  static const std::set<std::string_view> known{"success", "failure", "aborted"};
+  const json::value* outcome = field(line, "outcome");
+  if (outcome == nullptr || !outcome->is_string() || known.count(outcome->as_string()) == 0)
+    throw bad_field{"outcome"};
 }
 
 message_type decode_type(const json::object& line) {
-    static const std::map<std::string_view, message_type> known{
-        {"agent_joined", message_type::agent_joined},
-        {"agent_left", message_type::agent_left},
-        {"event", message_type::event},
-        {"activation_started", message_type::activation_started},
-        {"activation_ended", message_type::activation_ended},
-        {"delivery", message_type::delivery},
-        {"gap", message_type::gap},
-        {"time", message_type::time},
-        {"run_ended", message_type::run_ended}};
-    const json::value* type = field(line, "type");
-    if (type == nullptr || !type->is_string() || known.count(type->as_string()) == 0)
-        throw bad_field{"type"};
-    return known.at(type->as_string());
+  static const std::map<std::string_view, message_type> known{
+      {"agent_joined", message_type::agent_joined},
+      {"agent_left", message_type::agent_left},
+      {"event", message_type::event},
+      {"activation_started", message_type::activation_started},
+      {"activation_ended", message_type::activation_ended},
+      {"delivery", message_type::delivery},
+      {"gap", message_type::gap},
+      {"time", message_type::time},
+      {"run_ended", message_type::run_ended}};
+  const json::value* type = field(line, "type");
+  if (type == nullptr || !type->is_string() || known.count(type->as_string()) == 0)
+    throw bad_field{"type"};
+  return known.at(type->as_string());
 }
 
 void decode_body(const json::object& line, message& out) {
-    switch (out.type_) {
+  switch (out.type_) {
     case message_type::agent_joined:
     case message_type::agent_left:
-        out.agent_ = required_id(line, "agent");
-        break;
+      out.agent_ = required_id(line, "agent");
+      break;
     case message_type::event: {
-        const json::value* event = field(line, "event");
-        if (event == nullptr)
-            throw bad_field{"event"};
-        out.as_is_ = optional_bool(line, "as_is");
-        out.event_ = decode_event(*event, "event", true);
-        break;
+      const json::value* event = field(line, "event");
+      if (event == nullptr)
+        throw bad_field{"event"};
+      out.as_is_ = optional_bool(line, "as_is");
+      out.event_ = decode_event(*event, "event", true);
+      break;
     }
     case message_type::activation_started:
-        out.activation_ = required_id(line, "activation");
-        out.agent_ = required_id(line, "agent");
-        out.inputs_ = optional_names(line, "inputs");
-        break;
+      out.activation_ = required_id(line, "activation");
+      out.agent_ = required_id(line, "agent");
+      out.inputs_ = optional_names(line, "inputs");
+      break;
     case message_type::activation_ended:
-        decode_end(line, out);
-        break;
+      decode_end(line, out);
+      break;
     case message_type::delivery:
-        decode_delivery(line, out);
-        break;
+      decode_delivery(line, out);
+      break;
     case message_type::gap:
-        optional_integer(line, "dropped");
-        break;
+      optional_integer(line, "dropped");
+      break;
     case message_type::time:
-        break;
+      break;
     case message_type::run_ended:
-        decode_run_ended(line);
-        break;
-    }
+      decode_run_ended(line);
+      break;
+  }
 }
 
 std::int64_t integer_or(const json::object& from, const char* name, std::int64_t otherwise) {
-    const json::value* value = field(from, name);
-    return value != nullptr && value->is_int64() ? value->as_int64() : otherwise;
+  const json::value* value = field(from, name);
+  return value != nullptr && value->is_int64() ? value->as_int64() : otherwise;
 }
 
 const json::object& object_in(const json::object& from, const char* name) {
-    static const json::object empty;
-    const json::value* value = field(from, name);
-    return value != nullptr && value->is_object() ? value->as_object() : empty;
+  static const json::object empty;
+  const json::value* value = field(from, name);
+  return value != nullptr && value->is_object() ? value->as_object() : empty;
 }
 
-} // namespace
+}  // namespace
 
 const json::value* field(const json::object& from, std::string_view name) {
-    const json::value* value = from.if_contains(name);
-    return value != nullptr && !value->is_null() ? value : nullptr;
+  const json::value* value = from.if_contains(name);
+  return value != nullptr && !value->is_null() ? value : nullptr;
 }
 
 std::vector<std::string> each_once(const std::vector<std::string>& names) {
-    std::vector<std::string> once;
-    std::set<std::string> seen;
-    for (const std::string& name : names)
-        if (seen.insert(name).second)
-            once.push_back(name);
-    return once;
+  std::vector<std::string> once;
+  std::set<std::string> seen;
+  for (const std::string& name : names)
+    if (seen.insert(name).second)
+      once.push_back(name);
+  return once;
 }
 
 std::optional<std::string> decode_message(const json::object& line, message& out) {
-    try {
-        out.type_ = decode_type(line);
-        out.ts_ = optional_integer(line, "ts");
-        decode_body(line, out);
-        return std::nullopt;
-    } catch (const bad_field& bad) {
-        return bad.name_;
-    }
+  try {
+    out.type_ = decode_type(line);
+    out.ts_ = optional_integer(line, "ts");
+    decode_body(line, out);
+    return std::nullopt;
+  } catch (const bad_field& bad) {
+    return bad.name_;
+  }
 }
 
 std::optional<mode> decode_mode(const json::object& from) {
-    static const std::map<std::string_view, mode> known{{"off", mode::off},
-                                                        {"observe", mode::observe},
-                                                        {"shadow", mode::shadow},
-                                                        {"enforce", mode::enforce}};
-    const json::value* value = field(from, "mode");
-    if (value == nullptr || !value->is_string() || known.count(value->as_string()) == 0)
-        return std::nullopt;
-    return known.at(value->as_string());
+  static const std::map<std::string_view, mode> known{{"off", mode::off},
+                                                      {"observe", mode::observe},
+                                                      {"shadow", mode::shadow},
+                                                      {"enforce", mode::enforce}};
+  const json::value* value = field(from, "mode");
+  if (value == nullptr || !value->is_string() || known.count(value->as_string()) == 0)
+    return std::nullopt;
+  return known.at(value->as_string());
 }
 
 std::array<rule_settings, rule_count> decode_rules(const json::object& hello,
                                                    std::array<rule_settings, rule_count> base) {
-    const json::object& rules = object_in(hello, "rules");
-    for (std::size_t i = 0; i < rule_count; ++i) {
-        const json::object& from = object_in(rules, name_of(static_cast<rule>(i)));
-        rule_settings& to = base[i];
-        to.mode_ = decode_mode(from).value_or(to.mode_);
-        to.window_ms_ = integer_or(from, "window_ms", to.window_ms_);
-        to.max_attempts_ = integer_or(from, "max_attempts", to.max_attempts_);
-        to.max_reroutes_ = integer_or(from, "max_reroutes", to.max_reroutes_);
-        if (const json::value* kinds = field(from, "kinds"); kinds != nullptr && kinds->is_array()) {
-            to.kinds_.clear();
-            for (const json::value& kind : kinds->as_array())
-                if (kind.is_string())
-                    to.kinds_.insert(std::string(kind.as_string()));
-        }
+  const json::object& rules = object_in(hello, "rules");
+  for (std::size_t i = 0; i < rule_count; ++i) {
+    const json::object& from = object_in(rules, name_of(static_cast<rule>(i)));
+    rule_settings& to = base[i];
+    to.mode_ = decode_mode(from).value_or(to.mode_);
+    to.window_ms_ = integer_or(from, "window_ms", to.window_ms_);
+    to.max_attempts_ = integer_or(from, "max_attempts", to.max_attempts_);
+    to.max_reroutes_ = integer_or(from, "max_reroutes", to.max_reroutes_);
+    if (const json::value* kinds = field(from, "kinds"); kinds != nullptr && kinds->is_array()) {
+      to.kinds_.clear();
+      for (const json::value& kind : kinds->as_array())
+        if (kind.is_string())
+          to.kinds_.insert(std::string(kind.as_string()));
     }
-    return base;
+  }
+  return base;
 }
 
 settings decode_settings(const json::object& hello) {
-    settings found;
-    auto at = [&](rule r) -> rule_settings& { return found.rules_[static_cast<std::size_t>(r)]; };
-    at(rule::deadlock).window_ms_ = 10000;
-    at(rule::missing_termination).window_ms_ = 10000;
-    at(rule::orphaned_event).window_ms_ = 5000;
-    found.rules_ = decode_rules(hello, found.rules_);
-    found.mode_ = decode_mode(hello).value_or(mode::enforce);
-    if (const json::value* clock = field(hello, "clock"); clock != nullptr && clock->is_string())
-        found.clock_ = std::string(clock->as_string());
-    found.budget_ = integer_or(object_in(hello, "healing"), "budget", found.budget_);
-    const json::object& limits = object_in(hello, "limits");
-    found.stalled_ms_ = integer_or(limits, "stalled_ms", found.stalled_ms_);
-    found.settled_events_ = integer_or(limits, "settled_events", found.settled_events_);
-    found.generators_ = integer_or(limits, "generators", found.generators_);
-    return found;
+  settings found;
+  auto at = [&](rule r) -> rule_settings& { return found.rules_[static_cast<std::size_t>(r)]; };
+  at(rule::deadlock).window_ms_ = 10000;
+  at(rule::missing_termination).window_ms_ = 10000;
+  at(rule::orphaned_event).window_ms_ = 5000;
+  found.rules_ = decode_rules(hello, found.rules_);
+  found.mode_ = decode_mode(hello).value_or(mode::enforce);
+  if (const json::value* clock = field(hello, "clock"); clock != nullptr && clock->is_string())
+    found.clock_ = std::string(clock->as_string());
+  found.budget_ = integer_or(object_in(hello, "healing"), "budget", found.budget_);
+  const json::object& limits = object_in(hello, "limits");
+  found.stalled_ms_ = integer_or(limits, "stalled_ms", found.stalled_ms_);
+  found.settled_events_ = integer_or(limits, "settled_events", found.settled_events_);
+  found.generators_ = integer_or(limits, "generators", found.generators_);
+  return found;
 }
 
 capabilities decode_capabilities(const json::object& hello) {
-    const json::object& from = object_in(hello, "capabilities");
-    auto can = [&](const char* name) {
-        const json::value* value = field(from, name);
-        return value == nullptr || !value->is_bool() || value->as_bool();
-    };
-    return {can("inject"), can("reroute"), can("create")};
+  const json::object& from = object_in(hello, "capabilities");
+  auto can = [&](const char* name) {
+    const json::value* value = field(from, name);
+    return value == nullptr || !value->is_bool() || value->as_bool();
+  };
+  return {can("inject"), can("reroute"), can("create")};
 }
 
 const char* name_of(rule r) {
-    static constexpr const char* names[] = {
-        "early_termination",         "orphaned_event",      "excessive_rerouting",
-        "cross_lineage_aggregation", "repeated_subproblem", "deadlock",
-        "missing_termination"};
-    return names[static_cast<std::size_t>(r)];
+  static constexpr const char* names[] = {
+      "early_termination", "orphaned_event", "excessive_rerouting",
+      "cross_lineage_aggregation", "repeated_subproblem", "deadlock",
+      "missing_termination"};
+  return names[static_cast<std::size_t>(r)];
 }
 
 const char* name_of(error_code c) {
-    static constexpr const char* names[] = {
-        "bad_json",        "bad_message",          "bad_seq",           "too_large",
-        "over_limit",      "unknown_event",        "unknown_activation", "activation_closed",
-        "duplicate_event", "duplicate_activation", "reserved_id",       "settled_event",
-        "not_an_input",    "failed_with_outputs",  "submit_without_source", "run_closed",
-        "unauthorized",    "unsupported_protocol", "hello_conflict"};
-    return names[static_cast<std::size_t>(c)];
+  static constexpr const char* names[] = {
+      "bad_json", "bad_message", "bad_seq", "too_large",
+      "over_limit", "unknown_event", "unknown_activation", "activation_closed",
+      "duplicate_event", "duplicate_activation", "reserved_id", "settled_event",
+      "not_an_input", "failed_with_outputs", "submit_without_source", "run_closed",
+      "unauthorized", "unsupported_protocol", "hello_conflict"};
+  return names[static_cast<std::size_t>(c)];
 }
 
-} // namespace oracle
+}  // namespace oracle

@@ -9,68 +9,68 @@ namespace oracle {
 
 // In the order of protocol.md's list: of several errors the first is reported.
 enum class error_code {
-    bad_json,
-    bad_message,
-    bad_seq,
-    too_large,
-    over_limit,
-    unknown_event,
-    unknown_activation,
-    activation_closed,
-    duplicate_event,
-    duplicate_activation,
-    reserved_id,
-    settled_event,
-    not_an_input,
-    failed_with_outputs,
-    submit_without_source,
-    run_closed,
-    unauthorized,
-    unsupported_protocol,
-    hello_conflict
+  bad_json,
+  bad_message,
+  bad_seq,
+  too_large,
+  over_limit,
+  unknown_event,
+  unknown_activation,
+  activation_closed,
+  duplicate_event,
+  duplicate_activation,
+  reserved_id,
+  settled_event,
+  not_an_input,
+  failed_with_outputs,
+  submit_without_source,
+  run_closed,
+  unauthorized,
+  unsupported_protocol,
+  hello_conflict
 };
 
 enum class message_type {
-    agent_joined,
-    agent_left,
-    event,
-    activation_started,
-    activation_ended,
-    delivery,
-    gap,
-    time,
-    run_ended
+  agent_joined,
+  agent_left,
+  event,
+  activation_started,
+  activation_ended,
+  delivery,
+  gap,
+  time,
+  run_ended
 };
 
 struct event_fields {
-    std::string id_;
-    std::optional<std::string> source_;
-    std::vector<std::string> recipients_; // each once, in the order first named
-    std::optional<std::string> kind_;
-    bool submit_ = false;
-    bool fyi_ = false;
+  std::string id_;
+  std::optional<std::string> source_;
+  std::vector<std::string> recipients_;  // each once, in the order first named
+  std::optional<std::string> kind_;
+  bool submit_ = false;
+  bool fyi_ = false;
 };
 
 struct reaction_fields {
-    reaction_kind kind_ = reaction_kind::consume;
-    std::vector<std::string> targets_;
+  reaction_kind kind_ = reaction_kind::consume;
+  std::vector<std::string> targets_;
 };
 
 struct message {
-    message_type type_ = message_type::time;
-    std::string session_;
-    std::int64_t seq_ = 0;
-    std::optional<std::int64_t> ts_;
-    std::string agent_;
-    std::string activation_;
-    std::vector<std::string> inputs_;
-    event_fields event_;
-    std::vector<event_fields> outputs_;
-    std::map<std::string, reaction_fields> reactions_;
-    bool failed_ = false;
-    bool as_is_ = false;
-    std::string reported_event_; // delivery: the event it is about
-    bool applied_as_is_ = false;
+  message_type type_ = message_type::time;
+  std::string session_;
+  std::int64_t seq_ = 0;
+  std::optional<std::int64_t> ts_;
+  std::string agent_;
+  std::string activation_;
+  std::vector<std::string> inputs_;
+  event_fields event_;
+  std::vector<event_fields> outputs_;
+  std::map<std::string, reaction_fields> reactions_;
+  bool failed_ = false;
+  bool as_is_ = false;
+  std::string reported_event_;  // delivery: the event it is about
+  bool applied_as_is_ = false;
 };
 
 // The field at fault, or none if `out` is complete. seq and session are the caller's.
@@ -90,4 +90,4 @@ const boost::json::value* field(const boost::json::object& from, std::string_vie
 const char* name_of(rule r);
 const char* name_of(error_code c);
 
-} // namespace oracle
+}  // namespace oracle

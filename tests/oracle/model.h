@@ -15,115 +15,127 @@ namespace oracle {
 
 // In the order in which semantics.md judges and reports them.
 enum class rule {
-    early_termination,
-    orphaned_event,
-    excessive_rerouting,
-    cross_lineage_aggregation,
-    repeated_subproblem,
-    deadlock,
-    missing_termination
+  early_termination,
+  orphaned_event,
+  excessive_rerouting,
+  cross_lineage_aggregation,
+  repeated_subproblem,
+  deadlock,
+  missing_termination
 };
 inline constexpr std::size_t rule_count = 7;
 
 // Weakest first, so that the weaker of two is the smaller.
-enum class mode { off, observe, shadow, enforce };
+enum class mode { off,
+                  observe,
+                  shadow,
+                  enforce };
 
 struct rule_settings {
-    mode mode_ = mode::enforce;
-    std::set<std::string> kinds_;
-    std::int64_t window_ms_ = 0;
-    std::int64_t max_attempts_ = 3;
-    std::int64_t max_reroutes_ = 2;
-    bool operator==(const rule_settings&) const = default;
+  mode mode_ = mode::enforce;
+  std::set<std::string> kinds_;
+  std::int64_t window_ms_ = 0;
+  std::int64_t max_attempts_ = 3;
+  std::int64_t max_reroutes_ = 2;
+  bool operator==(const rule_settings&) const = default;
 };
 
 struct settings {
-    mode mode_ = mode::enforce;
-    std::string clock_;
-    std::array<rule_settings, rule_count> rules_;
-    std::int64_t budget_ = 1000;
-    std::int64_t stalled_ms_ = 300000;
-    std::int64_t settled_events_ = 100000;
-    std::int64_t generators_ = 4096;
+  mode mode_ = mode::enforce;
+  std::string clock_;
+  std::array<rule_settings, rule_count> rules_;
+  std::int64_t budget_ = 1000;
+  std::int64_t stalled_ms_ = 300000;
+  std::int64_t settled_events_ = 100000;
+  std::int64_t generators_ = 4096;
 };
 
 struct capabilities {
-    bool inject_ = true;
-    bool reroute_ = true;
-    bool create_ = true;
+  bool inject_ = true;
+  bool reroute_ = true;
+  bool create_ = true;
 };
 
 struct session {
-    std::int64_t expected_seq_ = 1;
-    capabilities capabilities_;
+  std::int64_t expected_seq_ = 1;
+  capabilities capabilities_;
 };
 
-enum class delivery_state { pending, consumed, discarded, rerouted, lost, withdrawn, unknown };
+enum class delivery_state { pending,
+                            consumed,
+                            discarded,
+                            rerouted,
+                            lost,
+                            withdrawn,
+                            unknown };
 
 struct delivery {
-    std::string agent_;
-    delivery_state state_ = delivery_state::pending;
-    bool give_back_ = false; // a healing gave (or, while it was pending anyway, gave again) the event with this one
+  std::string agent_;
+  delivery_state state_ = delivery_state::pending;
+  bool give_back_ = false;  // a healing gave (or, while it was pending anyway, gave again) the event with this one
 };
 
 // A condition that has to hold without a break. Not running and not fired: the condition is false.
 struct window {
-    std::optional<std::int64_t> since_;
-    bool fired_ = false;
+  std::optional<std::int64_t> since_;
+  bool fired_ = false;
 };
 
-enum class reaction_kind { consume, wait, discard, reroute };
+enum class reaction_kind { consume,
+                           wait,
+                           discard,
+                           reroute };
 
 struct event_record {
-    std::string id_;
-    std::optional<std::size_t> source_; // index of an activation
-    std::optional<std::string> kind_;
-    bool submit_ = false;
-    bool fyi_ = false;
-    bool system_ = false;
-    bool placeholder_ = false;     // named as an input, not yet filled in
-    bool submit_returned_ = false; // was a submit event until ET gave it back
-    bool settled_ = false;
-    bool forgotten_ = false;
-    std::vector<std::size_t> derived_from_; // events
-    std::set<std::size_t> generators_;      // activations
-    std::vector<delivery> deliveries_;      // every one there ever was, oldest first
-    window orphan_;
-    std::int64_t orphan_attempts_ = 0;
-    std::int64_t window_give_backs_ = 0;
+  std::string id_;
+  std::optional<std::size_t> source_;  // index of an activation
+  std::optional<std::string> kind_;
+  bool submit_ = false;
+  bool fyi_ = false;
+  bool system_ = false;
+  bool placeholder_ = false;      // named as an input, not yet filled in
+  bool submit_returned_ = false;  // was a submit event until ET gave it back
+  bool settled_ = false;
+  bool forgotten_ = false;
+  std::vector<std::size_t> derived_from_;  // events
+  std::set<std::size_t> generators_;       // activations
+  std::vector<delivery> deliveries_;       // every one there ever was, oldest first
+  window orphan_;
+  std::int64_t orphan_attempts_ = 0;
+  std::int64_t window_give_backs_ = 0;
 };
 
 struct activation_record {
-    std::string id_;
-    std::string agent_;
-    std::vector<std::size_t> inputs_;  // events
-    std::vector<std::size_t> outputs_; // events
-    std::vector<reaction_kind> reactions_; // parallel to inputs_ once ended and not failed, else empty
-    std::optional<std::vector<std::size_t>> used_inputs_;
-    bool open_ = true;
-    bool failed_ = false;
-    bool stalled_ = false;
-    bool forgotten_ = false;
-    std::int64_t last_sign_ms_ = 0; // start or latest output
+  std::string id_;
+  std::string agent_;
+  std::vector<std::size_t> inputs_;       // events
+  std::vector<std::size_t> outputs_;      // events
+  std::vector<reaction_kind> reactions_;  // parallel to inputs_ once ended and not failed, else empty
+  std::optional<std::vector<std::size_t>> used_inputs_;
+  bool open_ = true;
+  bool failed_ = false;
+  bool stalled_ = false;
+  bool forgotten_ = false;
+  std::int64_t last_sign_ms_ = 0;  // start or latest output
 };
 
 struct history {
-    settings settings_;
-    std::map<std::string, session> sessions_;
-    bool open_roster_ = true;
-    std::set<std::string> roster_;
-    std::vector<event_record> events_;
-    std::vector<activation_record> activations_;
-    std::vector<std::size_t> ended_since_gap_; // activations, in the order in which they ended
-    std::vector<std::size_t> settled_order_;   // events
-    std::int64_t clock_ = 0;
-    bool terminal_ = false; // a submit event was let through
-    bool ended_ = false;    // run_ended
-    window deadlock_;
-    window missing_termination_;
-    std::array<std::int64_t, rule_count> attempts_{}; // per run; OE's are with its events
-    std::int64_t budget_spent_ = 0;
-    std::size_t system_events_ = 0;
+  settings settings_;
+  std::map<std::string, session> sessions_;
+  bool open_roster_ = true;
+  std::set<std::string> roster_;
+  std::vector<event_record> events_;
+  std::vector<activation_record> activations_;
+  std::vector<std::size_t> ended_since_gap_;  // activations, in the order in which they ended
+  std::vector<std::size_t> settled_order_;    // events
+  std::int64_t clock_ = 0;
+  bool terminal_ = false;  // a submit event was let through
+  bool ended_ = false;     // run_ended
+  window deadlock_;
+  window missing_termination_;
+  std::array<std::int64_t, rule_count> attempts_{};  // per run; OE's are with its events
+  std::int64_t budget_spent_ = 0;
+  std::size_t system_events_ = 0;
 };
 
-} // namespace oracle
+}  // namespace oracle

@@ -15,238 +15,238 @@ using strings = std::vector<std::string>;
 namespace {
 
 std::string text(const json::value& value) {
-    return value.is_string() ? std::string(value.as_string()) : json::serialize(value);
+  return value.is_string() ? std::string(value.as_string()) : json::serialize(value);
 }
 
 // What kind of answer it is, without what is particular to the trace.
 std::string kind_of(const std::string& answer) {
-    const json::object line = json::parse(answer).as_object();
-    if (line.contains("d"))
-        return text(line.at("d")) + (line.at("at").is_null() ? " by time" : "") + " " + text(line.at("healing")) + " " +
-               text(line.at("cause"));
-    if (line.contains("v"))
-        return "verdict " + text(line.at("action")) + " " + text(line.at("inject"));
-    if (line.contains("i"))
-        return "intervention " + text(line.at("action")) + " " + text(line.at("inject"));
-    if (line.contains("e"))
-        return text(line.at("code")) + " " + text(line.at("field"));
-    return line.at("s").as_object().at("terminal").as_bool() ? "terminal" : "live";
+  const json::object line = json::parse(answer).as_object();
+  if (line.contains("d"))
+    return text(line.at("d")) + (line.at("at").is_null() ? " by time" : "") + " " + text(line.at("healing")) + " " +
+           text(line.at("cause"));
+  if (line.contains("v"))
+    return "verdict " + text(line.at("action")) + " " + text(line.at("inject"));
+  if (line.contains("i"))
+    return "intervention " + text(line.at("action")) + " " + text(line.at("inject"));
+  if (line.contains("e"))
+    return text(line.at("code")) + " " + text(line.at("field"));
+  return line.at("s").as_object().at("terminal").as_bool() ? "terminal" : "live";
 }
 
 // What the answers do not show, by name.
 struct census {
-    std::map<std::string, std::size_t> answers_;
-    std::map<std::string, std::size_t> seen_;
-    std::size_t lines_ = 0;
+  std::map<std::string, std::size_t> answers_;
+  std::map<std::string, std::size_t> seen_;
+  std::size_t lines_ = 0;
 };
 
 const json::value* member(const json::value* from, const char* name) {
-    return from != nullptr && from->is_object() ? from->as_object().if_contains(name) : nullptr;
+  return from != nullptr && from->is_object() ? from->as_object().if_contains(name) : nullptr;
 }
 
 void count_event(const json::value* event, census& c) {
-    c.seen_["fyi"] += member(event, "fyi") != nullptr;
-    c.seen_["submit"] += member(event, "submit") != nullptr;
-    const json::value* recipients = member(event, "recipients");
-    if (recipients == nullptr || !recipients->is_array())
-        return;
-    std::set<std::string> once;
-    for (const json::value& agent : recipients->as_array())
-        if (!once.insert(text(agent)).second)
-            ++c.seen_["a recipient named twice"];
+  c.seen_["fyi"] += member(event, "fyi") != nullptr;
+  c.seen_["submit"] += member(event, "submit") != nullptr;
+  const json::value* recipients = member(event, "recipients");
+  if (recipients == nullptr || !recipients->is_array())
+    return;
+  std::set<std::string> once;
+  for (const json::value& agent : recipients->as_array())
+    if (!once.insert(text(agent)).second)
+      ++c.seen_["a recipient named twice"];
 }
 
 void count_reroutes(const json::value& line, const oracle::history& h, census& c) {
-    const json::value* reactions = member(&line, "reactions");
-    const auto v = std::find_if(h.activations_.begin(), h.activations_.end(), [&](const auto& activation) {
-        return line.as_object().contains("activation") && activation.id_ == text(line.at("activation"));
-    });
-    if (reactions == nullptr || !reactions->is_object() || v == h.activations_.end())
-        return;
-    for (const auto& reaction : reactions->as_object()) {
-        const json::value* targets = member(&reaction.value(), "reroute");
-        if (targets == nullptr || !targets->is_array())
-            continue;
-        c.seen_["reroute to nobody"] += targets->as_array().empty();
-        for (const json::value& agent : targets->as_array()) {
-            c.seen_["reroute to itself"] += text(agent) == v->agent_;
-            c.seen_["reroute to somebody unknown"] += h.roster_.count(text(agent)) == 0;
-        }
+  const json::value* reactions = member(&line, "reactions");
+  const auto v = std::find_if(h.activations_.begin(), h.activations_.end(), [&](const auto& activation) {
+    return line.as_object().contains("activation") && activation.id_ == text(line.at("activation"));
+  });
+  if (reactions == nullptr || !reactions->is_object() || v == h.activations_.end())
+    return;
+  for (const auto& reaction : reactions->as_object()) {
+    const json::value* targets = member(&reaction.value(), "reroute");
+    if (targets == nullptr || !targets->is_array())
+      continue;
+    c.seen_["reroute to nobody"] += targets->as_array().empty();
+    for (const json::value& agent : targets->as_array()) {
+      c.seen_["reroute to itself"] += text(agent) == v->agent_;
+      c.seen_["reroute to somebody unknown"] += h.roster_.count(text(agent)) == 0;
     }
+  }
 }
 
 void count_hello(const json::value& line, const oracle::history& h, census& c) {
-    c.seen_["hello of a further session"] += !h.sessions_.empty();
-    const json::value* session = member(&line, "session");
-    c.seen_["reconnect"] += h.sessions_.count(session == nullptr ? "main" : text(*session)) != 0;
-    if (const json::value* mode = member(&line, "mode"))
-        ++c.seen_["run mode " + text(*mode)];
-    const json::value* rules = member(&line, "rules");
-    if (rules == nullptr)
-        return;
-    for (const auto& rule : rules->as_object())
-        for (const auto& setting : rule.value().as_object())
-            if (setting.key() == "mode" || setting.value().is_array() || setting.value() == 0)
-                ++c.seen_["some rule's " + std::string(setting.key()) +
-                          (setting.value() == 0 ? " of 0" : "")];
+  c.seen_["hello of a further session"] += !h.sessions_.empty();
+  const json::value* session = member(&line, "session");
+  c.seen_["reconnect"] += h.sessions_.count(session == nullptr ? "main" : text(*session)) != 0;
+  if (const json::value* mode = member(&line, "mode"))
+    ++c.seen_["run mode " + text(*mode)];
+  const json::value* rules = member(&line, "rules");
+  if (rules == nullptr)
+    return;
+  for (const auto& rule : rules->as_object())
+    for (const auto& setting : rule.value().as_object())
+      if (setting.key() == "mode" || setting.value().is_array() || setting.value() == 0)
+        ++c.seen_["some rule's " + std::string(setting.key()) +
+                  (setting.value() == 0 ? " of 0" : "")];
 }
 
 void count_line(const std::string& line, const oracle::history& before, census& c) {
-    json::error_code failed;
-    const json::value parsed = json::parse(line, failed);
-    if (failed)
-        return;
-    const json::value* type = member(&parsed, "type");
-    ++c.seen_[type == nullptr ? "no type" : text(*type)];
-    if (type != nullptr && text(*type) == "hello")
-        count_hello(parsed, before, c);
-    count_event(member(&parsed, "event"), c);
-    if (const json::value* outputs = member(&parsed, "outputs"); outputs != nullptr && outputs->is_array())
-        for (const json::value& event : outputs->as_array())
-            count_event(&event, c);
-    count_reroutes(parsed, before, c);
-    const json::value* of = member(&parsed, "of");
-    c.seen_["a window's give-back delivered as is"] +=
-        of != nullptr && text(*of).rfind("give:", 0) == 0 && text(parsed.at("applied")) == "as_is";
-    const json::value* session = member(&parsed, "session");
-    const auto known = before.sessions_.find(session == nullptr ? "main" : text(*session));
-    const json::value* seq = member(&parsed, "seq");
-    c.seen_["resent"] += known != before.sessions_.end() && seq != nullptr && seq->is_int64() &&
-                         seq->as_int64() < known->second.expected_seq_;
-    c.seen_["after the run's end"] += before.ended_;
+  json::error_code failed;
+  const json::value parsed = json::parse(line, failed);
+  if (failed)
+    return;
+  const json::value* type = member(&parsed, "type");
+  ++c.seen_[type == nullptr ? "no type" : text(*type)];
+  if (type != nullptr && text(*type) == "hello")
+    count_hello(parsed, before, c);
+  count_event(member(&parsed, "event"), c);
+  if (const json::value* outputs = member(&parsed, "outputs"); outputs != nullptr && outputs->is_array())
+    for (const json::value& event : outputs->as_array())
+      count_event(&event, c);
+  count_reroutes(parsed, before, c);
+  const json::value* of = member(&parsed, "of");
+  c.seen_["a window's give-back delivered as is"] +=
+      of != nullptr && text(*of).rfind("give:", 0) == 0 && text(parsed.at("applied")) == "as_is";
+  const json::value* session = member(&parsed, "session");
+  const auto known = before.sessions_.find(session == nullptr ? "main" : text(*session));
+  const json::value* seq = member(&parsed, "seq");
+  c.seen_["resent"] += known != before.sessions_.end() && seq != nullptr && seq->is_int64() &&
+                       seq->as_int64() < known->second.expected_seq_;
+  c.seen_["after the run's end"] += before.ended_;
 }
 
 std::ptrdiff_t unfilled(const oracle::history& h) {
-    return std::count_if(h.events_.begin(), h.events_.end(), [](const auto& e) { return e.placeholder_; });
+  return std::count_if(h.events_.begin(), h.events_.end(), [](const auto& e) { return e.placeholder_; });
 }
 
 void count_history(const oracle::history& h, census& c) {
-    ++c.seen_[h.open_roster_ ? "open roster" : "closed roster"];
-    for (const oracle::event_record& e : h.events_) {
-        c.seen_["forgotten"] += e.forgotten_;
-        c.seen_["placeholder"] += e.placeholder_;
-        c.seen_["too many generators"] +=
-            e.generators_.size() > static_cast<std::size_t>(h.settings_.generators_);
-        for (const oracle::delivery& d : e.deliveries_) {
-            const bool withdrawn = d.give_back_ && d.state_ == oracle::delivery_state::withdrawn;
-            c.seen_["a submit event's give-back withdrawn"] += e.submit_returned_ && withdrawn;
-            c.seen_["an orphan's give-back withdrawn"] += !e.submit_returned_ && withdrawn;
-        }
+  ++c.seen_[h.open_roster_ ? "open roster" : "closed roster"];
+  for (const oracle::event_record& e : h.events_) {
+    c.seen_["forgotten"] += e.forgotten_;
+    c.seen_["placeholder"] += e.placeholder_;
+    c.seen_["too many generators"] +=
+        e.generators_.size() > static_cast<std::size_t>(h.settings_.generators_);
+    for (const oracle::delivery& d : e.deliveries_) {
+      const bool withdrawn = d.give_back_ && d.state_ == oracle::delivery_state::withdrawn;
+      c.seen_["a submit event's give-back withdrawn"] += e.submit_returned_ && withdrawn;
+      c.seen_["an orphan's give-back withdrawn"] += !e.submit_returned_ && withdrawn;
     }
-    for (const oracle::activation_record& v : h.activations_) {
-        c.seen_["failed activation"] += v.failed_;
-        c.seen_["open at the end and stalled"] += v.open_ && v.stalled_;
-        for (std::size_t i = 0; i < v.inputs_.size(); ++i) {
-            const bool system = h.events_[v.inputs_[i]].system_;
-            const bool rerouted = i < v.reactions_.size() && v.reactions_[i] == oracle::reaction_kind::reroute;
-            c.seen_["system event as input"] += system;
-            c.seen_["system event rerouted"] += system && rerouted;
-        }
+  }
+  for (const oracle::activation_record& v : h.activations_) {
+    c.seen_["failed activation"] += v.failed_;
+    c.seen_["open at the end and stalled"] += v.open_ && v.stalled_;
+    for (std::size_t i = 0; i < v.inputs_.size(); ++i) {
+      const bool system = h.events_[v.inputs_[i]].system_;
+      const bool rerouted = i < v.reactions_.size() && v.reactions_[i] == oracle::reaction_kind::reroute;
+      c.seen_["system event as input"] += system;
+      c.seen_["system event rerouted"] += system && rerouted;
     }
+  }
 }
 
 census census_of(std::uint64_t seeds, std::size_t messages) {
-    census c;
-    for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-        oracle::evaluator judge;
-        for (const std::string& line : oracle::random_trace(seed, messages)) {
-            count_line(line, judge.seen(), c);
-            const std::ptrdiff_t before = unfilled(judge.seen());
-            for (const std::string& answer : judge.step(line))
-                ++c.answers_[kind_of(answer)];
-            c.seen_["late event"] += unfilled(judge.seen()) < before;
-            ++c.lines_;
-        }
-        count_history(judge.seen(), c);
+  census c;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    oracle::evaluator judge;
+    for (const std::string& line : oracle::random_trace(seed, messages)) {
+      count_line(line, judge.seen(), c);
+      const std::ptrdiff_t before = unfilled(judge.seen());
+      for (const std::string& answer : judge.step(line))
+        ++c.answers_[kind_of(answer)];
+      c.seen_["late event"] += unfilled(judge.seen()) < before;
+      ++c.lines_;
     }
-    return c;
+    count_history(judge.seen(), c);
+  }
+  return c;
 }
 
 const std::map<std::string, strings>& causes_by_rule() {
-    // A deadlock always has a target: what is pending is pending with somebody in the roster.
-    static const std::map<std::string, strings> causes{
-        {"early_termination reroute", {"as_is", "unsupported", "target", "attempts", "budget"}},
-        {"orphaned_event reroute", {"as_is", "unsupported", "target", "attempts", "budget"}},
-        {"orphaned_event by time reroute", {"unsupported", "target", "attempts", "budget"}},
-        {"excessive_rerouting inject", {"as_is", "unsupported", "budget"}},
-        {"cross_lineage_aggregation inject", {"as_is", "unsupported", "budget"}},
-        {"repeated_subproblem inject", {"as_is", "unsupported", "budget"}},
-        {"deadlock by time create", {"unsupported", "attempts", "budget"}},
-        {"missing_termination by time create", {"unsupported", "target", "attempts", "budget"}}};
-    return causes;
+  // A deadlock always has a target: what is pending is pending with somebody in the roster.
+  static const std::map<std::string, strings> causes{
+      {"early_termination reroute", {"as_is", "unsupported", "target", "attempts", "budget"}},
+      {"orphaned_event reroute", {"as_is", "unsupported", "target", "attempts", "budget"}},
+      {"orphaned_event by time reroute", {"unsupported", "target", "attempts", "budget"}},
+      {"excessive_rerouting inject", {"as_is", "unsupported", "budget"}},
+      {"cross_lineage_aggregation inject", {"as_is", "unsupported", "budget"}},
+      {"repeated_subproblem inject", {"as_is", "unsupported", "budget"}},
+      {"deadlock by time create", {"unsupported", "attempts", "budget"}},
+      {"missing_termination by time create", {"unsupported", "target", "attempts", "budget"}}};
+  return causes;
 }
 
-} // namespace
+}  // namespace
 
 TEST_CASE("oracle: random traces reach every rule, mode, cause, error and odd state") {
-    const census c = census_of(300, 300);
-    const auto often = [&](const std::string& kind, std::size_t least) {
-        const auto found = c.answers_.find(kind);
-        INFO(kind);
-        CHECK((found == c.answers_.end() ? 0 : found->second) >= least);
-    };
-    for (const auto& [rule_and_healing, causes] : causes_by_rule()) {
-        const std::string rule = rule_and_healing.substr(0, rule_and_healing.rfind(' '));
-        often(rule_and_healing + " null", 20); // healed
-        often(rule_and_healing + " mode", 5);  // shadow
-        often(rule + " null mode", 5);         // observe, or shadow stopped by another cause
-        for (const std::string& cause : causes)
-            often(rule + " null " + cause, 2);
-    }
-    for (const char* kind : {"verdict deliver false", "verdict inject true", "verdict reroute true",
-                             "verdict reroute false", "intervention create true", "intervention reroute true",
-                             "intervention reroute false", "terminal", "live"})
-        often(kind, 5);
-    for (const char* code :
-         {"bad_json", "bad_seq", "unknown_event", "unknown_activation", "activation_closed", "duplicate_event",
-          "duplicate_activation", "reserved_id", "settled_event", "not_an_input", "failed_with_outputs",
-          "submit_without_source", "run_closed"})
-        often(std::string(code) + " null", 20);
-    for (const char* field : {"seq", "type", "ts", "agent", "activation", "inputs", "event", "id", "source", "recipients",
-                              "kind", "submit", "fyi", "as_is", "failed", "reactions", "outputs", "applied", "outcome"})
-        often(std::string("bad_message ") + field, 5);
-    CHECK(c.answers_.at("live") * 2 > c.lines_); // most of it is judged
-    for (const char* what :
-         {"fyi", "submit", "a recipient named twice", "reroute to nobody", "reroute to itself",
-          "reroute to somebody unknown", "hello of a further session", "reconnect", "run mode off", "run mode observe",
-          "run mode shadow", "some rule's mode", "some rule's kinds", "some rule's window_ms of 0",
-          "some rule's max_attempts of 0", "some rule's max_reroutes of 0", "agent_joined", "agent_left", "gap", "time",
-          "delivery", "run_ended", "a window's give-back delivered as is", "resent", "after the run's end",
-          "late event", "open roster", "closed roster", "forgotten", "placeholder", "too many generators",
-          "a submit event's give-back withdrawn", "an orphan's give-back withdrawn", "failed activation",
-          "open at the end and stalled", "system event as input", "system event rerouted"}) {
-        INFO(what);
-        const auto found = c.seen_.find(what);
-        CHECK((found == c.seen_.end() ? 0 : found->second) >= 8);
-    }
+  const census c = census_of(300, 300);
+  const auto often = [&](const std::string& kind, std::size_t least) {
+    const auto found = c.answers_.find(kind);
+    INFO(kind);
+    CHECK((found == c.answers_.end() ? 0 : found->second) >= least);
+  };
+  for (const auto& [rule_and_healing, causes] : causes_by_rule()) {
+    const std::string rule = rule_and_healing.substr(0, rule_and_healing.rfind(' '));
+    often(rule_and_healing + " null", 20);  // healed
+    often(rule_and_healing + " mode", 5);   // shadow
+    often(rule + " null mode", 5);          // observe, or shadow stopped by another cause
+    for (const std::string& cause : causes)
+      often(rule + " null " + cause, 2);
+  }
+  for (const char* kind : {"verdict deliver false", "verdict inject true", "verdict reroute true",
+                           "verdict reroute false", "intervention create true", "intervention reroute true",
+                           "intervention reroute false", "terminal", "live"})
+    often(kind, 5);
+  for (const char* code :
+       {"bad_json", "bad_seq", "unknown_event", "unknown_activation", "activation_closed", "duplicate_event",
+        "duplicate_activation", "reserved_id", "settled_event", "not_an_input", "failed_with_outputs",
+        "submit_without_source", "run_closed"})
+    often(std::string(code) + " null", 20);
+  for (const char* field : {"seq", "type", "ts", "agent", "activation", "inputs", "event", "id", "source", "recipients",
+                            "kind", "submit", "fyi", "as_is", "failed", "reactions", "outputs", "applied", "outcome"})
+    often(std::string("bad_message ") + field, 5);
+  CHECK(c.answers_.at("live") * 2 > c.lines_);  // most of it is judged
+  for (const char* what :
+       {"fyi", "submit", "a recipient named twice", "reroute to nobody", "reroute to itself",
+        "reroute to somebody unknown", "hello of a further session", "reconnect", "run mode off", "run mode observe",
+        "run mode shadow", "some rule's mode", "some rule's kinds", "some rule's window_ms of 0",
+        "some rule's max_attempts of 0", "some rule's max_reroutes of 0", "agent_joined", "agent_left", "gap", "time",
+        "delivery", "run_ended", "a window's give-back delivered as is", "resent", "after the run's end",
+        "late event", "open roster", "closed roster", "forgotten", "placeholder", "too many generators",
+        "a submit event's give-back withdrawn", "an orphan's give-back withdrawn", "failed activation",
+        "open at the end and stalled", "system event as input", "system event rerouted"}) {
+    INFO(what);
+    const auto found = c.seen_.find(what);
+    CHECK((found == c.seen_.end() ? 0 : found->second) >= 8);
+  }
 }
 
 TEST_CASE("oracle: the same seed gives the same trace and the same answers") {
-    for (std::uint64_t seed : {0u, 1u, 2u, 77u}) {
-        const strings trace = oracle::random_trace(seed, 200);
-        REQUIRE(trace == oracle::random_trace(seed, 200));
-        REQUIRE(trace != oracle::random_trace(seed + 1, 200));
-        REQUIRE(oracle::evaluate(trace) == oracle::evaluate(trace));
-    }
+  for (std::uint64_t seed : {0u, 1u, 2u, 77u}) {
+    const strings trace = oracle::random_trace(seed, 200);
+    REQUIRE(trace == oracle::random_trace(seed, 200));
+    REQUIRE(trace != oracle::random_trace(seed + 1, 200));
+    REQUIRE(oracle::evaluate(trace) == oracle::evaluate(trace));
+  }
 }
 
 TEST_CASE("oracle: shrinking leaves the few lines that a failure needs") {
-    const oracle::trace_predicate fails = [](const strings& trace) {
-        for (const std::string& answer : oracle::evaluate(trace))
-            if (answer.rfind("{\"d\":\"excessive_rerouting\"", 0) == 0)
-                return true;
-        return false;
-    };
-    std::size_t shrunk = 0;
-    for (std::uint64_t seed = 0; seed < 60 && shrunk < 3; ++seed) {
-        const strings trace = oracle::random_trace(seed, 150);
-        if (!fails(trace))
-            continue;
-        ++shrunk;
-        const strings small = oracle::shrink(trace, fails);
-        REQUIRE(fails(small));
-        // hello, what makes the event, and three times start and end; a system event takes a few more to be made
-        CHECK(small.size() <= 12);
-    }
-    CHECK(shrunk == 3);
+  const oracle::trace_predicate fails = [](const strings& trace) {
+    for (const std::string& answer : oracle::evaluate(trace))
+      if (answer.rfind("{\"d\":\"excessive_rerouting\"", 0) == 0)
+        return true;
+    return false;
+  };
+  std::size_t shrunk = 0;
+  for (std::uint64_t seed = 0; seed < 60 && shrunk < 3; ++seed) {
+    const strings trace = oracle::random_trace(seed, 150);
+    if (!fails(trace))
+      continue;
+    ++shrunk;
+    const strings small = oracle::shrink(trace, fails);
+    REQUIRE(fails(small));
+    // hello, what makes the event, and three times start and end; a system event takes a few more to be made
+    CHECK(small.size() <= 12);
+  }
+  CHECK(shrunk == 3);
 }

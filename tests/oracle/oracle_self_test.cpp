@@ -9,402 +9,402 @@ using strings = std::vector<std::string>;
 // --- the rules on blocked events
 
 TEST_CASE("oracle: a submit event with unresolved work is given back, exactly so") {
-    script s;
-    s.root("e1", R"(["a"])");
-    s.root("e2", R"(["b"])");
-    s.start("v1", "a", R"(["e1"])");
-    const strings answers = s.end("v1", "{}", R"([{"id":"e9","submit":true,"recipients":["c"]}])", R"(,"ts":7)");
-    REQUIRE(answers ==
-            strings{R"({"d":"early_termination","at":4,"ts":7,"session":"main","event":"e9","agent":null,)"
-                    R"("evidence":["e2"],"total":1,"healed":true,"healing":"reroute","cause":null})",
-                    R"({"v":4,"session":"main","event":"e9","action":"reroute","recipients":["a"],"inject":true})"});
-    // It is work now, pending with its own agent alone.
-    REQUIRE(s.status() == R"({"s":{"reachable":["e2","e9"],"active":0,"roster":["a","b","c"],"terminal":false,"clock":7}})");
+  script s;
+  s.root("e1", R"(["a"])");
+  s.root("e2", R"(["b"])");
+  s.start("v1", "a", R"(["e1"])");
+  const strings answers = s.end("v1", "{}", R"([{"id":"e9","submit":true,"recipients":["c"]}])", R"(,"ts":7)");
+  REQUIRE(answers ==
+          strings{R"({"d":"early_termination","at":4,"ts":7,"session":"main","event":"e9","agent":null,)"
+                  R"("evidence":["e2"],"total":1,"healed":true,"healing":"reroute","cause":null})",
+                  R"({"v":4,"session":"main","event":"e9","action":"reroute","recipients":["a"],"inject":true})"});
+  // It is work now, pending with its own agent alone.
+  REQUIRE(s.status() == R"({"s":{"reachable":["e2","e9"],"active":0,"roster":["a","b","c"],"terminal":false,"clock":7}})");
 }
 
 TEST_CASE("oracle: an answer has to be derived from the one that was given back") {
-    script s;
-    s.root("e1", R"(["a"])");
-    s.start("v1", "a", "[]");
-    s.output("e8", "v1", "[]", R"(,"submit":true)");
-    s.end("v1");
-    s.start("v2", "b", "[]");
-    REQUIRE(count(s.output("e9", "v2", "[]", R"(,"submit":true)"), R"("evidence":["e1","e8"])") == 1);
-    s.start("v3", "a", R"(["e1","e8"])");
-    REQUIRE(count(s.output("e10", "v3", "[]", R"(,"submit":true)"), R"("evidence":["e9"])") == 1);
-    s.start("v4", "c", R"(["e9","e10"])"); // through e10 from e1 and e8 too
-    REQUIRE(fired(s.output("e11", "v4", "[]", R"(,"submit":true)"), "early_termination") == 0);
-    REQUIRE(s.terminal());
+  script s;
+  s.root("e1", R"(["a"])");
+  s.start("v1", "a", "[]");
+  s.output("e8", "v1", "[]", R"(,"submit":true)");
+  s.end("v1");
+  s.start("v2", "b", "[]");
+  REQUIRE(count(s.output("e9", "v2", "[]", R"(,"submit":true)"), R"("evidence":["e1","e8"])") == 1);
+  s.start("v3", "a", R"(["e1","e8"])");
+  REQUIRE(count(s.output("e10", "v3", "[]", R"(,"submit":true)"), R"("evidence":["e9"])") == 1);
+  s.start("v4", "c", R"(["e9","e10"])");  // through e10 from e1 and e8 too
+  REQUIRE(fired(s.output("e11", "v4", "[]", R"(,"submit":true)"), "early_termination") == 0);
+  REQUIRE(s.terminal());
 }
 
 TEST_CASE("oracle: a submit event derived through others from all that is reachable is let through") {
-    script s;
-    s.root("e1", R"(["a","b"])");
-    s.start("v1", "a", R"(["e1"])");
-    s.end("v1", "{}", R"([{"id":"e2","recipients":["c"]}])");
-    s.start("v2", "c", R"(["e2"])");
-    const strings answers = s.output("e3", "v2", "[]", R"(,"submit":true)"); // e1 still pending with b
-    REQUIRE(answers == strings{R"({"v":5,"session":"main","event":"e3","action":"deliver","recipients":null,"inject":false})"});
-    REQUIRE(s.terminal());
+  script s;
+  s.root("e1", R"(["a","b"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.end("v1", "{}", R"([{"id":"e2","recipients":["c"]}])");
+  s.start("v2", "c", R"(["e2"])");
+  const strings answers = s.output("e3", "v2", "[]", R"(,"submit":true)");  // e1 still pending with b
+  REQUIRE(answers == strings{R"({"v":5,"session":"main","event":"e3","action":"deliver","recipients":null,"inject":false})"});
+  REQUIRE(s.terminal());
 }
 
 TEST_CASE("oracle: what an ended activation did not consume its outputs are not derived from") {
-    for (const char* reaction : {"wait", "consume"}) {
-        script s;
-        s.root("e1", R"(["a"])");
-        s.root("e2", R"(["a"])");
-        s.start("v1", "a", R"(["e1","e2"])");
-        const strings answers = s.end("v1", std::string(R"({"e1":")") + reaction + "\"}", R"([{"id":"e3","submit":true}])");
-        REQUIRE(fired(answers, "early_termination") == (std::string(reaction) == "wait" ? 1u : 0u));
-    }
+  for (const char* reaction : {"wait", "consume"}) {
+    script s;
+    s.root("e1", R"(["a"])");
+    s.root("e2", R"(["a"])");
+    s.start("v1", "a", R"(["e1","e2"])");
+    const strings answers = s.end("v1", std::string(R"({"e1":")") + reaction + "\"}", R"([{"id":"e3","submit":true}])");
+    REQUIRE(fired(answers, "early_termination") == (std::string(reaction) == "wait" ? 1u : 0u));
+  }
 }
 
 TEST_CASE("oracle: early termination looks at the kinds it is told to") {
-    script s(R"(,"agents":["a","b"],"rules":{"early_termination":{"kinds":["k"]}})");
-    s.root("e1", R"(["a"])", R"(,"kind":"other")");
-    s.start("v1", "b", "[]");
-    REQUIRE(fired(s.output("e2", "v1", "[]", R"(,"submit":true)"), "early_termination") == 0);
+  script s(R"(,"agents":["a","b"],"rules":{"early_termination":{"kinds":["k"]}})");
+  s.root("e1", R"(["a"])", R"(,"kind":"other")");
+  s.start("v1", "b", "[]");
+  REQUIRE(fired(s.output("e2", "v1", "[]", R"(,"submit":true)"), "early_termination") == 0);
 }
 
 TEST_CASE("oracle: an event that nobody in the roster gets is an orphan at once") {
-    script s;
-    s.start("v1", "a", "[]");
-    const strings answers = s.output("e1", "v1", R"(["z","y","z"])");
-    REQUIRE(count(answers, R"("evidence":["y","z"],"total":2,"healed":true,"healing":"reroute","cause":null)") == 1);
-    REQUIRE(count(answers, R"("action":"reroute","recipients":["a"],"inject":true)") == 1);
-    REQUIRE(s.reachable(R"(["e1"])"));
-    REQUIRE(fired(s.output("e2", "v1", R"(["z","b"])"), "orphaned_event") == 0);
-    REQUIRE(fired(s.output("e3", "v1", "[]", R"(,"fyi":true)"), "orphaned_event") == 0);
+  script s;
+  s.start("v1", "a", "[]");
+  const strings answers = s.output("e1", "v1", R"(["z","y","z"])");
+  REQUIRE(count(answers, R"("evidence":["y","z"],"total":2,"healed":true,"healing":"reroute","cause":null)") == 1);
+  REQUIRE(count(answers, R"("action":"reroute","recipients":["a"],"inject":true)") == 1);
+  REQUIRE(s.reachable(R"(["e1"])"));
+  REQUIRE(fired(s.output("e2", "v1", R"(["z","b"])"), "orphaned_event") == 0);
+  REQUIRE(fired(s.output("e3", "v1", "[]", R"(,"fyi":true)"), "orphaned_event") == 0);
 }
 
 TEST_CASE("oracle: an orphaned root event has nobody to go back to, and its window does not repeat it") {
-    script s;
-    REQUIRE(count(s.root("e1", "[]"), R"("healed":false,"healing":null,"cause":"target")") == 1);
-    REQUIRE(s.time(100000).empty());
+  script s;
+  REQUIRE(count(s.root("e1", "[]"), R"("healed":false,"healing":null,"cause":"target")") == 1);
+  REQUIRE(s.time(100000).empty());
 }
 
 TEST_CASE("oracle: reroutes beyond the most are excessive unless the event is consumed") {
-    for (const bool consumed : {false, true}) {
-        script s(R"(,"agents":["a","b"],"rules":{"excessive_rerouting":{"max_reroutes":1}})");
-        s.root("e1", R"(["a","b"])");
-        s.start("v1", "a", R"(["e1"])");
-        REQUIRE(fired(s.end("v1", R"({"e1":{"reroute":["a"]}})"), "excessive_rerouting") == 0);
-        if (consumed) {
-            s.start("v2", "b", R"(["e1"])");
-            s.end("v2");
-        }
-        s.start("v3", "a", R"(["e1"])");
-        const strings answers = s.end("v3", R"({"e1":{"reroute":["b","a"]}})");
-        REQUIRE(fired(answers, "excessive_rerouting") == (consumed ? 0u : 1u));
-        REQUIRE(count(answers, R"("action":"inject","recipients":null,"inject":true)") == (consumed ? 0u : 1u));
+  for (const bool consumed : {false, true}) {
+    script s(R"(,"agents":["a","b"],"rules":{"excessive_rerouting":{"max_reroutes":1}})");
+    s.root("e1", R"(["a","b"])");
+    s.start("v1", "a", R"(["e1"])");
+    REQUIRE(fired(s.end("v1", R"({"e1":{"reroute":["a"]}})"), "excessive_rerouting") == 0);
+    if (consumed) {
+      s.start("v2", "b", R"(["e1"])");
+      s.end("v2");
     }
+    s.start("v3", "a", R"(["e1"])");
+    const strings answers = s.end("v3", R"({"e1":{"reroute":["b","a"]}})");
+    REQUIRE(fired(answers, "excessive_rerouting") == (consumed ? 0u : 1u));
+    REQUIRE(count(answers, R"("action":"inject","recipients":null,"inject":true)") == (consumed ? 0u : 1u));
+  }
 }
 
 // Two generators g1 (e1, e2) and g2 (e3, e4).
 static script two_lineages(const std::string& settings = R"(,"agents":["a","b","c"])") {
-    script s(settings);
-    s.start("g1", "a", "[]");
-    s.end("g1", "{}", R"([{"id":"e1","recipients":["b"],"kind":"k"},{"id":"e2","recipients":["c"],"kind":"k"}])");
-    s.start("g2", "a", "[]");
-    return s;
+  script s(settings);
+  s.start("g1", "a", "[]");
+  s.end("g1", "{}", R"([{"id":"e1","recipients":["b"],"kind":"k"},{"id":"e2","recipients":["c"],"kind":"k"}])");
+  s.start("g2", "a", "[]");
+  return s;
 }
 
 TEST_CASE("oracle: two lineages that meet at one agent clash, once for each agent in the order named") {
-    script s = two_lineages();
-    const strings answers = s.end("g2", "{}", R"([{"id":"e3","recipients":["c","z","b"]}])");
-    REQUIRE(answers.size() == 3);
-    REQUIRE(answers[0] == R"({"d":"cross_lineage_aggregation","at":4,"ts":0,"session":"main","event":"e3","agent":"c",)"
-                          R"("evidence":["e2"],"total":1,"healed":true,"healing":"inject","cause":null})");
-    REQUIRE(count({answers[1]}, R"("agent":"b","evidence":["e1"])") == 1);
+  script s = two_lineages();
+  const strings answers = s.end("g2", "{}", R"([{"id":"e3","recipients":["c","z","b"]}])");
+  REQUIRE(answers.size() == 3);
+  REQUIRE(answers[0] == R"({"d":"cross_lineage_aggregation","at":4,"ts":0,"session":"main","event":"e3","agent":"c",)"
+                        R"("evidence":["e2"],"total":1,"healed":true,"healing":"inject","cause":null})");
+  REQUIRE(count({answers[1]}, R"("agent":"b","evidence":["e1"])") == 1);
 }
 
 TEST_CASE("oracle: no clash with the same lineage, an event without generators, or another kind") {
-    script s = two_lineages();
-    REQUIRE(fired(s.root("e5", R"(["b"])"), "cross_lineage_aggregation") == 0);
-    s.start("v1", "c", R"(["e2"])");
-    REQUIRE(fired(s.end("v1", "{}", R"([{"id":"e6","recipients":["b"]}])"), "cross_lineage_aggregation") == 0);
-    script kinds = two_lineages(R"(,"agents":["a","b","c"],"rules":{"cross_lineage_aggregation":{"kinds":["k"]}})");
-    REQUIRE(fired(kinds.end("g2", "{}", R"([{"id":"e3","recipients":["b"]}])"), "cross_lineage_aggregation") == 0);
+  script s = two_lineages();
+  REQUIRE(fired(s.root("e5", R"(["b"])"), "cross_lineage_aggregation") == 0);
+  s.start("v1", "c", R"(["e2"])");
+  REQUIRE(fired(s.end("v1", "{}", R"([{"id":"e6","recipients":["b"]}])"), "cross_lineage_aggregation") == 0);
+  script kinds = two_lineages(R"(,"agents":["a","b","c"],"rules":{"cross_lineage_aggregation":{"kinds":["k"]}})");
+  REQUIRE(fired(kinds.end("g2", "{}", R"([{"id":"e3","recipients":["b"]}])"), "cross_lineage_aggregation") == 0);
 }
 
 TEST_CASE("oracle: an event that asks nothing clashes with nothing, nor does what a reducing activation began") {
-    script s;
-    s.start("g1", "a", "[]");
-    s.output("e1", "g1", R"(["b"])", R"(,"fyi":true)");
-    s.start("g2", "a", "[]");
-    REQUIRE(fired(s.output("e2", "g2", R"(["b"])"), "cross_lineage_aggregation") == 0);
-    s.root("e3", R"(["c"])");
-    s.start("v3", "c", R"(["e3"])"); // one input, one output: it generates no problem
-    REQUIRE(fired(s.end("v3", "{}", R"([{"id":"e4","recipients":["b"]}])"), "cross_lineage_aggregation") == 0);
+  script s;
+  s.start("g1", "a", "[]");
+  s.output("e1", "g1", R"(["b"])", R"(,"fyi":true)");
+  s.start("g2", "a", "[]");
+  REQUIRE(fired(s.output("e2", "g2", R"(["b"])"), "cross_lineage_aggregation") == 0);
+  s.root("e3", R"(["c"])");
+  s.start("v3", "c", R"(["e3"])");  // one input, one output: it generates no problem
+  REQUIRE(fired(s.end("v3", "{}", R"([{"id":"e4","recipients":["b"]}])"), "cross_lineage_aggregation") == 0);
 }
 
 TEST_CASE("oracle: an event with more generators than the limit is left out of clashes") {
-    script s = two_lineages(R"(,"agents":["a","b","c"],"limits":{"generators":0})");
-    REQUIRE(fired(s.end("g2", "{}", R"([{"id":"e3","recipients":["b"]}])"), "cross_lineage_aggregation") == 0);
+  script s = two_lineages(R"(,"agents":["a","b","c"],"limits":{"generators":0})");
+  REQUIRE(fired(s.end("g2", "{}", R"([{"id":"e3","recipients":["b"]}])"), "cross_lineage_aggregation") == 0);
 }
 
 TEST_CASE("oracle: a problem that another reducing activation consumed is repeated") {
-    for (const char* first_outputs : {"[]", R"([{"id":"x1","recipients":["c"]},{"id":"x2","recipients":["c"]}])"}) {
-        script s;
-        s.root("e1", R"(["a","b"])");
-        s.start("v1", "a", R"(["e1"])");
-        s.end("v1", "{}", first_outputs); // with two outputs it is generating: it split the problem up
-        s.start("v2", "b", R"(["e1"])");
-        const strings answers = s.end("v2", "{}", R"([{"id":"e2","recipients":["c"]}])");
-        REQUIRE(fired(answers, "repeated_subproblem") == (std::string(first_outputs) == "[]" ? 1u : 0u));
-        REQUIRE(count(answers, R"("agent":null,"evidence":["e1"])") == (std::string(first_outputs) == "[]" ? 1u : 0u));
-    }
+  for (const char* first_outputs : {"[]", R"([{"id":"x1","recipients":["c"]},{"id":"x2","recipients":["c"]}])"}) {
+    script s;
+    s.root("e1", R"(["a","b"])");
+    s.start("v1", "a", R"(["e1"])");
+    s.end("v1", "{}", first_outputs);  // with two outputs it is generating: it split the problem up
+    s.start("v2", "b", R"(["e1"])");
+    const strings answers = s.end("v2", "{}", R"([{"id":"e2","recipients":["c"]}])");
+    REQUIRE(fired(answers, "repeated_subproblem") == (std::string(first_outputs) == "[]" ? 1u : 0u));
+    REQUIRE(count(answers, R"("agent":null,"evidence":["e1"])") == (std::string(first_outputs) == "[]" ? 1u : 0u));
+  }
 }
 
 TEST_CASE("oracle: a failed activation repeats nothing, nor does a generating one, nor a reroute of its output") {
-    script s;
-    s.root("e1", R"(["a","b","c"])");
-    s.start("v1", "a", R"(["e1"])");
-    s.tell(R"("type":"activation_ended","activation":"v1","failed":true)");
-    s.start("v2", "b", R"(["e1"])");
-    REQUIRE(fired(s.end("v2", "{}", R"([{"id":"e2","recipients":["c"]}])"), "repeated_subproblem") == 0);
-    s.start("v3", "c", R"(["e1","e2"])");
-    const strings answers = s.end("v3", R"({"e1":"consume","e2":{"reroute":["b"]}})",
-                                  R"([{"id":"e3","recipients":["b"]},{"id":"e4","recipients":["b"]},{"id":"e5","recipients":["b"]}])");
-    REQUIRE(fired(answers, "repeated_subproblem") == 0);
-    REQUIRE(count(answers, "\"v\":7") == 4);
-    REQUIRE(answers[0].find(R"("event":"e2")") != std::string::npos); // rerouted ones first
+  script s;
+  s.root("e1", R"(["a","b","c"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.tell(R"("type":"activation_ended","activation":"v1","failed":true)");
+  s.start("v2", "b", R"(["e1"])");
+  REQUIRE(fired(s.end("v2", "{}", R"([{"id":"e2","recipients":["c"]}])"), "repeated_subproblem") == 0);
+  s.start("v3", "c", R"(["e1","e2"])");
+  const strings answers = s.end("v3", R"({"e1":"consume","e2":{"reroute":["b"]}})",
+                                R"([{"id":"e3","recipients":["b"]},{"id":"e4","recipients":["b"]},{"id":"e5","recipients":["b"]}])");
+  REQUIRE(fired(answers, "repeated_subproblem") == 0);
+  REQUIRE(count(answers, "\"v\":7") == 4);
+  REQUIRE(answers[0].find(R"("event":"e2")") != std::string::npos);  // rerouted ones first
 }
 
 // --- the rules by time
 
 TEST_CASE("oracle: work that nobody acts on for the window is a deadlock, and starts anew once healed") {
-    script s(R"(,"agents":["b","a"],"rules":{"deadlock":{"window_ms":100,"max_attempts":2}})");
-    s.root("e1", R"(["a"])", R"(,"kind":"x"},"ts":5,"x":{"y":1)");
-    REQUIRE(s.time(104).empty());
-    REQUIRE(s.time(204) ==
-            strings{R"({"d":"deadlock","at":null,"ts":105,"session":null,"event":null,"agent":null,"evidence":["e1"],)"
-                    R"("total":1,"healed":true,"healing":"create","cause":null})",
-                    R"({"i":"sys:1","action":"create","event":null,"recipients":["a","b"],"inject":true})"});
-    REQUIRE(s.reachable(R"(["e1"])")); // a system event is no work
-    REQUIRE(fired(s.time(205), "deadlock") == 1);
-    REQUIRE(count(s.time(1000), R"("ts":305,"session":null,"event":null,"agent":null,"evidence":["e1"],"total":1,)"
-                                R"("healed":false,"healing":null,"cause":"attempts")") == 1);
-    REQUIRE(s.time(100000).empty());
+  script s(R"(,"agents":["b","a"],"rules":{"deadlock":{"window_ms":100,"max_attempts":2}})");
+  s.root("e1", R"(["a"])", R"(,"kind":"x"},"ts":5,"x":{"y":1)");
+  REQUIRE(s.time(104).empty());
+  REQUIRE(s.time(204) ==
+          strings{R"({"d":"deadlock","at":null,"ts":105,"session":null,"event":null,"agent":null,"evidence":["e1"],)"
+                  R"("total":1,"healed":true,"healing":"create","cause":null})",
+                  R"({"i":"sys:1","action":"create","event":null,"recipients":["a","b"],"inject":true})"});
+  REQUIRE(s.reachable(R"(["e1"])"));  // a system event is no work
+  REQUIRE(fired(s.time(205), "deadlock") == 1);
+  REQUIRE(count(s.time(1000), R"("ts":305,"session":null,"event":null,"agent":null,"evidence":["e1"],"total":1,)"
+                              R"("healed":false,"healing":null,"cause":"attempts")") == 1);
+  REQUIRE(s.time(100000).empty());
 }
 
 TEST_CASE("oracle: an activation that is active holds a deadlock off until it stalls") {
-    script s(R"(,"agents":["a"],"rules":{"deadlock":{"window_ms":100}},"limits":{"stalled_ms":50})");
-    s.root("e1", R"(["a"])");
-    s.start("v1", "a", R"(["e1"])");
-    s.tell(R"("type":"event","ts":20,"event":{"id":"e2","source":"v1","recipients":["a"]})");
-    REQUIRE(s.time(169).empty()); // stalled at 70, due at 170
-    REQUIRE(count(s.time(170), R"("d":"deadlock","at":null,"ts":170)") == 1);
-    REQUIRE(count({s.status()}, R"("active":0)") == 1);
-    s.output("e3", "v1", R"(["a"])");
-    REQUIRE(count({s.status()}, R"("active":1)") == 1);
+  script s(R"(,"agents":["a"],"rules":{"deadlock":{"window_ms":100}},"limits":{"stalled_ms":50})");
+  s.root("e1", R"(["a"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.tell(R"("type":"event","ts":20,"event":{"id":"e2","source":"v1","recipients":["a"]})");
+  REQUIRE(s.time(169).empty());  // stalled at 70, due at 170
+  REQUIRE(count(s.time(170), R"("d":"deadlock","at":null,"ts":170)") == 1);
+  REQUIRE(count({s.status()}, R"("active":0)") == 1);
+  s.output("e3", "v1", R"(["a"])");
+  REQUIRE(count({s.status()}, R"("active":1)") == 1);
 }
 
 TEST_CASE("oracle: a run that runs out of work without an answer misses its end") {
-    script s(R"(,"rules":{"missing_termination":{"window_ms":10}})");
-    REQUIRE(s.time(1000).empty()); // nothing has ended yet
-    s.start("v1", "a", "[]");
-    s.end("v1");
-    REQUIRE(s.time(1010) ==
-            strings{R"({"d":"missing_termination","at":null,"ts":1010,"session":null,"event":null,"agent":"a",)"
-                    R"("evidence":[],"total":0,"healed":true,"healing":"create","cause":null})",
-                    R"({"i":"sys:1","action":"create","event":null,"recipients":["a"],"inject":true})"});
-    s.tell(R"("type":"gap")");
-    REQUIRE(s.time(5000).empty()); // has ended means since then
+  script s(R"(,"rules":{"missing_termination":{"window_ms":10}})");
+  REQUIRE(s.time(1000).empty());  // nothing has ended yet
+  s.start("v1", "a", "[]");
+  s.end("v1");
+  REQUIRE(s.time(1010) ==
+          strings{R"({"d":"missing_termination","at":null,"ts":1010,"session":null,"event":null,"agent":"a",)"
+                  R"("evidence":[],"total":0,"healed":true,"healing":"create","cause":null})",
+                  R"({"i":"sys:1","action":"create","event":null,"recipients":["a"],"inject":true})"});
+  s.tell(R"("type":"gap")");
+  REQUIRE(s.time(5000).empty());  // has ended means since then
 }
 
 TEST_CASE("oracle: an event that everybody let fall is an orphan after its window") {
-    script s(R"(,"agents":["a","b"],"rules":{"orphaned_event":{"window_ms":30},"deadlock":{"mode":"off"},"missing_termination":{"mode":"off"}})");
-    s.start("v1", "a", "[]");
-    s.output("e1", "v1", R"(["b","z"])");
-    s.start("v2", "b", R"(["e1"])");
-    s.end("v2", R"({"e1":"discard"})");
-    REQUIRE(s.time(29).empty());
-    REQUIRE(s.time(30) ==
-            strings{R"({"d":"orphaned_event","at":null,"ts":30,"session":null,"event":"e1","agent":null,)"
-                    R"("evidence":["b","z"],"total":2,"healed":true,"healing":"reroute","cause":null})",
-                    R"({"i":"give:e1:1","action":"reroute","event":"e1","recipients":["a"],"inject":true})"});
-    REQUIRE(s.reachable(R"(["e1"])"));
-    REQUIRE(s.tell(R"("type":"delivery","of":"give:e1:1","applied":"as_is")").empty());
-    REQUIRE(s.reachable("[]"));
-    REQUIRE(count(s.time(60), R"("evidence":["a","b","z"])") == 1);
+  script s(R"(,"agents":["a","b"],"rules":{"orphaned_event":{"window_ms":30},"deadlock":{"mode":"off"},"missing_termination":{"mode":"off"}})");
+  s.start("v1", "a", "[]");
+  s.output("e1", "v1", R"(["b","z"])");
+  s.start("v2", "b", R"(["e1"])");
+  s.end("v2", R"({"e1":"discard"})");
+  REQUIRE(s.time(29).empty());
+  REQUIRE(s.time(30) ==
+          strings{R"({"d":"orphaned_event","at":null,"ts":30,"session":null,"event":"e1","agent":null,)"
+                  R"("evidence":["b","z"],"total":2,"healed":true,"healing":"reroute","cause":null})",
+                  R"({"i":"give:e1:1","action":"reroute","event":"e1","recipients":["a"],"inject":true})"});
+  REQUIRE(s.reachable(R"(["e1"])"));
+  REQUIRE(s.tell(R"("type":"delivery","of":"give:e1:1","applied":"as_is")").empty());
+  REQUIRE(s.reachable("[]"));
+  REQUIRE(count(s.time(60), R"("evidence":["a","b","z"])") == 1);
 }
 
 TEST_CASE("oracle: a lost event that an open activation still holds is no orphan yet") {
-    script s(R"(,"agents":["a"],"rules":{"orphaned_event":{"window_ms":10},"deadlock":{"mode":"off"}})");
-    s.root("e1", R"(["a"])");
-    s.start("v1", "a", R"(["e1"])");
-    s.tell(R"("type":"agent_left","agent":"a")");
-    REQUIRE(s.time(50).empty());
-    s.tell(R"("type":"activation_ended","activation":"v1","failed":true)");
-    REQUIRE(s.time(59).empty());
-    REQUIRE(count(s.time(60), R"("d":"orphaned_event","at":null,"ts":60)") == 1);
+  script s(R"(,"agents":["a"],"rules":{"orphaned_event":{"window_ms":10},"deadlock":{"mode":"off"}})");
+  s.root("e1", R"(["a"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.tell(R"("type":"agent_left","agent":"a")");
+  REQUIRE(s.time(50).empty());
+  s.tell(R"("type":"activation_ended","activation":"v1","failed":true)");
+  REQUIRE(s.time(59).empty());
+  REQUIRE(count(s.time(60), R"("d":"orphaned_event","at":null,"ts":60)") == 1);
 }
 
 TEST_CASE("oracle: what was consumed by one agent and let fall by another is no orphan") {
-    script s(R"(,"agents":["a","b"],"rules":{"orphaned_event":{"window_ms":0},"missing_termination":{"mode":"off"}})");
-    s.root("e1", R"(["a","b"])");
-    s.start("v1", "a", R"(["e1"])");
-    s.end("v1");
-    s.start("v2", "b", R"(["e1"])");
-    s.end("v2", R"({"e1":"discard"})");
-    REQUIRE(s.time(10000).empty());
+  script s(R"(,"agents":["a","b"],"rules":{"orphaned_event":{"window_ms":0},"missing_termination":{"mode":"off"}})");
+  s.root("e1", R"(["a","b"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.end("v1");
+  s.start("v2", "b", R"(["e1"])");
+  s.end("v2", R"({"e1":"discard"})");
+  REQUIRE(s.time(10000).empty());
 }
 
 TEST_CASE("oracle: things due happen in order of time, then deadlock before orphans, by event") {
-    script s(R"(,"agents":["a","b"],"rules":{"orphaned_event":{"window_ms":10},"deadlock":{"window_ms":10,"max_attempts":0}})");
-    s.root("e1", R"(["a"])");
-    s.root("e3", R"(["b"])");
-    s.root("e2", R"(["b"])");
-    s.start("v1", "a", "[]");
-    s.tell(R"("type":"agent_left","agent":"b")");
-    s.end("v1");
-    const strings answers = s.time(10);
-    REQUIRE(answers.size() == 3);
-    REQUIRE(fired({answers[0]}, "orphaned_event") == 0);
-    REQUIRE(count({answers[1]}, R"("event":"e2")") == 1);
-    REQUIRE(count({answers[2]}, R"("event":"e3")") == 1);
+  script s(R"(,"agents":["a","b"],"rules":{"orphaned_event":{"window_ms":10},"deadlock":{"window_ms":10,"max_attempts":0}})");
+  s.root("e1", R"(["a"])");
+  s.root("e3", R"(["b"])");
+  s.root("e2", R"(["b"])");
+  s.start("v1", "a", "[]");
+  s.tell(R"("type":"agent_left","agent":"b")");
+  s.end("v1");
+  const strings answers = s.time(10);
+  REQUIRE(answers.size() == 3);
+  REQUIRE(fired({answers[0]}, "orphaned_event") == 0);
+  REQUIRE(count({answers[1]}, R"("event":"e2")") == 1);
+  REQUIRE(count({answers[2]}, R"("event":"e3")") == 1);
 }
 
 // --- recording
 
 TEST_CASE("oracle: a waiting input is still reachable work, a lost one is not") {
-    script s;
-    s.root("e1", R"(["a","b"])");
-    s.start("v1", "a", R"(["e1"])");
-    s.end("v1", R"({"e1":"wait"})");
-    s.start("v2", "b", R"(["e1"])");
-    s.end("v2");
-    REQUIRE(s.reachable(R"(["e1"])"));
-    s.tell(R"("type":"agent_left","agent":"a")");
-    REQUIRE(s.reachable("[]"));
-    REQUIRE(count({s.status()}, R"("roster":["b","c"])") == 1);
+  script s;
+  s.root("e1", R"(["a","b"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.end("v1", R"({"e1":"wait"})");
+  s.start("v2", "b", R"(["e1"])");
+  s.end("v2");
+  REQUIRE(s.reachable(R"(["e1"])"));
+  s.tell(R"("type":"agent_left","agent":"a")");
+  REQUIRE(s.reachable("[]"));
+  REQUIRE(count({s.status()}, R"("roster":["b","c"])") == 1);
 }
 
 TEST_CASE("oracle: an open roster takes in whoever is named, a closed one does not") {
-    script open("");
-    open.root("e1", R"(["x"])");
-    open.start("v1", "y", R"(["e1"])");
-    open.end("v1", R"({"e1":{"reroute":["z"]}})");
-    REQUIRE(count({open.status()}, R"("roster":["x","y","z"])") == 1);
-    script closed(R"(,"agents":[])");
-    REQUIRE(fired(closed.root("e1", R"(["x"])"), "orphaned_event") == 1);
-    closed.start("v1", "y", "[]");
-    closed.tell(R"("type":"agent_joined","agent":"w")");
-    REQUIRE(count({closed.status()}, R"("roster":["w","y"])") == 1);
+  script open("");
+  open.root("e1", R"(["x"])");
+  open.start("v1", "y", R"(["e1"])");
+  open.end("v1", R"({"e1":{"reroute":["z"]}})");
+  REQUIRE(count({open.status()}, R"("roster":["x","y","z"])") == 1);
+  script closed(R"(,"agents":[])");
+  REQUIRE(fired(closed.root("e1", R"(["x"])"), "orphaned_event") == 1);
+  closed.start("v1", "y", "[]");
+  closed.tell(R"("type":"agent_joined","agent":"w")");
+  REQUIRE(count({closed.status()}, R"("roster":["w","y"])") == 1);
 }
 
 TEST_CASE("oracle: a settled event never gets a delivery again and cannot be rerouted") {
-    script s;
-    s.root("e1", R"(["a"])");
-    s.start("v1", "a", R"(["e1"])");
-    s.end("v1");
-    s.start("v2", "b", R"(["e1"])");
-    REQUIRE(s.reachable("[]"));
-    REQUIRE(refused(s.end("v2", R"({"e1":{"reroute":["a"]}})"), "settled_event"));
-    REQUIRE(s.end("v2").empty());
+  script s;
+  s.root("e1", R"(["a"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.end("v1");
+  s.start("v2", "b", R"(["e1"])");
+  REQUIRE(s.reachable("[]"));
+  REQUIRE(refused(s.end("v2", R"({"e1":{"reroute":["a"]}})"), "settled_event"));
+  REQUIRE(s.end("v2").empty());
 }
 
 TEST_CASE("oracle: a lost event comes back by being presented") {
-    script s;
-    s.root("e1", R"(["a"])");
-    s.tell(R"("type":"agent_left","agent":"a")"); // its orphan window runs: not settled
-    s.start("v1", "b", R"(["e1"])");
-    REQUIRE(s.reachable(R"(["e1"])"));
+  script s;
+  s.root("e1", R"(["a"])");
+  s.tell(R"("type":"agent_left","agent":"a")");  // its orphan window runs: not settled
+  s.start("v1", "b", R"(["e1"])");
+  REQUIRE(s.reachable(R"(["e1"])"));
 }
 
 TEST_CASE("oracle: a placeholder is work until its event comes late, which is not judged") {
-    script s;
-    s.start("v1", "a", R"(["e1"])");
-    REQUIRE(s.reachable(R"(["e1"])"));
-    REQUIRE(s.root("e1", R"(["a","z","b"])", R"(,"kind":"k")") ==
-            strings{R"({"v":2,"session":"main","event":"e1","action":"deliver","recipients":null,"inject":false})"});
-    REQUIRE(refused(s.root("e1", "[]"), "duplicate_event"));
-    s.end("v1");
-    REQUIRE(s.reachable(R"(["e1"])")); // with b
+  script s;
+  s.start("v1", "a", R"(["e1"])");
+  REQUIRE(s.reachable(R"(["e1"])"));
+  REQUIRE(s.root("e1", R"(["a","z","b"])", R"(,"kind":"k")") ==
+          strings{R"({"v":2,"session":"main","event":"e1","action":"deliver","recipients":null,"inject":false})"});
+  REQUIRE(refused(s.root("e1", "[]"), "duplicate_event"));
+  s.end("v1");
+  REQUIRE(s.reachable(R"(["e1"])"));  // with b
 }
 
 TEST_CASE("oracle: a late submit event counts as let through at once, so that nothing beside it is judged") {
-    script s;
-    s.start("v0", "b", R"(["e1"])");
-    s.start("v1", "a", "[]");
-    const strings answers = s.end("v1", "{}", R"([{"id":"e2","recipients":[]},{"id":"e1","submit":true}])");
-    REQUIRE(answers.size() == 2);
-    REQUIRE(count(answers, "\"action\":\"deliver\"") == 2);
-    REQUIRE(s.terminal());
+  script s;
+  s.start("v0", "b", R"(["e1"])");
+  s.start("v1", "a", "[]");
+  const strings answers = s.end("v1", "{}", R"([{"id":"e2","recipients":[]},{"id":"e1","submit":true}])");
+  REQUIRE(answers.size() == 2);
+  REQUIRE(count(answers, "\"action\":\"deliver\"") == 2);
+  REQUIRE(s.terminal());
 }
 
 TEST_CASE("oracle: after a gap nothing is pending, nobody active and nothing an orphan") {
-    script s(R"(,"agents":["a"],"rules":{"orphaned_event":{"window_ms":0}})");
-    s.root("e1", R"(["a"])");
-    s.start("v1", "a", R"(["e1"])");
-    s.tell(R"("type":"gap","dropped":3)");
-    REQUIRE(s.status() == R"({"s":{"reachable":[],"active":0,"roster":["a"],"terminal":false,"clock":0}})");
-    s.end("v1", R"({"e1":"discard"})");
-    REQUIRE(fired(s.time(1), "orphaned_event") == 0);
+  script s(R"(,"agents":["a"],"rules":{"orphaned_event":{"window_ms":0}})");
+  s.root("e1", R"(["a"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.tell(R"("type":"gap","dropped":3)");
+  REQUIRE(s.status() == R"({"s":{"reachable":[],"active":0,"roster":["a"],"terminal":false,"clock":0}})");
+  s.end("v1", R"({"e1":"discard"})");
+  REQUIRE(fired(s.time(1), "orphaned_event") == 0);
 }
 
 TEST_CASE("oracle: a failed activation leaves its inputs as they were") {
-    script s;
-    s.root("e1", R"(["a"])");
-    s.start("v1", "a", R"(["e1"])");
-    s.tell(R"("type":"activation_ended","activation":"v1","failed":true,"error":"timeout")");
-    REQUIRE(s.reachable(R"(["e1"])"));
+  script s;
+  s.root("e1", R"(["a"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.tell(R"("type":"activation_ended","activation":"v1","failed":true,"error":"timeout")");
+  REQUIRE(s.reachable(R"(["e1"])"));
 }
 
 TEST_CASE("oracle: a forgotten id is like one never seen") {
-    script s(R"(,"agents":["a"],"limits":{"settled_events":1})");
-    s.root("e1", R"(["a"])");
-    s.start("v1", "a", R"(["e1"])");
-    s.end("v1");
-    REQUIRE(refused(s.root("e1", R"(["a"])"), "duplicate_event"));
-    s.root("e2", R"(["a"])");
-    s.start("v2", "a", R"(["e2"])");
-    s.end("v2");
-    REQUIRE(refused(s.root("e2", R"(["a"])"), "duplicate_event"));
-    REQUIRE(refused(s.tell(R"("type":"delivery","event":"e1","applied":"as_is")"), "unknown_event"));
-    REQUIRE(refused(s.end("v1"), "unknown_activation"));
-    REQUIRE(refused(s.end("v2"), "activation_closed"));
-    s.root("e1", R"(["a"])");
-    REQUIRE(s.reachable(R"(["e1"])"));
+  script s(R"(,"agents":["a"],"limits":{"settled_events":1})");
+  s.root("e1", R"(["a"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.end("v1");
+  REQUIRE(refused(s.root("e1", R"(["a"])"), "duplicate_event"));
+  s.root("e2", R"(["a"])");
+  s.start("v2", "a", R"(["e2"])");
+  s.end("v2");
+  REQUIRE(refused(s.root("e2", R"(["a"])"), "duplicate_event"));
+  REQUIRE(refused(s.tell(R"("type":"delivery","event":"e1","applied":"as_is")"), "unknown_event"));
+  REQUIRE(refused(s.end("v1"), "unknown_activation"));
+  REQUIRE(refused(s.end("v2"), "activation_closed"));
+  s.root("e1", R"(["a"])");
+  REQUIRE(s.reachable(R"(["e1"])"));
 }
 
 TEST_CASE("oracle: giving an event again while it is pending changes nothing, rerouting to oneself does") {
-    script s(R"(,"agents":["a","b"],"rules":{"excessive_rerouting":{"max_reroutes":0}})");
-    s.root("e1", R"(["a","b"])");
-    s.start("v1", "a", R"(["e1"])");
-    REQUIRE(fired(s.end("v1", R"({"e1":{"reroute":["b","a"]}})"), "excessive_rerouting") == 1);
-    s.start("v2", "b", R"(["e1"])");
-    s.end("v2");
-    REQUIRE(s.reachable(R"(["e1"])")); // with a again
-    s.start("v3", "a", R"(["e1"])");
-    s.end("v3", R"({"e1":"discard"})");
-    REQUIRE(s.reachable("[]"));
+  script s(R"(,"agents":["a","b"],"rules":{"excessive_rerouting":{"max_reroutes":0}})");
+  s.root("e1", R"(["a","b"])");
+  s.start("v1", "a", R"(["e1"])");
+  REQUIRE(fired(s.end("v1", R"({"e1":{"reroute":["b","a"]}})"), "excessive_rerouting") == 1);
+  s.start("v2", "b", R"(["e1"])");
+  s.end("v2");
+  REQUIRE(s.reachable(R"(["e1"])"));  // with a again
+  s.start("v3", "a", R"(["e1"])");
+  s.end("v3", R"({"e1":"discard"})");
+  REQUIRE(s.reachable("[]"));
 }
 
 TEST_CASE("oracle: a settled placeholder is filled in without any delivery") {
-    script s;
-    s.start("v1", "a", R"(["e1"])");
-    s.end("v1");
-    REQUIRE(count(s.root("e1", R"(["b"])"), "\"action\":\"deliver\"") == 1);
-    REQUIRE(s.reachable("[]"));
+  script s;
+  s.start("v1", "a", R"(["e1"])");
+  s.end("v1");
+  REQUIRE(count(s.root("e1", R"(["b"])"), "\"action\":\"deliver\"") == 1);
+  REQUIRE(s.reachable("[]"));
 }
 
 TEST_CASE("oracle: what is checked is checked before anything due happens") {
-    script s(R"(,"agents":["a"],"rules":{"deadlock":{"window_ms":5}})");
-    s.root("e1", R"(["a"])");
-    const strings early = s.tell(R"("type":"activation_started","activation":"v1","agent":"a","inputs":["sys:1"],"ts":5)");
-    REQUIRE(refused(early, "reserved_id")); // and so the deadlock has not been healed yet
-    s.time(5);
-    REQUIRE(s.start("v1", "a", R"(["sys:1"])").empty());
+  script s(R"(,"agents":["a"],"rules":{"deadlock":{"window_ms":5}})");
+  s.root("e1", R"(["a"])");
+  const strings early = s.tell(R"("type":"activation_started","activation":"v1","agent":"a","inputs":["sys:1"],"ts":5)");
+  REQUIRE(refused(early, "reserved_id"));  // and so the deadlock has not been healed yet
+  s.time(5);
+  REQUIRE(s.start("v1", "a", R"(["sys:1"])").empty());
 }
 
 TEST_CASE("oracle: an event that settles is settled from the next message on") {
-    script s(R"(,"agents":["a"],"rules":{"orphaned_event":{"window_ms":5}})");
-    s.root("e1", R"(["a"])");
-    s.tell(R"("type":"agent_left","agent":"a")");
-    // Its window fires, unhealed, within this message; it is not settled yet when b is presented with it.
-    const strings fires = s.tell(R"("type":"activation_started","activation":"v1","agent":"b","inputs":["e1"],"ts":5)");
-    REQUIRE(fired(fires, "orphaned_event") == 1);
-    REQUIRE(s.reachable(R"(["e1"])"));
+  script s(R"(,"agents":["a"],"rules":{"orphaned_event":{"window_ms":5}})");
+  s.root("e1", R"(["a"])");
+  s.tell(R"("type":"agent_left","agent":"a")");
+  // Its window fires, unhealed, within this message; it is not settled yet when b is presented with it.
+  const strings fires = s.tell(R"("type":"activation_started","activation":"v1","agent":"b","inputs":["e1"],"ts":5)");
+  REQUIRE(fired(fires, "orphaned_event") == 1);
+  REQUIRE(s.reachable(R"(["e1"])"));
 }

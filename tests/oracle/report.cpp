@@ -10,82 +10,84 @@ namespace {
 
 constexpr std::size_t evidence_shown = 1000;
 
-template <class T> json::value or_null(const std::optional<T>& value) {
-    return value ? json::value(*value) : json::value(nullptr);
+template <class T>
+json::value or_null(const std::optional<T>& value) {
+  return value ? json::value(*value) : json::value(nullptr);
 }
 
-template <class Names> json::array array_of(const Names& names, std::size_t most = std::string::npos) {
-    json::array found;
-    for (const std::string& name : names) {
-        if (found.size() == most)
-            break;
-        found.emplace_back(name);
-    }
-    return found;
+template <class Names>
+json::array array_of(const Names& names, std::size_t most = std::string::npos) {
+  json::array found;
+  for (const std::string& name : names) {
+    if (found.size() == most)
+      break;
+    found.emplace_back(name);
+  }
+  return found;
 }
 
-} // namespace
+}  // namespace
 
 std::string line_of(const detection& d) {
-    json::object line;
-    line["d"] = name_of(d.rule_);
-    line["at"] = or_null(d.at_);
-    line["ts"] = d.ts_;
-    line["session"] = or_null(d.session_);
-    line["event"] = or_null(d.event_);
-    line["agent"] = or_null(d.agent_);
-    line["evidence"] = array_of(d.evidence_, evidence_shown);
-    line["total"] = d.evidence_.size();
-    line["healed"] = d.healed_;
-    line["healing"] = or_null(d.healing_);
-    line["cause"] = or_null(d.cause_);
-    return json::serialize(line);
+  json::object line;
+  line["d"] = name_of(d.rule_);
+  line["at"] = or_null(d.at_);
+  line["ts"] = d.ts_;
+  line["session"] = or_null(d.session_);
+  line["event"] = or_null(d.event_);
+  line["agent"] = or_null(d.agent_);
+  line["evidence"] = array_of(d.evidence_, evidence_shown);
+  line["total"] = d.evidence_.size();
+  line["healed"] = d.healed_;
+  line["healing"] = or_null(d.healing_);
+  line["cause"] = or_null(d.cause_);
+  return json::serialize(line);
 }
 
 std::string line_of(const verdict& v) {
-    json::object line;
-    line["v"] = v.seq_;
-    line["session"] = v.session_;
-    line["event"] = v.event_;
-    line["action"] = v.action_;
-    line["recipients"] = v.recipients_ ? json::value(array_of(*v.recipients_)) : json::value(nullptr);
-    line["inject"] = v.inject_;
-    return json::serialize(line);
+  json::object line;
+  line["v"] = v.seq_;
+  line["session"] = v.session_;
+  line["event"] = v.event_;
+  line["action"] = v.action_;
+  line["recipients"] = v.recipients_ ? json::value(array_of(*v.recipients_)) : json::value(nullptr);
+  line["inject"] = v.inject_;
+  return json::serialize(line);
 }
 
 std::string line_of(const intervention& i) {
-    json::object line;
-    line["i"] = i.id_;
-    line["action"] = i.action_;
-    line["event"] = or_null(i.event_);
-    line["recipients"] = array_of(i.recipients_);
-    line["inject"] = i.inject_;
-    return json::serialize(line);
+  json::object line;
+  line["i"] = i.id_;
+  line["action"] = i.action_;
+  line["event"] = or_null(i.event_);
+  line["recipients"] = array_of(i.recipients_);
+  line["inject"] = i.inject_;
+  return json::serialize(line);
 }
 
 std::string error_line(std::optional<std::int64_t> seq, const std::string& session, error_code code,
                        const std::optional<std::string>& field) {
-    json::object line;
-    line["e"] = or_null(seq);
-    line["session"] = session;
-    line["code"] = name_of(code);
-    line["field"] = or_null(field);
-    return json::serialize(line);
+  json::object line;
+  line["e"] = or_null(seq);
+  line["session"] = session;
+  line["code"] = name_of(code);
+  line["field"] = or_null(field);
+  return json::serialize(line);
 }
 
 std::string status_line(const history& h) {
-    std::set<std::string> reachable;
-    for (std::size_t e : reachable_work(h))
-        reachable.insert(h.events_[e].id_);
-    json::object status;
-    status["reachable"] = array_of(reachable);
-    status["active"] = active_count(h);
-    status["roster"] = array_of(h.roster_);
-    status["terminal"] = h.terminal_;
-    status["clock"] = h.clock_;
-    json::object line;
-    line["s"] = std::move(status);
-    return json::serialize(line);
+  std::set<std::string> reachable;
+  for (std::size_t e : reachable_work(h))
+    reachable.insert(h.events_[e].id_);
+  json::object status;
+  status["reachable"] = array_of(reachable);
+  status["active"] = active_count(h);
+  status["roster"] = array_of(h.roster_);
+  status["terminal"] = h.terminal_;
+  status["clock"] = h.clock_;
+  json::object line;
+  line["s"] = std::move(status);
+  return json::serialize(line);
 }
 
-} // namespace oracle
+}  // namespace oracle

@@ -6,33 +6,33 @@
 namespace oracle {
 
 struct detection {
-    rule rule_;
-    std::optional<std::int64_t> at_;
-    std::int64_t ts_ = 0;
-    std::optional<std::string> session_;
-    std::optional<std::string> event_;
-    std::optional<std::string> agent_;
-    std::set<std::string> evidence_;
-    bool healed_ = false;
-    std::optional<std::string> healing_;
-    std::optional<std::string> cause_;
+  rule rule_;
+  std::optional<std::int64_t> at_;
+  std::int64_t ts_ = 0;
+  std::optional<std::string> session_;
+  std::optional<std::string> event_;
+  std::optional<std::string> agent_;
+  std::set<std::string> evidence_;
+  bool healed_ = false;
+  std::optional<std::string> healing_;
+  std::optional<std::string> cause_;
 };
 
 struct verdict {
-    std::int64_t seq_ = 0;
-    std::string session_;
-    std::string event_;
-    std::string action_;
-    std::optional<std::vector<std::string>> recipients_;
-    bool inject_ = false;
+  std::int64_t seq_ = 0;
+  std::string session_;
+  std::string event_;
+  std::string action_;
+  std::optional<std::vector<std::string>> recipients_;
+  bool inject_ = false;
 };
 
 struct intervention {
-    std::string id_;
-    std::string action_;
-    std::optional<std::string> event_;
-    std::set<std::string> recipients_;
-    bool inject_ = false;
+  std::string id_;
+  std::string action_;
+  std::optional<std::string> event_;
+  std::set<std::string> recipients_;
+  bool inject_ = false;
 };
 
 std::string line_of(const detection& d);
@@ -42,4 +42,4 @@ std::string error_line(std::optional<std::int64_t> seq, const std::string& sessi
                        const std::optional<std::string>& field);
 std::string status_line(const history& h);
 
-} // namespace oracle
+}  // namespace oracle

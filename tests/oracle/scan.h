@@ -34,4 +34,4 @@ bool deadlock_holds(const history& h);
 bool missing_termination_holds(const history& h);
 bool orphan_holds(const history& h, std::size_t event);
 
-} // namespace oracle
+}  // namespace oracle

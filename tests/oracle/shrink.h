@@ -15,4 +15,4 @@ using trace_predicate = std::function<bool(const std::vector<std::string>&)>;
 std::vector<std::string> shrink(const std::vector<std::string>& trace, const trace_predicate& fails,
                                 std::size_t most_tries = 20000);
 
-} // namespace oracle
+}  // namespace oracle

@@ -10,396 +10,401 @@ namespace oracle {
 namespace json = boost::json;
 
 std::vector<std::string> random_trace(std::uint64_t seed, std::size_t messages) {
-    return trace_simulator(seed, messages).run();
+  return trace_simulator(seed, messages).run();
 }
 
 std::vector<std::string> trace_simulator::run() {
-    say_first_hello();
-    while (trace_.size() <= messages_ && after_end_ < 12) {
-        if (seen().ended_)
-            ++after_end_;
-        if (!silent_sessions_.empty() && !seen().ended_ && dice_.percent(8))
-            say_further_hello();
-        else if (dice_.per_mille(temper_.mistakes_per_mille_) && mistake())
-            continue;
-        else if (dice_.per_mille(temper_.oddities_per_mille_) && odd_act())
-            continue;
-        else
-            act();
-    }
-    return trace_;
+  say_first_hello();
+  while (trace_.size() <= messages_ && after_end_ < 12) {
+    if (seen().ended_)
+      ++after_end_;
+    if (!silent_sessions_.empty() && !seen().ended_ && dice_.percent(8))
+      say_further_hello();
+    else if (dice_.per_mille(temper_.mistakes_per_mille_) && mistake())
+      continue;
+    else if (dice_.per_mille(temper_.oddities_per_mille_) && odd_act())
+      continue;
+    else
+      act();
+  }
+  return trace_;
 }
 
 // --- what agents do
 
 void trace_simulator::act() {
-    if (trace_.size() >= temper_.end_at_ && !seen().ended_) {
-        object line = begin("run_ended");
-        line["outcome"] = dice_.percent(50) ? "success" : "aborted";
-        return say(std::move(line));
-    }
-    if (winding_down_ == 0 && dice_.per_mille(8))
-        winding_down_ = 30;
-    if (winding_down_ > 0) {
-        --winding_down_;
-        wind_down();
-        return;
-    }
-    const std::size_t open = activations(true).size();
-    const std::size_t draw = dice_.below(100);
-    if (draw < 12)
-        post_root();
-    else if (draw < 46 && open < 5)
-        start();
-    else if (draw < 60 && open > 0)
-        output();
-    else if (draw < 93 && open > 0)
-        end();
-    else if (draw < 96)
-        report_delivery();
-    else
-        say(begin("time"));
+  if (trace_.size() >= temper_.end_at_ && !seen().ended_) {
+    object line = begin("run_ended");
+    line["outcome"] = dice_.percent(50) ? "success" : "aborted";
+    return say(std::move(line));
+  }
+  if (winding_down_ == 0 && dice_.per_mille(8))
+    winding_down_ = 30;
+  if (winding_down_ > 0) {
+    --winding_down_;
+    wind_down();
+    return;
+  }
+  const std::size_t open = activations(true).size();
+  const std::size_t draw = dice_.below(100);
+  if (draw < 12)
+    post_root();
+  else if (draw < 46 && open < 5)
+    start();
+  else if (draw < 60 && open > 0)
+    output();
+  else if (draw < 93 && open > 0)
+    end();
+  else if (draw < 96)
+    report_delivery();
+  else
+    say(begin("time"));
 }
 
 // Nobody begins anything new: what is pending is consumed, until there is no work left and time goes by.
 void trace_simulator::wind_down() {
-    if (const std::vector<std::size_t> open = activations(true); !open.empty()) {
-        object line = begin("activation_ended");
-        line["activation"] = seen().activations_[open.front()].id_;
-        if (dice_.percent(10))
-            line["failed"] = true;
-        return say(std::move(line));
+  if (const std::vector<std::size_t> open = activations(true); !open.empty()) {
+    object line = begin("activation_ended");
+    line["activation"] = seen().activations_[open.front()].id_;
+    if (dice_.percent(10))
+      line["failed"] = true;
+    return say(std::move(line));
+  }
+  for (const event_record& e : seen().events_) {
+    for (const delivery& d : e.deliveries_) {
+      if (d.state_ != delivery_state::pending)
+        continue;
+      object line = begin("activation_started");
+      line["activation"] = "v" + std::to_string(++names_);
+      line["agent"] = d.agent_;
+      array inputs;
+      for (const event_record& other : seen().events_)
+        if (is_pending_for(other, d.agent_))
+          inputs.emplace_back(other.id_);
+      line["inputs"] = std::move(inputs);
+      return say(std::move(line));
     }
-    for (const event_record& e : seen().events_) {
-        for (const delivery& d : e.deliveries_) {
-            if (d.state_ != delivery_state::pending)
-                continue;
-            object line = begin("activation_started");
-            line["activation"] = "v" + std::to_string(++names_);
-            line["agent"] = d.agent_;
-            array inputs;
-            for (const event_record& other : seen().events_)
-                if (is_pending_for(other, d.agent_))
-                    inputs.emplace_back(other.id_);
-            line["inputs"] = std::move(inputs);
-            return say(std::move(line));
-        }
-    }
-    object line = begin("time");
-    if (dice_.percent(15)) {
-        line = begin("agent_left");
-        line["agent"] = draw_agent();
-    }
-    line["ts"] = seen().clock_ + static_cast<std::int64_t>(dice_.below(temper_.jump_ms_));
-    say(std::move(line));
+  }
+  object line = begin("time");
+  if (dice_.percent(15)) {
+    line = begin("agent_left");
+    line["agent"] = draw_agent();
+  }
+  line["ts"] = seen().clock_ + static_cast<std::int64_t>(dice_.below(temper_.jump_ms_));
+  say(std::move(line));
 }
 
 bool trace_simulator::odd_act() {
-    switch (dice_.below(9)) {
+  switch (dice_.below(9)) {
     case 0:
     case 1: {
-        object line = begin(dice_.percent(50) ? "agent_joined" : "agent_left");
-        line["agent"] = draw_agent();
-        say(std::move(line));
-        break;
+      object line = begin(dice_.percent(50) ? "agent_joined" : "agent_left");
+      line["agent"] = draw_agent();
+      say(std::move(line));
+      break;
     }
     case 2:
-        if (!dice_.percent(30))
-            return false;
-        {
-            object line = begin("gap");
-            line["dropped"] = dice_.below(100);
-            say(std::move(line));
-        }
-        break;
+      if (!dice_.percent(30))
+        return false;
+      {
+        object line = begin("gap");
+        line["dropped"] = dice_.below(100);
+        say(std::move(line));
+      }
+      break;
     case 3:
     case 4:
-        post_late_root();
-        break;
+      post_late_root();
+      break;
     case 5:
-        report_delivery();
-        break;
+      report_delivery();
+      break;
     case 6:
-        if (!dice_.percent(10) || seen().open_roster_)
-            return false;
-        flood();
-        break;
+      if (!dice_.percent(10) || seen().open_roster_)
+        return false;
+      flood();
+      break;
     default:
-        resend_or_run_ahead();
-        break;
-    }
-    return true;
+      resend_or_run_ahead();
+      break;
+  }
+  return true;
 }
 
 std::string trace_simulator::draw_agent() {
-    const auto& roster = seen().roster_;
-    if (!roster.empty() && dice_.percent(85)) {
-        auto one = roster.begin();
-        std::advance(one, dice_.below(roster.size()));
-        return *one;
-    }
-    return dice_.percent(70) ? dice_.one_of(staff()) : dice_.one_of(strangers());
+  const auto& roster = seen().roster_;
+  if (!roster.empty() && dice_.percent(85)) {
+    auto one = roster.begin();
+    std::advance(one, dice_.below(roster.size()));
+    return *one;
+  }
+  return dice_.percent(70) ? dice_.one_of(staff()) : dice_.one_of(strangers());
 }
 
 json::array trace_simulator::draw_recipients() {
-    array recipients;
-    const std::size_t draw = dice_.below(20);
-    const std::size_t most = draw < 2 ? 0 : draw < 13 ? 1 : draw < 18 ? 2 : 3;
-    const bool lost = dice_.per_mille(temper_.oddities_per_mille_);
-    for (std::size_t i = 0; i < most; ++i)
-        recipients.emplace_back(lost ? dice_.one_of(strangers()) : draw_agent()); // twice the same at times
-    return recipients;
+  array recipients;
+  const std::size_t draw = dice_.below(20);
+  const std::size_t most = draw < 2 ? 0 : draw < 13 ? 1
+                                      : draw < 18   ? 2
+                                                    : 3;
+  const bool lost = dice_.per_mille(temper_.oddities_per_mille_);
+  for (std::size_t i = 0; i < most; ++i)
+    recipients.emplace_back(lost ? dice_.one_of(strangers()) : draw_agent());  // twice the same at times
+  return recipients;
 }
 
 std::string trace_simulator::draw_new_id() {
-    static const std::vector<std::string> heads{"e", "e", "e", "e:", "E", "\"", "é", "give:e"};
-    return dice_.one_of(heads) + std::to_string(++names_);
+  static const std::vector<std::string> heads{"e", "e", "e", "e:", "E", "\"", "é", "give:e"};
+  return dice_.one_of(heads) + std::to_string(++names_);
 }
 
 std::optional<std::string> trace_simulator::some_placeholder() {
-    std::vector<std::string> open;
-    for (const event_record& e : seen().events_)
-        if (e.placeholder_ && !e.forgotten_)
-            open.push_back(e.id_);
-    if (open.empty())
-        return std::nullopt;
-    return dice_.one_of(open);
+  std::vector<std::string> open;
+  for (const event_record& e : seen().events_)
+    if (e.placeholder_ && !e.forgotten_)
+      open.push_back(e.id_);
+  if (open.empty())
+    return std::nullopt;
+  return dice_.one_of(open);
 }
 
 json::object trace_simulator::new_event(bool output) {
-    object event;
-    const std::optional<std::string> late = some_placeholder();
-    event["id"] = late && dice_.percent(20) ? *late : draw_new_id();
-    if (dice_.percent(92))
-        event["recipients"] = draw_recipients();
-    if (dice_.percent(60))
-        event["kind"] = dice_.percent(60) ? "k1" : dice_.percent(50) ? "k2" : "k3";
-    if (dice_.percent(6))
-        event["fyi"] = dice_.percent(80);
-    if (output && dice_.per_mille(eager_ ? 300 : submit_per_mille())) {
-        event["submit"] = true;
-        if (dice_.percent(70))
-            event["recipients"] = array{};
-    }
-    if (dice_.percent(20))
-        event["payload"] = object{{"text", "…"}};
-    return event;
+  object event;
+  const std::optional<std::string> late = some_placeholder();
+  event["id"] = late && dice_.percent(20) ? *late : draw_new_id();
+  if (dice_.percent(92))
+    event["recipients"] = draw_recipients();
+  if (dice_.percent(60))
+    event["kind"] = dice_.percent(60) ? "k1" : dice_.percent(50) ? "k2"
+                                                                 : "k3";
+  if (dice_.percent(6))
+    event["fyi"] = dice_.percent(80);
+  if (output && dice_.per_mille(eager_ ? 300 : submit_per_mille())) {
+    event["submit"] = true;
+    if (dice_.percent(70))
+      event["recipients"] = array{};
+  }
+  if (dice_.percent(20))
+    event["payload"] = object{{"text", "…"}};
+  return event;
 }
 
 // An answer that will be given back leaves the rules at work, so these are the better ones to try.
 unsigned trace_simulator::submit_per_mille() const {
-    const rule r = rule::early_termination;
-    const history& h = seen();
-    const bool given_back = effective_mode(h, r) == mode::enforce && !reachable_work(h).empty() &&
-                            h.attempts_[static_cast<std::size_t>(r)] < settings_of(h, r).max_attempts_ &&
-                            h.budget_spent_ < h.settings_.budget_;
-    return given_back ? temper_.submit_per_mille_ * 4 : temper_.submit_per_mille_;
+  const rule r = rule::early_termination;
+  const history& h = seen();
+  const bool given_back = effective_mode(h, r) == mode::enforce && !reachable_work(h).empty() &&
+                          h.attempts_[static_cast<std::size_t>(r)] < settings_of(h, r).max_attempts_ &&
+                          h.budget_spent_ < h.settings_.budget_;
+  return given_back ? temper_.submit_per_mille_ * 4 : temper_.submit_per_mille_;
 }
 
 void trace_simulator::post_root() {
-    object line = begin("event");
-    line["event"] = new_event(false);
-    if (dice_.percent(temper_.as_is_percent_))
-        line["as_is"] = true;
-    say(std::move(line));
+  object line = begin("event");
+  line["event"] = new_event(false);
+  if (dice_.percent(temper_.as_is_percent_))
+    line["as_is"] = true;
+  say(std::move(line));
 }
 
 void trace_simulator::post_late_root() {
-    const std::optional<std::string> late = some_placeholder();
-    if (!late)
-        return start();
-    object line = begin("event");
-    object event = new_event(false);
-    event["id"] = *late;
-    const std::vector<std::size_t> open = activations(true);
-    if (!open.empty() && dice_.percent(50)) {
-        event["source"] = seen().activations_[dice_.one_of(open)].id_;
-        if (dice_.per_mille(temper_.submit_per_mille_ * 4))
-            event["submit"] = true;
-    }
-    line["event"] = std::move(event);
-    say(std::move(line));
+  const std::optional<std::string> late = some_placeholder();
+  if (!late)
+    return start();
+  object line = begin("event");
+  object event = new_event(false);
+  event["id"] = *late;
+  const std::vector<std::size_t> open = activations(true);
+  if (!open.empty() && dice_.percent(50)) {
+    event["source"] = seen().activations_[dice_.one_of(open)].id_;
+    if (dice_.per_mille(temper_.submit_per_mille_ * 4))
+      event["submit"] = true;
+  }
+  line["event"] = std::move(event);
+  say(std::move(line));
 }
 
 json::array trace_simulator::draw_inputs(const std::string& agent) {
-    array inputs;
-    std::vector<std::string> others;
-    for (const event_record& e : seen().events_) {
-        if (e.forgotten_ && dice_.percent(98))
-            continue;
-        if (is_pending_for(e, agent) && inputs.size() < 3 && dice_.percent(75))
-            inputs.emplace_back(e.id_);
-        else
-            others.push_back(e.id_);
-    }
-    if (!others.empty() && dice_.per_mille(temper_.oddities_per_mille_))
-        inputs.emplace_back(others[others.size() - 1 - dice_.below(std::min<std::size_t>(others.size(), 12))]);
-    if (dice_.per_mille(temper_.oddities_per_mille_ / 2 + 5))
-        inputs.emplace_back(draw_new_id());
-    if (!inputs.empty() && dice_.percent(3))
-        inputs.push_back(inputs.front());
-    return inputs;
+  array inputs;
+  std::vector<std::string> others;
+  for (const event_record& e : seen().events_) {
+    if (e.forgotten_ && dice_.percent(98))
+      continue;
+    if (is_pending_for(e, agent) && inputs.size() < 3 && dice_.percent(75))
+      inputs.emplace_back(e.id_);
+    else
+      others.push_back(e.id_);
+  }
+  if (!others.empty() && dice_.per_mille(temper_.oddities_per_mille_))
+    inputs.emplace_back(others[others.size() - 1 - dice_.below(std::min<std::size_t>(others.size(), 12))]);
+  if (dice_.per_mille(temper_.oddities_per_mille_ / 2 + 5))
+    inputs.emplace_back(draw_new_id());
+  if (!inputs.empty() && dice_.percent(3))
+    inputs.push_back(inputs.front());
+  return inputs;
 }
 
 void trace_simulator::start() {
-    // Mostly somebody who has something to do.
-    std::string agent = draw_agent();
-    for (int tries = 0; tries < 3; ++tries) {
-        const auto& events = seen().events_;
-        if (std::any_of(events.begin(), events.end(), [&](const event_record& e) { return is_pending_for(e, agent); }))
-            break;
-        agent = draw_agent();
-    }
-    object line = begin("activation_started");
-    line["activation"] = "v" + std::to_string(++names_);
-    line["agent"] = agent;
-    line["inputs"] = draw_inputs(agent);
-    say(std::move(line));
+  // Mostly somebody who has something to do.
+  std::string agent = draw_agent();
+  for (int tries = 0; tries < 3; ++tries) {
+    const auto& events = seen().events_;
+    if (std::any_of(events.begin(), events.end(), [&](const event_record& e) { return is_pending_for(e, agent); }))
+      break;
+    agent = draw_agent();
+  }
+  object line = begin("activation_started");
+  line["activation"] = "v" + std::to_string(++names_);
+  line["agent"] = agent;
+  line["inputs"] = draw_inputs(agent);
+  say(std::move(line));
 }
 
 void trace_simulator::output() {
-    object line = begin("event");
-    object event = new_event(true);
-    event["source"] = seen().activations_[dice_.one_of(activations(true))].id_;
-    line["event"] = std::move(event);
-    if (dice_.percent(temper_.as_is_percent_))
-        line["as_is"] = true;
-    say(std::move(line));
+  object line = begin("event");
+  object event = new_event(true);
+  event["source"] = seen().activations_[dice_.one_of(activations(true))].id_;
+  line["event"] = std::move(event);
+  if (dice_.percent(temper_.as_is_percent_))
+    line["as_is"] = true;
+  say(std::move(line));
 }
 
 json::object trace_simulator::draw_reactions(const activation_record& v) {
-    object reactions;
-    const bool calm = dice_.percent(50);
-    for (std::size_t input : v.inputs_) {
-        const event_record& e = seen().events_[input];
-        const std::size_t draw = dice_.below(100);
-        if (draw < 25)
-            continue;
-        if (calm || draw < 50)
-            reactions[e.id_] = "consume";
-        else if (draw < 62)
-            reactions[e.id_] = "wait";
-        else if (draw < 74)
-            reactions[e.id_] = "discard";
-        else if (!e.settled_ || dice_.per_mille(temper_.mistakes_per_mille_))
-            reactions[e.id_] = object{{"reroute", draw_recipients()}};
-    }
-    return reactions;
+  object reactions;
+  const bool calm = dice_.percent(50);
+  for (std::size_t input : v.inputs_) {
+    const event_record& e = seen().events_[input];
+    const std::size_t draw = dice_.below(100);
+    if (draw < 25)
+      continue;
+    if (calm || draw < 50)
+      reactions[e.id_] = "consume";
+    else if (draw < 62)
+      reactions[e.id_] = "wait";
+    else if (draw < 74)
+      reactions[e.id_] = "discard";
+    else if (!e.settled_ || dice_.per_mille(temper_.mistakes_per_mille_))
+      reactions[e.id_] = object{{"reroute", draw_recipients()}};
+  }
+  return reactions;
 }
 
 void trace_simulator::end() {
-    const activation_record& v = seen().activations_[dice_.one_of(activations(true))];
-    object line = begin("activation_ended");
-    line["activation"] = v.id_;
-    if (dice_.percent(7)) {
-        line["failed"] = true;
-        line["error"] = "timeout";
-        return say(std::move(line));
-    }
-    if (object reactions = draw_reactions(v); !reactions.empty())
-        line["reactions"] = std::move(reactions);
-    array outputs;
-    const std::size_t draw = dice_.below(100);
-    const std::size_t most = draw < 30 ? 0 : draw < 65 ? 1 : draw < 88 ? 2 : 3;
-    std::set<std::string> named;
-    for (std::size_t i = 0; i < most; ++i) {
-        object event = new_event(true);
-        if (named.insert(std::string(event["id"].as_string())).second)
-            outputs.push_back(std::move(event));
-    }
-    if (!outputs.empty())
-        line["outputs"] = std::move(outputs);
-    if (dice_.percent(temper_.as_is_percent_))
-        line["as_is"] = true;
-    say(std::move(line));
+  const activation_record& v = seen().activations_[dice_.one_of(activations(true))];
+  object line = begin("activation_ended");
+  line["activation"] = v.id_;
+  if (dice_.percent(7)) {
+    line["failed"] = true;
+    line["error"] = "timeout";
+    return say(std::move(line));
+  }
+  if (object reactions = draw_reactions(v); !reactions.empty())
+    line["reactions"] = std::move(reactions);
+  array outputs;
+  const std::size_t draw = dice_.below(100);
+  const std::size_t most = draw < 30 ? 0 : draw < 65 ? 1
+                                       : draw < 88   ? 2
+                                                     : 3;
+  std::set<std::string> named;
+  for (std::size_t i = 0; i < most; ++i) {
+    object event = new_event(true);
+    if (named.insert(std::string(event["id"].as_string())).second)
+      outputs.push_back(std::move(event));
+  }
+  if (!outputs.empty())
+    line["outputs"] = std::move(outputs);
+  if (dice_.percent(temper_.as_is_percent_))
+    line["as_is"] = true;
+  say(std::move(line));
 }
 
 void trace_simulator::report_delivery() {
-    static const std::vector<const char*> rare{"injected", "rerouted", "created", "unsupported", "failed"};
-    std::vector<std::size_t> known;
-    std::vector<std::size_t> returned;
-    for (std::size_t i = 0; i < seen().events_.size(); ++i) {
-        const event_record& e = seen().events_[i];
-        if (e.forgotten_)
-            continue;
-        known.push_back(i);
-        if (e.system_ || std::any_of(e.deliveries_.begin(), e.deliveries_.end(),
-                                     [](const delivery& d) { return d.give_back_; }))
-            returned.push_back(i);
-    }
-    if (known.empty())
-        return say(begin("time"));
-    const bool healed = !returned.empty() && dice_.percent(80);
-    const event_record& e = seen().events_[dice_.one_of(healed ? returned : known)];
-    object line = begin("delivery");
-    if (e.window_give_backs_ > 0 && dice_.percent(60))
-        line["of"] = "give:" + e.id_ + ":" + std::to_string(e.window_give_backs_);
-    else
-        line[e.system_ && dice_.percent(70) ? "of" : "event"] = e.id_;
-    line["applied"] = dice_.percent(40) ? "as_is" : dice_.one_of(rare);
-    say(std::move(line));
+  static const std::vector<const char*> rare{"injected", "rerouted", "created", "unsupported", "failed"};
+  std::vector<std::size_t> known;
+  std::vector<std::size_t> returned;
+  for (std::size_t i = 0; i < seen().events_.size(); ++i) {
+    const event_record& e = seen().events_[i];
+    if (e.forgotten_)
+      continue;
+    known.push_back(i);
+    if (e.system_ || std::any_of(e.deliveries_.begin(), e.deliveries_.end(),
+                                 [](const delivery& d) { return d.give_back_; }))
+      returned.push_back(i);
+  }
+  if (known.empty())
+    return say(begin("time"));
+  const bool healed = !returned.empty() && dice_.percent(80);
+  const event_record& e = seen().events_[dice_.one_of(healed ? returned : known)];
+  object line = begin("delivery");
+  if (e.window_give_backs_ > 0 && dice_.percent(60))
+    line["of"] = "give:" + e.id_ + ":" + std::to_string(e.window_give_backs_);
+  else
+    line[e.system_ && dice_.percent(70) ? "of" : "event"] = e.id_;
+  line["applied"] = dice_.percent(40) ? "as_is" : dice_.one_of(rare);
+  say(std::move(line));
 }
 
 // More recipients than a detection lists.
 void trace_simulator::flood() {
-    object line = begin("event");
-    array recipients;
-    const std::size_t most = 990 + dice_.below(30);
-    for (std::size_t i = 0; i < most; ++i)
-        recipients.emplace_back("nobody" + std::to_string(i));
-    line["event"] = object{{"id", draw_new_id()}, {"recipients", std::move(recipients)}};
-    say(std::move(line));
+  object line = begin("event");
+  array recipients;
+  const std::size_t most = 990 + dice_.below(30);
+  for (std::size_t i = 0; i < most; ++i)
+    recipients.emplace_back("nobody" + std::to_string(i));
+  line["event"] = object{{"id", draw_new_id()}, {"recipients", std::move(recipients)}};
+  say(std::move(line));
 }
 
 void trace_simulator::resend_or_run_ahead() {
-    object line = begin("agent_left");
-    const std::int64_t seq = line["seq"].as_int64();
-    if (seq > 1 && dice_.percent(60))
-        line["seq"] = 1 + static_cast<std::int64_t>(dice_.below(static_cast<std::size_t>(seq - 1)));
-    else
-        line["seq"] = seq + 1 + static_cast<std::int64_t>(dice_.below(3));
-    line["agent"] = draw_agent();
-    say(std::move(line));
+  object line = begin("agent_left");
+  const std::int64_t seq = line["seq"].as_int64();
+  if (seq > 1 && dice_.percent(60))
+    line["seq"] = 1 + static_cast<std::int64_t>(dice_.below(static_cast<std::size_t>(seq - 1)));
+  else
+    line["seq"] = seq + 1 + static_cast<std::int64_t>(dice_.below(3));
+  line["agent"] = draw_agent();
+  say(std::move(line));
 }
 
 // --- common
 
 json::object trace_simulator::begin(const char* type) {
-    const std::string session = dice_.one_of(sessions_);
-    object line{{"type", type}, {"seq", judge_.expected_seq(session)}};
-    if (session != "main" || dice_.percent(50))
-        line["session"] = session;
-    const std::size_t draw = dice_.below(100);
-    std::int64_t ts = seen().clock_;
-    if (draw < temper_.jump_percent_)
-        ts += static_cast<std::int64_t>(dice_.below(temper_.jump_ms_));
-    else if (draw > 97)
-        ts = std::max<std::int64_t>(0, ts - static_cast<std::int64_t>(dice_.below(50)));
-    else
-        ts += static_cast<std::int64_t>(dice_.below(temper_.step_ms_ * 2));
-    if (dice_.percent(85))
-        line["ts"] = ts;
-    return line;
+  const std::string session = dice_.one_of(sessions_);
+  object line{{"type", type}, {"seq", judge_.expected_seq(session)}};
+  if (session != "main" || dice_.percent(50))
+    line["session"] = session;
+  const std::size_t draw = dice_.below(100);
+  std::int64_t ts = seen().clock_;
+  if (draw < temper_.jump_percent_)
+    ts += static_cast<std::int64_t>(dice_.below(temper_.jump_ms_));
+  else if (draw > 97)
+    ts = std::max<std::int64_t>(0, ts - static_cast<std::int64_t>(dice_.below(50)));
+  else
+    ts += static_cast<std::int64_t>(dice_.below(temper_.step_ms_ * 2));
+  if (dice_.percent(85))
+    line["ts"] = ts;
+  return line;
 }
 
 void trace_simulator::say(object line) {
-    say_text(json::serialize(line));
+  say_text(json::serialize(line));
 }
 
 void trace_simulator::say_text(const std::string& line) {
-    trace_.push_back(line);
-    eager_ = false;
-    for (const std::string& answer : judge_.step(line))
-        if (answer.rfind("{\"d\":\"early_termination\"", 0) == 0)
-            eager_ = dice_.percent(60);
+  trace_.push_back(line);
+  eager_ = false;
+  for (const std::string& answer : judge_.step(line))
+    if (answer.rfind("{\"d\":\"early_termination\"", 0) == 0)
+      eager_ = dice_.percent(60);
 }
 
 std::vector<std::size_t> trace_simulator::activations(bool open) const {
-    std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < seen().activations_.size(); ++i)
-        if (seen().activations_[i].open_ == open && !seen().activations_[i].forgotten_)
-            found.push_back(i);
-    return found;
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < seen().activations_.size(); ++i)
+    if (seen().activations_[i].open_ == open && !seen().activations_[i].forgotten_)
+      found.push_back(i);
+  return found;
 }
 
-} // namespace oracle
+}  // namespace oracle

@@ -12,4 +12,4 @@ namespace oracle {
 // A third of the seeds stay orderly for long; the others make more mistakes of every kind.
 std::vector<std::string> random_trace(std::uint64_t seed, std::size_t messages);
 
-} // namespace oracle
+}  // namespace oracle

@@ -6,143 +6,144 @@ namespace oracle {
 namespace json = boost::json;
 
 const std::vector<std::string>& trace_simulator::staff() {
-    static const std::vector<std::string> names{"ada", "bob", "cy", "dee", "Eve"};
-    return names;
+  static const std::vector<std::string> names{"ada", "bob", "cy", "dee", "Eve"};
+  return names;
 }
 
 const std::vector<std::string>& trace_simulator::strangers() {
-    static const std::vector<std::string> names{"zed", "gh\"ost", "ñandú"};
-    return names;
+  static const std::vector<std::string> names{"zed", "gh\"ost", "ñandú"};
+  return names;
 }
 
 trace_simulator::trace_simulator(std::uint64_t seed, std::size_t messages)
     : dice_(seed * 0x2545f4914f6cdd1dull + 1), messages_(messages) {
-    draw_temper(messages);
+  draw_temper(messages);
 }
 
 void trace_simulator::draw_temper(std::size_t messages) {
-    switch (dice_.below(3)) {
-    case 0: // orderly
-        temper_ = {4, 15, 1, 1, 2, 200, 1, messages + 1};
-        break;
-    case 1: // busy
-        temper_ = {40, 80, 4, 3, 5, 1500, 3, messages + 1};
-        break;
-    default: // wild
-        temper_ = {150, 250, 10, 12, 20, 3000, 8, messages + 1};
-        break;
-    }
-    // Most runs should go on for long: only a submit event that is given back leaves the rules at work.
-    temper_.submit_per_mille_ += static_cast<unsigned>(dice_.below(6));
-    if (dice_.percent(25))
-        temper_.submit_per_mille_ = dice_.percent(50) ? 0 : 80;
-    if (dice_.percent(20))
-        temper_.jump_ms_ = 15000;
-    if (dice_.percent(25) && messages > 10)
-        temper_.end_at_ = messages - dice_.below(messages / 2);
+  switch (dice_.below(3)) {
+    case 0:  // orderly
+      temper_ = {4, 15, 1, 1, 2, 200, 1, messages + 1};
+      break;
+    case 1:  // busy
+      temper_ = {40, 80, 4, 3, 5, 1500, 3, messages + 1};
+      break;
+    default:  // wild
+      temper_ = {150, 250, 10, 12, 20, 3000, 8, messages + 1};
+      break;
+  }
+  // Most runs should go on for long: only a submit event that is given back leaves the rules at work.
+  temper_.submit_per_mille_ += static_cast<unsigned>(dice_.below(6));
+  if (dice_.percent(25))
+    temper_.submit_per_mille_ = dice_.percent(50) ? 0 : 80;
+  if (dice_.percent(20))
+    temper_.jump_ms_ = 15000;
+  if (dice_.percent(25) && messages > 10)
+    temper_.end_at_ = messages - dice_.below(messages / 2);
 }
 
 json::object trace_simulator::draw_rule(std::size_t index) {
-    static const std::vector<const char*> modes{"off", "observe", "shadow", "enforce"};
-    static const std::vector<int> windows{0, 1, 10, 100, 1000, 5000};
-    const rule r = static_cast<rule>(index);
-    object from;
-    if (dice_.percent(18))
-        from["mode"] = dice_.one_of(modes);
-    const bool by_time = r == rule::orphaned_event || r == rule::deadlock || r == rule::missing_termination;
-    if (by_time && dice_.percent(75))
-        from["window_ms"] = dice_.one_of(windows);
-    if ((by_time || r == rule::early_termination) && dice_.percent(50))
-        from["max_attempts"] = dice_.below(4);
-    if (r == rule::excessive_rerouting && dice_.percent(60))
-        from["max_reroutes"] = dice_.below(3);
-    const bool by_kind = r == rule::early_termination || r == rule::cross_lineage_aggregation ||
-                         r == rule::repeated_subproblem;
-    if (by_kind && dice_.percent(20))
-        from["kinds"] = dice_.percent(20) ? array{} : dice_.percent(50) ? array{"k1"} : array{"k2", "k1"};
-    return from;
+  static const std::vector<const char*> modes{"off", "observe", "shadow", "enforce"};
+  static const std::vector<int> windows{0, 1, 10, 100, 1000, 5000};
+  const rule r = static_cast<rule>(index);
+  object from;
+  if (dice_.percent(18))
+    from["mode"] = dice_.one_of(modes);
+  const bool by_time = r == rule::orphaned_event || r == rule::deadlock || r == rule::missing_termination;
+  if (by_time && dice_.percent(75))
+    from["window_ms"] = dice_.one_of(windows);
+  if ((by_time || r == rule::early_termination) && dice_.percent(50))
+    from["max_attempts"] = dice_.below(4);
+  if (r == rule::excessive_rerouting && dice_.percent(60))
+    from["max_reroutes"] = dice_.below(3);
+  const bool by_kind = r == rule::early_termination || r == rule::cross_lineage_aggregation ||
+                       r == rule::repeated_subproblem;
+  if (by_kind && dice_.percent(20))
+    from["kinds"] = dice_.percent(20) ? array{} : dice_.percent(50) ? array{"k1"}
+                                                                    : array{"k2", "k1"};
+  return from;
 }
 
 json::object trace_simulator::draw_rules() {
-    object rules;
-    for (std::size_t i = 0; i < rule_count; ++i) {
-        object from = draw_rule(i);
-        if (!from.empty())
-            rules[name_of(static_cast<rule>(i))] = std::move(from);
-    }
-    return rules;
+  object rules;
+  for (std::size_t i = 0; i < rule_count; ++i) {
+    object from = draw_rule(i);
+    if (!from.empty())
+      rules[name_of(static_cast<rule>(i))] = std::move(from);
+  }
+  return rules;
 }
 
 json::object trace_simulator::draw_limits() {
-    static const std::vector<int> stalls{0, 5, 50, 500, 5000};
-    object limits;
-    if (dice_.percent(60))
-        limits["stalled_ms"] = dice_.one_of(stalls);
-    if (dice_.percent(35))
-        limits["settled_events"] = dice_.percent(60) ? dice_.below(6) : dice_.below(40);
-    if (dice_.percent(15))
-        limits["generators"] = dice_.below(3);
-    return limits;
+  static const std::vector<int> stalls{0, 5, 50, 500, 5000};
+  object limits;
+  if (dice_.percent(60))
+    limits["stalled_ms"] = dice_.one_of(stalls);
+  if (dice_.percent(35))
+    limits["settled_events"] = dice_.percent(60) ? dice_.below(6) : dice_.below(40);
+  if (dice_.percent(15))
+    limits["generators"] = dice_.below(3);
+  return limits;
 }
 
 json::object trace_simulator::draw_capabilities() {
-    object can;
-    for (const char* name : {"inject", "reroute", "create"})
-        if (dice_.percent(60))
-            can[name] = dice_.percent(60);
-    return can;
+  object can;
+  for (const char* name : {"inject", "reroute", "create"})
+    if (dice_.percent(60))
+      can[name] = dice_.percent(60);
+  return can;
 }
 
 json::array trace_simulator::draw_agents() {
-    array agents;
-    const std::size_t most = dice_.percent(5) ? 0 : 2 + dice_.below(staff().size());
-    for (std::size_t i = 0; i < most; ++i)
-        agents.emplace_back(staff()[i % staff().size()]); // may name one twice
-    return agents;
+  array agents;
+  const std::size_t most = dice_.percent(5) ? 0 : 2 + dice_.below(staff().size());
+  for (std::size_t i = 0; i < most; ++i)
+    agents.emplace_back(staff()[i % staff().size()]);  // may name one twice
+  return agents;
 }
 
 void trace_simulator::say_first_hello() {
-    static const std::vector<const char*> modes{"off", "observe", "shadow", "enforce"};
-    const bool main_first = dice_.percent(85);
-    sessions_.push_back(main_first ? "main" : "s1");
-    if (dice_.percent(25)) {
-        silent_sessions_.push_back(main_first ? "s2" : "main");
-        if (dice_.percent(50))
-            silent_sessions_.push_back("s3");
-    }
-    object hello{{"type", "hello"}, {"protocol", 1}, {"run", "r1"}};
-    if (!main_first || !silent_sessions_.empty() || dice_.percent(50))
-        hello["session"] = sessions_.front();
-    if (dice_.percent(75))
-        hello["agents"] = draw_agents();
-    if (dice_.percent(30))
-        hello["mode"] = dice_.one_of(modes);
-    hello["clock"] = "trace";
-    if (object rules = draw_rules(); !rules.empty())
-        hello["rules"] = std::move(rules);
-    if (dice_.percent(25))
-        hello["healing"] = object{{"budget", dice_.percent(50) ? dice_.below(4) : dice_.below(20)}};
-    if (object limits = draw_limits(); !limits.empty())
-        hello["limits"] = std::move(limits);
-    if (dice_.percent(30))
-        hello["capabilities"] = draw_capabilities();
-    say(std::move(hello));
+  static const std::vector<const char*> modes{"off", "observe", "shadow", "enforce"};
+  const bool main_first = dice_.percent(85);
+  sessions_.push_back(main_first ? "main" : "s1");
+  if (dice_.percent(25)) {
+    silent_sessions_.push_back(main_first ? "s2" : "main");
+    if (dice_.percent(50))
+      silent_sessions_.push_back("s3");
+  }
+  object hello{{"type", "hello"}, {"protocol", 1}, {"run", "r1"}};
+  if (!main_first || !silent_sessions_.empty() || dice_.percent(50))
+    hello["session"] = sessions_.front();
+  if (dice_.percent(75))
+    hello["agents"] = draw_agents();
+  if (dice_.percent(30))
+    hello["mode"] = dice_.one_of(modes);
+  hello["clock"] = "trace";
+  if (object rules = draw_rules(); !rules.empty())
+    hello["rules"] = std::move(rules);
+  if (dice_.percent(25))
+    hello["healing"] = object{{"budget", dice_.percent(50) ? dice_.below(4) : dice_.below(20)}};
+  if (object limits = draw_limits(); !limits.empty())
+    hello["limits"] = std::move(limits);
+  if (dice_.percent(30))
+    hello["capabilities"] = draw_capabilities();
+  say(std::move(hello));
 }
 
 // Or a reconnect of one that said it already.
 void trace_simulator::say_further_hello() {
-    const bool again = dice_.percent(20);
-    const std::string name = again ? dice_.one_of(sessions_) : silent_sessions_.back();
-    object hello{{"type", "hello"}, {"protocol", 1}, {"run", "r1"}, {"session", name}, {"clock", "trace"}};
-    if (!again) {
-        if (dice_.percent(50))
-            hello["agents"] = draw_agents();
-        if (dice_.percent(50))
-            hello["capabilities"] = draw_capabilities();
-        silent_sessions_.pop_back();
-        sessions_.push_back(name);
-    }
-    say(std::move(hello));
+  const bool again = dice_.percent(20);
+  const std::string name = again ? dice_.one_of(sessions_) : silent_sessions_.back();
+  object hello{{"type", "hello"}, {"protocol", 1}, {"run", "r1"}, {"session", name}, {"clock", "trace"}};
+  if (!again) {
+    if (dice_.percent(50))
+      hello["agents"] = draw_agents();
+    if (dice_.percent(50))
+      hello["capabilities"] = draw_capabilities();
+    silent_sessions_.pop_back();
+    sessions_.push_back(name);
+  }
+  say(std::move(hello));
 }
 
-} // namespace oracle
+}  // namespace oracle

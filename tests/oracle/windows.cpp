@@ -11,144 +11,144 @@ namespace {
 
 // A window starts with what makes its condition true and is cleared by what makes it false.
 void update(window& w, bool holds, std::int64_t now) {
-    if (!holds)
-        w = {};
-    else if (!w.since_ && !w.fired_)
-        w.since_ = now;
+  if (!holds)
+    w = {};
+  else if (!w.since_ && !w.fired_)
+    w.since_ = now;
 }
 
-} // namespace
+}  // namespace
 
 void evaluator::happen_until(std::int64_t now) {
-    for (std::optional<due> next = next_due(); next && next->at_ <= now; next = next_due()) {
-        fire(*next);
-        update_windows(next->at_);
-    }
+  for (std::optional<due> next = next_due(); next && next->at_ <= now; next = next_due()) {
+    fire(*next);
+    update_windows(next->at_);
+  }
 }
 
 std::optional<evaluator::due> evaluator::next_due() const {
-    std::optional<due> first;
-    // Times end with the last one that can be written.
-    auto consider = [&](std::int64_t since, std::int64_t wait, int order, const std::string& id, std::size_t index) {
-        const std::int64_t last = std::numeric_limits<std::int64_t>::max();
-        const std::int64_t at = since > last - wait ? last : since + wait;
-        if (!first || std::tie(at, order, id) < std::tie(first->at_, first->order_, first->id_))
-            first = due{at, order, id, index};
-    };
-    for (std::size_t i = 0; i < h_.activations_.size(); ++i) {
-        const activation_record& v = h_.activations_[i];
-        if (v.open_ && !v.stalled_)
-            consider(v.last_sign_ms_, h_.settings_.stalled_ms_, 0, v.id_, i);
-    }
-    if (h_.deadlock_.since_)
-        consider(*h_.deadlock_.since_, settings_of(h_, rule::deadlock).window_ms_, 1, "", 0);
-    if (h_.missing_termination_.since_)
-        consider(*h_.missing_termination_.since_, settings_of(h_, rule::missing_termination).window_ms_, 2, "",
-                 0);
-    for (std::size_t i = 0; i < h_.events_.size(); ++i) {
-        const event_record& e = h_.events_[i];
-        if (e.orphan_.since_)
-            consider(*e.orphan_.since_, settings_of(h_, rule::orphaned_event).window_ms_, 3, e.id_, i);
-    }
-    return first;
+  std::optional<due> first;
+  // Times end with the last one that can be written.
+  auto consider = [&](std::int64_t since, std::int64_t wait, int order, const std::string& id, std::size_t index) {
+    const std::int64_t last = std::numeric_limits<std::int64_t>::max();
+    const std::int64_t at = since > last - wait ? last : since + wait;
+    if (!first || std::tie(at, order, id) < std::tie(first->at_, first->order_, first->id_))
+      first = due{at, order, id, index};
+  };
+  for (std::size_t i = 0; i < h_.activations_.size(); ++i) {
+    const activation_record& v = h_.activations_[i];
+    if (v.open_ && !v.stalled_)
+      consider(v.last_sign_ms_, h_.settings_.stalled_ms_, 0, v.id_, i);
+  }
+  if (h_.deadlock_.since_)
+    consider(*h_.deadlock_.since_, settings_of(h_, rule::deadlock).window_ms_, 1, "", 0);
+  if (h_.missing_termination_.since_)
+    consider(*h_.missing_termination_.since_, settings_of(h_, rule::missing_termination).window_ms_, 2, "",
+             0);
+  for (std::size_t i = 0; i < h_.events_.size(); ++i) {
+    const event_record& e = h_.events_[i];
+    if (e.orphan_.since_)
+      consider(*e.orphan_.since_, settings_of(h_, rule::orphaned_event).window_ms_, 3, e.id_, i);
+  }
+  return first;
 }
 
 void evaluator::fire(const due& what) {
-    switch (what.order_) {
+  switch (what.order_) {
     case 0:
-        h_.activations_[what.index_].stalled_ = true;
-        break;
+      h_.activations_[what.index_].stalled_ = true;
+      break;
     case 1:
-        fire_window(rule::deadlock, std::nullopt, what.at_);
-        break;
+      fire_window(rule::deadlock, std::nullopt, what.at_);
+      break;
     case 2:
-        fire_window(rule::missing_termination, std::nullopt, what.at_);
-        break;
+      fire_window(rule::missing_termination, std::nullopt, what.at_);
+      break;
     default:
-        fire_window(rule::orphaned_event, what.index_, what.at_);
-        break;
-    }
+      fire_window(rule::orphaned_event, what.index_, what.at_);
+      break;
+  }
 }
 
 window& evaluator::window_of(rule r, std::optional<std::size_t> event) {
-    if (r == rule::orphaned_event)
-        return h_.events_[*event].orphan_;
-    return r == rule::deadlock ? h_.deadlock_ : h_.missing_termination_;
+  if (r == rule::orphaned_event)
+    return h_.events_[*event].orphan_;
+  return r == rule::deadlock ? h_.deadlock_ : h_.missing_termination_;
 }
 
 bool evaluator::condition_holds(rule r, std::optional<std::size_t> event) const {
-    if (r == rule::orphaned_event)
-        return orphan_holds(h_, *event);
-    return r == rule::deadlock ? deadlock_holds(h_) : missing_termination_holds(h_);
+  if (r == rule::orphaned_event)
+    return orphan_holds(h_, *event);
+  return r == rule::deadlock ? deadlock_holds(h_) : missing_termination_holds(h_);
 }
 
 void evaluator::fire_window(rule r, std::optional<std::size_t> event, std::int64_t at) {
-    detection d{r, std::nullopt, at, std::nullopt, std::nullopt, std::nullopt, {}, false, std::nullopt, std::nullopt};
-    if (r == rule::orphaned_event) {
-        d.event_ = h_.events_[*event].id_;
-        for (const delivery& given : h_.events_[*event].deliveries_)
-            d.evidence_.insert(given.agent_);
-    } else if (r == rule::deadlock) {
-        for (std::size_t e : reachable_work(h_))
-            d.evidence_.insert(h_.events_[e].id_);
-    } else {
-        d.agent_ = h_.activations_[h_.ended_since_gap_.back()].agent_;
-    }
-    const std::optional<std::string> stopped = cause_but_mode(r, event, false, any_session_can());
-    report(d, stopped);
-    const bool healed = !stopped && effective_mode(h_, r) == mode::enforce;
-    if (healed) {
-        count_attempt(r, event);
-        ++h_.budget_spent_;
-        if (r == rule::orphaned_event)
-            give_back_orphan(*event);
-        else
-            create_system_event(r);
-    }
-    // Healed, it starts anew at once; otherwise it is spent until the condition has been false.
-    window& w = window_of(r, event);
-    w = {std::nullopt, !healed};
-    update(w, condition_holds(r, event), at);
+  detection d{r, std::nullopt, at, std::nullopt, std::nullopt, std::nullopt, {}, false, std::nullopt, std::nullopt};
+  if (r == rule::orphaned_event) {
+    d.event_ = h_.events_[*event].id_;
+    for (const delivery& given : h_.events_[*event].deliveries_)
+      d.evidence_.insert(given.agent_);
+  } else if (r == rule::deadlock) {
+    for (std::size_t e : reachable_work(h_))
+      d.evidence_.insert(h_.events_[e].id_);
+  } else {
+    d.agent_ = h_.activations_[h_.ended_since_gap_.back()].agent_;
+  }
+  const std::optional<std::string> stopped = cause_but_mode(r, event, false, any_session_can());
+  report(d, stopped);
+  const bool healed = !stopped && effective_mode(h_, r) == mode::enforce;
+  if (healed) {
+    count_attempt(r, event);
+    ++h_.budget_spent_;
+    if (r == rule::orphaned_event)
+      give_back_orphan(*event);
+    else
+      create_system_event(r);
+  }
+  // Healed, it starts anew at once; otherwise it is spent until the condition has been false.
+  window& w = window_of(r, event);
+  w = {std::nullopt, !healed};
+  update(w, condition_holds(r, event), at);
 }
 
 void evaluator::create_system_event(rule r) {
-    event_record e;
-    e.id_ = "sys:" + std::to_string(++h_.system_events_);
-    e.system_ = true;
-    h_.events_.push_back(e);
-    std::set<std::string> recipients = h_.roster_;
-    if (r == rule::missing_termination)
-        recipients = {h_.activations_[h_.ended_since_gap_.back()].agent_};
-    for (const std::string& agent : recipients)
-        give(h_.events_.size() - 1, agent);
-    out_.push_back(line_of(intervention{e.id_, "create", std::nullopt, recipients, true}));
+  event_record e;
+  e.id_ = "sys:" + std::to_string(++h_.system_events_);
+  e.system_ = true;
+  h_.events_.push_back(e);
+  std::set<std::string> recipients = h_.roster_;
+  if (r == rule::missing_termination)
+    recipients = {h_.activations_[h_.ended_since_gap_.back()].agent_};
+  for (const std::string& agent : recipients)
+    give(h_.events_.size() - 1, agent);
+  out_.push_back(line_of(intervention{e.id_, "create", std::nullopt, recipients, true}));
 }
 
 void evaluator::give_back_orphan(std::size_t event) {
-    event_record& e = h_.events_[event];
-    const std::string agent = *source_agent(event);
-    give(event, agent, true);
-    ++e.window_give_backs_;
-    const std::string id = "give:" + e.id_ + ":" + std::to_string(e.window_give_backs_);
-    out_.push_back(line_of(intervention{id, "reroute", e.id_, {agent}, any_session_can().inject_}));
+  event_record& e = h_.events_[event];
+  const std::string agent = *source_agent(event);
+  give(event, agent, true);
+  ++e.window_give_backs_;
+  const std::string id = "give:" + e.id_ + ":" + std::to_string(e.window_give_backs_);
+  out_.push_back(line_of(intervention{id, "reroute", e.id_, {agent}, any_session_can().inject_}));
 }
 
 // A window is nobody's message: it can be healed if some session of the run is able to.
 capabilities evaluator::any_session_can() const {
-    capabilities any{false, false, false};
-    for (const auto& [name, s] : h_.sessions_) {
-        any.inject_ = any.inject_ || s.capabilities_.inject_;
-        any.reroute_ = any.reroute_ || s.capabilities_.reroute_;
-        any.create_ = any.create_ || s.capabilities_.create_;
-    }
-    return any;
+  capabilities any{false, false, false};
+  for (const auto& [name, s] : h_.sessions_) {
+    any.inject_ = any.inject_ || s.capabilities_.inject_;
+    any.reroute_ = any.reroute_ || s.capabilities_.reroute_;
+    any.create_ = any.create_ || s.capabilities_.create_;
+  }
+  return any;
 }
 
 void evaluator::update_windows(std::int64_t now) {
-    update(h_.deadlock_, deadlock_holds(h_), now);
-    update(h_.missing_termination_, missing_termination_holds(h_), now);
-    for (std::size_t i = 0; i < h_.events_.size(); ++i)
-        update(h_.events_[i].orphan_, orphan_holds(h_, i), now);
+  update(h_.deadlock_, deadlock_holds(h_), now);
+  update(h_.missing_termination_, missing_termination_holds(h_), now);
+  for (std::size_t i = 0; i < h_.events_.size(); ++i)
+    update(h_.events_[i].orphan_, orphan_holds(h_, i), now);
 }
 
-} // namespace oracle
+}  // namespace oracle

@@ -52,7 +52,8 @@ shape shape_of(const recorded_graph& graph) {
     std::string text = m.lanes[a.lane].name + (a.failed ? " failed" : "");
     for (const input& in : a.inputs) {
       text += ' ' + name_of(m.events[in.event]) + ':';
-      text += a.open ? "wait" : a.failed ? "" : to_string(in.what);
+      text += a.open ? "wait" : a.failed ? ""
+                                         : to_string(in.what);
     }
     out.activations[a.id] = text;
     out.agents.insert(m.lanes[a.lane].name);

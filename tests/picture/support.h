@@ -12,7 +12,8 @@ namespace digd::picture {
 inline model picture_of(const std::vector<std::string>& lines) {
   recorder through;
   for (const std::string& line : lines) {
-    INFO(line << "\n" << through.problem());
+    INFO(line << "\n"
+              << through.problem());
     REQUIRE(through.line(line));
   }
   return through.finish();

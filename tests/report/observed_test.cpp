@@ -13,7 +13,8 @@ namespace {
 observed observe(const std::vector<std::string>& lines, const observe_bounds& most = {}) {
   observer watch(most);
   for (const std::string& line : lines) {
-    INFO(line << "\n" << watch.problem());
+    INFO(line << "\n"
+              << watch.problem());
     REQUIRE(watch.line(line));
   }
   return watch.finish();

@@ -148,7 +148,9 @@ TEST_CASE("CLA: names chosen by agents are quoted as data") {
 }
 
 TEST_CASE("CLA: long lists are cut, in the text and in the evidence, and say so") {
-  scenario s(R"({"type":"hello","agents":["ada","bob"]})" "\n" R"({"type":"activation_started","activation":"v1","agent":"ada"})");
+  scenario s(R"({"type":"hello","agents":["ada","bob"]})"
+             "\n"
+             R"({"type":"activation_started","activation":"v1","agent":"ada"})");
   for (int i = 0; i < 1002; ++i) {
     s.then(R"({"type":"event","event":{"source":"v1","recipients":["bob"],"id":"e)" + std::to_string(1000 + i) + R"("}})");
   }

@@ -27,8 +27,10 @@ std::string passed_on(int times) {
   std::string lines;
   for (int i = 0; i < times; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1);
-    lines += R"({"type":"activation_started","activation":"v)" + n + R"(","agent":"p)" + n + R"(","inputs":["e1"]})" "\n" +
-             R"({"type":"activation_ended","activation":"v)" + n + R"(","reactions":{"e1":{"reroute":["p)" + next + R"("]}}})" "\n";
+    lines += R"({"type":"activation_started","activation":"v)" + n + R"(","agent":"p)" + n + R"(","inputs":["e1"]})"
+                                                                                             "\n" +
+             R"({"type":"activation_ended","activation":"v)" + n + R"(","reactions":{"e1":{"reroute":["p)" + next + R"("]}}})"
+                                                                                                                    "\n";
   }
   return lines;
 }
@@ -74,20 +76,32 @@ TEST_CASE("ER: near misses") {
   // Somebody else consumed it in the meantime.
   CHECK(told_after(most, R"(
 {"type":"activation_started","activation":"w","agent":"q","inputs":["e1"]}
-{"type":"activation_ended","activation":"w"})" "\n" + passed_on(3)) == strings{});
+{"type":"activation_ended","activation":"w"})"
+                         "\n" +
+                             passed_on(3)) == strings{});
   // A failed activation consumes nothing; neither does discarding.
   CHECK(told_after(most, R"(
 {"type":"activation_started","activation":"w","agent":"q","inputs":["e1"]}
-{"type":"activation_ended","activation":"w","failed":true})" "\n" + passed_on(3)).size() == 1);
+{"type":"activation_ended","activation":"w","failed":true})"
+                         "\n" +
+                             passed_on(3))
+            .size() == 1);
   CHECK(told_after(most, R"(
 {"type":"activation_started","activation":"w","agent":"q","inputs":["e1"]}
-{"type":"activation_ended","activation":"w","reactions":{"e1":"discard"}})" "\n" + passed_on(3)).size() == 1);
+{"type":"activation_ended","activation":"w","reactions":{"e1":"discard"}})"
+                         "\n" +
+                             passed_on(3))
+            .size() == 1);
   // To two agents at once is one act.
   CHECK(told_after(most, R"(
 {"type":"activation_started","activation":"w","agent":"q","inputs":["e1"]}
-{"type":"activation_ended","activation":"w","reactions":{"e1":{"reroute":["x","y","z"]}}})" "\n" + passed_on(1)) == strings{});
+{"type":"activation_ended","activation":"w","reactions":{"e1":{"reroute":["x","y","z"]}}})"
+                         "\n" +
+                             passed_on(1)) == strings{});
   // A notice may be passed on for ever.
-  scenario notice(R"({"type":"hello"})" "\n" R"({"type":"event","event":{"id":"e1","recipients":["p0"],"fyi":true}})");
+  scenario notice(R"({"type":"hello"})"
+                  "\n"
+                  R"({"type":"event","event":{"id":"e1","recipients":["p0"],"fyi":true}})");
   CHECK(notice.then(passed_on(9)).told() == strings{});
 }
 

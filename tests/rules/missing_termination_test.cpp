@@ -127,7 +127,9 @@ TEST_CASE("MC: a text of one's own, with the rule's placeholder") {
 TEST_CASE("MC: names chosen by agents are quoted as data") {
   scenario s(R"({"type":"hello"})");
   s.then(R"({"type":"activation_started","activation":"v1","agent":)" + json_string(hostile('a')) + "}");
-  s.then(R"({"type":"activation_ended","activation":"v1"})" "\n" R"({"type":"time","ts":10000})");
+  s.then(R"({"type":"activation_ended","activation":"v1"})"
+         "\n"
+         R"({"type":"time","ts":10000})");
   CHECK(s.only().agent == hostile('a'));
   CHECK(s.only().reason.ends_with("the last to act was agent " + hostile_quoted('a') + "."));
   CHECK(injected(s).starts_with("To agent " + hostile_quoted('a') + ": all reachable"));
@@ -147,7 +149,9 @@ TEST_CASE("MC: the witness shows the last activation and what it was given") {
 TEST_CASE("MC: the witness of an activation with many inputs is truncated") {
   scenario s(R"({"type":"hello"})");
   s.then(R"({"type":"activation_started","activation":"v1","agent":"ada","inputs":)" + numbered("e", 80) + "}");
-  s.then(R"({"type":"activation_ended","activation":"v1"})" "\n" R"({"type":"time","ts":10000})");
+  s.then(R"({"type":"activation_ended","activation":"v1"})"
+         "\n"
+         R"({"type":"time","ts":10000})");
   const witness& w = s.only().witness;
   CHECK(w.truncated);
   CHECK(w.events.size() + w.activations.size() == 64);

@@ -90,7 +90,8 @@ TEST_CASE("OE: an event that all have discarded is an orphan once the window is 
 
 TEST_CASE("OE: near misses when it is announced") {
   const std::string roster = R"("agents":["ada","bob"])";
-  const std::string begin = R"({"type":"activation_started","activation":"v1","agent":"ada"})" "\n";
+  const std::string begin = R"({"type":"activation_started","activation":"v1","agent":"ada"})"
+                            "\n";
   // One recipient is enough.
   CHECK(told_after(roster, begin + R"({"type":"event","event":{"id":"e1","source":"v1","recipients":["zed","bob"]}})") == strings{});
   // A notice, an answer.
@@ -111,7 +112,8 @@ TEST_CASE("OE: near misses in time") {
     return told_after(R"("agents":["ada","bob","cy"],"rules":{"orphaned_event":{"window_ms":10}})",
                       R"({"type":"activation_started","activation":"v1","agent":"cy"}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["ada","bob"]}}
-{"type":"activation_started","activation":"v2","agent":"ada","inputs":["e1"]})" + lines);
+{"type":"activation_started","activation":"v2","agent":"ada","inputs":["e1"]})" +
+                          lines);
   };
   // One millisecond is missing.
   CHECK(told(R"(

@@ -20,14 +20,14 @@ class client {
  public:
   struct manner {
     std::string run, session;
-    std::size_t number = 0;        // which of the run's sessions
+    std::size_t number = 0;  // which of the run's sessions
     bool trace_clock = true;
     bool alone = true;             // the run has no other session
     bool greedy = false;           // heeds no credits
     bool fickle = false;           // says other capabilities each time
     std::uint64_t messages = 100;  // to say
     microseconds latency = 500;
-    microseconds reading = 0;      // what a frame costs it
+    microseconds reading = 0;  // what a frame costs it
   };
 
   client(scheduler& clock, dice& chance, monitor& to, story& tells, manner how);
@@ -67,7 +67,7 @@ class client {
   bool greeted_ = false;
   std::vector<said> sent_;  // seq is the place in it, from 1
   std::uint64_t acked_ = 0;
-  std::uint64_t resumed_at_ = 0;                  // what was acked and sent when this connection began
+  std::uint64_t resumed_at_ = 0;  // what was acked and sent when this connection began
   std::uint64_t resent_to_ = 0;
   std::set<std::uint64_t> answered_;              // on this connection
   std::set<std::uint64_t> owed_;                  // sent on this connection, held, not answered yet

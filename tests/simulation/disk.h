@@ -26,7 +26,9 @@ class disk {
   void kill();
   void be_troubled(bool on) { troubled_ = on; }
   // A disk that breaks its own promises, to see that the simulation notices.
-  enum class lie : std::uint8_t { none, durable_at_once, forgets_at_a_kill };
+  enum class lie : std::uint8_t { none,
+                                  durable_at_once,
+                                  forgets_at_a_kill };
   void tell(lie which) { lie_ = which; }
 
   const std::map<std::string, std::vector<tests::recorded_entry>>& stored() const { return stored_; }

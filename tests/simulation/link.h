@@ -53,8 +53,8 @@ class link : public std::enable_shared_from_this<link> {
 
   scheduler& clock_;
   dice& chance_;
-  const microseconds latency_;  // typical
-  const microseconds reading_;  // what a frame costs the client
+  const microseconds latency_;                   // typical
+  const microseconds reading_;                   // what a frame costs the client
   std::shared_ptr<const end> client_, monitor_;  // null: gone, or told of the end
   std::deque<std::string> unread_;
   std::size_t to_client_waiting_ = 0;

@@ -17,7 +17,7 @@ class story {
   struct piece {
     std::string head;  // up to where the seq goes
     std::string tail;
-    bool held = false; // what it announces waits for a verdict
+    bool held = false;  // what it announces waits for a verdict
     bool has_seq = true;
     std::string with_seq(std::uint64_t seq) const;
   };
@@ -45,7 +45,7 @@ class story {
   dice& chance_;
   const bool timed_;  // messages have times of their own
   std::int64_t ts_ = 0;
-  std::vector<std::vector<std::string>> agents_;  // by session
+  std::vector<std::vector<std::string>> agents_;                           // by session
   std::vector<std::vector<std::pair<std::string, std::string>>> pending_;  // by session: event, agent
   std::vector<activation> open_;
   std::uint64_t n_ = 0;

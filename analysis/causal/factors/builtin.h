@@ -11,9 +11,9 @@ namespace digd::causal {
 
 struct builtin_factor {
   std::string_view name;
-  std::string_view what;     // its definition, for docs and `digctl causal factors --list`
-  std::string_view advice;   // what to try
-  bool is_count = false;     // grows with the run: `--rates` divides it by the activations
+  std::string_view what;    // its definition, for docs and `digctl causal factors --list`
+  std::string_view advice;  // what to try
+  bool is_count = false;    // grows with the run: `--rates` divides it by the activations
   double (*of)(const run_facts&) = nullptr;
 };
 

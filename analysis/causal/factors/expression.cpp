@@ -69,9 +69,7 @@ class parser {
     value_of left = sum(depth);
     using compare = double (*)(double, double);
     static constexpr std::pair<std::string_view, compare> known[] = {
-        {"<=", [](double a, double b) -> double { return a <= b; }}, {">=", [](double a, double b) -> double { return a >= b; }},
-        {"==", [](double a, double b) -> double { return a == b; }}, {"!=", [](double a, double b) -> double { return a != b; }},
-        {"<", [](double a, double b) -> double { return a < b; }},   {">", [](double a, double b) -> double { return a > b; }}};
+        {"<=", [](double a, double b) -> double { return a <= b; }}, {">=", [](double a, double b) -> double { return a >= b; }}, {"==", [](double a, double b) -> double { return a == b; }}, {"!=", [](double a, double b) -> double { return a != b; }}, {"<", [](double a, double b) -> double { return a < b; }}, {">", [](double a, double b) -> double { return a > b; }}};
     for (const auto& [token, how] : known) {
       if (eat(token)) return both(std::move(left), sum(depth), how);
     }

@@ -68,7 +68,8 @@ std::string read_trace(const fs::path& path, const run_window& window, std::vect
   if (!in) return plain(path.string()) + " cannot be read";
   run_reader reader(window);
   std::string line;
-  while (std::getline(in, line) && reader.line(line)) {}
+  while (std::getline(in, line) && reader.line(line)) {
+  }
   hand_on(reader, path.filename().string(), notes, to);
   return {};
 }
@@ -251,7 +252,9 @@ class builder {
     std::set<std::string> names;
     for (const std::string& asked : what_.metrics) {
       if (asked != "*") names.insert(asked);
-      else for (const auto& of_run : metrics_) for (const auto& [name, value] : of_run) names.insert(name);
+      else
+        for (const auto& of_run : metrics_)
+          for (const auto& [name, value] : of_run) names.insert(name);
     }
     for (const std::string& name : names) {
       std::vector<double> values;

@@ -20,16 +20,16 @@ namespace digd::causal {
 struct factor_request {
   std::vector<std::pair<std::string, std::string>> user;  // name, expression
   run_window window;
-  bool rates = false;                 // counts by activation, named …_per_activation
-  std::string outcome;                // what is to be explained: always as it is, and of the whole run
-  std::vector<std::string> metrics;   // as columns; "*": all
+  bool rates = false;                // counts by activation, named …_per_activation
+  std::string outcome;               // what is to be explained: always as it is, and of the whole run
+  std::vector<std::string> metrics;  // as columns; "*": all
 };
 
 struct factor_rows {
   table data;
-  std::string problem;                // empty: built
+  std::string problem;  // empty: built
   std::vector<std::string> notes;
-  std::vector<std::string> runs;      // by row: the run's id
+  std::vector<std::string> runs;                           // by row: the run's id
   std::vector<std::map<std::string, std::string>> labels;  // by row
 };
 
@@ -44,7 +44,7 @@ factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_
 // `success` (1 or 0), `metric.X`, a built-in or a user factor; the factor one of the same, or a label that is a number.
 struct paired_runs {
   std::string problem;
-  std::vector<std::string> notes;     // runs left out
+  std::vector<std::string> notes;  // runs left out
   std::vector<double> factor, outcome;
   std::vector<std::map<std::string, std::string>> labels;
 };

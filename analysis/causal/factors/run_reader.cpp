@@ -189,8 +189,7 @@ ingest::replay::listener listener_of(recorder& to, recorder* whole) {
 
 struct run_reader::state {
   explicit state(const run_window& window)
-      : has_window(window.first_ms > 0 || window.first_messages > 0), record(facts, window), record_whole(whole, {}),
-        through(run_policy{}, listener_of(record, has_window ? &record_whole : nullptr)) {}
+      : has_window(window.first_ms > 0 || window.first_messages > 0), record(facts, window), record_whole(whole, {}), through(run_policy{}, listener_of(record, has_window ? &record_whole : nullptr)) {}
   const bool has_window;
   run_facts facts, whole;
   recorder record, record_whole;

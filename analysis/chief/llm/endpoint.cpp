@@ -176,13 +176,14 @@ llm_errc endpoint::send(const std::string& body, response& into) {
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "digctl");
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &into);
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, +[](char* data, std::size_t, std::size_t size, void* to) -> std::size_t {
-    auto& r = *static_cast<response*>(to);
-    r.overflow = r.body.size() + size > r.most;
-    if (r.overflow) return 0;
-    r.body.append(data, size);
-    return size;
-  });
+  curl_easy_setopt(
+      curl, CURLOPT_WRITEFUNCTION, +[](char* data, std::size_t, std::size_t size, void* to) -> std::size_t {
+        auto& r = *static_cast<response*>(to);
+        r.overflow = r.body.size() + size > r.most;
+        if (r.overflow) return 0;
+        r.body.append(data, size);
+        return size;
+      });
   const CURLcode code = curl_easy_perform(curl);
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &into.status);
   curl_off_t retry = 0;

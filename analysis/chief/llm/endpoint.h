@@ -30,30 +30,30 @@ const boost::system::error_category& llm_category() noexcept;
 boost::system::error_code make_error_code(llm_errc) noexcept;
 
 struct endpoint_options {
-  std::string url;    // with or without "/chat/completions"
+  std::string url;  // with or without "/chat/completions"
   std::string model;
-  std::string key;    // empty: no Authorization header
+  std::string key;        // empty: no Authorization header
   std::string authority;  // PEM file of who signs the certificate; empty: whom the system trusts
-  std::string cache;  // folder for answers, created if missing; empty: none
+  std::string cache;      // folder for answers, created if missing; empty: none
   long timeout_ms = 180'000, connect_timeout_ms = 10'000;
-  std::size_t tries = 5;                // of one request
-  std::int64_t backoff_ms = 1'000;      // doubled with each try, unless the server says (Retry-After)
+  std::size_t tries = 5;            // of one request
+  std::int64_t backoff_ms = 1'000;  // doubled with each try, unless the server says (Retry-After)
   std::int64_t backoff_most_ms = 60'000;
-  double requests_per_minute = 0;       // 0: no limit of ours
-  double price_in = 0, price_out = 0;   // a million tokens
-  double temperature = 0;               // below 0: not sent
+  double requests_per_minute = 0;      // 0: no limit of ours
+  double price_in = 0, price_out = 0;  // a million tokens
+  double temperature = 0;              // below 0: not sent
   std::size_t max_answer_tokens = 4'096;
   std::size_t max_response_bytes = 8u << 20;
-  std::size_t max_requests = 100'000;   // in all; then `over_budget`
-  std::size_t max_tokens_in_all = 0;    // 0: no limit
-  bool dry_run = false;                 // nothing is sent: `on_dry_run` is told each prompt
+  std::size_t max_requests = 100'000;  // in all; then `over_budget`
+  std::size_t max_tokens_in_all = 0;   // 0: no limit
+  bool dry_run = false;                // nothing is sent: `on_dry_run` is told each prompt
   std::function<void(const std::string& prompt)> on_dry_run;
   std::function<void(std::int64_t ms)> sleep;  // for tests; empty: really
 };
 
 struct usage {
   std::size_t requests = 0, cached = 0, retried = 0, failed = 0;
-  std::size_t estimated = 0;  // answers that do not say how many tokens: four bytes each
+  std::size_t estimated = 0;                  // answers that do not say how many tokens: four bytes each
   std::size_t tokens_in = 0, tokens_out = 0;  // with a dry run estimated: four bytes a token
   double cost = 0;
   std::size_t tokens() const { return tokens_in + tokens_out; }

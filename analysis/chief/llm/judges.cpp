@@ -55,7 +55,8 @@ ruling step_by_step(endpoint& model, const flat_log& log, const judge_options& h
     if (!can_be_blamed(log, i) || (!only.empty() && log.steps[i].agent != only)) continue;
     const std::string what =
         "You see the log up to step " + std::to_string(i) + ", by " + log.steps[i].agent +
-        ". Is step " + std::to_string(i) + " the decisive error: an error of its own, not one taken over, that will make the run fail?\n"
+        ". Is step " + std::to_string(i) +
+        " the decisive error: an error of its own, not one taken over, that will make the run fail?\n"
         R"(Form: {"decisive": true or false, "reason": "one sentence"})";
     const auto reply = ask_for_object(model, prompt(log, how, 0, i, what), how, R"({"decisive": false, "reason": "dry run"})");
     if (!reply) return failed(model, reply.error());
@@ -72,7 +73,9 @@ ruling binary_search(endpoint& model, const flat_log& log, const judge_options& 
     const std::size_t middle = from + (to - from) / 2;
     const std::string what = "The decisive error is in these steps. Is it in the first half, steps " + std::to_string(from) + " to " +
                              std::to_string(middle) + ", or in the second, steps " + std::to_string(middle + 1) + " to " +
-                             std::to_string(to) + "?\n" R"(Form: {"half": "first" or "second", "reason": "one sentence"})";
+                             std::to_string(to) +
+                             "?\n"
+                             R"(Form: {"half": "first" or "second", "reason": "one sentence"})";
     const auto reply = ask_for_object(model, prompt(log, how, from, to, what), how, R"({"half": "first", "reason": "dry run"})");
     if (!reply) return failed(model, reply.error());
     const std::string half = text_in(*reply, "half");

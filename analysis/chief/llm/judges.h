@@ -14,8 +14,8 @@ struct ruling {
   std::string agent;               // empty: none found
   std::vector<std::size_t> steps;  // most suspect first; empty: none found
   std::string reason;
-  std::vector<std::string> notes;  // what a stage decided, or what went wrong and was done instead
-  bool stood_in = false;           // it is the deterministic method's: the model gave none
+  std::vector<std::string> notes;   // what a stage decided, or what went wrong and was done instead
+  bool stood_in = false;            // it is the deterministic method's: the model gave none
   boost::system::error_code error;  // why there is no ruling
   std::string detail;
 };

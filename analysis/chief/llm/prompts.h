@@ -14,9 +14,9 @@
 namespace digd::chief::llm {
 
 struct judge_options {
-  std::string right_answer;              // told to the model if not empty ("with ground truth")
-  std::size_t context_bytes = 200'000;   // of steps in one prompt; long steps are cut in their middle, evenly
-  std::size_t repairs = 1;               // times that a reply which is no JSON is asked for again
+  std::string right_answer;             // told to the model if not empty ("with ground truth")
+  std::size_t context_bytes = 200'000;  // of steps in one prompt; long steps are cut in their middle, evenly
+  std::size_t repairs = 1;              // times that a reply which is no JSON is asked for again
 };
 
 // The steps [from, to] as text: "[3] Agent: …".

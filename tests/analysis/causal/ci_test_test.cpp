@@ -11,7 +11,12 @@ using namespace digd::causal;
 
 namespace {
 
-enum : variable { z, x, y, a, b, c };
+enum : variable { z,
+                  x,
+                  y,
+                  a,
+                  b,
+                  c };
 
 table sample() {
   digd::causal::random chance(42);

@@ -83,7 +83,8 @@ void store(arch::archive& into, arch::producer& to, const std::vector<std::strin
     const bool first = n == 0;
     for (int twice = 0; twice < (first ? 2 : 1); ++twice) {
       arch::entry e;
-      e.kind = !first ? arch::entry_kind::message : twice == 0 ? arch::entry_kind::run_opened : arch::entry_kind::session_joined;
+      e.kind = !first ? arch::entry_kind::message : twice == 0 ? arch::entry_kind::run_opened
+                                                               : arch::entry_kind::session_joined;
       e.run_number = number;
       e.run = field(run.front(), "run");
       e.session = "main";
@@ -104,7 +105,8 @@ std::filesystem::path archive_of(const folder& in, const std::string& name, std:
   arch::options how;
   how.path = path.string();
   std::string why;
-  auto opened = arch::archive::open(how, [](std::span<const arch::durable>) {}, &why);
+  auto opened = arch::archive::open(
+      how, [](std::span<const arch::durable>) {}, &why);
   INFO(why);
   REQUIRE(opened);
   const auto to = (*opened)->make_producer();

@@ -59,36 +59,30 @@ TEST_CASE("a_wrong_sum_is_local_and_a_right_one_is_none") {
 
 TEST_CASE("who_keeps_doing_the_same_is_to_blame_in_a_loop") {
   const char* failed = "failed: the page does not open.";
-  const auto repeats = log_of("q", {{"user", "q"}, {"P", "Initial plan: open it", nullptr, true},
-                                    {"P", "Please open the page about boats", "W"}, {"W", failed},
-                                    {"P", "Please open the page about boats", "W"}, {"W", failed},
-                                    {"P", "Please open the page about boats", "W"}, {"W", failed}});
+  const auto repeats = log_of("q", {{"user", "q"}, {"P", "Initial plan: open it", nullptr, true}, {"P", "Please open the page about boats", "W"}, {"W", failed}, {"P", "Please open the page about boats", "W"}, {"W", failed}, {"P", "Please open the page about boats", "W"}, {"W", failed}});
   const auto planner = findings_of(repeats);
   REQUIRE(planner.size() == 1);
   CHECK(planner[0].step == 4);
   CHECK(planner[0].by == stage::planning_control);
 
-  const auto changes = log_of("q", {{"user", "q"}, {"P", "Initial plan: open it", nullptr, true},
-                                    {"P", "Please open the page about boats", "W"}, {"W", failed},
-                                    {"P", "Use the archived copy instead of that", "W"}, {"W", failed},
-                                    {"P", "Download the spreadsheet from the ministry", "W"}, {"W", failed}});
+  const auto changes = log_of("q", {{"user", "q"}, {"P", "Initial plan: open it", nullptr, true}, {"P", "Please open the page about boats", "W"}, {"W", failed}, {"P", "Use the archived copy instead of that", "W"}, {"W", failed}, {"P", "Download the spreadsheet from the ministry", "W"}, {"W", failed}});
   const auto executor = findings_of(changes);
   REQUIRE(executor.size() == 1);
   CHECK(executor[0].step == 3);
 }
 
 TEST_CASE("a_loop_that_gets_through_blames_nobody") {
-  const auto log = log_of("q", {{"user", "q"}, {"P", "Initial plan: open it", nullptr, true},
-                                {"P", "Please open the page about boats", "W"}, {"W", "failed: no."},
-                                {"P", "Please open the page about boats", "W"}, {"W", "Here it is."}});
+  const auto log = log_of("q", {{"user", "q"}, {"P", "Initial plan: open it", nullptr, true}, {"P", "Please open the page about boats", "W"}, {"W", "failed: no."}, {"P", "Please open the page about boats", "W"}, {"W", "Here it is."}});
   CHECK(findings_of(log).empty());
 }
 
 TEST_CASE("a_task_turned_into_debugging_stands_out") {
   const auto log = log_of("Which harbour in Iceland had most landings of cod in 2019?",
-                          {{"Py_Expert", "# General Task\nsee manager\n## Task description\nDebug the script that ends with exit "
-                                         "code 1, unknown language.\n## Plan\n1. run it"},
-                           {"Py_Expert", "```python\nprint(1)\n```"}, {"Computer_terminal", "exitcode: 0 (execution succeeded)\nCode output: 1"},
+                          {{"Py_Expert",
+                            "# General Task\nsee manager\n## Task description\nDebug the script that ends with exit "
+                            "code 1, unknown language.\n## Plan\n1. run it"},
+                           {"Py_Expert", "```python\nprint(1)\n```"},
+                           {"Computer_terminal", "exitcode: 0 (execution succeeded)\nCode output: 1"},
                            {"Check_Expert", "The error is gone and verified. TERMINATE"}});
   const attribution a = attribute(log);
   CHECK(a.ranking.front().step == 0);
@@ -97,9 +91,7 @@ TEST_CASE("a_task_turned_into_debugging_stands_out") {
 }
 
 TEST_CASE("subtasks_cover_a_flat_log_without_overlap") {
-  const auto log = log_of("How deep is the lake?", {{"user", "How deep is the lake?"}, {"P", "Initial plan: look", nullptr, true},
-                                                    {"P", "Find the lake on the map", "W"}, {"W", "It is Lake Vattern."},
-                                                    {"P", "Read its depth in the hydrographic register", "W"}, {"W", "128 m"}});
+  const auto log = log_of("How deep is the lake?", {{"user", "How deep is the lake?"}, {"P", "Initial plan: look", nullptr, true}, {"P", "Find the lake on the map", "W"}, {"W", "It is Lake Vattern."}, {"P", "Read its depth in the hydrographic register", "W"}, {"W", "128 m"}});
   const hierarchy graph = build_hierarchy(log);
   CHECK(graph.subtasks.size() == 4);
   std::size_t next = 0;
@@ -142,12 +134,18 @@ TEST_CASE("an_empty_or_odd_log_is_no_crash") {
 
 TEST_CASE("a_trace_gives_the_same_steps_and_its_branches_are_subtasks") {
   const std::string trace =
-      R"({"type":"hello","run":"r"})" "\n"
-      R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":{"text":"Fix it and test it."}}})" "\n"
-      R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})" "\n"
-      R"({"type":"activation_ended","activation":"a","reactions":{},"outputs":[{"id":"x","recipients":["C"],"payload":{"text":"Fix it"}},{"id":"y","recipients":["T"],"payload":"Test it"}]})" "\n"
-      R"({"type":"activation_started","activation":"b","agent":"C","inputs":["x"]})" "\n"
-      R"({"type":"activation_ended","activation":"b","reactions":{"x":"consume"},"outputs":[{"id":"z","recipients":["P"],"payload":{"text":"Fixed"}}]})" "\n";
+      R"({"type":"hello","run":"r"})"
+      "\n"
+      R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":{"text":"Fix it and test it."}}})"
+      "\n"
+      R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})"
+      "\n"
+      R"({"type":"activation_ended","activation":"a","reactions":{},"outputs":[{"id":"x","recipients":["C"],"payload":{"text":"Fix it"}},{"id":"y","recipients":["T"],"payload":"Test it"}]})"
+      "\n"
+      R"({"type":"activation_started","activation":"b","agent":"C","inputs":["x"]})"
+      "\n"
+      R"({"type":"activation_ended","activation":"b","reactions":{"x":"consume"},"outputs":[{"id":"z","recipients":["P"],"payload":{"text":"Fixed"}}]})"
+      "\n";
   flat_log log;
   std::string why;
   REQUIRE(read_trace(trace, log, why));
@@ -167,7 +165,10 @@ flat_log traced(std::string_view lines) {
   flat_log log;
   std::string why;
   INFO(why);
-  REQUIRE(read_trace(std::string(R"({"type":"hello","run":"r"})" "\n") + std::string(lines), log, why));
+  REQUIRE(read_trace(std::string(R"({"type":"hello","run":"r"})"
+                                 "\n") +
+                         std::string(lines),
+                     log, why));
   return log;
 }
 
@@ -175,10 +176,14 @@ flat_log traced(std::string_view lines) {
 
 TEST_CASE("what_an_open_activation_says_is_its_agents_step") {
   const flat_log log = traced(
-      R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":{"text":"Count."}}})" "\n"
-      R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})" "\n"
-      R"({"type":"event","event":{"id":"x","source":"a","recipients":["C"],"payload":"one"}})" "\n"
-      R"({"type":"event","event":{"id":"y","source":"a","recipients":["C"],"payload":"two"}})" "\n");
+      R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":{"text":"Count."}}})"
+      "\n"
+      R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})"
+      "\n"
+      R"({"type":"event","event":{"id":"x","source":"a","recipients":["C"],"payload":"one"}})"
+      "\n"
+      R"({"type":"event","event":{"id":"y","source":"a","recipients":["C"],"payload":"two"}})"
+      "\n");
   REQUIRE(log.steps.size() == 3);
   CHECK(log.steps[1].agent == "P");
   CHECK(log.steps[1].event == "x");
@@ -189,9 +194,12 @@ TEST_CASE("what_an_open_activation_says_is_its_agents_step") {
 
 TEST_CASE("an_activation_that_failed_is_a_step_that_can_be_blamed") {
   const flat_log log = traced(
-      R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":"Count."}})" "\n"
-      R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})" "\n"
-      R"({"type":"activation_ended","activation":"a","failed":true,"error":"timeout"})" "\n");
+      R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":"Count."}})"
+      "\n"
+      R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})"
+      "\n"
+      R"({"type":"activation_ended","activation":"a","failed":true,"error":"timeout"})"
+      "\n");
   REQUIRE(log.steps.size() == 2);
   CHECK(log.steps[1].text == "failed: timeout");
   CHECK(log.steps[1].execution == execution_state::failed);
@@ -201,18 +209,32 @@ TEST_CASE("an_activation_that_failed_is_a_step_that_can_be_blamed") {
 
 TEST_CASE("only_consumed_inputs_of_an_ended_activation_are_used") {
   const flat_log log = traced(
-      R"({"type":"event","event":{"id":"a","payload":"1"}})" "\n" R"({"type":"event","event":{"id":"b","payload":"2"}})" "\n"
-      R"({"type":"event","event":{"id":"c","payload":"3"}})" "\n" R"({"type":"event","event":{"id":"d","payload":"4"}})" "\n"
-      R"({"type":"activation_started","activation":"v","agent":"P","inputs":["a","b","c","d"]})" "\n"
-      R"({"type":"activation_ended","activation":"v","reactions":{"a":"discard","b":"wait","c":{"reroute":["Q"]}},"outputs":[{"id":"e","payload":"5"}]})" "\n");
+      R"({"type":"event","event":{"id":"a","payload":"1"}})"
+      "\n"
+      R"({"type":"event","event":{"id":"b","payload":"2"}})"
+      "\n"
+      R"({"type":"event","event":{"id":"c","payload":"3"}})"
+      "\n"
+      R"({"type":"event","event":{"id":"d","payload":"4"}})"
+      "\n"
+      R"({"type":"activation_started","activation":"v","agent":"P","inputs":["a","b","c","d"]})"
+      "\n"
+      R"({"type":"activation_ended","activation":"v","reactions":{"a":"discard","b":"wait","c":{"reroute":["Q"]}},"outputs":[{"id":"e","payload":"5"}]})"
+      "\n");
   CHECK(log.steps.back().inputs == std::vector<std::size_t>{3});
 }
 
 TEST_CASE("what_digd_would_refuse_is_left_out_and_counted") {
   const flat_log log = traced(
-      R"({"type":"event","event":{"id":"a","payload":"1"}})" "\n" R"({"type":"event","event":{"id":"a","payload":"again"}})" "\n"
-      R"({"type":"activation_ended","activation":"nobodys","outputs":[{"id":"z","payload":"?"}]})" "\n" "{broken\n[1]\n"
-      R"({"type":"event","event":{"id":"q","source":"nobodys","payload":"?"}})" "\n");
+      R"({"type":"event","event":{"id":"a","payload":"1"}})"
+      "\n"
+      R"({"type":"event","event":{"id":"a","payload":"again"}})"
+      "\n"
+      R"({"type":"activation_ended","activation":"nobodys","outputs":[{"id":"z","payload":"?"}]})"
+      "\n"
+      "{broken\n[1]\n"
+      R"({"type":"event","event":{"id":"q","source":"nobodys","payload":"?"}})"
+      "\n");
   CHECK(log.steps.size() == 1);
   CHECK(log.steps[0].text == "1");
   CHECK(log.left_out == 5);
@@ -235,8 +257,7 @@ TEST_CASE("who_hands_code_to_a_terminal_is_no_planner") {
 
 TEST_CASE("no_feature_is_the_place_of_a_step") {
   // Two steps alike in everything but their place get the same numbers.
-  const auto log = log_of("q", {{"user", "q"}, {"A", "Hello there, nothing to report."}, {"B", "Hello there, nothing to report."},
-                                {"C", "Hello there, nothing to report."}});
+  const auto log = log_of("q", {{"user", "q"}, {"A", "Hello there, nothing to report."}, {"B", "Hello there, nothing to report."}, {"C", "Hello there, nothing to report."}});
   const candidate_rows rows = rows_of_chat(log);
   CHECK(rows.rows[1] == rows.rows[2]);
 }

@@ -18,8 +18,7 @@ using digd::tests::scripted_server;
 namespace {
 
 flat_log small() {
-  return log_of("How old is the mill?", {{"user", "How old is the mill?"}, {"Reader", "It was built in 1801."},
-                                         {"Clerk", "So it is 20 years old."}, {"Checker", "I agree."}});
+  return log_of("How old is the mill?", {{"user", "How old is the mill?"}, {"Reader", "It was built in 1801."}, {"Clerk", "So it is 20 years old."}, {"Checker", "I agree."}});
 }
 
 struct fixture {
@@ -105,8 +104,7 @@ TEST_CASE("the_hybrid_looks_only_at_the_steps_of_the_agent_found_first") {
 TEST_CASE("chief_asks_its_stages_in_order_and_hands_results_on") {
   const std::string subtasks = completion(R"({"subtasks": [{"name": "read", "from": 0, "to": 1}, {"name": "work out", "from": 2, "to": 3}]})");
   const std::string empty = completion("{}");
-  fixture f({{subtasks}, {empty}, {empty}, {empty}, {empty}, {completion(R"({"steps": [2]})")},
-             {completion(R"({"agent": "Clerk", "step": 2, "stage": "local", "reason": "its own"})")}});
+  fixture f({{subtasks}, {empty}, {empty}, {empty}, {empty}, {completion(R"({"steps": [2]})")}, {completion(R"({"agent": "Clerk", "step": 2, "stage": "local", "reason": "its own"})")}});
   endpoint model(f.how);
   attribution graph;
   const ruling r = chief_stages(model, small(), {}, &graph);

@@ -16,8 +16,8 @@ struct scripted_reply {
   std::string body;
   int status = 200;
   std::string headers = {};
-  bool hang = false;      // says nothing until the client gives up
-  bool cut_off = false;   // closes in the middle of the body
+  bool hang = false;     // says nothing until the client gives up
+  bool cut_off = false;  // closes in the middle of the body
 };
 
 inline std::string completion(const std::string& text, const char* finish = "stop") {

@@ -36,7 +36,8 @@ void agrees(const game& g, Literal literal) {
   std::vector<lane_mask> masks(n, 0);
   std::vector<std::vector<std::uint8_t>> sets;
   for (std::size_t l = 0; l < lanes; ++l) {
-    sets.push_back(l == 0 ? std::vector<std::uint8_t>(n, 1) : l == 1 ? std::vector<std::uint8_t>(n, 0) : random_set(n, l));
+    sets.push_back(l == 0 ? std::vector<std::uint8_t>(n, 1) : l == 1 ? std::vector<std::uint8_t>(n, 0)
+                                                                     : random_set(n, l));
     for (std::size_t p = 0; p < n; ++p) masks[p] |= static_cast<lane_mask>(sets[l][p] << l);
   }
   double out[lanes];

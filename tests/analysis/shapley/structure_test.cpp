@@ -40,11 +40,11 @@ TEST_CASE("a hand trace: each set's risk is firings and unresolved work of the r
   REQUIRE(made.problem == "");
   const game& g = *made.game;
   REQUIRE(g.size() == 2);
-  CHECK(made.detections == 1);               // y has no recipient
-  CHECK(risk_of(g, {0, 0}) == 1);            // the task waits; b never gets to see x
-  CHECK(risk_of(g, {0, 1}) == 1);            // b's only input does not exist: it does not happen
-  CHECK(risk_of(g, {1, 0}) == 2);            // the orphan, and x waits
-  CHECK(risk_of(g, {1, 1}) == 3);            // the orphan, z1 and z2 wait
+  CHECK(made.detections == 1);     // y has no recipient
+  CHECK(risk_of(g, {0, 0}) == 1);  // the task waits; b never gets to see x
+  CHECK(risk_of(g, {0, 1}) == 1);  // b's only input does not exist: it does not happen
+  CHECK(risk_of(g, {1, 0}) == 2);  // the orphan, and x waits
+  CHECK(risk_of(g, {1, 1}) == 3);  // the orphan, z1 and z2 wait
   const estimate_result r = estimate(g, ask(estimator::exact));
   CHECK(r.phi.value[0] == Approx(1.5));
   CHECK(r.phi.value[1] == Approx(0.5));

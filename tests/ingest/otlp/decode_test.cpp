@@ -13,7 +13,8 @@ const std::string ids = R"("traceId":"5B8EFFF798038103D269B633813FC60C","spanId"
 
 std::string with_span(const std::string& members) {
   return R"({"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"app"}}]},)"
-         R"("scopeSpans":[{"scope":{"name":"s","version":"1"},"spans":[{)" + ids + members + "}]}]}]}";
+         R"("scopeSpans":[{"scope":{"name":"s","version":"1"},"spans":[{)" +
+         ids + members + "}]}]}]}";
 }
 const std::string times = R"("startTimeUnixNano":"1000","endTimeUnixNano":2000)";
 
@@ -50,8 +51,8 @@ std::string gzip(const std::string& text) {
 
 TEST_CASE("json_has_ids_in_either_case_and_numbers_in_either_form") {
   const auto out = decode_json(with_span(times + R"(,"parentSpanId":"","name":"n","attributes":[)"
-    R"({"key":"i","value":{"intValue":"-7"}},{"key":"j","value":{"intValue":7}},{"key":"l","value":{"arrayValue":{"values":[{"boolValue":true}]}}},)"
-    R"({"key":"m","value":{"kvlistValue":{"values":[{"key":"d","value":{"doubleValue":0.5}}]}}}],"status":{"code":2,"message":"no"})"));
+                                                 R"({"key":"i","value":{"intValue":"-7"}},{"key":"j","value":{"intValue":7}},{"key":"l","value":{"arrayValue":{"values":[{"boolValue":true}]}}},)"
+                                                 R"({"key":"m","value":{"kvlistValue":{"values":[{"key":"d","value":{"doubleValue":0.5}}]}}}],"status":{"code":2,"message":"no"})"));
   REQUIRE(out.has_value());
   const span& s = out->spans.at(0);
   REQUIRE(s.trace == "5b8efff798038103d269b633813fc60c");
@@ -66,12 +67,12 @@ TEST_CASE("json_has_ids_in_either_case_and_numbers_in_either_form") {
 
 TEST_CASE("a_failed_span_without_words_has_those_of_its_exception") {
   const auto out = decode_json(with_span(times + R"(,"status":{"code":2},"events":[{"name":"exception","attributes":[)"
-    R"({"key":"exception.message","value":{"stringValue":"it broke"}}]}])"));
+                                                 R"({"key":"exception.message","value":{"stringValue":"it broke"}}]}])"));
   REQUIRE(out->spans.at(0).error == "it broke");
 }
 
 TEST_CASE("bad_json_is_refused_with_its_place") {
-  REQUIRE(why_not(encoding::json, "{") .find("byte 1: expected one JSON document") == 0);
+  REQUIRE(why_not(encoding::json, "{").find("byte 1: expected one JSON document") == 0);
   REQUIRE(why_not(encoding::json, "[]") == "expected an object at the top, found an array");
   REQUIRE(why_not(encoding::json, R"({"resourceSpans":[7]})") == "resourceSpans[0]: expected an object");
   REQUIRE(why_not(encoding::json, with_span(R"("name":7)")) ==

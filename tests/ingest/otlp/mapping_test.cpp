@@ -131,8 +131,7 @@ TEST_CASE("links_between_turns_state_who_read_what") {
 }
 
 TEST_CASE("parents_in_a_circle_and_clocks_that_contradict_do_no_harm") {
-  const auto of = spans({{"1", "2", "invoke_agent a", 10, 100, agent("a")}, {"2", "1", "invoke_agent b", 5, 50, agent("b")},
-                   {"3", "", "invoke_agent c", 100, 90, agent("c"), {"4"}}, {"4", "", "invoke_agent d", 300, 400, agent("d"), {"3"}}});
+  const auto of = spans({{"1", "2", "invoke_agent a", 10, 100, agent("a")}, {"2", "1", "invoke_agent b", 5, 50, agent("b")}, {"3", "", "invoke_agent c", 100, 90, agent("c"), {"4"}}, {"4", "", "invoke_agent d", 300, 400, agent("d"), {"3"}}});
   static_cast<void>(detections(of));  // the engine refuses nothing
   const lines all = told(of);
   for (const char* id : {"1", "2", "3", "4"}) {
