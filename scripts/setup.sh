@@ -50,7 +50,7 @@ npm_packages() {
   local stamp=$1/node_modules/.installed
   cmp -s "$stamp" "$1/package-lock.json" && return
   say "Setting up npm packages: ${1#"$root"/}"
-  npm --prefix "$1" ci --silent --no-audit --no-fund >&2
+  npm --prefix "$1" ci --loglevel=error --no-audit --no-fund >&2
   cp "$1/package-lock.json" "$stamp"
 }
 
