@@ -63,7 +63,7 @@ std::vector<arm> make_tried() {
   return {with("earlier text", "\"text\":" + quoted(earlier_text)),
           with("waiting text", "\"text\":" + quoted(waiting_text)),
           with("2 attempts", "\"max_attempts\":2"),
-          with("3 attempts", "\"max_attempts\":3"),
+          with("5 attempts", "\"max_attempts\":5"),
           with("8 attempts", "\"max_attempts\":8"),
           with("20 attempts", "\"max_attempts\":20")};
 }
