@@ -25,7 +25,7 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const apps known = commands_of(*at);
-    if (known.empty() || word.starts_with('-')) return {};
+    if (known.empty() || at->get_require_subcommand_min() == 0 || word.starts_with('-')) return {};
     const auto next = std::find_if(known.begin(), known.end(), [&](const CLI::App* one) { return one->check_name(word); });
     if (next == known.end()) {
       const auto* near = digd::nearest(word, known, [](const CLI::App* one) -> std::string_view { return one->get_name(); });

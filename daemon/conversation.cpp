@@ -122,7 +122,7 @@ void conversation::refuse(const refusal_note& note) {
   const bool fatal = is_fatal(note.code);
   std::string frame;
   ingest::encode_error(frame, note, 0, fatal);
-  session->send(std::move(frame));
+  session->send(frame);
   std::uint64_t kept_back = 0;
   if (home_.may_complain(kept_back)) {
     spdlog::warn("hello_refused code={} field={} kept_back={}", to_string(note.code), quoted(note.field), kept_back);
@@ -152,7 +152,7 @@ void conversation::on_joined(join_result&& result) {
   counted_ = true;
   home_.counts().sessions_opened.add();
   session->limit_messages(result.message_bytes);
-  session->send(std::move(result.welcome));
+  session->send(result.welcome);
   spdlog::info("session_open {} thread={} home={}", who_, owner_->index(), home_.index());
   quiet_most_ = std::chrono::milliseconds(home_.shared().live.now()->connections.quiet_ms);
   heard_ = std::chrono::steady_clock::now();
@@ -178,7 +178,7 @@ void conversation::watch_for_quiet() {
 
 void conversation::on_frame(std::string frame) {
   if (state_ != state::joined) return;
-  if (const auto session = session_.lock()) session->send(std::move(frame));
+  if (const auto session = session_.lock()) session->send(frame);
 }
 
 void conversation::on_standing(const standing& now) {
@@ -241,7 +241,7 @@ void conversation::on_deleted() {
   note.consider(refusal::run_closed, "run", "the run was deleted by the operator");
   std::string frame;
   ingest::encode_error(frame, note, 0, true);
-  session->send(std::move(frame));
+  session->send(frame);
   session->close(close_code::fatal_error, "the run was deleted");
 }
 

@@ -142,7 +142,7 @@ void websocket_session::resume() {
 
 // ---- writing
 
-void websocket_session::send(std::string frame) {
+void websocket_session::send(std::string_view frame) {
   if (closing_ || finished_) return;
   if (out_frames_ >= how_.queue_frames || out_bytes_ + frame.size() > how_.queue_bytes) {
     return close(close_code::too_slow, slow_client_words);

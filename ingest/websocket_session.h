@@ -70,7 +70,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   websocket_session(batched_stream stream, options how, std::shared_ptr<listener> to);
 
   void accept(const upgrade_request& request);
-  void send(std::string frame);
+  void send(std::string_view frame);
   // Closes with a code and a reason after writing what is queued (too_slow: without).
   void close(close_code code, std::string_view reason);
   void resume();

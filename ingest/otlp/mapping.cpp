@@ -71,6 +71,7 @@ class teller {
       return std::tie(a.at_ns, a.what, a.message) < std::tie(b.at_ns, b.what, b.message);
     });
     std::vector<story_message> sorted;
+    sorted.reserve(order_.size());
     for (const moment& one : order_) sorted.push_back(std::move(out_.messages[one.message]));
     out_.messages = std::move(sorted);
   }
@@ -111,7 +112,7 @@ class teller {
     const bool cut = importers::cut_to_fit(*text, std::min(most_text_bytes, importers::max_payload_bytes / beside));
     json::object out;
     if (cut) out["cut_from_bytes"] = whole, ++out_.counts.cut_payloads;
-    out["text"] = std::move(*text);
+    out["text"] = *text;
     return out;
   }
 
@@ -145,7 +146,7 @@ class teller {
       members["failed"] = true;
       std::string why = t.of->error;
       importers::cut_to_fit(why, importers::max_name_bytes);
-      if (!why.empty()) members["error"] = std::move(why);
+      if (!why.empty()) members["error"] = why;
     } else {
       json::object reactions;
       for (const act_input& input : one.inputs) reactions[input.event] = "consume";

@@ -52,6 +52,7 @@ std::vector<run_of_spans> split_runs(std::vector<span>&& spans) {
     by_run[id].push_back(std::move(s));
   }
   std::vector<run_of_spans> out;
+  out.reserve(by_run.size());
   for (auto& [trace, its] : by_run) out.push_back({run_id_of(trace), std::move(its)});
   return out;
 }

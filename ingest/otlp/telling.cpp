@@ -77,7 +77,7 @@ bool telling::is_new_end(story_message& one, std::vector<story_message>& more) {
       if (!events_.insert(text(output.get_object(), "id")).second) continue;
       fresh.push_back(std::move(output));
     }
-    if (!mine.ended) *outputs = std::move(fresh);
+    if (!mine.ended) *outputs = fresh;
   }
   if (mine.ended) {
     for (json::value& output : fresh) {
