@@ -17,6 +17,7 @@ using picture::chart, picture::chart_look, picture::scale, picture::scale_for, p
 constexpr double width = 900, top = 96;
 constexpr double interval = 1.96;  // standard errors of a 95% interval
 constexpr std::size_t most_bars = 40;
+constexpr double label_width = 130;  // of T* and L
 
 std::string subtitle(const report& r) {
   return fmt::format("{}{} · {}, {} samples{}", r.game.title(), r.game.synthetic() ? " · SYNTHETIC" : "", to_string(r.result.how),
@@ -119,8 +120,9 @@ std::string plot_steps(const report& r, const chart_look& look) {
   to.line(left, y(limit), right, y(limit), "limit", fmt::format("q·ρ = {:.5g}", limit));
   if (r.metrics.formed) {
     const std::size_t t = *r.metrics.formed - 1;
+    const bool to_the_left = middle(t) > right - label_width;
     to.dot(middle(t), y(sums[t]), 5, "ring", fmt::format("T* = {}", *r.metrics.formed));
-    to.text(middle(t) + (t + 3 > steps ? -10 : 10), y(sums[t]) - 8, t + 3 > steps ? "end" : "start", "",
+    to.text(middle(t) + (to_the_left ? -10 : 10), y(sums[t]) - 8, to_the_left ? "end" : "start", "",
             fmt::format("T* = {}, L = {:.2f}", *r.metrics.formed, r.metrics.latency));
   }
   to.text((left + right) / 2, bottom + 38, "middle", "soft", "step");
