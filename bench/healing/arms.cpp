@@ -25,12 +25,17 @@ regime with_rules_observing(const std::function<bool(rule_id)>& observes) {
   return std::string(enforcing) + ",\"rules\":{" + rules + '}';
 }
 
+arm with_early_termination(const std::string& name, const std::string& member) {
+  return {name, arm::kind::engine, std::string(enforcing) + ",\"rules\":{\"early_termination\":{" + member + "}}"};
+}
+
 std::vector<arm> make_arms() {
   std::vector<arm> all{{"without", arm::kind::nobody, {}},
                        {"observe", arm::kind::engine, "\"mode\":\"observe\""},
                        {"control", arm::kind::control, {}},
                        {"judge", arm::kind::judge, {}},
-                       {"digd", arm::kind::engine, enforcing}};
+                       {"digd", arm::kind::engine, enforcing},
+                       with_early_termination("patient", "\"max_attempts\":20")};
   for (std::size_t i = 0; i < rule_count; ++i) {
     const auto one = static_cast<rule_id>(i);
     all.push_back({"only " + std::string(to_string(one)), arm::kind::engine,
@@ -56,16 +61,12 @@ constexpr const char* waiting_text =
     "on this one and on what it lacked: count nothing twice.";
 
 std::vector<arm> make_tried() {
-  const auto with = [](const std::string& name, const std::string& member) {
-    return arm{name, arm::kind::engine,
-               std::string(enforcing) + ",\"rules\":{\"early_termination\":{" + member + "}}"};
-  };
-  return {with("earlier text", "\"text\":" + quoted(earlier_text)),
-          with("waiting text", "\"text\":" + quoted(waiting_text)),
-          with("2 attempts", "\"max_attempts\":2"),
-          with("5 attempts", "\"max_attempts\":5"),
-          with("8 attempts", "\"max_attempts\":8"),
-          with("20 attempts", "\"max_attempts\":20")};
+  return {with_early_termination("earlier text", "\"text\":" + quoted(earlier_text)),
+          with_early_termination("waiting text", "\"text\":" + quoted(waiting_text)),
+          with_early_termination("2 attempts", "\"max_attempts\":2"),
+          with_early_termination("5 attempts", "\"max_attempts\":5"),
+          with_early_termination("8 attempts", "\"max_attempts\":8"),
+          with_early_termination("20 attempts", "\"max_attempts\":20")};
 }
 
 outcome live_in(const cell& where, std::uint64_t seed, const parameters& how, monitor& with) {

@@ -50,6 +50,18 @@ def valid_rates(r: Results) -> str:
     return markdown(["integers", "agents", "without", "control", "judge", "digd", "digd − without", "p", "digd − control"], rows)
 
 
+def patience(r: Results) -> str:
+    """Early termination with 20 attempts instead of 3: valid answers, time and calls."""
+    rows = []
+    for cell in r.cells("patient"):
+        runs = {arm: r.column(cell, arm, valid) for arm in ("without", "digd", "patient")}
+        row = named(cell) + [f"{rate(runs[arm]):.1f}" for arm in runs]
+        row += [points(paired_difference(runs["patient"], runs["without"])), probability(mcnemar(runs["patient"], runs["without"]))]
+        row += [f"{mean(r.column(cell, 'digd', what)):.0f} → {mean(r.column(cell, 'patient', what)):.0f}" for what in (seconds, lambda run: run["calls"])]
+        rows.append(row)
+    return markdown(["integers", "agents", "without", "digd", "20 attempts", "20 attempts − without", "p", "time, s", "model calls"], rows)
+
+
 def costs(r: Results) -> str:
     """What an answer is worth and what it costs, without and with."""
     rows = []
