@@ -313,6 +313,23 @@ def entries():
     put("feed_frames", "broken-utf8", b"\xff\n\xc0\x80\n" + frames[0].encode() + b"\n\xed\xa0\x80\n{}\n")
 
 
+def websocket_frames():
+    def frame(first, payload, mask=b"\x01\x02\x03\x04"):
+        size = len(payload)
+        length = bytes([0x80 | size]) if size < 126 else bytes([0xFE]) + size.to_bytes(2, "big")
+        return bytes([first]) + length + mask + bytes(b ^ mask[i % 4] for i, b in enumerate(payload))
+
+    text = frame(0x81, b'{"type":"time","seq":1}')
+    for name, data in {
+        "text": text, "two": text + text, "fragments": frame(0x01, b"tw") + frame(0x89, b"ping") + frame(0x80, "o é".encode()),
+        "binary": frame(0x82, b"\x00\xff"), "close": frame(0x88, b"\x03\xe8bye"), "bare-close": frame(0x88, b""), "pong": frame(0x8A, b""),
+        "large": frame(0x81, b"x" * 500), "cut": text[:9], "unmasked": b"\x81\x01x", "reserved": frame(0xC1, b"x"), "endless": b"\x81\xff" + b"\xff" * 8 + b"mask",
+        "half-character": frame(0x81, b"caf\xc3"), "control-in-parts": frame(0x09, b"x"), "long-control": frame(0x89, b"x" * 126), "lone": frame(0x80, b"x"),
+    }.items():
+        for limit in (5, 200):
+            put("websocket_frames", f"{name}-{limit}", bytes([limit]) + data)
+
+
 def damage():
     dice = random.Random(1)
     put("archive_file", "none", b"\xff\xff\x03")
@@ -334,6 +351,6 @@ def agreement():
 
 
 if __name__ == "__main__":
-    for write in (messages_and_runs, sessions, hellos, logs, otlp, configs, targets, requests, entries, damage, agreement):
+    for write in (messages_and_runs, sessions, hellos, logs, otlp, configs, targets, websocket_frames, requests, entries, damage, agreement):
         write()
     print(f"{sum(1 for path in CORPUS.rglob('*') if path.is_file())} inputs in {CORPUS}")
