@@ -153,15 +153,15 @@ def table(rows):
 
 
 def growth_picture(stretches):
-    """Nanoseconds an event by the run's length, both axes logarithmic; an SVG without any library's help, as it is two lines."""
+    """Nanoseconds an event by the run's length, both axes logarithmic; an SVG of two lines."""
     import math
     width, height, left, bottom = 640, 300, 60, 40
     xs = [math.log10(s["events"]) for s in stretches]
     top = math.ceil(math.log10(max(s["p99_ns"] for s in stretches)))
     x = lambda v: left + (v - xs[0]) / (xs[-1] - xs[0]) * (width - left - 90)  # noqa: E731
     y = lambda ns: height - bottom - (math.log10(max(ns, 100)) - 2) / (top - 2) * (height - bottom - 20)  # noqa: E731
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12" role="img">',
-           "<title>Nanoseconds an event by the length of the run</title>", f'<rect width="{width}" height="{height}" fill="white"/>']
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 0 {width + 16} {height}" font-family="sans-serif" font-size="12" role="img">',
+           "<title>Nanoseconds an event by the length of the run</title>", f'<rect x="-16" width="{width + 16}" height="{height}" fill="white"/>']
     for power in range(2, top + 1):
         at = y(10 ** power)
         out.append(f'<path d="M{left} {at:.1f}H{width - 90}" stroke="#ddd"/><text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end">{10 ** power:,} ns</text>')
