@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from live import DIGD, WITHIN, Client, Daemon, wait_until
-from watch_test import Feed, ask, get, metric, work
+from watching import Feed, ask, get, metric, work
 
 ROOT = Path(__file__).parents[2]
 DIGCTL = str(Path(DIGD).with_name("digctl"))

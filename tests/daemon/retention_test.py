@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from live import Daemon, wait_until
-from watch_test import Feed, get, metric
+from watching import Feed, get, metric
 
 DAY_MS = 24 * 3600 * 1000
 
