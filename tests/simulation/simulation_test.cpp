@@ -38,7 +38,7 @@ TEST_CASE("the same seed is the same world") {
 
 TEST_CASE("a disk that lies is noticed") {
   std::uint64_t early = 0, forgetful = 0;
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     totals sum;
     try {
       live_through(seed, sum, disk::lie::durable_at_once);
@@ -51,6 +51,7 @@ TEST_CASE("a disk that lies is noticed") {
       ++forgetful;
     }
   }
-  CHECK(early == 10);
-  CHECK(forgetful > 3);  // whether anything is forgotten that anybody was told of is chance
+  CHECK(early == 20);
+  CAPTURE(forgetful);
+  CHECK(forgetful >= 8);  // whether anything is forgotten that anybody was told of is chance
 }
