@@ -6,6 +6,7 @@
 #include "daemon/rule_text.h"
 #include "daemon/webhook/webhook_options.h"
 #include "engine/nearest.h"
+#include "graph/nodes.h"
 #include "rules/rule.h"
 
 namespace digd::daemon {
@@ -22,6 +23,8 @@ using table = std::vector<option>;
 
 constexpr std::int64_t week_ms = 7LL * 24 * 3600 * 1000;
 constexpr std::int64_t thousand_million = 1'000'000'000;
+constexpr std::int64_t most_live_events = 200'000'000;
+static_assert(most_live_events < graph::most_pending);  // they may all wait at one agent
 const std::vector<std::string_view> mode_names = {"off", "observe", "shadow", "enforce"};
 
 void add_door(table& all) {
@@ -298,7 +301,7 @@ void each_limit(Add add_one) {
   add_one("agents", &limits::agents, 1, thousand_million, "Agent names a run may use, those that left too.");
   add_one("recipients", &limits::recipients, 1, thousand_million, "Recipients of one event or reroute.");
   add_one("inputs", &limits::inputs, 1, thousand_million, "Inputs of one activation.");
-  add_one("live_events", &limits::live_events, 1, thousand_million, "Events that are not settled.");
+  add_one("live_events", &limits::live_events, 1, most_live_events, "Events that are not settled.");
   add_one("open_activations", &limits::open_activations, 1, thousand_million, "Activations open at once.");
   add_one("sessions", &limits::sessions, 1, 1'000'000, "Sessions of a run.");
 }

@@ -20,6 +20,7 @@ class checker {
   checker(const graph::graph& g, const limits& l) : graph_(g), limits_(l) {}
 
   refusal_note check(const message& m) {
+    many_drafts_ = m.events.size() > 1;
     switch (m.type) {
       case message_type::agent_joined: name(m.agent); break;
       case message_type::agent_left: break;
@@ -72,7 +73,7 @@ class checker {
     if (known != graph::nobody && !graph_.event(known).placeholder) {
       refuse(refusal::duplicate_event, "id", "event " + quoted(e.id) + " is known already");
     }
-    if (!drafts_.insert(e.id).second) {
+    if (many_drafts_ && !drafts_.insert(e.id).second) {
       refuse(refusal::duplicate_event, "id", "event " + quoted(e.id) + " stands twice in this message");
     } else if (known == graph::nobody) {
       ++added_;
@@ -148,8 +149,9 @@ class checker {
   const graph::graph& graph_;
   const limits& limits_;
   boost::unordered_flat_set<std::string_view> new_names_;
-  boost::unordered_flat_set<std::string_view> drafts_;
-  std::size_t added_ = 0;  // events that the message brings, placeholders too
+  bool many_drafts_ = false;
+  boost::unordered_flat_set<std::string_view> drafts_;  // ids of the message, where it has many
+  std::size_t added_ = 0;                               // events that the message brings, placeholders too
 };
 
 }  // namespace

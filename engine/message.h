@@ -4,7 +4,9 @@
 // the next frame; whoever keeps a name copies it. Lists are free of duplicates, in order of first mention.
 #pragma once
 
+#include <array>
 #include <boost/container/small_vector.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,7 +52,10 @@ enum class run_outcome : std::uint8_t { none,
                                         aborted };
 
 // An event as it is announced: a root event, an output of an open activation, or one of the outputs of an end.
+// Made by the million: a constructor, since a defaulted one would have all its memory zeroed first.
 struct event_draft {
+  event_draft() {}  // NOLINT(modernize-use-equals-default)
+
   std::string_view id;
   std::optional<std::string_view> source;  // activation; only in `event` messages
   name_list recipients;
@@ -60,6 +65,8 @@ struct event_draft {
 };
 
 struct reaction_draft {
+  reaction_draft() {}  // NOLINT(modernize-use-equals-default): likewise
+
   std::string_view input;  // event id
   reaction what = reaction::consume;
   name_list targets;  // of a reroute, else empty
@@ -85,9 +92,16 @@ struct message {
   void clear();
 };
 
-std::string_view to_string(message_type);
-std::string_view to_string(reaction);
-std::string_view to_string(applied);
-std::string_view to_string(run_outcome);
+// As they are written in frames, in the order of the enumerations.
+inline constexpr std::array<std::string_view, 9> message_type_names{
+    "agent_joined", "agent_left", "event", "activation_started", "activation_ended", "delivery", "gap", "time", "run_ended"};
+inline constexpr std::array<std::string_view, 5> reaction_names{"none", "consume", "wait", "discard", "reroute"};
+inline constexpr std::array<std::string_view, 6> applied_names{"as_is", "injected", "rerouted", "created", "unsupported", "failed"};
+inline constexpr std::array<std::string_view, 4> run_outcome_names{"none", "success", "failure", "aborted"};
+
+constexpr std::string_view to_string(message_type type) { return message_type_names[static_cast<std::size_t>(type)]; }
+constexpr std::string_view to_string(reaction what) { return reaction_names[static_cast<std::size_t>(what)]; }
+constexpr std::string_view to_string(applied how) { return applied_names[static_cast<std::size_t>(how)]; }
+constexpr std::string_view to_string(run_outcome outcome) { return run_outcome_names[static_cast<std::size_t>(outcome)]; }
 
 }  // namespace digd

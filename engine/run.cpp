@@ -188,7 +188,7 @@ void run::fire(const rule& which, const due_item& due, answer& out) {
     if (which.healing == action::reroute) {
       graph_.give_back(what.event, with.targets.front());
     } else {
-      graph_.record_system_event(done.id, with.targets, clock_);
+      graph_.record_system_event(done.id, with.targets);
     }
     out.interventions.push_back(std::move(done));
   }
@@ -221,7 +221,7 @@ void run::record(const message& m) {
 void run::record_end(const message& m) {
   const graph::activation_index v = graph_.find_activation(m.activation);
   rerouted_.clear();
-  graph_.end(v, m, clock_, rerouted_);
+  graph_.end(v, m, rerouted_);
   for (const auto& [e, draft] : rerouted_) {
     held_event& held = held_.emplace_back();
     held.blocked.event = e;

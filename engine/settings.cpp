@@ -55,8 +55,6 @@ run_settings::run_settings() {
   for (const rule* r : catalog()) of(r->id) = r->defaults();
 }
 
-mode run_settings::effective_mode(rule_id id) const { return std::min({how, of(id).how, operator_mode}); }
-
 run_policy::run_policy() {
   // Limits that only cost the run itself time may be raised; those that cost memory are capped at ten times.
   most.stalled_ms = 7LL * 24 * 3600 * 1000;

@@ -1,6 +1,7 @@
 // What holds for one run: its mode, clock, rules, limits and budget. Fixed when the run starts.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -68,7 +69,7 @@ struct run_settings {
   rule_settings& of(rule_id id) { return rules[index_of(id)]; }
   const rule_settings& of(rule_id id) const { return rules[index_of(id)]; }
   // The weakest of the run's, the rule's and the operator's mode.
-  mode effective_mode(rule_id id) const;
+  mode effective_mode(rule_id id) const { return std::min({how, of(id).how, operator_mode}); }
   bool operator==(const run_settings&) const = default;
 };
 

@@ -21,7 +21,7 @@ bool share(const std::vector<graph::event_ref>& a, const std::vector<graph::even
 void watch_list::add(watched w, milliseconds now, answer& out) {
   if (all_.size() == most) {
     tell(all_.front(), outcome_kind::unresolved, now, out);
-    all_.pop_front();
+    all_.erase(all_.begin());
   }
   w.occasion = occasion_;
   all_.push_back(std::move(w));

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
+#include <vector>
 
 #include "engine/answer.h"
 #include "rules/rule.h"
@@ -25,7 +25,7 @@ class watch_list {
   std::size_t size() const { return all_.size(); }
 
  private:
-  std::deque<watched> all_;
+  std::vector<watched> all_;
   std::uint64_t occasion_ = 0;
 };
 

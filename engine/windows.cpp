@@ -42,10 +42,14 @@ void windows::step(run_window& w, rule_id id, milliseconds now, bool live) {
 }
 
 void windows::set_orphan(graph::event_index e, window_state state, milliseconds due_ms) {
-  const graph::event_node& node = graph_.event(e);
-  if (node.orphan_window == window_state::running) orphans_.erase({node.orphan_due_ms, e});
-  graph_.set_orphan_window(e, state, due_ms);
-  if (state == window_state::running) orphans_.insert({due_ms, e});
+  if (const auto before = orphan_due_.find(e); before != orphan_due_.end()) {
+    orphans_.erase({before->second, e});
+    orphan_due_.erase(before);
+  }
+  graph_.set_orphan_window(e, state);
+  if (state != window_state::running) return;
+  orphans_.insert({due_ms, e});
+  orphan_due_.emplace(e, due_ms);
 }
 
 void windows::step_orphan(graph::event_index e, milliseconds now, bool live) {

@@ -3,6 +3,7 @@
 // No clock: the times are handed in. An event's own window state stands in the graph; the run's two stand here.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -69,6 +70,7 @@ class windows {
   run_window deadlock_;
   run_window missing_termination_;
   std::set<orphan_entry, orphan_order> orphans_{orphan_order{&graph_}};  // those running
+  boost::unordered_flat_map<graph::event_index, milliseconds> orphan_due_;
 };
 
 // a + b, not beyond the largest time.

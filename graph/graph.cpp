@@ -1,30 +1,14 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cassert>
+#include <iterator>
+#include <utility>
 
 namespace digd::graph {
 
-std::string_view to_string(delivery_state s) {
-  switch (s) {
-    case delivery_state::pending: return "pending";
-    case delivery_state::consumed: return "consumed";
-    case delivery_state::discarded: return "discarded";
-    case delivery_state::rerouted: return "rerouted";
-    case delivery_state::lost: return "lost";
-    case delivery_state::withdrawn: return "withdrawn";
-    case delivery_state::unknown: return "unknown";
-  }
-  return "";
-}
-
 namespace {
-
-template <class Map>
-std::uint32_t look_up(const Map& map, std::string_view key) {
-  const auto found = map.find(key);
-  return found == map.end() ? nobody : found->second;
-}
 
 // Takes element `slot` out of an unordered list; returns what now stands there, or nobody.
 std::uint32_t swap_out(std::vector<std::uint32_t>& list, std::uint32_t slot) {
@@ -33,106 +17,52 @@ std::uint32_t swap_out(std::vector<std::uint32_t>& list, std::uint32_t slot) {
   return slot < list.size() ? list[slot] : nobody;
 }
 
-auto delivery_position(std::vector<delivery>& all, agent_index a) {
+delivery* delivery_position(short_list<delivery>& all, agent_index a) {
   return std::lower_bound(all.begin(), all.end(), a,
                           [](const delivery& d, agent_index wanted) { return d.agent < wanted; });
 }
 
 }  // namespace
 
-// ---- reading
-
-event_index graph::find_event(std::string_view id) const { return look_up(event_ids_, id); }
-
-activation_index graph::find_activation(std::string_view id) const { return look_up(activation_ids_, id); }
-
-agent_index graph::find_agent(std::string_view name) const { return look_up(agent_names_, name); }
-
-std::vector<agent_index> graph::roster() const {
-  std::vector<agent_index> all;
-  all.reserve(roster_size_);
-  for (agent_index a = 0; a < agents_.size(); ++a) {
-    if (agents_[a].in_roster) all.push_back(a);
-  }
-  std::sort(all.begin(), all.end(),
-            [this](agent_index a, agent_index b) { return agents_[a].name < agents_[b].name; });
-  return all;
-}
-
-const delivery* graph::find_delivery(event_index e, agent_index a) const {
-  const auto& all = events_[e].deliveries;
-  const auto found = std::lower_bound(all.begin(), all.end(), a,
-                                      [](const delivery& d, agent_index wanted) { return d.agent < wanted; });
-  return found != all.end() && found->agent == a ? &*found : nullptr;
-}
-
-bool graph::is_pending(event_index e, agent_index a) const {
-  const delivery* d = find_delivery(e, a);
-  return d != nullptr && d->state == delivery_state::pending;
-}
-
-const event_node* graph::resolve(event_ref ref) const {
-  const event_node& node = events_[ref.index];
-  return node.generation == ref.generation ? &node : nullptr;
-}
-
-activation_index graph::last_ended() const {
-  return last_ended_ != nobody && activations_[last_ended_].ordinal == last_ended_ordinal_ ? last_ended_ : nobody;
-}
-
-void graph::mark_ancestors(event_index e) const {
-  ++epoch_;
-  const event_node& node = events_[e];
-  if (!node.ancestry) return;
-  if (marks_.size() < events_.size()) marks_.resize(events_.size(), 0);
-  for (const event_ref& ancestor : *node.ancestry) {
-    if (resolve(ancestor) != nullptr) marks_[ancestor.index] = epoch_;
-  }
-}
-
-std::vector<event_index> graph::all_events() const {
-  std::vector<event_index> all;
-  for (const auto& [id, e] : event_ids_) all.push_back(e);
-  std::sort(all.begin(), all.end(),
-            [this](event_index a, event_index b) { return events_[a].ordinal < events_[b].ordinal; });
-  return all;
-}
-
-std::vector<activation_index> graph::all_activations() const {
-  std::vector<activation_index> all;
-  for (const auto& [id, v] : activation_ids_) all.push_back(v);
-  std::sort(all.begin(), all.end(), [this](activation_index a, activation_index b) {
-    return activations_[a].ordinal < activations_[b].ordinal;
-  });
-  return all;
-}
-
 // ---- nodes
 
-event_index graph::new_event(std::string_view id, milliseconds now) {
+event_index graph::new_event(std::string_view id) {
   event_index e;
   if (free_events_.empty()) {
     e = static_cast<event_index>(events_.size());
-    events_.emplace_back();
+    events_.add();
   } else {
     e = free_events_.back();
     free_events_.pop_back();
   }
   event_node& node = events_[e];
   node.id = id;
-  node.recorded_ms = now;
   node.ordinal = next_ordinal_++;
-  event_ids_.emplace(node.id, e);
+  event_ids_.insert(node.id, e);
   ++live_events_;
   ++counters_.events;
   return e;
+}
+
+void graph::set_kind(event_node& node, std::string_view kind) {
+  auto known = kinds_.find(kind);
+  if (known == kinds_.end()) known = kinds_.emplace(kind, 0).first;
+  ++known->second;
+  node.kind = &known->first;
+}
+
+void graph::drop_kind(event_node& node) {
+  if (node.kind == nullptr) return;
+  const auto known = kinds_.find(*node.kind);
+  node.kind = nullptr;
+  if (--known->second == 0) kinds_.erase(known);
 }
 
 activation_index graph::new_activation(std::string_view id) {
   activation_index v;
   if (free_activations_.empty()) {
     v = static_cast<activation_index>(activations_.size());
-    activations_.emplace_back();
+    activations_.add();
   } else {
     v = free_activations_.back();
     free_activations_.pop_back();
@@ -140,7 +70,7 @@ activation_index graph::new_activation(std::string_view id) {
   activation_node& node = activations_[v];
   node.id = id;
   node.ordinal = next_ordinal_++;
-  activation_ids_.emplace(node.id, v);
+  activation_ids_.insert(node.id, v);
   ++counters_.activations;
   return v;
 }
@@ -149,8 +79,8 @@ agent_index graph::intern(std::string_view name) {
   const agent_index known = find_agent(name);
   if (known != nobody) return known;
   const auto a = static_cast<agent_index>(agents_.size());
-  agents_.emplace_back().name = name;
-  agent_names_.emplace(agents_.back().name, a);
+  agents_.add().name = name;
+  agent_names_.insert(name, a);
   return a;
 }
 
@@ -204,15 +134,51 @@ void graph::give(event_index e, agent_index a) {
   at->state = delivery_state::pending;
   at->agent_slot = static_cast<std::uint32_t>(who.pending.size());
   who.pending.push_back(e);
+  if (node.generators) add_lineage(who, node.generators);
   ++node.pending;
   update_reachable(e);
 }
 
+void graph::add_lineage(agent_node& to, const generators& from) {
+  look_at(to.lineages.size());
+  for (pending_lineage& known : to.lineages) {
+    if (known.from == from) return static_cast<void>(++known.events);
+  }
+  to.lineages.push_back({from, 1});
+}
+
+void graph::drop_lineage(agent_node& of, const generators& from) {
+  look_at(of.lineages.size());
+  for (pending_lineage& known : of.lineages) {
+    if (known.from != from) continue;
+    if (--known.events > 0) return;
+    std::swap(known, of.lineages.back());
+    return of.lineages.pop_back();
+  }
+}
+
+// Room is made for all that never had it at once: many insertions into a long list would each move it.
+void graph::give_all(event_index e, std::span<const agent_index> to) {
+  event_node& node = events_[e];
+  if (node.settled) return;
+  if (to.size() > 1) {
+    short_list<delivery>& all = node.deliveries;
+    const std::size_t had = all.size();
+    for (const agent_index a : to) {
+      if (find_delivery(e, a, had) == nullptr) all.push_back(delivery{.agent = a, .state = delivery_state::lost});
+    }
+    const auto by_agent = [](const delivery& a, const delivery& b) { return a.agent < b.agent; };
+    std::sort(all.begin() + had, all.end(), by_agent);
+    std::inplace_merge(all.begin(), all.begin() + had, all.end(), by_agent);
+  }
+  for (const agent_index a : to) give(e, a);
+}
+
 void graph::close_delivery(event_index e, delivery& d, delivery_state fate) {
   event_node& node = events_[e];
+  if (node.generators) drop_lineage(agents_[d.agent], node.generators);
   const event_index moved = swap_out(agents_[d.agent].pending, d.agent_slot);
   if (moved != nobody) delivery_position(events_[moved].deliveries, d.agent)->agent_slot = d.agent_slot;
-  d.agent_slot = nobody;
   d.state = fate;
   d.given_back = false;
   --node.pending;
@@ -227,6 +193,7 @@ void graph::take(event_index e, agent_index a, delivery_state fate) {
 }
 
 void graph::name_recipients(const name_list& names, std::vector<agent_index>& to) {
+  look_at(names.size());
   to.clear();
   for (const std::string_view name : names) {
     const agent_index a = intern(name);
@@ -237,10 +204,10 @@ void graph::name_recipients(const name_list& names, std::vector<agent_index>& to
 
 // ---- recording
 
-event_index graph::input_event(std::string_view id, agent_index for_agent, milliseconds now) {
+event_index graph::input_event(std::string_view id, agent_index for_agent) {
   event_index e = find_event(id);
   if (e == nobody) {
-    e = new_event(id, now);
+    e = new_event(id);
     events_[e].placeholder = true;
   }
   give(e, for_agent);
@@ -255,13 +222,13 @@ activation_index graph::start(std::string_view id, std::string_view agent, const
   activation_node& node = activations_[v];
   node.agent = a;
   node.open = true;
-  node.started_ms = now;
   node.agent_slot = static_cast<std::uint32_t>(agents_[a].open.size());
   agents_[a].open.push_back(v);
   ++open_count_;
+  look_at(inputs.size());
   node.inputs.reserve(inputs.size());
   for (const std::string_view input : inputs) {
-    const event_index e = input_event(input, a, now);
+    const event_index e = input_event(input, a);
     node.inputs.push_back({ref(e), reaction::none});
     events_[e].inputs_of.push_back(v);
     ++events_[e].open_inputs;
@@ -300,8 +267,9 @@ class reaction_table {
 
 }  // namespace
 
-void graph::end(activation_index v, const message& how, milliseconds now, reroutes& rerouted) {
+void graph::end(activation_index v, const message& how, reroutes& rerouted) {
   activation_node& node = activations_[v];
+  look_at(node.inputs.size() + how.reactions.size());
   const reaction_table reactions(how.reactions);
   for (activation_input& input : node.inputs) {
     const event_index e = input.event.index;
@@ -328,7 +296,6 @@ void graph::end(activation_index v, const message& how, milliseconds now, rerout
   if (node.active) stall(v);
   node.open = false;
   node.failed = how.failed;
-  node.ended_ms = now;
   --open_count_;
   auto& open = agents_[node.agent].open;
   const activation_index moved = swap_out(open, node.agent_slot);
@@ -344,27 +311,31 @@ void graph::end(activation_index v, const message& how, milliseconds now, rerout
 void graph::reroute(event_index e, const name_list& targets, std::vector<agent_index>& to) {
   name_recipients(targets, to);
   ++events_[e].reroute_acts;
-  for (const agent_index a : to) give(e, a);
+  give_all(e, to);
 }
 
 event_index graph::record(const event_draft& what, activation_index source, milliseconds now,
                           std::vector<agent_index>& to) {
   event_index e = find_event(what.id);
   const bool late = e != nobody;
-  if (!late) e = new_event(what.id, now);
+  if (!late) e = new_event(what.id);
   event_node& node = events_[e];
   assert(!late || node.placeholder);
   node.placeholder = false;
   node.late = late;
-  if (what.kind) node.kind.emplace(*what.kind);
+  if (what.kind) set_kind(node, *what.kind);
   node.fyi = what.fyi;
   node.submit = what.submit;
   if (source != nobody) add_output(source, e, now);
   update_reachable(e);
   touch(e);
   name_recipients(what.recipients, to);
-  for (const agent_index a : to) {
-    if (!late || find_delivery(e, a) == nullptr) give(e, a);
+  if (late) {
+    std::vector<agent_index> news;
+    std::copy_if(to.begin(), to.end(), std::back_inserter(news), [&](agent_index a) { return find_delivery(e, a) == nullptr; });
+    give_all(e, news);
+  } else {
+    give_all(e, to);
   }
   return e;
 }
@@ -376,7 +347,7 @@ void graph::add_output(activation_index v, event_index e, milliseconds now) {
   node.source = v;
   node.source_agent = from.agent;
   if (from.outputs.size() > 16 && from.outputs.size() > 2 * std::size_t{from.remembered_outputs}) {
-    std::erase_if(from.outputs, [this](event_ref r) { return resolve(r) == nullptr || !resolve(r)->remembered; });
+    from.outputs.erase_if([this](event_ref r) { return resolve(r) == nullptr || !resolve(r)->remembered; });
   }
   from.outputs.push_back(ref(e));
   ++from.output_count;
@@ -392,43 +363,48 @@ void graph::fix_used(activation_index v) {
   activation_node& node = activations_[v];
   node.used_fixed = true;
   node.used_all = node.open;
-  ++epoch_;
-  if (marks_.size() < events_.size()) marks_.resize(events_.size(), 0);
-  auto all = std::make_shared<std::vector<event_ref>>();
+  begin_marking();
+  boost::intrusive_ptr<ancestor_list> all;
   const auto add = [&](event_ref r) {
     const event_node* event = resolve(r);
-    if (event == nullptr || event->settled || marks_[r.index] == epoch_) return;
-    marks_[r.index] = epoch_;
-    all->push_back(r);
+    if (event == nullptr || event->settled || !mark(r.index)) return;
+    if (!all) all.reset(new ancestor_list);
+    all->members.push_back(r);
   };
   for (const activation_input& input : node.inputs) {
     if (!node.uses(input)) continue;
     const event_node& event = events_[input.event.index];
     add(input.event);
-    if (event.ancestry) std::for_each(event.ancestry->begin(), event.ancestry->end(), add);
+    look_at(1 + cost_of_union(node.inherited, event.generators));
+    if (event.ancestry && std::exchange(event.ancestry->walked_in, markings_) != markings_) {
+      look_at(event.ancestry->members.size());
+      std::for_each(event.ancestry->members.begin(), event.ancestry->members.end(), add);
+    }
     node.inherited = united(node.inherited, event.generators, limits_.generators);
   }
-  if (!all->empty()) node.ancestry = std::move(all);
+  node.ancestry = std::move(all);
 }
 
 void graph::fix_generators(activation_index source, std::span<const event_index> outputs) {
   activation_node& from = activations_[source];
-  if (!from.inherited && !from.reducing() && !from.self) {
-    from.self = std::make_shared<const generator>(generator{from.ordinal, from.id, agents_[from.agent].name});
+  // It starts a lineage; once it is generating it stays so.
+  if (!from.inherited && !from.reducing()) {
+    from.inherited = single_generator(new generator(from.ordinal, from.id, agents_[from.agent].name), limits_.generators);
   }
   for (const event_index e : outputs) {
     event_node& node = events_[e];
     if (node.late) continue;
-    if (from.inherited) {
-      node.generators = from.inherited;
-    } else if (!from.reducing()) {
-      node.generators = single_generator(from.self, limits_.generators);
+    node.generators = from.inherited;
+    if (!node.generators) continue;
+    for (const delivery& d : node.deliveries) {
+      if (d.state == delivery_state::pending) add_lineage(agents_[d.agent], node.generators);
     }
-    if (node.generators && node.generators->overflow) ++counters_.generator_overflows;
+    if (node.generators->overflow) ++counters_.generator_overflows;
   }
 }
 
 void graph::count_consumer(activation_index v) {
+  reduced_.of = nobody;
   const activation_node& node = activations_[v];
   if (node.failed || !node.reducing()) return;
   for (const activation_input& input : node.inputs) {
@@ -436,16 +412,19 @@ void graph::count_consumer(activation_index v) {
   }
 }
 
-event_index graph::record_system_event(std::string_view id, std::span<const agent_index> to, milliseconds now) {
-  const event_index e = new_event(id, now);
+event_index graph::record_system_event(std::string_view id, std::span<const agent_index> to) {
+  const event_index e = new_event(id);
   events_[e].system = true;
   touch(e);
-  for (const agent_index a : to) give(e, a);
+  give_all(e, to);
   return e;
 }
 
 bool graph::has_pending() const {
-  return std::any_of(agents_.begin(), agents_.end(), [](const agent_node& a) { return !a.pending.empty(); });
+  for (std::size_t a = 0; a < agents_.size(); ++a) {
+    if (!agents_[a].pending.empty()) return true;
+  }
+  return false;
 }
 
 void graph::gap() {
@@ -460,39 +439,11 @@ void graph::gap() {
   ended_since_gap_ = false;
 }
 
-// ---- activity
-
-void graph::activate(activation_index v, milliseconds now) {
-  activation_node& node = activations_[v];
-  if (node.active) unlink_active(v);
-  node.heard_ms = now;
-  node.earlier_active = last_active_;
-  node.later_active = nobody;
-  (last_active_ == nobody ? first_active_ : activations_[last_active_].later_active) = v;
-  last_active_ = v;
-  if (!node.active) ++active_count_;
-  node.active = true;
-}
-
-void graph::unlink_active(activation_index v) {
-  activation_node& node = activations_[v];
-  (node.earlier_active == nobody ? first_active_ : activations_[node.earlier_active].later_active) =
-      node.later_active;
-  (node.later_active == nobody ? last_active_ : activations_[node.later_active].earlier_active) =
-      node.earlier_active;
-}
-
-void graph::stall(activation_index v) {
-  if (!activations_[v].active) return;
-  unlink_active(v);
-  activations_[v].active = false;
-  --active_count_;
-}
-
 // ---- healing
 
 void graph::give_up_submit(event_index e) {
   event_node& node = events_[e];
+  reduced_.of = nobody;  // it is work now
   node.submit = false;
   node.gave_up_submit = true;
   for (delivery& d : node.deliveries) {
@@ -512,82 +463,6 @@ void graph::undo_give_back(event_index e) {
   for (delivery& d : events_[e].deliveries) {
     if (d.given_back && d.state == delivery_state::pending) close_delivery(e, d, delivery_state::withdrawn);
   }
-}
-
-// ---- the end of a message
-
-void graph::touch(event_index e) {
-  if (events_[e].touched) return;
-  events_[e].touched = true;
-  touched_.push_back(e);
-}
-
-void graph::set_orphan_window(event_index e, window_state state, milliseconds due_ms) {
-  events_[e].orphan_window = state;
-  events_[e].orphan_due_ms = due_ms;
-  touch(e);
-}
-
-void graph::settle() {
-  std::sort(touched_.begin(), touched_.end(),
-            [this](event_index a, event_index b) { return events_[a].ordinal < events_[b].ordinal; });
-  for (const event_index e : touched_) {
-    event_node& node = events_[e];
-    node.touched = false;
-    if (node.settled) {
-      if (!node.remembered && node.open_inputs == 0) free_event(e);
-      continue;
-    }
-    if (node.pending > 0 || node.open_inputs > 0 || node.orphan_window == window_state::running) continue;
-    node.settled = true;
-    --live_events_;
-    settled_.push_back(e);
-  }
-  touched_.clear();
-}
-
-void graph::forget() {
-  while (settled_.size() > limits_.settled_events) {
-    forget(settled_.front());
-    settled_.pop_front();
-  }
-  for (const activation_index v : ended_) forget_if_unneeded(v);
-  ended_.clear();
-}
-
-void graph::forget(event_index e) {
-  event_node& node = events_[e];
-  event_ids_.erase(node.id);
-  node.remembered = false;
-  ++counters_.forgotten_events;
-  for (const activation_index v : node.inputs_of) release(v);
-  node.inputs_of.clear();
-  if (node.source != nobody) {
-    --activations_[node.source].remembered_outputs;
-    release(node.source);
-    node.source = nobody;
-  }
-  if (node.open_inputs == 0) free_event(e);
-}
-
-void graph::release(activation_index v) {
-  --activations_[v].remembered;
-  forget_if_unneeded(v);
-}
-
-void graph::forget_if_unneeded(activation_index v) {
-  activation_node& node = activations_[v];
-  if (node.open || node.remembered > 0 || node.id.empty()) return;
-  activation_ids_.erase(node.id);
-  node = activation_node{};
-  free_activations_.push_back(v);
-}
-
-void graph::free_event(event_index e) {
-  const std::uint32_t generation = events_[e].generation + 1;
-  events_[e] = event_node{};
-  events_[e].generation = generation;
-  free_events_.push_back(e);
 }
 
 }  // namespace digd::graph

@@ -9,15 +9,19 @@
 // ancestors of its inputs, never by the length of the run.
 #pragma once
 
-#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/container/deque.hpp>
 #include <cstdint>
-#include <deque>
+#include <functional>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/message.h"
+#include "graph/id_index.h"
+#include "graph/node_store.h"
 #include "graph/nodes.h"
 
 namespace digd::graph {
@@ -32,6 +36,7 @@ struct graph_counters {
   std::uint64_t activations = 0;  // started ever
   std::uint64_t forgotten_events = 0;
   std::uint64_t generator_overflows = 0;  // events left out of cross-lineage aggregation
+  std::uint64_t looked_at = 0;            // elements of lists, by the graph and the rules: what the cost of judging grows with
 };
 
 class graph {
@@ -62,13 +67,17 @@ class graph {
   bool has_pending() const;                                          // any delivery, of whatever event
   const delivery* find_delivery(event_index e, agent_index a) const;
   bool is_pending(event_index e, agent_index a) const;
+  // Of the work that the outputs of `v` are derived from, what other activations, ended, not failed and reducing, have consumed.
+  // Looked for once for all outputs of a message; a view until the graph changes.
+  std::span<const event_index> reduced_by_others(activation_index v) const;
   // The event, or null if the run has forgotten it and nothing open holds it.
   const event_node* resolve(event_ref ref) const;
   event_ref ref(event_index e) const { return {e, events_[e].generation}; }
   // Marks the unsettled ancestors of `e`; `is_marked` answers for them until the next call.
   void mark_ancestors(event_index e) const;
-  bool is_marked(event_index e) const { return e < marks_.size() && marks_[e] == epoch_; }
+  bool is_marked(event_index e) const { return events_[e].marked_in == epoch_; }
   const graph_counters& counters() const { return counters_; }
+  void look_at(std::size_t elements) const { counters_.looked_at += elements; }
   // Every remembered event and activation, in the order recorded; for pictures and exports.
   std::vector<event_index> all_events() const;
   std::vector<activation_index> all_activations() const;
@@ -85,7 +94,7 @@ class graph {
   // Takes the reactions and ends the activation; appends the events rerouted, in the order of the inputs, with
   // the draft of each. Deliveries to the reroute's targets are `reroute`'s business, afterwards.
   using reroutes = std::vector<std::pair<event_index, const reaction_draft*>>;
-  void end(activation_index v, const message& how, milliseconds now, reroutes& rerouted);
+  void end(activation_index v, const message& how, reroutes& rerouted);
   // Gives a rerouted event to its targets; one reroute act. Fills `to` with them.
   void reroute(event_index e, const name_list& targets, std::vector<agent_index>& to);
   // Records an announced event, or fills in its placeholder; gives it to its recipients. Fills `to` with them.
@@ -95,7 +104,7 @@ class graph {
   void fix_generators(activation_index source, std::span<const event_index> outputs);
   // Counts an ended activation among the reducing consumers of its inputs, once its outputs are recorded.
   void count_consumer(activation_index v);
-  event_index record_system_event(std::string_view id, std::span<const agent_index> to, milliseconds now);
+  event_index record_system_event(std::string_view id, std::span<const agent_index> to);
   void gap();
   void stall(activation_index v);
 
@@ -110,19 +119,23 @@ class graph {
   // Events whose windows or settling may have changed since the last `settle`.
   const std::vector<event_index>& touched() const { return touched_; }
   void touch(event_index e);
-  void set_orphan_window(event_index e, window_state state, milliseconds due_ms);
+  void set_orphan_window(event_index e, window_state state);
   // Settles what can be settled.
   void settle();
   // Forgets the settled events beyond the limit, oldest first, and what only they kept.
   void forget();
 
  private:
-  event_index new_event(std::string_view id, milliseconds now);
+  event_index new_event(std::string_view id);
   activation_index new_activation(std::string_view id);
-  event_index input_event(std::string_view id, agent_index for_agent, milliseconds now);
+  event_index input_event(std::string_view id, agent_index for_agent);
   void name_recipients(const name_list& names, std::vector<agent_index>& to);
   void give(event_index e, agent_index a);
+  void give_all(event_index e, std::span<const agent_index> to);
+  const delivery* find_delivery(event_index e, agent_index a, std::size_t among) const;  // the first so many
   void take(event_index e, agent_index a, delivery_state fate);
+  void add_lineage(agent_node& to, const generators& from);
+  void drop_lineage(agent_node& of, const generators& from);
   void close_delivery(event_index e, delivery& d, delivery_state fate);
   void update_reachable(event_index e);
   void add_output(activation_index v, event_index e, milliseconds now);
@@ -133,21 +146,26 @@ class graph {
   void release(activation_index v);
   void forget_if_unneeded(activation_index v);
   void free_event(event_index e);
+  void set_kind(event_node& node, std::string_view kind);
+  void drop_kind(event_node& node);
+  void drop_settled_ancestry(event_node& node) const;
+  void begin_marking() const;
+  bool mark(event_index e) const;  // false: it was marked already
 
   graph_limits limits_;
-  graph_counters counters_;
-  std::deque<event_node> events_;
-  std::deque<activation_node> activations_;
-  std::deque<agent_node> agents_;
+  mutable graph_counters counters_;
+  node_store<event_node> events_;
+  node_store<activation_node> activations_;
+  node_store<agent_node> agents_;
   std::vector<event_index> free_events_;
   std::vector<activation_index> free_activations_;
-  // The keys are views of the nodes' own ids; deques never move their elements.
-  boost::unordered_flat_map<std::string_view, event_index> event_ids_;
-  boost::unordered_flat_map<std::string_view, activation_index> activation_ids_;
-  boost::unordered_flat_map<std::string_view, agent_index> agent_names_;
+  id_index<node_store<event_node>> event_ids_{events_};
+  id_index<node_store<activation_node>> activation_ids_{activations_};
+  id_index<node_store<agent_node>, 1> agent_names_{agents_};
+  std::map<std::string, std::uint32_t, std::less<>> kinds_;  // of remembered events, with how many have them
 
   std::vector<event_index> reachable_;
-  std::deque<event_index> settled_;  // remembered, oldest first
+  boost::container::deque<event_index> settled_;  // remembered, oldest first
   std::vector<event_index> touched_;
   std::vector<activation_index> ended_;  // in this message
   activation_index first_active_ = nobody;
@@ -163,8 +181,14 @@ class graph {
   std::uint64_t last_ended_ordinal_ = 0;
   std::uint64_t next_ordinal_ = 1;
 
-  mutable std::vector<std::uint64_t> marks_;  // by event index: the epoch that marked it
-  mutable std::uint64_t epoch_ = 0;
+  struct reduced_work {
+    activation_index of = nobody;  // nobody: to be looked for
+    std::vector<event_index> events;
+  };
+  mutable reduced_work reduced_;
+
+  mutable std::uint64_t markings_ = 1;
+  mutable std::uint32_t epoch_ = 1;  // of the marks on events: the marking, cut short
 };
 
 }  // namespace digd::graph

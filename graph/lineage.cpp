@@ -1,18 +1,18 @@
 #include "graph/lineage.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace digd::graph {
 
 namespace {
 
-bool earlier(const std::shared_ptr<const generator>& a, const std::shared_ptr<const generator>& b) {
-  return a->ordinal < b->ordinal;
-}
+bool earlier(const generator_ptr& a, const generator_ptr& b) { return a->ordinal < b->ordinal; }
 
 generators too_many() {
-  static const auto set = std::make_shared<const generator_set>(generator_set{{}, true});
+  boost::intrusive_ptr<generator_set> set(new generator_set);
+  set->overflow = true;
   return set;
 }
 
@@ -23,9 +23,9 @@ bool includes(const generator_set& whole, const generator_set& part) {
 
 }  // namespace
 
-generators single_generator(std::shared_ptr<const generator> one, std::size_t limit) {
+generators single_generator(generator_ptr one, std::size_t limit) {
   if (limit < 1) return too_many();
-  auto set = std::make_shared<generator_set>();
+  boost::intrusive_ptr<generator_set> set(new generator_set);
   set->members.push_back(std::move(one));
   return set;
 }
@@ -36,7 +36,7 @@ generators united(const generators& a, const generators& b, std::size_t limit) {
   if (a->overflow || b->overflow) return too_many();
   if (includes(*a, *b)) return a;
   if (includes(*b, *a)) return b;
-  auto set = std::make_shared<generator_set>();
+  boost::intrusive_ptr<generator_set> set(new generator_set);
   set->members.reserve(std::min(a->members.size() + b->members.size(), limit + 1));
   std::set_union(a->members.begin(), a->members.end(), b->members.begin(), b->members.end(),
                  std::back_inserter(set->members), earlier);

@@ -9,18 +9,6 @@ namespace digd::ingest {
 
 namespace {
 
-constexpr std::array all_types{
-    message_type::agent_joined,
-    message_type::agent_left,
-    message_type::event,
-    message_type::activation_started,
-    message_type::activation_ended,
-    message_type::delivery,
-    message_type::gap,
-    message_type::time,
-    message_type::run_ended,
-};
-
 constexpr std::uint32_t bit(message_type type) {
   return 1u << static_cast<unsigned>(type);
 }
@@ -35,26 +23,32 @@ constexpr std::uint32_t delivery = bit(message_type::delivery);
 constexpr std::uint32_t gap = bit(message_type::gap);
 constexpr std::uint32_t run_ended = bit(message_type::run_ended);
 
-template <class Enum, std::size_t N>
-std::optional<Enum> named(const std::array<Enum, N>& all, std::string_view name) {
-  for (const Enum one : all) {
-    if (to_string(one) == name) return one;
-  }
-  return std::nullopt;
+// Which of `All` has that name; the names are constants, so that a comparison is one or two of words.
+template <auto... All>
+std::optional<std::common_type_t<decltype(All)...>> named(std::string_view name) {
+  std::optional<std::common_type_t<decltype(All)...>> found;
+  (void)((is_text<to_string(All).size()>(to_string(All).data(), name) && (found = All, true)) || ...);
+  return found;
 }
 
-std::optional<applied> applied_from(std::string_view name) {
-  return named(std::array{applied::as_is, applied::injected, applied::rerouted, applied::created,
-                          applied::unsupported, applied::failed},
-               name);
+// The same over all of an enumeration.
+template <class Enum, const auto& names>
+std::optional<Enum> any_named(std::string_view name) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return named<static_cast<Enum>(I)...>(name);
+  }(std::make_index_sequence<names.size()>{});
 }
+
+std::optional<message_type> type_from(std::string_view name) { return any_named<message_type, message_type_names>(name); }
+
+std::optional<applied> applied_from(std::string_view name) { return any_named<applied, applied_names>(name); }
 
 std::optional<reaction> reaction_from(std::string_view name) {
-  return named(std::array{reaction::consume, reaction::wait, reaction::discard}, name);
+  return named<reaction::consume, reaction::wait, reaction::discard>(name);
 }
 
 std::optional<run_outcome> outcome_from(std::string_view name) {
-  return named(std::array{run_outcome::success, run_outcome::failure, run_outcome::aborted}, name);
+  return named<run_outcome::success, run_outcome::failure, run_outcome::aborted>(name);
 }
 
 // An event as it stands in `event` and in `outputs`.
@@ -132,6 +126,7 @@ class message_fields {
   message& out_;
   decoded& result_;
 
+ public:
   static constexpr std::array<known_field<message_fields>, 18> all{{
       {"type", &message_fields::type, any, any},
       {"seq", &message_fields::seq, any, any},
@@ -155,7 +150,7 @@ class message_fields {
 };
 
 bool message_fields::read(item& root) {
-  if (!in_.each_known(root, all, *this, type_)) return false;
+  if (!in_.each_known(root, *this, type_)) return false;
   if (type_ == delivery && !out_.event && !out_.of) {
     in_.wrong({&root.at, place::step::field, "event", 0}, "is missing, and so is of");
   }
@@ -170,7 +165,7 @@ void message_fields::given_twice(std::string_view name) {
 bool message_fields::type(item& it) {
   if (type_ != unknown_type) return in_.skip(it);
   std::string what = "must be hello";
-  for (const message_type known : all_types) what.append(", ").append(to_string(known));
+  for (const std::string_view known : message_type_names) what.append(", ").append(known);
   return in_.skip(it, what);
 }
 
@@ -186,7 +181,7 @@ bool message_fields::seq(item& it) {
 bool message_fields::draft(item& it, std::uint32_t where) {
   event_draft& draft = out_.events.emplace_back();
   draft_fields fields{in_, draft};
-  if (!in_.each_known(it, draft_fields::all, fields, where)) return false;
+  if (!in_.each_known(it, fields, where)) return false;
   if (draft.submit) draft.fyi = false;
   return true;
 }
@@ -232,7 +227,7 @@ bool message_fields::one_reaction(std::string_view input, item& it) {
   if (it.kind == json_kind::object) {
     draft.what = reaction::reroute;
     reroute_fields fields{in_, draft.targets};
-    return in_.each_known(it, reroute_fields::all, fields, any, place::step::inner);
+    return in_.each_known(it, fields, any, place::step::inner);
   }
   return in_.choice(it, reaction_from, "must be consume, wait, discard or an object with reroute",
                     draft.what);
@@ -252,7 +247,7 @@ bool message_fields::metrics(item& it) {
 struct refused_fields {
   frame_reader& in;
   refused_line& out;
-  std::optional<refusal> code = {};
+  std::optional<refusal> code = std::nullopt;
 
   bool type(item& it) {
     const auto refused = [](std::string_view name) {
@@ -283,12 +278,9 @@ bool decode_frame(frame_reader& in, name_set& keys, std::string_view frame, mess
   if (!in.open(frame, result.refused) || !in.peek("type", type)) return false;
   result.is_hello = type == "hello";
   std::uint32_t context = unknown_type;
-  if (type) {
-    for (const message_type known : all_types) {
-      if (to_string(known) != *type) continue;
-      out.type = known;
-      context = bit(known);
-    }
+  if (const auto known = type ? type_from(*type) : std::nullopt) {
+    out.type = *known;
+    context = bit(*known);
   }
 
   item root;
@@ -330,7 +322,7 @@ std::optional<refused_line> decoder::refused_line_of(std::string_view line) {
   frame_reader& in = state_->reader;
   if (!in.open(line, wrong) || !in.root(root, is_object) || !is_object) return std::nullopt;
   refused_fields fields{in, out};
-  if (!in.each_known(root, refused_fields::all, fields) || !in.end() || wrong || !fields.code) return std::nullopt;
+  if (!in.each_known(root, fields) || !in.end() || wrong || !fields.code) return std::nullopt;
   out.note.code = *fields.code;
   return out;
 }

@@ -144,7 +144,7 @@ class hello_fields {
  public:
   hello_fields(frame_reader& in, name_set& keys, hello& out) : in_(in), keys_(keys), out_(out) {}
 
-  bool read(item& root) { return in_.each_known(root, all, *this); }
+  bool read(item& root) { return in_.each_known(root, *this); }
 
  private:
   bool type(item& it);
@@ -175,6 +175,7 @@ class hello_fields {
   name_set& keys_;
   hello& out_;
 
+ public:
   static constexpr std::uint32_t required = ~0u;
   static constexpr std::array<known_field<hello_fields>, 16> all{{
       {"type", &hello_fields::type, ~0u, required},
@@ -232,13 +233,13 @@ bool hello_fields::rule(std::string_view name, item& it, std::uint32_t& seen) {
   if (it.kind == json_kind::null) return true;
   if (it.kind != json_kind::object) return in_.skip(it, "must be an object");
   rule_fields fields{in_, out_.rules[index_of(*id)]};
-  return in_.each_known(it, rule_fields::all, fields, context_of(*id));
+  return in_.each_known(it, fields, context_of(*id));
 }
 
 template <class Fields>
 bool hello_fields::object(item& it, Fields fields) {
   if (it.kind != json_kind::object) return in_.skip(it, "must be an object");
-  return in_.each_known(it, Fields::all, fields);
+  return in_.each_known(it, fields);
 }
 
 bool hello_fields::healing(item& it) {
@@ -257,7 +258,7 @@ bool hello_fields::capabilities(item& it) {
 bool hello_fields::client(item& it) {
   if (it.kind != json_kind::object) return in_.skip(it, "must be an object");
   client_fields fields{in_};
-  if (!in_.each_known(it, client_fields::all, fields)) return false;
+  if (!in_.each_known(it, fields)) return false;
   out_.client = fields.client_name;
   if (!fields.client_version.empty()) out_.client.append("/").append(fields.client_version);
   return true;
@@ -279,6 +280,8 @@ bool hello_fields::label(std::string_view name, item& it) {
     case json_kind::null:
       return true;
     case json_kind::number:
+      if (!in_.number(it, text)) return false;
+      break;
     case json_kind::boolean:
       break;
     case json_kind::string:

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t smallest_buffer = 16 * 1024;
 constexpr std::size_t shown_of_a_key = 64;
+constexpr std::string_view no_value = "a value is missing, or is no value of JSON";
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -74,9 +75,9 @@ std::size_t escape_length(std::string_view text) {
 }
 
 // A backslash can stand in strings only, so all escapes of a frame can be checked without knowing its
-// strings. simdjson alone takes some lone surrogates, and looks at none in a string that is not read.
-bool escapes_are_good(std::string_view frame) {
-  for (std::size_t at = frame.find('\\'); at != std::string_view::npos; at = frame.find('\\', at)) {
+// strings. simdjson alone takes some lone surrogates, and looks at none in a string that is not read. `first`: where the first is.
+bool escapes_are_good(std::string_view frame, std::size_t first) {
+  for (std::size_t at = first; at != std::string_view::npos; at = frame.find('\\', at)) {
     const std::size_t length = escape_length(frame.substr(at));
     if (length == 0) return false;
     at += length;
@@ -85,6 +86,7 @@ bool escapes_are_good(std::string_view frame) {
 }
 
 std::string_view without_trailing_space(std::string_view token) {
+  if (!token.empty() && token.back() > ' ') return token;
   const std::size_t last = token.find_last_not_of(" \t\n\r");
   return token.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
@@ -146,9 +148,25 @@ std::string wanted_string(std::size_t least, std::size_t most) {
   return "must be a string of " + std::to_string(least) + " to " + std::to_string(most) + " bytes";
 }
 
+// Digits alone, and no zero ahead: nearly every number of a frame. With 18 at most there is no overflow.
+bool is_plain_whole(std::string_view token, std::uint64_t& number) {
+  if (token.empty() || token.size() > 18 || (token.front() == '0' && token.size() > 1)) return false;
+  number = 0;
+  for (const char c : token) {
+    const unsigned digit = static_cast<unsigned char>(c) - unsigned{'0'};
+    if (digit > 9) return false;
+    number = 10 * number + digit;
+  }
+  return true;
+}
+
 template <class Number>
 std::optional<Number> parse_whole(std::string_view token) {
+  std::uint64_t plain = 0;
+  if (is_plain_whole(token, plain)) return static_cast<Number>(plain);
   Number number = 0;
+  token = without_trailing_space(token);
+  if (!is_number(token)) return std::nullopt;
   const char* const end = token.data() + token.size();
   const auto [stopped, error] = std::from_chars(token.data(), end, number);
   if (error != std::errc{} || stopped != end) return std::nullopt;
@@ -198,30 +216,41 @@ bool frame_reader::open(std::string_view frame, refusal_note& note) {
   if (size_ > parser_.max_capacity() || !reserve(size_)) return broken("the frame is too long to be read");
   if (size_ > 0) std::memcpy(buffer_.get(), frame.data(), size_);
   std::memset(buffer_.get() + size_, 0, simdjson::SIMDJSON_PADDING);
-  if (!escapes_are_good({buffer_.get(), size_}))
-    return broken("an escape in a string is wrong or half a surrogate pair");
+  const std::size_t backslash = frame.find('\\');  // not in the copy: what was written a moment before is slow to be read
+  escaped_ = backslash != std::string_view::npos;
+  if (escaped_ && !escapes_are_good(frame, backslash)) return broken("an escape in a string is wrong or half a surrogate pair");
   const simdjson::padded_string_view padded(buffer_.get(), size_, capacity_ + simdjson::SIMDJSON_PADDING);
   if (const auto error = parser_.iterate(padded).get(document_)) return broken(error);
   return true;
 }
 
+// Most clients put it first.
+bool frame_reader::is_first(std::string_view name, std::optional<std::string_view>& found) const {
+  std::string_view text(buffer_.get(), size_);
+  if (escaped_ || !text.starts_with("{\"")) return false;
+  text.remove_prefix(2);
+  if (!text.starts_with(name) || !text.substr(name.size()).starts_with("\":\"")) return false;
+  text.remove_prefix(name.size() + 3);
+  found = text.substr(0, text.find('"'));
+  return true;
+}
+
 bool frame_reader::peek(std::string_view name, std::optional<std::string_view>& found) {
+  if (is_first(name, found)) return true;
   std::string_view token;
   if (const auto error = document_.raw_json_token().get(token)) return broken(error);
   if (token.empty() || token.front() != '{') return true;
   simdjson::ondemand::object object;
   if (const auto error = document_.get_object().get(object)) return broken(error);
   for (auto entry : object) {
-    simdjson::ondemand::field field;
-    if (const auto error = std::move(entry).get(field)) return broken(error);
+    if (entry.error()) return broken(entry.error());
+    auto& field = where_it_stands(entry);
     std::string_view key;
-    if (const auto error = field.unescaped_key().get(key)) return broken(error);
+    if (!key_of(field, key)) return false;
     if (key != name) continue;
-    const std::string_view text = field.value().raw_json_token();
-    if (text.empty() || text.front() != '"') break;
-    std::string_view value;
-    if (const auto error = field.value().get_string().get(value)) return broken(error);
-    found = value;
+    const std::string_view token = field.value().raw_json_token();
+    if (token.empty() || token.front() != '"') break;
+    if (!text_of(field.value(), token, found.emplace())) return false;
     break;
   }
   document_.rewind();
@@ -234,9 +263,12 @@ bool frame_reader::root(item& out, bool& is_object) {
   out = {};
   is_object = !token.empty() && token.front() == '{';
   if (is_object) return true;
-  if (!classify(out, token)) return false;
+  const std::string_view root_token = token;
+  if (!classify(token, out.kind)) return false;
+  out.token = token;
   if (out.kind == json_kind::array) return skip(out) && end();
-  if (token.data() + token.size() != buffer_.get() + size_) return broken("text follows the value");
+  if (out.kind == json_kind::number && !check_number(token)) return false;
+  if (root_token.data() + root_token.size() != buffer_.get() + size_) return broken("text follows the value");
   return true;
 }
 
@@ -245,74 +277,88 @@ bool frame_reader::end() {
   return next.error() == simdjson::OUT_OF_BOUNDS ? true : broken("text follows the object");
 }
 
-bool frame_reader::classify(item& it, std::string_view token) {
-  switch (token.empty() ? '\0' : token.front()) {
-    case '{':
-      it.kind = json_kind::object;
+bool frame_reader::classify_word(std::string_view& token, json_kind& kind) {
+  token = without_trailing_space(token);
+  kind = token == "null" ? json_kind::null : json_kind::boolean;
+  return token == "null" || token == "true" || token == "false" || broken(no_value);
+}
+
+bool frame_reader::number(item& it, std::string_view& text) {
+  text = without_trailing_space(it.token);
+  return check_number(text);
+}
+
+bool frame_reader::check_number(std::string_view token) {
+  std::uint64_t ignored = 0;
+  return is_plain_whole(token, ignored) || is_number(without_trailing_space(token)) || broken(no_value);
+}
+
+bool frame_reader::too_deep() {
+  return broken("nested deeper than " + std::to_string(deepest) + " levels");
+}
+
+// simdjson steps over other scalars.
+bool frame_reader::skip_rest(value& of, json_kind kind) {
+  switch (kind) {
+    case json_kind::object: {
+      auto fields = of.get_object();
+      if (fields.error()) return broken(fields.error());
+      if (!enter()) return false;
+      for (auto entry : where_it_stands(fields)) {
+        if (entry.error()) return broken(entry.error());
+        auto& field = where_it_stands(entry);
+        if (!skip_inner(field.value())) return false;
+      }
+      leave();
       return true;
-    case '[':
-      it.kind = json_kind::array;
+    }
+    case json_kind::array: {
+      auto elements = of.get_array();
+      if (elements.error()) return broken(elements.error());
+      if (!enter()) return false;
+      for (auto entry : where_it_stands(elements)) {
+        if (entry.error()) return broken(entry.error());
+        if (!skip_inner(where_it_stands(entry))) return false;
+      }
+      leave();
       return true;
-    case '"':
-      it.kind = json_kind::string;
-      return true;
-    default:
-      break;
-  }
-  it.token = without_trailing_space(token);
-  if (it.token == "null") {
-    it.kind = json_kind::null;
-  } else if (it.token == "true" || it.token == "false") {
-    it.kind = json_kind::boolean;
-  } else if (is_number(it.token)) {
-    it.kind = json_kind::number;
-  } else {
-    return broken("a value is missing, or is no value of JSON");
+    }
+    case json_kind::string: return skip_string(of);
+    case json_kind::number: return check_number(of.raw_json_token());
+    case json_kind::boolean:
+    case json_kind::null: return true;
   }
   return true;
 }
 
-bool frame_reader::fields_of(item& object, simdjson::ondemand::object& out) {
-  const auto error = object.value ? object.value->get_object().get(out) : document_.get_object().get(out);
+bool frame_reader::skip_inner(value& of) {
+  std::string_view token = of.raw_json_token();
+  json_kind kind = json_kind::null;
+  if (!classify(token, kind)) return false;
+  if (kind == json_kind::string) return skip_string(of);
+  if (kind == json_kind::number) return check_number(token);
+  return skip_rest(of, kind);
+}
+
+// It has to be read: simdjson would take what it steps over for a key, if a colon follows.
+bool frame_reader::skip_string(value& of) {
+  const auto error = of.get_raw_json_string().error();
   return error ? broken(error) : true;
 }
 
-bool frame_reader::elements_of(item& list, simdjson::ondemand::array& out) {
-  const auto error = list.value ? list.value->get_array().get(out) : document_.get_array().get(out);
-  return error ? broken(error) : true;
-}
-
-bool frame_reader::enter() {
-  if (++level_ <= deepest) return true;
-  return broken("nested deeper than " + std::to_string(deepest) + " levels");
-}
-
-bool frame_reader::skip(item& it) {
-  switch (it.kind) {
-    case json_kind::object:
-      return each_field(it, [this](std::string_view, item& child) { return skip(child); });
-    case json_kind::array:
-      return each_element(it, [this](item& child) { return skip(child); });
-    case json_kind::string: {
-      simdjson::ondemand::raw_json_string raw;
-      const auto error = it.value->get_raw_json_string().get(raw);
-      return error ? broken(error) : true;
-    }
-    default:
-      return true;  // checked by `classify`; simdjson steps over it
+bool frame_reader::skip_root(item& root) {
+  if (root.kind == json_kind::object) {
+    return each_field(root, [this](std::string_view, item& child) { return skip(child); });
   }
+  if (root.kind == json_kind::array) {
+    return each_element(root, [this](item& child) { return skip(child); });
+  }
+  return true;
 }
 
-bool frame_reader::string(item& it, std::size_t least, std::size_t most, std::string_view& out, bool& good) {
-  good = false;
-  if (it.kind == json_kind::string) {
-    if (const auto error = it.value->get_string().get(out)) return broken(error);
-    good = out.size() >= least && out.size() <= most;
-    if (good) return true;
-  }
-  wrong(it.at, wanted_string(least, most));
-  return it.kind == json_kind::string ? true : skip(it);
-}
+bool frame_reader::skip_other(item& it, std::size_t least, std::size_t most) { return skip(it, wanted_string(least, most)); }
+
+void frame_reader::wrong_length(const item& it, std::size_t least, std::size_t most) { wrong(it.at, wanted_string(least, most)); }
 
 bool frame_reader::names(item& it, name_list& out) {
   if (it.kind != json_kind::array) return skip(it, "must be a list of strings");

@@ -35,6 +35,20 @@ bool consumed_by(const graph::activation_node& v, graph::event_ref event) {
   });
 }
 
+// Whether any lineage that the agent holds work of shares no generator: what it holds is looked through only then.
+bool may_clash(const graph::graph& g, const graph::generators& from, const graph::agent_node& at) {
+  return std::any_of(at.lineages.begin(), at.lineages.end(), [&](const graph::pending_lineage& other) {
+    g.look_at(1 + graph::cost_of_union(from, other.from));
+    return graph::disjoint(from, other.from);
+  });
+}
+
+// When the lineage of `e` began: the place of its first generator among the run's activations; 0 if it has none.
+std::uint64_t beginning(const graph::graph& g, graph::event_index e) {
+  const graph::generators& from = g.event(e).generators;
+  return from && !from->members.empty() ? from->members.front()->ordinal : 0;
+}
+
 class cross_lineage_aggregation final : public rule {
  public:
   constexpr cross_lineage_aggregation()
@@ -47,11 +61,13 @@ class cross_lineage_aggregation final : public rule {
     const graph::event_node& e = g.event(b.event);
     if (e.submit || !e.generators || !kind_counts(e, s)) return;
     for (const graph::agent_index a : b.to) {
-      if (!g.agent(a).in_roster) continue;
+      if (!g.agent(a).in_roster || !may_clash(g, e.generators, g.agent(a))) continue;
       finding f{.event = b.event, .agent = a};
+      g.look_at(g.agent(a).pending.size());
       for (const graph::event_index x : g.agent(a).pending) {
         const graph::event_node& other = g.event(x);
         if (x == b.event || !other.is_work() || !kind_counts(other, s)) continue;
+        g.look_at(graph::cost_of_union(e.generators, other.generators));
         if (graph::disjoint(e.generators, other.generators)) f.events.push_back(x);
       }
       if (!f.events.empty()) found.push_back(std::move(f));
@@ -66,7 +82,8 @@ class cross_lineage_aggregation final : public rule {
   std::string_view text() const override {
     return "To agent {agent}: the event {event} comes from {origin}. You also hold {work} of another "
            "decomposition ({other_origin}). Do not combine them as if they were parts of one whole: check what each "
-           "covers, and answer them apart.";
+           "covers, and answer them apart. If both divide the same problem, one division is enough, the older: take in "
+           "parts of the younger ({younger}) without working on them.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {
@@ -74,7 +91,8 @@ class cross_lineage_aggregation final : public rule {
             {"event", text::event(g, f.event)},
             {"origin", text::origins(g, f.event)},
             {"work", text::events(g, f.events)},
-            {"other_origin", f.events.empty() ? std::string() : text::origins(g, f.events.front())}};
+            {"other_origin", f.events.empty() ? std::string() : text::origins(g, f.events.front())},
+            {"younger", text::events(g, younger(g, f))}};
   }
 
   graph::witness_names witness(const graph::graph& g, const finding& f) const override {
@@ -108,6 +126,17 @@ class cross_lineage_aggregation final : public rule {
       if (mixed) return watch_state::recurred;
     }
     return watch_state::cleared;
+  }
+
+ private:
+  // Of the event and those that it clashes with, all whose lineage is not the oldest. Never empty: no two begin alike.
+  static std::vector<graph::event_index> younger(const graph::graph& g, const finding& f) {
+    std::vector<graph::event_index> all{f.event};
+    all.insert(all.end(), f.events.begin(), f.events.end());
+    std::uint64_t oldest = beginning(g, f.event);
+    for (const graph::event_index x : all) oldest = std::min(oldest, beginning(g, x));
+    std::erase_if(all, [&](graph::event_index x) { return beginning(g, x) == oldest; });
+    return all;
   }
 };
 

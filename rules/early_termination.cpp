@@ -1,5 +1,6 @@
 // Early termination (ET). A submit event is generated while some reachable work has no path to it.
 #include <algorithm>
+#include <map>
 
 #include "rules/kinds.h"
 #include "rules/rule.h"
@@ -38,6 +39,7 @@ class early_termination final : public rule {
     if (!g.event(b.event).submit) return;
     g.mark_ancestors(b.event);
     finding f{.event = b.event};
+    g.look_at(g.reachable().size());
     for (const graph::event_index x : g.reachable()) {
       if (!g.is_marked(x) && kind_counts(g.event(x), s)) f.events.push_back(x);
     }
@@ -56,16 +58,20 @@ class early_termination final : public rule {
 
   std::string_view text() const override {
     return "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still "
-           "unresolved: {work}. Your answer is back with you as ordinary work. See to it that this work is finished, or "
-           "taken in where it is obsolete, then submit an answer that builds on this one and on what it lacked: count "
-           "nothing twice.";
+           "unresolved: {work}. Most of it waits at {holder}. Your answer is back with you as ordinary work. If it lacks "
+           "more than half, pass it on to that agent with your results, unless that is you. Otherwise do not just wait: "
+           "hand out what is missing to agents who are free ({free}), and again if it does not come; take in what is "
+           "obsolete. Submit again only when nothing is missing, an answer that builds on this one. Count nothing twice; if "
+           "your answer does, put it together anew from results that do not.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {
     return {{"event", text::event(g, f.event)},
             {"count", text::count(f.events.size(), "piece", "pieces")},
             {"are", f.events.size() == 1 ? "is" : "are"},
-            {"work", text::works(g, f.events)}};
+            {"work", text::works(g, f.events)},
+            {"holder", text::agent(g, holder_of_most(g, f))},
+            {"free", text::agents(g, free_agents(g, f))}};
   }
 
   graph::witness_names witness(const graph::graph& g, const finding& f) const override {
@@ -88,6 +94,42 @@ class early_termination final : public rule {
       w.evidence.pop_back();
     }
     return watch_state::cleared;
+  }
+
+ private:
+  static constexpr std::size_t looked_at_most = 4096;  // deliveries, however much is unresolved
+
+  // The agent with whom most of the unresolved work waits; of several the one heard of first.
+  static graph::agent_index holder_of_most(const graph::graph& g, const finding& f) {
+    std::map<graph::agent_index, std::size_t> held;
+    std::size_t looked_at = 0;
+    for (const graph::event_index x : f.events) {
+      for (const graph::delivery& d : g.event(x).deliveries) {
+        if (d.state == graph::delivery_state::pending) ++held[d.agent];
+        if (++looked_at == looked_at_most) break;
+      }
+      if (looked_at == looked_at_most) break;
+    }
+    g.look_at(looked_at);
+    const auto most = std::max_element(held.begin(), held.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most == held.end() ? graph::nobody : most->first;
+  }
+
+  // Who could take something up: the others without an open activation. Those that are told come first, who hold least before others.
+  static std::vector<graph::agent_index> free_agents(const graph::graph& g, const finding& f) {
+    std::vector<graph::agent_index> all;
+    g.look_at(g.agent_count());
+    for (graph::agent_index a = 0; a < g.agent_count(); ++a) {
+      const graph::agent_node& who = g.agent(a);
+      if (who.in_roster && who.open.empty() && a != g.event(f.event).source_agent) all.push_back(a);
+    }
+    const auto told = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), text::listed_at_most));
+    std::partial_sort(all.begin(), told, all.end(), [&](graph::agent_index a, graph::agent_index b) {
+      const graph::agent_node &left = g.agent(a), &right = g.agent(b);
+      return std::make_pair(left.pending.size(), std::string_view(left.name)) < std::make_pair(right.pending.size(), std::string_view(right.name));
+    });
+    return all;
   }
 };
 

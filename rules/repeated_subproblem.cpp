@@ -21,11 +21,6 @@ constexpr rule_doc about{
     .source = "DIG to Heal, Table 1, Progress: Repeated subproblem solving",
 };
 
-// Whether `v` itself is among the reducing consumers that `x` counts.
-bool counts_itself(const graph::activation_node& v, const graph::activation_input& x) {
-  return !v.open && !v.failed && v.reducing() && x.what == reaction::consume;
-}
-
 class repeated_subproblem final : public rule {
  public:
   constexpr repeated_subproblem()
@@ -37,16 +32,11 @@ class repeated_subproblem final : public rule {
              std::vector<finding>& found) const override {
     const graph::event_node& e = g.event(b.event);
     if (b.rerouted || e.submit || !e.derived || !kind_counts(e, s)) return;
-    const graph::activation_node& v = g.activation(e.source);
-    if (!v.reducing()) return;
-    finding f{.event = b.event};
-    for (const graph::activation_input& input : v.inputs) {
-      const graph::event_node* x = v.uses(input) ? g.resolve(input.event) : nullptr;
-      if (x == nullptr || !x->is_work()) continue;
-      const std::uint32_t others = x->reducing_consumers - (counts_itself(v, input) ? 1 : 0);
-      if (others > 0) f.events.push_back(input.event.index);
-    }
-    if (!f.events.empty()) found.push_back(std::move(f));
+    if (!g.activation(e.source).reducing()) return;
+    const auto work = g.reduced_by_others(e.source);
+    if (work.empty()) return;
+    g.look_at(work.size());
+    found.push_back({.event = b.event, .events = {work.begin(), work.end()}});
   }
 
   std::string reason(const graph::graph& g, const finding& f) const override {

@@ -91,7 +91,7 @@ std::string works(const graph::graph& g, std::span<const graph::event_index> all
 std::string origins(const graph::graph& g, graph::event_index e) {
   const graph::generators& from = g.event(e).generators;
   if (!from || from->members.empty()) return "no known split";
-  return list(std::span<const std::shared_ptr<const graph::generator>>(from->members), [](const auto& one) {
+  return list(std::span<const graph::generator_ptr>(from->members.data(), from->members.size()), [](const auto& one) {
     return "the split " + quoted(one->activation) + " by agent " + quoted(one->agent);
   });
 }

@@ -134,7 +134,7 @@ TEST_CASE("growth: two hundred thousand messages of a chain keep the graph at it
   CHECK(r.graph().reachable().size() == 1);
   const graph::event_node& last = r.graph().event(r.graph().reachable().front());
   CHECK(last.deliveries.size() == 1);
-  CHECK((last.ancestry == nullptr || last.ancestry->size() <= 1));
+  CHECK((last.ancestry == nullptr || last.ancestry->members.size() <= 1));
 }
 
 TEST_CASE("growth: answers that are given back and orphans that come back leave nothing behind") {
@@ -169,6 +169,6 @@ TEST_CASE("growth: lineages do not lengthen with the run") {
   const graph::event_node& last = r.graph().event(r.graph().reachable().front());
   REQUIRE(last.generators != nullptr);
   CHECK(last.generators->members.size() == 1);
-  CHECK((last.ancestry == nullptr || last.ancestry->size() <= 2));
+  CHECK((last.ancestry == nullptr || last.ancestry->members.size() <= 2));
   CHECK(r.graph().live_events() == 1);
 }

@@ -42,7 +42,8 @@ TEST_CASE("CLA: work of another split comes with its ancestry") {
   CHECK(s.verdict_on("e5").inject ==
         R"(To agent "bob": the event "e5" comes from the split "v2" by agent "lead". You also hold "e3" of another )"
         R"(decomposition (the split "v1" by agent "planner"). Do not combine them as if they were parts of one whole: check )"
-        R"(what each covers, and answer them apart.)");
+        R"(what each covers, and answer them apart. If both divide the same problem, one division is enough, the older: take in )"
+        R"(parts of the younger ("e5") without working on them.)");
 }
 
 TEST_CASE("CLA: near misses") {
@@ -85,8 +86,17 @@ TEST_CASE("CLA: once for each recipient, in their order, and that is no relapse"
   CHECK(s.verdict_on("e5").detections == std::vector<std::uint32_t>{0, 1});
   const std::string& text = s.verdict_on("e5").inject;
   CHECK(text.find("To agent \"bob\"") == 0);
-  CHECK(text.find("answer them apart.\n\nTo agent \"ada\"") != std::string::npos);
+  CHECK(text.find("without working on them.\n\nTo agent \"ada\"") != std::string::npos);
   CHECK(s.run().healing().budget_used() == 1);
+}
+
+TEST_CASE("CLA: younger is the lineage whose split began later, whichever event comes last") {
+  const scenario s = after_splits(roster, R"(
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["cy"]}]}
+{"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2"]}
+{"type":"activation_ended","activation":"v3","outputs":[{"id":"e6","recipients":["cy"]}]})");
+  CHECK(s.told() == strings{"cross_lineage_aggregation e6 @cy [e4, e5] inject"});
+  CHECK(s.verdict_on("e6").inject.find(R"(parts of the younger ("e4", "e5") without)") != std::string::npos);
 }
 
 TEST_CASE("CLA: a rerouted event is judged at its new recipients") {

@@ -39,9 +39,11 @@ TEST_CASE("ET: an answer that leaves out reachable work is given back to its aut
   CHECK(s.verdict_on("e4").recipients == strings{"coder"});
   CHECK(s.verdict_on("e4").inject ==
         R"(Your final answer "e4" was not accepted yet: 1 piece of work it does not build on is still unresolved: "e3" of )"
-        R"(agent "planner" (waiting at "tester"). Your answer is back with you as ordinary work. See to it that this work is )"
-        R"(finished, or taken in where it is obsolete, then submit an answer that builds on this one and on what it lacked: )"
-        R"(count nothing twice.)");
+        R"(agent "planner" (waiting at "tester"). Most of it waits at "tester". Your answer is back with you as ordinary work. If )"
+        R"(it lacks more than half, pass it on to that agent with your results, unless that is you. Otherwise do not just wait: )"
+        R"(hand out what is missing to agents who are free ("planner", "tester"), and again if it does not come; take in what is )"
+        R"(obsolete. Submit again only when nothing is missing, an answer that builds on this one. Count nothing twice; if your )"
+        R"(answer does, put it together anew from results that do not.)");
   CHECK(s.reachable() == strings{"e3", "e4"});
   CHECK_FALSE(s.run().terminal());
 }
@@ -58,6 +60,30 @@ TEST_CASE("ET: several unresolved events are named in the plural, with all who h
         R"(The answer "e9" was submitted while 2 events it does not build on are unresolved: "e1" (waiting at "bob"), "e2" (waiting at "bob", "cy").)");
   CHECK(s.verdict_on("e9").inject.starts_with(
       R"(Your final answer "e9" was not accepted yet: 2 pieces of work it does not build on are still unresolved: "e1" (waiting at "bob"), "e2")"));
+}
+
+TEST_CASE("ET: the text names who holds most of the work, and who is free, the least laden first") {
+  scenario s(R"(
+{"type":"hello","agents":["ada","bob","cy","dee","eve"]}
+{"type":"event","event":{"id":"e1","recipients":["bob","cy"]}}
+{"type":"event","event":{"id":"e2","recipients":["cy"]}}
+{"type":"event","event":{"id":"e3","recipients":["dee"]}}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"activation_started","activation":"v2","agent":"dee","inputs":["e3"]}
+{"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
+  const std::string& text = s.verdict_on("e9").inject;
+  CHECK(text.find(R"(Most of it waits at "cy".)") != std::string::npos);
+  CHECK(text.find(R"(to agents who are free ("eve", "bob", "cy"),)") != std::string::npos);
+}
+
+TEST_CASE("ET: where everybody is at work, nobody is free") {
+  scenario s(R"(
+{"type":"hello","agents":["ada","bob"]}
+{"type":"event","event":{"id":"e1","recipients":["bob"]}}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"activation_started","activation":"v2","agent":"bob","inputs":["e1"]}
+{"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
+  CHECK(s.verdict_on("e9").inject.find("to agents who are free (nobody),") != std::string::npos);
 }
 
 TEST_CASE("ET: near misses let the answer through") {
@@ -196,7 +222,7 @@ TEST_CASE("ET: names chosen by agents are quoted as data") {
   CHECK(s.only().reason == "The answer " + hostile_quoted('x') + " was submitted while 1 event it does not build on is unresolved: " +
                                named + ".");
   CHECK(s.only().evidence == strings{hostile('e')});
-  CHECK(s.verdict_on(hostile('x')).inject.find("unresolved: " + named + ". Your answer") != std::string::npos);
+  CHECK(s.verdict_on(hostile('x')).inject.find("unresolved: " + named + ". Most of it waits at ") != std::string::npos);
   CHECK(s.verdict_on(hostile('x')).inject.find('\n') == std::string::npos);
 }
 

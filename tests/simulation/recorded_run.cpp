@@ -48,7 +48,6 @@ std::uint64_t digest_of(const digd::run& run) {
   for (const graph::event_index i : g.all_events()) {
     const graph::event_node& e = g.event(i);
     d.mix(e.id);
-    d.mix(static_cast<std::uint64_t>(e.recorded_ms));
     d.mix(name(e.source_agent));
     d.mix(e.submit | e.fyi << 1 | e.placeholder << 2 | e.settled << 3 | e.consumed << 4 | e.derived << 5);
     d.mix(static_cast<std::uint64_t>(e.orphan_window));
@@ -71,6 +70,7 @@ std::uint64_t digest_of(const digd::run& run) {
   d.mix(run.healing().budget_used());
   d.mix(run.system_events());
   d.mix(static_cast<std::uint64_t>(run.clock()));
+  d.mix(static_cast<std::uint64_t>(run.next_due().value_or(-1)));
   return d.value();
 }
 

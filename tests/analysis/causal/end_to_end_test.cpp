@@ -73,7 +73,7 @@ std::string field(const std::string& line, const std::string& name) {
 }
 
 void push(arch::producer& to, arch::entry&& e) {
-  while (!to.try_push(std::move(e))) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (auto one = std::make_unique<arch::entry>(std::move(e)); !to.try_push(one);) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void store(arch::archive& into, arch::producer& to, const std::vector<std::string>& run) {

@@ -1,0 +1,34 @@
+// Nodes by number, in blocks: they keep their place for ever, and the store grows by a block at a time.
+//
+// Not thread-safe. A node is never taken out; whoever empties one uses it again.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace digd::graph {
+
+template <class Node>
+class node_store {
+ public:
+  std::size_t size() const { return size_; }
+  Node& operator[](std::size_t i) { return (*blocks_[i / block_size])[i % block_size]; }
+  const Node& operator[](std::size_t i) const { return (*blocks_[i / block_size])[i % block_size]; }
+
+  // Appends an empty one.
+  Node& add() {
+    if (size_ == blocks_.size() * block_size) blocks_.push_back(std::make_unique<block>());
+    return (*this)[size_++];
+  }
+
+ private:
+  static constexpr std::size_t block_size = 8;
+  using block = std::array<Node, block_size>;
+
+  std::vector<std::unique_ptr<block>> blocks_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace digd::graph

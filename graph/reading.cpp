@@ -1,0 +1,113 @@
+// What others read of the graph.
+#include <algorithm>
+#include <utility>
+
+#include "graph/graph.h"
+
+namespace digd::graph {
+
+std::string_view to_string(delivery_state s) {
+  switch (s) {
+    case delivery_state::pending: return "pending";
+    case delivery_state::consumed: return "consumed";
+    case delivery_state::discarded: return "discarded";
+    case delivery_state::rerouted: return "rerouted";
+    case delivery_state::lost: return "lost";
+    case delivery_state::withdrawn: return "withdrawn";
+    case delivery_state::unknown: return "unknown";
+  }
+  return "";
+}
+
+event_index graph::find_event(std::string_view id) const { return event_ids_.find(id); }
+
+activation_index graph::find_activation(std::string_view id) const { return activation_ids_.find(id); }
+
+agent_index graph::find_agent(std::string_view name) const { return agent_names_.find(name); }
+
+std::vector<agent_index> graph::roster() const {
+  std::vector<agent_index> all;
+  all.reserve(roster_size_);
+  for (agent_index a = 0; a < agents_.size(); ++a) {
+    if (agents_[a].in_roster) all.push_back(a);
+  }
+  std::sort(all.begin(), all.end(),
+            [this](agent_index a, agent_index b) { return agents_[a].name < agents_[b].name; });
+  return all;
+}
+
+const delivery* graph::find_delivery(event_index e, agent_index a) const { return find_delivery(e, a, events_[e].deliveries.size()); }
+
+const delivery* graph::find_delivery(event_index e, agent_index a, std::size_t among) const {
+  const auto& all = events_[e].deliveries;
+  const auto end = all.begin() + among;
+  const auto found = std::lower_bound(all.begin(), end, a, [](const delivery& d, agent_index wanted) { return d.agent < wanted; });
+  return found != end && found->agent == a ? &*found : nullptr;
+}
+
+bool graph::is_pending(event_index e, agent_index a) const {
+  const delivery* d = find_delivery(e, a);
+  return d != nullptr && d->state == delivery_state::pending;
+}
+
+const event_node* graph::resolve(event_ref ref) const {
+  const event_node& node = events_[ref.index];
+  return node.generation == ref.generation ? &node : nullptr;
+}
+
+std::span<const event_index> graph::reduced_by_others(activation_index v) const {
+  if (reduced_.of == v) return reduced_.events;
+  const activation_node& node = activations_[v];
+  const bool counted = !node.open && !node.failed && node.reducing();  // itself, among those that its inputs count
+  reduced_.of = v;
+  reduced_.events.clear();
+  look_at(node.inputs.size());
+  for (const activation_input& input : node.inputs) {
+    const event_node* x = node.uses(input) ? resolve(input.event) : nullptr;
+    if (x == nullptr || !x->is_work()) continue;
+    const bool by_itself = counted && input.what == reaction::consume;
+    if (x->reducing_consumers > (by_itself ? 1U : 0U)) reduced_.events.push_back(input.event.index);
+  }
+  return reduced_.events;
+}
+
+activation_index graph::last_ended() const {
+  return last_ended_ != nobody && activations_[last_ended_].ordinal == last_ended_ordinal_ ? last_ended_ : nobody;
+}
+
+void graph::begin_marking() const {
+  epoch_ = static_cast<std::uint32_t>(++markings_);
+  if (epoch_ != 0) return;
+  for (std::size_t e = 0; e < events_.size(); ++e) events_[e].marked_in = 0;  // it has run through all numbers
+  epoch_ = static_cast<std::uint32_t>(++markings_);
+}
+
+bool graph::mark(event_index e) const { return std::exchange(events_[e].marked_in, epoch_) != epoch_; }
+
+void graph::mark_ancestors(event_index e) const {
+  begin_marking();
+  if (!events_[e].ancestry) return;
+  look_at(events_[e].ancestry->members.size());
+  for (const event_ref ancestor : events_[e].ancestry->members) {
+    if (resolve(ancestor) != nullptr) mark(ancestor.index);
+  }
+}
+
+std::vector<event_index> graph::all_events() const {
+  std::vector<event_index> all;
+  event_ids_.for_each([&](event_index e) { all.push_back(e); });
+  std::sort(all.begin(), all.end(),
+            [this](event_index a, event_index b) { return events_[a].ordinal < events_[b].ordinal; });
+  return all;
+}
+
+std::vector<activation_index> graph::all_activations() const {
+  std::vector<activation_index> all;
+  activation_ids_.for_each([&](activation_index v) { all.push_back(v); });
+  std::sort(all.begin(), all.end(), [this](activation_index a, activation_index b) {
+    return activations_[a].ordinal < activations_[b].ordinal;
+  });
+  return all;
+}
+
+}  // namespace digd::graph
