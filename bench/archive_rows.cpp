@@ -20,6 +20,7 @@
 #include "archive/archive.h"
 #include "archive/schema.h"
 #include "bench/histogram.h"
+#include "bench/tool.h"
 
 namespace digd::bench {
 
@@ -78,13 +79,15 @@ class archived {
     opening.run = "bench";
     opening.n = ++n_;
     opening.frame = R"({"type":"hello","protocol":1,"run":"bench"})";
-    push(std::move(opening));
+    push(std::make_unique<archive::entry>(std::move(opening)));
   }
 
   // Nanoseconds until `rows` more are durable.
   std::uint64_t play(std::size_t rows) {
-    std::vector<archive::entry> made(rows);
-    for (archive::entry& e : made) {
+    std::vector<archive::entry_ptr> made(rows);
+    for (archive::entry_ptr& one : made) {
+      one = std::make_unique<archive::entry>();
+      archive::entry& e = *one;
       row_texts t = texts_of(++seq_, bytes_);
       e.run_number = run_;
       e.session = "main";
@@ -97,7 +100,7 @@ class archived {
       e.verdicts = std::move(t.verdicts);
     }
     const std::uint64_t begun = now_ns();
-    for (archive::entry& e : made) push(std::move(e));
+    for (archive::entry_ptr& one : made) push(std::move(one));
     std::unique_lock hold(mutex_);
     changed_.wait(hold, [&] { return durable_ >= seq_; });
     return now_ns() - begun;
@@ -109,10 +112,10 @@ class archived {
   const histogram& pushes() const { return pushes_; }
 
  private:
-  void push(archive::entry&& e) {
+  void push(archive::entry_ptr e) {
     while (true) {
       const std::uint64_t before = now_ns();
-      if (producer_->try_push(std::move(e))) return pushes_.add(now_ns() - before);
+      if (producer_->try_push(e)) return pushes_.add(now_ns() - before);
       std::this_thread::yield();  // the queue is full: the daemon keeps a backlog instead
     }
   }
@@ -207,10 +210,5 @@ int run(int argc, char** argv) {
 }  // namespace digd::bench
 
 int main(int argc, char** argv) {
-  try {
-    return digd::bench::run(argc, argv);
-  } catch (const std::exception& e) {
-    std::cerr << "digd-archive-rows: " << e.what() << '\n';
-    return 2;
-  }
+  return digd::bench::as_tool("digd-archive-rows", [&] { return digd::bench::run(argc, argv); });
 }

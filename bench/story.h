@@ -29,6 +29,19 @@ class told {
     return at;
   }
 
+  // An activation, by its name: what else it has is for the caller to add.
+  message& starts(std::string_view prefix, std::uint64_t number, std::string_view agent = {}) {
+    message& m = begin(message_type::activation_started);
+    m.activation = name(prefix, number);
+    m.agent = agent;
+    return m;
+  }
+  message& ends(std::string_view prefix, std::uint64_t number) {
+    message& m = begin(message_type::activation_ended);
+    m.activation = name(prefix, number);
+    return m;
+  }
+
   event_draft& event(std::string_view id, std::string_view to) {
     event_draft& made = m_.events.emplace_back();
     made.id = id;
@@ -62,21 +75,17 @@ class long_run {
       case 5:
       case 7: {
         const std::uint64_t part = 3 * n_ + (step_ - 4) / 2;
-        message& m = told_.begin(message_type::activation_ended);
-        m.activation = told_.name("solve-", part);
+        message& m = told_.ends("solve-", part);
         told_.event(told_.name("answer-", part), "tester");
         return m;
       }
       case 8: {
-        message& m = told_.begin(message_type::activation_started);
-        m.activation = told_.name("join-", n_);
-        m.agent = "tester";
+        message& m = told_.starts("join-", n_, "tester");
         for (std::uint64_t i = 0; i < 3; ++i) m.inputs.push_back(told_.name("answer-", 3 * n_ + i));
         return m;
       }
       default: {
-        message& m = told_.begin(message_type::activation_ended);
-        m.activation = told_.name("join-", n_);
+        message& m = told_.ends("join-", n_);
         told_.event(told_.name("task-", ++n_), "planner");
         step_ = 0;
         return m;
@@ -95,16 +104,13 @@ class long_run {
 
  private:
   const message& started(std::string_view kind, std::uint64_t number, std::string_view agent, std::string_view input, std::uint64_t of) {
-    message& m = told_.begin(message_type::activation_started);
-    m.activation = told_.name(kind, number);
-    m.agent = agent;
+    message& m = told_.starts(kind, number, agent);
     m.inputs.push_back(told_.name(input, of));
     return m;
   }
 
   const message& ended_with_parts() {
-    message& m = told_.begin(message_type::activation_ended);
-    m.activation = told_.name("plan-", n_);
+    message& m = told_.ends("plan-", n_);
     for (std::uint64_t i = 0; i < 3; ++i) told_.event(told_.name("part-", 3 * n_ + i), coders[(3 * n_ + i) % 3]);
     return m;
   }

@@ -1,0 +1,226 @@
+// A client of digd or of the bare echo, as the socket benchmarks drive it: what a run says, and a connection that says it.
+//
+// Blocking while it connects, then not. One thread at a time; throws std::runtime_error with what went wrong.
+#pragma once
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "bench/histogram.h"
+
+namespace digd::bench {
+
+using steady = std::chrono::steady_clock;
+inline constexpr std::size_t consumed_at_once = 16;
+
+inline std::uint64_t now_ns() { return static_cast<std::uint64_t>(steady::now().time_since_epoch().count()); }
+
+[[noreturn]] inline void fail(const std::string& what) { throw std::runtime_error(what); }
+
+// A client's text frame; masked, as it must be, with a key of zeros.
+inline void append_frame(std::string& out, std::string_view text) {
+  out += static_cast<char>(0x81);
+  if (text.size() < 126) {
+    out += static_cast<char>(0x80 | text.size());
+  } else {
+    out += static_cast<char>(0x80 | 126);
+    out += static_cast<char>(text.size() >> 8);
+    out += static_cast<char>(text.size() & 0xff);
+  }
+  out.append(4, '\0');
+  out += text;
+}
+
+// What a run's client says, event after event; frames appended to a buffer.
+class story {
+ public:
+  story(std::string run, std::size_t bytes) : run_(std::move(run)), bytes_(bytes) {}
+
+  std::string hello() const {
+    return R"({"type":"hello","protocol":1,"run":")" + run_ + R"(","session":"main","agents":["a","b"],"clock":"wall"})";
+  }
+
+  // The next event and, now and then, the activation that consumes the ones before it. How many frames that is.
+  std::size_t append_event(std::string& out) {
+    std::size_t frames = 1;
+    if (pending_ == consumed_at_once) frames += append_activation(out);
+    text_ = R"({"type":"event","seq":)" + std::to_string(++seq_) + R"(,"event":{"id":"e)" + std::to_string(++event_) +
+            R"(","recipients":["a"],"kind":"work","payload":{"text":")";
+    constexpr std::string_view end = "\"}}}";
+    if (text_.size() + end.size() < bytes_) text_.append(bytes_ - text_.size() - end.size(), 'x');
+    text_ += end;
+    append_frame(out, text_);
+    ++pending_;
+    return frames;
+  }
+
+ private:
+  std::size_t append_activation(std::string& out) {
+    const std::string name = "v" + std::to_string(event_);
+    text_ = R"({"type":"activation_started","seq":)" + std::to_string(++seq_) + R"(,"activation":")" + name + R"(","agent":"a","inputs":[)";
+    for (std::uint64_t e = event_ - pending_ + 1; e <= event_; ++e) text_ += (text_.back() == '[' ? "\"e" : ",\"e") + std::to_string(e) + '"';
+    text_ += "]}";
+    append_frame(out, text_);
+    text_ = R"({"type":"activation_ended","seq":)" + std::to_string(++seq_) + R"(,"activation":")" + name + "\"}";  // consumes all
+    append_frame(out, text_);
+    pending_ = 0;
+    return 2;
+  }
+
+  std::string run_, text_;
+  std::size_t bytes_;
+  std::uint64_t seq_ = 0, event_ = 0;
+  std::size_t pending_ = 0;
+};
+
+class connection {
+ public:
+  // `echoes`: every frame comes back, not only the answers to events.
+  connection(int port, const std::string& run, std::size_t bytes, bool echoes) : story_(run, bytes), echoes_(echoes) {
+    fd_ = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) fail("cannot connect to port " + std::to_string(port));
+    const int on = 1;
+    ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    upgrade(port, run);
+    ::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) | O_NONBLOCK);
+  }
+  connection(const connection&) = delete;
+  connection& operator=(const connection&) = delete;
+  ~connection() { ::close(fd_); }
+
+  int fd() const { return fd_; }
+  std::size_t unanswered() const { return sent_.size(); }
+  bool wants_to_write() const { return written_ < out_.size(); }
+
+  // One more event, whose latency counts from `when`.
+  void add_event(std::uint64_t when) {
+    const std::size_t frames = story_.append_event(out_);
+    for (std::size_t i = 1; echoes_ && i < frames; ++i) sent_.push_back({0});
+    sent_.push_back({when});
+  }
+
+  void write() {
+    while (wants_to_write()) {
+      const ssize_t n = ::send(fd_, out_.data() + written_, out_.size() - written_, MSG_NOSIGNAL);
+      if (n < 0 && errno == EAGAIN) return;
+      if (n <= 0) fail("a server closed the connection");
+      written_ += static_cast<std::size_t>(n);
+    }
+    out_.clear();
+    written_ = 0;
+  }
+
+  // Reads what is there; each answered event is added to `to`. How many.
+  std::size_t read(histogram& to) {
+    const ssize_t n = ::recv(fd_, in_.get() + had_, in_bytes - had_, 0);
+    if (n == 0 || (n < 0 && errno != EAGAIN)) fail("a server closed the connection");
+    had_ += static_cast<std::size_t>(std::max<ssize_t>(n, 0));
+    return take_frames(to);
+  }
+
+ private:
+  struct waiting {
+    std::uint64_t since;  // 0: a frame whose echo nobody times
+  };
+
+  void upgrade(int port, const std::string& run) {
+    std::string ask = "GET /v1/ingest?run=" + run + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) +
+                      "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                      "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: digd.v1\r\n\r\n";
+    if (::send(fd_, ask.data(), ask.size(), MSG_NOSIGNAL) < 0) fail("cannot write");
+    std::string answer;
+    for (char c = 0; answer.find("\r\n\r\n") == std::string::npos; answer += c) {
+      if (::recv(fd_, &c, 1, 0) != 1) fail("no upgrade: " + answer);
+    }
+    if (answer.find(" 101 ") == std::string::npos) fail("no upgrade: " + answer);
+    append_frame(out_, story_.hello());
+    write();
+    char first[2];  // the welcome, or the hello's echo, is not an answer
+    if (::recv(fd_, first, 2, MSG_WAITALL) != 2) fail("no welcome");
+    std::size_t length = static_cast<unsigned char>(first[1]);
+    if (length == 126) {
+      unsigned char more[2];
+      if (::recv(fd_, more, 2, MSG_WAITALL) != 2) fail("no welcome");
+      length = static_cast<std::size_t>(more[0]) << 8 | more[1];
+    }
+    std::string welcome(length, '\0');
+    if (::recv(fd_, welcome.data(), length, MSG_WAITALL) != static_cast<ssize_t>(length)) fail("no welcome");
+    if (welcome.find("\"type\":\"error\"") != std::string::npos) fail(welcome);
+  }
+
+  std::size_t take_frames(histogram& to) {
+    const std::string_view all(in_.get(), had_);
+    std::size_t at = 0, answered = 0;
+    while (all.size() - at >= 2) {
+      std::size_t head = 2, length = static_cast<unsigned char>(all[at + 1]) & 0x7f;
+      if (length == 126) {
+        head = 4;
+        if (all.size() - at < head) break;
+        length = static_cast<std::size_t>(static_cast<unsigned char>(all[at + 2])) << 8 | static_cast<unsigned char>(all[at + 3]);
+      } else if (length == 127) {
+        fail("a frame of over 64 KB");
+      }
+      if (all.size() - at < head + length) break;
+      answered += take_frame(all.substr(at + head, length), to);
+      at += head + length;
+    }
+    had_ -= at;
+    std::memmove(in_.get(), in_.get() + at, had_);
+    return answered;
+  }
+
+  std::size_t take_frame(std::string_view text, histogram& to) {
+    if (!echoes_ && text.starts_with(R"({"type":"ack")")) return 0;
+    if (!echoes_ && !text.starts_with(R"({"type":"verdicts")")) fail("expected verdicts, got " + std::string(text.substr(0, 300)));
+    if (sent_.empty()) fail("an answer that nobody asked for");
+    const std::uint64_t since = sent_.front().since;
+    sent_.pop_front();
+    if (since == 0) return 0;
+    to.add(now_ns() - since);
+    return 1;
+  }
+
+  int fd_ = -1;
+  story story_;
+  bool echoes_;
+  static constexpr std::size_t in_bytes = 256u << 10;  // more than the longest frame
+  std::string out_;
+  std::unique_ptr<char[]> in_ = std::make_unique_for_overwrite<char[]>(in_bytes);
+  std::size_t had_ = 0;  // in in_
+  std::size_t written_ = 0;
+  std::deque<waiting> sent_;
+};
+
+// A server's place, as it is given on the command line.
+struct server_place {
+  int port = 0, pid = 0;
+};
+
+inline server_place place_of(const std::string& where) {
+  const auto colon = where.find(':');
+  if (colon == std::string::npos) fail("expected PORT:PID, got " + where);
+  return {std::stoi(where.substr(0, colon)), std::stoi(where.substr(colon + 1))};
+}
+
+// Part of a run's name, so that runs of one call are not those of another.
+inline std::string stamp() { return std::to_string(::getpid()) + "-" + std::to_string(now_ns() % 1'000'000); }
+
+}  // namespace digd::bench
