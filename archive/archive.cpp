@@ -29,9 +29,9 @@ struct producer::state {
 producer::producer(std::unique_ptr<state> s) : state_(std::move(s)) {}
 producer::~producer() = default;
 
-bool producer::try_push(entry&& what) {
+bool producer::try_push(entry_ptr& what) {
   auto& at = *state_->at;
-  if (at.queue.push(*state_->place, std::move(what))) return true;
+  if (at.queue.push(*state_->place, what)) return true;
   if (!at.queue.is_closed()) at.counted.queue_full.fetch_add(1);
   return false;
 }

@@ -83,9 +83,9 @@ class archive;
 class producer {
  public:
   ~producer();
-  // False, with `what` untouched, if the queue is full or the archive stopped: the caller keeps it and tries
-  // later.
-  bool try_push(entry&& what);
+  // Takes `what`, which is null then. False, with `what` untouched, if the queue is full or the archive stopped: the caller keeps it
+  // and tries later.
+  bool try_push(entry_ptr& what);
 
  private:
   friend class archive;

@@ -46,8 +46,8 @@ std::unique_ptr<hand_off::place> hand_off::make_place() {
   return std::make_unique<place>(*this);
 }
 
-bool hand_off::push(place& from, entry&& what) {
-  const auto size = what.bytes();
+bool hand_off::push(place& from, entry_ptr& what) {
+  const auto size = what->bytes();
   // Counted before `closed_` is looked at: whoever closes waits until nothing is counted, so nothing slips in
   // behind.
   const bool has_room = entries_.fetch_add(1) < most_.entries;
@@ -55,10 +55,9 @@ bool hand_off::push(place& from, entry&& what) {
   const bool fits =
       bytes_before == 0 || bytes_before + size <= most_.bytes;  // one too large for all goes alone
   if (has_room && fits && !is_closed()) {
-    parcel packed(std::make_unique<entry>(std::move(what)));
+    parcel packed(std::move(what));
     if (queue_.try_enqueue(from.token_, std::move(packed))) return true;
-    const std::unique_ptr<entry> unpacked = std::move(packed);  // NOLINT(bugprone-use-after-move): a full queue takes nothing
-    what = std::move(*unpacked);
+    what = std::move(packed);  // NOLINT(bugprone-use-after-move): a full queue takes nothing
   }
   bytes_.fetch_sub(size);
   entries_.fetch_sub(1);

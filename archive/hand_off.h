@@ -28,13 +28,11 @@ class hand_off {
   // see: there the parcel says so itself.
   class parcel {
    public:
-    explicit parcel(std::unique_ptr<entry> what) : what_(what.release()) {}
+    explicit parcel(entry_ptr what) : what_(what.release()) {}
     parcel(parcel&& other) noexcept;
     parcel& operator=(parcel&&) = delete;
     ~parcel();
-    operator std::unique_ptr<entry>() && noexcept {
-      return std::unique_ptr<entry>(std::exchange(what_, nullptr));
-    }
+    operator entry_ptr() && noexcept { return entry_ptr(std::exchange(what_, nullptr)); }
 
    private:
     entry* what_;
@@ -66,8 +64,8 @@ class hand_off {
   };
   std::unique_ptr<place> make_place();
 
-  // False, with `what` untouched: a bound is reached, or it is closed.
-  bool push(place& from, entry&& what);
+  // Takes `what`; false, with `what` untouched: a bound is reached, or it is closed.
+  bool push(place& from, entry_ptr& what);
 
   // For the writer thread alone: moves entries to the end of `into` until it has `most_entries` or about
   // `most_bytes`. False if there were none.

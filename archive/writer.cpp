@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/thread_name.h"
+#include "engine/thread_priority.h"
 
 namespace digd::archive {
 
@@ -46,6 +47,7 @@ writer::writer(const options& how, counters& counted, hand_off& queue, store& in
   batch_.reserve(how_.batch_entries);
   thread_ = std::thread([this] {
     name_this_thread("archive");
+    stand_back();  // what it writes is already answered
     work();
   });
 }

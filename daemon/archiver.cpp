@@ -11,9 +11,9 @@ constexpr std::chrono::milliseconds retry_after{2};
 archiver::archiver(boost::asio::io_context& on, std::unique_ptr<archive::producer> to, std::function<void()> relieved)
     : to_(std::move(to)), relieved_(std::move(relieved)), timer_(on.get_executor()) {}
 
-void archiver::push(archive::entry&& what) {
-  if (backlog_.empty() && to_->try_push(std::move(what))) return;
-  backlog_bytes_ += what.bytes();
+void archiver::push(archive::entry_ptr what) {
+  if (backlog_.empty() && to_->try_push(what)) return;
+  backlog_bytes_ += what->bytes();
   backlog_.push_back(std::move(what));
   backlog_size_ = backlog_.size();
   ++kept_back_;
@@ -33,8 +33,8 @@ void archiver::retry_soon() {
 
 void archiver::retry() {
   while (!backlog_.empty()) {
-    const std::size_t bytes = backlog_.front().bytes();
-    if (!to_->try_push(std::move(backlog_.front()))) return retry_soon();
+    const std::size_t bytes = backlog_.front()->bytes();
+    if (!to_->try_push(backlog_.front())) return retry_soon();
     backlog_bytes_ -= bytes;
     backlog_.pop_front();
     backlog_size_ = backlog_.size();

@@ -26,7 +26,7 @@ class archiver {
   archiver(boost::asio::io_context& on, std::unique_ptr<archive::producer> to, std::function<void()> relieved);
 
   bool is_on() const { return to_ != nullptr; }
-  void push(archive::entry&& what);
+  void push(archive::entry_ptr what);
   // These any thread may ask.
   bool is_congested() const { return congested_.load(std::memory_order_relaxed); }
   std::size_t backlog() const { return backlog_size_.load(std::memory_order_relaxed); }
@@ -42,7 +42,7 @@ class archiver {
 
   std::unique_ptr<archive::producer> to_;
   std::function<void()> relieved_, empty_;
-  std::deque<archive::entry> backlog_;
+  std::deque<archive::entry_ptr> backlog_;
   std::size_t backlog_bytes_ = 0;
   std::atomic<std::size_t> backlog_size_{0};
   std::atomic<std::uint64_t> kept_back_{0};

@@ -49,14 +49,14 @@ void conversation::on_open() {
 
 // ---- frames in
 
-bool conversation::on_text(std::string_view frame) {
+bool conversation::on_text(std::string_view frame, time_point read_at) {
   if (state_ == state::greeting) {
     const bool reads_on = greet(frame);
     return !waits_for_its_rate() && reads_on;
   }
   if (state_ != state::joined || is_unauthorized()) return false;
   ++handed_over_;
-  const auto read_at = heard_ = std::chrono::steady_clock::now();
+  heard_ = std::max(heard_, read_at);
   if (owner_ == &home_) {
     host_->receive(seat_, frame, read_at);
   } else {
@@ -67,12 +67,12 @@ bool conversation::on_text(std::string_view frame) {
   return goes_on();
 }
 
-bool conversation::on_binary() {
+bool conversation::on_binary(time_point read_at) {
   // No JSON, whatever is in it: it takes the next seq, as text that is no JSON does.
-  return on_text({});
+  return on_text({}, read_at);
 }
 
-bool conversation::on_too_large(std::size_t bytes) {
+bool conversation::on_too_large(std::size_t bytes, time_point read_at) {
   if (state_ == state::greeting) {
     refusal_note note;
     note.consider(refusal::too_large, "", "the first frame has " + std::to_string(bytes) + " bytes; hello comes first");
@@ -81,7 +81,7 @@ bool conversation::on_too_large(std::size_t bytes) {
   }
   if (state_ != state::joined || is_unauthorized()) return false;
   ++handed_over_;
-  heard_ = std::chrono::steady_clock::now();
+  heard_ = std::max(heard_, read_at);
   if (owner_ == &home_) {
     host_->receive_too_large(seat_, bytes);
   } else {
@@ -176,7 +176,7 @@ void conversation::watch_for_quiet() {
   });
 }
 
-void conversation::on_frame(std::string frame) {
+void conversation::on_frame(std::string_view frame) {
   if (state_ != state::joined) return;
   if (const auto session = session_.lock()) session->send(frame);
 }

@@ -35,14 +35,14 @@ class conversation final : public ingest::websocket_session::listener,
 
   // What the socket tells.
   void on_open() override;
-  bool on_text(std::string_view frame) override;
-  bool on_binary() override;
-  bool on_too_large(std::size_t bytes) override;
+  bool on_text(std::string_view frame, time_point read_at) override;
+  bool on_binary(time_point read_at) override;
+  bool on_too_large(std::size_t bytes, time_point read_at) override;
   void on_closed(std::string_view why) override;
 
   // What the run tells.
   void on_joined(join_result&& result) override;
-  void on_frame(std::string frame) override;
+  void on_frame(std::string_view frame) override;
   void on_standing(const standing& now) override;
   void on_replaced() override;
   void on_deleted() override;

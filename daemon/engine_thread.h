@@ -21,7 +21,7 @@
 #include "daemon/due_index.h"
 #include "daemon/log.h"
 #include "daemon/registry.h"
-#include "ingest/decode.h"
+#include "ingest/inbox.h"
 
 namespace digd::daemon {
 
@@ -41,8 +41,9 @@ class engine_thread {
   archiver& records() { return records_; }
   const archiver& records_seen() const { return records_; }  // any thread, for what archiver.h says any may ask
   thread_counts& counts() { return counts_; }
-  const thread_counts& counts() const { return counts_; }  // any thread
-  ingest::decoder& decoder() { return decoder_; }          // for hellos
+  const thread_counts& counts() const { return counts_; }                       // any thread
+  ingest::decoder& decoder() { return workbench_->reads; }                      // for hellos
+  const std::shared_ptr<ingest::workbench>& workbench() { return workbench_; }  // of all inboxes here
   bool may_complain(std::uint64_t& kept_back) { return complaints_.may_speak(kept_back); }
 
   // When the run next needs `time_passes`; nothing: not at all.
@@ -71,7 +72,7 @@ class engine_thread {
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   archiver records_;
   due_index due_;
-  ingest::decoder decoder_;
+  const std::shared_ptr<ingest::workbench> workbench_ = std::make_shared<ingest::workbench>();
   rate_limit complaints_{10};
   thread_counts counts_;
   registry runs_;

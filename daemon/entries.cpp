@@ -46,8 +46,9 @@ archive::outcome_row row_of(const outcome_report& o) {
 
 }  // namespace
 
-archive::entry entry_of(const ingest::taken& what) {
-  archive::entry e;
+archive::entry_ptr entry_of(const ingest::taken& what) {
+  auto made = std::make_unique<archive::entry>();
+  archive::entry& e = *made;
   e.kind = kind_of(what.kind);
   e.session = what.session;
   e.seq = what.seq;
@@ -60,34 +61,36 @@ archive::entry entry_of(const ingest::taken& what) {
   if (what.ended) e.ended = *what.ended == run_outcome::none ? "unknown" : to_string(*what.ended);
   for (const detection& d : what.answer.detections) e.detections.push_back(row_of(d));
   for (std::size_t i = 0; i < what.answer.interventions.size(); ++i) {
-    const intervention& made = what.answer.interventions[i];
-    e.interventions.push_back({.id = made.id,
-                               .action = std::string(to_string(made.action)),
-                               .event = made.event,
+    const intervention& one = what.answer.interventions[i];
+    e.interventions.push_back({.id = one.id,
+                               .action = std::string(to_string(one.action)),
+                               .event = one.event,
                                .ts = what.ts,
                                .json = what.interventions[i]});
   }
   for (const outcome_report& o : what.answer.outcomes) e.outcomes.push_back(row_of(o));
-  return e;
+  return made;
 }
 
-archive::entry opening_entry(const hello& first, const run_settings& settings) {
-  archive::entry e;
+archive::entry_ptr opening_entry(const hello& first, const run_settings& settings) {
+  auto made = std::make_unique<archive::entry>();
+  archive::entry& e = *made;
   e.kind = entry_kind::run_opened;
   e.run = first.run;
   e.session = first.session;
   e.type = "hello";
   ingest::encode_trace_hello(e.frame, first, settings);
-  return e;
+  return made;
 }
 
-archive::entry joining_entry(const hello& greeting, std::string_view frame) {
-  archive::entry e;
+archive::entry_ptr joining_entry(const hello& greeting, std::string_view frame) {
+  auto made = std::make_unique<archive::entry>();
+  archive::entry& e = *made;
   e.kind = entry_kind::session_joined;
   e.session = greeting.session;
   e.type = "hello";
   e.frame = frame;
-  return e;
+  return made;
 }
 
 }  // namespace digd::daemon

@@ -8,8 +8,8 @@
 namespace digd::daemon {
 
 // All but `run_number`, `n` and `arrived_ms`.
-archive::entry entry_of(const ingest::taken& what);
-archive::entry opening_entry(const hello& first, const run_settings& settings);
-archive::entry joining_entry(const hello& greeting, std::string_view frame);
+archive::entry_ptr entry_of(const ingest::taken& what);
+archive::entry_ptr opening_entry(const hello& first, const run_settings& settings);
+archive::entry_ptr joining_entry(const hello& greeting, std::string_view frame);
 
 }  // namespace digd::daemon

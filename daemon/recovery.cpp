@@ -36,7 +36,16 @@ run_policy grants_all() {
   return p;
 }
 
-// Feeds the entries of one run to its host, which it makes from the first two.
+// It was accepted then; what it asked for is settled.
+hello without_wishes(hello greeting) {
+  greeting.clock.reset();
+  greeting.how.reset();
+  greeting.rules = {};
+  return greeting;
+}
+
+// Feeds the entries of one run to its host, which it makes from the first two: the opening, which is its session's hello with what was
+// settled, and that hello as it came. A daemon that was killed may have left the first without the second.
 class replayer {
  public:
   replayer(engine_thread& owner, const archive::stored_run& run) : owner_(owner), run_(run) {}
@@ -47,8 +56,7 @@ class replayer {
       case archive::entry_kind::run_opened: return take_opening(e);
       case archive::entry_kind::session_joined: return take_joining(e);
       case archive::entry_kind::firing:
-        if (host_) host_->inbox().advance(e.ts);
-        return true;
+        return has_host() && (host_->inbox().advance(e.ts), true);
       case archive::entry_kind::operator_mode: return take_own_line(e);
       case archive::entry_kind::run_deleted: return true;  // is never stored
       case archive::entry_kind::message:
@@ -58,10 +66,9 @@ class replayer {
   }
 
   std::shared_ptr<run_host> finish(std::string& why) {
-    if (why_.empty() && !opened_) why_ = "the archive has no opening entry of it";
+    if (why_.empty()) static_cast<void>(has_host());
     why = why_;
     if (!why_.empty()) return nullptr;
-    if (!host_) make_host({});
     ingest::inbox& inbox = host_->inbox();
     for (ingest::session_index s = 0; s < inbox.sessions().size(); ++s) {
       inbox.durable(s, inbox.sessions()[s].taken_seq);
@@ -84,23 +91,29 @@ class replayer {
 
   bool take_joining(const archive::stored_entry& e) {
     hello greeting;
-    if (!opened_) return fail("a session comes before the opening");
     if (const refusal_note note = decoder_.decode_hello(e.frame, greeting)) return fail("a hello: " + note.text);
-    if (!host_) make_host(greeting);
-    // It was accepted then; what it asked for is settled.
-    greeting.clock.reset();
-    greeting.how.reset();
-    greeting.rules = {};
-    const auto joined = host_->inbox().join(greeting, granted_);
+    return has_host(&greeting) && join(std::move(greeting));
+  }
+
+  bool join(hello greeting) {
+    const auto joined = host_->inbox().join(without_wishes(std::move(greeting)), granted_);
     return joined.refused ? fail("a session: " + joined.refused.text) : true;
   }
 
+  // Whatever comes, the opening's session has joined. `next`: the hello that says what clock was asked for, if one does.
+  bool has_host(const hello* next = nullptr) {
+    if (host_) return true;
+    if (!opened_) return fail("the archive has no opening entry of it");
+    make_host(next != nullptr ? *next : hello());
+    return (next != nullptr && next->session == first_.session) || join(first_);
+  }
+
   bool take_own_line(const archive::stored_entry& e) {
-    return (host_ && host_->inbox().follow(e.frame)) || fail("a line of the monitor's own cannot be read");
+    return (has_host() && host_->inbox().follow(e.frame)) || fail("a line of the monitor's own cannot be read");
   }
 
   bool feed(const archive::stored_entry& e) {
-    if (!host_) return fail("a message comes before the first session");
+    if (!has_host()) return false;
     ingest::inbox& inbox = host_->inbox();
     const auto s = inbox.find_session(e.session);
     if (!s) return fail("a message of a session that never joined");

@@ -65,6 +65,7 @@ std::shared_ptr<run_host> registry::find(std::uint64_t number) const {
 }
 
 void registry::adopt(std::shared_ptr<run_host> host) {
+  host->inbox().work_with(owner_.workbench());  // not before: a run is read back on another thread
   owner_.shared().acks.add(host->number(), owner_.index());
   if (!host->ended()) owner_.shared().open_runs.fetch_add(1);
   owner_.counts().runs_held.add();

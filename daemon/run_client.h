@@ -53,7 +53,7 @@ class run_client {
  public:
   virtual ~run_client() = default;
   virtual void on_joined(join_result&& result) = 0;
-  virtual void on_frame(std::string frame) = 0;
+  virtual void on_frame(std::string_view frame) = 0;  // until it returns
   virtual void on_standing(const standing& now) = 0;
   virtual void on_replaced() = 0;  // by a newer connection of the same session
   virtual void on_deleted() = 0;   // the run, by the operator

@@ -84,8 +84,8 @@ void run_host::join(join_request&& request) {
 }
 
 void run_host::archive_joining(const hello& greeting, std::string_view frame) {
-  archive::entry e = joining_entry(greeting, frame);
-  e.ts = inbox_.run().clock();
+  archive::entry_ptr e = joining_entry(greeting, frame);
+  e->ts = inbox_.run().clock();
   push(std::move(e));
 }
 
@@ -184,7 +184,7 @@ void run_host::send(ingest::session_index to, std::string_view frame) {
   if (at.home != &owner_) {
     at.outgoing.emplace_back(frame);
   } else if (const auto who = at.who.lock()) {
-    who->on_frame(std::string(frame));
+    who->on_frame(frame);
   }
 }
 
@@ -215,16 +215,16 @@ void run_host::count(const ingest::taken& what) {
   }
 }
 
-void run_host::push(archive::entry&& what) {
-  const bool is_said = what.kind == archive::entry_kind::message || what.kind == archive::entry_kind::refused;
-  if (is_said && !payloads_->changes_nothing()) what.frame = payloads_->stored(what.frame);
-  what.run_number = number_;
-  what.n = ++n_;
-  what.arrived_ms = unix_ms();
-  if (is_said) heard_ms_ = what.arrived_ms;
-  bytes_ += what.frame.size();
-  for (const auto& row : what.detections) bytes_ += row.json.size();
-  for (const auto& row : what.interventions) bytes_ += row.json.size();
+void run_host::push(archive::entry_ptr what) {
+  const bool is_said = what->kind == archive::entry_kind::message || what->kind == archive::entry_kind::refused;
+  if (is_said && !payloads_->changes_nothing()) what->frame = payloads_->stored(what->frame);
+  what->run_number = number_;
+  what->n = ++n_;
+  what->arrived_ms = unix_ms();
+  if (is_said) heard_ms_ = what->arrived_ms;
+  bytes_ += what->frame.size();
+  for (const auto& row : what->detections) bytes_ += row.json.size();
+  for (const auto& row : what->interventions) bytes_ += row.json.size();
   owner_.records().push(std::move(what));
 }
 
@@ -347,10 +347,10 @@ void run_host::flush(ingest::session_index s) {
   if (at.outgoing.empty() && !is_news) return;
   at.told_handled = now.handled;
   at.told_congested = now.congested;
-  boost::asio::post(at.home->context(), [who = at.who, frames = std::exchange(at.outgoing, {}), now]() mutable {
+  boost::asio::post(at.home->context(), [who = at.who, frames = std::exchange(at.outgoing, {}), now] {
     const auto there = who.lock();
     if (!there) return;
-    for (std::string& frame : frames) there->on_frame(std::move(frame));
+    for (const std::string& frame : frames) there->on_frame(frame);
     there->on_standing(now);
   });
 }

@@ -88,7 +88,7 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
 
   void count(const ingest::taken& what);
   void archive_joining(const hello& greeting, std::string_view frame);
-  void push(archive::entry&& what);
+  void push(archive::entry_ptr what);
   void occupy(ingest::session_index s, join_request& request);
   void leave(seat_number seat);
   bool is_seated(seat_number seat) const;

@@ -145,7 +145,7 @@ void inbox::refuse_too_large(session_index s, std::size_t bytes, milliseconds st
 void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bool may_wait) {
   if (frame.size() > run_.settings().limits.message_bytes) return refuse_too_large(s, frame.size(), stamp);
   session& from = sessions_[s];
-  const decoded d = decoder_.decode(frame, message_);
+  const decoded d = work().reads.decode(frame, work().said);
   const std::uint64_t expected = from.taken_seq + 1;
   if (d.has_seq && d.seq > expected) return out_of_sequence(s, d.seq);
   if (!d.has_seq || d.seq == from.place + 1 || d.seq == expected) from.place = d.has_seq ? d.seq : from.place + 1;
@@ -153,7 +153,7 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   if (seq < expected) return repeat(s, seq);
   refusal_note refused = d.refused;
   if (d.is_hello) refused.consider(refusal::bad_message, "type", "this connection has said hello already");
-  const bool is_last = !refused && message_.type == message_type::run_ended;
+  const bool is_last = !refused && work().said.type == message_type::run_ended;
   if (turned_away_ && !is_last) refused.consider(turned_away_->code, turned_away_->field, turned_away_->text, turned_away_->limit);
   if (refused) {
     // A frame that looks like what stands for one is not kept as it is: a replay would take it for that.
@@ -161,10 +161,10 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
     return refuse(s, expected, refused, as_it_is ? std::string(frame) : stand_in(expected, refused), stamp);
   }
   forget_replies(from);
-  if (may_wait && must_wait(message_)) return hold(from, frame, stamp);
+  if (may_wait && must_wait(work().said)) return hold(from, frame, stamp);
   const speaker who{from.name, from.greeting.able};
-  run_.apply(message_, who, stamp, answer_);
-  if (gives_way(stamp)) run_.apply(message_, who, stamp, answer_);
+  run_.apply(work().said, who, stamp, work().said_back);
+  if (gives_way(stamp)) run_.apply(work().said, who, stamp, work().said_back);
   from.taken_seq = expected;
   answer_to(s, expected, frame);
 }
@@ -184,9 +184,9 @@ void inbox::out_of_sequence(session_index s, std::uint64_t seq) {
   const std::uint64_t expected = sessions_[s].taken_seq + 1;
   refusal_note note;
   note.consider(refusal::bad_seq, "seq", "expected seq " + std::to_string(expected) + ", got " + std::to_string(seq));
-  out_.clear();
-  encode_error(out_, note, expected, false);
-  sink_.send(s, out_);
+  work().out.clear();
+  encode_error(work().out, note, expected, false);
+  sink_.send(s, work().out);
 }
 
 // `passes`: the time that passes with it, where the wall clock counts.
@@ -194,11 +194,11 @@ void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note,
                    std::optional<milliseconds> passes) {
   const bool is_read_back = run_.settings().stamped;  // then only a line that stands for a frame has its time with it
   if (passes && (run_.settings().clock == clock_kind::wall || (is_read_back && frame.starts_with("{\"type\":\"refused\"")))) {
-    run_.advance(*passes, answer_);
+    run_.advance(*passes, work().said_back);
   } else {
-    answer_.clear();
+    work().said_back.clear();
   }
-  answer_.refused = note;
+  work().said_back.refused = note;
   sessions_[s].taken_seq = seq;
   forget_replies(sessions_[s]);
   answer_to(s, seq, frame);
@@ -206,7 +206,7 @@ void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note,
 
 void inbox::receive_recorded(session_index s, std::string_view line, milliseconds stamp) {
   if (line.find(refused_type) == std::string_view::npos) return receive(s, line, stamp);
-  const std::optional<refused_line> was = decoder_.refused_line_of(line);
+  const std::optional<refused_line> was = work().reads.refused_line_of(line);
   if (!was || was->seq != sessions_[s].taken_seq + 1) return receive(s, line, stamp);
   sessions_[s].place = was->seq;
   refuse(s, was->seq, was->note, stand_in(was->seq, was->note), was->ts.value_or(stamp));
@@ -216,23 +216,23 @@ void inbox::receive_recorded(session_index s, std::string_view line, millisecond
 
 // The message in hand hit a limit whose policy is not to refuse: the run gives way, and can take it then.
 bool inbox::gives_way(milliseconds stamp) {
-  if (!answer_.refused.limit) return false;
-  const limit_id hit = *answer_.refused.limit;
+  if (!work().said_back.refused.limit) return false;
+  const limit_id hit = *work().said_back.refused.limit;
   const limit_policy how = run_.settings().over_limit.of(hit);
   if (!run_.can_give_way(hit, how)) return false;
-  answer_.refused = {};  // what was due before the message stays in it
+  work().said_back.refused = {};  // what was due before the message stays in it
   give_way(hit, how, stamp);
   return true;
 }
 
 void inbox::hit(limit_id which, limit_policy how, milliseconds stamp) {
   if (!run_.can_give_way(which, how)) return;
-  answer_.clear();
+  work().said_back.clear();
   give_way(which, how, stamp);
 }
 
 void inbox::give_way(limit_id hit, limit_policy how, milliseconds stamp) {
-  run_.give_way(hit, how, stamp, answer_);
+  run_.give_way(hit, how, stamp, work().said_back);
   tell_own_line(taken::what_kind::limit, "limit",
                 "\"limit\":\"" + std::string(to_string(hit)) + "\",\"policy\":\"" + std::string(to_string(how)) + '"', hit);
 }
@@ -247,9 +247,9 @@ void inbox::tell_own_line(taken::what_kind kind, std::string_view type, std::str
               .ts = run_.clock(),
               .type = type,
               .frame = frame,
-              .answer = answer_,
+              .answer = work().said_back,
               .verdicts = {},
-              .interventions = intervention_frames_,
+              .interventions = work().intervention_frames,
               .answered = {},
               .ended = {},
               .limit = limit});
@@ -271,35 +271,35 @@ bool inbox::follow(std::string_view line) {
 // Tells the record first, then the clients.
 void inbox::answer_to(session_index s, std::uint64_t seq, std::string_view frame) {
   session& from = sessions_[s];
-  const bool refused = static_cast<bool>(answer_.refused);
-  out_.clear();
+  const bool refused = static_cast<bool>(work().said_back.refused);
+  work().out.clear();
   if (refused) {
-    encode_error(out_, answer_.refused, seq, false);
-  } else if (!answer_.verdicts.empty()) {
-    encode_verdicts(out_, seq, answer_, from.greeting.witness);
+    encode_error(work().out, work().said_back.refused, seq, false);
+  } else if (!work().said_back.verdicts.empty()) {
+    encode_verdicts(work().out, seq, work().said_back, from.greeting.witness);
   }
   encode_interventions();
   taken what{.kind = refused ? taken::what_kind::refused : taken::what_kind::message,
              .session = from.name,
              .seq = seq,
              .ts = run_.clock(),
-             .type = refused ? std::string_view("refused") : to_string(message_.type),
+             .type = refused ? std::string_view("refused") : to_string(work().said.type),
              .frame = frame,
-             .answer = answer_,
-             .verdicts = refused ? std::string_view{} : std::string_view(out_),
-             .interventions = intervention_frames_,
+             .answer = work().said_back,
+             .verdicts = refused ? std::string_view{} : std::string_view(work().out),
+             .interventions = work().intervention_frames,
              .answered = {},
              .ended = {},
-             .limit = answer_.refused.limit};
-  if (!refused && message_.type == message_type::delivery) {
-    what.answered = message_.of ? *message_.of : *message_.event;
+             .limit = work().said_back.refused.limit};
+  if (!refused && work().said.type == message_type::delivery) {
+    what.answered = work().said.of ? *work().said.of : *work().said.event;
   }
-  if (!refused && message_.type == message_type::run_ended) what.ended = message_.outcome;
+  if (!refused && work().said.type == message_type::run_ended) what.ended = work().said.outcome;
   sink_.took(what);
   send_interventions();
   if (!what.answered.empty()) note_answered(s, what.answered);
-  if (!out_.empty()) sink_.send(s, out_);
-  if (how_.keep_replies) from.unacked.push_back({seq, out_});
+  if (!work().out.empty()) sink_.send(s, work().out);
+  if (how_.keep_replies) from.unacked.push_back({seq, work().out});
 }
 
 void inbox::durable(session_index s, std::uint64_t seq) {
@@ -322,17 +322,17 @@ void inbox::advance(milliseconds now) {
 }
 
 void inbox::pass_time(milliseconds now) {
-  run_.advance(now, answer_);
-  if (answer_.detections.empty()) return;
+  run_.advance(now, work().said_back);
+  if (work().said_back.detections.empty()) return;
   encode_interventions();
   sink_.took({.kind = taken::what_kind::firing,
               .session = {},
               .ts = run_.clock(),
               .type = "firing",
               .frame = {},
-              .answer = answer_,
+              .answer = work().said_back,
               .verdicts = {},
-              .interventions = intervention_frames_,
+              .interventions = work().intervention_frames,
               .answered = {},
               .ended = {},
               .limit = {}});
@@ -340,7 +340,7 @@ void inbox::pass_time(milliseconds now) {
 }
 
 void inbox::switch_mode(mode strongest, milliseconds stamp) {
-  run_.switch_mode(strongest, stamp, answer_);
+  run_.switch_mode(strongest, stamp, work().said_back);
   tell_own_line(taken::what_kind::operator_mode, "operator_mode", "\"mode\":\"" + std::string(to_string(strongest)) + '"', {});
 }
 
@@ -370,12 +370,12 @@ void inbox::release_held(milliseconds now) {
   for (bool again = true; again;) {
     again = false;
     for (session_index s = 0; s < sessions_.size(); ++s) {
-      std::deque<session::held_frame>& held = sessions_[s].held;
+      boost::container::deque<session::held_frame>& held = sessions_[s].held;
       if (held.empty()) continue;
       const session::held_frame head = std::move(held.front());
       held.pop_front();
       --held_count_;
-      std::deque<session::held_frame> behind = std::exchange(held, {});
+      boost::container::deque<session::held_frame> behind = std::exchange(held, {});
       if (head.too_large > 0) {
         refuse_too_large(s, head.too_large, now);
       } else {
@@ -392,9 +392,9 @@ void inbox::release_held(milliseconds now) {
 // ---- interventions
 
 void inbox::encode_interventions() {
-  intervention_frames_.clear();
-  for (const intervention& what : answer_.interventions) {
-    encode_intervention(intervention_frames_.emplace_back(), what, answer_, true);
+  work().intervention_frames.clear();
+  for (const intervention& what : work().said_back.interventions) {
+    encode_intervention(work().intervention_frames.emplace_back(), what, work().said_back, true);
   }
 }
 
@@ -417,12 +417,12 @@ void inbox::send_intervention(session_index s, const outstanding& one) {
 }
 
 void inbox::send_interventions() {
-  for (const intervention& what : answer_.interventions) {
+  for (const intervention& what : work().said_back.interventions) {
     if (outstanding_.size() == max_outstanding) outstanding_.pop_front();
     outstanding& one = outstanding_.emplace_back();
     one.what = what;
     for (std::uint32_t& d : one.what.detections) {
-      one.said.detections.push_back(answer_.detections[d]);
+      one.said.detections.push_back(work().said_back.detections[d]);
       d = static_cast<std::uint32_t>(one.said.detections.size() - 1);
     }
     for (session_index s = 0; s < sessions_.size(); ++s) {

@@ -7,8 +7,9 @@
 // frames a session; `max_outstanding` interventions, of which the oldest is given up.
 #pragma once
 
+#include <boost/container/deque.hpp>  // unlike the standard one it takes no memory while it is empty
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -78,13 +79,22 @@ struct session {
     std::uint64_t seq;
     std::string frame;  // empty: none was due
   };
-  std::deque<reply> unacked;  // for a client that reconnects before it heard
+  boost::container::deque<reply> unacked;  // for a client that reconnects before it heard
   struct held_frame {
     std::string frame;
     milliseconds release_at;
     std::size_t too_large = 0;  // bytes of one too large to be kept; then `frame` is empty
   };
-  std::deque<held_frame> held;  // waits for other sessions' ids
+  boost::container::deque<held_frame> held;  // waits for other sessions' ids
+};
+
+// What taking a frame needs and nothing keeps. One serves all inboxes of a thread: its buffers are most of what a small run would take.
+struct workbench {
+  decoder reads;
+  message said;
+  digd::answer said_back;
+  std::string out;
+  std::vector<std::string> intervention_frames;
 };
 
 class inbox {
@@ -131,16 +141,24 @@ class inbox {
   // All of a session's messages up to `seq` are on disk and synced.
   void durable(session_index s, std::uint64_t seq);
 
+  // From now on on the thread of this one, which is shared there; until then it has one of its own.
+  void work_with(std::shared_ptr<workbench> of_the_thread) { work_ = std::move(of_the_thread); }
+
   // Whether to wait for ids that other sessions have yet to name: not while an archive is read back.
   void hold_unseen(bool on) { how_.hold = on; }
 
   const digd::run& run() const { return run_; }
   const std::string& name() const { return name_; }
-  message_type last_type() const { return message_.type; }  // of the message in hand, while the sink hears of it
+  message_type last_type() { return work().said.type; }  // of the message in hand, while the sink hears of it
   const std::vector<session>& sessions() const { return sessions_; }
   std::optional<session_index> find_session(std::string_view name) const;
 
  private:
+  workbench& work() {
+    if (!work_) work_ = std::make_shared<workbench>();
+    return *work_;
+  }
+
   struct outstanding {
     intervention what;
     answer said;                       // its detections
@@ -173,15 +191,11 @@ class inbox {
   digd::run run_;
   sink& sink_;
   options how_;
-  decoder decoder_;
-  message message_;
-  digd::answer answer_;
   std::vector<session> sessions_;
-  std::deque<outstanding> outstanding_;
+  boost::container::deque<outstanding> outstanding_;
   std::optional<refusal_note> turned_away_;
   std::size_t held_count_ = 0;  // over all sessions
-  std::string out_;
-  std::vector<std::string> intervention_frames_;
+  std::shared_ptr<workbench> work_;
 };
 
 }  // namespace digd::ingest

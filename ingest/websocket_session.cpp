@@ -80,6 +80,7 @@ void websocket_session::on_read(error_code ec, std::size_t bytes) {
   if (ec) return finish(parting_.empty() ? ec.message() : parting_);
   if (!parting_.empty()) return read();
   heard_ = true;
+  read_at_ = std::chrono::steady_clock::now();
   reader_.filled(bytes);
   take_frames();
 }
@@ -128,15 +129,18 @@ bool websocket_session::take(const websocket_event& what) {
 }
 
 bool websocket_session::tell_listener(const websocket_event& what) {
-  if (what.what == websocket_event::kind::text) return listener_->on_text(what.payload);
-  if (what.what == websocket_event::kind::binary) return listener_->on_binary();
-  return listener_->on_too_large(what.bytes);
+  if (what.what == websocket_event::kind::text) return listener_->on_text(what.payload, read_at_);
+  if (what.what == websocket_event::kind::binary) return listener_->on_binary(read_at_);
+  return listener_->on_too_large(what.bytes, read_at_);
 }
 
 // Not at once: who asks may be in the middle of something that the next frame is for.
 void websocket_session::resume() {
   if (auto self = std::exchange(paused_, nullptr)) {
-    net::post(socket_->get_executor(), [self = std::move(self)] { self->take_frames(); });
+    net::post(socket_->get_executor(), [self = std::move(self)] {
+      self->read_at_ = std::chrono::steady_clock::now();  // how long it was not wanted is not our doing
+      self->take_frames();
+    });
   }
 }
 

@@ -56,14 +56,16 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
     std::size_t queue_bytes = 16 << 20;
   };
 
-  // What it tells. Each `on_…` for a frame returns whether to go on reading; if not, `resume` does.
+  // What it tells. Each `on_…` for a frame returns whether to go on reading; if not, `resume` does. `read_at`: when the frame came
+  // out of the socket; the same for all that came at once.
   class listener {
    public:
+    using time_point = std::chrono::steady_clock::time_point;
     virtual ~listener() = default;
     virtual void on_open() = 0;
-    virtual bool on_text(std::string_view frame) = 0;  // valid UTF-8; a view until it returns
-    virtual bool on_binary() = 0;
-    virtual bool on_too_large(std::size_t bytes) = 0;
+    virtual bool on_text(std::string_view frame, time_point read_at) = 0;  // valid UTF-8; a view until it returns
+    virtual bool on_binary(time_point read_at) = 0;
+    virtual bool on_too_large(std::size_t bytes, time_point read_at) = 0;
     virtual void on_closed(std::string_view why) = 0;  // once, after everything else
   };
 
@@ -120,7 +122,8 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   bool open_ = false;
   bool in_turn_ = false;  // the frames of one read are being looked at: what they are answered goes together
   bool flush_posted_ = false;
-  bool waiting_ = false;                 // for room to write
+  bool waiting_ = false;  // for room to write
+  listener::time_point read_at_{};
   bool heard_ = false, pinged_ = false;  // since the idle timer last looked
   bool closing_ = false;                 // `close` was called
   bool close_sent_ = false;              // it is in the queue

@@ -75,9 +75,9 @@ void erase_stored(shared_state& shared, engine_thread& owner, std::uint64_t run_
     if (shared.webhooks) shared.webhooks->forget(run_number);
     done();
   });
-  archive::entry last;
-  last.kind = archive::entry_kind::run_deleted;
-  last.run_number = run_number;
+  auto last = std::make_unique<archive::entry>();
+  last->kind = archive::entry_kind::run_deleted;
+  last->run_number = run_number;
   owner.records().push(std::move(last));
 }
 

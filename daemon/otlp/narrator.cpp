@@ -90,7 +90,7 @@ void narrator::on_joined(join_result&& result) {
   pump_soon();
 }
 
-void narrator::on_frame(std::string frame) {
+void narrator::on_frame(std::string_view frame) {
   if (frame.starts_with("{\"type\":\"ack\"")) {
     acked_ = std::max(acked_, number_in(frame, "\"seq\":"));
     to_.durable(acked_);

@@ -35,7 +35,7 @@ class narrator final : public run_client, public std::enable_shared_from_this<na
   void close();
 
   void on_joined(join_result&& result) override;
-  void on_frame(std::string frame) override;
+  void on_frame(std::string_view frame) override;
   void on_standing(const standing& now) override;
   void on_replaced() override;
   void on_deleted() override;

@@ -65,8 +65,16 @@ inline entry message(std::uint64_t run, std::uint64_t seq, const std::string& se
 }
 
 // Pushes until it is taken; the archive's own bound decides how long that is.
+inline entry_ptr boxed(entry what) { return std::make_unique<entry>(std::move(what)); }
+
+// Once: whether it was taken.
+inline bool try_push(producer& to, entry what) {
+  auto one = boxed(std::move(what));
+  return to.try_push(one);
+}
+
 inline void push(producer& to, entry what) {
-  while (!to.try_push(std::move(what))) std::this_thread::yield();
+  for (auto one = boxed(std::move(what)); !to.try_push(one);) std::this_thread::yield();
 }
 
 // What the archive reports, and a way to wait for it.

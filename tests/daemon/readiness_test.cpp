@@ -88,7 +88,7 @@ TEST_CASE("it_is_not_ready_while_runs_are_read_back_or_it_stops", "[daemon]") {
 TEST_CASE("it_is_not_ready_while_the_archive_cannot_be_written", "[daemon]") {
   daemon_inside daemon;
   daemon.disk.fail_writes(SQLITE_FULL);
-  daemon.thread().records().push(archive::testing::opening(1));
+  daemon.thread().records().push(archive::testing::boxed(archive::testing::opening(1)));
   daemon.wait_until([&] { return codes(daemon.shared) == expected{"archive"}; });
   CHECK(why_not_ready(daemon.shared)[0].message.find("the disk is full") != std::string::npos);
   daemon.disk.work_again();
@@ -98,10 +98,10 @@ TEST_CASE("it_is_not_ready_while_the_archive_cannot_be_written", "[daemon]") {
 TEST_CASE("it_is_not_ready_while_the_archives_queue_is_nearly_full", "[daemon]") {
   daemon_inside daemon(100);
   daemon.disk.fail_writes(SQLITE_FULL);
-  daemon.thread().records().push(archive::testing::opening(1));
-  for (std::uint64_t seq = 1; seq < 89; ++seq) daemon.thread().records().push(refused_message(seq));
+  daemon.thread().records().push(archive::testing::boxed(archive::testing::opening(1)));
+  for (std::uint64_t seq = 1; seq < 89; ++seq) daemon.thread().records().push(archive::testing::boxed(refused_message(seq)));
   daemon.wait_until([&] { return codes(daemon.shared) == expected{"archive"}; });
-  daemon.thread().records().push(refused_message(89));
+  daemon.thread().records().push(archive::testing::boxed(refused_message(89)));
   CHECK(codes(daemon.shared) == expected{"archive", "archive_queue"});
   daemon.disk.work_again();
   daemon.wait_until([&] { return codes(daemon.shared).empty(); });
@@ -110,13 +110,13 @@ TEST_CASE("it_is_not_ready_while_the_archives_queue_is_nearly_full", "[daemon]")
 TEST_CASE("it_is_not_ready_while_an_engine_thread_keeps_back_what_the_archive_cannot_take", "[daemon]") {
   daemon_inside daemon(100);
   daemon.disk.fail_writes(SQLITE_FULL);
-  daemon.thread().records().push(archive::testing::opening(1));
-  for (std::uint64_t seq = 1; seq < 100; ++seq) daemon.thread().records().push(refused_message(seq));
+  daemon.thread().records().push(archive::testing::boxed(archive::testing::opening(1)));
+  for (std::uint64_t seq = 1; seq < 100; ++seq) daemon.thread().records().push(archive::testing::boxed(refused_message(seq)));
   daemon.wait_until([&] { return codes(daemon.shared) == expected{"archive", "archive_queue"}; });
   constexpr std::size_t large = archiver::most_backlog_bytes / 8;
-  daemon.thread().records().push(refused_message(100, large));
+  daemon.thread().records().push(archive::testing::boxed(refused_message(100, large)));
   CHECK(codes(daemon.shared) == expected{"archive", "archive_queue"});
-  for (std::uint64_t seq = 101; seq <= 108; ++seq) daemon.thread().records().push(refused_message(seq, large));
+  for (std::uint64_t seq = 101; seq <= 108; ++seq) daemon.thread().records().push(archive::testing::boxed(refused_message(seq, large)));
   CHECK(codes(daemon.shared) == expected{"archive", "archive_queue", "congested"});
   daemon.disk.work_again();
   daemon.wait_until([&] {  // the thread's timer moves its backlog on
