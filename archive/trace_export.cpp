@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace digd::archive {
 
@@ -108,8 +109,10 @@ std::string with_members(std::string_view object, std::string_view members,
 
 void trace_export::take(const stored_entry& e) {
   const std::string stamp = "\"ts\":" + std::to_string(e.ts);
+  const bool follows_opening = std::exchange(just_opened_, e.kind == entry_kind::run_opened);
   switch (e.kind) {
     case entry_kind::run_opened:
+      first_session_ = e.session;
       stamped_ = e.frame.find("\"stamped\":true") != std::string::npos;
       to_(e.frame);
       return;
@@ -120,8 +123,8 @@ void trace_export::take(const stored_entry& e) {
       last_firing_ts_ = e.ts;
       return;
     case entry_kind::session_joined:
-      if (!joined_) {  // the opening is its hello
-        joined_ = true;
+      // The opening is its session's hello. What that one said is stored behind it, unless the daemon was killed in between.
+      if (follows_opening && (first_session_.empty() || e.session == first_session_)) {
         first_session_ = e.session;
         return;
       }

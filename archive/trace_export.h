@@ -27,7 +27,7 @@ class trace_export {
 
   std::function<void(std::string_view)> to_;
   std::string first_session_;
-  bool joined_ = false;
+  bool just_opened_ = false;
   std::uint64_t first_session_seq_ = 0;
   std::int64_t last_firing_ts_ = 0;
   bool fired_since_ = false;

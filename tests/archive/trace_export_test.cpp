@@ -50,6 +50,17 @@ TEST_CASE("a later session's hello leaves out what the run has settled") {
   CHECK(lines.back() == R"({"session":"b","type":"hello","agents":["x"]})");
 }
 
+TEST_CASE("an opening whose own session was not stored behind it is its hello, and others say theirs") {
+  const auto lines = exported({entry_of(entry_kind::run_opened, 0, "a", R"({"type":"hello","session":"a"})", 0),
+                               entry_of(entry_kind::session_joined, 0, "b", R"({"type":"hello"})", 0),
+                               entry_of(entry_kind::session_joined, 0, "a", R"({"type":"hello"})", 0),
+                               entry_of(entry_kind::message, 1, "b", R"({"seq":1})", 7)});
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0] == R"({"type":"hello","session":"a"})");
+  CHECK(lines[1] == R"({"session":"b","type":"hello"})");
+  CHECK(lines[2] == R"({"session":"a","type":"hello"})");
+}
+
 TEST_CASE("windows that fired after the last message are reached by a last time line") {
   std::vector<stored_entry> entries = {entry_of(entry_kind::run_opened, 0, "", "{}", 0),
                                        entry_of(entry_kind::session_joined, 0, "main", "{}", 0),
