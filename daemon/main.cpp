@@ -1,7 +1,9 @@
 // digd: start-up as an ordered list of steps, each with its undo; taken back in reverse when the daemon stops, or when
 // a later step fails.
-#include <CLI/CLI.hpp>
+#include <sys/resource.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -44,6 +46,7 @@ struct app {
   listen_address where;
   service_manager manager;
   std::unique_ptr<server> serves;
+  std::optional<caught_signals> signals;
 };
 
 enum class then : std::uint8_t { go_on,
@@ -106,6 +109,23 @@ then make_data_dir(app& a) {
   return then::go_on;
 }
 
+// A file for each connection and some for us; shells often allow 1,024, fewer than the connections that are granted.
+void ask_for_files(const config& settings) {
+  constexpr rlim_t our_own = 128, a_thread = 4;
+  const rlim_t wanted = settings.connections.most + our_own + a_thread * (settings.threads + 8);
+  rlimit now{};
+  if (::getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= wanted) return;
+  const rlimit more{std::min(wanted, now.rlim_max), now.rlim_max};
+  const rlim_t allowed = ::setrlimit(RLIMIT_NOFILE, &more) == 0 ? more.rlim_cur : now.rlim_cur;
+  if (allowed >= wanted) return;
+  spdlog::warn("few_files: {} may be open, {} connections need {}; raise it with ulimit -n or LimitNOFILE", allowed, settings.connections.most, wanted);
+}
+
+then allow_files(app& a) {
+  ask_for_files(a.settings);
+  return then::go_on;
+}
+
 then make_server(app& a) {
   a.serves = std::make_unique<server>(a.settings);
   return then::go_on;
@@ -140,6 +160,11 @@ then listen(app& a) {
   } else {
     a.serves->adopt(handed_over.front());
   }
+  return then::go_on;
+}
+
+then catch_signals(app& a) {
+  a.signals.emplace();
   return then::go_on;
 }
 
@@ -191,6 +216,7 @@ void reload(app& a) {
   a.settings = std::move(plan.next);
   for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
   set_log_level(a.settings.log);
+  ask_for_files(a.settings);
   a.serves->change_settings(a.settings);
   spdlog::info("reloaded changed={} need_a_restart={}", plan.changed.size(), plan.need_a_restart.size());
   a.manager.ready(a.serves->status());
@@ -199,7 +225,8 @@ void reload(app& a) {
 then wait_for_signal(app& a) {
   a.manager.ready(a.serves->status());
   supervise(a.manager, heartbeat(a.serves->loops()),
-            {.reload = [&a] { reload(a); }, .status = [&a] { return a.serves->status(); }});
+            {.reload = [&a] { reload(a); }, .status = [&a] { return a.serves->status(); }}, *a.signals);
+  a.signals.reset();  // the next one ends the process at once
   return then::go_on;
 }
 
@@ -214,10 +241,12 @@ constexpr step steps[] = {
     {"config", read_config, nullptr},
     {"log", begin_log, nullptr},
     {"data directory", make_data_dir, nullptr},
+    {"files", allow_files, nullptr},
     {"server", make_server, unmake_server},
     {"archive", open_archive, close_archive},
     {"threads", make_threads, nullptr},
     {"recovery", recover, nullptr},
+    {"signals", catch_signals, nullptr},
     {"listen", listen, nullptr},
     {"start", start, end_threads},
     {"address", tell_address, forget_address},

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <algorithm>
@@ -27,13 +26,13 @@ volatile std::sig_atomic_t early_reload = 0;
 
 class watch {
  public:
-  watch(net::io_context& on, service_manager& manager, heartbeat beats, const supervised& what)
+  watch(net::io_context& on, net::signal_set& signals, service_manager& manager, heartbeat beats, const supervised& what)
       : manager_(manager),
         beats_(std::move(beats)),
         what_(what),
         every_(manager.watchdog().count() > 0 ? std::min(manager.watchdog() / pings_in_an_interval, status_every)
                                               : status_every),
-        signals_(on, SIGTERM, SIGINT, SIGHUP),
+        signals_(signals),
         timer_(on) {}
 
   void start() {
@@ -77,7 +76,7 @@ class watch {
   heartbeat beats_;
   const supervised& what_;
   const std::chrono::microseconds every_;
-  net::signal_set signals_;
+  net::signal_set& signals_;
   net::steady_timer timer_;
   std::string told_;
   bool hung_ = false;
@@ -108,15 +107,21 @@ void expect_signals() {
   std::signal(SIGHUP, [](int) { early_reload = 1; });
 }
 
-void supervise(service_manager& manager, heartbeat beats, const supervised& what) {
-  {
-    net::io_context waits(1);
-    watch watches(waits, manager, std::move(beats), what);
-    watches.start();
-    if (early_reload != 0) what.reload();
-    waits.run();
-  }
+caught_signals::caught_signals() : set_(waits_, SIGTERM, SIGINT, SIGHUP) {}
+
+caught_signals::~caught_signals() {
+  set_.clear();
   std::signal(SIGHUP, SIG_IGN);  // a reload that comes too late ends nothing
+}
+
+void supervise(service_manager& manager, heartbeat beats, const supervised& what, caught_signals& signals) {
+  watch watches(signals.waits_, signals.set_, manager, std::move(beats), what);
+  watches.start();
+  if (early_reload != 0) {
+    early_reload = 0;
+    what.reload();
+  }
+  signals.waits_.run();
   manager.stopping();
 }
 

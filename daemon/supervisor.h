@@ -3,6 +3,8 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -30,17 +32,32 @@ class heartbeat {
   std::uint64_t asked_ = 0;
 };
 
-// Until `supervise` is called: SIGTERM and SIGINT end the process at once and in order, since there is nothing yet that a
-// kill could not interrupt as well; SIGHUP waits until then.
-void expect_signals();
-
 struct supervised {
   std::function<void()> reload;         // on SIGHUP
   std::function<std::string()> status;  // one line for people
 };
 
-// Returns on SIGTERM or SIGINT, having said so; the next of these then does what it does by default: it ends the
-// process at once. A loop that does not answer between two pings gets none, and the watchdog fires.
-void supervise(service_manager& manager, heartbeat beats, const supervised& what);
+// Until `caught_signals` are: SIGTERM and SIGINT end the process at once and in order, since there is nothing yet that a kill could
+// not interrupt as well; SIGHUP waits until `supervise`.
+void expect_signals();
+
+// From when it is made SIGTERM, SIGINT and SIGHUP wait for `supervise`: made before anybody is served, so that whoever was is told
+// goodbye. Lifetime: at most one at a time; when it ends, SIGTERM and SIGINT do what they do by default, SIGHUP nothing.
+class caught_signals {
+ public:
+  caught_signals();
+  ~caught_signals();
+  caught_signals(const caught_signals&) = delete;
+  caught_signals& operator=(const caught_signals&) = delete;
+
+ private:
+  friend void supervise(service_manager&, heartbeat, const supervised&, caught_signals&);
+
+  boost::asio::io_context waits_{1};
+  boost::asio::signal_set set_;
+};
+
+// Returns on SIGTERM or SIGINT, having said so. A loop that does not answer between two pings gets none, and the watchdog fires.
+void supervise(service_manager& manager, heartbeat beats, const supervised& what, caught_signals& signals);
 
 }  // namespace digd::daemon

@@ -7,12 +7,13 @@ import signal
 import socket
 import sqlite3
 import subprocess
+from pathlib import Path
 
 import pytest
 from websockets.exceptions import ConnectionClosed
 
 from killing import windows_trace
-from live import DIGD, WITHIN, Daemon, wait_until
+from live import DIGCTL, DIGD, WITHIN, Daemon, wait_until
 
 ABC = ["a", "b", "c"]
 
@@ -115,6 +116,19 @@ def test_a_client_that_says_no_goodbye_does_not_stop_the_stop(tmp_path):
         assert daemon.stop() == 0
 
 
+def test_the_thread_that_writes_stands_back_and_those_that_answer_do_not(tmp_path):
+    with Daemon(tmp_path) as daemon, daemon.client(agents=ABC) as c:
+        c.event("e1", ["a"], event={"fyi": True})
+        c.wait_acked()  # each of the two has worked, so each has its name
+        how = {}  # of each thread: its nice value and its scheduling policy (proc(5): fields 19 and 41)
+        for task in Path(f"/proc/{daemon.process.pid}/task").iterdir():
+            after_name = (task / "stat").read_text().rpartition(")")[2].split()
+            how[(task / "comm").read_text().strip()] = (int(after_name[16]), int(after_name[38]))
+    ours = os.nice(0)
+    assert how["archive"] == (max(5, ours), os.SCHED_BATCH)
+    assert {value for name, value in how.items() if name.startswith("engine-")} == {(ours, os.sched_getscheduler(0))}
+
+
 # ---- killed
 
 
@@ -184,6 +198,33 @@ def test_killed_with_two_sessions_it_remembers_both(tmp_path):
             assert (one.welcome["acked_seq"], two.welcome["acked_seq"]) == (1, 2)
             two.end("v1", [{"id": "e2", "recipients": ["b"]}])
             assert two.verdicts() == [{"event": "e2", "action": "deliver"}]
+
+
+@pytest.mark.parametrize("back_first", ["one", "two", "nobody"])
+def test_killed_between_an_opening_and_its_sessions_hello_it_goes_on_and_is_exported(tmp_path, back_first):
+    def say(name):
+        with daemon.client("r", name, agents=ABC) as c:
+            c.event(f"of {name}", ["a"])
+            assert c.verdicts()[0]["action"] == "deliver"
+            c.wait_acked()
+
+    with Daemon(tmp_path) as daemon:
+        with daemon.client("r", "one", agents=ABC) as c:
+            c.wait_acked(0)
+        daemon.stop()
+        with sqlite3.connect(daemon.data / "digd.sqlite") as db:  # as a kill between two commits leaves it
+            db.execute("DELETE FROM entries WHERE kind = 'session_joined'")
+        daemon.start()
+        for name in {"one": ["one", "two"], "two": ["two", "one"], "nobody": []}[back_first]:
+            say(name)
+        exported = subprocess.run([DIGCTL, "export", "r", "--to", daemon.address], capture_output=True, text=True, timeout=WITHIN)
+        assert exported.returncode == 0, exported.stderr
+        again = subprocess.run([DIGCTL, "replay", "-"], input=exported.stdout, capture_output=True, text=True, timeout=WITHIN)
+        assert again.returncode == 0, again.stderr
+        daemon.kill()
+        daemon.start()  # and is read back once more
+        with daemon.client("r", "one", agents=ABC) as c:
+            assert c.welcome["acked_seq"] == (0 if back_first == "nobody" else 1)
 
 
 @pytest.mark.parametrize("clock", ["trace", "wall"])

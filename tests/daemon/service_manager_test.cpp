@@ -119,7 +119,8 @@ TEST_CASE("the_watchdog_is_fed_only_while_every_loop_answers") {
                         .status = [&] {
                           if (++statuses == 5) ::raise(SIGTERM);
                           return std::string("well"); }};
-  supervise(manager, heartbeat({&runs, &hangs}), what);
+  caught_signals signals;
+  supervise(manager, heartbeat({&runs, &hangs}), what, signals);
   work.reset();
   alive.join();
   const auto heard = systemd.all();
@@ -142,11 +143,26 @@ TEST_CASE("the_watchdog_is_fed_and_a_hangup_reloads") {
                           if (ticks == 2) ::raise(SIGHUP);
                           if (ticks == 6) ::raise(SIGTERM);
                           return std::string("well"); }};
-  supervise(manager, heartbeat({&runs}), what);
+  caught_signals signals;
+  supervise(manager, heartbeat({&runs}), what, signals);
   work.reset();
   alive.join();
   CHECK(reloads == 1);
   CHECK(count(systemd.all(), "WATCHDOG=1") >= 3);
+}
+
+TEST_CASE("signals_that_come_while_it_starts_wait_until_it_is_supervised") {
+  notify_socket systemd;
+  service_manager manager;
+  int reloads = 0;
+  const supervised what{.reload = [&] { ++reloads; }, .status = [] { return std::string("well"); }};
+  expect_signals();
+  ::raise(SIGHUP);
+  caught_signals signals;
+  ::raise(SIGTERM);  // a moment ago the end of this process
+  supervise(manager, heartbeat({}), what, signals);
+  CHECK(reloads == 1);
+  CHECK(systemd.all().back().starts_with("STOPPING=1"));
 }
 
 }  // namespace
