@@ -3,22 +3,23 @@
 import hashlib
 import json
 import os
+import select
 import signal
 import socket
 import sqlite3
 import ssl
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
-from live import WITHIN, Daemon, wait_until
+from live import DIGCTL, WITHIN, Daemon, wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-DIGCTL = os.environ.get("DIGCTL_BIN", str(Path(__file__).parents[2] / "build/release/bin/digctl"))
 TRACE = Path(__file__).parents[1] / "traces/demo.jsonl"
 
 TOKENS = {  # name: (token, rights, more)
@@ -263,10 +264,35 @@ def certificate(folder, name, ca=None, usage="serverAuth"):
     return cert, key
 
 
+class OneAtATime(ssl.SSLSocket):
+    """Read by a thread of the WebSocket library's while another writes, which Python's TLS sockets before 3.13 do not stand."""
+
+    guard = threading.Lock()
+
+    def recv(self, *args):
+        while True:
+            with self.guard:
+                patience = self.gettimeout()
+                self.settimeout(0)
+                try:
+                    return super().recv(*args)
+                except ssl.SSLWantReadError:
+                    pass
+                finally:
+                    self.settimeout(patience)
+            if not select.select([self], [], [], patience)[0]:
+                raise TimeoutError
+
+    def send(self, *args):
+        with self.guard:
+            return super().send(*args)
+
+
 def trusting(cert, own=None):
     context = ssl.create_default_context(cafile=str(cert))
     if own:
         context.load_cert_chain(*map(str, own))
+    context.sslsocket_class = OneAtATime
     return context
 
 

@@ -178,6 +178,14 @@ def hit_connections(daemon):
         assert second.recv(100).startswith(b"HTTP/1.1 200")
         with daemon.raw() as third:
             assert third.recv(1) == b""
+    wait_until(lambda: lets_in(daemon), "the two to be gone")
+
+
+def lets_in(daemon):
+    try:
+        return ask(daemon, "GET", "/healthz")[0] == 200
+    except ConnectionError:
+        return False
 
 
 @forces("connections.idle_ms", config=toml("connections.idle_ms", 1000))

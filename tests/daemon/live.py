@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect, unix_connect
 
 DIGD = os.environ.get("DIGD_BIN", str(Path(__file__).parents[2] / "build/release/bin/digd"))
+DIGCTL = os.environ.get("DIGCTL_BIN", str(Path(__file__).parents[2] / "build/release/bin/digctl"))
 WITHIN = 20.0  # seconds, generous: sanitizers and busy machines
 
 
@@ -101,6 +102,15 @@ class Daemon:
 
     def client(self, run="r1", session="main", **hello):
         return Client(self, run, session, **hello)
+
+
+def drop(ws):
+    """Goes away without a word, whatever is on its way."""
+    try:
+        ws.socket.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # the daemon went first
+    ws.close()
 
 
 class Client:
@@ -197,12 +207,7 @@ class Client:
         self.ws.close()
 
     def drop(self):
-        """Goes away without a word."""
-        try:
-            self.ws.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the daemon went first
-        self.ws.close()
+        drop(self.ws)
 
     def __enter__(self):
         return self

@@ -2,12 +2,11 @@
 
 import http.client
 import json
-import socket
 from urllib.parse import quote
 
 from websockets.sync.client import connect
 
-from live import WITHIN
+from live import WITHIN, drop
 
 NASTY = 'r"<script>&\\ \n\u202e]]>/../x'
 
@@ -78,9 +77,4 @@ class Feed:
         self.ws.close()
 
     def drop(self):
-        """Goes away without a word, whatever is on its way to it."""
-        try:
-            self.ws.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self.ws.close()
+        drop(self.ws)
