@@ -51,14 +51,34 @@ void turn::read_hints() {
       if (!follows(h)) continue;
       asked_[index_of(h.rule)] = true;
       asked_of_[i][index_of(h.rule)] = true;
-      counts_once_ |= h.asks_to_count_once;
-      waits_for_others_ |= h.asks_to_wait;
+      heed(h.asks);
       if (h.rule == rule_id::cross_lineage_aggregation) me_.warned.insert(h.evidence.begin(), h.evidence.end());
       if (h.rule == rule_id::cross_lineage_aggregation || h.rule == rule_id::repeated_subproblem) {
         me_.warned.insert(h.event);
       }
     }
   }
+}
+
+void turn::heed(const request& asks) {
+  told_.count_once |= asks.count_once;
+  told_.wait |= asks.wait;
+  told_.not_wait |= asks.not_wait;
+  told_.anew |= asks.anew;
+  me_.only_whole |= asks.only_whole;
+  me_.again |= asks.again;
+  if (!asks.pass_on_to.empty()) told_.pass_on_to = asks.pass_on_to;
+  if (!asks.to.empty()) told_.to = asks.to;
+  if (!asks.reader.empty() && number_of(asks.reader) != me_.number) return;
+  for (std::size_t i = 0; i < in_.size(); ++i) {
+    const bool is_part = item_at(i).kind == item_kind::problem || item_at(i).kind == item_kind::raw;
+    if (is_part && std::find(asks.take_in.begin(), asks.take_in.end(), item_at(i).id) != asks.take_in.end()) consume(i);
+  }
+}
+
+int turn::number_of(const std::string& name) const {
+  const auto found = std::find(about_.names.begin(), about_.names.end(), name);
+  return found == about_.names.end() ? none : static_cast<int>(found - about_.names.begin());
 }
 
 // Notices are read and done with. One about an own event that reached nobody makes its author send it again.
@@ -100,21 +120,28 @@ bool turn::see_to_answer() {
     submit(item_at(*answer).result);
     return true;
   }
-  const std::vector<std::size_t> fresh = results_at_hand();
+  std::vector<std::size_t> fresh = results_at_hand();
+  if (told_.anew && item_at(*answer).result.counted.repeats()) {
+    consume(*answer);
+    std::erase(fresh, *answer);
+  }
   const solution sum = merge(fresh);
   const bool urged = is_asked(rule_id::deadlock) || is_asked(rule_id::missing_termination);
-  const bool patient = waits_for_others_ || about_.chance.chance(how_.wait_when_early, purpose::patience,
-                                                                 static_cast<std::uint64_t>(me_.number),
-                                                                 static_cast<std::uint64_t>(in_[*answer].number));
+  const bool waits = told_.wait || about_.chance.chance(how_.wait_when_early, purpose::patience,
+                                                        static_cast<std::uint64_t>(me_.number),
+                                                        static_cast<std::uint64_t>(in_[*answer].number));
+  const bool patient = waits && !told_.not_wait;
   if (is_whole(sum.counted)) {
     keep(fresh);
     submit(sum);
+  } else if (hands_on(sum.counted)) {
+    hand_on(*answer, fresh);
   } else if (patient && !urged) {
     answer_waits_ = true;
     return false;  // and goes on with what else there is
   } else {
     keep(fresh);
-    if (counts_once_) me_.memory = {{own_results + me_.activations, {}, sum}};  // its answer holds all that it knew
+    if (told_.count_once) me_.memory = {{own_results + me_.activations, {}, sum}};  // its answer holds all that it knew
     hand_out_missing(sum.counted);
   }
   return true;
@@ -135,6 +162,7 @@ bool turn::compute() {
       return true;
     }
     consume(i);
+    out_.computed = raw.part.size();
     const solution result = about_.task.count(raw.part, how_, draw(purpose::error));
     if (is_whole(result.counted)) {
       complete(result);

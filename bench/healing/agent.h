@@ -34,12 +34,24 @@ struct item {
   bool submitted = false;  // as the answer; then it may have come back
 };
 
-// A hint that came with an event, as its reader understands it: which rule speaks, of what, and what it asks beside what
-// the rule always asks (reading.h).
+// What a text asks beside what its rule always asks (reading.h). Names are as the text has them.
+struct request {
+  bool count_once = false;           // to count nothing twice
+  bool wait = false;                 // for what others work on
+  bool not_wait = false;             // but to hand out what is missing
+  bool again = false;                // and to do so whenever it would submit too early
+  bool only_whole = false;           // to submit only what lacks nothing
+  bool anew = false;                 // to put an answer that counts twice together anew
+  std::string pass_on_to;            // an answer that lacks more than half
+  std::vector<std::string> to;       // whom to hand out to
+  std::string reader;                // for whom what follows is; empty: whoever reads it
+  std::vector<std::string> take_in;  // events, without working on them
+};
+
+// A hint that came with an event, as its reader understands it: which rule speaks, of what, and what it asks.
 struct hint {
   rule_id rule{};
-  bool asks_to_count_once = false;
-  bool asks_to_wait = false;
+  request asks;
   std::string event;  // that the rule fired on; empty for a window
   std::vector<std::string> evidence;
   std::uint64_t number = 0;  // in the run
@@ -62,6 +74,8 @@ struct held_result {
 struct agent {
   int number = 0;
   bool forgetful = false;
+  bool only_whole = false;        // told to submit nothing else
+  bool again = false;             // told to hand out missing parts whenever it would submit too early
   std::uint64_t activations = 0;  // so far
   std::uint64_t chases = 0;       // how often it handed out missing parts
   std::vector<held_result> memory;
@@ -84,7 +98,8 @@ struct handled {
 struct decision {
   std::vector<handled> reactions;  // one an input
   std::vector<output> outputs;
-  bool failed = false;  // then nothing else counts
+  std::int64_t computed = 0;  // elements counted off raw data
+  bool failed = false;        // then nothing else counts
 };
 
 // What an agent can see of the world.
@@ -94,6 +109,7 @@ struct surroundings {
   const draws& chance;
   int agents = 1;
   const std::vector<item>& items;
+  const std::vector<std::string>& names;  // of agents, by number
 };
 
 // One activation: `who` learns, and says what it does. `inputs` is its whole buffer, oldest first.

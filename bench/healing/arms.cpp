@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <stdexcept>
 
 #include "bench/healing/control.h"
 #include "bench/healing/judge.h"
 #include "engine/quote.h"
+#include "rules/rule.h"
 
 namespace digd::bench {
 
@@ -25,8 +27,17 @@ regime with_rules_observing(const std::function<bool(rule_id)>& observes) {
   return std::string(enforcing) + ",\"rules\":{" + rules + '}';
 }
 
+// What docs/healing.md advises for large teams, with more members for early_termination.
+std::string settings_for_large_teams(const std::string& of_et = {}) {
+  return "\"early_termination\":{\"max_attempts\":15" + of_et + "},\"deadlock\":{\"window_ms\":3000,\"max_attempts\":20}";
+}
+
+arm with_rules(const std::string& name, const std::string& rules) {
+  return {name, arm::kind::engine, std::string(enforcing) + ",\"rules\":{" + rules + '}'};
+}
+
 arm with_early_termination(const std::string& name, const std::string& member) {
-  return {name, arm::kind::engine, std::string(enforcing) + ",\"rules\":{\"early_termination\":{" + member + "}}"};
+  return with_rules(name, "\"early_termination\":{" + member + '}');
 }
 
 std::vector<arm> make_arms() {
@@ -35,7 +46,7 @@ std::vector<arm> make_arms() {
                        {"control", arm::kind::control, {}},
                        {"judge", arm::kind::judge, {}},
                        {"digd", arm::kind::engine, enforcing},
-                       with_early_termination("patient", "\"max_attempts\":20")};
+                       with_rules("large team", settings_for_large_teams())};
   for (std::size_t i = 0; i < rule_count; ++i) {
     const auto one = static_cast<rule_id>(i);
     all.push_back({"only " + std::string(to_string(one)), arm::kind::engine,
@@ -49,7 +60,15 @@ std::vector<arm> make_arms() {
   return all;
 }
 
-// What early_termination said until this bench was run.
+// What the two rules said before their texts were changed: cross_lineage_aggregation at last, early_termination first and
+// then.
+constexpr const char* ancestry_text =
+    "To agent {agent}: the event {event} comes from {origin}. You also hold {work} of another decomposition "
+    "({other_origin}). Do not combine them as if they were parts of one whole: check what each covers, and answer them apart.";
+constexpr const char* counting_text =
+    "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still unresolved: {work}. "
+    "Your answer is back with you as ordinary work. See to it that this work is finished, or taken in where it is obsolete, "
+    "then submit an answer that builds on this one and on what it lacked: count nothing twice.";
 constexpr const char* earlier_text =
     "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still unresolved: {work}. "
     "Your answer is back with you as ordinary work. See to it that this work is finished, or taken in where it is obsolete, "
@@ -60,13 +79,50 @@ constexpr const char* waiting_text =
     "Your answer is back with you as ordinary work. Wait for what others are working on, then submit an answer that builds "
     "on this one and on what it lacked: count nothing twice.";
 
+// As advised for large teams, but with these members of the two rules' settings, as ",\"text\":...".
+arm large_team_with(const std::string& name, const std::string& of_et, const std::string& of_cla = {}) {
+  return with_rules("large team: " + name, settings_for_large_teams(of_et) + of_cla);
+}
+
+// digd's own text of early_termination without one of the things that it asks.
+arm large_team_without(const std::string& name, std::string_view words) {
+  std::string text(rule_of(rule_id::early_termination).text());
+  const std::size_t at = text.find(words);
+  if (at == std::string::npos) throw std::logic_error("early_termination does not say: " + std::string(words));
+  return large_team_with(name, ",\"text\":" + quoted(text.erase(at, words.size())));
+}
+
 std::vector<arm> make_tried() {
-  return {with_early_termination("earlier text", "\"text\":" + quoted(earlier_text)),
-          with_early_termination("waiting text", "\"text\":" + quoted(waiting_text)),
-          with_early_termination("2 attempts", "\"max_attempts\":2"),
-          with_early_termination("5 attempts", "\"max_attempts\":5"),
-          with_early_termination("8 attempts", "\"max_attempts\":8"),
-          with_early_termination("20 attempts", "\"max_attempts\":20")};
+  const std::string ancestry = ",\"cross_lineage_aggregation\":{\"text\":" + quoted(ancestry_text) + '}';
+  const std::string counting = "\"text\":" + quoted(counting_text);
+  const auto old_texts = [&](const std::string& name, const std::string& members) {
+    return with_rules(name, "\"early_termination\":{" + members + '}' + ancestry);
+  };
+  const auto attempts = [](int n) {
+    return with_early_termination(std::to_string(n) + " attempts", "\"max_attempts\":" + std::to_string(n));
+  };
+  return {old_texts("first texts", "\"text\":" + quoted(earlier_text)),
+          old_texts("waiting text", "\"text\":" + quoted(waiting_text)),
+          old_texts("counting text", counting),
+          old_texts("counting text, 20 attempts", counting + ",\"max_attempts\":20"),
+          old_texts("counting text, no limit", counting + ",\"max_attempts\":1000"),
+          with_early_termination("old text of ET", counting),
+          with_rules("old text of CLA", "\"early_termination\":{}" + ancestry),
+          with_rules("OE observing", "\"orphaned_event\":{\"mode\":\"observe\"}"),
+          attempts(2),
+          attempts(8),
+          attempts(15),
+          attempts(20),
+          with_early_termination("no limit", "\"max_attempts\":1000"),
+          large_team_with("old text of ET", "," + counting),
+          large_team_with("old text of CLA", {}, ancestry),
+          large_team_with("OE observing", {}, ",\"orphaned_event\":{\"mode\":\"observe\"}"),
+          large_team_without("no passing on", " If it lacks more than half, pass it on to that agent with your results, unless that is you."),
+          large_team_without("may wait", "do not just wait: "),
+          large_team_without("nobody named as free", " to agents who are free ({free})"),
+          large_team_without("not again", ", and again if it does not come"),
+          large_team_without("incomplete submits", " only when nothing is missing,"),
+          large_team_without("not anew", "; if your answer does, put it together anew from results that do not")};
 }
 
 outcome live_in(const cell& where, std::uint64_t seed, const parameters& how, monitor& with) {

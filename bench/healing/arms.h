@@ -20,11 +20,11 @@ struct arm {
   regime asks;  // engine
 };
 
-// In the order of the tables: without, observe, control, judge, digd, patient digd (`main_arms`), digd with each rule alone, digd without
-// each.
+// In the order of the tables: without, observe, control, judge, digd, digd as advised for large teams (`main_arms`), digd with
+// each rule alone, digd without each.
 const std::vector<arm>& arms();
 inline constexpr std::size_t main_arms = 6;
-// What was tried on other seeds than those reported, to choose the text and the attempts of early_termination.
+// What was tried on other seeds than those reported, to choose texts and attempts.
 const std::vector<arm>& tried();
 // Of either list; null: none.
 const arm* arm_named(const std::string& name);

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "bench/healing/reading.h"
+#include "engine/quote.h"
+#include "rules/text.h"
 
 namespace digd::bench {
 
@@ -64,8 +66,19 @@ instruction control::on_blocked(report what) {
   instruction::verdict& v = told.verdicts[on];
   v.action = back ? action::reroute : action::inject;
   if (back) v.recipients = {what.agent};
-  v.hints = {in_words_of(now->rule, on >= reroutes ? what.events[on - reroutes].id : std::string())};
+  const std::string event = on >= reroutes ? what.events[on - reroutes].id : std::string();
+  v.hints = {in_words_of(now->rule, event, {}, anything(event, s))};
   return told;
+}
+
+// Where digd's texts name somebody or something, any agents and the event itself.
+text_facts control::anything(const std::string& event, random_stream& s) const {
+  std::vector<std::string> others = agents_;
+  s.shuffle(std::span<std::string>(others));
+  others.resize(std::min(others.size(), text::listed_at_most));
+  std::string all;
+  for (const std::string& name : others) all += (all.empty() ? "" : ", ") + quoted(name);
+  return {{"holder", quoted(others.front())}, {"free", all}, {"younger", quoted(event)}};
 }
 
 instruction control::on_tick(const report& what) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/healing/engine_monitor.h"
+#include "rules/rule.h"
 
 namespace digd::bench {
 
@@ -42,6 +43,7 @@ class control final : public monitor {
  private:
   std::optional<planned_intervention> take(milliseconds now, bool on_event);
   instruction on_blocked(report what);
+  text_facts anything(const std::string& event, random_stream& s) const;
   instruction on_tick(const report& what);
 
   const draws chance_;

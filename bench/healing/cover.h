@@ -26,8 +26,9 @@ class cover {
   const std::vector<piece>& pieces() const { return pieces_; }
   bool empty() const { return pieces_.empty(); }
 
-  std::int64_t distinct() const;                // positions counted at least once
-  std::int64_t counted() const;                 // positions, each as often as it is counted
+  std::int64_t distinct() const;  // positions counted at least once
+  std::int64_t counted() const;   // positions, each as often as it is counted
+  bool repeats() const { return counted() > distinct(); }
   bool is_exactly(range whole) const;           // each once and nothing else
   bool holds_all_of(const cover& other) const;  // of its positions
   bool overlaps(const cover& other) const;

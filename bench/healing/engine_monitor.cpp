@@ -12,11 +12,12 @@ namespace {
 // What a reader learns from an injected text: a hint for each rule that speaks in it.
 std::vector<hint> hints_in(const std::vector<std::uint32_t>& detections, const answer& from, std::string_view text) {
   std::vector<hint> hints;
+  paragraphs of(text);
   for (const std::uint32_t i : detections) {
     const detection& d = from.detections[i];
     if (!d.healed) continue;
     hints.push_back({.rule = d.rule, .event = d.event.value_or(""), .evidence = d.evidence});
-    read_text(text, hints.back());
+    read_text(of.next(), hints.back());
   }
   return hints;
 }

@@ -39,12 +39,13 @@ std::vector<hint> hints_of(const json::object& from) {
   const json::value* all = from.if_contains("detections");
   if (all == nullptr || !all->is_array()) return hints;
   const std::string text = text_of(from, "inject");
+  paragraphs of(text);
   for (const json::value& one : all->get_array()) {
     const json::object& d = one.as_object();
     const std::optional<rule_id> rule = rule_from(text_of(d, "rule"));
     if (!rule || !d.at("healed").as_bool()) continue;
     hints.push_back({.rule = *rule, .event = text_of(d, "event"), .evidence = names_of(d, "evidence")});
-    read_text(text, hints.back());
+    read_text(of.next(), hints.back());
   }
   return hints;
 }

@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   app.add_option("--arm", how.arms, "only this arm; may be given again");
   app.add_option("--agents", how.agents, "only cells with so many agents");
   app.add_option("--integers", how.integers, "only cells with so many integers");
-  app.add_flag("--tuning", how.tuning, "instead of the study: what was tried to choose digd's text and attempts");
+  app.add_flag("--tuning", how.tuning, "instead of the study: what was tried to choose digd's texts and attempts");
   app.add_option("--speak", how.speak, "one run of this name: its messages on standard output, answers on standard input");
   CLI11_PARSE(app, argc, argv);
   try {

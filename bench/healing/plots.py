@@ -13,7 +13,8 @@ from results import CODES, RULES, Cell, Results, valid  # noqa: E402
 from intervals import paired_difference, wilson  # noqa: E402
 from tables import detailed, short, size  # noqa: E402
 
-STYLE = {"without": ("#8a8a8a", "s"), "control": ("#c77d1f", "v"), "judge": ("#7a5cb8", "^"), "digd": ("#1f6fb2", "o")}
+STYLE = {"without": ("#8a8a8a", "s"), "control": ("#c77d1f", "v"), "judge": ("#7a5cb8", "^"), "digd": ("#1f6fb2", "o"),
+         "large team": ("#2a8f5b", "D")}
 
 plt.rcParams.update({"svg.hashsalt": "digd", "svg.fonttype": "none", "font.size": 9, "font.family": "sans-serif",
                      "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#dddddd",
@@ -49,14 +50,14 @@ def valid_by_agents(r: Results, path: Path) -> None:
         cells = [cell for cell in r.cells() if cell[1] == n]
         places = list(range(len(cells)))
         for k, arm in enumerate(STYLE):
-            rate_bars(axes, [float(x) for x in places], r, cells, arm, (k - 1.5) * 0.1)
+            rate_bars(axes, [float(x) for x in places], r, cells, arm, (k - 2) * 0.1)
         axes.set_xticks(places, [str(agents) for agents, _ in cells])
         axes.set_xlim(-0.5, len(cells) - 0.5)
         axes.set_title(f"{size(n)} integers", fontsize=9)
         axes.set_xlabel("agents")
     panels[0].set_ylabel("valid answers, %")
     panels[0].set_ylim(0, 102)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     save(figure, path)
 
 

@@ -34,10 +34,10 @@ def main() -> None:
     study, tried = Results(how.study), Results(how.tuning)
     page = (how.docs / "healing.md").read_text()
     for name, content in (("facts", tables.facts(study, tried)), ("valid", tables.valid_rates(study)),
-                          ("costs", tables.costs(study)), ("patience", tables.patience(study)), ("arms", tables.other_arms(study)),
+                          ("costs", tables.costs(study)), ("large", tables.large_teams(study)), ("arms", tables.other_arms(study)),
                           ("rules", tables.single_rules(study)), ("detections", tables.detections(study)),
                           ("outcomes", tables.outcomes(study)), ("following", tables.following(study)),
-                          ("tuning", tables.tuning(tried))):
+                          ("tuning", tables.tuning(tried)), ("case", tables.case_study(tried))):
         page = fill(page, name, content)
     (how.docs / "healing.md").write_text(page)
     plots.valid_by_agents(study, how.docs / "images/healing-valid.svg")

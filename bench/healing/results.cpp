@@ -25,7 +25,7 @@ double turn::share_of(const cover& c) const {
 
 // Whether the author sees that `one` must not simply be added to what is there.
 bool turn::sees_overlap(const held_result& one, const cover& so_far) const {
-  if (me_.warned.contains(one.id) || counts_once_) return true;
+  if (me_.warned.contains(one.id) || told_.count_once) return true;
   const double p = is_whole(so_far)                          ? how_.see_complete
                    : so_far.holds_all_of(one.result.counted) ? how_.see_same
                                                              : how_.see_mixed;
@@ -38,6 +38,7 @@ solution turn::merge(const std::vector<std::size_t>& fresh) const {
   for (const std::size_t i : fresh) {
     all.push_back({static_cast<std::uint64_t>(in_[i].number), item_at(i).id, item_at(i).result});
   }
+  if (told_.anew) std::erase_if(all, [](const held_result& one) { return one.result.counted.repeats(); });
   std::stable_sort(all.begin(), all.end(), [](const held_result& a, const held_result& b) {
     return a.result.counted.distinct() > b.result.counted.distinct();
   });
@@ -69,9 +70,13 @@ bool turn::put_together() {
     return true;
   }
   const double share = share_of(sum.counted);
-  if (several && draw(purpose::early).chance(how_.early_submit * share)) {
+  if (several && (!me_.only_whole || me_.again) && draw(purpose::early).chance(how_.early_submit * share)) {
     keep(fresh);
-    submit(sum);
+    if (me_.only_whole) {
+      hand_out_missing(sum.counted);
+    } else {
+      submit(sum);
+    }
     return true;
   }
   if (is_asked(rule_id::deadlock) || is_asked(rule_id::missing_termination)) {
@@ -106,7 +111,7 @@ void turn::drop_duplicates(const std::vector<std::size_t>& fresh) {
 
 // A table that is complete as far as its author can tell: submitted, or left to others to submit.
 void turn::complete(const solution& answer) {
-  const bool told = is_asked(rule_id::early_termination) || is_asked(rule_id::missing_termination) ||
+  const bool told = me_.only_whole || is_asked(rule_id::early_termination) || is_asked(rule_id::missing_termination) ||
                     is_asked(rule_id::deadlock);
   if (!me_.forgetful || told) return submit(answer);
   me_.memory.push_back({own_results + me_.activations, {}, answer});
@@ -129,6 +134,19 @@ void turn::hand_back(const std::vector<std::size_t>& fresh) {
   }
 }
 
+bool turn::hands_on(const cover& have) const {
+  const int to = number_of(told_.pass_on_to);
+  return to != none && to != me_.number && share_of(have) < 0.5;
+}
+
+// Its answer and its results go to whoever it was told of. An answer that it was to put together anew is done with.
+void turn::hand_on(std::size_t answer, const std::vector<std::size_t>& fresh) {
+  const int to = number_of(told_.pass_on_to);
+  for (const std::size_t i : fresh) reroute(i, to);
+  const bool went_along = out_.reactions[answer].what == reaction::reroute;
+  if (told_.count_once && went_along) me_.memory.clear();  // the answer held all that it knew
+}
+
 void turn::share(const solution& result, int author) {
   const std::vector<int> to = receivers_of_result(author);
   const bool comes_back = std::find(to.begin(), to.end(), me_.number) != to.end();
@@ -149,16 +167,22 @@ std::vector<int> turn::receivers_of_result(int author) {
   return to;
 }
 
-// Hands out again what is missing: first to others, then to itself.
+// Hands out again what is missing: to those it was told of, else first to others, then to itself.
 void turn::hand_out_missing(const cover& have) {
   const bool to_itself = alone() || me_.chases > 0;
   ++me_.chases;
+  std::vector<int> named;
+  for (const std::string& name : told_.to) {
+    if (const int a = number_of(name); a != none) named.push_back(a);
+  }
   std::uint64_t n = 0;
   for (const range gap : have.missing_in(about_.task.whole())) {
     const std::int64_t parts = std::max<std::int64_t>(1, (gap.size() * 4 + how_.context - 1) / how_.context);
     for (std::int64_t k = 0; k < parts; ++k) {
       const range one{gap.begin + gap.size() * k / parts, gap.begin + gap.size() * (k + 1) / parts};
-      const int to = to_itself ? me_.number : other_agent(purpose::chase, n++);
+      const int to = !named.empty() ? named[n++ % named.size()]
+                     : to_itself    ? me_.number
+                                    : other_agent(purpose::chase, n++);
       send({.kind = item_kind::problem, .part = one, .reply_to = me_.number}, {to});
     }
   }

@@ -46,7 +46,7 @@ std::vector<trial> tuning_study(std::uint64_t first, std::uint64_t seeds) {
   std::vector<trial> all;
   for (const cell& where : detailed_cells()) {
     for (std::uint64_t s = 0; s < seeds; ++s) {
-      for (const char* arm : {"observe", "digd"}) all.push_back({.where = where, .arm = arm, .seed = first + s});
+      for (const char* arm : {"observe", "digd", "large team"}) all.push_back({.where = where, .arm = arm, .seed = first + s});
       for (const arm& a : tried()) all.push_back({.where = where, .arm = a.name, .seed = first + s});
     }
   }
@@ -101,6 +101,7 @@ void write_line(std::ostream& to, const trial_result& one) {
      << quoted(one.what.arm) << ",\"follow\":" << one.what.follow << ",\"seed\":" << one.what.seed
      << ",\"answered\":" << (o.answered ? "true" : "false") << ",\"valid\":" << (o.valid ? "true" : "false")
      << ",\"missing\":" << o.missing << ",\"repeated\":" << o.repeated << ",\"rmse\":" << o.rmse
+     << ",\"computed\":" << o.computed << ",\"known_ms\":" << o.known_ms << ",\"found_ms\":" << o.found_ms
      << ",\"time_ms\":" << o.time_ms << ",\"calls\":" << o.calls << ",\"interventions\":" << o.interventions
      << ",\"refused\":" << o.counted.refused;
   append_by_rule(to, "detections", [&](std::size_t i) { return o.counted.detections[i]; });

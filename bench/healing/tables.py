@@ -50,16 +50,31 @@ def valid_rates(r: Results) -> str:
     return markdown(["integers", "agents", "without", "control", "judge", "digd", "digd − without", "p", "digd − control"], rows)
 
 
-def patience(r: Results) -> str:
-    """Early termination with 20 attempts instead of 3: valid answers, time and calls."""
+def large_teams(r: Results) -> str:
+    """The settings advised for large teams: valid answers, time and calls."""
+    arm = "large team"
     rows = []
-    for cell in r.cells("patient"):
-        runs = {arm: r.column(cell, arm, valid) for arm in ("without", "digd", "patient")}
-        row = named(cell) + [f"{rate(runs[arm]):.1f}" for arm in runs]
-        row += [points(paired_difference(runs["patient"], runs["without"])), probability(mcnemar(runs["patient"], runs["without"]))]
-        row += [f"{mean(r.column(cell, 'digd', what)):.0f} → {mean(r.column(cell, 'patient', what)):.0f}" for what in (seconds, lambda run: run["calls"])]
+    for cell in r.cells(arm):
+        runs = {name: r.column(cell, name, valid) for name in ("without", "digd", arm)}
+        row = named(cell) + [f"{rate(runs[name]):.1f}" for name in runs]
+        row += [points(paired_difference(runs[arm], runs["without"])), probability(mcnemar(runs[arm], runs["without"]))]
+        row += [f"{mean(r.column(cell, 'digd', what)):.0f} → {mean(r.column(cell, arm, what)):.0f}" for what in (seconds, lambda run: run["calls"])]
         rows.append(row)
-    return markdown(["integers", "agents", "without", "digd", "20 attempts", "20 attempts − without", "p", "time, s", "model calls"], rows)
+    return markdown(["integers", "agents", "without", "digd", arm, f"{arm} − without", "p", "time, s", "model calls"], rows)
+
+
+def case_study(tried: Results) -> str:
+    """What becomes of the case study, arm by arm: what was known and found, and what was let through."""
+    rows = []
+    for arm in dict.fromkeys(arm for cell, arm, _ in tried.groups if cell == CASE_STUDY):
+        runs = tried.runs(CASE_STUDY, arm)
+        known, found = ([run[what] / 1000 for run in runs if run[what] >= 0] for what in ("known_ms", "found_ms"))
+        ends = (valid(run) for run in runs), (run["missing"] > 0 for run in runs if answered(run)), (
+            run["repeated"] > 0 and run["missing"] == 0 for run in runs if answered(run)), (not answered(run) for run in runs)
+        rows.append([arm, f"{100 * len(known) / len(runs):.0f} · {mean(known):.0f} s", f"{100 * len(found) / len(runs):.0f} · " + (
+            f"{mean(found):.0f} s" if found else "-")] + [f"{100 * sum(end) / len(runs):.0f}" for end in ends] +
+            [f"{mean(run['computed'] for run in runs) / CASE_STUDY[1]:.1f}"])
+    return markdown(["arm", "all known", "valid found", "valid %", "incomplete %", "twice %", "none %", "computed"], rows)
 
 
 def costs(r: Results) -> str:

@@ -32,6 +32,9 @@ class turn {
   // What hints ask for, where they are followed.
   bool follows(const hint& h) const;
   bool is_asked(rule_id rule) const { return asked_[index_of(rule)]; }
+  void heed(const request& asks);
+  int number_of(const std::string& name) const;  // of an agent; none if there is no such
+  bool hands_on(const cover& have) const;        // an answer with so little, to somebody who holds more
 
   // Results.
   std::vector<std::size_t> results_at_hand() const;
@@ -43,6 +46,7 @@ class turn {
   void drop_duplicates(const std::vector<std::size_t>& fresh);
   void pass_on(const std::vector<std::size_t>& fresh, const solution& sum);
   void hand_back(const std::vector<std::size_t>& fresh);
+  void hand_on(std::size_t answer, const std::vector<std::size_t>& fresh);
 
   // Acts.
   void consume(std::size_t i) { out_.reactions[i].what = reaction::consume; }
@@ -69,8 +73,7 @@ class turn {
   decision out_;
   std::array<bool, rule_count> asked_{};                // by a hint that it follows
   std::vector<std::array<bool, rule_count>> asked_of_;  // of this input
-  bool counts_once_ = false;                            // told so
-  bool waits_for_others_ = false;                       // told so
+  request told_;                                        // all that the hints it follows ask
   bool answer_waits_ = false;                           // it keeps its answer until missing results come
 };
 

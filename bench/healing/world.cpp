@@ -119,7 +119,7 @@ void world::wake(int a) {
     who.inputs.push_back(p.number);
     r.inputs.push_back(items_[static_cast<std::size_t>(p.number)].id);
   }
-  who.doing = act(who.mind, who.buffer, {how_, task_, chance_, where_.agents, items_});
+  who.doing = act(who.mind, who.buffer, {how_, task_, chance_, where_.agents, items_, names_});
   const milliseconds takes = call_time(who);
   const bool hangs = chance_.chance(how_.hang, purpose::hang, static_cast<std::uint64_t>(a), who.mind.activations);
   intervene(tell(std::move(r)));
@@ -131,6 +131,7 @@ void world::end(int a) {
   report r{.type = message_type::activation_ended, .agent = names_[static_cast<std::size_t>(a)], .activation = who.activation, .failed = who.doing.failed};
   std::vector<int> blocked;
   if (!who.doing.failed) {
+    counts_.computed += who.doing.computed;
     react(who, r, blocked);
     put_out(who, r, blocked);
   }
@@ -158,9 +159,19 @@ void world::put_out(seat& who, report& r, std::vector<int>& blocked) {
   for (output& o : who.doing.outputs) {
     const std::string kind(to_string(o.what.kind));
     const int number = add_item(std::move(o.what));
+    note(items_[static_cast<std::size_t>(number)]);
     blocked.push_back(number);
     r.events.push_back({.id = items_[static_cast<std::size_t>(number)].id, .kind = kind, .recipients = names_of(o.recipients), .submit = o.submit});
   }
+}
+
+// What can be known of a run by someone who sees into every buffer.
+void world::note(const item& put_out) {
+  if (put_out.kind != item_kind::solution) return;
+  if (put_out.submitted && counts_.found_ms < 0 && put_out.result.counted.is_exactly(task_.whole())) counts_.found_ms = now_;
+  if (counts_.known_ms >= 0) return;
+  known_.add(put_out.result.counted);
+  if (known_.missing_in(task_.whole()).empty()) counts_.known_ms = now_;
 }
 
 // ---- what the monitor says is done

@@ -31,6 +31,9 @@ struct outcome {
   std::int64_t repeated = 0;        // counts of elements that it has already
   double rmse = 0;                  // of the answer; of an empty table if there is none
   milliseconds time_ms = 0;         // to the answer; the time limit if there is none
+  std::int64_t computed = 0;        // elements counted off raw data, each as often as that was done
+  milliseconds known_ms = -1;       // when results for all elements were there, in whosever hands; -1: never
+  milliseconds found_ms = -1;       // when a valid answer was first submitted, let through or not; -1: never
   std::uint64_t calls = 0;          // model calls begun
   std::uint64_t interventions = 0;  // verdicts other than deliver, and interventions
   tally counted;
@@ -84,6 +87,7 @@ class world {
   void plan(milliseconds at, what_next what, int a) { queue_.push({at, ++planned_, what, a}); }
   milliseconds call_time(const seat& who) const;
   int add_item(item what);
+  void note(const item& put_out);
   std::vector<std::string> names_of(const std::vector<int>& agents) const;
   void finish(outcome& out);
 
@@ -101,6 +105,7 @@ class world {
   std::uint64_t planned_ = 0, hints_ = 0;
   milliseconds now_ = 0, paused_until_ = 0;
   std::optional<int> answer_;  // item
+  cover known_;                // what all results so far count, until that is everything
   outcome counts_;
 };
 

@@ -127,9 +127,11 @@ TEST_CASE("what lies in the agents' buffers is what the engine holds pending, af
 }
 
 TEST_CASE("the engine refuses nothing that the world says, in no arm") {
-  for (const arm& a : arms()) {
-    INFO(a.name);
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) CHECK(play(middle, seed, a).counted.refused == 0);
+  for (const std::vector<arm>* list : {&arms(), &tried()}) {
+    for (const arm& a : *list) {
+      INFO(a.name);
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) CHECK(play(middle, seed, a).counted.refused == 0);
+    }
   }
 }
 
@@ -156,12 +158,46 @@ TEST_CASE("the control intervenes as often as digd did in the same run, where th
 }
 
 TEST_CASE("the agents find in digd's text the sentence that they read it for") {
-  CHECK(in_words_of(rule_id::early_termination).asks_to_count_once);
-  CHECK_FALSE(in_words_of(rule_id::early_termination).asks_to_wait);
-  CHECK_FALSE(in_words_of(rule_id::deadlock).asks_to_count_once);
+  const request asks = in_words_of(rule_id::early_termination, {}, {},
+                                   {{"holder", R"("a2")"}, {"free", R"("a3", "a1" and 4 more)"}})
+                           .asks;
+  CHECK((asks.count_once && asks.anew && asks.only_whole && asks.again && asks.not_wait && !asks.wait));
+  CHECK(asks.pass_on_to == "a2");
+  CHECK(asks.to == std::vector<std::string>{"a3", "a1"});
+  const request apart = in_words_of(rule_id::cross_lineage_aggregation, {}, {},
+                                    {{"agent", R"("a7")"}, {"younger", R"("e4")"}})
+                            .asks;
+  CHECK(apart.reader == "a7");
+  CHECK(apart.take_in == std::vector<std::string>{"e4"});
+  CHECK_FALSE(in_words_of(rule_id::deadlock).asks.count_once);
   hint h{.rule = rule_id::early_termination};
   read_text("Wait for what others are working on.", h);
-  CHECK((h.asks_to_wait && !h.asks_to_count_once));
+  CHECK((h.asks.wait && !h.asks.count_once && !h.asks.not_wait && h.asks.to.empty() && h.asks.pass_on_to.empty()));
+}
+
+TEST_CASE("each rule's text is read by itself") {
+  paragraphs of("one\n\ntwo");
+  CHECK(of.next() == "one");
+  CHECK(of.next() == "two");
+  CHECK(of.next().empty());
+}
+
+TEST_CASE("what was known and found of a run precedes its end") {
+  std::uint64_t found = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const outcome o = played(large, seed, "digd");
+    if (o.found_ms >= 0) CHECK((o.known_ms >= 0 && o.known_ms <= o.found_ms && o.found_ms <= o.time_ms));
+    if (o.known_ms >= 0) CHECK(o.computed >= large.integers);
+    CHECK((!o.valid || o.found_ms >= 0));
+    found += o.found_ms >= 0;
+  }
+  CHECK(found > 0);
+}
+
+TEST_CASE("a result that counts elements twice is told from one that does not") {
+  cover once(range{0, 10}), twice = once;
+  twice.add(cover(range{5, 8}));
+  CHECK((twice.repeats() && !once.repeats() && !cover().repeats()));
 }
 
 TEST_CASE("ranges add up, gaps are found") {
