@@ -21,6 +21,13 @@ struct name_hash {
 template <class Value>
 using by_name = boost::unordered_flat_map<std::string, Value, name_hash, std::equal_to<>>;
 
+std::string gave_way(std::string_view line) {
+  const std::optional<ingest::limit_line> what = ingest::limit_line_of(line);
+  if (!what) return "a limit was reached";
+  return "the limit " + std::string(to_string(what->hit)) + " was reached; " +
+         (what->how == limit_policy::observe ? "from here on nothing is judged" : "what was pending counts as lost (gap)");
+}
+
 }  // namespace
 
 std::size_t time_bins::of(milliseconds ts) const { return ts <= start ? 0 : std::min(most - 1, static_cast<std::size_t>((ts - start) / width)); }
@@ -194,6 +201,7 @@ void observer::builder::hear(const ingest::taken& of) {
       return note(of.ts, "refused: " + std::string(to_string(of.answer.refused.code)) + ": " + of.answer.refused.text);
     case ingest::taken::what_kind::operator_mode:
       return note(of.ts, "the operator switched to " + std::string(to_string(ingest::operator_mode_of(of.frame).value_or(mode::off))));
+    case ingest::taken::what_kind::limit: return note(of.ts, gave_way(of.frame));
     case ingest::taken::what_kind::firing: return;
   }
   ++seen_.messages;

@@ -191,6 +191,17 @@ TEST_CASE("of a long run only the part about the leading detection is kept") {
   CHECK(run.graph.model.find_event("e100") == picture::none);
 }
 
+TEST_CASE("a limit that made the run give way is noted, and is no message") {
+  const observed seen = observe({R"({"type":"hello","protocol":1,"run":"r","clock":"trace","agents":["a"]})",
+                                 R"({"type":"event","seq":1,"ts":1,"event":{"id":"e1","recipients":["a"]}})",
+                                 R"({"type":"limit","limit":"live_events","policy":"gap","ts":2})",
+                                 R"({"type":"limit","limit":"live_events","policy":"observe","ts":3})"});
+  CHECK(seen.messages == 1);
+  REQUIRE(seen.notes.size() == 2);
+  CHECK(seen.notes[0].text == "the limit live_events was reached; what was pending counts as lost (gap)");
+  CHECK(seen.notes[1].text == "the limit live_events was reached; from here on nothing is judged");
+}
+
 TEST_CASE("what is no trace is told") {
   CHECK(gather_lines({R"({"type":"event"})"}).problem.find("hello") != std::string::npos);
   CHECK(gather_lines({}).problem.find("no trace") != std::string::npos);
