@@ -110,11 +110,12 @@ class connection {
   std::size_t unanswered() const { return sent_.size(); }
   bool wants_to_write() const { return written_ < out_.size(); }
 
-  // One more event, whose latency counts from `when`.
+  // One more event, whose latency counts from `when`. What is there goes out with `write`, or at `written_at`.
   void add_event(std::uint64_t when) {
     const std::size_t frames = story_.append_event(out_);
     for (std::size_t i = 1; echoes_ && i < frames; ++i) sent_.push_back({0});
     sent_.push_back({when});
+    if (out_.size() - written_ >= written_at) write();
   }
 
   void write() {
@@ -202,6 +203,7 @@ class connection {
   story story_;
   bool echoes_;
   static constexpr std::size_t in_bytes = 256u << 10;  // more than the longest frame
+  static constexpr std::size_t written_at = 8u << 10;  // so that a server begins before all of many events are made
   std::string out_;
   std::unique_ptr<char[]> in_ = std::make_unique_for_overwrite<char[]>(in_bytes);
   std::size_t had_ = 0;  // in in_

@@ -27,8 +27,10 @@ def say(what):
     print(what, file=sys.stderr, flush=True)
 
 
-def run(tool, *args):
-    done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True)
+def run(tool, *args, processor=None):
+    """`processor`: the only one it runs on."""
+    pin = None if processor is None else lambda: os.sched_setaffinity(0, {processor})
+    done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True, preexec_fn=pin)
     if done.returncode != 0:
         sys.exit(f"{tool} failed: {done.stderr.strip()}")
     return json.loads(done.stdout)
@@ -47,11 +49,27 @@ class Echo:
         self.process.wait()
 
 
+def apart():
+    """A processor for the client and one for the threads that serve it. Left to itself the scheduler has them wake each other on one
+    processor or across two, whichever it came to first, and a round trip takes twice as long in one case as in the other."""
+    all_of_them = sorted(os.sched_getaffinity(0))
+    return all_of_them[0], all_of_them[-1]
+
+
+def keep_on(processor, pid, name):
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().startswith(name):
+            os.sched_setaffinity(int(task.name), {processor})
+
+
 def load(folder, archive, *args):
     """digd and the echo under the same load."""
+    client, serving = apart()
     with Daemon(folder, f"threads = 1\narchive = {str(archive).lower()}\n") as daemon, Echo() as echo:
         port = daemon.address.rsplit(":", 1)[1]
-        got = run("digd-load", "--digd", f"{port}:{daemon.process.pid}", "--echo", echo.at, *args)
+        keep_on(serving, daemon.process.pid, "engine-")
+        keep_on(serving, echo.process.pid, "digd-bench-echo")
+        got = run("digd-load", "--digd", f"{port}:{daemon.process.pid}", "--echo", echo.at, *args, processor=client)
         daemon.stop()
     return got
 
@@ -112,12 +130,13 @@ def many_runs(folder, quick):
 
 def decoding(quick):
     say("decoding …")
-    got = run("digd-bench-decode", "--benchmark_format=json", "--benchmark_enable_random_interleaving=true",
-              f"--benchmark_repetitions={20 if quick else 100}", "--benchmark_min_time=0.01")
     ns = {}
-    for b in got["benchmarks"]:
-        if b["run_type"] == "iteration":
-            ns.setdefault(b["run_name"], []).append(b["cpu_time"])
+    for _ in range(1 if quick else 5):  # where a program's memory lies has its share in this, too
+        got = run("digd-bench-decode", "--benchmark_format=json", "--benchmark_enable_random_interleaving=true",
+                  "--benchmark_repetitions=20", "--benchmark_min_time=0.01")
+        for b in got["benchmarks"]:
+            if b["run_type"] == "iteration":
+                ns.setdefault(b["run_name"], []).append(b["cpu_time"])
     rows = []
     for what in ("event", "activation_ended"):
         ours, theirs = sorted(ns["decodes/" + what]), sorted(ns["simdjson_reads/" + what])
@@ -135,7 +154,7 @@ def archiving(folder, quick):
          got["rows_per_second"] / got["plain_rows_per_second"], "≥ 0.8"),
         ("bytes on disk for a byte received", f"{got['disk_bytes'] / 1e6:.0f} MB for {got['received_bytes'] / 1e6:.0f} MB",
          got["disk_bytes"] / got["received_bytes"], "≤ 1.5"),
-        ("handing an entry to the writer, p50 (p99)", f"{got['enqueue_p50_ns']} ns ({got['enqueue_p99_ns']} ns)", None, "≤ 100 ns"),
+        ("handing an entry just made to the writer, p50 (p99)", f"{got['enqueue_p50_ns']} ns ({got['enqueue_p99_ns']} ns)", None, "≤ 100 ns"),
     ]
 
 
