@@ -1,7 +1,7 @@
 """Runs the benchmarks of build/release/bin and writes docs/performance.md. Called by scripts/bench.
 
 Every goal is a ratio to a baseline that was measured in the same run, in turns with digd: these machines are shared, and a figure
-by itself says more about the neighbours than about digd. With --quick less of everything (two minutes); --no-write only prints.
+by itself says more about the neighbours than about digd. With --quick less of everything; --no-write only prints.
 """
 
 import argparse
