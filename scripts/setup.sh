@@ -14,6 +14,9 @@ packages=(
 say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
+# Asked for help, a script says what stands at its top, before anything is installed or built.
+case ${1:-} in -h | --help) awk 'NR > 1 { if (!sub(/^# ?/, "")) exit; print }' "$0"; exit ;; esac
+
 missing_packages() {
   local package
   for package in "${packages[@]}"; do
