@@ -38,7 +38,7 @@ struct options {
   unsigned poll_us = 200;                // idle, the writer looks for work this often, then
   unsigned poll_most_us = 1'000;         // ever more rarely up to this
   unsigned gather_us = 10'000;           // from one commit to the next at least: one sync for all that came meanwhile, unless
-  std::size_t gather_entries = 256;      // so many wait: fewer than a client may leave unacked
+  std::size_t gather_entries = 256;      // so many wait
   unsigned retry_ms = 50;                // after a failed write, doubled with each failure
   unsigned retry_most_ms = 5'000;
   unsigned stop_ms = 10'000;                           // how long `stop` goes on trying while writes fail

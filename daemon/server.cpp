@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <future>
 #include <map>
@@ -99,6 +100,8 @@ void server::open_archive(const std::string& data_dir) {
   archive::options how;
   how.path = data_dir + "/digd.sqlite";
   how.producers = config::most_threads;
+  // A session that may not go further ahead of the disk must not wait for others to come as well.
+  how.gather_entries = std::clamp<std::size_t>(shared_.settings.credits / 4, 1, how.gather_entries);
   how.on_health = [](const std::string& words) {
     if (words.empty()) {
       spdlog::info("archive_well");
