@@ -4,6 +4,7 @@
 // those that docs/performance.md states.
 #include <catch2/catch.hpp>
 #include <map>
+#include <set>
 
 #include "bench/shapes.h"
 
@@ -19,6 +20,24 @@ histogram counts_of(const shape& play, std::uint64_t size) {
   histogram each;
   play(size, run, each);
   return each;
+}
+
+// Elements that the graph holds in lists: what its memory grows with beside its nodes. What several share counts once.
+std::uint64_t held(const graph::graph& g) {
+  std::set<const void*> seen;
+  std::uint64_t all = 0;
+  const auto shared = [&](const auto& list) {
+    if (list && seen.insert(list.get()).second) all += list->members.size();
+  };
+  for (const graph::event_index i : g.all_events()) {
+    const graph::event_node& e = g.event(i);
+    all += e.deliveries.size() + e.inputs_of.size();
+    shared(e.generators);
+    shared(e.ancestry);
+  }
+  for (const graph::activation_index i : g.all_activations()) all += g.activation(i).inputs.size() + g.activation(i).outputs.size();
+  for (graph::agent_index a = 0; a < g.agent_count(); ++a) all += g.agent(a).pending.size() + g.agent(a).lineages.size();
+  return all;
 }
 
 }  // namespace
@@ -63,6 +82,20 @@ TEST_CASE("growth: shapes made to hurt stay within their bounds") {
       CHECK(each.most() > 0);
       CHECK(each.most() <= most.fixed + most.generators + (most.pending ? n : 0));
     }
+  }
+}
+
+TEST_CASE("growth: shapes made to hurt hold a handful of elements an event, and its lineage") {
+  for (const auto& [name, size, play] : shapes()) {
+    judged_run run(elements);
+    histogram each;
+    play(10 * size, run, each);
+    const bool merges = std::string_view(name) == "generators merged in a chain";
+    const std::uint64_t an_event = 6 + (merges ? limits{}.generators : 0);
+    const std::uint64_t given = std::string_view(name) == "recipients of one event" ? 2 * 10 * size : 1;  // the event's, and at the agent
+    INFO(name);
+    CHECK(held(run.graph()) > 0);
+    CHECK(held(run.graph()) <= an_event * given * run.graph().counters().events);
   }
 }
 

@@ -102,6 +102,21 @@ TEST_CASE("RSP: an output is judged while its activation is still open, on all i
   CHECK(s.told() == strings{"repeated_subproblem e3 [e1] inject"});
 }
 
+TEST_CASE("RSP: what others did between two outputs of an activation counts for the second") {
+  scenario s(R"(
+{"type":"hello","agents":["ada","bob","cy"]}
+{"type":"event","event":{"id":"e1","recipients":["ada","bob"]}}
+{"type":"event","event":{"id":"e2","recipients":["bob"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+{"type":"activation_started","activation":"v2","agent":"bob","inputs":["e1","e2"]}
+{"type":"event","event":{"id":"e3","source":"v2","recipients":["cy"]}})");
+  CHECK(s.told() == strings{});
+  s.then(R"(
+{"type":"activation_ended","activation":"v1"}
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]}]})");
+  CHECK(s.told() == strings{"repeated_subproblem e4 [e1] inject"});
+}
+
 TEST_CASE("RSP: kinds limit which outputs are judged") {
   const auto with = [](const std::string& kinds, const std::string& kind) {
     firing f = both;
