@@ -1,0 +1,16 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))  # how a daemon is started
+
+from live import Daemon  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def zoo_daemon(tmp_path_factory):
+    """One daemon for all systems of a module. Its verdict deadline is long: machines that run tests are slow."""
+    with Daemon(tmp_path_factory.mktemp("zoo"), "threads = 2\nverdict_deadline_ms = 60000\n") as running:
+        yield running

@@ -1,0 +1,257 @@
+"""The zoo's harness: runs one multi-agent system plain and attached, and compares everything its user can observe.
+
+A *healthy* case is a function of a `Probe` that builds a system from scratch, runs it, and returns its result. The harness
+runs it three times: plain, attached with the defaults, and attached with `mode="enforce"`. The observations must be equal and
+digd must report no detection. A *broken* case makes one rule fire: the harness asserts which, and the case itself asserts
+what the agents read.
+
+Each framework has a folder. Its `attach.py` says how a system of that framework is attached for a probe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import inspect
+import json
+import logging
+import os
+import random
+import threading
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+MODES = ("plain", "default", "enforce")
+WITHIN_S = 60.0
+
+
+@dataclass
+class Observation:
+    """What a user can observe of one execution. Each field must be equal in all modes."""
+
+    result: Any = None
+    error: str | None = None
+    calls: dict[str, int] = field(default_factory=dict)
+    seen: list[Any] = field(default_factory=list)
+    logs: list[str] = field(default_factory=list)
+
+
+class Probe:
+    """What a case uses to attach its system and to record what a user can observe.
+
+    mode: "plain", "default" or "enforce". `options` are the keyword arguments for `digd.Run` (url, labels, mode where told).
+    """
+
+    def __init__(self, mode: str, url: str | None, extra: dict[str, Any] | None = None) -> None:
+        self.mode = mode
+        self.label = uuid.uuid4().hex[:16]
+        self.options: dict[str, Any] = {}
+        if mode != "plain":
+            self.options = {"url": url, "labels": {"zoo": self.label}, **(extra or {})}
+        if mode == "enforce":
+            self.options["mode"] = "enforce"
+        self._calls: collections.Counter[str] = collections.Counter()
+        self._seen: list[Any] = []
+        self._lock = threading.Lock()
+
+    @property
+    def attached(self) -> bool:
+        return self.mode != "plain"
+
+    def call(self, name: str) -> int:
+        """Counts a call of a node, a model or a tool; returns how many there were, this one included."""
+        with self._lock:
+            self._calls[name] += 1
+            return self._calls[name]
+
+    def saw(self, value: Any) -> Any:
+        """Records something that a user can observe (a stream event, a state, a checkpoint); returns it."""
+        with self._lock:
+            self._seen.append(normal(value))
+        return value
+
+    def observation(self, result: Any, error: BaseException | None, logs: list[str]) -> Observation:
+        text = None if error is None else f"{type(error).__name__}: {error}"
+        return Observation(normal(result), text, dict(self._calls), self._seen, logs)
+
+
+def normal(value: Any) -> Any:
+    """A value that compares by content. Random ids are replaced in the order of their appearance by `compare`."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        return [type(value).__name__, normal(dump())]
+    if isinstance(value, dict):
+        return {str(k): normal(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [normal(v) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((normal(v) for v in value), key=repr)
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if hasattr(value, "__dict__"):
+        return [type(value).__name__, {k: normal(v) for k, v in vars(value).items() if not k.startswith("_")}]
+    return repr(value)
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    body: Callable[[Probe], Any]
+    rule: str | None = None  # the rule that a broken system makes fire; None: healthy
+    extra: dict[str, Any] = field(default_factory=dict)  # more options for the run
+    ordered: bool = True  # False: parallel work whose order is free; `seen` compares as a multiset
+
+
+HEALTHY: dict[str, Case] = {}
+BROKEN: dict[str, Case] = {}
+
+
+def healthy(name: str, *, ordered: bool = True, **extra: Any) -> Callable[[Callable[[Probe], Any]], Callable[[Probe], Any]]:
+    """Registers a healthy system under a name that is unique in the zoo."""
+
+    def register(body: Callable[[Probe], Any]) -> Callable[[Probe], Any]:
+        assert name not in HEALTHY, f"two healthy systems are called {name}"
+        HEALTHY[name] = Case(name, body, None, extra, ordered)
+        return body
+
+    return register
+
+
+def broken(name: str, rule: str, **extra: Any) -> Callable[[Callable[[Probe], Any]], Callable[[Probe], Any]]:
+    """Registers a system that makes `rule` fire. Its body asserts what the agents read and how the run ends, by mode."""
+
+    def register(body: Callable[[Probe], Any]) -> Callable[[Probe], Any]:
+        assert name not in BROKEN, f"two broken systems are called {name}"
+        BROKEN[name] = Case(name, body, rule, extra)
+        return body
+
+    return register
+
+
+# ---- running a case
+
+
+@contextmanager
+def captured_logs():
+    """The log lines above debug, of every logger, while a case runs."""
+    lines: list[str] = []
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(f"{record.name} {record.levelname} {record.getMessage()}")
+
+    handler = Collect(logging.INFO)
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        yield lines
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)
+
+
+def execute(case: Case, mode: str, url: str | None) -> tuple[Observation, Probe]:
+    """One execution of a case. `calls` and `seen` are what the body recorded with the probe."""
+    probe = Probe(mode, url, case.extra)
+    error: BaseException | None = None
+    result: Any = None
+    with captured_logs() as logs:
+        try:
+            result = case.body(probe)
+            if inspect.isawaitable(result):
+                result = asyncio.run(asyncio.wait_for(_awaited(result), WITHIN_S))
+        except Exception as raised:
+            error = raised
+    return probe.observation(result, error, logs), probe
+
+
+async def _awaited(work: Any) -> Any:
+    return await work
+
+
+# ---- what digd saw
+
+
+def get(address: str, path: str) -> Any:
+    with urllib.request.urlopen(f"http://{address}{path}", timeout=WITHIN_S) as answer:
+        return json.load(answer)
+
+
+def runs_of(address: str, probe: Probe) -> list[str]:
+    """The ids of the runs that this execution made, by its label."""
+    return [one["run"] for one in get(address, "/v1/runs?limit=1000")["runs"]
+            if (one.get("labels") or {}).get("zoo") == probe.label]
+
+
+def detections_of(address: str, probe: Probe) -> list[dict[str, Any]]:
+    found = []
+    for run in runs_of(address, probe):
+        told = get(address, f"/v1/runs/{urllib.request.quote(run, safe='')}/detections?limit=1000")["detections"]
+        found += [{"run": run, **entry["detection"]} for entry in told]
+    return found
+
+
+# ---- the two assertions
+
+
+def stable(value: Any) -> str:
+    """JSON of an observation, with each random id replaced by the number of its first appearance."""
+    import re
+
+    text = json.dumps(value, sort_keys=True, default=repr, ensure_ascii=False)
+    names: dict[str, str] = {}
+    pattern = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b|\b(?:call|resp|msg)_[0-9a-zA-Z]{8,}\b"
+    text = re.sub(pattern, lambda m: names.setdefault(m.group(), f"id{len(names) + 1}"), text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)?", "TIME", text)
+    return re.sub(r"0x[0-9a-f]{6,}", "ADDRESS", text)
+
+
+def comparable(seen: Observation, ordered: bool) -> dict[str, Any]:
+    events = [stable(v) for v in seen.seen]
+    return {"result": stable(seen.result), "error": None if seen.error is None else stable(seen.error), "calls": seen.calls,
+            "seen": events if ordered else sorted(events), "logs": seen.logs}
+
+
+def assert_healthy(case: Case, address: str) -> None:
+    """All three modes look alike to the user, no rule fires, and every attached execution made at least one run."""
+    url = f"ws://{address}"
+    plain, _ = execute(case, "plain", None)
+    for mode in MODES[1:]:
+        attached, probe = execute(case, mode, url)
+        want, have = comparable(plain, case.ordered), comparable(attached, case.ordered)
+        for part in want:
+            assert have[part] == want[part], f"{case.name} ({mode}): {part} differs from the plain run"
+        runs = runs_of(address, probe)
+        assert runs, f"{case.name} ({mode}): digd saw no run"
+        assert detections_of(address, probe) == [], f"{case.name} ({mode}): a rule fired on a healthy system"
+
+
+def assert_broken(case: Case, address: str) -> None:
+    """The rule fires in both attached modes, nothing changes with the defaults, and `enforce` heals."""
+    url = f"ws://{address}"
+    plain, _ = execute(case, "plain", None)
+    shadow, probe = execute(case, "default", url)
+    assert case.rule in {d["rule"] for d in detections_of(address, probe)}, f"{case.name}: {case.rule} did not fire in shadow"
+    want, have = comparable(plain, case.ordered), comparable(shadow, case.ordered)
+    for part in ("result", "error", "calls", "seen"):
+        assert have[part] == want[part], f"{case.name} (default): {part} differs from the plain run"
+    _, probe = execute(case, "enforce", url)
+    fired = [d for d in detections_of(address, probe) if d["rule"] == case.rule]
+    assert fired, f"{case.name}: {case.rule} did not fire in enforce"
+    assert any(d["healed"] for d in fired), f"{case.name}: {case.rule} was not healed: {fired}"
+
+
+def sample(names: list[str]) -> list[str]:
+    """All of them with ZOO=all; else every ZOO_EVERY-th (default 4), from an offset that rotates by the day."""
+    if os.environ.get("ZOO", "") == "all":
+        return names
+    every = int(os.environ.get("ZOO_EVERY", "4"))
+    offset = random.Random(os.environ.get("ZOO_SEED") or time.strftime("%Y-%j")).randrange(every)
+    return [name for i, name in enumerate(names) if i % every == offset]
