@@ -16,6 +16,7 @@ import pytest
 from digd.conversation import Conversation, Phase
 from digd.messages import (Blocked, Event, Message, Verdict, delivery_message, ended_message, ended_run_message,
                            event_message, failed_message, message, started_message)
+from digd.options import parse_address
 from digd.session import Session, Where
 from client_helpers import ROOT, async_test, until, url_of
 
@@ -150,7 +151,7 @@ def test_the_client_says_the_trace_and_delivers_what_it_is_answered(path):
             welcome = {"type": "welcome", "acked_seq": c.window.next_seq - 1, "verdict_deadline_ms": 250, "credits": 1024}
             c.receive(json.dumps(welcome).encode(), 0)
             continue
-        c.hold = not line.get("as_is")
+        c.unheld_because = "unheld" if line.get("as_is") else None
         tickets.append((line, c.tell(as_message(line), 0.0)))
         (frame,) = c.take_frames()
         assert normal(json.loads(frame)) == normal({k: v for k, v in line.items() if k != "session"})
@@ -178,7 +179,7 @@ async def greet(sessions, name, hello, daemon, interventions):
         sessions[name].conversation.hello = hello
         sessions[name].reconnect()
     else:
-        sessions[name] = Session(Where(url_of(daemon), hello["run"]), Conversation(hello), told)
+        sessions[name] = Session(Where(parse_address(url_of(daemon)), hello["run"]), Conversation(hello), told)
         sessions[name].start()
     conversation = sessions[name].conversation
     greetings = conversation.counters.connections + 1
@@ -196,7 +197,7 @@ async def test_a_daemon_answers_the_client_as_the_vector_expects(path, shared_da
             await greet(sessions, name, {**line, "run": path.stem}, shared_daemon, interventions)
             continue
         session = sessions[name]
-        session.conversation.hold = not line.get("as_is")
+        session.conversation.unheld_because = "unheld" if line.get("as_is") else None
         tickets.append((line, session.tell(as_message(line))))
         if len(sessions) > 1:
             assert await session.flush(20)  # the order among sessions is that of the trace

@@ -361,13 +361,6 @@ async def test_mode_off_connects_to_nothing(daemon):
     assert run.counters.connections == 0
 
 
-def test_an_address_that_is_none_is_refused_at_once():
-    from digd.transport import ingest_uri
-    with pytest.raises(ValueError, match="ws://HOST:PORT"):
-        ingest_uri("localhost:7344", "r")
-    assert ingest_uri("ws://h:1", "a b/ü?") == "ws://h:1/v1/ingest?run=a%20b%2F%C3%BC%3F"
-
-
 @async_test
 async def test_what_was_said_in_one_turn_leaves_in_one_write(daemon):
     async with of_run(daemon, "r1") as run:

@@ -15,13 +15,14 @@ from __future__ import annotations
 import enum
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from .messages import Blocked, Intervention, Json, Message, Verdict, delivery_message
+from .messages import Blocked, Detection, Intervention, Json, Message, Verdict, delivery_message
 from .window import Kept, Window
 
 KNOWN_INTERVENTIONS = 4096  # a run's healing budget is 1,000 unless configured
+MAX_NAMES = 64  # in one table of counts by name
 DEAF_AFTER = 3  # deadlines missed in a row, with nothing heard between; then nothing is held until something is heard
 
 
@@ -59,19 +60,31 @@ class Counters:
     errors: dict[str, int] = field(default_factory=dict)
 
 
+def count(counts: dict[str, int], name: str, step: int = 1) -> None:
+    """Changes a count by name, of at most MAX_NAMES names. A count of 0 is left out."""
+    if name in counts or len(counts) < MAX_NAMES:
+        counts[name] = counts.get(name, 0) + step
+        if counts[name] == 0:
+            del counts[name]
+
+
 class Conversation:
     """One session's state. Not for several threads at once."""
 
     def __init__(self, hello: Mapping[str, Json], *, hold: bool = True, fail_closed_s: float = 0.0,
-                 max_buffer_bytes: int = 16 << 20) -> None:
+                 max_buffer_bytes: int = 16 << 20, max_added_s: float | None = None) -> None:
         self.hello = dict(hello)
-        self.hold = hold
+        self.unheld_because: str | None = None if hold else "unheld"  # set: nothing waits for a verdict
         self.fail_closed_s = fail_closed_s
+        self.max_added_s = max_added_s  # how long messages may be held in all, where two are held at once counted once
+        self._added_s = 0.0
+        self._held_since: float | None = None
         self.window = Window(max_bytes=max_buffer_bytes)
         self.counters = Counters()
         self.phase = Phase.HOPING
         self.closed_by = ""
         self.welcome: Mapping[str, Json] | None = None
+        self.first_seq: int | None = None  # of the first message that this client sends
         self.deadline_s = 0.25
         self.message_bytes = 1 << 20
         self.want_reconnect = False
@@ -84,6 +97,8 @@ class Conversation:
         self._stubborn: dict[Ticket, None] = {}
         self._settled: list[Ticket] = []
         self._interventions: list[Intervention] = []
+        self.unhealed: dict[str, int] = {}  # by rule: what the daemon would have healed in the mode `enforce`
+        self._tallied_seq = 0
         self._known: OrderedDict[str, tuple[str, str | None] | None] = OrderedDict()
 
     # ---- what the client has to say
@@ -94,6 +109,8 @@ class Conversation:
         stubborn = submits and self.fail_closed_s > 0
         wait_s = max(self.deadline_s, self.fail_closed_s) if stubborn else self.deadline_s
         ticket = Ticket(said.blocked, now + wait_s, stubborn)
+        if self.max_added_s is not None:
+            ticket.deadline = min(ticket.deadline, now + self.max_added_s - self.added_s(now))
         reason = self._why_not_wait(ticket, now)
         if self.over or self.phase is Phase.CLOSED:
             reason = self.closed_by or "error:run_closed"
@@ -109,11 +126,29 @@ class Conversation:
         else:
             ticket.kept.waiting = ticket
             (self._stubborn if stubborn else self._pending)[ticket] = None
+            if self._held_since is None:
+                self._held_since = now
         return ticket
 
+    def added_s(self, now: float) -> float:
+        """For how long messages were held until now, seconds."""
+        return self._added_s + (now - self._held_since if self._held_since is not None else 0.0)
+
+    def _count_added(self, now: float) -> None:
+        """Called after whatever may have ended a hold."""
+        if self._held_since is None:
+            return
+        if not self._pending and not self._stubborn:
+            self._added_s, self._held_since = self.added_s(now), None
+        if self._is_spent(now):
+            self.unheld_because = self.unheld_because or "max_added_ms"
+
+    def _is_spent(self, now: float) -> bool:
+        return self.max_added_s is not None and self.added_s(now) > self.max_added_s - 1e-6  # sums of times are inexact
+
     def _why_not_wait(self, ticket: Ticket, now: float) -> str | None:
-        if not self.hold:
-            return "unheld"
+        if self.unheld_because is not None:
+            return self.unheld_because
         if self.phase is Phase.HOPING:
             if self._hoped_until is None:
                 self._hoped_until = now + self.deadline_s
@@ -150,6 +185,7 @@ class Conversation:
         self.want_reconnect = False
         for ticket in list(self._pending):
             self._give_up(ticket, "disconnected", now)
+        self._count_added(now)
 
     def close(self, reason: str) -> None:
         """No connection will come any more: everything goes out as is from now on, for this reason."""
@@ -168,9 +204,13 @@ class Conversation:
     def expire(self, now: float) -> None:
         for tickets in (self._pending, self._stubborn):
             while tickets and (ticket := next(iter(tickets))).deadline <= now:
+                if self._is_spent(now):
+                    self._give_up(ticket, "max_added_ms", now)
+                    continue
                 self._missed += self.phase is Phase.UP
                 self.counters.timeouts += 1
                 self._give_up(ticket, "timeout" if self.phase is Phase.UP else "disconnected", now)
+        self._count_added(now)
 
     # ---- what the daemon says
 
@@ -188,6 +228,7 @@ class Conversation:
                 handle(self, said, now)
             except (TypeError, KeyError, ValueError, AttributeError):
                 self._count_error("unreadable")
+            self._count_added(now)
 
     def _on_welcome(self, said: Mapping[str, Json], now: float) -> None:
         limits = said.get("limits") or {}
@@ -195,11 +236,17 @@ class Conversation:
         self.deadline_s = float(said["verdict_deadline_ms"]) / 1000
         self.welcome = said
         self.phase = Phase.UP
+        if self.first_seq is None:
+            self.first_seq = int(said["acked_seq"]) + 1
         self._waiting.clear()  # what is sent again is waited for again
         self.window.resume(int(said["acked_seq"]), max(1, int(said["credits"])), 16 * self.message_bytes)
 
     def _on_verdicts(self, said: Mapping[str, Json], now: float) -> None:
-        ticket = self._waiting.get(int(said["seq"]))
+        seq = int(said["seq"])
+        if seq > self._tallied_seq:
+            self._tallied_seq = seq
+            self._tally(said["verdicts"])
+        ticket = self._waiting.get(seq)
         if ticket is None:
             self.counters.second_verdicts += 1
             return
@@ -207,6 +254,12 @@ class Conversation:
         verdicts = [blocked.pop(v["event"]).judged(v) for v in said["verdicts"] if v["event"] in blocked]
         verdicts += [b.as_is("error:no_verdict") for b in blocked.values()]
         self._settle(ticket, tuple(verdicts))
+
+    def _tally(self, verdicts: Iterable[Mapping[str, Json]]) -> None:
+        """Counts what the daemon would have healed, had the mode let it."""
+        for detection in (Detection.of(d) for v in verdicts for d in v.get("detections") or ()):
+            if detection.cause == "mode" and detection.healing is not None:
+                count(self.unhealed, detection.rule)
 
     def _on_intervention(self, said: Mapping[str, Json], now: float) -> None:
         intervention = Intervention.of(said)
@@ -295,5 +348,4 @@ class Conversation:
         self._settled.append(ticket)
 
     def _count_error(self, code: str) -> None:
-        if code in self.counters.errors or len(self.counters.errors) < 64:
-            self.counters.errors[code] = self.counters.errors.get(code, 0) + 1
+        count(self.counters.errors, code)

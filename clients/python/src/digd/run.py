@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
 import itertools
 import os
@@ -13,14 +14,15 @@ from types import TracebackType
 from typing import Any, Union, overload
 
 from .activation import Activation
-from .conversation import Conversation, Counters, Phase
-from .messages import (Event, EventLike, Intervention, Json, Message, Mode, Outcome, Reaction, Redact, Verdict,
+from .conversation import Conversation, Counters, Phase, count
+from .messages import (Blocked, Detection, Event, EventLike, Intervention, Json, Message, Mode, Outcome, Reaction, Redact, Verdict,
                        delivery_message, ended_message, ended_run_message, event_id, event_message, failed_message,
                        message, redacted, started_message)
+from .options import daemon_address, requested_mode
 from .session import Session, Where, log
 
 __version__ = "0.1.0"
-DEFAULT_URL = "ws://127.0.0.1:7344"
+MAX_FAILED_HEALINGS = 3  # then everything goes out as is for the rest of the run
 HANDLER_WITHIN_S = 30.0
 WAITING_INTERVENTIONS = 1024
 OPEN_ACTIVATIONS = 4096  # of which the start could not be told yet
@@ -48,10 +50,14 @@ class Run:
     configured there), nor at all while no daemon is there: events then go out as is. For one event loop; `digd.sync.Run`
     has the same for threads.
 
-    url, token: of the daemon; else DIGD_URL, DIGD_TOKEN, else ws://127.0.0.1:7344. `unix:/PATH` is a socket.
+    url: HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH; else DIGD_URL, else 127.0.0.1:7344. Anything else is a ValueError.
+    token: the bearer token; else DIGD_TOKEN.
     agents: who can receive. Given, others join only by acting or `agent_joined`; None leaves the roster open.
     session: this process's name within the run, where several feed it.
-    mode, rules, healing, limits, capabilities, labels, witness, clock: as in `hello` (docs/protocol.md).
+    mode: `off`, `observe`, `shadow` or `enforce`; else DIGD_MODE, else the adapter's default, else the daemon's. `off` leaves no trace.
+    rules, healing, limits, capabilities, labels, witness, clock: as in `hello` (docs/protocol.md).
+    max_returns_per_agent: how often healing may make the same agent act again in this run.
+    max_added_ms: how long messages may be held in this run in all; then they go out as is.
     redact: what may leave the process of each payload, error text and metrics.
     hold: False waits for no verdict, ever (pure observation).
     fail_closed_ms: how long a submit event waits for its verdict at most, even without a connection. 0: as all others.
@@ -67,7 +73,15 @@ class Run:
                  labels: Mapping[str, str] | None = None, witness: bool = False, redact: Redact | None = None,
                  hold: bool = True, fail_closed_ms: int = 0, max_buffer_bytes: int = 16 << 20, linger_s: float = 2.0,
                  end_on_exit: bool = True, tls_context: tls.SSLContext | None = None,
-                 client: Mapping[str, Json] | None = None) -> None:
+                 client: Mapping[str, Json] | None = None, max_returns_per_agent: int | None = None,
+                 max_added_ms: float | None = None) -> None:
+        self._mode = requested_mode(mode)
+        address = daemon_address(url)
+        for name, bound in (("max_returns_per_agent", max_returns_per_agent), ("max_added_ms", max_added_ms)):
+            if bound is not None and bound < 0:
+                raise ValueError(f"{name}: expected a number from 0, got {bound!r}")
+        if max_returns_per_agent is not None:
+            healing = {**(healing or {}), "max_returns_per_agent": max_returns_per_agent}
         self.id = run_id or f"run-{uuid.uuid4().hex[:12]}"
         self.session_name = session
         self.agents = None if agents is None else tuple(agents)
@@ -75,7 +89,11 @@ class Run:
         self._redact = redact
         self._linger_s = linger_s
         self._end_on_exit = end_on_exit
-        self._off = mode == "off"
+        self._named_client = client is not None
+        self._failed_healings = 0
+        self._logged: set[str] = set()
+        self._healed: dict[str, int] = {}  # by rule
+        self._shadow_late = False  # an adapter was attached after the hello had gone out in a stronger mode
         self._handlers: dict[str, Handler] = {}
         self._ended = False
         self._counter = {"e": itertools.count(1), "v": itertools.count(1)}
@@ -84,14 +102,17 @@ class Run:
         self._worker: asyncio.Task[None] | None = None
         hello: dict[str, Json] = {"type": "hello", "protocol": 1, "run": self.id, "session": session, "clock": clock,
                                   "client": dict(client or {"name": "digd-python", "version": __version__})}
-        optional = {"agents": None if self.agents is None else list(self.agents), "mode": mode, "rules": rules, "healing": healing,
+        optional = {"agents": None if self.agents is None else list(self.agents), "mode": self._mode, "rules": rules, "healing": healing,
                     "limits": limits, "labels": labels, "witness": witness or None}
         hello.update((k, v) for k, v in optional.items() if v is not None)
         self._conversation = Conversation(hello, hold=hold, fail_closed_s=fail_closed_ms / 1000,
-                                          max_buffer_bytes=max_buffer_bytes)
-        where = Where(url or os.environ.get("DIGD_URL") or DEFAULT_URL, self.id,
+                                          max_buffer_bytes=max_buffer_bytes,
+                                          max_added_s=None if max_added_ms is None else max_added_ms / 1000)
+        where = Where(address, self.id,
                       token if token is not None else os.environ.get("DIGD_TOKEN") or None, tls_context)
         self._session = Session(where, self._conversation, self._intervene)
+        if self._mode == "off":
+            self._conversation.close("off")
 
     # ---- life
 
@@ -101,9 +122,8 @@ class Run:
 
     def open(self) -> None:
         """Begins to connect. `async with` does it; adapters that cannot use that call `open` and `close`."""
-        if self._off:
-            self._conversation.close("off")
-        self._session.start(self._before_hello)
+        if self._mode != "off":
+            self._session.start(self._before_hello)
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
                         trace: TracebackType | None) -> None:
@@ -111,14 +131,40 @@ class Run:
 
     async def close(self, error: BaseException | None = None) -> None:
         """Says that the run has ended, unless that was said or is another's, waits for the last ack, and disconnects."""
+        if self._mode == "off":
+            return
         try:
             if not self._ended and self._end_on_exit:
                 await self.end(None if error is None else "failure" if isinstance(error, Exception) else "aborted")
             await self._session.flush(self._linger_s)
         finally:
-            if self._worker is not None:
-                self._worker.cancel()
+            self._log_summary()
+            await self._stop()
+
+    async def _stop(self) -> None:
+        """Ends the tasks of this run, and waits for them: a loop that is closed next has nothing to complain about."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.cancel()
+        try:
             await self._session.stop()
+        finally:
+            if worker is not None:
+                await asyncio.wait([worker])
+
+    def _log_summary(self) -> None:
+        """Logs one line for a run in which something was healed or would have been; nothing for any other run."""
+        def listed(counts: Mapping[str, int]) -> str:
+            return ", ".join(f"{rule} {n}" for rule, n in sorted(counts.items()))
+
+        unhealed = self._conversation.unhealed
+        if self._healed:
+            log.info("digd: run %s: healed %d times (%s); `digctl show %s` has the details", self.id,
+                     sum(self._healed.values()), listed(self._healed), self.id)
+        elif unhealed:
+            log.info("digd: run %s: digd would have healed %d times (%s), and changed nothing, as the mode is shadow. Pass "
+                     "mode=\"enforce\" or set DIGD_MODE=enforce to let it; `digctl show %s` has the details", self.id,
+                     sum(unhealed.values()), listed(unhealed), self.id)
 
     async def end(self, outcome: Outcome | None = None, metrics: Mapping[str, Json] | None = None) -> None:
         """The run is over; nothing is told after this."""
@@ -130,6 +176,35 @@ class Run:
     async def flush(self, within_s: float = 5.0) -> bool:
         """Waits until all that was told is durable; returns whether it is."""
         return await self._session.flush(within_s)
+
+    def adapter_defaults(self, name: str) -> None:
+        """Called by an adapter that is given this run: names the client, and makes `shadow` the mode if nobody chose one.
+
+        A run that has greeted the daemon already keeps its mode there; then this client follows no verdict.
+        """
+        hello = self._conversation.hello
+        if not self._named_client:
+            hello["client"] = {"name": f"digd-{name}", "version": __version__}
+        if self._mode is not None:
+            return
+        self._mode = "shadow"
+        if self._conversation.counters.connections == 0:
+            hello["mode"] = "shadow"
+        else:
+            self._shadow_late = True
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode that was asked for; None leaves it to the daemon. `welcome["mode"]` is the one in force."""
+        return self._mode
+
+    @property
+    def heals(self) -> bool:
+        """Whether a verdict may still change what this run does."""
+        stopped = self._conversation.unheld_because in ("healing_failed", "max_added_ms")
+        if self._mode not in (None, "enforce") or self._conversation.closed or stopped:
+            return False
+        return self.welcome is None or self.welcome.get("mode", "enforce") == "enforce"
 
     @property
     def connected(self) -> bool:
@@ -165,7 +240,7 @@ class Run:
         if source is not None:
             self._announce(source)
         said = event_message(event, self._redact, self._conversation.message_bytes, ts)
-        (verdict,) = await self._session.verdicts(self._session.tell(said))
+        (verdict,) = await self._verdicts(said)
         return verdict
 
     def activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None) -> Activation:
@@ -195,7 +270,7 @@ class Run:
         reactions = {e: reaction_of(r) for e, r in (reactions or {}).items()}
         said = ended_message(activation, [event_id(e) for e in inputs], reactions, outputs, self._redact,
                              self._conversation.message_bytes, ts)
-        return await self._session.verdicts(self._session.tell(said))
+        return await self._verdicts(said)
 
     async def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
         self._told(message("agent_joined", ts=ts, agent=agent))
@@ -210,6 +285,9 @@ class Run:
         """
         if verdict.as_is is not None:
             return
+        if as_is is not None and verdict.action != "deliver":
+            self._count_healing(verdict.detections, -1)
+            self._count_failed_healing(as_is)
         if as_is is not None:
             self._told(delivery_message("as_is", event=event_id(event), reason=str(redacted(as_is, self._redact))))
         elif verdict.action != "deliver":
@@ -253,6 +331,9 @@ class Run:
         self._conversation.hello["capabilities"] = {**can, **(self._capabilities or {})}
 
     def _intervene(self, intervention: Intervention) -> None:
+        if not self.heals:
+            self._session.answer(intervention.id, "unsupported", self._conversation.unheld_because or "shadow")
+            return
         if self._handler(intervention.action) is None:
             self._session.answer(intervention.id, "unsupported", "no handler")
             return
@@ -269,6 +350,10 @@ class Run:
         while True:
             intervention = await queue.get()
             applied, reason = await self._outcome(intervention)
+            if applied in ("unsupported", "failed", "as_is"):
+                self._count_failed_healing(reason or applied)
+            else:
+                self._count_healing(intervention.detections, 1)
             self._session.answer(intervention.id, applied, reason)
 
     async def _outcome(self, intervention: Intervention) -> tuple[str, str | None]:
@@ -287,6 +372,47 @@ class Run:
         return ("unsupported", "the handler cannot") if result is False else (DONE.get(intervention.action, "created"), None)
 
     # ---- within
+
+    async def _verdicts(self, message: Message) -> tuple[Verdict, ...]:
+        """The verdicts on what a message blocks; those that this run does not follow any more as deliveries."""
+        ticket = self._session.tell(message)
+        verdicts = await self._session.verdicts(ticket)
+        because = self._conversation.unheld_because
+        if because == "max_added_ms":
+            self._log_once("max_added_ms", "holding its messages has taken the %g ms that max_added_ms allows; they go out "
+                           "unchanged from now on", (self._conversation.max_added_s or 0) * 1000)
+        if self._shadow_late or because == "healing_failed":
+            verdicts = tuple(map(self._unfollowed, ticket.blocked, verdicts))
+        for verdict in verdicts:
+            if verdict.as_is is None and verdict.action != "deliver":
+                self._count_healing(verdict.detections, 1)
+        return verdicts
+
+    def _unfollowed(self, blocked: Blocked, verdict: Verdict) -> Verdict:
+        if verdict.as_is is not None or verdict.action == "deliver":
+            return verdict
+        reason = self._conversation.unheld_because or "shadow"
+        self._told(delivery_message("as_is", event=verdict.event, reason=reason))
+        for detection in verdict.detections if reason == "shadow" else ():
+            count(self._conversation.unhealed, detection.rule)
+        return dataclasses.replace(blocked.as_is(reason), detections=verdict.detections)
+
+    def _count_healing(self, detections: Iterable[Detection], step: int) -> None:
+        for detection in detections:
+            if detection.healed and (step > 0 or self._healed.get(detection.rule)):
+                count(self._healed, detection.rule, step)
+
+    def _count_failed_healing(self, reason: str) -> None:
+        self._failed_healings += 1
+        if self._failed_healings == MAX_FAILED_HEALINGS and self._conversation.unheld_because is None:
+            self._conversation.unheld_because = "healing_failed"
+            self._log_once("healing_failed", "%d of digd's decisions could not be carried out (the last one: %s); messages go "
+                           "out unchanged from now on, and are still reported", MAX_FAILED_HEALINGS, reason)
+
+    def _log_once(self, name: str, text: str, *values: Json) -> None:
+        if name not in self._logged:
+            self._logged.add(name)
+            log.warning("digd: run %s: " + text, self.id, *values)
 
     def _told(self, said: Message) -> bool:
         return self._conversation.accepted(self._session.tell(said))

@@ -10,11 +10,12 @@ import logging
 import random
 import ssl as tls
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from .conversation import Conversation, Phase, Ticket
-from .messages import Intervention, Message, Verdict
+from .messages import Intervention, Json, Message, Verdict
+from .options import Address
 from .transport import Link, Refused, connect
 
 log = logging.getLogger("digd")
@@ -51,7 +52,7 @@ class Backoff:
 class Where:
     """Which daemon, and for which run."""
 
-    url: str
+    address: Address
     run: str
     token: str | None = None
     tls_context: tls.SSLContext | None = None
@@ -86,9 +87,14 @@ class Session:
 
     def tell(self, said: Message) -> Ticket:
         """Says something; never waits."""
+        if self._task is None and not self.conversation.closed:
+            raise RuntimeError("the run is not open; use `async with` or call open()")
         ticket = self.conversation.tell(said, time.monotonic())
-        self._quiet.clear()
-        self._schedule_pump()
+        if self.conversation.closed:
+            self._settle_futures()  # there may be no loop any more, or none yet
+        else:
+            self._quiet.clear()
+            self._schedule_pump()
         return ticket
 
     async def verdicts(self, ticket: Ticket) -> tuple[Verdict, ...]:
@@ -105,6 +111,8 @@ class Session:
 
     def answer(self, intervention: str, applied: str, reason: str | None) -> None:
         self.conversation.answer(intervention, applied, reason, time.monotonic())
+        if self.conversation.closed:
+            return
         self._quiet.clear()
         self._schedule_pump()
 
@@ -130,7 +138,8 @@ class Session:
     async def stop(self) -> None:
         """Ends the connection. What still waits is delivered as is."""
         self.conversation.close("off")
-        self._pump()
+        self._settle_futures()
+        self._quiet.set()
         while self._task is not None and not self._task.done():
             self._task.cancel()  # again, should a cancellation be lost: wait_for of Python 3.11 and older can swallow one
             await asyncio.wait([self._task], timeout=2 * CLOSE_WITHIN_S)
@@ -143,7 +152,7 @@ class Session:
         while not self.conversation.closed:
             link = None
             try:
-                link = await connect(self.where.url, self.where.run, self.where.token, CONNECT_WITHIN_S,
+                link = await connect(self.where.address, self.where.run, self.where.token, CONNECT_WITHIN_S,
                                      self._frame_in, self._schedule_pump, self.where.tls_context)
                 if self.conversation.closed:  # stopped just now, and the cancellation was lost
                     raise asyncio.CancelledError
@@ -158,7 +167,7 @@ class Session:
             except Refused as error:
                 self.conversation.close("error:unauthorized")
                 log.warning("digd: %s refuses this client (%s); the run goes on unwatched. Is DIGD_TOKEN right?",
-                            self.where.url, error)
+                            self.where.address, error)
             except Exception as error:  # whatever goes wrong with a socket, the run goes on
                 self._warn(str(error) or type(error).__name__)
             self._link = None
@@ -186,7 +195,7 @@ class Session:
         if not self._warned:
             self._warned = True
             log.warning("digd: no daemon at %s (%s); the run goes on unwatched, and this client tries again in the "
-                        "background", self.where.url, why)
+                        "background", self.where.address, why)
 
     def _frame_in(self, frame: bytes) -> None:
         if frame:
@@ -197,21 +206,43 @@ class Session:
                 self.backoff.attempts = 0
                 if self._warned:
                     self._warned = False
-                    log.warning("digd: connected to %s; the run is watched", self.where.url)
-            self._log_error()
+                    log.warning("digd: connected to %s; the run is watched", self.where.address)
+            self._on_error()
             if self.conversation.want_reconnect:
                 self.reconnect()
         self._schedule_pump()
 
-    def _log_error(self) -> None:
-        """One line a code, not one a message."""
-        said, self.conversation.last_error = self.conversation.last_error, None
-        if said is None or (code := str(said.get("code"))) in self._logged_errors or len(self._logged_errors) >= 64:
+    def _on_error(self) -> None:
+        """Logs one line a code, not one a message."""
+        error, self.conversation.last_error = self.conversation.last_error, None
+        if error is None:
+            return
+        code = str(error.get("code"))
+        if self._is_taken(error):
+            if code == "run_closed":
+                self.conversation.close(f"error:{code}")
+                self.reconnect()  # drops the connection; a closed conversation opens no other
+            if "taken" in self._logged_errors:
+                return
+            self._logged_errors.add("taken")
+            log.warning("digd: run id %r was used before (%s: %s). This run goes on unwatched. Leave the run id out to get a "
+                        "new one, or pass an id that was never used.", self.where.run, code, error.get("message"))
+            return
+        if code in self._logged_errors or len(self._logged_errors) >= 64:
             return
         self._logged_errors.add(code)
-        what = "this client is refused, and the run goes on unwatched" if said.get("fatal") else \
+        what = "this client is refused, and the run goes on unwatched" if error.get("fatal") else \
             "a message was refused, and what it announces goes out as is (further ones of this code are counted only)"
-        log.warning("digd: %s: %s, field %s: %r", what, code, said.get("field"), said.get("message"))
+        log.warning("digd: %s: %s, field %s: %r", what, code, error.get("field"), error.get("message"))
+
+    def _is_taken(self, error: Mapping[str, Json]) -> bool:
+        """Whether the run's id belongs to another run: one with other settings, or one that ended before this client spoke."""
+        code = error.get("code")
+        if code == "hello_conflict":
+            return self.conversation.welcome is None
+        if code == "run_closed" and not error.get("fatal"):
+            return error.get("seq") == self.conversation.first_seq
+        return code in ("duplicate_event", "duplicate_activation") and (self.conversation.first_seq or 1) > 1
 
     # ---- what follows
 
@@ -227,15 +258,18 @@ class Session:
             frames = self.conversation.take_frames()
             if frames:
                 self._link.send(frames)
+        self._settle_futures()
+        for intervention in self.conversation.take_interventions():
+            self._on_intervention(intervention)
+        if self.conversation.idle or self.conversation.closed:
+            self._quiet.set()
+        self._set_timer()
+
+    def _settle_futures(self) -> None:
         for ticket in self.conversation.take_settled():
             future = self._futures.get(ticket)
             if future is not None and not future.done():
                 future.set_result(ticket.verdicts or ())
-        for intervention in self.conversation.take_interventions():
-            self._on_intervention(intervention)
-        if self.conversation.idle:
-            self._quiet.set()
-        self._set_timer()
 
     def _set_timer(self) -> None:
         due = self.conversation.next_deadline()

@@ -16,7 +16,7 @@ from typing import Any, Callable, TypeVar
 from . import run as asynchronous
 from .activation import ActivationRecord, error_text
 from .conversation import Counters
-from .messages import Event, EventLike, Intervention, Json, Outcome, Verdict
+from .messages import Event, EventLike, Intervention, Json, Mode, Outcome, Verdict
 
 T = TypeVar("T")
 _lock = threading.Lock()
@@ -67,8 +67,7 @@ class Run:
     """`digd.Run` for threads: the same arguments and methods, without `await`. Handlers of interventions run in a thread."""
 
     def __init__(self, run_id: str | None = None, agents: Iterable[str] | None = None, **options: Any) -> None:
-        self._loop = background_loop()
-        self.aio: asynchronous.Run = self._in_loop(lambda: asynchronous.Run(run_id, agents, **options))
+        self.aio = asynchronous.Run(run_id, agents, **options)
         self._ids = threading.Lock()
 
     @property
@@ -93,6 +92,20 @@ class Run:
 
     def flush(self, within_s: float = 5.0) -> bool:
         return self._wait(self.aio.flush(within_s))
+
+    def adapter_defaults(self, name: str) -> None:
+        """Called by an adapter that is given this run: names the client, and makes `shadow` the mode if nobody chose one."""
+        self._in_loop(lambda: self.aio.adapter_defaults(name))
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode that was asked for; None leaves it to the daemon."""
+        return self.aio.mode
+
+    @property
+    def heals(self) -> bool:
+        """Whether a verdict may still change what this run does."""
+        return self.aio.heals
 
     @property
     def connected(self) -> bool:
@@ -161,7 +174,9 @@ class Run:
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Runs a coroutine of `self.aio` on the loop beneath; for adapters that serve threads and event loops alike."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        if self.aio.mode == "off":
+            return _finished(work)
+        return asyncio.run_coroutine_threadsafe(work, background_loop())
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         if threading.current_thread().name == "digd":
@@ -174,6 +189,21 @@ class Run:
             return work()
 
         return self._wait(call())
+
+
+def _finished(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Runs a coroutine that waits for nothing, here and now: a run in mode `off` has no thread."""
+    future: Future[T] = Future()
+    try:
+        work.send(None)
+    except StopIteration as end:
+        future.set_result(end.value)
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        work.close()
+        future.set_exception(RuntimeError("a run in mode `off` waited for something"))
+    return future
 
 
 def _in_thread(handler: Callable[[Intervention], asynchronous.Applied]) -> asynchronous.Handler:

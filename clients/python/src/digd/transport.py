@@ -10,7 +10,7 @@ import asyncio
 import socket
 import ssl as tls
 from collections.abc import Callable, Iterable
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus
@@ -19,6 +19,8 @@ from websockets.http11 import Response
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
+from .options import Address
+
 MAX_FRAME_BYTES = 64 << 20  # what a daemon may send at once: verdicts with all their evidence
 
 
@@ -26,15 +28,9 @@ class Refused(Exception):
     """The daemon does not let this client in; trying again is no use."""
 
 
-def ingest_uri(url: str, run: str) -> str:
-    """The address of `/v1/ingest` for a run. `url` may leave the path out; `unix:/path` is a socket in the file system."""
-    if url.startswith("unix:"):
-        return "ws://localhost/v1/ingest?run=" + quote(run, safe="")
-    parts = urlsplit(url)
-    if parts.scheme not in ("ws", "wss") or not parts.netloc:
-        raise ValueError(f"DIGD_URL or url is {url!r}; expected ws://HOST:PORT, wss://HOST:PORT or unix:/PATH")
-    path = parts.path if parts.path not in ("", "/") else "/v1/ingest"
-    return f"{parts.scheme}://{parts.netloc}{path}?run={quote(run, safe='')}"
+def ingest_uri(address: Address, run: str) -> str:
+    """The address of `/v1/ingest` for a run."""
+    return f"{address.origin}/v1/ingest?run={quote(run, safe='')}"
 
 
 class Link(asyncio.Protocol):
@@ -103,8 +99,7 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.opened.done():
-            self.opened.set_exception(exc or ConnectionError("closed during the handshake"))
-            self.opened.exception()  # whoever waited may be gone
+            self._refuse(exc or ConnectionError("closed during the handshake"))
         if not self.lost.done():
             self.lost.set_result(None)
         self._on_lost()
@@ -130,9 +125,13 @@ class Link(asyncio.Protocol):
         if error is None:
             self.opened.set_result(None)
         elif isinstance(error, InvalidStatus) and error.response.status_code in (401, 403):
-            self.opened.set_exception(Refused(f"HTTP {error.response.status_code}"))
+            self._refuse(Refused(f"HTTP {error.response.status_code}"))
         else:
-            self.opened.set_exception(error)
+            self._refuse(error)
+
+    def _refuse(self, error: BaseException) -> None:
+        self.opened.set_exception(error)
+        self.opened.exception()  # counts as retrieved: the task that waited may have been cancelled
 
     def _frame(self, frame: Frame) -> None:
         if frame.opcode not in (Opcode.TEXT, Opcode.CONT):
@@ -153,31 +152,48 @@ class Link(asyncio.Protocol):
             self._transport.write_eof()
 
 
-async def connect(url: str, run: str, token: str | None, within_s: float, on_frame: Callable[[bytes], None],
+async def connect(address: Address, run: str, token: str | None, within_s: float, on_frame: Callable[[bytes], None],
                   on_lost: Callable[[], None], tls_context: tls.SSLContext | None = None) -> Link:
     """Opens a connection and shakes hands. Raises OSError, TimeoutError, Refused, or what `websockets` has to say."""
-    uri = ingest_uri(url, run)
+    uri = ingest_uri(address, run)
     loop = asyncio.get_running_loop()
 
     def make() -> Link:
         return Link(uri, token, on_frame, on_lost)
 
     async def open_() -> Link:
-        if url.startswith("unix:"):
-            _, link = await loop.create_unix_connection(make, url[5:])
+        if address.socket_path is not None:
+            _, link = await loop.create_unix_connection(make, address.socket_path)
         else:
-            parts = urlsplit(uri)
-            secure = (tls_context or tls.create_default_context()) if parts.scheme == "wss" else None
-            transport, link = await loop.create_connection(
-                make, parts.hostname or "", parts.port or (443 if secure else 80), ssl=secure)
+            secure = (tls_context or tls.create_default_context()) if address.tls else None
+            transport, link = await loop.create_connection(make, address.host.strip("[]"), address.port, ssl=secure)
             raw = transport.get_extra_info("socket")
             if raw is not None:
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         try:
-            await asyncio.shield(link.opened)
+            await asyncio.wait([link.opened])  # a cancellation of this task leaves the future alone
+            link.opened.result()
         except BaseException:
             link.abort()
             raise
         return link
 
-    return await asyncio.wait_for(open_(), within_s)
+    return await _bounded(loop.create_task(open_(), name=f"digd connects to {address.origin}"), within_s)
+
+
+async def _bounded(opening: asyncio.Task[Link], within_s: float) -> Link:
+    """The task's link. `asyncio.wait_for` of Python 3.11 can lose a cancellation, and leave an exception that asyncio logs."""
+    opening.add_done_callback(lambda task: task.cancelled() or task.exception())  # counts as retrieved
+    try:
+        await asyncio.wait([opening], timeout=within_s)
+        if opening.done():
+            return opening.result()
+        raise TimeoutError(f"no connection within {within_s:g} s")
+    except asyncio.CancelledError:
+        if opening.done() and not opening.cancelled() and opening.exception() is None:
+            opening.result().abort()
+        raise
+    finally:
+        if not opening.done():
+            opening.cancel()
+            await asyncio.wait([opening])

@@ -1,0 +1,65 @@
+"""What a run takes from its caller or from the environment: the daemon's address and the mode.
+
+Bad values raise ValueError when the run is constructed. A typing error must not become a run that nobody watches.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import get_args
+
+from .messages import Mode
+
+DEFAULT_ADDRESS = "127.0.0.1:7344"
+MODES: tuple[str, ...] = get_args(Mode)
+MAX_SOCKET_PATH_BYTES = 107  # of sockaddr_un
+_NETWORK = re.compile(r"(?:(ws|wss)://)?(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+):([0-9]{1,5})")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a daemon listens: a socket in the file system, or a host and a port."""
+
+    host: str = ""
+    port: int = 0
+    tls: bool = False
+    socket_path: str | None = None
+
+    def __str__(self) -> str:
+        return f"unix:{self.socket_path}" if self.socket_path is not None else self.origin
+
+    @property
+    def origin(self) -> str:
+        """The address as the start of a WebSocket URI."""
+        return "ws://localhost" if self.socket_path is not None else f"{'wss' if self.tls else 'ws'}://{self.host}:{self.port}"
+
+
+def parse_address(text: str, name: str = "url") -> Address:
+    """Reads one of the four forms of an address. Raises ValueError, which names `name`, the value and the forms."""
+    if text.startswith("unix:"):
+        path = text[len("unix:"):]
+        if path.startswith("/") and not path.startswith("//") and "\0" not in path and len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
+            return Address(socket_path=path)
+    elif match := _NETWORK.fullmatch(text):
+        scheme, host, port = match.groups()
+        if 0 < int(port) < 65536:
+            return Address(host, int(port), scheme == "wss")
+    raise ValueError(f"{name}: {text!r} is no address of a daemon; "
+                     "expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH")
+
+
+def daemon_address(url: str | None) -> Address:
+    """The daemon's address: `url`, else DIGD_URL, else the default."""
+    if url is not None:
+        return parse_address(url)
+    return parse_address(os.environ.get("DIGD_URL") or DEFAULT_ADDRESS, "DIGD_URL")
+
+
+def requested_mode(mode: str | None) -> Mode | None:
+    """The mode that the caller or DIGD_MODE asks for; None if neither does. Raises ValueError if it is no mode."""
+    name, value = ("mode", mode) if mode is not None else ("DIGD_MODE", os.environ.get("DIGD_MODE") or None)
+    if value is not None and value not in MODES:
+        raise ValueError(f"{name}: {value!r} is no mode; expected {', '.join(MODES[:-1])} or {MODES[-1]}")
+    return value  # type: ignore[return-value]
