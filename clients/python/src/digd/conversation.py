@@ -110,6 +110,7 @@ class Conversation:
         wait_s = max(self.deadline_s, self.fail_closed_s) if stubborn else self.deadline_s
         ticket = Ticket(said.blocked, now + wait_s, stubborn)
         if self.max_added_s is not None:
+            self._count_added(now)
             ticket.deadline = min(ticket.deadline, now + self.max_added_s - self.added_s(now))
         reason = self._why_not_wait(ticket, now)
         if self.over or self.phase is Phase.CLOSED:
@@ -136,9 +137,7 @@ class Conversation:
 
     def _count_added(self, now: float) -> None:
         """Called after whatever may have ended a hold."""
-        if self._held_since is None:
-            return
-        if not self._pending and not self._stubborn:
+        if self._held_since is not None and not self._pending and not self._stubborn:
             self._added_s, self._held_since = self.added_s(now), None
         if self._is_spent(now):
             self.unheld_because = self.unheld_because or "max_added_ms"

@@ -24,6 +24,7 @@ CONNECT_WITHIN_S = 5.0
 CLOSE_WITHIN_S = 1.0
 HOPE_WITHIN_S = 1.0  # how long the end of a short run waits for its first connection
 REPLACED, FATAL = 4409, 4400
+USED_ID_CODES = ("duplicate_event", "duplicate_activation", "activation_closed")  # of a session that numbers its ids from 1 again
 
 
 async def _within(work: Awaitable[object], seconds: float) -> None:
@@ -218,15 +219,11 @@ class Session:
         if error is None:
             return
         code = str(error.get("code"))
-        if self._is_taken(error):
-            if code == "run_closed":
-                self.conversation.close(f"error:{code}")
-                self.reconnect()  # drops the connection; a closed conversation opens no other
-            if "taken" in self._logged_errors:
-                return
-            self._logged_errors.add("taken")
-            log.warning("digd: run id %r was used before (%s: %s). This run goes on unwatched. Leave the run id out to get a "
-                        "new one, or pass an id that was never used.", self.where.run, code, error.get("message"))
+        if self._is_used_id(error):
+            self.conversation.close(f"error:{code}")
+            self.reconnect()  # drops the connection; a closed conversation opens no other
+            log.warning("digd: run id %r belongs to another run (%s). This run goes on unwatched. Leave the run id out to get a "
+                        "new one, or pass an id that was never used", self.where.run, error.get("message"))
             return
         if code in self._logged_errors or len(self._logged_errors) >= 64:
             return
@@ -235,14 +232,14 @@ class Session:
             "a message was refused, and what it announces goes out as is (further ones of this code are counted only)"
         log.warning("digd: %s: %s, field %s: %r", what, code, error.get("field"), error.get("message"))
 
-    def _is_taken(self, error: Mapping[str, Json]) -> bool:
-        """Whether the run's id belongs to another run: one with other settings, or one that ended before this client spoke."""
-        code = error.get("code")
+    def _is_used_id(self, error: Mapping[str, Json]) -> bool:
+        """Whether the run's id belongs to an earlier run: the hello contradicts it, or it refuses the first message."""
+        code, first_seq = error.get("code"), self.conversation.first_seq
         if code == "hello_conflict":
-            return self.conversation.welcome is None
-        if code == "run_closed" and not error.get("fatal"):
-            return error.get("seq") == self.conversation.first_seq
-        return code in ("duplicate_event", "duplicate_activation") and (self.conversation.first_seq or 1) > 1
+            return first_seq is None
+        if error.get("fatal") or error.get("seq") != first_seq:
+            return False
+        return code == "run_closed" or (code in USED_ID_CODES and first_seq != 1)
 
     # ---- what follows
 
