@@ -159,7 +159,8 @@ class Session:
                     raise asyncio.CancelledError
                 hello()
                 self._link = link
-                link.send([self.conversation.connected()])
+                if link.writable:
+                    link.send([self.conversation.connected()])
                 await asyncio.shield(link.lost)
             except asyncio.CancelledError:
                 if link is not None:

@@ -16,6 +16,7 @@ from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
+from websockets.protocol import State
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
@@ -39,7 +40,7 @@ class Link(asyncio.Protocol):
     def __init__(self, uri: str, token: str | None, on_frame: Callable[[bytes], None], on_lost: Callable[[], None]) -> None:
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.writable = True
+        self._has_room = True
         self._ws = ClientProtocol(parse_uri(uri), subprotocols=[Subprotocol("digd.v1")], max_size=MAX_FRAME_BYTES)
         self._token = token
         self._on_frame, self._on_lost = on_frame, on_lost
@@ -50,6 +51,11 @@ class Link(asyncio.Protocol):
     def close_code(self) -> int | None:
         """What the daemon closed with; None if it went without a word."""
         return self._ws.close_rcvd.code if self._ws.close_rcvd is not None else None
+
+    @property
+    def writable(self) -> bool:
+        """Whether frames may be sent now: the socket has room and neither side has begun to close."""
+        return self._has_room and self._ws.state is State.OPEN
 
     def send(self, frames: Iterable[bytes]) -> None:
         """Writes all of them at once."""
@@ -91,10 +97,10 @@ class Link(asyncio.Protocol):
         self._events()
 
     def pause_writing(self) -> None:
-        self.writable = False
+        self._has_room = False
 
     def resume_writing(self) -> None:
-        self.writable = True
+        self._has_room = True
         self._on_frame(b"")  # there is room: go on sending
 
     def connection_lost(self, exc: Exception | None) -> None:
