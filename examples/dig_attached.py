@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The paper's own library with digd beside it: `python3 examples/dig_attached.py`.
+"""The paper's own library, watched by digd: `python3 examples/dig_attached.py`.
 
-Wants `pip install ./clients/python` and HappyEureka/dig installed from its repository (it is on no package index).
-Afterwards `digctl show hello-dig` draws the run, with what was found: two agents worked on the same problem.
+Needs `pip install ./clients/python` and HappyEureka/dig installed from its repository (no package index has it).
+The printed command shows the run and digd's report: two agents worked on the same problem.
 """
 
 import digd
@@ -15,7 +15,7 @@ def main() -> None:
         raise SystemExit("The library is not installed: clone HappyEureka/dig and `pip install` it from there.") from None
 
     graph = DIGGraph()
-    with digd.attach(graph, "hello-dig"):
+    with digd.attach(graph) as attachment:
         task = graph.record_event(DIGEvent(payload={"text": "sum 1 to 10"}, recipients=["ada", "bob"]))
         ada = DIGEvent(payload={"sum": 55}, recipients=["cy"])
         bob = DIGEvent(payload={"sum": 55}, recipients=["cy"])
@@ -24,6 +24,7 @@ def main() -> None:
         answer = DIGEvent(payload={"answer": 55})
         graph.record_activation(DIGActivation(agent_id="cy", inputs=[ada, bob], outputs=[answer],
                                               metadata={"dig": {"submitting": True}}))
+    print(f"digctl show {attachment.run.id}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A team of three scripted agents, attached to digd with its Python client: `python3 examples/python_team.py`.
 
-The planner sends a part to "tester", who does not exist. Without a daemon the part is lost and the run ends without it; with
-one it comes back to the planner with the names of those who do, and the planner sends it again. Wants `pip install ./clients/python`.
+The planner sends a part of the work to "tester", who does not exist. Without a daemon that part is lost. With a daemon it
+comes back to the planner together with the names of the agents that exist, and the planner sends it to one of them.
+Needs `pip install ./clients/python`.
 """
 
 import asyncio
@@ -23,26 +24,26 @@ async def main() -> None:
             else:
                 print(f"   lost: {text!r} for {agent!r}")
 
-    async def act(agent: str, parts: dict[str, str], done: str | None = None) -> None:
-        """Takes what is in the inbox, and sends these parts to these agents."""
+    async def act(agent: str, parts: dict[str, str], answer: str | None = None) -> None:
+        """Reads the agent's inbox and sends these parts to these agents, or submits the answer."""
         mail = [inboxes[agent].get_nowait() for _ in range(inboxes[agent].qsize())]
         if not mail:
             return
         async with run.activation(agent, [event for event, _, _ in mail]) as a:
             for _, text, note in mail:
-                print(f"{agent}: {text!r}" + (f"\n   told: {note}" if note else ""))
+                print(f"{agent}: {text!r}" + (f"\n   from digd: {note}" if note else ""))
             sent = {a.output([to], payload={"text": text}): text for to, text in parts.items()}
-            if done is not None:
-                a.output(payload={"text": done}, submit=True)
+            if answer is not None:
+                a.output(payload={"text": answer}, submit=True)
         for event, text in sent.items():
             deliver(a.verdict(event), text)
 
-    async with digd.Run("team", agents=AGENTS) as run:
+    async with digd.Run(agents=AGENTS, mode="enforce") as run:
         deliver(await run.emit(["planner"], payload={"text": "Write a parser."}), "Write a parser.")
         await act("planner", {"coder": "write it", "tester": "try it"})
         await act("planner", {"reviewer": "try it"})
         await act("coder", {"reviewer": "here it is"})
-        await act("reviewer", {}, done="It works.")
+        await act("reviewer", {}, answer="It works.")
         await run.end("success")
 
 

@@ -1,6 +1,7 @@
-"""The examples and the README's lines do what they say, with a daemon and without."""
+"""The examples and the README's sample do what they say, with a daemon and without, and any number of times."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -19,20 +20,36 @@ def run(name, url, *command):
 
 
 @pytest.mark.parametrize("name, healed, lost", [
-    ("python_team.py", "   told: Your event", "   lost: 'try it' for 'tester'"),
+    ("python_team.py", "   from digd: Your event", "   lost: 'try it' for 'tester'"),
     ("langgraph_healed.py", "coder answers", "result: over to the programmer"),
     ("openai_agents_early_answer.py", "the answer: A report with 42 sources.", "the answer: A report without any source."),
     ("autogen_swarm.py", "the end: ann: Then I do it.", "the end: cid: Transferred to ann")])
-def test_an_example_is_healed_with_a_daemon_and_goes_on_without(daemon, name, healed, lost):
-    with_daemon, _ = run(name, url_of(daemon))
+def test_an_example_is_healed_with_a_daemon_each_time_and_goes_on_without(daemon, name, healed, lost):
+    for _ in range(2):
+        with_daemon, _ = run(name, url_of(daemon))
+        assert healed in with_daemon and lost not in with_daemon
     without, log = run(name, nobody())
-    assert healed in with_daemon and lost not in with_daemon
     assert lost in without and healed not in without
     assert log.count("no daemon") == 1
 
 
-def test_the_library_of_the_paper_streams(daemon):
+def readme_sample():
+    (code,) = [c for c in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S) if "digd.Run(" in c]
+    return "import asyncio, digd\nasync def main():\n" + "".join(f"    {line}\n" for line in code.splitlines()) + "asyncio.run(main())"
+
+
+def test_the_sample_of_the_readme_runs_with_a_daemon_each_time_and_without(daemon):
+    for _ in range(2):
+        output, log = run("README.md", url_of(daemon), "-c", readme_sample())
+        assert "plannr" in output and log == ""
+    output, log = run("README.md", nobody(), "-c", readme_sample())
+    assert output == "" and log.count("no daemon") == 1
+
+
+def test_the_library_of_the_paper_streams_each_time(daemon):
     tests = str(ROOT / "clients" / "python" / "tests")
     code = DIG.format(tests=tests) + f"exec(open({str(ROOT / 'examples' / 'dig_attached.py')!r}).read())"
-    run("dig_attached.py", url_of(daemon), "-c", code)
-    assert "hello-dig" in daemon.log_text()
+    outputs = {run("dig_attached.py", url_of(daemon), "-c", code)[0] for _ in range(2)}
+    assert len(outputs) == 2
+    for output in outputs:
+        assert output.split()[-1] in daemon.log_text()
