@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import inspect
 import itertools
 import os
 import ssl as tls
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Union, overload
 
@@ -95,6 +96,7 @@ class Run:
         self._healed: dict[str, int] = {}  # by rule
         self._shadow_late = False  # an adapter was attached after the hello had gone out in a stronger mode
         self._handlers: dict[str, Handler] = {}
+        self._preparing: list[Callable[[Outcome | None], Outcome | None]] = []
         self._ended = False
         self._counter = {"e": itertools.count(1), "v": itertools.count(1)}
         self._unannounced: dict[str, Message] = {}
@@ -134,8 +136,11 @@ class Run:
         if self._mode == "off":
             return
         try:
+            outcome: Outcome | None = None if error is None else "failure" if isinstance(error, Exception) else "aborted"
             if not self._ended and self._end_on_exit:
-                await self.end(None if error is None else "failure" if isinstance(error, Exception) else "aborted")
+                await self.end(outcome)
+            else:
+                self._prepare_end(outcome)
             await self._session.flush(self._linger_s)
         finally:
             self._log_summary()
@@ -169,9 +174,46 @@ class Run:
     async def end(self, outcome: Outcome | None = None, metrics: Mapping[str, Json] | None = None) -> None:
         """The run is over; nothing is told after this."""
         if not self._ended:
+            outcome = self._prepare_end(outcome)
             self._ended = True
             self._session.tell(ended_run_message(outcome, metrics, self._redact))
             self._conversation.over = True
+
+    def before_end(self, prepare: Callable[[Outcome | None], Outcome | None]) -> None:
+        """Registers a function that is called once, before the run ends: with the outcome that is known, None if none is.
+
+        It may report what is still open, must not wait, and returns the outcome, which counts where none is known.
+        """
+        self._preparing.append(prepare)
+
+    def _prepare_end(self, outcome: Outcome | None) -> Outcome | None:
+        preparing, self._preparing = self._preparing, []
+        for prepare in preparing:
+            outcome = prepare(outcome) or outcome
+        return outcome
+
+    def ask_for(self, *, rules: Mapping[str, Mapping[str, Json]] | None = None, limits: Mapping[str, Json] | None = None,
+                healing: Mapping[str, Json] | None = None, max_added_ms: float | None = None) -> None:
+        """Adds an adapter's settings to the hello, where the user chose none. Once the hello has gone out they have no effect."""
+        hello, conversation = self._conversation.hello, self._conversation
+        if rules is not None:
+            chosen = hello.get("rules") or {}
+            hello["rules"] = {**chosen, **{name: {**rule, **chosen.get(name, {})} for name, rule in rules.items()}}
+        for name, settings in (("limits", limits), ("healing", healing)):
+            if settings is not None:
+                hello[name] = {**settings, **(hello.get(name) or {})}
+        if max_added_ms is not None and conversation.max_added_s is None:
+            conversation.max_added_s = max_added_ms / 1000
+
+    @contextlib.contextmanager
+    def unheld(self, reason: str) -> Iterator[None]:
+        """Within it messages wait for no verdict and are marked `as_is`: what they report has happened already."""
+        before = self._conversation.unheld_because
+        self._conversation.unheld_because = before or reason
+        try:
+            yield
+        finally:
+            self._conversation.unheld_because = before
 
     async def flush(self, within_s: float = 5.0) -> bool:
         """Waits until all that was told is durable; returns whether it is."""
