@@ -219,15 +219,12 @@ class Run:
         """Waits until all that was told is durable; returns whether it is."""
         return await self._session.flush(within_s)
 
-    def adapter_defaults(self, name: str, rules: Mapping[str, Json] | None = None) -> None:
+    def adapter_defaults(self, name: str) -> None:
         """Called by an adapter that is given this run: names the client, and makes `shadow` the mode if nobody chose one.
 
-        rules: settings of rules that the user set nothing for. A run that has greeted the daemon already keeps its mode and
-        rules there; with another mode than `shadow` this client then follows no verdict.
+        A run that has greeted the daemon already keeps its mode there; then this client follows no verdict.
         """
         hello = self._conversation.hello
-        if rules:
-            hello["rules"] = {**rules, **(hello.get("rules") or {})}
         if not self._named_client:
             hello["client"] = {"name": f"digd-{name}", "version": __version__}
         if self._mode is not None:
