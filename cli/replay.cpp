@@ -100,6 +100,10 @@ int replay(const replay_options& how) {
     std::cerr << "digctl replay: " << shown(how.trace) << ": " << result.problem << '\n';
     return wrong_use;
   }
+  if (through.semantics() != semantics_version) {
+    std::cerr << "digctl replay: this run began under version " << through.semantics() << " of the semantics; the answers here follow version "
+              << semantics_version << "\n";
+  }
   const ingest::replay::counts& c = result.counted;
   std::cerr << c.messages << " messages, " << c.refused << " refused, " << c.detections << " detections, " << c.healed
             << " healed\n";

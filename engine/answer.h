@@ -25,10 +25,12 @@ enum class action : std::uint8_t { none,
 enum class cause : std::uint8_t { none,
                                   mode,
                                   as_is,
+                                  superseded,  // reserved for guards
                                   unsupported,
                                   target,
                                   attempts,
-                                  budget };
+                                  budget,
+                                  ended };
 
 enum class severity : std::uint8_t { warning,
                                      failure };
@@ -65,7 +67,8 @@ struct witness {
 };
 
 struct detection {
-  static constexpr std::size_t max_evidence = 1000;
+  static constexpr std::size_t max_evidence = 64;
+  static constexpr std::size_t max_evidence_bytes = 4096;  // of all ids together
 
   rule_id rule{};
   digd::severity severity{};
@@ -74,7 +77,7 @@ struct detection {
   milliseconds ts = 0;
   std::optional<std::string> event;
   std::optional<std::string> agent;
-  std::vector<std::string> evidence;  // sorted bytewise, at most max_evidence
+  std::vector<std::string> evidence;  // sorted bytewise; the first ones within both limits
   std::size_t evidence_total = 0;     // before the cut
   bool healed = false;
   action healing = action::none;  // done, or in shadow what would have been done

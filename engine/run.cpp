@@ -12,6 +12,8 @@ graph::graph_limits graph_limits_of(const limits& l) {
   return {.settled_events = l.settled_events, .generators = l.generators};
 }
 
+bool reports_at_end(run_outcome outcome) { return outcome == run_outcome::none || outcome == run_outcome::failure; }
+
 const rule& rule_of_window(due_kind kind) {
   switch (kind) {
     case due_kind::deadlock: return rule_of(rule_id::deadlock);
@@ -20,11 +22,25 @@ const rule& rule_of_window(due_kind kind) {
   }
 }
 
-// Puts evidence into the order in which it is told; beyond the cut the order does not matter.
+// Outcomes follow more of the evidence than a report lists.
+constexpr std::size_t max_watched_evidence = 1000;
+
+// Sorts evidence by name, as far as it is reported or watched; beyond that the order does not matter.
 template <class Index, class Name>
 void order(std::vector<Index>& all, Name name) {
-  const auto cut = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), detection::max_evidence));
+  const auto cut = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), max_watched_evidence));
   std::partial_sort(all.begin(), cut, all.end(), [&](Index a, Index b) { return name(a) < name(b); });
+}
+
+// Lists the first names that are within both limits of a detection's evidence.
+template <class Index, class Name>
+void list_evidence(detection& d, const std::vector<Index>& all, Name name) {
+  std::size_t bytes = 0;
+  for (const Index i : all) {
+    bytes += name(i).size();
+    if (d.evidence.size() == detection::max_evidence || bytes > detection::max_evidence_bytes) return;
+    d.evidence.push_back(name(i));
+  }
 }
 
 }  // namespace
@@ -55,6 +71,7 @@ void run::apply(const message& m, const speaker& who, milliseconds stamp, answer
   record(m);
   judge(m, who, out);
   apply_verdicts(out);
+  if (ended_ && reports_at_end(m.outcome)) report_at_end(out);
   windows_.update(clock_, live());
   graph_.settle();
   watches_.update(graph_, progress_, clock_, out);
@@ -160,10 +177,26 @@ void run::happen(const due_item& due, answer& out) {
   windows_.update(clock_, live());
 }
 
-void run::fire(const rule& which, const due_item& due, answer& out) {
+// A run that comes to rest without an answer is reported even if nobody waits for the windows. In a terminal run none
+// is running.
+void run::report_at_end(answer& out) {
+  watches_.next_occasion();
+  for (const due_item& due : windows_.unfired()) {
+    const rule& which = rule_of_window(due.kind);
+    finding what = find_due(which, due);
+    report(which, what, healer_.decide_at_end(which, what), out);
+  }
+}
+
+finding run::find_due(const rule& which, const due_item& due) const {
   finding what = which.fire(graph_, due.index);
   order(what.events, [this](auto e) -> const std::string& { return graph_.event(e).id; });
   order(what.agents, [this](auto a) -> const std::string& { return graph_.agent(a).name; });
+  return what;
+}
+
+void run::fire(const rule& which, const due_item& due, answer& out) {
+  finding what = find_due(which, due);
   healer_.open_case(false, window_able_);
   const remedy with = healer_.decide(which, what);
   healer_.close_case();
@@ -314,15 +347,11 @@ std::uint32_t run::report(const rule& which, finding& what, const remedy& with, 
   if (what.agent != graph::nobody) d.agent = graph_.agent(what.agent).name;
   d.evidence_total = what.events.size() + what.agents.size();
   std::vector<graph::event_ref> refs;
-  for (const graph::event_index e : what.events) {
-    if (d.evidence.size() == detection::max_evidence) break;
-    d.evidence.push_back(graph_.event(e).id);
-    refs.push_back(graph_.ref(e));
+  for (std::size_t i = 0; i < what.events.size() && i < max_watched_evidence; ++i) {
+    refs.push_back(graph_.ref(what.events[i]));
   }
-  for (const graph::agent_index a : what.agents) {
-    if (d.evidence.size() == detection::max_evidence) break;
-    d.evidence.push_back(graph_.agent(a).name);
-  }
+  list_evidence(d, what.events, [this](auto e) -> const std::string& { return graph_.event(e).id; });
+  list_evidence(d, what.agents, [this](auto a) -> const std::string& { return graph_.agent(a).name; });
   d.healed = with.healed();
   d.healing = with.healing;
   d.cause = with.cause;

@@ -92,6 +92,8 @@ class run {
   void let_due_happen(milliseconds now, answer& out);
   void happen(const due_item& due, answer& out);
   void fire(const rule& which, const due_item& due, answer& out);
+  finding find_due(const rule& which, const due_item& due) const;
+  void report_at_end(answer& out);
 
   void record(const message& m);
   void record_end(const message& m);

@@ -38,6 +38,7 @@ void for_each_limit(const limits_request& asked, limits& settled, const limits& 
 void apply(const rule_request& asked, const rule& which, rule_settings& s) {
   if (asked.how) s.how = *asked.how;
   if (asked.kinds && which.options.kinds) s.kinds = *asked.kinds;
+  if (asked.except) s.except = *asked.except;
   if (asked.window_ms && which.options.window) s.window_ms = *asked.window_ms;
   if (asked.max_attempts && which.options.attempts) s.max_attempts = *asked.max_attempts;
   if (asked.max_reroutes && which.options.reroutes) s.max_reroutes = *asked.max_reroutes;
@@ -77,6 +78,7 @@ run_settings settle(const hello& asked, const run_policy& policy) {
   s.stamped = asked.stamped && s.clock == clock_kind::trace;
   for (const rule* r : catalog()) apply(asked.rules[index_of(r->id)], *r, s.of(r->id));
   if (asked.budget) s.budget = *asked.budget;
+  if (asked.max_returns_per_agent) s.max_returns_per_agent = *asked.max_returns_per_agent;
   for_each_limit(asked.limits, s.limits, policy.most,
                  [](const auto& wanted, auto& settled, const auto& most) {
                    if (wanted) settled = *wanted;

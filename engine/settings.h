@@ -15,6 +15,9 @@
 
 namespace digd {
 
+// The version of semantics.md that this engine follows. Archives and exported traces name the one a run began with.
+inline constexpr std::uint64_t semantics_version = 2;
+
 enum class mode : std::uint8_t { off,
                                  observe,
                                  shadow,
@@ -29,11 +32,12 @@ std::optional<clock_kind> clock_from(std::string_view);
 
 struct rule_settings {
   mode how = mode::enforce;
-  std::vector<std::string> kinds;  // empty: every kind (ET, CLA, RSP)
-  milliseconds window_ms = 0;      // MC, OE, DL
-  std::uint64_t max_attempts = 0;  // ET, MC, DL a run; OE an event
-  std::uint64_t max_reroutes = 0;  // ER
-  std::string text;                // healing text in place of the rule's own; empty: the rule's own
+  std::vector<std::string> kinds;   // empty: every kind (ET, CLA, RSP)
+  std::vector<std::string> except;  // agents for which the rule only observes
+  milliseconds window_ms = 0;       // MC, OE, DL
+  std::uint64_t max_attempts = 0;   // ET, MC, DL a run; OE an event
+  std::uint64_t max_reroutes = 0;   // ER
+  std::string text;                 // healing text in place of the rule's own; empty: the rule's own
   bool operator==(const rule_settings&) const = default;
 };
 
@@ -60,6 +64,7 @@ struct run_settings {
   bool stamped = false;
   std::array<rule_settings, rule_count> rules;
   std::uint64_t budget = 1000;
+  std::uint64_t max_returns_per_agent = 5;  // healings by ET, OE and MC that make the same agent act again
   digd::limits limits;
   limit_policies over_limit;  // what is done beyond them
   // The operator's switch: no rule goes further, whatever else holds. Changes while the run goes on.
@@ -85,6 +90,7 @@ struct capabilities {
 struct rule_request {
   std::optional<mode> how;
   std::optional<std::vector<std::string>> kinds;
+  std::optional<std::vector<std::string>> except;
   std::optional<milliseconds> window_ms;
   std::optional<std::uint64_t> max_attempts;
   std::optional<std::uint64_t> max_reroutes;
@@ -117,6 +123,8 @@ struct hello {
   bool stamped = false;
   std::array<rule_request, rule_count> rules;
   std::optional<std::uint64_t> budget;
+  std::optional<std::uint64_t> max_returns_per_agent;
+  std::optional<std::uint64_t> semantics;  // in exported traces: the version that the run began with
   limits_request limits;
   std::array<std::optional<limit_policy>, limit_policies::count> over_limit;
   capabilities able;

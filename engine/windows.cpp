@@ -1,5 +1,6 @@
 #include "engine/windows.h"
 
+#include <algorithm>
 #include <limits>
 #include <tuple>
 #include <vector>
@@ -35,9 +36,10 @@ void windows::step(run_window& w, rule_id id, milliseconds now, bool live) {
   const bool holds =
       live && settings_.effective_mode(id) != mode::off && rule_of(id).holds(graph_, graph::nobody);
   if (!holds) {
-    w.state = window_state::idle;
+    w = {};
   } else if (w.state == window_state::idle) {
-    w = {window_state::running, later(now, settings_.of(id).window_ms)};
+    w.state = window_state::running;
+    w.due_ms = later(now, settings_.of(id).window_ms);
   }
 }
 
@@ -75,11 +77,31 @@ void windows::update(milliseconds now, bool live) {
 void windows::fired(const due_item& what, bool healed) {
   const window_state state = healed ? window_state::idle : window_state::fired;
   switch (what.kind) {
-    case due_kind::deadlock: deadlock_.state = state; break;
-    case due_kind::missing_termination: missing_termination_.state = state; break;
+    case due_kind::deadlock:
+      deadlock_.state = state;
+      deadlock_.fired = true;
+      break;
+    case due_kind::missing_termination:
+      missing_termination_.state = state;
+      missing_termination_.fired = true;
+      break;
     case due_kind::orphan: set_orphan(what.index, state, 0); break;
     case due_kind::stall: break;
   }
+}
+
+std::vector<due_item> windows::unfired() const {
+  std::vector<due_item> all;
+  const auto unfired = [](const run_window& w) { return w.state == window_state::running && !w.fired; };
+  if (unfired(deadlock_)) all.push_back({deadlock_.due_ms, due_kind::deadlock, graph::nobody});
+  if (unfired(missing_termination_)) {
+    all.push_back({missing_termination_.due_ms, due_kind::missing_termination, graph::nobody});
+  }
+  const auto first_orphan = static_cast<std::ptrdiff_t>(all.size());
+  for (const orphan_entry& o : orphans_) all.push_back({o.due_ms, due_kind::orphan, o.event});
+  std::sort(all.begin() + first_orphan, all.end(),
+            [this](const due_item& a, const due_item& b) { return graph_.event(a.index).id < graph_.event(b.index).id; });
+  return all;
 }
 
 void windows::reported_orphan(graph::event_index e) { set_orphan(e, window_state::fired, 0); }

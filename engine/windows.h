@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <vector>
 
 #include "engine/settings.h"
 #include "graph/graph.h"
@@ -41,12 +42,17 @@ class windows {
   // silent until the condition has been false.
   void fired(const due_item& what, bool healed);
 
+  // The windows whose condition holds and that have not fired since it became true: DL, MC, then OE by event id.
+  // `at` is when each would fire.
+  std::vector<due_item> unfired() const;
+
   // An orphan was reported when it was blocked; it counts as fired.
   void reported_orphan(graph::event_index e);
 
  private:
   struct run_window {
     graph::window_state state = graph::window_state::idle;
+    bool fired = false;  // since the condition became true, healed or not
     milliseconds due_ms = 0;
   };
   struct orphan_entry {

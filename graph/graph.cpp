@@ -350,7 +350,7 @@ void graph::add_output(activation_index v, event_index e, milliseconds now) {
     from.outputs.erase_if([this](event_ref r) { return resolve(r) == nullptr || !resolve(r)->remembered; });
   }
   from.outputs.push_back(ref(e));
-  ++from.output_count;
+  if (!node.fyi) ++from.output_count;
   ++from.remembered;
   ++from.remembered_outputs;
   if (from.open) activate(v, now);

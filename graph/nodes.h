@@ -99,11 +99,11 @@ struct activation_node {
   agent_index agent = nobody;
   bool open : 1 = false;
   bool failed : 1 = false;
-  bool active : 1 = false;      // open and not stalled
-  bool used_fixed : 1 = false;  // its first output is recorded
-  bool used_all : 1 = false;    // and it was open then
-  std::uint32_t output_count = 0;
-  std::uint32_t remembered = 0;  // inputs and outputs that the run still remembers
+  bool active : 1 = false;         // open and not stalled
+  bool used_fixed : 1 = false;     // its first output is recorded
+  bool used_all : 1 = false;       // and it was open then
+  std::uint32_t output_count = 0;  // `fyi` outputs aside
+  std::uint32_t remembered = 0;    // inputs and outputs that the run still remembers
   std::uint32_t remembered_outputs = 0;
 
   // The chain of active activations, in order of `heard_ms`.

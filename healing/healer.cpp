@@ -1,8 +1,19 @@
 #include "healing/healer.h"
 
+#include <algorithm>
+
 #include "rules/text.h"
 
 namespace digd {
+
+namespace {
+
+// Early termination, orphaned events and missing termination make one agent act again. `max_returns_per_agent` bounds it.
+bool makes_an_agent_act_again(rule_id id) {
+  return id == rule_id::early_termination || id == rule_id::orphaned_event || id == rule_id::missing_termination;
+}
+
+}  // namespace
 
 void healer::open_case(bool as_is, const capabilities& able) {
   as_is_ = as_is;
@@ -31,7 +42,26 @@ bool healer::attempts_used_up(const rule& which, const finding& what) const {
   return used >= settings_.of(which.id).max_attempts;
 }
 
-void healer::count_attempt(const rule& which, const finding& what) {
+bool healer::returns_used_up(const rule& which, const remedy& so_far) const {
+  if (!makes_an_agent_act_again(which.id)) return false;
+  const auto found = returns_.find(so_far.targets.front());
+  return (found == returns_.end() ? 0 : found->second) >= settings_.max_returns_per_agent;
+}
+
+// A rule only observes the agents in its `except`: the agent of the finding, else the author of its event.
+mode healer::mode_of(const rule& which, const finding& what) const {
+  const mode strongest = settings_.effective_mode(which.id);
+  const std::vector<std::string>& except = settings_.of(which.id).except;
+  if (except.empty()) return strongest;
+  graph::agent_index about = what.agent;
+  if (about == graph::nobody && what.event != graph::nobody) about = graph_.event(what.event).source_agent;
+  if (about == graph::nobody) return strongest;
+  const bool excepted = std::find(except.begin(), except.end(), graph_.agent(about).name) != except.end();
+  return excepted ? std::min(strongest, mode::observe) : strongest;
+}
+
+void healer::count_attempt(const rule& which, const finding& what, const remedy& done) {
+  if (makes_an_agent_act_again(which.id)) ++returns_[done.targets.front()];
   if (!which.options.attempts) return;
   if (which.id == rule_id::orphaned_event) {
     graph_.count_orphan_healing(what.event);
@@ -44,7 +74,7 @@ digd::cause healer::obstacle(const rule& which, const finding& what, const remed
   if (as_is_) return cause::as_is;
   if (!can(which.healing)) return cause::unsupported;
   if (which.healing != action::inject && so_far.targets.empty()) return cause::target;
-  if (attempts_used_up(which, what)) return cause::attempts;
+  if (attempts_used_up(which, what) || returns_used_up(which, so_far)) return cause::attempts;
   if (budget_used_ >= settings_.budget) return cause::budget;
   return cause::none;
 }
@@ -54,17 +84,21 @@ remedy healer::decide(const rule& which, const finding& what) {
   which.targets(graph_, what, r.targets);
   std::erase_if(r.targets, [this](graph::agent_index a) { return !graph_.agent(a).in_roster; });
   r.cause = obstacle(which, what, r);
-  const mode how = settings_.effective_mode(which.id);
+  const mode how = mode_of(which, what);
   if (r.cause == cause::none && how >= mode::shadow) r.healing = which.healing;
   if (how != mode::enforce) r.cause = cause::mode;
   if (!r.healed()) return r;
   healed_any_ = true;
-  count_attempt(which, what);
+  count_attempt(which, what, r);
   if (able_.inject || which.healing == action::create) {
     const rule_settings& s = settings_.of(which.id);
     r.text = text::fill(s.text.empty() ? which.text() : std::string_view(s.text), which.facts(graph_, what));
   }
   return r;
+}
+
+remedy healer::decide_at_end(const rule& which, const finding& what) const {
+  return {.cause = mode_of(which, what) == mode::enforce ? cause::ended : cause::mode};
 }
 
 }  // namespace digd

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ class healer {
   void open_case(bool as_is, const capabilities& able);
   remedy decide(const rule& which, const finding& what);
   void close_case();
+  // Decides about a finding that is reported because the run ended: it is never healed, and costs nothing.
+  remedy decide_at_end(const rule& which, const finding& what) const;
 
   std::uint64_t budget_used() const { return budget_used_; }
   std::uint64_t attempts(rule_id id) const { return attempts_[index_of(id)]; }
@@ -41,12 +44,16 @@ class healer {
  private:
   digd::cause obstacle(const rule& which, const finding& what, const remedy& so_far) const;
   bool can(action how) const;
+  mode mode_of(const rule& which, const finding& what) const;
   bool attempts_used_up(const rule& which, const finding& what) const;
-  void count_attempt(const rule& which, const finding& what);
+  bool returns_used_up(const rule& which, const remedy& so_far) const;
+  void count_attempt(const rule& which, const finding& what, const remedy& done);
 
   graph::graph& graph_;
   const run_settings& settings_;
   std::array<std::uint64_t, rule_count> attempts_{};  // of the rules that count them by run
+  // How often each agent was made to act again by the rules that do that; at most one entry an agent of the run.
+  boost::unordered_flat_map<graph::agent_index, std::uint64_t> returns_;
   std::uint64_t budget_used_ = 0;
   bool as_is_ = false;
   bool healed_any_ = false;

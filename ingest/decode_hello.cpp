@@ -27,14 +27,16 @@ struct rule_fields {
 
   bool mode(item& it) { return in.choice(it, mode_from, "must be off, observe, shadow or enforce", out.how); }
   bool kinds(item& it);
+  bool except(item& it);
   bool window_ms(item& it) { return in.duration(it, out.window_ms); }
   bool max_attempts(item& it) { return in.count(it, out.max_attempts); }
   bool max_reroutes(item& it) { return in.count(it, out.max_reroutes); }
   bool text(item& it) { return in.string(it, 0, longest_text, out.text); }
 
-  static constexpr std::array<known_field<rule_fields>, 6> all{{
+  static constexpr std::array<known_field<rule_fields>, 7> all{{
       {"mode", &rule_fields::mode},
       {"kinds", &rule_fields::kinds, has_kinds},
+      {"except", &rule_fields::except},
       {"window_ms", &rule_fields::window_ms, has_window},
       {"max_attempts", &rule_fields::max_attempts, has_attempts},
       {"max_reroutes", &rule_fields::max_reroutes, has_reroutes},
@@ -47,6 +49,13 @@ bool rule_fields::kinds(item& it) {
   std::vector<std::string>& list = out.kinds.emplace();
   return in.each_element(
       it, [&](item& child) { return in.string(child, 0, frame_reader::longest_name, list.emplace_back()); });
+}
+
+bool rule_fields::except(item& it) {
+  name_list names;
+  if (!in.names(it, names)) return false;
+  out.except.emplace(names.begin(), names.end());
+  return true;
 }
 
 struct limits_fields {
@@ -133,11 +142,15 @@ struct client_fields {
 
 struct healing_fields {
   frame_reader& in;
-  std::optional<std::uint64_t>& out;
+  hello& out;
 
-  bool budget(item& it) { return in.count(it, out); }
+  bool budget(item& it) { return in.count(it, out.budget); }
+  bool max_returns_per_agent(item& it) { return in.count(it, out.max_returns_per_agent); }
 
-  static constexpr std::array<known_field<healing_fields>, 1> all{{{"budget", &healing_fields::budget}}};
+  static constexpr std::array<known_field<healing_fields>, 2> all{{
+      {"budget", &healing_fields::budget},
+      {"max_returns_per_agent", &healing_fields::max_returns_per_agent},
+  }};
 };
 
 class hello_fields {
@@ -157,6 +170,7 @@ class hello_fields {
   }
   bool clock(item& it) { return in_.choice(it, clock_from, "must be wall or trace", out_.clock); }
   bool stamped(item& it) { return in_.flag(it, out_.stamped); }
+  bool semantics(item& it) { return in_.count(it, out_.semantics); }
   bool rules(item& it);
   bool healing(item& it);
   bool limits(item& it);
@@ -177,7 +191,7 @@ class hello_fields {
 
  public:
   static constexpr std::uint32_t required = ~0u;
-  static constexpr std::array<known_field<hello_fields>, 16> all{{
+  static constexpr std::array<known_field<hello_fields>, 17> all{{
       {"type", &hello_fields::type, ~0u, required},
       {"protocol", &hello_fields::protocol, ~0u, required},
       {"run", &hello_fields::run, ~0u, required},
@@ -186,6 +200,7 @@ class hello_fields {
       {"mode", &hello_fields::mode},
       {"clock", &hello_fields::clock},
       {"stamped", &hello_fields::stamped},
+      {"semantics", &hello_fields::semantics},
       {"rules", &hello_fields::rules},
       {"healing", &hello_fields::healing},
       {"limits", &hello_fields::limits},
@@ -243,7 +258,7 @@ bool hello_fields::object(item& it, Fields fields) {
 }
 
 bool hello_fields::healing(item& it) {
-  return object(it, healing_fields{in_, out_.budget});
+  return object(it, healing_fields{in_, out_});
 }
 bool hello_fields::limits(item& it) {
   return object(it, limits_fields{in_, out_.limits});

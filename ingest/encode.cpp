@@ -84,6 +84,7 @@ void append_rule(std::string& out, rule_id id, const rule_settings& settings) {
   object fields(out);
   fields.word("mode", to_string(settings.how));
   if (options.kinds) fields.texts("kinds", settings.kinds);
+  if (!settings.except.empty()) fields.texts("except", settings.except);
   if (options.window) fields.number("window_ms", settings.window_ms);
   if (options.attempts) fields.number("max_attempts", settings.max_attempts);
   if (options.reroutes) fields.number("max_reroutes", settings.max_reroutes);
@@ -129,6 +130,7 @@ void append_over_limit(object& fields, const run_settings& settings) {
 void append_healing(std::string& out, const run_settings& settings) {
   object fields(out);
   fields.number("budget", settings.budget);
+  fields.number("max_returns_per_agent", settings.max_returns_per_agent);
   fields.end();
 }
 
@@ -321,6 +323,7 @@ void encode_trace_hello(std::string& out, const hello& original, const run_setti
   fields.word("clock", to_string(clock_kind::trace));
   // A daemon's own stamps: what is due by a message's time happened before that message was checked.
   if (settings.clock == clock_kind::wall || settings.stamped) fields.flag("stamped", true);
+  fields.number("semantics", semantics_version);
   append_rules(fields.field("rules"), settings);
   append_healing(fields.field("healing"), settings);
   append_limits(fields.field("limits"), settings.limits);

@@ -76,6 +76,8 @@ bool replay::greet(std::string_view text) {
     return fail("a trace begins with its hello: " + std::string(to_string(note.code)) + where + ": " + note.text);
   }
   if (!inbox_) {
+    const bool archived = greeting.stamped || greeting.semantics;
+    if (archived) semantics_ = greeting.semantics.value_or(1);
     run_settings settings = settle(greeting, policy_);
     settings.clock = clock_kind::trace;  // there is no other time than that of the trace
     inbox_ = std::make_unique<inbox>(greeting, settings, *relay_, inbox::options{});

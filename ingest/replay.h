@@ -36,6 +36,8 @@ class replay {
 
   const digd::run* run() const;  // null before the first hello
   const counts& counted() const { return counts_; }
+  // The version of the semantics that the trace's run began with; the current one if the trace is not an archived run.
+  std::uint64_t semantics() const { return semantics_; }
 
  private:
   class relay;
@@ -51,6 +53,7 @@ class replay {
   decoder decoder_;
   message scratch_;
   std::string problem_;
+  std::uint64_t semantics_ = semantics_version;
   bool is_stand_in_ = false;  // the line in hand stands for a refused frame
 };
 

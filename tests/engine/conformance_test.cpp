@@ -200,7 +200,7 @@ TEST_CASE("the conformance vectors show every rule, cause, action and error that
   };
   shows("rule", {"early_termination", "orphaned_event", "excessive_rerouting", "cross_lineage_aggregation", "repeated_subproblem",
                  "deadlock", "missing_termination"});
-  shows("cause", {"mode", "as_is", "unsupported", "target", "attempts", "budget"});
+  shows("cause", {"mode", "as_is", "unsupported", "target", "attempts", "budget", "ended"});
   shows("action", {"deliver", "inject", "reroute", "create"});
   shows("healing", {"inject", "reroute", "create"});
   shows("code", {"bad_json", "bad_message", "bad_seq", "unknown_event", "unknown_activation", "activation_closed", "duplicate_event",

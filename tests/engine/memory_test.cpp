@@ -138,7 +138,7 @@ TEST_CASE("growth: two hundred thousand messages of a chain keep the graph at it
 }
 
 TEST_CASE("growth: answers that are given back and orphans that come back leave nothing behind") {
-  long_run r(R"("agents":["ada","bob"],"limits":{"settled_events":10},"healing":{"budget":1000000},)"
+  long_run r(R"("agents":["ada","bob"],"limits":{"settled_events":10},"healing":{"budget":1000000,"max_returns_per_agent":1000000},)"
              R"("rules":{"early_termination":{"max_attempts":1000000},"orphaned_event":{"window_ms":1,"max_attempts":1},"repeated_subproblem":{"mode":"observe"}})");
   r.say(event("hold", "bob"));
   for (int i = 0; i < 5'000; ++i) {
