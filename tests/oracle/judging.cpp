@@ -120,14 +120,14 @@ void evaluator::find_repeated_subproblem(const blocked_event& b, std::vector<fin
   const event_record& e = h_.events_[b.event_];
   if (!b.output_ || !of_kind(e, settings_of(h_, rule::repeated_subproblem).kinds_))
     return;
-  if (!is_reducing(h_.activations_[*e.source_]))
+  if (!is_reducing(h_, h_.activations_[*e.source_]))
     return;
   std::set<std::string> repeated;
   for (std::size_t parent : e.derived_from_) {
     if (!is_work(h_.events_[parent]))
       continue;
     for (std::size_t u = 0; u < h_.activations_.size(); ++u)
-      if (u != *e.source_ && is_reducing(h_.activations_[u]) && consumed_by(h_.activations_[u], parent))
+      if (u != *e.source_ && is_reducing(h_, h_.activations_[u]) && consumed_by(h_.activations_[u], parent))
         repeated.insert(h_.events_[parent].id_);
   }
   if (!repeated.empty())
@@ -141,15 +141,31 @@ std::optional<std::string> evaluator::source_agent(std::size_t event) const {
   return h_.activations_[*e.source_].agent_;
 }
 
+std::optional<std::string> evaluator::returned_to(rule r, std::optional<std::size_t> event) const {
+  switch (r) {
+    case rule::early_termination:
+    case rule::orphaned_event:
+      return source_agent(*event);
+    case rule::missing_termination:
+      return h_.activations_[h_.ended_since_gap_.back()].agent_;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::int64_t evaluator::returns_of(const std::string& agent) const {
+  const auto found = h_.returns_.find(agent);
+  return found == h_.returns_.end() ? 0 : found->second;
+}
+
 bool evaluator::has_target(rule r, std::optional<std::size_t> event) const {
   switch (r) {
     case rule::early_termination:
-    case rule::orphaned_event: {
-      const std::optional<std::string> agent = source_agent(*event);
+    case rule::orphaned_event:
+    case rule::missing_termination: {
+      const std::optional<std::string> agent = returned_to(r, event);
       return agent && in_roster(h_, *agent);
     }
-    case rule::missing_termination:
-      return in_roster(h_, h_.activations_[h_.ended_since_gap_.back()].agent_);
     case rule::deadlock:
       return !h_.roster_.empty();
     default:
@@ -170,14 +186,27 @@ std::optional<std::string> evaluator::cause_but_mode(rule r, std::optional<std::
                                                       : h_.attempts_[static_cast<std::size_t>(r)];
   if (limited && used >= settings_of(h_, r).max_attempts_)
     return "attempts";
+  const std::optional<std::string> agent = returned_to(r, event);
+  if (agent && returns_of(*agent) >= h_.settings_.max_returns_per_agent_)
+    return "attempts";
   if (h_.budget_spent_ >= h_.settings_.budget_)
     return "budget";
   return std::nullopt;
 }
 
-// Completes what the mode and the other causes decide, and writes the line.
-void evaluator::report(detection d, const std::optional<std::string>& stopped_by) {
-  const mode m = effective_mode(h_, d.rule_);
+// The detection's agent decides whether the rule only observes; without one, the agent of its event's source.
+mode evaluator::mode_for(rule r, const std::optional<std::string>& agent, std::optional<std::size_t> event) const {
+  const mode m = effective_mode(h_, r);
+  std::optional<std::string> concerned = agent;
+  if (!concerned && event)
+    concerned = source_agent(*event);
+  const bool excepted = concerned && settings_of(h_, r).except_.count(*concerned) != 0;
+  return excepted ? std::min(m, mode::observe) : m;
+}
+
+// Completes what the mode and the other causes decide, writes the line, and returns whether it is healed.
+bool evaluator::report(detection d, std::optional<std::size_t> event, const std::optional<std::string>& stopped_by) {
+  const mode m = mode_for(d.rule_, d.agent_, event);
   d.healed_ = m == mode::enforce && !stopped_by;
   if (m != mode::enforce)
     d.cause_ = "mode";
@@ -186,6 +215,7 @@ void evaluator::report(detection d, const std::optional<std::string>& stopped_by
   if (!stopped_by && m >= mode::shadow)
     d.healing_ = action_of(d.rule_);
   out_.push_back(line_of(d));
+  return d.healed_;
 }
 
 void evaluator::count_attempt(rule r, std::optional<std::size_t> event) {
@@ -193,6 +223,8 @@ void evaluator::count_attempt(rule r, std::optional<std::size_t> event) {
     ++h_.events_[*event].orphan_attempts_;
   else
     ++h_.attempts_[static_cast<std::size_t>(r)];
+  if (const std::optional<std::string> agent = returned_to(r, event))
+    ++h_.returns_[*agent];
 }
 
 std::set<rule> evaluator::heal_blocked(const message& m, const blocked_event& b,
@@ -201,10 +233,9 @@ std::set<rule> evaluator::heal_blocked(const message& m, const blocked_event& b,
   std::set<rule> healed;
   for (const finding& f : findings) {
     const std::optional<std::string> stopped = cause_but_mode(f.rule_, b.event_, m.as_is_, can);
-    report({f.rule_, m.seq_, h_.clock_, m.session_, h_.events_[b.event_].id_, f.agent_, f.evidence_, false,
-            std::nullopt, std::nullopt},
-           stopped);
-    if (!stopped && effective_mode(h_, f.rule_) == mode::enforce)
+    const detection d{f.rule_, m.seq_, h_.clock_, m.session_, h_.events_[b.event_].id_, f.agent_, f.evidence_, false,
+                      std::nullopt, std::nullopt};
+    if (report(d, b.event_, stopped))
       healed.insert(f.rule_);
   }
   for (rule r : healed)
@@ -247,7 +278,7 @@ void evaluator::apply(const blocked_event& b, const std::vector<finding>& findin
   if (healed.count(rule::orphaned_event) != 0)
     give(b.event_, *source_agent(b.event_), true);
   else if (orphaned)
-    e.orphan_ = {std::nullopt, true};
+    e.orphan_ = {std::nullopt, true, true};
 }
 
 }  // namespace oracle

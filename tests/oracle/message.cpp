@@ -146,11 +146,12 @@ void decode_delivery(const json::object& line, message& out) {
   optional_text(line, "reason");
 }
 
-void decode_run_ended(const json::object& line) {
+void decode_run_ended(const json::object& line, message& out) {
   static const std::set<std::string_view> known{"success", "failure", "aborted"};
   const json::value* outcome = field(line, "outcome");
-  if (outcome == nullptr || !outcome->is_string() || known.count(outcome->as_string()) == 0)
+  if (outcome != nullptr && (!outcome->is_string() || known.count(outcome->as_string()) == 0))
     throw bad_field{"outcome"};
+  out.reports_at_end_ = outcome == nullptr || outcome->as_string() == "failure";
 }
 
 message_type decode_type(const json::object& line) {
@@ -201,7 +202,7 @@ void decode_body(const json::object& line, message& out) {
     case message_type::time:
       break;
     case message_type::run_ended:
-      decode_run_ended(line);
+      decode_run_ended(line, out);
       break;
   }
 }
@@ -209,6 +210,17 @@ void decode_body(const json::object& line, message& out) {
 std::int64_t integer_or(const json::object& from, const char* name, std::int64_t otherwise) {
   const json::value* value = field(from, name);
   return value != nullptr && value->is_int64() ? value->as_int64() : otherwise;
+}
+
+// Replaces `to` by the list of texts that `from` has under this name, if it has one.
+void take_texts(const json::object& from, const char* name, std::set<std::string>& to) {
+  const json::value* texts = field(from, name);
+  if (texts == nullptr || !texts->is_array())
+    return;
+  to.clear();
+  for (const json::value& text : texts->as_array())
+    if (text.is_string())
+      to.insert(std::string(text.as_string()));
 }
 
 const json::object& object_in(const json::object& from, const char* name) {
@@ -265,12 +277,8 @@ std::array<rule_settings, rule_count> decode_rules(const json::object& hello,
     to.window_ms_ = integer_or(from, "window_ms", to.window_ms_);
     to.max_attempts_ = integer_or(from, "max_attempts", to.max_attempts_);
     to.max_reroutes_ = integer_or(from, "max_reroutes", to.max_reroutes_);
-    if (const json::value* kinds = field(from, "kinds"); kinds != nullptr && kinds->is_array()) {
-      to.kinds_.clear();
-      for (const json::value& kind : kinds->as_array())
-        if (kind.is_string())
-          to.kinds_.insert(std::string(kind.as_string()));
-    }
+    take_texts(from, "kinds", to.kinds_);
+    take_texts(from, "except", to.except_);
   }
   return base;
 }
@@ -285,7 +293,9 @@ settings decode_settings(const json::object& hello) {
   found.mode_ = decode_mode(hello).value_or(mode::enforce);
   if (const json::value* clock = field(hello, "clock"); clock != nullptr && clock->is_string())
     found.clock_ = std::string(clock->as_string());
-  found.budget_ = integer_or(object_in(hello, "healing"), "budget", found.budget_);
+  const json::object& healing = object_in(hello, "healing");
+  found.budget_ = integer_or(healing, "budget", found.budget_);
+  found.max_returns_per_agent_ = integer_or(healing, "max_returns_per_agent", found.max_returns_per_agent_);
   const json::object& limits = object_in(hello, "limits");
   found.stalled_ms_ = integer_or(limits, "stalled_ms", found.stalled_ms_);
   found.settled_events_ = integer_or(limits, "settled_events", found.settled_events_);

@@ -71,6 +71,7 @@ struct message {
   bool as_is_ = false;
   std::string reported_event_;  // delivery: the event it is about
   bool applied_as_is_ = false;
+  bool reports_at_end_ = false;  // run_ended: the outcome is neither success nor aborted
 };
 
 // The field at fault, or none if `out` is complete. seq and session are the caller's.

@@ -34,6 +34,7 @@ enum class mode { off,
 struct rule_settings {
   mode mode_ = mode::enforce;
   std::set<std::string> kinds_;
+  std::set<std::string> except_;  // agents for which the rule only observes
   std::int64_t window_ms_ = 0;
   std::int64_t max_attempts_ = 3;
   std::int64_t max_reroutes_ = 2;
@@ -45,6 +46,7 @@ struct settings {
   std::string clock_;
   std::array<rule_settings, rule_count> rules_;
   std::int64_t budget_ = 1000;
+  std::int64_t max_returns_per_agent_ = 5;
   std::int64_t stalled_ms_ = 300000;
   std::int64_t settled_events_ = 100000;
   std::int64_t generators_ = 4096;
@@ -78,7 +80,8 @@ struct delivery {
 // A condition that has to hold without a break. Not running and not fired: the condition is false.
 struct window {
   std::optional<std::int64_t> since_;
-  bool fired_ = false;
+  bool fired_ = false;             // unhealed: spent until the condition has been false
+  bool fired_since_true_ = false;  // healed or not, since the condition became true
 };
 
 enum class reaction_kind { consume,
@@ -134,6 +137,7 @@ struct history {
   window deadlock_;
   window missing_termination_;
   std::array<std::int64_t, rule_count> attempts_{};  // per run; OE's are with its events
+  std::map<std::string, std::int64_t> returns_;      // by agent: healings of ET, OE and MC that made it act again
   std::int64_t budget_spent_ = 0;
   std::size_t system_events_ = 0;
 };

@@ -220,8 +220,10 @@ void evaluator::check_end(const message& m, std::set<error_code>& found) const {
 // The whole path of an accepted message, numbered as in semantics.md.
 void evaluator::accept(const message& m) {
   const std::int64_t now = std::max(h_.clock_, m.ts_.value_or(h_.clock_));
-  happen_until(now);                                     // (1)
-  h_.clock_ = now;                                       // (2)
+  happen_until(now);  // (1)
+  h_.clock_ = now;    // (2)
+  if (m.type_ == message_type::run_ended && m.reports_at_end_)
+    report_at_end();
   const std::vector<blocked_event> blocked = record(m);  // (3)
   judge(m, blocked);                                     // (4), (5)
   update_windows(h_.clock_);                             // (6)

@@ -76,7 +76,10 @@ class evaluator {
                                             const capabilities& can) const;
   std::optional<std::string> source_agent(std::size_t event) const;
   bool has_target(rule r, std::optional<std::size_t> event) const;
-  void report(detection d, const std::optional<std::string>& stopped_by);
+  std::optional<std::string> returned_to(rule r, std::optional<std::size_t> event) const;
+  std::int64_t returns_of(const std::string& agent) const;
+  mode mode_for(rule r, const std::optional<std::string>& agent, std::optional<std::size_t> event) const;
+  bool report(detection d, std::optional<std::size_t> event, const std::optional<std::string>& stopped_by);
   void count_attempt(rule r, std::optional<std::size_t> event);
 
   // windows.cpp: what happens by time
@@ -90,6 +93,8 @@ class evaluator {
   std::optional<due> next_due() const;
   void fire(const due& what);
   void fire_window(rule r, std::optional<std::size_t> event, std::int64_t at);
+  detection window_detection(rule r, std::optional<std::size_t> event, std::int64_t at) const;
+  void report_at_end();
   void create_system_event(rule r);
   void give_back_orphan(std::size_t event);
   capabilities any_session_can() const;

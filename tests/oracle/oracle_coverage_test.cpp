@@ -100,6 +100,9 @@ void count_line(const std::string& line, const oracle::history& before, census& 
   ++c.seen_[type == nullptr ? "no type" : text(*type)];
   if (type != nullptr && text(*type) == "hello")
     count_hello(parsed, before, c);
+  const json::value* outcome = member(&parsed, "outcome");
+  if (type != nullptr && text(*type) == "run_ended")
+    ++c.seen_["outcome " + (outcome == nullptr ? "missing" : text(*outcome))];
   count_event(member(&parsed, "event"), c);
   if (const json::value* outputs = member(&parsed, "outputs"); outputs != nullptr && outputs->is_array())
     for (const json::value& event : outputs->as_array())
@@ -145,6 +148,28 @@ void count_history(const oracle::history& h, census& c) {
   }
 }
 
+const oracle::rule_settings* settings_of(const oracle::history& h, const json::value& rule) {
+  for (std::size_t i = 0; i < oracle::rule_count; ++i)
+    if (text(rule) == oracle::name_of(static_cast<oracle::rule>(i)))
+      return &h.settings_.rules_[i];
+  return nullptr;
+}
+
+void count_detection(const std::string& answer, const oracle::history& h, census& c) {
+  const json::object line = json::parse(answer).as_object();
+  if (!line.contains("d"))
+    return;
+  const oracle::rule_settings& rule = *settings_of(h, line.at("d"));
+  const json::array& evidence = line.at("evidence").as_array();
+  if (evidence.size() < line.at("total").to_number<std::size_t>())
+    ++c.seen_[evidence.size() == 64 ? "evidence cut at its ids" : "evidence cut at its bytes"];
+  const bool enforced = h.settings_.mode_ == oracle::mode::enforce && rule.mode_ == oracle::mode::enforce;
+  c.seen_["an excepted agent: " + text(line.at("d"))] += enforced && text(line.at("cause")) == "mode";
+  // No run here makes a thousand attempts.
+  c.seen_["enough returns: " + text(line.at("d"))] +=
+      text(line.at("cause")) == "attempts" && rule.max_attempts_ == 1000;
+}
+
 census census_of(std::uint64_t seeds, std::size_t messages) {
   census c;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
@@ -152,8 +177,10 @@ census census_of(std::uint64_t seeds, std::size_t messages) {
     for (const std::string& line : oracle::random_trace(seed, messages)) {
       count_line(line, judge.seen(), c);
       const std::ptrdiff_t before = unfilled(judge.seen());
-      for (const std::string& answer : judge.step(line))
+      for (const std::string& answer : judge.step(line)) {
         ++c.answers_[kind_of(answer)];
+        count_detection(answer, judge.seen(), c);
+      }
       c.seen_["late event"] += unfilled(judge.seen()) < before;
       ++c.lines_;
     }
@@ -167,19 +194,19 @@ const std::map<std::string, strings>& causes_by_rule() {
   static const std::map<std::string, strings> causes{
       {"early_termination reroute", {"as_is", "unsupported", "target", "attempts", "budget"}},
       {"orphaned_event reroute", {"as_is", "unsupported", "target", "attempts", "budget"}},
-      {"orphaned_event by time reroute", {"unsupported", "target", "attempts", "budget"}},
+      {"orphaned_event by time reroute", {"unsupported", "target", "attempts", "budget", "ended"}},
       {"excessive_rerouting inject", {"as_is", "unsupported", "budget"}},
       {"cross_lineage_aggregation inject", {"as_is", "unsupported", "budget"}},
       {"repeated_subproblem inject", {"as_is", "unsupported", "budget"}},
-      {"deadlock by time create", {"unsupported", "attempts", "budget"}},
-      {"missing_termination by time create", {"unsupported", "target", "attempts", "budget"}}};
+      {"deadlock by time create", {"unsupported", "attempts", "budget", "ended"}},
+      {"missing_termination by time create", {"unsupported", "target", "attempts", "budget", "ended"}}};
   return causes;
 }
 
 }  // namespace
 
 TEST_CASE("oracle: random traces reach every rule, mode, cause, error and odd state") {
-  const census c = census_of(300, 300);
+  const census c = census_of(600, 300);
   const auto often = [&](const std::string& kind, std::size_t least) {
     const auto found = c.answers_.find(kind);
     INFO(kind);
@@ -214,6 +241,12 @@ TEST_CASE("oracle: random traces reach every rule, mode, cause, error and odd st
         "delivery", "run_ended", "a window's give-back delivered as is", "resent", "after the run's end",
         "late event", "open roster", "closed roster", "forgotten", "placeholder", "too many generators",
         "a submit event's give-back withdrawn", "an orphan's give-back withdrawn", "failed activation",
+        "outcome missing", "outcome null", "outcome success", "outcome failure", "outcome aborted", "outcome fine",
+        "evidence cut at its ids", "evidence cut at its bytes", "an excepted agent: early_termination",
+        "an excepted agent: orphaned_event", "an excepted agent: excessive_rerouting",
+        "an excepted agent: cross_lineage_aggregation", "an excepted agent: repeated_subproblem",
+        "an excepted agent: missing_termination", "enough returns: early_termination",
+        "enough returns: orphaned_event", "enough returns: missing_termination",
         "open at the end and stalled", "system event as input", "system event rerouted"}) {
     INFO(what);
     const auto found = c.seen_.find(what);

@@ -156,6 +156,38 @@ TEST_CASE("oracle: a problem that another reducing activation consumed is repeat
   }
 }
 
+TEST_CASE("oracle: outputs that ask nothing make no activation generating, but fix what it used") {
+  script s;
+  s.root("e1", R"(["a","b"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.end("v1", "{}", R"([{"id":"x1","recipients":["c"],"fyi":true},{"id":"x2","recipients":["c"],"fyi":true}])");
+  s.start("v2", "b", R"(["e1"])");
+  s.output("x3", "v2", R"(["c"])", R"(,"fyi":true)");  // e1 is used from here on, whatever becomes of it
+  const strings answers = s.end("v2", R"({"e1":"discard"})", R"([{"id":"e2","recipients":["c"]}])");
+  REQUIRE(count(answers, R"("d":"repeated_subproblem")") == 1);
+  REQUIRE(count(answers, R"("evidence":["e1"])") == 1);
+}
+
+TEST_CASE("oracle: a late event that asks nothing is no work and no counted output of its source") {
+  script s(R"(,"agents":["a","b"],"rules":{"missing_termination":{"mode":"off"}})");
+  s.root("e1", R"(["a","b"])");
+  s.start("v1", "a", R"(["e1"])");
+  s.end("v1");
+  s.start("v2", "b", R"(["e1"])");
+  s.start("v3", "a", R"(["e9"])");
+  REQUIRE(s.reachable(R"(["e1","e9"])"));
+  s.output("e9", "v2", R"(["a"])", R"(,"fyi":true)");
+  REQUIRE(s.reachable(R"(["e1"])"));
+  REQUIRE(fired(s.end("v2", "{}", R"([{"id":"e2","recipients":["a"]}])"), "repeated_subproblem") == 1);
+}
+
+TEST_CASE("oracle: a rerouted event that asks nothing is judged by no rule") {
+  script s(R"(,"agents":["a"],"rules":{"excessive_rerouting":{"max_reroutes":0}})");
+  s.root("e1", R"(["a"])", R"(,"fyi":true)");
+  s.start("v1", "a", R"(["e1"])");
+  REQUIRE(s.end("v1", R"({"e1":{"reroute":["z"]}})").size() == 1);
+}
+
 TEST_CASE("oracle: a failed activation repeats nothing, nor does a generating one, nor a reroute of its output") {
   script s;
   s.root("e1", R"(["a","b","c"])");

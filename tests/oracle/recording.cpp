@@ -176,7 +176,7 @@ std::vector<blocked_event> evaluator::record_events(const std::vector<event_fiel
     for (std::size_t parent : event.derived_from_)
       event.generators_.insert(h_.events_[parent].generators_.begin(),
                                h_.events_[parent].generators_.end());
-    if (event.generators_.empty() && is_generating(v))
+    if (event.generators_.empty() && is_generating(h_, v))
       event.generators_.insert(*source);
   }
   return blocked;

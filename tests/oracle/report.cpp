@@ -8,7 +8,9 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t evidence_shown = 1000;
+// A detection lists its evidence in order as far as both allow.
+constexpr std::size_t max_evidence_ids = 64;
+constexpr std::size_t max_evidence_bytes = 4096;
 
 template <class T>
 json::value or_null(const std::optional<T>& value) {
@@ -16,14 +18,23 @@ json::value or_null(const std::optional<T>& value) {
 }
 
 template <class Names>
-json::array array_of(const Names& names, std::size_t most = std::string::npos) {
+json::array array_of(const Names& names) {
   json::array found;
-  for (const std::string& name : names) {
-    if (found.size() == most)
-      break;
+  for (const std::string& name : names)
     found.emplace_back(name);
-  }
   return found;
+}
+
+json::array listed_evidence(const std::set<std::string>& evidence) {
+  json::array listed;
+  std::size_t bytes = 0;
+  for (const std::string& id : evidence) {
+    bytes += id.size();
+    if (listed.size() == max_evidence_ids || bytes > max_evidence_bytes)
+      break;
+    listed.emplace_back(id);
+  }
+  return listed;
 }
 
 }  // namespace
@@ -36,7 +47,7 @@ std::string line_of(const detection& d) {
   line["session"] = or_null(d.session_);
   line["event"] = or_null(d.event_);
   line["agent"] = or_null(d.agent_);
-  line["evidence"] = array_of(d.evidence_, evidence_shown);
+  line["evidence"] = listed_evidence(d.evidence_);
   line["total"] = d.evidence_.size();
   line["healed"] = d.healed_;
   line["healing"] = or_null(d.healing_);

@@ -73,12 +73,14 @@ std::set<std::size_t> ancestors(const history& h, std::size_t event) {
   return found;
 }
 
-bool is_generating(const activation_record& v) {
-  return v.outputs_.size() > v.inputs_.size();
+bool is_generating(const history& h, const activation_record& v) {
+  const auto asking = std::count_if(v.outputs_.begin(), v.outputs_.end(),
+                                    [&](std::size_t e) { return !h.events_[e].fyi_; });
+  return static_cast<std::size_t>(asking) > v.inputs_.size();
 }
 
-bool is_reducing(const activation_record& v) {
-  return !is_generating(v);
+bool is_reducing(const history& h, const activation_record& v) {
+  return !is_generating(h, v);
 }
 
 bool consumed_by(const activation_record& v, std::size_t event) {

@@ -19,8 +19,9 @@ std::vector<std::size_t> reachable_work(const history& h);
 // All events from which there is a path to `event`.
 std::set<std::size_t> ancestors(const history& h, std::size_t event);
 
-bool is_generating(const activation_record& v);
-bool is_reducing(const activation_record& v);
+// Outputs that ask nothing of anybody are not counted.
+bool is_generating(const history& h, const activation_record& v);
+bool is_reducing(const history& h, const activation_record& v);
 bool is_consumed(const history& h, std::size_t event);
 bool consumed_by(const activation_record& v, std::size_t event);
 std::int64_t reroute_acts(const history& h, std::size_t event);

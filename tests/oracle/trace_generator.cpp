@@ -33,11 +33,8 @@ std::vector<std::string> trace_simulator::run() {
 // --- what agents do
 
 void trace_simulator::act() {
-  if (trace_.size() >= temper_.end_at_ && !seen().ended_) {
-    object line = begin("run_ended");
-    line["outcome"] = dice_.percent(50) ? "success" : "aborted";
-    return say(std::move(line));
-  }
+  if (trace_.size() >= temper_.end_at_ && !seen().ended_)
+    return end_run();
   if (winding_down_ == 0 && dice_.per_mille(8))
     winding_down_ = 30;
   if (winding_down_ > 0) {
@@ -70,6 +67,19 @@ void trace_simulator::wind_down() {
       line["failed"] = true;
     return say(std::move(line));
   }
+  if (start_on_pending())
+    return;
+  object line = begin("time");
+  if (dice_.percent(15)) {
+    line = begin("agent_left");
+    line["agent"] = draw_agent();
+  }
+  line["ts"] = seen().clock_ + static_cast<std::int64_t>(dice_.below(temper_.jump_ms_));
+  say(std::move(line));
+}
+
+// Somebody takes up everything that is pending for them; false if nothing is pending.
+bool trace_simulator::start_on_pending() {
   for (const event_record& e : seen().events_) {
     for (const delivery& d : e.deliveries_) {
       if (d.state_ != delivery_state::pending)
@@ -82,20 +92,44 @@ void trace_simulator::wind_down() {
         if (is_pending_for(other, d.agent_))
           inputs.emplace_back(other.id_);
       line["inputs"] = std::move(inputs);
-      return say(std::move(line));
+      line["ts"] = seen().clock_;
+      say(std::move(line));
+      return true;
     }
   }
-  object line = begin("time");
-  if (dice_.percent(15)) {
-    line = begin("agent_left");
-    line["agent"] = draw_agent();
+  return false;
+}
+
+// No time goes by at the end, so that windows are still running then.
+void trace_simulator::end_run() {
+  auto now = [&](object line) {
+    line["ts"] = seen().clock_;
+    say(std::move(line));
+  };
+  if (const std::vector<std::size_t> open = activations(true); temper_.ending_ != ending::at_once && !open.empty()) {
+    const activation_record& v = seen().activations_[open.front()];
+    object line = begin("activation_ended");
+    line["activation"] = v.id_;
+    object reactions;
+    for (std::size_t input : v.inputs_)
+      if (dice_.percent(temper_.ending_ == ending::done ? 10 : 60))
+        reactions[seen().events_[input].id_] = dice_.percent(50) ? "discard" : "wait";
+    line["reactions"] = std::move(reactions);
+    return now(std::move(line));
   }
-  line["ts"] = seen().clock_ + static_cast<std::int64_t>(dice_.below(temper_.jump_ms_));
-  say(std::move(line));
+  if (temper_.ending_ == ending::done && start_on_pending())
+    return;
+  static const std::vector<const char*> outcomes{"success", "failure", "failure", "aborted"};
+  object line = begin("run_ended");
+  if (dice_.percent(70))
+    line["outcome"] = dice_.one_of(outcomes);
+  else if (dice_.percent(50))
+    line["outcome"] = nullptr;
+  now(std::move(line));
 }
 
 bool trace_simulator::odd_act() {
-  switch (dice_.below(9)) {
+  switch (dice_.below(10)) {
     case 0:
     case 1: {
       object line = begin(dice_.percent(50) ? "agent_joined" : "agent_left");
@@ -120,9 +154,14 @@ bool trace_simulator::odd_act() {
       report_delivery();
       break;
     case 6:
-      if (!dice_.percent(10) || seen().open_roster_)
+      if (!dice_.percent(15) || seen().open_roster_)
         return false;
       flood();
+      break;
+    case 7:
+      if (!dice_.percent(6))
+        return false;
+      burst();
       break;
     default:
       resend_or_run_ahead();
@@ -155,7 +194,14 @@ json::array trace_simulator::draw_recipients() {
 
 std::string trace_simulator::draw_new_id() {
   static const std::vector<std::string> heads{"e", "e", "e", "e:", "E", "\"", "é", "give:e"};
-  return dice_.one_of(heads) + std::to_string(++names_);
+  return pad(dice_.one_of(heads) + std::to_string(++names_));
+}
+
+// Ids of up to 256 bytes, so that few of them fill a detection's evidence.
+std::string trace_simulator::pad(const std::string& id) {
+  if (!dice_.percent(temper_.long_id_percent_))
+    return id;
+  return id + std::string(40 + dice_.below(200), '-');
 }
 
 std::optional<std::string> trace_simulator::some_placeholder() {
@@ -177,7 +223,7 @@ json::object trace_simulator::new_event(bool output) {
   if (dice_.percent(60))
     event["kind"] = dice_.percent(60) ? "k1" : dice_.percent(50) ? "k2"
                                                                  : "k3";
-  if (dice_.percent(6))
+  if (dice_.percent(temper_.fyi_percent_))
     event["fyi"] = dice_.percent(80);
   if (output && dice_.per_mille(eager_ ? 300 : submit_per_mille())) {
     event["submit"] = true;
@@ -349,10 +395,26 @@ void trace_simulator::report_delivery() {
 void trace_simulator::flood() {
   object line = begin("event");
   array recipients;
-  const std::size_t most = 990 + dice_.below(30);
+  const std::size_t most = 10 + dice_.below(70);
   for (std::size_t i = 0; i < most; ++i)
-    recipients.emplace_back("nobody" + std::to_string(i));
+    recipients.emplace_back(pad("nobody" + std::to_string(i)));
   line["event"] = object{{"id", draw_new_id()}, {"recipients", std::move(recipients)}};
+  say(std::move(line));
+}
+
+// More work at once than a detection lists.
+void trace_simulator::burst() {
+  const std::vector<std::size_t> open = activations(true);
+  if (open.empty())
+    return start();
+  object line = begin("activation_ended");
+  line["activation"] = seen().activations_[dice_.one_of(open)].id_;
+  array outputs;
+  const std::string agent = draw_agent();
+  const std::size_t most = 40 + dice_.below(50);
+  for (std::size_t i = 0; i < most; ++i)
+    outputs.emplace_back(object{{"id", draw_new_id()}, {"recipients", array{agent}}});
+  line["outputs"] = std::move(outputs);
   say(std::move(line));
 }
 

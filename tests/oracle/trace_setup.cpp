@@ -38,8 +38,14 @@ void trace_simulator::draw_temper(std::size_t messages) {
     temper_.submit_per_mille_ = dice_.percent(50) ? 0 : 80;
   if (dice_.percent(20))
     temper_.jump_ms_ = 15000;
-  if (dice_.percent(25) && messages > 10)
+  if (dice_.percent(50) && messages > 10)
     temper_.end_at_ = messages - dice_.below(messages / 2);
+  static const std::vector<ending> endings{ending::at_once, ending::at_rest, ending::at_rest, ending::done};
+  temper_.ending_ = dice_.one_of(endings);
+  if (dice_.percent(30))
+    temper_.fyi_percent_ = 40;
+  if (dice_.percent(30))
+    temper_.long_id_percent_ = dice_.percent(50) ? 15 : 90;
 }
 
 json::object trace_simulator::draw_rule(std::size_t index) {
@@ -53,7 +59,7 @@ json::object trace_simulator::draw_rule(std::size_t index) {
   if (by_time && dice_.percent(75))
     from["window_ms"] = dice_.one_of(windows);
   if ((by_time || r == rule::early_termination) && dice_.percent(50))
-    from["max_attempts"] = dice_.below(4);
+    from["max_attempts"] = dice_.percent(30) ? 1000 : dice_.below(4);
   if (r == rule::excessive_rerouting && dice_.percent(60))
     from["max_reroutes"] = dice_.below(3);
   const bool by_kind = r == rule::early_termination || r == rule::cross_lineage_aggregation ||
@@ -61,6 +67,12 @@ json::object trace_simulator::draw_rule(std::size_t index) {
   if (by_kind && dice_.percent(20))
     from["kinds"] = dice_.percent(20) ? array{} : dice_.percent(50) ? array{"k1"}
                                                                     : array{"k2", "k1"};
+  if (dice_.percent(25)) {
+    array except;
+    for (std::size_t i = dice_.below(4); i > 0; --i)
+      except.emplace_back(dice_.percent(90) ? dice_.one_of(staff()) : dice_.one_of(strangers()));
+    from["except"] = std::move(except);
+  }
   return from;
 }
 
@@ -84,6 +96,15 @@ json::object trace_simulator::draw_limits() {
   if (dice_.percent(15))
     limits["generators"] = dice_.below(3);
   return limits;
+}
+
+json::object trace_simulator::draw_healing() {
+  object healing;
+  if (dice_.percent(25))
+    healing["budget"] = dice_.percent(50) ? dice_.below(4) : dice_.below(20);
+  if (dice_.percent(45))
+    healing["max_returns_per_agent"] = dice_.percent(65) ? dice_.below(4) : dice_.below(40);
+  return healing;
 }
 
 json::object trace_simulator::draw_capabilities() {
@@ -119,10 +140,11 @@ void trace_simulator::say_first_hello() {
   if (dice_.percent(30))
     hello["mode"] = dice_.one_of(modes);
   hello["clock"] = "trace";
-  if (object rules = draw_rules(); !rules.empty())
-    hello["rules"] = std::move(rules);
-  if (dice_.percent(25))
-    hello["healing"] = object{{"budget", dice_.percent(50) ? dice_.below(4) : dice_.below(20)}};
+  first_rules_ = draw_rules();
+  if (!first_rules_.empty())
+    hello["rules"] = first_rules_;
+  if (object healing = draw_healing(); !healing.empty())
+    hello["healing"] = std::move(healing);
   if (object limits = draw_limits(); !limits.empty())
     hello["limits"] = std::move(limits);
   if (dice_.percent(30))
@@ -143,6 +165,8 @@ void trace_simulator::say_further_hello() {
     silent_sessions_.pop_back();
     sessions_.push_back(name);
   }
+  if (dice_.percent(40))
+    hello["rules"] = first_rules_;  // the same again is no contradiction
   say(std::move(hello));
 }
 

@@ -18,6 +18,11 @@ class trace_simulator {
   using object = boost::json::object;
   using array = boost::json::array;
 
+  // How a run gets to its end: as it is, with no activation open any more, or with its work done as well.
+  enum class ending { at_once,
+                      at_rest,
+                      done };
+
   // How a run behaves; drawn once.
   struct temper {
     unsigned mistakes_per_mille_ = 0;
@@ -28,6 +33,9 @@ class trace_simulator {
     std::size_t jump_ms_ = 1;
     unsigned jump_percent_ = 0;
     std::size_t end_at_ = 0;  // the message that ends the run, if reached
+    unsigned fyi_percent_ = 6;
+    unsigned long_id_percent_ = 0;
+    ending ending_ = ending::at_once;
   };
 
   // trace_setup.cpp
@@ -37,6 +45,7 @@ class trace_simulator {
   object draw_rules();
   object draw_rule(std::size_t index);
   object draw_limits();
+  object draw_healing();
   object draw_capabilities();
   array draw_agents();
   void say_first_hello();
@@ -46,6 +55,8 @@ class trace_simulator {
   void act();
   bool odd_act();
   void wind_down();
+  void end_run();
+  bool start_on_pending();
   object new_event(bool output);
   unsigned submit_per_mille() const;
   array draw_recipients();
@@ -62,6 +73,8 @@ class trace_simulator {
   void report_delivery();
   void resend_or_run_ahead();
   void flood();
+  void burst();
+  std::string pad(const std::string& id);
 
   // trace_mistakes.cpp: messages to be refused, each for one reason; false if there is no occasion for it
   bool mistake();
@@ -90,6 +103,7 @@ class trace_simulator {
   std::size_t messages_;
   std::vector<std::string> sessions_;         // said hello
   std::vector<std::string> silent_sessions_;  // yet to
+  object first_rules_;                        // as the first hello has them
   bool eager_ = false;                        // an answer was just given back: agents try again soon
   std::size_t winding_down_ = 0;              // messages left in which agents only finish what there is
   std::size_t names_ = 0;

@@ -82,7 +82,7 @@ bool evaluator::condition_holds(rule r, std::optional<std::size_t> event) const 
   return r == rule::deadlock ? deadlock_holds(h_) : missing_termination_holds(h_);
 }
 
-void evaluator::fire_window(rule r, std::optional<std::size_t> event, std::int64_t at) {
+detection evaluator::window_detection(rule r, std::optional<std::size_t> event, std::int64_t at) const {
   detection d{r, std::nullopt, at, std::nullopt, std::nullopt, std::nullopt, {}, false, std::nullopt, std::nullopt};
   if (r == rule::orphaned_event) {
     d.event_ = h_.events_[*event].id_;
@@ -94,9 +94,12 @@ void evaluator::fire_window(rule r, std::optional<std::size_t> event, std::int64
   } else {
     d.agent_ = h_.activations_[h_.ended_since_gap_.back()].agent_;
   }
+  return d;
+}
+
+void evaluator::fire_window(rule r, std::optional<std::size_t> event, std::int64_t at) {
   const std::optional<std::string> stopped = cause_but_mode(r, event, false, any_session_can());
-  report(d, stopped);
-  const bool healed = !stopped && effective_mode(h_, r) == mode::enforce;
+  const bool healed = report(window_detection(r, event, at), event, stopped);
   if (healed) {
     count_attempt(r, event);
     ++h_.budget_spent_;
@@ -107,8 +110,25 @@ void evaluator::fire_window(rule r, std::optional<std::size_t> event, std::int64
   }
   // Healed, it starts anew at once; otherwise it is spent until the condition has been false.
   window& w = window_of(r, event);
-  w = {std::nullopt, !healed};
+  w = {std::nullopt, !healed, true};
   update(w, condition_holds(r, event), at);
+}
+
+// Before the end is recorded, after which no condition holds. What fired since its condition became true stays
+// unreported here, even where it was healed and its window runs anew.
+void evaluator::report_at_end() {
+  auto consider = [&](rule r, std::optional<std::size_t> event) {
+    if (condition_holds(r, event) && !window_of(r, event).fired_since_true_)
+      report(window_detection(r, event, h_.clock_), event, "ended");
+  };
+  consider(rule::deadlock, std::nullopt);
+  consider(rule::missing_termination, std::nullopt);
+  std::map<std::string, std::size_t> by_id;
+  for (std::size_t e = 0; e < h_.events_.size(); ++e)
+    if (orphan_holds(h_, e))
+      by_id[h_.events_[e].id_] = e;
+  for (const auto& [id, event] : by_id)
+    consider(rule::orphaned_event, event);
 }
 
 void evaluator::create_system_event(rule r) {
