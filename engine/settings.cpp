@@ -35,10 +35,17 @@ void for_each_limit(const limits_request& asked, limits& settled, const limits& 
   each(asked.sessions, settled.sessions, most.sessions);
 }
 
+// Two hellos that name the same kinds or agents in another order do not contradict each other.
+std::vector<std::string> as_set(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 void apply(const rule_request& asked, const rule& which, rule_settings& s) {
   if (asked.how) s.how = *asked.how;
-  if (asked.kinds && which.options.kinds) s.kinds = *asked.kinds;
-  if (asked.except) s.except = *asked.except;
+  if (asked.kinds && which.options.kinds) s.kinds = as_set(*asked.kinds);
+  if (asked.except) s.except = as_set(*asked.except);
   if (asked.window_ms && which.options.window) s.window_ms = *asked.window_ms;
   if (asked.max_attempts && which.options.attempts) s.max_attempts = *asked.max_attempts;
   if (asked.max_reroutes && which.options.reroutes) s.max_reroutes = *asked.max_reroutes;
