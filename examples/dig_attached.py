@@ -24,7 +24,7 @@ def main() -> None:
         answer = DIGEvent(payload={"answer": 55})
         graph.record_activation(DIGActivation(agent_id="cy", inputs=[ada, bob], outputs=[answer],
                                               metadata={"dig": {"submitting": True}}))
-    print(f"digctl show {attachment.run.id}")
+    print(f"digctl show {attachment.run_id}")
 
 
 if __name__ == "__main__":

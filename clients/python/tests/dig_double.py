@@ -1,10 +1,11 @@
-"""A stand-in for the paper's library, which is on no package index: the surface of its DIGGraph that the adapter uses.
+"""A stand-in for the paper's library, which no package index has: the surface of its DIGGraph that the adapter uses.
 
-Modelled on HappyEureka/dig at commit f35f1929 (`dig/graph/graph.py`, `dig/node/*.py`): names of members, when listeners are
-called, that an activation is recorded when it has ended, with its inputs and outputs interned first, that a failed one loses
-its outputs and reactions, and that where an activation reroutes to is said by `reroute_event` afterwards. No mailboxes.
+Modelled on HappyEureka/dig at commit f35f1929: names of members, when listeners are called, that an activation is recorded
+when it has ended, with its inputs and outputs interned first, that a failed one loses its outputs and reactions, and that
+`reroute_event` names the targets of a reroute afterwards. Agents have a mailbox and record what they do in `activate()`.
 """
 
+import contextlib
 import enum
 import itertools
 import time
@@ -19,10 +20,21 @@ class Kind(str, enum.Enum):
     COMMUNICATION, TOOL = "communication", "tool"
 
 
+UNSETTLED = (Label.PENDING, Label.WAIT)
+
+
 @dataclass
 class Reaction:
     label: Label = Label.PENDING
     routed_by: str | None = None
+
+
+@dataclass
+class Stamp:
+    """An entry of an event's log. The adapter reads those of reroutes."""
+
+    activation_id: str | None = None
+    metadata: dict = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -34,9 +46,14 @@ class DIGEvent:
     source_activation_id: str | None = None
     metadata: dict = field(default_factory=dict)
     generated_at: float | None = None
+    received_at: dict = field(default_factory=dict)
+    timestamps: list = field(default_factory=list)
 
     def __post_init__(self):
         self.recipients = {agent: Reaction() for agent in self.recipients}
+
+    def snapshot(self):
+        return {agent: {"label": r.label.value, "routed_by": r.routed_by} for agent, r in self.recipients.items()}
 
 
 @dataclass(eq=False)
@@ -65,8 +82,8 @@ class DIGGraph:
         for listener in self._listeners:
             listener()
 
-    def register(self, agent_id):
-        self.agents[agent_id] = object()
+    def register(self, agent_id, agent=None):
+        self.agents[agent_id] = agent or object()
 
     def record_event(self, event, notify=True):
         if event.id in self.events:
@@ -101,11 +118,60 @@ class DIGGraph:
         self._notify()
         return activation
 
+    def deliver(self, *events):
+        for event in events:
+            for agent_id, reaction in event.recipients.items():
+                agent = self.agents.get(agent_id)
+                if isinstance(agent, Agent) and agent_id not in event.received_at and reaction.label != Label.REROUTE:
+                    agent.receive(event)
+        self._notify()
+
     def reroute_event(self, event, *, to, by, from_recipients=None):
-        live = [a for a, r in event.recipients.items() if r.label in (Label.PENDING, Label.WAIT)]
-        for agent in live if from_recipients is None else from_recipients:
-            event.recipients[agent] = Reaction(Label.REROUTE, by)
-        for agent in to:
-            event.recipients[agent] = Reaction()
+        before = event.snapshot()
+        live = [a for a, r in event.recipients.items() if r.label in UNSETTLED]
+        for agent_id in live if from_recipients is None else from_recipients:
+            event.recipients[agent_id] = Reaction(Label.REROUTE, by)
+            if isinstance(self.agents.get(agent_id), Agent):
+                self.agents[agent_id].retract(event)
+        for agent_id in to:
+            event.recipients[agent_id] = Reaction()
+        change = {"change": "reroute", "previous_recipient_reactions": before, "recipients": event.snapshot()}
+        event.timestamps.append(Stamp(by, change))
+        for agent_id in to:
+            if isinstance(self.agents.get(agent_id), Agent):
+                self.agents[agent_id].receive(event)
         self._notify()
         return event
+
+
+class Agent:
+    """A registered agent: delivered events wait in `pending` until an activation takes them in."""
+
+    def __init__(self, agent_id, graph):
+        self.agent_id, self.graph, self.pending, self.active = agent_id, graph, [], False
+        graph.register(agent_id, self)
+
+    def receive(self, event):
+        if event not in self.pending:
+            event.received_at.setdefault(self.agent_id, time.time())
+            self.pending.append(event)
+
+    def retract(self, event):
+        self.pending = [e for e in self.pending if e is not event]
+
+    @contextlib.contextmanager
+    def activate(self):
+        """One activation, recorded when the block ends; as failed, with its inputs left pending, when it raises."""
+        activation = DIGActivation(self.agent_id, list(self.pending), started_at=time.time())
+        self.active = True
+        try:
+            yield activation
+        except BaseException as error:
+            activation.metadata.setdefault("dig", {})["failed"] = {"error": type(error).__name__, "message": str(error)}
+            self.graph.record_activation(activation)
+            raise
+        finally:
+            self.active = False
+        self.graph.record_activation(activation)
+        kept = {event for event, r in activation.input_reactions.items() if r.label == Label.WAIT}
+        self.pending = [e for e in self.pending if e not in activation.inputs or e.id in kept]

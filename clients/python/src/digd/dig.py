@@ -1,25 +1,38 @@
 """The paper's own Python library (HappyEureka/dig): `digd.attach(graph)` streams a DIGGraph as it is recorded.
 
-Observation only: the library records what has happened, so nothing is held. It tells of an activation when that has ended,
-with its own times; the run therefore goes by the trace clock, and silence counts when the next thing is recorded, or at the
-end. What an activation reroutes, the library says in the call after recording it: such an activation is told one step later.
+Observation only: the library records what has happened, so no message is held and nothing is healed. The adapter reads
+`events`, `activations` and `agents` of the graph, subscribes to it, and wraps its `reroute_event` until `close()`, as of
+commit f35f1929. The mapping is that of `digctl import dig-graph` (docs/importers.md).
 
-What is used of a graph: `events`, `activations`, `agents`, `subscribe(listener)` and `reroute_event(event, *, to, by,
-from_recipients)`, as of commit f35f1929. The mapping is that of `digctl import dig-graph` (docs/importers.md).
+Two things are known only after the library has recorded an activation, so its end is withheld until then: where it reroutes
+an input, which `reroute_event` says, and who receives an output that names no agent, which a later activation may say.
+
+The library records an activation when it has ended. In between digd cannot know whether agents rest or work, so the rules by
+time do not run; what is wrong when the run comes to rest is reported at its end.
 """
 
 from __future__ import annotations
 
+import functools
+import logging
+import threading
 import time
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from . import sync
-from .messages import Event, Reaction
+from .adapter import resolve_mode
+from .messages import Event, Outcome, Reaction
+
+log = logging.getLogger("digd")
 
 SYSTEM = "system"  # the library's name for its healers
-LIVE = ("pending", "wait")
+UNSETTLED = ("pending", "wait")
+MAX_WITHHELD = 64  # activations, and as many events; beyond it the oldest goes out as it stands
+NEVER_MS = 10 * 365 * 24 * 3600 * 1000
+RULES_BY_TIME = ("deadlock", "missing_termination", "orphaned_event")
 
 
 def milliseconds(at: float | None) -> int | None:
@@ -31,42 +44,105 @@ def label_of(reaction: Any) -> str:
 
 
 def notes_of(activation: Any) -> Mapping[str, Any]:
-    """What the library itself notes on an activation: failed, submitting, intervention."""
+    """The library's own notes on an activation: failed, submitting, intervention."""
     notes = (getattr(activation, "metadata", None) or {}).get("dig")
     return notes if isinstance(notes, Mapping) else {}
 
 
-class Attachment:
-    """One graph, streamed until `close()`. Its calls come from whichever thread records; one at a time."""
+def receivers_of(event: Any) -> list[str]:
+    """The agents that an event names, and those that were handed it without being named."""
+    agents = dict.fromkeys((*event.recipients, *(getattr(event, "received_at", None) or ())))
+    return [a for a in agents if a != SYSTEM]
 
-    def __init__(self, graph: Any, run_id: str | None = None, **run: Any) -> None:
+
+def recorded_targets(event: Any, by: str) -> tuple[str, ...] | None:
+    """Where an activation rerouted an event to, if the event's own stamps say so: those of reroutes before `attach` do."""
+    for stamp in getattr(event, "timestamps", ()):
+        change = getattr(stamp, "metadata", None) or {}
+        if getattr(stamp, "activation_id", None) == by and change.get("change") == "reroute":
+            before, after = change.get("previous_recipient_reactions") or {}, change.get("recipients") or {}
+            pending = [a for a, r in after.items() if r.get("label") == "pending"]
+            return tuple([a for a in pending if (before.get(a) or {}).get("label") != "pending"] or pending)
+    return None
+
+
+class Withheld:
+    """An activation whose end has not been reported yet, and the targets of its reroutes that are known."""
+
+    def __init__(self, activation: Any) -> None:
+        self.activation = activation
+        self.rerouted = {event for event, reaction in activation.input_reactions.items() if label_of(reaction) == "reroute"}
+        recorded = {e.id: recorded_targets(e, activation.id) for e in activation.inputs if e.id in self.rerouted}
+        self.targets = {event: targets for event, targets in recorded.items() if targets is not None}
+        self.outputs = [e for e in activation.outputs if e.source_activation_id == activation.id]
+
+
+def guarded(method: Callable[..., None]) -> Callable[..., None]:
+    """Serializes calls from several threads, and keeps an adapter's error out of the program that records."""
+
+    @functools.wraps(method)
+    def call(self: Attachment, *arguments: Any) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            try:
+                method(self, *arguments)
+            except Exception:
+                self._detach()
+                log.warning("digd: the dig adapter failed; run %s is no longer watched", self.run_id, exc_info=True)
+
+    return call
+
+
+class Attachment:
+    """One graph, streamed until `close()`. `run` is None before the first thing is recorded, and in the mode `off`."""
+
+    def __init__(self, graph: Any, run_id: str | None = None, *, mode: str | None = None, **run: Any) -> None:
         self.graph = graph
-        self._options = {"mode": "observe", "clock": "trace", "hold": False,
-                         "client": {"name": "digd-dig", "version": "0.1.0"}, **run}
-        self._run_id = run_id
+        self.run_id = run_id or f"run-{uuid.uuid4().hex[:12]}"
         self.run: sync.Run | None = None
+        mode = resolve_mode(mode)
+        rules = run.pop("rules", None) or {}
+        self._options = {"clock": "trace", "hold": False, "mode": "observe" if mode == "shadow" else mode,
+                         "capabilities": {"inject": False, "reroute": False, "create": False},
+                         "client": {"name": "digd-dig", "version": "0.1.0"}, **run,
+                         "rules": {**rules, **{r: {"window_ms": NEVER_MS, **rules.get(r, {})} for r in RULES_BY_TIME}}}
+        self._lock = threading.RLock()
         self._events: set[str] = set()
         self._activations: set[str] = set()
-        self._roster: set[str] = set()
-        self._deferred: Any = None
-        self._targets: dict[str, tuple[str, ...]] = {}
-        self._rerouting = False
-        self._closed = False
-        self._reroute = graph.reroute_event
-        graph.reroute_event = self._reroute_event
-        graph.subscribe(self._changed)
-        self._changed()
+        self._agents: set[str] = set()  # registered ones
+        self._actors: set[str] = set()
+        self._is_roster_closed = False
+        self._withheld: dict[str, Withheld] = {}
+        self._output_of: dict[str, str] = {}  # withheld outputs, to their activation
+        self._unaddressed: dict[str, Any] = {}  # events that nobody can receive yet
+        self._is_rerouting = False
+        self._is_submitted = False
+        self._closed = mode == "off"
+        if not self._closed:
+            self._library_reroute = graph.reroute_event
+            self._patched = vars(graph).get("reroute_event")
+            graph.reroute_event = self._reroute_event
+            graph.subscribe(self._changed)
+            self._changed()
 
-    def close(self, error: BaseException | None = None) -> None:
-        """Tells what is left and ends the run. The graph can go on; nobody hears of it."""
+    def close(self, error: BaseException | None = None, outcome: Outcome | None = None) -> None:
+        """Reports the rest and ends the run. The graph can go on; digd hears no more of it.
+
+        outcome: how the run ended. Without it, a run that raised has failed; one that submitted an answer, or that left
+        nothing lying, has succeeded; of any other the outcome is unknown, and digd reports what is wrong at rest.
+        """
         if self._closed:
             return
         self._changed()
-        self._closed = True
-        self.graph.reroute_event = self._reroute
-        if self.run is not None:
-            self.run.tick(int(time.time() * 1000))
-            self.run.close(error)
+        self._finish_all()
+        run, self._closed = self.run, True
+        self._detach()
+        if run is not None:
+            outcome = outcome or ("success" if error is None and self._is_done() else None)
+            if outcome is not None:
+                run.end(outcome)
+            run.close(error)
 
     def __enter__(self) -> Attachment:
         return self
@@ -74,145 +150,259 @@ class Attachment:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close(error)
 
+    def _detach(self) -> None:
+        self._closed = True
+        if self.graph.reroute_event != self._reroute_event:
+            return  # wrapped again by somebody else
+        if self._patched is None:
+            del self.graph.reroute_event
+        else:
+            self.graph.reroute_event = self._patched
+
+    def _is_done(self) -> bool:
+        """Whether the run came to rest with an answer: a submitted one, or a last message.
+
+        The library's own examples end with a message that no agent takes in. It counts as an answer if nothing else was left
+        lying: each event from outside and each that an agent took in was settled by an agent.
+        """
+        if self._is_submitted:
+            return True
+        acts = [a for a in self.graph.activations.values() if a.agent_id != SYSTEM]
+        taken = {e.id for a in acts for e in a.inputs}
+        settled = {event for a in acts for event, r in a.input_reactions.items() if label_of(r) not in UNSETTLED}
+        outside = {e.id for e in self.graph.events.values() if e.source_activation_id is None}
+        last = [e for a in acts for e in a.outputs if receivers_of(e) and e.id not in settled]
+        return (outside | taken) <= settled and bool(last)
+
     # ---- what the library reports
 
+    @guarded
     def _changed(self) -> None:
-        if self._closed or self._rerouting:
+        """Something was recorded, delivered or updated."""
+        if self._is_rerouting:
             return
         run = self._opened()
         if run is None:
             return
-        self._tell_deferred(run)
-        activations = self._new(self.graph.activations, self._activations)
-        made_now = {a.id for a in activations}
-        for event in self._new(self.graph.events, self._events):
-            if event.source_activation_id not in made_now or self._by_system(event):
-                self._root(run, event)
+        activations = self._added(self.graph.activations, self._activations)
+        added_now = {a.id for a in activations}
+        for event in self._added(self.graph.events, self._events):
+            if self._is_by_system(event):
+                self._report_intervention(run, event)
+            elif event.source_activation_id not in added_now:
+                self._unaddressed[event.id] = event
+        self._report_addressed(run)
         for activation in activations:
-            self._activation(run, activation)
+            if activation.agent_id != SYSTEM:
+                self._report_activation(run, activation)
+        self._trim(run)
 
     @staticmethod
-    def _new(table: dict[str, Any], known: set[str]) -> list[Any]:
-        """What was added since, in its order; looks at no more than that."""
-        found = []
-        for id in reversed(table):
+    def _added(table: Mapping[str, Any], known: set[str]) -> list[Any]:
+        """The entries added since the last call, in their order; looks at no others."""
+        added = []
+        for id in reversed(table):  # type: ignore[call-overload]
             if id in known:
                 break
-            found.append(table[id])
-        found.reverse()
-        known.update(one.id for one in found)
-        return found
+            added.append(table[id])
+        added.reverse()
+        known.update(entry.id for entry in added)
+        return added
 
     def _opened(self) -> sync.Run | None:
-        """The run, from the first thing recorded on; who is registered by then can receive."""
+        """The run, from the first thing recorded on. The agents registered by then can receive; others join."""
+        registered = set(self.graph.agents)
         if self.run is None:
             if not self.graph.events and not self.graph.activations:
                 return None
-            self._roster = set(self.graph.agents)
-            self.run = sync.Run(self._run_id, sorted(self._roster) or None, **self._options)
+            self._agents, self._is_roster_closed = registered, bool(registered)
+            self.run = sync.Run(self.run_id, sorted(registered) or None, **self._options)
             self.run.open()
-        elif self._roster or self.graph.agents:
-            now = set(self.graph.agents)
-            for agent in sorted(now - self._roster):
+        elif registered != self._agents:
+            for agent in sorted(registered - self._agents):
                 self.run.agent_joined(agent)
-            for agent in sorted(self._roster - now):
+            for agent in sorted(self._agents - registered):
                 self.run.agent_left(agent)
-            self._roster = now
+                self._actors.discard(agent)
+            self._agents = registered
         return self.run
 
-    # ---- how it is told
-
-    def _by_system(self, event: Any) -> bool:
+    def _is_by_system(self, event: Any) -> bool:
         source = self.graph.activations.get(event.source_activation_id)
         return source is not None and source.agent_id == SYSTEM
 
-    def _event(self, event: Any, submit: bool = False) -> Event:
-        return Event(event.id, tuple(event.recipients), str(getattr(event.label, "value", event.label)), event.payload,
-                     fyi=not event.recipients and not submit, submit=submit)
+    def _is_addressed(self, event: Any) -> bool:
+        """Whether some agent can receive it."""
+        agents = receivers_of(event)
+        return bool(agents) and (not self._is_roster_closed or any(a in self._agents or a in self._actors for a in agents))
 
-    def _root(self, run: sync.Run, event: Any) -> None:
-        """An event from outside; a healer's, which asks nothing; or one that came after its activation was told."""
-        said = self._event(event)
-        ts = milliseconds(event.generated_at)
-        if self._by_system(event):
-            run.emit(said.recipients, event.metadata.get("message"), kind="intervention", id=said.id, fyi=True, ts=ts)
+    # ---- events from outside
+
+    def _report_addressed(self, run: sync.Run) -> None:
+        """Reports what somebody can receive by now, and the ends about which all is known."""
+        for event in [e for e in self._unaddressed.values() if self._is_addressed(e)]:
+            self._report_root(run, event)
+        for withheld in [w for w in self._withheld.values() if self._is_complete(w)]:
+            self._finish(run, withheld)
+
+    def _trim(self, run: sync.Run) -> None:
+        """Reports the oldest of what is withheld where that is too much."""
+        while len(self._withheld) > MAX_WITHHELD:
+            self._finish(run, next(iter(self._withheld.values())), last=True)
+        while len(self._unaddressed) > MAX_WITHHELD:
+            self._report_root(run, next(iter(self._unaddressed.values())))
+
+    def _report_root(self, run: sync.Run, event: Any, *more: str) -> None:
+        """An event from outside, or one that was recorded after the end of its activation was reported."""
+        self._unaddressed.pop(event.id, None)
+        for agent in receivers_of(event):
+            self._finish_of(run, agent)
+        said = self._event(event, *more)
+        run.emit(said.recipients, said.payload, kind=said.kind, id=said.id, ts=milliseconds(event.generated_at))
+
+    def _report_intervention(self, run: sync.Run, event: Any) -> None:
+        """An event of one of the library's healers, which asks nothing of its recipients."""
+        run.emit(receivers_of(event), event.metadata.get("message"), kind="intervention", id=event.id, fyi=True,
+                 ts=milliseconds(event.generated_at))
+
+    def _event(self, event: Any, *more: str, submit: bool = False) -> Event:
+        return Event(event.id, tuple(dict.fromkeys((*receivers_of(event), *more))),
+                     str(getattr(event.label, "value", event.label)), event.payload, submit=submit)
+
+    # ---- activations
+
+    def _report_activation(self, run: sync.Run, activation: Any) -> None:
+        agent, inputs = activation.agent_id, [e.id for e in activation.inputs]
+        self._finish_of(run, agent)
+        for event in inputs:
+            if event in self._unaddressed:
+                self._report_root(run, self._unaddressed[event], agent)
+            elif event in self._output_of:
+                self._finish(run, self._withheld[self._output_of[event]], taken=(event, agent))
+        if notes_of(activation).get("submitting"):
+            self._finish_all()
+            self._is_submitted = True
+        self._actors.add(agent)
+        run.start_activation(agent, inputs, id=activation.id, ts=milliseconds(activation.started_at))
+        withheld = Withheld(activation)
+        if self._is_complete(withheld):
+            self._finish(run, withheld)
         else:
-            run.emit(said.recipients, said.payload, kind=said.kind, id=said.id, fyi=said.fyi, ts=ts)
+            self._withheld[activation.id] = withheld
+            self._output_of.update((e.id, activation.id) for e in withheld.outputs)
 
-    def _activation(self, run: sync.Run, activation: Any) -> None:
-        if activation.agent_id == SYSTEM:
-            return
-        inputs = [e.id for e in activation.inputs]
-        run.start_activation(activation.agent_id, inputs, id=activation.id, ts=milliseconds(activation.started_at))
-        self._deferred, self._targets = activation, {}
-        if "reroute" not in [label_of(r) for r in activation.input_reactions.values()]:
-            self._tell_deferred(run)
+    def _is_complete(self, withheld: Withheld) -> bool:
+        if notes_of(withheld.activation).get("failed") or notes_of(withheld.activation).get("submitting"):
+            return True
+        return withheld.rerouted <= set(withheld.targets) and all(map(self._is_addressed, withheld.outputs))
 
-    def _tell_deferred(self, run: sync.Run) -> None:
-        """The end of the last activation, which may have waited to learn where it reroutes to."""
-        activation, self._deferred = self._deferred, None
-        if activation is None:
+    def _finish_of(self, run: sync.Run, agent: str) -> None:
+        """Reports the withheld ends of an agent that goes on: what it has consumed must not count as waiting for it."""
+        for withheld in [w for w in self._withheld.values() if w.activation.agent_id == agent]:
+            self._finish(run, withheld)
+
+    @guarded
+    def _finish_all(self) -> None:
+        """Nothing more will be known of what is withheld: an event without a recipient reaches nobody."""
+        if self.run is None:
             return
+        for withheld in list(self._withheld.values()):
+            self._finish(self.run, withheld, last=True)
+        for event in list(self._unaddressed.values()):
+            self._report_root(self.run, event)
+
+    def _finish(self, run: sync.Run, withheld: Withheld, *, taken: tuple[str, str] = ("", ""), last: bool = False) -> None:
+        """Reports an activation's end. `taken`: an output, and the agent that took it in without being named.
+
+        Unless it is the last chance, an output without a recipient is kept back and goes out later, without its source.
+        """
+        activation = withheld.activation
+        self._withheld.pop(activation.id, None)
+        for event in withheld.outputs:
+            self._output_of.pop(event.id, None)
         ts = milliseconds(activation.ended_at)
         failed = notes_of(activation).get("failed")
         if failed:
             text = f"{failed.get('error')}: {failed.get('message')}" if isinstance(failed, Mapping) else "failed"
             run.end_activation(activation.id, error=text, ts=ts)
             return
-        outputs = [e for e in activation.outputs if e.source_activation_id == activation.id]
-        run.end_activation(activation.id, self._reactions(activation), self._outputs(activation, outputs),
+        submits = bool(notes_of(activation).get("submitting"))
+        outputs = []
+        for event in withheld.outputs:
+            if submits or last or event.id == taken[0] or self._is_addressed(event):
+                outputs.append(self._event(event, *(taken[1:] if event.id == taken[0] else ())))
+            else:
+                self._unaddressed[event.id] = event
+        if submits:
+            outputs = self._with_answer(activation, outputs)
+        for agent in dict.fromkeys(agent for output in outputs for agent in output.recipients):
+            self._finish_of(run, agent)
+        run.end_activation(activation.id, self._reactions(withheld, last), outputs,
                            inputs=[e.id for e in activation.inputs], ts=ts)
 
-    def _reactions(self, activation: Any) -> dict[str, Reaction]:
+    def _reactions(self, withheld: Withheld, last: bool) -> dict[str, Reaction]:
         reactions: dict[str, Reaction] = {}
-        for event, reaction in activation.input_reactions.items():
+        for event, reaction in withheld.activation.input_reactions.items():
             label = label_of(reaction)
-            if label == "reroute":
-                reactions[event] = self._targets.get(event, ())
-            elif label in ("consume", "wait", "discard"):
+            if label == "reroute" and (last or event in withheld.targets):
+                reactions[event] = withheld.targets.get(event, ())
+            elif label in ("consume", "discard"):
                 reactions[event] = label  # type: ignore[assignment]
             else:
                 reactions[event] = "wait"
         return reactions
 
-    def _outputs(self, activation: Any, outputs: Sequence[Any]) -> list[Event]:
+    @staticmethod
+    def _with_answer(activation: Any, outputs: list[Event]) -> list[Event]:
         """The library marks the activation that submits; the protocol its event: the one to nobody, else the last."""
-        if not notes_of(activation).get("submitting"):
-            return [self._event(e) for e in outputs]
         if not outputs:
             return [Event(f"{activation.id}:submit", (), payload=activation.native_output, submit=True)]
         answer = next((e for e in outputs if not e.recipients), outputs[-1])
-        return [self._event(e, submit=e is answer) for e in outputs]
+        return [Event(e.id, e.recipients, e.kind, e.payload, submit=e is answer) for e in outputs]
 
     # ---- reroutes
 
     def _reroute_event(self, event: Any, *, to: Sequence[str], by: str, from_recipients: Sequence[str] | None = None) -> Any:
-        """In place of the graph's own method, which it calls: where a reroute goes is said nowhere else in time."""
-        live = [a for a, r in event.recipients.items() if label_of(r) in LIVE] if from_recipients is None else list(from_recipients)
-        declared = self._deferred is not None and self._deferred.id == by
-        if declared:
-            self._targets[event.id] = tuple(to)
-        self._rerouting = True
+        """Stands in for the graph's own method, which it calls: the targets of a reroute are found nowhere else in time."""
+        holders = [a for a, r in event.recipients.items() if label_of(r) in UNSETTLED]
+        if from_recipients is not None:
+            holders = [a for a in from_recipients if a in event.recipients]
+        self._is_rerouting = True
         try:
-            return self._reroute(event, to=to, by=by, from_recipients=from_recipients)
+            return self._library_reroute(event, to=to, by=by, from_recipients=from_recipients)
         finally:
-            self._rerouting = False
-            if not declared:
-                self._changed()
-                self._healed(event, live, tuple(to))
+            self._is_rerouting = False
+            self._rerouted(event, holders, tuple(to), by)
 
-    def _healed(self, event: Any, holders: Sequence[str], to: tuple[str, ...]) -> None:
-        """A healer took the event from its holders: each hands it on, the first to its new recipients."""
-        if self.run is None or self._closed:
-            return
+    @guarded
+    def _rerouted(self, event: Any, holders: Iterable[str], to: tuple[str, ...], by: str) -> None:
+        withheld = self._withheld.get(by)
+        was_reported = event.id in self._events and event.id not in self._unaddressed and event.id not in self._output_of
+        if withheld is not None and event.id in withheld.rerouted:
+            withheld.targets[event.id] = to
+            to = ()
+            holders = [a for a in holders if a != withheld.activation.agent_id]
+        elif (rerouter := self.graph.activations.get(by)) is not None and self._declared(rerouter, event):
+            holders = [rerouter.agent_id, *holders]  # its end was reported before, with the event left to it
+        self._changed()
+        if was_reported and self.run is not None:
+            self._hand_on(self.run, event, list(dict.fromkeys(holders)), to)
+
+    @staticmethod
+    def _declared(activation: Any, event: Any) -> bool:
+        reaction = activation.input_reactions.get(event.id)
+        return reaction is not None and label_of(reaction) == "reroute"
+
+    def _hand_on(self, run: sync.Run, event: Any, holders: Sequence[str], to: tuple[str, ...]) -> None:
+        """The event was taken from its holders: each lets it go, the first to the new recipients."""
         for i, agent in enumerate(holders):
-            activation = self.run.start_activation(agent, [event.id], id=f"rerouted:{event.id}:{agent}:{time.time_ns()}")
-            self.run.end_activation(activation, {event.id: to if i == 0 else "discard"}, inputs=[event.id])
+            activation = run.start_activation(agent, [event.id], id=f"rerouted:{event.id}:{agent}:{time.time_ns()}")
+            run.end_activation(activation, {event.id: to if to and i == 0 else "discard"}, inputs=[event.id])
 
 
-def attach(graph: Any, run_id: str | None = None, **run: Any) -> Attachment:
-    """Streams a DIGGraph to digd from now on, what it holds already included. `run`: what `digd.Run` takes.
+def attach(graph: Any, run_id: str | None = None, *, mode: str | None = None, **run: Any) -> Attachment:
+    """Streams a DIGGraph to digd from now on, including what it holds already. `run`: the arguments of `digd.Run`.
 
     Use it as a context manager, or call `close()` at the end.
     """
-    return Attachment(graph, run_id, **run)
+    return Attachment(graph, run_id, mode=mode, **run)
