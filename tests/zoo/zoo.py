@@ -184,16 +184,30 @@ def get(address: str, path: str) -> Any:
         return json.load(answer)
 
 
+_labels: dict[tuple[str, str], str] = {}  # by daemon and run; the list of runs does not carry them
+
+
 def runs_of(address: str, probe: Probe) -> list[str]:
     """The ids of the runs that this execution made, by its label."""
-    return [one["run"] for one in get(address, "/v1/runs?limit=1000")["runs"]
-            if (one.get("labels") or {}).get("zoo") == probe.label]
+    found: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = get(address, "/v1/runs?limit=500" + (f"&cursor={urllib.request.quote(cursor, safe='')}" if cursor else ""))
+        for run in (one["run"] for one in page["runs"]):
+            if (address, run) not in _labels:
+                detail = get(address, f"/v1/runs/{urllib.request.quote(run, safe='')}")
+                _labels[address, run] = (detail.get("labels") or {}).get("zoo", "")
+            if _labels[address, run] == probe.label:
+                found.append(run)
+        cursor = page.get("next")
+        if not cursor:
+            return found
 
 
 def detections_of(address: str, probe: Probe) -> list[dict[str, Any]]:
     found = []
     for run in runs_of(address, probe):
-        told = get(address, f"/v1/runs/{urllib.request.quote(run, safe='')}/detections?limit=1000")["detections"]
+        told = get(address, f"/v1/runs/{urllib.request.quote(run, safe='')}/detections?limit=500")["detections"]
         found += [{"run": run, **entry["detection"]} for entry in told]
     return found
 
