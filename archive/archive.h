@@ -25,7 +25,8 @@ struct durable {
   std::uint64_t run_number;
   std::string session;
   std::uint64_t seq;
-  bool deleted = false;  // the run is: nothing of it is stored any more, and no session is meant
+  bool deleted = false;         // the run is: nothing of it is stored any more, and no session is meant
+  std::uint64_t judgement = 0;  // not 0: the ticket of a judgement that is stored; no session is meant
 };
 
 struct options {

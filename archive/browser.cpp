@@ -84,8 +84,10 @@ failure browser::prepare() {
        " GROUP BY rule, healed, cause, healing, outcome ORDER BY rule, healed DESC, cause, outcome"},
       {&detections_,
        "SELECT d.id, d.entry, d.json,"
-       " CASE WHEN d.healed THEN (SELECT f.outcome FROM firings AS f WHERE f.run = d.run AND f.detection = d.id) END"
-       " FROM detections AS d WHERE d.run = ?1 AND d.id > ?2 ORDER BY d.id LIMIT ?3"},
+       " CASE WHEN d.healed THEN (SELECT f.outcome FROM firings AS f WHERE f.run = d.run AND f.detection = d.id) END,"
+       " j.judgement, j.judged_by, j.judged_ms"
+       " FROM detections AS d LEFT JOIN judgements AS j ON j.detection = d.id"
+       " WHERE d.run = ?1 AND d.id > ?2 ORDER BY d.id LIMIT ?3"},
       {&last_seq_, "SELECT max(id) FROM entries"},
       {&tail_, tail_all},
       {&tail_run_, tail_of_run},
@@ -98,6 +100,35 @@ failure browser::prepare() {
       {&detection_rows_, "SELECT entry, run, json FROM detections WHERE id >= ?1 ORDER BY id"},
       {&intervention_rows_, "SELECT entry, run, json FROM interventions WHERE row >= ?1 ORDER BY row"},
       {&outcome_rows_, "SELECT entry, run, rule, event, detected_ts, ts, outcome FROM outcomes WHERE id >= ?1 ORDER BY id"},
+  };
+  failure why;
+  for (const auto& [into, sql] : all) {
+    if (!why) why = db_.prepare(sql, *into);
+  }
+  return why ? why : prepare_pilot();
+}
+
+failure browser::prepare_pilot() {
+  const std::pair<statement*, const char*> all[] = {
+      {&find_detection_, "SELECT id FROM detections WHERE run = ?1 AND entry = ?2 ORDER BY id LIMIT 1 OFFSET ?3"},
+      {&detection_text_,
+       "SELECT d.entry, (SELECT count(*) FROM detections AS b WHERE b.run = d.run AND b.entry = d.entry AND b.id <= d.id),"
+       " d.reason FROM detections AS d WHERE d.id = ?1"},
+      {&piloted_runs_,
+       "SELECT number, run, opened_ms, ended, ended_ms, mode, canary, activations, metrics FROM runs"
+       " WHERE opened_ms >= ?1 AND deleting = 0 ORDER BY opened_ms DESC, number DESC LIMIT ?2"},
+      // Of a detection that a mode kept from being healed, `healing` is what shadow would have done; NULL in observe.
+      {&piloted_healings_,
+       "SELECT d.run, d.rule, d.subject, d.place, sum(d.healed = 0), sum(d.healed <> 0), max(d.id)"
+       " FROM runs AS r CROSS JOIN detections AS d ON d.run = r.number"
+       " WHERE r.opened_ms >= ?1 AND r.deleting = 0 AND d.healing IS NOT NULL AND (d.healed <> 0 OR d.cause = 'mode')"
+       " GROUP BY d.run, d.rule, d.subject, d.place ORDER BY max(d.id) DESC LIMIT ?2"},
+      {&piloted_judgements_,
+       "SELECT d.run, d.rule, d.subject, d.place, date(e.arrived_ms / 1000, 'unixepoch', 'weekday 0', '-6 days') AS week,"
+       " sum(j.judgement = 'right'), sum(j.judgement = 'wrong')"
+       " FROM judgements AS j CROSS JOIN runs AS r ON r.number = j.run CROSS JOIN detections AS d ON d.id = j.detection"
+       " CROSS JOIN entries AS e ON e.id = d.entry WHERE r.opened_ms >= ?1 AND r.deleting = 0"
+       " GROUP BY d.run, d.rule, d.subject, d.place, week ORDER BY week, d.run LIMIT ?2"},
   };
   failure why;
   for (const auto& [into, sql] : all) {
@@ -198,7 +229,8 @@ failure browser::count_on(std::uint64_t run_number, counted& sum) {
         case entry_kind::message: ++sum.sum.messages; break;
         case entry_kind::refused: ++sum.sum.refused; break;
         case entry_kind::firing: ++sum.sum.firings; break;
-        case entry_kind::run_deleted: break;  // is no row
+        case entry_kind::run_deleted:
+        case entry_kind::judgement: break;  // is no row
       }
     }
   }
@@ -240,7 +272,123 @@ boost::system::result<std::vector<detection_item>> browser::detections(std::uint
   std::vector<detection_item> all;
   failure why;
   while (detections_.step(why)) {
-    all.push_back({detections_.integer(0), detections_.integer(1), detections_.text(2), detections_.text(3)});
+    detection_item one{.id = detections_.integer(0), .entry = detections_.integer(1)};
+    one.json = detections_.text(2);
+    one.outcome = detections_.text(3);
+    one.judgement = detections_.text(4);
+    one.judged_by = detections_.text(5);
+    one.judged_ms = detections_.integer(6);
+    if (!all.empty() && all.back().entry == one.entry) one.place_in_entry = all.back().place_in_entry + 1;
+    all.push_back(std::move(one));
+  }
+  if (why) return make_error_code(why.error());
+  if (after == 0 || all.empty()) return all;
+  // The page may begin in the middle of an entry.
+  const auto first = text_of_detection(all.front().id);
+  if (!first) return first.error();
+  const std::uint64_t skipped = *first ? (**first).place_in_entry - 1 : 0;
+  for (auto& one : all) {
+    if (one.entry == all.front().entry) one.place_in_entry += skipped;
+  }
+  return all;
+}
+
+// ---- over many runs
+
+boost::system::result<std::optional<std::int64_t>> browser::find_detection(std::uint64_t run_number, std::int64_t entry,
+                                                                           std::uint64_t place_in_entry) {
+  constexpr std::uint64_t highest = std::numeric_limits<std::int64_t>::max();
+  const in_use guard(find_detection_);
+  find_detection_.bind(1, run_number);
+  find_detection_.bind(2, entry);
+  find_detection_.bind(3, std::min(place_in_entry, highest) - 1);
+  failure why;
+  std::optional<std::int64_t> found;
+  if (find_detection_.step(why)) found = find_detection_.integer(0);
+  if (why) return make_error_code(why.error());
+  return found;
+}
+
+boost::system::result<std::optional<detection_text>> browser::text_of_detection(std::int64_t id) {
+  const in_use guard(detection_text_);
+  detection_text_.bind(1, id);
+  failure why;
+  std::optional<detection_text> found;
+  if (detection_text_.step(why)) {
+    found = {.entry = detection_text_.integer(0),
+             .place_in_entry = static_cast<std::uint64_t>(detection_text_.integer(1)),
+             .reason = detection_text_.text(2)};
+  }
+  if (why) return make_error_code(why.error());
+  return found;
+}
+
+boost::system::result<std::vector<piloted_run>> browser::piloted_runs(std::int64_t opened_since_ms, std::uint64_t limit) {
+  const in_use guard(piloted_runs_);
+  piloted_runs_.bind(1, opened_since_ms);
+  piloted_runs_.bind(2, limit);
+  std::vector<piloted_run> all;
+  failure why;
+  while (piloted_runs_.step(why)) {
+    const statement& row = piloted_runs_;
+    piloted_run one{.number = static_cast<std::uint64_t>(row.integer(0)), .run = row.text(1), .opened_ms = row.integer(2)};
+    one.ended = row.text(3);
+    if (!row.is_null(4)) one.ended_ms = row.integer(4);
+    one.mode = row.text(5);
+    one.canary = row.text(6);
+    one.activations = static_cast<std::uint64_t>(row.integer(7));
+    one.metrics = row.text(8);
+    all.push_back(std::move(one));
+  }
+  if (why) return make_error_code(why.error());
+  return all;
+}
+
+namespace {
+
+std::optional<std::string> text_or_none(const statement& row, int column) {
+  return row.is_null(column) ? std::nullopt : std::optional(row.text(column));
+}
+
+}  // namespace
+
+boost::system::result<std::vector<piloted_healing>> browser::piloted_healings(std::int64_t opened_since_ms,
+                                                                              std::uint64_t limit) {
+  const in_use guard(piloted_healings_);
+  piloted_healings_.bind(1, opened_since_ms);
+  piloted_healings_.bind(2, limit);
+  std::vector<piloted_healing> all;
+  failure why;
+  while (piloted_healings_.step(why)) {
+    const statement& row = piloted_healings_;
+    all.push_back({.run_number = static_cast<std::uint64_t>(row.integer(0)),
+                   .rule = row.text(1),
+                   .subject = text_or_none(row, 2),
+                   .place = text_or_none(row, 3),
+                   .would = static_cast<std::uint64_t>(row.integer(4)),
+                   .did = static_cast<std::uint64_t>(row.integer(5)),
+                   .latest = row.integer(6)});
+  }
+  if (why) return make_error_code(why.error());
+  return all;
+}
+
+boost::system::result<std::vector<piloted_judgement>> browser::piloted_judgements(std::int64_t opened_since_ms,
+                                                                                  std::uint64_t limit) {
+  const in_use guard(piloted_judgements_);
+  piloted_judgements_.bind(1, opened_since_ms);
+  piloted_judgements_.bind(2, limit);
+  std::vector<piloted_judgement> all;
+  failure why;
+  while (piloted_judgements_.step(why)) {
+    const statement& row = piloted_judgements_;
+    all.push_back({.run_number = static_cast<std::uint64_t>(row.integer(0)),
+                   .rule = row.text(1),
+                   .subject = text_or_none(row, 2),
+                   .place = text_or_none(row, 3),
+                   .week = row.text(4),
+                   .right = static_cast<std::uint64_t>(row.integer(5)),
+                   .wrong = static_cast<std::uint64_t>(row.integer(6))});
   }
   if (why) return make_error_code(why.error());
   return all;

@@ -49,7 +49,46 @@ struct detection_count {
 
 struct detection_item {
   std::int64_t id = 0, entry = 0;
+  std::uint64_t place_in_entry = 1;  // an entry can have several: 1, 2, 3 …
   std::string json, outcome;
+  std::string judgement, judged_by;  // empty: none
+  std::int64_t judged_ms = 0;
+};
+
+// ---- for `digctl pilot`: many runs at once
+
+struct piloted_run {
+  std::uint64_t number = 0;
+  std::string run;
+  std::int64_t opened_ms = 0;
+  std::string ended;  // empty while it goes on
+  std::optional<std::int64_t> ended_ms;
+  std::string mode, canary;  // as it was opened; empty: unknown, in no group
+  std::uint64_t activations = 0;
+  std::string metrics;  // JSON, as run_ended reported them; empty: none
+};
+
+// What digd did, or would have done in shadow, in one run at one place.
+struct piloted_healing {
+  std::uint64_t run_number = 0;
+  std::string rule;
+  std::optional<std::string> subject, place;
+  std::uint64_t would = 0, did = 0;  // detections
+  std::int64_t latest = 0;           // detections.id
+};
+
+struct piloted_judgement {
+  std::uint64_t run_number = 0;
+  std::string rule;
+  std::optional<std::string> subject, place;
+  std::string week;  // the Monday, UTC: 2026-11-16
+  std::uint64_t right = 0, wrong = 0;
+};
+
+struct detection_text {
+  std::int64_t entry = 0;
+  std::uint64_t place_in_entry = 1;
+  std::string reason;
 };
 
 // An entry with everything that came of it, for whoever watches.
@@ -93,6 +132,19 @@ class browser {
   // The next piece after the entry `after`; of one run if `run_number` is not 0.
   boost::system::result<std::vector<watched_entry>> entries_after(std::int64_t after, std::uint64_t run_number);
 
+  // The detection that is the n-th of an entry (1: the first). Nothing: there is none.
+  boost::system::result<std::optional<std::int64_t>> find_detection(std::uint64_t run_number, std::int64_t entry,
+                                                                    std::uint64_t place_in_entry);
+  // Of a detection that may have been deleted meanwhile.
+  boost::system::result<std::optional<detection_text>> text_of_detection(std::int64_t id);
+
+  // ---- over many runs: those opened since then, newest first, at most `limit` rows each
+
+  boost::system::result<std::vector<piloted_run>> piloted_runs(std::int64_t opened_since_ms, std::uint64_t limit);
+  // By run, rule, subject and place; the latest detection first.
+  boost::system::result<std::vector<piloted_healing>> piloted_healings(std::int64_t opened_since_ms, std::uint64_t limit);
+  boost::system::result<std::vector<piloted_judgement>> piloted_judgements(std::int64_t opened_since_ms, std::uint64_t limit);
+
  private:
   struct counted {
     std::int64_t upto = 0;  // entries.id
@@ -101,6 +153,7 @@ class browser {
   };
   browser() = default;
   failure prepare();
+  failure prepare_pilot();
   static boost::system::result<std::vector<run_row>> collect(statement& from);
   failure count_on(std::uint64_t run_number, counted& sum);
   failure first_row_after(statement& probe, std::int64_t entry, std::int64_t last, std::int64_t& id);
@@ -111,6 +164,7 @@ class browser {
   statement oldest_ended_, quiet_, used_pages_, page_size_;
   statement runs_, find_, entries_, count_, count_detections_, group_, detections_, last_seq_;
   statement tail_, tail_run_;
+  statement find_detection_, detection_text_, piloted_runs_, piloted_healings_, piloted_judgements_;
   statement detection_probe_, intervention_probe_, outcome_probe_;
   statement detection_rows_, intervention_rows_, outcome_rows_;
   statement detection_last_, intervention_last_, outcome_last_;

@@ -10,7 +10,8 @@ std::size_t size_of(const std::optional<std::string>& text) {
 
 std::size_t held_by(const detection_row& row) {
   return sizeof row + row.rule.size() + row.severity.size() + size_of(row.session) + size_of(row.event) +
-         size_of(row.agent) + size_of(row.healing) + size_of(row.cause) + row.reason.size() + row.json.size();
+         size_of(row.agent) + size_of(row.healing) + size_of(row.cause) + row.reason.size() + row.json.size() +
+         size_of(row.subject) + size_of(row.place);
 }
 
 std::size_t held_by(const intervention_row& row) {
@@ -39,6 +40,8 @@ std::string_view to_string(entry_kind kind) {
       return "operator_mode";
     case entry_kind::run_deleted:
       return "run_deleted";
+    case entry_kind::judgement:
+      return "judgement";
   }
   return "message";
 }
@@ -57,6 +60,7 @@ std::size_t entry::bytes() const {
   for (const auto& row : detections) sum += held_by(row);
   for (const auto& row : interventions) sum += held_by(row);
   for (const auto& row : outcomes) sum += held_by(row);
+  if (opinion) sum += sizeof *opinion + opinion->judgement.size() + opinion->judged_by.size();
   return sum;
 }
 

@@ -19,6 +19,7 @@ enum class entry_kind : std::uint8_t {
   firing,          // windows that fired with the passing of time, no message
   operator_mode,   // the operator's switch; `frame` says to which mode
   run_deleted,     // is not stored: everything of the run goes, for good
+  judgement,       // is not stored as an entry: a person's opinion of a detection that is
 };
 
 std::string_view to_string(entry_kind);  // the names in the archive's `kind` column
@@ -33,7 +34,8 @@ struct detection_row {
   bool healed = false;
   std::optional<std::string> healing, cause;
   std::string reason;
-  std::string json;  // the whole detection, witness included
+  std::string json;                           // the whole detection, witness included
+  std::optional<std::string> subject, place;  // docs/archive.md
 };
 
 struct intervention_row {
@@ -47,6 +49,13 @@ struct outcome_row {
   std::string rule, outcome;
   std::int64_t ts = 0, detected_ts = 0;
   std::optional<std::string> event;
+};
+
+struct judgement_row {
+  std::int64_t detection = 0;  // detections.id
+  std::string judgement;       // right or wrong; empty: the one that is stored goes
+  std::string judged_by;
+  std::uint64_t ticket = 0;  // comes back in `durable`
 };
 
 struct entry {
@@ -67,6 +76,7 @@ struct entry {
   std::vector<detection_row> detections;
   std::vector<intervention_row> interventions;
   std::vector<outcome_row> outcomes;
+  std::shared_ptr<const judgement_row> opinion;  // judgement only
 
   std::size_t bytes() const;  // about what it holds in memory
 };

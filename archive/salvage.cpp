@@ -17,11 +17,12 @@ namespace {
 struct table {
   const char *name, *run, *key;
 };
-constexpr std::array<table, 5> tables{{{"runs", "number", "number"},
+constexpr std::array<table, 6> tables{{{"runs", "number", "number"},
                                        {"entries", "run", "id"},
                                        {"detections", "run", "id"},
                                        {"interventions", "run", "row"},
-                                       {"outcomes", "run", "id"}}};
+                                       {"outcomes", "run", "id"},
+                                       {"judgements", "run", "detection"}}};
 
 // So many numbers in a row that cannot be read are the end.
 constexpr std::int64_t most_skipped = 65'536;

@@ -5,6 +5,7 @@
 
 #include "archive/schema_v1.h"
 #include "archive/schema_v2.h"
+#include "archive/schema_v3.h"
 
 namespace digd::archive {
 
@@ -16,7 +17,7 @@ struct migration {
 };
 
 // One step a version, in order; never changed once released. A file at version v gets those with `to` > v.
-constexpr std::array migrations{migration{1, schema_v1}, migration{2, schema_v2}};
+constexpr std::array migrations{migration{1, schema_v1}, migration{2, schema_v2}, migration{3, schema_v3}};
 static_assert(migrations.back().to == schema_version);
 
 constexpr std::int64_t page_size = 4096;
@@ -121,12 +122,12 @@ open_trouble look_for_damage(connection& db, std::int64_t check_bytes) {
   std::int64_t tables = 0, pages = 0, bytes_a_page = 0;
   failure why = db.query(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
-      "('runs', 'entries', 'detections', 'interventions', 'outcomes')",
+      "('runs', 'entries', 'detections', 'interventions', 'outcomes', 'judgements')",
       tables);
   if (!why) why = db.query("PRAGMA page_count", pages);
   if (!why) why = db.query("PRAGMA page_size", bytes_a_page);
   if (why) return why;
-  if (tables != 5) return {archive_error::corrupt, "tables are missing"};
+  if (tables != 6) return {archive_error::corrupt, "tables are missing"};
   if (pages * bytes_a_page > check_bytes) return {};
   std::string found;
   if (failure fault = db.query("PRAGMA quick_check(1)", found)) return fault;

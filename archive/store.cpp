@@ -83,14 +83,17 @@ failure store::prepare() {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
       {&rollback_, "ROLLBACK"},
-      {&insert_run_, "INSERT INTO runs (number, run, opened_ms) VALUES (?1, ?2, ?3)"},
+      {&insert_run_,
+       "INSERT INTO runs (number, run, opened_ms, mode, canary) VALUES (?1, ?2, ?3,"
+       " CASE WHEN json_valid(?4) THEN ?4 ->> '$.mode' END, CASE WHEN json_valid(?4) THEN ?4 ->> '$.canary' END)"},
       {&insert_entry_,
        "INSERT INTO entries (run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame, id)"
        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
       {&insert_detection_,
        "INSERT INTO detections (run, entry, rule, severity, session, at, ts, event, agent, healed, healing, "
        "cause,"
-       " json, id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"},
+       " json, id, subject, place)"
+       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"},
       {&insert_intervention_,
        "INSERT INTO interventions (run, id, entry, action, event, ts, json, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
        "?7, ?8)"},
@@ -101,20 +104,31 @@ failure store::prepare() {
        "UPDATE interventions SET answered_by = ?3, answered_ts = ?4,"
        " answered = CASE WHEN json_valid(?5) THEN ?5 ->> '$.applied' END"
        " WHERE run = ?1 AND id = ?2 AND answered_by IS NULL"},
-      {&end_run_, "UPDATE runs SET ended = ?2, ended_ms = ?3 WHERE number = ?1"},
+      {&end_run_,
+       "UPDATE runs SET ended = ?2, ended_ms = ?3, metrics = CASE WHEN json_valid(?4) THEN"
+       " CASE WHEN length(?4 -> '$.metrics') <= 4096 THEN ?4 -> '$.metrics' END END WHERE number = ?1"},
       {&mark_run_, "UPDATE runs SET deleting = 1 WHERE number = ?1"},
       {&delete_run_, "DELETE FROM runs WHERE number = ?1"},
       {&remove_rows_[0], "DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE run = ?1 LIMIT ?2)"},
       {&remove_rows_[1], "DELETE FROM detections WHERE id IN (SELECT id FROM detections WHERE run = ?1 LIMIT ?2)"},
       {&remove_rows_[2],
        "DELETE FROM interventions WHERE row IN (SELECT row FROM interventions WHERE run = ?1 LIMIT ?2)"},
+      // Nothing, if the detection or its run is gone meanwhile.
+      {&put_judgement_,
+       "INSERT INTO judgements (detection, run, judgement, judged_by, judged_ms)"
+       " SELECT d.id, d.run, ?3, ?4, ?5 FROM detections AS d JOIN runs AS r ON r.number = d.run"
+       " WHERE d.id = ?1 AND d.run = ?2 AND r.deleting = 0"
+       " ON CONFLICT (detection) DO UPDATE SET judgement = ?3, judged_by = ?4, judged_ms = ?5"},
+      {&drop_judgement_, "DELETE FROM judgements WHERE detection = ?1 AND run = ?2"},
+      {&remove_rows_[4],
+       "DELETE FROM judgements WHERE detection IN (SELECT detection FROM judgements WHERE run = ?1 LIMIT ?2)"},
       {&remove_rows_[3], "DELETE FROM outcomes WHERE id IN (SELECT id FROM outcomes WHERE run = ?1 LIMIT ?2)"},
       {&free_page_count_, "SELECT freelist_count FROM pragma_freelist_count"},
       {&note_highest_, "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)"},
       {&change_run_,
        "UPDATE runs SET last_ts = CASE WHEN ?2 IS NULL THEN last_ts ELSE max(coalesce(last_ts, ?2), ?2) END,"
        " heard_ms = CASE WHEN ?3 IS NULL THEN heard_ms ELSE max(coalesce(heard_ms, ?3), ?3) END,"
-       " bytes = bytes + ?4 WHERE number = ?1"},
+       " bytes = bytes + ?4, activations = activations + ?5 WHERE number = ?1"},
   };
   for (const auto& [into, sql] : all) {
     if (!why) why = db_.prepare(sql, *into);
@@ -152,10 +166,12 @@ store::result store::write(std::span<const std::unique_ptr<entry>> entries) {
 failure store::put(const entry& what) {
   failure why;
   if (what.kind == entry_kind::run_deleted) return mark_deleted(what.run_number);
+  if (what.kind == entry_kind::judgement) return put_judgement(what);
   if (what.kind == entry_kind::run_opened) {
     insert_run_.bind(1, what.run_number);
     insert_run_.bind(2, std::string_view(what.run));
     insert_run_.bind(3, what.arrived_ms);
+    insert_run_.bind(4, std::string_view(what.frame));
     why = insert_run_.run();
     if (why) return why;
   }
@@ -199,6 +215,18 @@ failure store::mark_deleted(std::uint64_t run_number) {
   why = mark_run_.run();
   if (!why) marked_.push_back(run_number);
   return why;
+}
+
+failure store::put_judgement(const entry& what) {
+  const judgement_row& row = *what.opinion;
+  statement& change = row.judgement.empty() ? drop_judgement_ : put_judgement_;
+  change.bind(1, row.detection);
+  change.bind(2, what.run_number);
+  if (row.judgement.empty()) return change.run();
+  change.bind(3, std::string_view(row.judgement));
+  change.bind_unless_empty(4, row.judged_by);
+  change.bind(5, what.arrived_ms);
+  return change.run();
 }
 
 store::removal store::remove_some() {
@@ -272,6 +300,8 @@ failure store::put_rows(const entry& what, std::int64_t id) {
     into.bind(12, row.cause);
     into.bind(13, std::string_view(row.json));
     into.bind(14, next_.detection++);
+    into.bind(15, row.subject);
+    into.bind(16, row.place);
     if ((why = into.run())) return why;
   }
   for (const auto& row : what.interventions) {
@@ -315,6 +345,7 @@ failure store::note_answer(const entry& what, std::int64_t id) {
     end_run_.bind(1, what.run_number);
     end_run_.bind(2, std::string_view(what.ended));
     end_run_.bind(3, what.arrived_ms);
+    end_run_.bind(4, std::string_view(what.frame));
     why = end_run_.run();
   }
   return why;
@@ -326,6 +357,7 @@ void store::note_change(const entry& what) {
   to.bytes += what.frame.size() + verdicts_.size();
   for (const auto& row : what.detections) to.bytes += row.json.size();
   for (const auto& row : what.interventions) to.bytes += row.json.size();
+  if (what.kind == entry_kind::message && what.type == "activation_started") ++to.activations;
   if (what.kind == entry_kind::session_joined || counts_as_heard(what)) {
     to.heard_ms = std::max(to.heard_ms.value_or(what.arrived_ms), what.arrived_ms);
   }
@@ -342,6 +374,7 @@ failure store::put_changes() {
     change_run_.bind(2, change.last_ts);
     change_run_.bind(3, change.heard_ms);
     change_run_.bind(4, change.bytes);
+    change_run_.bind(5, change.activations);
     if ((why = change_run_.run())) break;
   }
   return why;

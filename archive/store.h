@@ -68,6 +68,7 @@ class store {
   failure prepare();
   failure put(const entry& what);
   failure mark_deleted(std::uint64_t run_number);
+  failure put_judgement(const entry& what);
   failure remove_rows(std::uint64_t run_number, bool& all);
   failure count_free_pages();
   failure put_rows(const entry& what, std::int64_t id);
@@ -82,7 +83,8 @@ class store {
   statement insert_run_, insert_entry_, insert_detection_, insert_intervention_, insert_outcome_;
   statement answer_intervention_, end_run_, change_run_;
   statement mark_run_, delete_run_, note_highest_, free_page_count_;
-  statement remove_rows_[4];           // of each table that has rows of runs
+  statement put_judgement_, drop_judgement_;
+  statement remove_rows_[5];           // of each table that has rows of runs
   std::deque<std::uint64_t> leaving_;  // marked, and not gone yet
   std::vector<std::uint64_t> marked_;  // in the transaction in hand
   std::int64_t free_pages_ = 0;
@@ -98,7 +100,7 @@ class store {
   // What a transaction changes about runs that are there already.
   struct run_change {
     std::optional<std::int64_t> last_ts, heard_ms;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0, activations = 0;
   };
   boost::unordered_flat_map<std::uint64_t, run_change> changes_;
 };

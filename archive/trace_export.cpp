@@ -117,7 +117,8 @@ void trace_export::take(const stored_entry& e) {
       to_(e.frame);
       return;
     case entry_kind::operator_mode: to_(e.frame); return;
-    case entry_kind::run_deleted: return;  // is never stored
+    case entry_kind::run_deleted:
+    case entry_kind::judgement: return;  // is never stored
     case entry_kind::firing:
       fired_since_ = true;
       last_firing_ts_ = e.ts;

@@ -28,7 +28,10 @@ bool is_entrys_fault(const failure& why) {
          why.primary() == SQLITE_MISMATCH;
 }
 
-bool is_deletion(const entry& one) { return one.kind == entry_kind::run_deleted; }
+// About what is stored already: it counts also for a run that is no longer archived.
+bool is_about_stored(const entry& one) {
+  return one.kind == entry_kind::run_deleted || one.kind == entry_kind::judgement;
+}
 
 bool counts_as_durable(const entry& one) {
   return one.kind == entry_kind::message || one.kind == entry_kind::refused;
@@ -134,8 +137,10 @@ void writer::report(const batch& done) {
                             boost::hash<std::pair<std::uint64_t, std::string_view>>>
       highest;
   std::uint64_t bytes = 0;
+  std::vector<durable> all;
   for (const auto& one : done) {
     bytes += one->bytes();
+    if (one->opinion) all.push_back({.run_number = one->run_number, .session = {}, .seq = 0, .judgement = one->opinion->ticket});
     if (!counts_as_durable(*one)) continue;
     auto& seq = highest[{one->run_number, one->session}];
     seq = std::max(seq, one->seq);
@@ -144,8 +149,7 @@ void writer::report(const batch& done) {
   counted_.bytes.fetch_add(bytes);
   counted_.commits.fetch_add(1);
   if (!on_durable_) return;
-  std::vector<durable> all;
-  all.reserve(highest.size());
+  all.reserve(all.size() + highest.size());
   for (const auto& [who, seq] : highest) all.push_back({who.first, std::string(who.second), seq});
   on_durable_(all);
 }
@@ -158,7 +162,7 @@ void writer::set_aside_from(std::size_t at, const failure& why) {
                               " runs are no longer archived, the last of them number " + std::to_string(run) +
                               ": " + why.words);
   drop(std::stable_partition(batch_.begin() + static_cast<std::ptrdiff_t>(at), batch_.end(),
-                             [&](const auto& one) { return one->run_number != run || is_deletion(*one); }));
+                             [&](const auto& one) { return one->run_number != run || is_about_stored(*one); }));
 }
 
 // What comes later for a run that was set aside is dropped; what is in the batch of it already is its
@@ -168,7 +172,7 @@ void writer::take() {
   if (!queue_.take(batch_, how_.batch_entries, how_.batch_bytes) || set_aside_.empty()) return;
   drop(std::stable_partition(batch_.begin() + old, batch_.end(),
                              [&](const auto& one) {
-                               return !set_aside_.contains(one->run_number) || is_deletion(*one);
+                               return !set_aside_.contains(one->run_number) || is_about_stored(*one);
                              }));
 }
 

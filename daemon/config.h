@@ -83,6 +83,7 @@ struct config {
   std::uint64_t runs = 10'000;  // not ended, at once
   std::uint64_t run_bytes = 0;  // of one run in the archive, about; 0: no limit
   limit_policy over_run_bytes = limit_policy::refuse;
+  double enforce_share = 0;  // of runs in the canary (daemon/canary.h); 0: there is none
   retention_settings retention;
   log_settings log;
   connection_settings connections;

@@ -1,5 +1,6 @@
 #include "daemon/entries.h"
 
+#include "daemon/place.h"
 #include "ingest/encode.h"
 
 namespace digd::daemon {
@@ -33,6 +34,8 @@ archive::detection_row row_of(const detection& d) {
   if (d.cause != cause::none) row.cause = to_string(d.cause);
   row.reason = d.reason;
   ingest::encode_detection(row.json, d, true);
+  row.subject = subject_of(d);
+  row.place = place_of(d);
   return row;
 }
 
@@ -72,7 +75,7 @@ archive::entry_ptr entry_of(const ingest::taken& what) {
   return made;
 }
 
-archive::entry_ptr opening_entry(const hello& first, const run_settings& settings) {
+archive::entry_ptr opening_entry(const hello& first, const run_settings& settings, canary_group group) {
   auto made = std::make_unique<archive::entry>();
   archive::entry& e = *made;
   e.kind = entry_kind::run_opened;
@@ -80,6 +83,7 @@ archive::entry_ptr opening_entry(const hello& first, const run_settings& setting
   e.session = first.session;
   e.type = "hello";
   ingest::encode_trace_hello(e.frame, first, settings);
+  append_group(e.frame, group);
   return made;
 }
 

@@ -23,7 +23,8 @@ enum class value_kind : std::uint8_t { whole_number,
                                        text,
                                        choice,
                                        yes_or_no,
-                                       list };
+                                       list,
+                                       share };
 
 // When a changed value holds after SIGHUP.
 enum class applies : std::uint8_t {
@@ -40,7 +41,7 @@ struct option {
   std::string meaning;
   value_kind kind = value_kind::text;
   applies when = applies::at_restart;
-  std::int64_t least = 0, most = 0;       // of a whole number
+  std::int64_t least = 0, most = 0;       // of a whole number or a share
   std::vector<std::string_view> choices;  // of a choice
   // Returns what is wrong with the value, in words; empty if it was taken.
   std::function<std::string(const toml::node& value, config& into)> set;

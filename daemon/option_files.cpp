@@ -44,6 +44,7 @@ std::string range_of(const option& one) {
   if (one.kind == value_kind::whole_number) return std::to_string(one.least) + " to " + std::to_string(one.most);
   if (one.kind == value_kind::yes_or_no) return "true or false";
   if (one.kind == value_kind::list) return "a list of strings";
+  if (one.kind == value_kind::share) return "0 to 1";
   if (one.kind == value_kind::text) return "a string";
   std::string all;
   for (const std::string_view name : one.choices) all.append(all.empty() ? "" : ", ").append(quoted(name));
@@ -71,6 +72,11 @@ json::object schema_of(const option& one, const config& defaults) {
   switch (one.kind) {
     case value_kind::whole_number:
       o["type"] = "integer";
+      o["minimum"] = one.least;
+      o["maximum"] = one.most;
+      break;
+    case value_kind::share:
+      o["type"] = "number";
       o["minimum"] = one.least;
       o["maximum"] = one.most;
       break;

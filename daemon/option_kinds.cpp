@@ -1,6 +1,8 @@
 #include "daemon/option_kinds.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 
 namespace digd::daemon::kinds {
 
@@ -55,6 +57,20 @@ std::string list_literal(const std::vector<std::string>& all) {
   std::string out = "[";
   for (const std::string& one : all) out.append(out.size() > 1 ? ", " : "").append(quoted(one));
   return out + ']';
+}
+
+std::string take_share(const toml::node& v, double& out) {
+  const bool is_number = v.is_floating_point() || v.is_integer();
+  const auto given = is_number ? v.value<double>() : std::nullopt;
+  if (!given || !(*given >= 0 && *given <= 1)) return "must be a number from 0 to 1";
+  out = *given;
+  return {};
+}
+
+std::string share_literal(double value) {
+  std::array<char, 32> text{};
+  const auto [end, ec] = std::to_chars(text.data(), text.data() + text.size(), value);
+  return ec == std::errc{} ? std::string(text.data(), end) : "0";
 }
 
 }  // namespace digd::daemon::kinds

@@ -19,6 +19,8 @@ std::string take_choice(const toml::node& v, const std::vector<std::string_view>
 std::string take_flag(const toml::node& v, bool& out);
 std::string take_list(const toml::node& v, std::vector<std::string>& out);
 std::string list_literal(const std::vector<std::string>& all);
+std::string take_share(const toml::node& v, double& out);
+std::string share_literal(double value);
 
 inline option blank(std::string name, value_kind kind, applies when, std::string meaning) {
   option o;
@@ -92,6 +94,17 @@ option list(std::string name, applies when, Field field, std::string meaning) {
   option o = blank(std::move(name), value_kind::list, when, std::move(meaning));
   o.set = [=](const toml::node& v, config& c) { return take_list(v, field(c)); };
   o.get = [=](const config& c) { return list_literal(field(c)); };
+  return o;
+}
+
+// A number from 0 to 1.
+template <class Field>
+option share(std::string name, applies when, Field field, std::string meaning) {
+  option o = blank(std::move(name), value_kind::share, when, std::move(meaning));
+  o.least = 0;
+  o.most = 1;
+  o.set = [=](const toml::node& v, config& c) { return take_share(v, field(c)); };
+  o.get = [=](const config& c) { return share_literal(field(c)); };
   return o;
 }
 

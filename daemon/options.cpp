@@ -16,6 +16,7 @@ namespace {
 using kinds::choice;
 using kinds::list;
 using kinds::named;
+using kinds::share;
 using kinds::whole_number;
 using kinds::words;
 using kinds::yes_or_no;
@@ -102,6 +103,14 @@ void add_contract(table& all) {
   all.push_back(whole_number(
       "runs", 1, 1'000'000, applies::to_new_runs, [](auto& c) -> auto& { return c.runs; },
       "Runs that have not ended, at once. One more is refused with over_limit."));
+}
+
+void add_canary(table& all) {
+  all.push_back(share(
+      "enforce_share", applies::to_new_runs, [](auto& c) -> auto& { return c.enforce_share; },
+      "A canary: of the runs whose hello asks for shadow or names no mode, this share is enforced and the rest stays in "
+      "shadow, chosen by a hash of the run's id. A hello that asks for off, observe or enforce gets that; caps.mode and the "
+      "operator's switch win over both. `digctl pilot` compares the two groups (docs/pilot.md). 0: no canary."));
 }
 
 void add_bytes(table& all) {
@@ -246,6 +255,11 @@ void add_run_defaults(table& all) {
       "defaults.budget", 0, thousand_million, applies::to_new_runs,
       [](auto& c) -> auto& { return c.policy.defaults.budget; },
       "Healings a run, of all rules together: every blocked event or window that is healed costs one."));
+  all.push_back(whole_number(
+      "defaults.max_returns_per_agent", 0, thousand_million, applies::to_new_runs,
+      [](auto& c) -> auto& { return c.policy.defaults.max_returns_per_agent; },
+      "Healings a run that make the same agent act again: by early_termination, orphaned_event and missing_termination "
+      "together. Beyond, the agent is left alone and the detection is only reported."));
 }
 
 void add_rule(table& all, const rule& r) {
@@ -261,6 +275,10 @@ void add_rule(table& all, const rule& r) {
         at + "kinds", when, [id](auto& c) -> auto& { return c.policy.defaults.of(id).kinds; },
         "Only events of these kinds are judged. Empty: all."));
   }
+  all.push_back(list(
+      at + "except", when, [id](auto& c) -> auto& { return c.policy.defaults.of(id).except; },
+      "Agents for which the rule only observes: it reports what it finds, and nothing is done. Matched against the "
+      "detection's agent, else the agent that its event comes from. `digctl pilot --fine` writes this."));
   if (r.options.window) {
     all.push_back(whole_number(
         at + "window_ms", 0, week_ms, when,
@@ -330,6 +348,7 @@ table all_options() {
   add_door(all);
   add_access(all);
   add_contract(all);
+  add_canary(all);
   add_bytes(all);
   add_retention(all);
   add_payloads(all);

@@ -58,7 +58,8 @@ class replayer {
       case archive::entry_kind::firing:
         return has_host() && (host_->inbox().advance(e.ts), true);
       case archive::entry_kind::operator_mode: return take_own_line(e);
-      case archive::entry_kind::run_deleted: return true;  // is never stored
+      case archive::entry_kind::run_deleted:
+      case archive::entry_kind::judgement: return true;  // is never stored
       case archive::entry_kind::message:
       case archive::entry_kind::refused: break;
     }
@@ -85,6 +86,7 @@ class replayer {
 
   bool take_opening(const archive::stored_entry& e) {
     if (const refusal_note note = decoder_.decode_hello(e.frame, first_)) return fail("its opening: " + note.text);
+    group_ = recorded_group(e.frame);
     opened_ = true;
     return true;
   }
@@ -134,7 +136,7 @@ class replayer {
       settings.clock = clock_kind::wall;
       settings.stamped = false;
     }
-    host_ = std::make_shared<run_host>(owner_, first_, settings, run_.number);
+    host_ = std::make_shared<run_host>(owner_, first_, settings, run_.number, group_);
   }
 
   engine_thread& owner_;
@@ -143,6 +145,7 @@ class replayer {
   ingest::decoder decoder_;
   hello first_;
   bool opened_ = false;
+  canary_group group_ = canary_group::none;
   std::shared_ptr<run_host> host_;
   std::uint64_t last_n_ = 0;
   std::string why_;

@@ -50,7 +50,10 @@ void registry::open(join_request&& request) {
   }
   const std::uint64_t number = shared.next_run_number();
   const hello first = request.greeting;
-  const auto host = std::make_shared<run_host>(owner_, first, settle(first, settings->policy), number);
+  run_settings starts_with = settle(first, settings->policy);
+  const canary_group group = draw_canary(first, settings->policy, settings->enforce_share, shared.operator_mode.load());
+  starts_with.how = mode_in(group, starts_with.how);
+  const auto host = std::make_shared<run_host>(owner_, first, starts_with, number, group);
   adopt(host);
   host->go_live({}, &first);
   owner_.counts().runs_opened.add();

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "daemon/api/health.h"
+#include "daemon/api/judgement.h"
 #include "daemon/api/operator.h"
+#include "daemon/api/pilot.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/api/report_answer.h"
 #include "daemon/api/runs_api.h"
@@ -36,6 +38,7 @@ struct call {
   std::string_view body;
   request_target target;
   std::string run;
+  std::string detection;  // the second name, where there is one
   shared_state& shared;
   grant_ptr with;  // the token's; null where no tokens are configured
 };
@@ -212,6 +215,29 @@ routed get_or_delete_run(call& in) {
   return in.request.method() == http::verb::delete_ ? remove_run(in) : get_run(in);
 }
 
+routed get_pilot(call& in) {
+  const std::string* since = in.target.parameter("since");
+  const auto span = duration_ms(since == nullptr ? pilot_request::usual_since : std::string_view(*since));
+  if (!span) return bad_parameter("since", "expected a time span as 90m, 36h, 7d or 4w");
+  return read_archive(in, [span = *span, with = in.with](archive::browser& from) {
+    const std::int64_t now = unix_ms();
+    pilot_request asked{.since_ms = std::max<std::int64_t>(now - span, 0), .now_ms = now, .shows = {}};
+    if (with) asked.shows = [&](std::string_view run) { return with->covers(run); };
+    auto text = pilot_json(from, asked);
+    if (text) return respond_json(std::move(*text));
+    return respond_error(http::status::internal_server_error, "archive_unreadable",
+                         "the archive cannot be read: " + text.error().message());
+  });
+}
+
+routed post_judgement(call& in) {
+  if (!in.shared.reads) return archive_off();
+  auto read = read_judgement(in.run, in.detection, in.body, in.with ? std::string_view(in.with->name()) : std::string_view());
+  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
+  auto asked = std::get<judgement_request>(std::move(read));
+  return later{[&shared = in.shared, asked = std::move(asked)](const later::answer& answer) { judge(shared, asked, answer); }};
+}
+
 // ---- webhooks
 
 routed get_webhooks(call& in) {
@@ -295,7 +321,7 @@ routed get_metrics(call& in) { return metrics(in.shared); }
 // ---- the table. New paths go here.
 
 struct route_entry {
-  std::array<std::string_view, 4> path;  // "*" is the id of a run, or the name of a webhook
+  std::array<std::string_view, 6> path;  // "*" is the id of a run or the name of a webhook; the second one, of a detection
   std::string_view methods;              // as in Allow
   routed (*serve)(call&);
   right needs = right::read;  // to change anything: operate
@@ -313,9 +339,11 @@ constexpr route_entry routes[] = {
     {{"v1", "feed"}, "GET", open_feed, right::watch},
     {{"v1", "mode"}, "GET, HEAD, PUT", get_or_put_mode},
     {{"v1", "traces"}, "POST", post_traces, right::ingest, true},
+    {{"v1", "pilot"}, "GET, HEAD", get_pilot},
     {{"v1", "runs"}, "GET, HEAD", get_runs},
     {{"v1", "runs", "*"}, "GET, HEAD, DELETE", get_or_delete_run},
     {{"v1", "runs", "*", "detections"}, "GET, HEAD", get_detections},
+    {{"v1", "runs", "*", "detections", "*", "judgement"}, "POST", post_judgement},
     {{"v1", "runs", "*", "graph"}, "GET, HEAD", get_graph},
     {{"v1", "runs", "*", "trace"}, "GET", get_trace},
     {{"v1", "runs", "*", "report"}, "GET, HEAD", get_report},
@@ -324,13 +352,13 @@ constexpr route_entry routes[] = {
     {{"v1", "webhooks", "*", "retry"}, "POST", retry_dead},
 };
 
-bool matches(const route_entry& entry, const std::vector<std::string>& path, std::string& run) {
+bool matches(const route_entry& entry, const std::vector<std::string>& path, std::string& run, std::string& detection) {
   const auto end = std::find(entry.path.begin(), entry.path.end(), std::string_view{});
   if (path.size() != static_cast<std::size_t>(end - entry.path.begin())) return false;
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (entry.path[i] == "*") {
       if (path[i].empty() || path[i].size() > longest_run_id) return false;
-      run = path[i];
+      (i < 3 ? run : detection) = path[i];
     } else if (entry.path[i] != path[i]) {
       return false;
     }
@@ -361,7 +389,7 @@ std::variant<const route_entry*, http_response> find_route(call& in) {
   if (!target) return respond_error(http::status::bad_request, "bad_target", "the path or the query is badly encoded");
   in.target = std::move(*target);
   for (const route_entry& entry : routes) {
-    if (!matches(entry, in.target.path, in.run)) continue;
+    if (!matches(entry, in.target.path, in.run, in.detection)) continue;
     if (!names_token(entry.methods, view(in.request.method_string()))) return wrong_method(entry.methods);
     if (auto no = refuse_unauthorized(entry, in)) return std::move(*no);
     return &entry;
@@ -372,11 +400,11 @@ std::variant<const route_entry*, http_response> find_route(call& in) {
 }  // namespace
 
 std::variant<body_room, http_response> room_for_body(const ingest::upgrade_request& head, shared_state& shared) {
-  call in{.request = head, .body = {}, .target = {}, .run = {}, .shared = shared, .with = nullptr};
+  call in{.request = head, .body = {}, .target = {}, .run = {}, .detection = {}, .shared = shared, .with = nullptr};
   auto found = find_route(in);
   const auto* entry = std::get_if<const route_entry*>(&found);
   const bool for_spans = std::any_of(std::begin(routes), std::end(routes), [&](const route_entry& one) {
-    return one.takes_spans && matches(one, in.target.path, in.run);
+    return one.takes_spans && matches(one, in.target.path, in.run, in.detection);
   });
   if (!for_spans) return body_room{most_body_bytes, false};  // whatever is wrong is said later
   if (entry == nullptr) return std::get<http_response>(std::move(found));
@@ -389,7 +417,7 @@ std::variant<body_room, http_response> room_for_body(const ingest::upgrade_reque
 }
 
 routed route(const ingest::upgrade_request& request, std::string_view body, shared_state& shared) {
-  call in{.request = request, .body = body, .target = {}, .run = {}, .shared = shared, .with = nullptr};
+  call in{.request = request, .body = body, .target = {}, .run = {}, .detection = {}, .shared = shared, .with = nullptr};
   auto found = find_route(in);
   if (auto* no = std::get_if<http_response>(&found)) return std::move(*no);
   return std::get<const route_entry*>(found)->serve(in);

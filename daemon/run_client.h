@@ -1,4 +1,4 @@
-// Who sits in a run: a WebSocket's conversation, or the narrator of spans. What they and the run say to each other.
+// A client of a run: a WebSocket's conversation, or the replayer of spans. The calls between it and the run.
 //
 // Thread: each client has a home thread, on which the run's host calls it. The run knows it by a weak reference.
 #pragma once

@@ -23,9 +23,11 @@ ingest::inbox::options live_options(const config& settings) {
 
 }  // namespace
 
-run_host::run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number)
+run_host::run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number,
+                   canary_group group)
     : owner_(owner),
       number_(number),
+      group_(group),
       granted_(owner.shared().live.now()),
       payloads_(owner.shared().live.payloads()),
       inbox_(first, settings, *this, live_options(*granted_)) {
@@ -41,7 +43,7 @@ void run_host::go_live(const stored& so_far, const hello* first) {
   last_now_ = inbox_.run().settings().clock == clock_kind::wall ? inbox_.run().clock() : 0;
   seats_.resize(inbox_.sessions().size());
   for (ingest::session_index s = 0; s < inbox_.sessions().size(); ++s) by_name_[inbox_.sessions()[s].name] = s;
-  if (first != nullptr && owner_.records().is_on()) push(opening_entry(*first, inbox_.run().settings()));
+  if (first != nullptr && owner_.records().is_on()) push(opening_entry(*first, inbox_.run().settings(), group_));
 }
 
 milliseconds run_host::now() {
@@ -52,6 +54,7 @@ milliseconds run_host::now() {
 // ---- connections
 
 void run_host::join(join_request&& request) {
+  if (is_replaced(group_, request.greeting)) request.greeting.how.reset();
   const auto joined = inbox_.join(request.greeting, granted_->policy);
   if (joined.refused) {
     if (joined.refused.limit) owner_.counts().limits[static_cast<std::size_t>(*joined.refused.limit)].add();

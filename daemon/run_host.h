@@ -15,6 +15,7 @@
 
 #include "archive/entry.h"
 #include "daemon/access/payload_policy.h"
+#include "daemon/canary.h"
 #include "daemon/run_client.h"
 #include "ingest/inbox.h"
 
@@ -26,7 +27,8 @@ struct config;
 class run_host final : public ingest::sink, public std::enable_shared_from_this<run_host> {
  public:
   // Muted: what is fed to it is neither sent nor archived, until `go_live`.
-  run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number);
+  run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number,
+           canary_group group = canary_group::none);
 
   // What the archive has of the run: so many entries, so many bytes; with none, its opening is archived.
   struct stored {
@@ -107,6 +109,7 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
 
   engine_thread& owner_;
   const std::uint64_t number_;
+  const canary_group group_;
   const std::shared_ptr<const config> granted_;  // what held when the run began here
   std::shared_ptr<const payload_policy> payloads_;
   ingest::inbox inbox_;

@@ -74,6 +74,7 @@ shared_state::~shared_state() {
   rebuilder.join();
   store.reset();
   deletions.give_up();
+  judgements.give_up();
   // What one loop still holds may belong to another: run it all down before any loop goes.
   for (bool any = true; any;) {
     any = false;
@@ -121,6 +122,10 @@ void server::open_archive(const std::string& data_dir) {
     for (const archive::durable& one : all) {
       if (one.deleted) {
         shared_.deletions.happened(one.run_number);
+        continue;
+      }
+      if (one.judgement != 0) {
+        shared_.judgements.happened(one.judgement);
         continue;
       }
       if (const auto thread = shared_.acks.thread_of(one.run_number)) by_thread[*thread].push_back(one);

@@ -70,7 +70,7 @@ struct shared_state {
   std::unique_ptr<retention> keeps;
   std::unique_ptr<otlp_server> spans;    // with an archive or without
   std::atomic<std::uint64_t> bodies{0};  // large ones, being read or waiting for their answer
-  pending_deletions deletions;
+  pending_writes deletions, judgements;
   overload pressure{*this};
 };
 

@@ -13,23 +13,23 @@
 
 namespace digd::daemon {
 
-void pending_deletions::expect(std::uint64_t run_number, std::function<void()> done) {
+void pending_writes::expect(std::uint64_t key, std::function<void()> done) {
   std::lock_guard guard(mutex_);
-  waiting_.emplace(run_number, std::move(done));
+  waiting_.emplace(key, std::move(done));
 }
 
-void pending_deletions::happened(std::uint64_t run_number) {
+void pending_writes::happened(std::uint64_t key) {
   std::vector<std::function<void()>> told;
   {
     std::lock_guard guard(mutex_);
-    const auto [from, to] = waiting_.equal_range(run_number);
+    const auto [from, to] = waiting_.equal_range(key);
     for (auto at = from; at != to; ++at) told.push_back(std::move(at->second));
     waiting_.erase(from, to);
   }
   for (const auto& one : told) one();
 }
 
-void pending_deletions::give_up() {
+void pending_writes::give_up() {
   std::unordered_multimap<std::uint64_t, std::function<void()>> all;
   std::lock_guard guard(mutex_);
   all.swap(waiting_);

@@ -19,11 +19,11 @@ namespace digd::daemon {
 class engine_thread;
 struct shared_state;
 
-// Deletions that the archive has still to make durable. Any thread.
-class pending_deletions {
+// Deletions, by run number, or judgements, by ticket, that the archive has yet to make durable. Any thread.
+class pending_writes {
  public:
-  void expect(std::uint64_t run_number, std::function<void()> done);
-  void happened(std::uint64_t run_number);
+  void expect(std::uint64_t key, std::function<void()> done);
+  void happened(std::uint64_t key);
   void give_up();  // the daemon stops: nobody is told
 
  private:

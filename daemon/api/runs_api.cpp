@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/api/json_text.h"
+#include "daemon/api/pilot.h"
 #include "daemon/api/run_json.h"
 #include "daemon/api/stored_graph.h"
 #include "engine/quote.h"
@@ -74,7 +75,11 @@ http_response list_detections(archive::browser& from, std::string_view run, cons
     const auto& one = (*items)[i];
     out.append(i == 0 ? "{" : ",{");
     append_number(out, "seq", one.entry);
+    append_text(out, "name", to_string(detection_name{one.entry, one.place_in_entry}));
     append_text_or_null(out, "outcome", one.outcome);
+    append_text_or_null(out, "judgement", one.judgement);
+    append_text_or_null(out, "judged_by", one.judged_by);
+    append_number_or_null(out, "judged_ms", one.judgement.empty() ? std::nullopt : std::optional(one.judged_ms));
     out.append(",\"detection\":").append(one.json).append("}");
   }
   out += ']';

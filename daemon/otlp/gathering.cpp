@@ -46,7 +46,7 @@ gathering::taken gathering::add(std::vector<otlp::span>&& spans, std::int64_t ba
     } else if (!run->known.insert(one.trace + one.id).second) {
       ++out.duplicate;
     } else {
-      if (!std::exchange(run->untold, true) || run->spans.empty()) run->first_ms = now_ms;
+      if (!std::exchange(run->unsent, true) || run->spans.empty()) run->first_ms = now_ms;
       run->last_ms = now_ms;
       run->looked_at = run->complete = false;
       run->spans.push_back(std::move(one));
@@ -93,17 +93,17 @@ void gathering::tie(const std::string& a, const std::string& b, std::int64_t now
   gathered_run& one = run_of(a, now_ms);
   gathered_run& other = run_of(b, now_ms);
   if (&one == &other) return;
-  const bool told_one = one.seq > 0, told_other = other.seq > 0;
-  if (told_one && told_other) {
+  const bool one_sent = one.seq > 0, other_sent = other.seq > 0;
+  if (one_sent && other_sent) {
     ++unmergeable_;
-  } else if (told_other) {
+  } else if (other_sent) {
     merge(other, one);
   } else {
     merge(one, other);
   }
 }
 
-// `from` was not told.
+// Nothing of `from` was sent.
 void gathering::merge(gathered_run& into, gathered_run& from) {
   for (const std::string& trace : from.traces) {
     by_trace_[trace] = &into;
@@ -118,9 +118,9 @@ void gathering::merge(gathered_run& into, gathered_run& from) {
     }
   }
   std::sort(into.batches.begin(), into.batches.end());
-  into.first_ms = into.untold ? std::min(into.first_ms, from.first_ms) : from.first_ms;
+  into.first_ms = into.unsent ? std::min(into.first_ms, from.first_ms) : from.first_ms;
   into.last_ms = std::max(into.last_ms, from.last_ms);
-  into.untold = into.untold || from.untold;
+  into.unsent = into.unsent || from.unsent;
   into.looked_at = into.complete = false;
   std::move(from.spans.begin(), from.spans.end(), std::back_inserter(into.spans));
   into.known.insert(from.known.begin(), from.known.end());
@@ -132,7 +132,7 @@ void gathering::merge(gathered_run& into, gathered_run& from) {
 std::int64_t gathering::due_at(const gathered_run& run) const {
   if (run.ending) return never;
   std::int64_t at = run.last_ms + how_.late_ms;
-  if (!run.untold) return at;
+  if (!run.unsent) return at;
   if (!run.looked_at) at = std::min(at, run.last_ms + how_.settle_ms);
   return std::min(at, run.first_ms + how_.wait_ms);
 }
@@ -171,7 +171,7 @@ std::vector<std::int64_t> gathering::remove(gathered_run& run, bool remember) {
     by_trace_.erase(trace);
     if (!remember || !past_.insert(trace).second) continue;
     past_order_.push_back(trace);
-    if (past_order_.size() <= most_past) continue;
+    if (past_order_.size() <= max_past) continue;
     past_.erase(past_order_.front());
     past_order_.pop_front();
   }

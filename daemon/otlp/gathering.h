@@ -1,8 +1,8 @@
-// Spans of runs that have not ended, gathered until there is something to tell.
+// Gathers the spans of runs that have not ended, until there are messages to send.
 //
-// A table without I/O or clock: time is handed in (Unix milliseconds), what is due is handed out. One thread.
-// Bounds: `spans` and `held_bytes` over all runs, `run_spans` a run, `most_past` ended traces remembered. A span that is
-// held already is dropped and counted; one of a run that has ended is rejected.
+// A table without I/O or clock: callers pass the time (Unix milliseconds) and ask for the run that is due. One thread.
+// Bounds: `spans` and `held_bytes` over all runs, `run_spans` a run, `max_past` ended traces remembered. The table drops
+// and counts a span that it holds already, and rejects one of a run that has ended.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -19,32 +19,32 @@
 
 #include "daemon/config.h"
 #include "ingest/otlp/span.h"
-#include "ingest/otlp/telling.h"
+#include "ingest/otlp/sent_messages.h"
 
 namespace digd::daemon {
 
 struct gathered_run {
   std::uint64_t number = 0;         // in the order in which they were first heard of
   std::int64_t due_ms = 0;          // the table's
-  std::string id;                   // of the run; fixed once it is told
+  std::string id;                   // of the run; fixed once something was sent
   std::vector<std::string> traces;  // sorted
   std::vector<otlp::span> spans;
   boost::unordered_flat_set<std::string> known;  // spans, by trace and id
   std::vector<std::int64_t> batches;             // sorted
-  std::int64_t first_ms = 0;                     // when the first span came that was not told
+  std::int64_t first_ms = 0;                     // when the first span came that was not sent
   std::int64_t last_ms = 0;                      // when the last came
   bool looked_at = false;                        // since the last span came
-  bool untold = true;                            // spans have come since it was told
-  bool complete = false;                         // it was told as one of which this is all
-  bool ending = false;                           // `run_ended` was told
-  bool failed = false;                           // as far as was told
-  std::uint64_t seq = 0;                         // of the last message told
-  otlp::telling told;
+  bool unsent = true;                            // spans have come since messages were sent
+  bool complete = false;                         // it was sent as a complete set of spans
+  bool ending = false;                           // `run_ended` was sent
+  std::string outcome;                           // of the messages sent so far
+  std::uint64_t seq = 0;                         // of the last message sent
+  otlp::sent_messages sent;
 };
 
 class gathering {
  public:
-  static constexpr std::size_t most_past = 10'000;
+  static constexpr std::size_t max_past = 10'000;
 
   explicit gathering(const otlp_settings& how) : how_(how) {}
 
@@ -57,23 +57,23 @@ class gathering {
   gathered_run* oldest();
   taken add(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes, std::int64_t now_ms);
 
-  // A run that was told before a restart: from now on these traces are of it.
+  // A run with messages from before a restart: from now on these traces belong to it.
   gathered_run& adopt(const std::string& run, const std::string& trace, std::int64_t now_ms);
 
   // The run whose time has come, and when the next one's comes.
   gathered_run* due(std::int64_t now_ms);
   std::optional<std::int64_t> next_due() const;
   gathered_run* find(const std::string& run);
-  // The caller has told of it, or looked and found that it is too early.
+  // The caller has sent its messages, or looked and found that it is too early.
   void changed(gathered_run& run);
 
-  // The run is over and archived, or nobody's: it goes. Returns the batches that no run needs any more.
+  // Removes a run that is over and archived, or has no agents. Returns the batches that no run needs any more.
   std::vector<std::int64_t> remove(gathered_run& run, bool remember);
 
   std::size_t runs() const { return runs_.size(); }
   std::size_t spans() const { return spans_; }
   std::uint64_t bytes() const { return bytes_; }
-  std::uint64_t unmergeable() const { return unmergeable_; }  // runs found to be one after both were told
+  std::uint64_t unmergeable() const { return unmergeable_; }  // runs found to be one after messages of both were sent
 
  private:
   struct batch_use {

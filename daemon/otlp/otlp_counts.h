@@ -1,4 +1,4 @@
-// What POST /v1/traces counts, for /metrics. Written by the spans' thread, read by any.
+// The counters of POST /v1/traces, for /metrics. Written by the spans' thread, read by any.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ struct otlp_counts {
   count requests{0}, refused{0};                                       // refused: 4xx and 5xx
   count spans{0}, duplicate{0}, invalid{0}, late{0}, over{0};          // of spans: accepted, and why not
   count told{0}, ended{0}, ended_early{0}, no_agents{0}, given_up{0};  // of runs
-  count moved{0}, unmergeable{0};                                      // messages that gave way; runs told as two
+  count moved{0}, unmergeable{0};                                      // messages with a moved time or source; runs sent as two
   count busy{0};                                                       // requests refused: too many waiting, or no room
   count held_runs{0}, held_spans{0}, held_bytes{0};                    // now
 };

@@ -40,6 +40,7 @@ std::string hello_of(const std::string& run, json::object labels) {
                                       {"clock", "trace"},
                                       {"capabilities", {{"inject", false}, {"reroute", false}, {"create", false}}},
                                       {"client", {{"name", "otlp"}, {"version", "1"}}},
+                                      {"rules", otlp::rules_for_spans()},
                                       {"labels", std::move(labels)}});
 }
 
@@ -74,7 +75,7 @@ void otlp_server::stop() {
 
 bool otlp_server::submit(traces_request&& request, std::function<void(http_response&&)> answer) {
   if (stopped_.load()) return false;
-  if (waiting_.fetch_add(1) >= most_waiting) {
+  if (waiting_.fetch_add(1) >= max_waiting) {
     waiting_.fetch_sub(1);
     counts_.busy.fetch_add(1);
     return false;
@@ -108,7 +109,7 @@ http_response otlp_server::take(traces_request&& request) {
   return keep(std::move(request), std::move(*decoded));
 }
 
-// What is accepted is on disk before the answer goes out.
+// Accepted spans are on disk before the answer goes out.
 http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
   const std::size_t foreign = drop_foreign(request, batch);
   const bool texts = shared_.live.payloads()->changes_nothing();
@@ -119,7 +120,7 @@ http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
     counts_.busy.fetch_add(1);
     if (gathered_run* oldest = table_.oldest()) {
       counts_.ended_early.fetch_add(1);
-      if (tell(*oldest, true)) end(*oldest);
+      if (send(*oldest, otlp::span_set::complete)) end(*oldest);
     }
     return refuse_traces(request.how, http::status::service_unavailable,
                          "too many spans wait for the rest of their runs (otlp.spans, otlp.held_bytes); send this again");
@@ -149,7 +150,7 @@ std::size_t otlp_server::drop_foreign(const traces_request& request, otlp::batch
     return foreign(s.trace) || std::ranges::any_of(otlp::traces_tied_by(s), foreign);
   });
   const auto now = std::chrono::steady_clock::now();
-  for (std::size_t i = 1; i < batch.spans.size(); ++i) static_cast<void>(request.with->rate().take(now));  // one at the door
+  for (std::size_t i = 1; i < batch.spans.size(); ++i) static_cast<void>(request.with->rate().take(now));  // the connection took one
   return dropped;
 }
 
@@ -174,7 +175,7 @@ void otlp_server::look() {
 
 void otlp_server::look_at(gathered_run& run, std::int64_t now) {
   if (now >= run.last_ms + how_.late_ms) {
-    if (run.complete || tell(run, true)) end(run);
+    if (run.complete || send(run, otlp::span_set::complete)) end(run);
     return;
   }
   const bool waited = now >= run.first_ms + how_.wait_ms;
@@ -182,9 +183,9 @@ void otlp_server::look_at(gathered_run& run, std::int64_t now) {
   run.looked_at = true;
   if (waited || quiet) {
     const std::string id = run.id;
-    const bool is_whole = otlp::tell(run.spans, otlp::more::may_come).whole;
+    const bool is_whole = otlp::map_spans(run.spans, otlp::span_set::partial).whole;
     if (is_whole || waited) {
-      tell(run, is_whole && quiet);
+      send(run, is_whole && quiet ? otlp::span_set::complete : otlp::span_set::partial);
       if (gathered_run* still = table_.find(id)) table_.changed(*still);
       return;
     }
@@ -192,10 +193,11 @@ void otlp_server::look_at(gathered_run& run, std::int64_t now) {
   table_.changed(run);
 }
 
-// False: it could not be written down and is tried again, or there was nothing to tell and the run is gone.
-bool otlp_server::tell(gathered_run& run, bool is_over) {
-  otlp::story story = otlp::tell(run.spans, is_over ? otlp::more::is_over : otlp::more::may_come);
-  if (story.messages.empty() && run.seq == 0) {
+// False: the disk did not take it and it is tried again, or there was nothing to send and the run is gone.
+bool otlp_server::send(gathered_run& run, otlp::span_set known) {
+  const bool is_over = known == otlp::span_set::complete;
+  otlp::mapped_run mapped = otlp::map_spans(run.spans, known);
+  if (mapped.messages.empty() && run.seq == 0) {
     if (is_over) {
       counts_.no_agents.fetch_add(1);
       forget(run, false);
@@ -204,19 +206,18 @@ bool otlp_server::tell(gathered_run& run, bool is_over) {
     }
     return false;
   }
-  otlp::telling told = run.told;
-  const json::object labels = story.labels;
-  run.failed = story.failed;
+  otlp::sent_messages sent = run.sent;
+  run.outcome = mapped.outcome;
   std::vector<std::string> lines;
-  if (!run.told.any()) lines.push_back(hello_of(run.id, labels));
-  for (otlp::story_message& one : told.news(std::move(story))) {
+  if (!run.sent.any()) lines.push_back(hello_of(run.id, mapped.labels));
+  for (otlp::run_message& one : sent.take_unsent(std::move(mapped))) {
     one.members["ts"] = one.ts_ms;
-    lines.push_back(line_of(one.type, run.seq + lines.size() + (run.told.any() ? 1 : 0), std::move(one.members)));
+    lines.push_back(line_of(one.type, run.seq + lines.size() + (run.sent.any() ? 1 : 0), std::move(one.members)));
   }
-  counts_.moved.fetch_add(told.late() - run.told.late());
+  counts_.moved.fetch_add(sent.moved() - run.sent.moved());
   if (!write(run, std::move(lines))) return false;
-  run.told = std::move(told);
-  run.untold = false;
+  run.sent = std::move(sent);
+  run.unsent = false;
   run.complete = is_over;
   counts_.told.fetch_add(1);
   return true;
@@ -225,17 +226,17 @@ bool otlp_server::tell(gathered_run& run, bool is_over) {
 void otlp_server::end(gathered_run& run) {
   if (run.ending) return;
   json::object members;
-  if (run.failed) members["outcome"] = "failure";
+  if (!run.outcome.empty()) members["outcome"] = run.outcome;
   std::vector<std::string> lines{line_of("run_ended", run.seq + 1, std::move(members))};
   if (!write(run, std::move(lines))) return;
   run.ending = true;
   table_.changed(run);
-  speakers_.at(run.id).last = run.seq;
+  senders_.at(run.id).end_seq = run.seq;
 }
 
 // To disk first, then to the run.
 bool otlp_server::write(gathered_run& run, std::vector<std::string>&& lines) {
-  const bool first = !run.told.any() && run.seq == 0;
+  const bool first = !run.sent.any() && run.seq == 0;
   if (const failure why = spool_.tell(run.id, run.traces, first ? 0 : run.seq + 1, lines)) {
     spdlog::error("otlp_spool_trouble run={} why={}", quoted(run.id), quoted(why.words));
     run.first_ms = run.last_ms = unix_ms();  // tried again when it is due again
@@ -246,26 +247,26 @@ bool otlp_server::write(gathered_run& run, std::vector<std::string>&& lines) {
   if (first) {
     resume(run.id, std::move(lines));
   } else {
-    speakers_.at(run.id).voice->say(std::move(lines));
+    senders_.at(run.id).replayer->send(std::move(lines));
   }
   return true;
 }
 
-// `lines`: the hello, and what was told.
+// `lines`: the hello, and the messages so far.
 void otlp_server::resume(const std::string& run, std::vector<std::string>&& lines) {
   std::string hello = std::move(lines.front());
   lines.erase(lines.begin());
-  const auto voice = std::make_shared<narrator>(
+  const auto replayer = std::make_shared<span_replayer>(
       shared_.owner_of(run),
-      narrator::listener{.durable = [this, run](std::uint64_t seq) { boost::asio::post(context_, [this, run, seq] { on_durable(run, seq); }); },
-                         .gone = [this, run](std::string why) { boost::asio::post(context_, [this, run, why = std::move(why)] { on_gone(run, why); }); }});
-  speakers_[run].voice = voice;
-  voice->open(std::move(hello), std::move(lines));
+      span_replayer::listener{.durable = [this, run](std::uint64_t seq) { boost::asio::post(context_, [this, run, seq] { on_durable(run, seq); }); },
+                              .gone = [this, run](std::string why) { boost::asio::post(context_, [this, run, why = std::move(why)] { on_gone(run, why); }); }});
+  senders_[run].replayer = replayer;
+  replayer->open(std::move(hello), std::move(lines));
 }
 
 void otlp_server::on_durable(const std::string& run, std::uint64_t seq) {
-  const auto who = speakers_.find(run);
-  if (who == speakers_.end() || who->second.last == 0 || seq < who->second.last) return;
+  const auto sender = senders_.find(run);
+  if (sender == senders_.end() || sender->second.end_seq == 0 || seq < sender->second.end_seq) return;
   gathered_run* held = table_.find(run);
   if (held == nullptr) return;
   counts_.ended.fetch_add(1);
@@ -286,9 +287,9 @@ void otlp_server::on_gone(const std::string& run, const std::string& why) {
 
 void otlp_server::forget(gathered_run& run, bool remember) {
   const std::string id = run.id;
-  if (const auto who = speakers_.find(id); who != speakers_.end()) {
-    who->second.voice->close();
-    speakers_.erase(who);
+  if (const auto sender = senders_.find(id); sender != senders_.end()) {
+    sender->second.replayer->close();
+    senders_.erase(sender);
   }
   failure why = spool_.forget_batches(table_.remove(run, remember));
   if (!why) why = spool_.forget_run(id);
@@ -300,20 +301,20 @@ void otlp_server::forget(gathered_run& run, bool remember) {
 std::string otlp_server::recover() {
   const std::int64_t now = unix_ms();
   failure why = spool_.each_trace([&](const std::string& run, const std::string& trace) { table_.adopt(run, trace, now); });
-  std::map<std::string, std::vector<std::string>> said;
-  if (!why) why = spool_.each_line([&](otlp_spool::stored_line&& one) { said[one.run].push_back(std::move(one.line)); });
-  for (auto& [id, lines] : said) {
+  std::map<std::string, std::vector<std::string>> lines_by_run;
+  if (!why) why = spool_.each_line([&](otlp_spool::stored_line&& one) { lines_by_run[one.run].push_back(std::move(one.line)); });
+  for (auto& [id, lines] : lines_by_run) {
     gathered_run* run = table_.find(id);
     if (run == nullptr) continue;
     for (std::size_t i = 1; i < lines.size(); ++i) {
       json::error_code ec;
       const json::value line = json::parse(lines[i], ec);
       if (ec || !line.is_object()) continue;
-      run->told.recall(line.get_object());
+      run->sent.note(line.get_object());
       run->ending = line.get_object().at("type") == "run_ended";
     }
     run->seq = lines.size() - 1;
-    run->untold = false;
+    run->unsent = false;
     table_.changed(*run);
   }
   std::vector<std::int64_t> unused;
@@ -326,11 +327,11 @@ std::string otlp_server::recover() {
   }
   if (!why) why = spool_.forget_batches(unused);
   if (why) return "cannot read " + quoted(spool_path_) + ": " + why.words;
-  for (auto& [id, lines] : said) {
+  for (auto& [id, lines] : lines_by_run) {
     const gathered_run* run = table_.find(id);
     if (run == nullptr) continue;
     resume(id, std::move(lines));
-    if (run->ending) speakers_[id].last = run->seq;
+    if (run->ending) senders_[id].end_seq = run->seq;
   }
   return {};
 }

@@ -1,9 +1,9 @@
-// Spans in, runs out: what stands behind POST /v1/traces. docs/otlp.md says what a sender is promised.
+// Serves POST /v1/traces: spans in, runs out. docs/otlp.md lists the promises to a sender.
 //
-// One thread of its own does it all: unpacks, decodes, writes to otlp.db, gathers, maps. Engine threads only receive
-// the messages, as from any client. A request is answered when its spans are synced (where there is an archive).
+// One thread of its own unpacks, decodes, writes to otlp.db, gathers and maps. Engine threads only receive the messages,
+// as from any client. A request is answered once its spans are synced (where there is an archive).
 // Threads: `submit` and `counted` any; `start` and `stop` one, in turn; everything else its own. Lifetime: stopped
-// before the engine threads end. Bounds: `most_waiting` requests; those of the table (gathering.h).
+// before the engine threads end. Bounds: `max_waiting` requests; those of the table (gathering.h).
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -19,10 +19,11 @@
 #include "daemon/access/tokens.h"
 #include "daemon/api/responses.h"
 #include "daemon/otlp/gathering.h"
-#include "daemon/otlp/narrator.h"
+#include "daemon/otlp/span_replayer.h"
 #include "daemon/otlp/otlp_counts.h"
 #include "daemon/otlp/spool.h"
 #include "ingest/otlp/decode.h"
+#include "ingest/otlp/mapping.h"
 #include "ingest/websocket_session.h"
 
 namespace digd::daemon {
@@ -39,13 +40,13 @@ struct traces_request {
 
 class otlp_server {
  public:
-  static constexpr std::size_t most_waiting = 64;
+  static constexpr std::size_t max_waiting = 64;
 
   // `spool_path`: otlp.db; empty where nothing is archived.
   otlp_server(shared_state& shared, std::string spool_path);
   ~otlp_server() { stop(); }
 
-  // Reads back what a restart interrupted. What is wrong comes back in words, and then nothing runs.
+  // Reads back the runs that a restart interrupted. Returns a problem in words, and then nothing runs; else nothing.
   std::string start();
   void stop();
 
@@ -54,10 +55,9 @@ class otlp_server {
   const otlp_counts& counted() const { return counts_; }
 
  private:
-  struct speaker {
-    std::shared_ptr<narrator> voice;
-    std::uint64_t durable = 0;
-    std::uint64_t last = 0;  // the seq of `run_ended`; 0: not told yet
+  struct run_sender {
+    std::shared_ptr<span_replayer> replayer;
+    std::uint64_t end_seq = 0;  // of `run_ended`; 0: not sent yet
   };
 
   http_response take(traces_request&& request);
@@ -68,7 +68,7 @@ class otlp_server {
   void resume(const std::string& run, std::vector<std::string>&& lines);
   void look();
   void look_at(gathered_run& run, std::int64_t now);
-  bool tell(gathered_run& run, bool is_over);
+  bool send(gathered_run& run, otlp::span_set known);
   void end(gathered_run& run);
   bool write(gathered_run& run, std::vector<std::string>&& lines);
   void on_durable(const std::string& run, std::uint64_t seq);
@@ -85,7 +85,7 @@ class otlp_server {
   ingest::steady_timer timer_;
   otlp_spool spool_;
   gathering table_;
-  std::unordered_map<std::string, speaker> speakers_;  // by run
+  std::unordered_map<std::string, run_sender> senders_;  // by run
   otlp_counts counts_;
   std::atomic<std::size_t> waiting_{0};
   std::atomic<bool> stopped_{true};

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -83,7 +84,13 @@ class reports {
   std::function<void(std::span<const durable>)> on_durable() {
     return [this](std::span<const durable> all) {
       std::lock_guard guard(mutex_);
-      for (const auto& one : all) highest_[{one.run_number, one.session}] = one.seq;
+      for (const auto& one : all) {
+        if (one.judgement != 0) {
+          judgements_.insert(one.judgement);
+        } else {
+          highest_[{one.run_number, one.session}] = one.seq;
+        }
+      }
       changed_.notify_all();
     };
   }
@@ -97,6 +104,9 @@ class reports {
 
   bool wait_for_durable(std::uint64_t run, std::uint64_t seq, const std::string& session = "main") {
     return wait([&] { return highest_[{run, session}] >= seq; });
+  }
+  bool wait_for_judgement(std::uint64_t ticket) {
+    return wait([&] { return judgements_.contains(ticket); });
   }
   bool wait_for_health(const std::string& part) {  // "": well again
     return wait([&] {
@@ -119,6 +129,7 @@ class reports {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<std::uint64_t, std::string>, std::uint64_t> highest_;
+  std::set<std::uint64_t> judgements_;
   std::vector<std::string> health_;
 };
 

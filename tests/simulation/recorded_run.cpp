@@ -106,7 +106,8 @@ recorded_entry joining_entry(const hello& greeting, std::string frame, milliseco
 bool feed(ingest::inbox& in, ingest::decoder& hellos, const archive::stored_entry& e) {
   switch (e.kind) {
     case archive::entry_kind::run_opened:
-    case archive::entry_kind::run_deleted: return true;
+    case archive::entry_kind::run_deleted:
+    case archive::entry_kind::judgement: return true;
     case archive::entry_kind::session_joined: {
       hello greeting;
       if (hellos.decode_hello(e.frame, greeting)) return false;

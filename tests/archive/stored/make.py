@@ -79,10 +79,22 @@ def deleted(daemon):
     ask(daemon, "DELETE", "/v1/runs/deleted")
 
 
+def measured(daemon):
+    """Reports metrics at its end; not in v1.db."""
+    with daemon.client("measured", agents=["planner", "coder"], mode="shadow") as c:
+        c.event("task", ["planner"], ts=1)
+        c.start("v1", "planner", ["task"], ts=2)
+        c.end("v1", [{"id": "lost", "recipients": ["nobody"]}], ts=3)
+        c.start("v2", "coder", [], ts=4)
+        c.end("v2", ts=5)
+        c.tell("run_ended", outcome="failure", metrics={"cost": 0.25, "note": "naïve"}, ts=6)
+        c.wait_acked()
+
+
 def main(to):
     with tempfile.TemporaryDirectory() as folder:
         with Daemon(folder, "threads = 1\n") as daemon:
-            for make in (ended, waiting, shadowed, failed, deleted):
+            for make in (ended, waiting, shadowed, failed, deleted, measured):
                 make(daemon)
             daemon.stop()
             shutil.copy(daemon.data / "digd.sqlite", to)

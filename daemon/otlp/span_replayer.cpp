@@ -1,4 +1,4 @@
-#include "daemon/otlp/narrator.h"
+#include "daemon/otlp/span_replayer.h"
 
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
@@ -16,7 +16,7 @@ namespace digd::daemon {
 
 namespace {
 
-// The number behind `"name":` in a frame that we wrote ourselves; 0 if there is none.
+// The number behind `"name":` in a frame of our own making; 0 if there is none.
 std::uint64_t number_in(std::string_view frame, std::string_view name) {
   const std::size_t at = frame.find(name);
   std::uint64_t value = 0;
@@ -26,19 +26,19 @@ std::uint64_t number_in(std::string_view frame, std::string_view name) {
 
 }  // namespace
 
-narrator::narrator(engine_thread& owner, listener to)
+span_replayer::span_replayer(engine_thread& owner, listener to)
     : owner_(owner), to_(std::move(to)), again_(owner.context().get_executor()) {}
 
-void narrator::open(std::string hello, std::vector<std::string> said) {
-  boost::asio::post(owner_.context(), [self = shared_from_this(), hello = std::move(hello), said = std::move(said)]() mutable {
-    self->said_ = said.size();
-    self->lines_.assign(std::make_move_iterator(said.begin()), std::make_move_iterator(said.end()));
+void span_replayer::open(std::string hello, std::vector<std::string> lines) {
+  boost::asio::post(owner_.context(), [self = shared_from_this(), hello = std::move(hello), lines = std::move(lines)]() mutable {
+    self->received_lines_ = lines.size();
+    self->lines_.assign(std::make_move_iterator(lines.begin()), std::make_move_iterator(lines.end()));
     self->hello_ = std::move(hello);
     self->join();
   });
 }
 
-void narrator::join() {
+void span_replayer::join() {
   if (over_) return;
   join_request request;
   const refusal_note note = owner_.decoder().decode_hello(hello_, request.greeting);
@@ -49,37 +49,37 @@ void narrator::join() {
   owner_.runs().join(std::move(request));
 }
 
-// What was acknowledged to the sender of the spans is not dropped because there is no room just now.
-void narrator::join_later() {
+// The sender of the spans has its acknowledgement, so a lack of room right now must not drop them.
+void span_replayer::join_later() {
   again_.expires_after(std::chrono::seconds(1));
   again_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
     if (const auto self = me.lock(); self && !ec) self->join();
   });
 }
 
-void narrator::say(std::vector<std::string> lines) {
+void span_replayer::send(std::vector<std::string> lines) {
   boost::asio::post(owner_.context(), [self = shared_from_this(), lines = std::move(lines)]() mutable {
-    self->said_ += lines.size();
+    self->received_lines_ += lines.size();
     self->lines_.insert(self->lines_.end(), std::make_move_iterator(lines.begin()), std::make_move_iterator(lines.end()));
     self->pump_soon();
   });
 }
 
-void narrator::close() {
+void span_replayer::close() {
   boost::asio::post(owner_.context(), [self = shared_from_this()] {
     self->over_ = true;
     if (self->host_) run_host::vacate(std::exchange(self->host_, nullptr), self->seat_);
   });
 }
 
-void narrator::on_joined(join_result&& result) {
-  if (result.refused && result.refused.code == refusal::over_limit && ++tries_ < most_tries) return join_later();
+void span_replayer::on_joined(join_result&& result) {
+  if (result.refused && result.refused.code == refusal::over_limit && ++tries_ < max_tries) return join_later();
   if (result.refused) return give_up(result.refused.text);
   if (over_) return run_host::vacate(std::move(result.host), result.seat);
   const std::uint64_t acked = number_in(result.welcome, "\"acked_seq\":");
-  if (acked > said_) {
+  if (acked > received_lines_) {
     run_host::vacate(std::move(result.host), result.seat);
-    return give_up("the run has been told before, and of other spans");
+    return give_up("the run has messages that were made of other spans");
   }
   host_ = std::move(result.host);
   seat_ = result.seat;
@@ -90,7 +90,7 @@ void narrator::on_joined(join_result&& result) {
   pump_soon();
 }
 
-void narrator::on_frame(std::string_view frame) {
+void span_replayer::on_frame(std::string_view frame) {
   if (frame.starts_with("{\"type\":\"ack\"")) {
     acked_ = std::max(acked_, number_in(frame, "\"seq\":"));
     to_.durable(acked_);
@@ -102,15 +102,15 @@ void narrator::on_frame(std::string_view frame) {
   if (frame.find("\"run_closed\"") != std::string::npos) give_up("the run has ended");
 }
 
-void narrator::on_standing(const standing& now) {
+void span_replayer::on_standing(const standing& now) {
   standing_ = now;
   pump_soon();
 }
 
-void narrator::on_replaced() { give_up("another client speaks for this session"); }
-void narrator::on_deleted() { give_up("the run was deleted"); }
+void span_replayer::on_replaced() { give_up("another client speaks for this session"); }
+void span_replayer::on_deleted() { give_up("the run was deleted"); }
 
-void narrator::pump_soon() {
+void span_replayer::pump_soon() {
   if (over_ || !host_ || lines_.empty() || std::exchange(pumping_, true)) return;
   boost::asio::post(owner_.context(), [self = shared_from_this()] {
     self->pumping_ = false;
@@ -118,22 +118,22 @@ void narrator::pump_soon() {
   });
 }
 
-void narrator::pump() {
-  const auto may_speak = [this] {
+void span_replayer::pump() {
+  const auto may_send = [this] {
     return host_ && !over_ && !lines_.empty() && !standing_.congested &&
            handed_over_ - standing_.handled + standing_.outstanding < credits_;
   };
-  for (std::size_t n = 0; n < most_at_once && may_speak(); ++n) {
+  for (std::size_t n = 0; n < max_batch && may_send(); ++n) {
     const std::string line = std::move(lines_.front());
     lines_.pop_front();
     ++handed_over_;
-    const std::shared_ptr<run_host> host = host_;  // what it answers may let go of it
+    const std::shared_ptr<run_host> host = host_;  // its answer may release it
     host->receive(seat_, line, std::chrono::steady_clock::now());
   }
-  if (may_speak()) pump_soon();
+  if (may_send()) pump_soon();
 }
 
-void narrator::give_up(std::string why) {
+void span_replayer::give_up(std::string why) {
   if (std::exchange(over_, true)) return;
   if (host_) run_host::vacate(std::exchange(host_, nullptr), seat_);
   to_.gone(std::move(why));

@@ -1,0 +1,35 @@
+// `POST /v1/runs/ID/detections/N/judgement`: whether a person finds a detection right or wrong. Answered once it is durable.
+//
+// Thread: `judge` any; the answer comes on a thread of the read pool, an engine thread or the archive's writer.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "daemon/api/pilot.h"
+#include "daemon/api/responses.h"
+
+namespace digd::daemon {
+
+struct shared_state;
+
+struct judgement_request {
+  static constexpr std::size_t max_name_bytes = 256;
+
+  std::string run;
+  detection_name detection;
+  std::string judgement;  // right, wrong; empty: withdrawn
+  std::string judged_by;
+};
+
+// {"judgement":"right","by":"ann"}; null withdraws. Without `by`: `otherwise_by`.
+std::variant<judgement_request, http_response> read_judgement(std::string_view run, std::string_view detection,
+                                                              std::string_view body, std::string_view otherwise_by);
+
+// 200 with what is stored then; 404; 503.
+void judge(shared_state& shared, judgement_request asked, std::function<void(http_response&&)> answer);
+
+}  // namespace digd::daemon

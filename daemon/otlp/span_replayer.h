@@ -1,0 +1,65 @@
+// Sends a run the messages made of its spans, as a client that keeps to the protocol would: hello, then messages up to
+// the credits. After a restart it goes on behind the last acknowledged message.
+//
+// Thread: its run's engine thread; construction, `open`, `send` and `close` are for any. It calls its listener from the
+// engine thread, which must not wait. Lifetime: shared; the run holds a weak reference. Bounds: its owner bounds the lines
+// that it holds.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/run_client.h"
+#include "ingest/websocket_session.h"
+
+namespace digd::daemon {
+
+class span_replayer final : public run_client, public std::enable_shared_from_this<span_replayer> {
+ public:
+  struct listener {
+    std::function<void(std::uint64_t seq)> durable;  // the archive has all messages up to this one
+    std::function<void(std::string why)> gone;       // the run takes no more messages; called once
+  };
+  static constexpr std::size_t max_batch = 64;  // messages before others have their turn on the thread
+  static constexpr int max_tries = 600;         // to join, a second apart, while the daemon has too many runs
+
+  span_replayer(engine_thread& owner, listener to);
+
+  // `lines`: the messages before a restart, from seq 1 on. The run gets those that it does not have.
+  void open(std::string hello, std::vector<std::string> lines);
+  void send(std::vector<std::string> lines);
+  void close();
+
+  void on_joined(join_result&& result) override;
+  void on_frame(std::string_view frame) override;
+  void on_standing(const standing& now) override;
+  void on_replaced() override;
+  void on_deleted() override;
+
+ private:
+  void join();
+  void join_later();
+  void pump_soon();
+  void pump();
+  void give_up(std::string why);
+
+  engine_thread& owner_;
+  const listener to_;
+  ingest::steady_timer again_;
+  std::string hello_;
+  int tries_ = 0;
+  std::shared_ptr<run_host> host_;
+  seat_number seat_;
+  std::deque<std::string> lines_;     // not handed over yet
+  std::uint64_t received_lines_ = 0;  // from its owner, ever
+  std::uint64_t handed_over_ = 0;
+  std::uint64_t credits_ = 0, acked_ = 0;
+  standing standing_;
+  bool pumping_ = false, over_ = false;
+};
+
+}  // namespace digd::daemon
