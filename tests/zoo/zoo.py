@@ -224,13 +224,14 @@ def stable(value: Any) -> str:
     pattern = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b|\b(?:call|resp|msg)_[0-9a-zA-Z]{8,}\b"
     text = re.sub(pattern, lambda m: names.setdefault(m.group(), f"id{len(names) + 1}"), text)
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)?", "TIME", text)
+    text = re.sub(r"datetime\.datetime\([^()]*(?:\([^()]*\))?[^()]*\)", "TIME", text)
     return re.sub(r"0x[0-9a-f]{6,}", "ADDRESS", text)
 
 
 def comparable(seen: Observation, ordered: bool) -> dict[str, Any]:
     events = [stable(v) for v in seen.seen]
     return {"result": stable(seen.result), "error": None if seen.error is None else stable(seen.error), "calls": seen.calls,
-            "seen": events if ordered else sorted(events), "logs": seen.logs}
+            "seen": events if ordered else sorted(events), "logs": sorted(stable(line) for line in seen.logs)}
 
 
 def assert_healthy(case: Case, address: str) -> None:
