@@ -5,6 +5,8 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/string.hpp>
 
+#include "engine/settings.h"
+
 namespace digd::importers {
 namespace json = boost::json;
 
@@ -100,7 +102,7 @@ std::string_view name_table::fresh(std::string wanted) {
 
 void trace_writer::hello(std::string_view run, const std::optional<std::vector<std::string_view>>& agents,
                          std::string_view client, json::object labels,
-                         const std::vector<std::string_view>& inferred) {
+                         const std::vector<std::string_view>& inferred, json::object rules) {
   json::object line;
   line["type"] = "hello";
   line["protocol"] = 1;
@@ -110,6 +112,8 @@ void trace_writer::hello(std::string_view run, const std::optional<std::vector<s
   line["clock"] = "trace";
   line["capabilities"] = {{"inject", false}, {"reroute", false}, {"create", false}};
   line["client"] = {{"name", json::string(client)}, {"version", "1"}};
+  if (!rules.empty()) line["rules"] = std::move(rules);
+  line["semantics"] = semantics_version;
   line["labels"] = std::move(labels);
   if (!inferred.empty()) line["inferred"] = string_array(inferred);
   lines_.push_back(json::serialize(line));

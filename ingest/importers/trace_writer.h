@@ -47,10 +47,10 @@ class name_table {
 
 class trace_writer {
  public:
-  // The first line. Imported runs are over: they are observed, and nothing can be delivered in them. With agents the
-  // roster is closed, without it is open.
+  // Writes the first line. Imported runs are over: they are observed, and nothing can be delivered in them. With agents
+  // the roster is closed, without it is open. It names the version of the semantics, as an exported trace does.
   void hello(std::string_view run, const std::optional<std::vector<std::string_view>>& agents, std::string_view client,
-             boost::json::object labels, const std::vector<std::string_view>& inferred);
+             boost::json::object labels, const std::vector<std::string_view>& inferred, boost::json::object rules = {});
 
   // Adds `type`, `seq` and `ts` (never before the last one) in front of `members`.
   void message(std::string_view type, std::int64_t ts, boost::json::object members);

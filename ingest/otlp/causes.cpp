@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <boost/unordered/unordered_flat_set.hpp>
+#include <map>
+#include <string>
 #include <tuple>
 
 namespace digd::otlp {
@@ -24,9 +26,7 @@ class cause_finder {
     for (std::size_t i = 0; i < all_.tree.size(); ++i) {
       if (all_.roles[i] == role::handoff && all_.holders[i] != none) follow_handoff(i, all_.holders[i]);
     }
-    for (std::size_t i = 0; i < all_.tree.size(); ++i) {
-      if (all_.roles[i] == role::route) follow_route(i);
-    }
+    follow_routes();
     follow_times();
     std::sort(run_.passings.begin(), run_.passings.end(), [](const passing& a, const passing& b) {
       return std::tie(a.to, a.from, a.by->id) < std::tie(b.to, b.from, b.by->id);
@@ -45,7 +45,7 @@ class cause_finder {
   void follow_links(std::size_t begin, std::size_t to) {
     std::vector<std::size_t> way{begin};
     boost::unordered_flat_set<std::size_t> seen{begin};
-    for (std::size_t next = 0; next < way.size() && next < most_steps_back; ++next) {
+    for (std::size_t next = 0; next < way.size() && next < max_steps_back; ++next) {
       const auto visit = [&](std::size_t i) {
         if (i == none || !seen.insert(i).second) return;
         const std::size_t within = all_.holders[i];
@@ -61,54 +61,124 @@ class cause_finder {
     }
   }
 
-  // To the next turn of the agent that is named, beside the one that hands off.
+  // To the next turn of the named agent, beside the turn that hands off.
   void follow_handoff(std::size_t i, std::size_t from) {
     const span& s = all_.tree.at(i);
-    const dialect* in = dialect_of(s);
-    const auto named = text_of(s, in->handed_to);
+    const auto named = text_of(s, dialect_of(s)->handed_to);
     if (!named || named->empty()) return;
+    const std::size_t to = receiver_of_handoff(s, from, *named);
+    if (to == none) {
+      answered_[from] = 1;
+      run_.losses.push_back({from, &s, *named});
+    } else if (run_.turns[to].caller == none) {
+      handed_to_.insert(to);
+      pass(from, s, to, true);
+    }
+  }
+
+  // Agents of one name may run at once. A turn that no other handoff led to is preferred, then one with the same parent.
+  std::size_t receiver_of_handoff(const span& handoff, std::size_t from, const std::string& named) const {
+    const turn& giver = run_.turns[from];
+    std::size_t best = none;
+    int best_rank = -1;
     for (std::size_t to = 0; to < run_.turns.size(); ++to) {
       const turn& t = run_.turns[to];
-      if (to == from || t.agent != *named || t.caller != run_.turns[from].caller || t.start_ns < s.start_ns) continue;
-      return t.caller == none ? pass(from, s, to, true) : void();
+      if (to == from || t.agent != named || t.caller != giver.caller || t.start_ns < handoff.start_ns) continue;
+      const int rank = (handed_to_.contains(to) ? 0 : 2) + (t.of->parent == giver.of->parent ? 1 : 0);
+      if (rank > best_rank) best = to, best_rank = rank;
     }
-    answered_[from] = 1;
-    run_.losses.push_back({from, &s, *named});
+    return best;
   }
 
-  // A message that was given to nobody, as its way says, and that nobody links to.
-  void follow_route(std::size_t i) {
-    const span& s = all_.tree.at(i);
-    if (text_of(s, dialect_of(s)->delivered) != "false") return;
-    for (const span_link& link : s.links) {
-      const std::size_t sent = all_.tree.find(link.trace, link.span);
-      if (sent == none || all_.holders[sent] == none || !taken_.insert(&all_.tree.at(sent)).second) continue;
-      run_.losses.push_back({all_.holders[sent], &all_.tree.at(sent), {}});
+  // A message is lost if every edge it was sent along lost it and nobody links to it.
+  void follow_routes() {
+    struct fate {
+      std::size_t routes = 0, lost = 0;
+    };
+    std::map<std::size_t, fate> sent;
+    for (std::size_t i = 0; i < all_.tree.size(); ++i) {
+      if (all_.roles[i] != role::route) continue;
+      const span& route = all_.tree.at(i);
+      const bool lost = has_lost(*dialect_of(route), route);
+      for (const span_link& link : route.links) {
+        const std::size_t message = all_.tree.find(link.trace, link.span);
+        if (message == none || all_.holders[message] == none) continue;
+        ++sent[message].routes;
+        sent[message].lost += lost;
+      }
+    }
+    for (const auto& [message, outcome] : sent) {
+      if (outcome.lost < outcome.routes || taken_.contains(&all_.tree.at(message))) continue;
+      run_.losses.push_back({all_.holders[message], &all_.tree.at(message), {}});
     }
   }
 
-  // The rest, by times: a turn reads what those passed on that ended before it began, with no turn between them. (The
-  // transitive reduction of the interval order: from u to v, unless some w begins after u and ends before v.)
-  void follow_times() {
-    std::vector<std::size_t> by_end;
+  // ---- the rest, by times
+
+  struct interval {
+    std::int64_t start_ns = 0, end_ns = 0;
+  };
+
+  // A turn's time. Turns of one step ran at once, so each gets the time of the whole step.
+  std::vector<interval> intervals() {
+    std::vector<interval> out;
+    std::map<std::tuple<std::string_view, std::string_view, std::string>, std::vector<std::size_t>> steps;
     for (std::size_t i = 0; i < run_.turns.size(); ++i) {
       const turn& t = run_.turns[i];
-      if (t.caller == none && !t.in->linked && !answered_[i]) by_end.push_back(i);
+      out.push_back({t.start_ns, t.end_ns});
+      if (t.caller != none) continue;
+      if (auto step = text_of(*t.of, t.in->step)) steps[{t.of->trace, t.of->parent, std::move(*step)}].push_back(i);
+    }
+    for (const auto& [key, members] : steps) {
+      interval whole = out[members.front()];
+      for (const std::size_t i : members) {
+        whole = {std::min(whole.start_ns, out[i].start_ns), std::max(whole.end_ns, out[i].end_ns)};
+      }
+      for (const std::size_t i : members) out[i] = whole;
+      follow_retries(members);
+    }
+    return out;
+  }
+
+  // Within a step, the next turn of the same agent after one that failed does its work again.
+  void follow_retries(const std::vector<std::size_t>& members) {
+    for (const std::size_t failed : members) {
+      if (!run_.turns[failed].failed) continue;
+      const auto retry = std::find_if(members.begin(), members.end(), [&](std::size_t i) {
+        return run_.turns[i].agent == run_.turns[failed].agent && run_.turns[i].start_ns >= run_.turns[failed].end_ns && !caused_[i];
+      });
+      if (retry == members.end()) continue;
+      pass(failed, *run_.turns[failed].of, *retry, false);
+      caused_[*retry] = answered_[failed] = 1;
+    }
+  }
+
+  // A turn reads from those that ended before it began, with no turn between them. (The transitive reduction of the
+  // interval order: from u to v, unless some w begins after u and ends before v.)
+  void follow_times() {
+    const std::vector<interval> when = intervals();
+    std::vector<std::size_t> by_end, by_start;
+    for (std::size_t i = 0; i < run_.turns.size(); ++i) {
+      const turn& t = run_.turns[i];
+      if (t.caller != none || t.in->linked) continue;
+      if (!answered_[i]) by_end.push_back(i);
+      if (!caused_[i]) by_start.push_back(i);
     }
     std::sort(by_end.begin(), by_end.end(), [&](std::size_t a, std::size_t b) {
-      return std::tie(run_.turns[a].end_ns, a) < std::tie(run_.turns[b].end_ns, b);
+      return std::tie(when[a].end_ns, a) < std::tie(when[b].end_ns, b);
+    });
+    std::sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
+      return std::tie(when[a].start_ns, a) < std::tie(when[b].start_ns, b);
     });
     std::size_t ended = 0;
     std::int64_t latest_start = 0;  // among those that have ended
-    for (std::size_t to = 0; to < run_.turns.size(); ++to) {
-      const turn& t = run_.turns[to];
-      for (; ended < by_end.size() && run_.turns[by_end[ended]].end_ns <= t.start_ns; ++ended) {
-        latest_start = std::max(latest_start, run_.turns[by_end[ended]].start_ns);
+    for (const std::size_t to : by_start) {
+      for (; ended < by_end.size() && when[by_end[ended]].end_ns <= when[to].start_ns; ++ended) {
+        latest_start = std::max(latest_start, when[by_end[ended]].start_ns);
       }
-      if (t.caller != none || t.in->linked || caused_[to]) continue;
-      for (std::size_t back = 1; back <= std::min(ended, most_causes); ++back) {
+      for (std::size_t back = 1; back <= std::min(ended, max_causes); ++back) {
         const std::size_t from = by_end[ended - back];
-        if (run_.turns[from].end_ns <= latest_start) break;
+        if (when[from].end_ns <= latest_start) break;
         pass(from, *run_.turns[from].of, to, false);
       }
     }
@@ -116,8 +186,9 @@ class cause_finder {
 
   const placed_spans& all_;
   run_of_turns& run_;
-  std::vector<char> caused_, answered_;  // by turn: something stated caused it; something stated came of it
-  boost::unordered_flat_set<const span*> taken_;
+  std::vector<char> caused_, answered_;               // by turn: its cause is known; what came of it is known
+  boost::unordered_flat_set<const span*> taken_;      // messages and handoffs that a turn began with
+  boost::unordered_flat_set<std::size_t> handed_to_;  // turns that a handoff led to
 };
 
 }  // namespace

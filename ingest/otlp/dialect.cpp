@@ -47,16 +47,26 @@ std::optional<std::string> as_text(const json::value& v) {
 }
 
 bool holds(const condition& c, const span& s) {
-  switch (c.how) {
+  switch (c.kind) {
     case test::always: return true;
     case test::scope: return s.from && s.from->scope.starts_with(c.value);
     case test::name: return s.name.starts_with(c.value);
     case test::has: return text_of(s, c.key).has_value();
     case test::lacks: return !text_of(s, c.key).has_value();
     case test::equals: return text_of(s, c.key) == c.value;
+    case test::differs: return text_of(s, c.key) != c.value;
+    case test::same_as: {
+      const auto text = text_of(s, c.key);
+      return text && text == text_of(s, c.value);
+    }
     case test::is_span_name: return text_of(s, c.key) == s.name;
   }
   return false;
+}
+
+template <std::size_t N>
+bool is_empty(const std::array<condition, N>& conditions) {
+  return conditions.front().kind == test::always;
 }
 
 template <std::size_t N>
@@ -99,9 +109,17 @@ const dialect* dialect_of(const span& s) {
 
 role role_of(const dialect& d, const span& s) {
   for (const role_row& row : d.roles) {
-    if (row.when.front().how != test::always && all_hold(row.when, s)) return row.what;
+    if (!is_empty(row.when) && all_hold(row.when, s)) return row.gives;
   }
   return role::none;
 }
+
+bool has_failed(const dialect* in, const span& s) {
+  if (!s.failed || in == nullptr) return s.failed;
+  return std::none_of(in->passes_on_if.begin(), in->passes_on_if.end(),
+                      [&](const condition& c) { return c.kind != test::always && holds(c, s); });
+}
+
+bool has_lost(const dialect& in, const span& route) { return !is_empty(in.lost_if) && all_hold(in.lost_if, route); }
 
 }  // namespace digd::otlp

@@ -30,41 +30,46 @@ enum class role : std::uint8_t {
 };
 std::string_view to_string(role);
 
-// How a span is recognised.
+// A test on one span.
 enum class test : std::uint8_t {
   always,        // ends a list of conditions
   scope,         // the instrumentation's name begins with `value`
   name,          // the span's name begins with `value`
-  has,           // the attribute `key` is there
-  lacks,         // it is not
-  equals,        // it is the text `value`
-  is_span_name,  // it is the span's name
+  has,           // the attribute `key` exists
+  lacks,         // it does not
+  equals,        // its text is `value`
+  differs,       // its text is not `value`, or it does not exist
+  same_as,       // its text is that of the attribute `value`
+  is_span_name,  // its text is the span's name
 };
 struct condition {
-  test how = test::always;
+  test kind = test::always;
   std::string_view key, value;
 };
 
 struct role_row {
-  role what = role::none;
-  std::array<condition, 3> when{};  // all of them
+  role gives = role::none;
+  std::array<condition, 3> when{};  // all of them hold
 };
 
 // A key `a/b` is the member `b` of the attribute `a`, which holds a JSON object as text.
-using key_list = std::array<std::string_view, 4>;  // the first that is there counts
+using key_list = std::array<std::string_view, 4>;  // the first that exists counts
 
 struct dialect {
   std::string_view name, version;
-  std::string_view about;               // whose spans these are, for docs
-  std::array<condition, 2> known_by{};  // all of them
-  std::array<role_row, 12> roles{};     // the first that fits
-  key_list agent{};                     // the name of a turn's agent
-  std::string_view agent_in_name;       // else: the span's name behind this prefix
-  key_list input{}, output{};           // texts
-  std::string_view handed_to;           // of a `handoff`: the agent's name
-  std::string_view delivered;           // of a `route`: a boolean
-  std::string_view conversation;        // an id that becomes a label
-  bool linked = false;                  // its links tell who received what: nothing is inferred from times
+  std::string_view about;                   // whose spans these are, for docs
+  std::array<condition, 2> known_by{};      // all of them hold
+  std::array<role_row, 12> roles{};         // the first that fits counts
+  key_list agent{};                         // the name of a turn's agent
+  std::string_view agent_in_name;           // else: the span's name behind this prefix
+  key_list input{}, output{};               // texts
+  std::string_view handed_to;               // of a `handoff`: the agent's name
+  std::array<condition, 3> lost_if{};       // of a `route`: it gave its message to nobody by mistake, if all hold
+  std::array<condition, 3> passes_on_if{};  // a failed span that meets one of these passed control on and did not fail
+  std::string_view step;                    // turns with one parent and one value here ran at once, whatever their times
+  std::string_view conversation;            // an id that becomes a label
+  bool linked = false;                      // its links state who received a message: times are not consulted
+  bool calls_within_tools = false;          // an agent called by a tool lies within the tool's time, not beneath its span
 };
 
 // All, the most particular first.
@@ -77,5 +82,10 @@ role role_of(const dialect& d, const span& s);
 // An attribute as text: strings as they are, numbers and booleans written out; nothing if there is none or it is a list.
 std::optional<std::string> text_of(const span& s, std::string_view key);
 std::optional<std::string> first_of(const span& s, const key_list& keys);
+
+// Whether the span failed, as its dialect understands it. `in` may be null.
+bool has_failed(const dialect* in, const span& s);
+// Whether a `route` of this dialect lost its message by mistake. A route that its author closed on purpose did not.
+bool has_lost(const dialect& in, const span& route);
 
 }  // namespace digd::otlp

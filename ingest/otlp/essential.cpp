@@ -16,13 +16,15 @@ namespace {
 class wanted_keys {
  public:
   wanted_keys(const dialect& d, role what, bool texts) {
-    for (const condition& c : d.known_by) add(c.key);
+    for (const condition& c : d.known_by) add(c);
     for (const role_row& row : d.roles) {
-      for (const condition& c : row.when) add(c.key);
+      for (const condition& c : row.when) add(c);
     }
+    for (const condition& c : d.lost_if) add(c);
+    for (const condition& c : d.passes_on_if) add(c);
     for (const std::string_view key : d.agent) add(key);
+    add(d.step);
     add(d.conversation);
-    add(d.delivered);
     if (what == role::handoff) add(d.handed_to);
     if (!texts) return;
     for (const std::string_view key : d.input) add(key);
@@ -31,6 +33,10 @@ class wanted_keys {
   bool has(std::string_view key) const { return std::find(keys_.begin(), keys_.end(), key) != keys_.end(); }
 
  private:
+  void add(const condition& c) {
+    add(c.key);
+    if (c.kind == test::same_as) add(c.value);
+  }
   void add(std::string_view key) {
     if (!key.empty()) keys_.push_back(key.substr(0, key.find('/')));
   }

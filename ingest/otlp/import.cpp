@@ -20,11 +20,13 @@ using importers::import_failure;
 
 constexpr std::string_view blanks = " \t\r\n";
 
-// Takes the next JSON document that stands alone: the whole text, or a line of several.
+// Takes the next JSON document: the whole text, or the first of several lines. A line that does not close an object is
+// no document of its own, even if the next line opens one.
 std::string_view take_document(std::string_view& rest) {
   const std::size_t line = rest.find('\n');
   const std::size_t next = line == std::string_view::npos ? line : rest.find_first_not_of(blanks, line);
-  const bool are_lines = next != std::string_view::npos && rest[next] == '{';
+  const std::size_t last = line == std::string_view::npos ? line : rest.substr(0, line).find_last_not_of(blanks);
+  const bool are_lines = next != std::string_view::npos && rest[next] == '{' && last != std::string_view::npos && rest[last] == '}';
   const std::size_t end = are_lines ? line : rest.size();
   const std::string_view out = rest.substr(0, end);
   rest.remove_prefix(end);
@@ -44,16 +46,12 @@ bool take_one(encoding how, std::string_view text, const std::string& where, std
   return true;
 }
 
-importers::import_result trace_of(const std::string& run, const story& told) {
+importers::import_result trace_of(const std::string& run, const mapped_run& mapped) {
   importers::trace_writer writer;
-  writer.hello(run, std::nullopt, "digd-import-otlp", told.labels, {});
-  for (const story_message& one : told.messages) writer.message(one.type, one.ts_ms, one.members);
-  if (told.whole) {
-    boost::json::object end;
-    if (told.failed) end["outcome"] = "failure";
-    writer.message("run_ended", writer.now(), std::move(end));
-  }
-  importers::import_result out{.lines = {}, .counts = told.counts};
+  writer.hello(run, std::nullopt, "digd-import-otlp", mapped.labels, {}, rules_for_spans());
+  for (const run_message& one : mapped.messages) writer.message(one.type, one.ts_ms, one.members);
+  writer.message("run_ended", writer.now(), {{"outcome", boost::json::string_view(mapped.outcome.data(), mapped.outcome.size())}});
+  importers::import_result out{.lines = {}, .counts = mapped.counts};
   out.counts.messages = writer.messages();
   out.lines = writer.take_lines();
   return out;
@@ -62,9 +60,9 @@ importers::import_result trace_of(const std::string& run, const story& told) {
 import_outcome import_checked(std::vector<span>&& spans, const import_options& how) {
   std::vector<imported_run> out;
   for (const run_of_spans& one : split_runs(std::move(spans))) {
-    const story told = tell(one.spans, more::is_over);
+    const mapped_run mapped = map_spans(one.spans, span_set::complete);
     const std::string& id = how.run.empty() ? one.id : how.run;
-    if (!told.messages.empty()) out.push_back({id, trace_of(id, told)});
+    if (!mapped.messages.empty()) out.push_back({id, trace_of(id, mapped)});
   }
   if (out.empty()) {
     return import_failure{import_errc::wrong_value, "there is no agent in these spans: of no dialect that digd knows (docs/otlp.md)"};

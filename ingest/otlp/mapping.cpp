@@ -17,30 +17,30 @@ using names = std::vector<std::string_view>;
 
 namespace {
 
-constexpr std::size_t most_text_bytes = 64 * 1024;  // of one event, as written
+constexpr std::size_t max_text_bytes = 64 * 1024;  // of one event, as written
 constexpr std::int64_t ns_a_ms = 1'000'000;
 
 void mark(json::object& in, const names& inferred) {
   if (!inferred.empty()) in["inferred"] = importers::string_array(inferred);
 }
 
-class teller {
+class message_builder {
  public:
-  teller(const run_of_turns& run, const timeline& plan) : run_(run), plan_(plan), agents_(name_table::kind::agent) {}
+  message_builder(const run_of_turns& run, const timeline& plan) : run_(run), plan_(plan), agents_(name_table::kind::agent) {}
 
-  story tell() {
-    for (const act_event& root : plan_.roots) tell_event(root, nullptr);
+  mapped_run build() {
+    for (const act_event& root : plan_.roots) add_event(root, nullptr);
     for (const act& one : plan_.acts) {
-      tell_start(one);
+      add_start(one);
       json::array at_end;
       for (const act_event& made : one.outputs) {
         if (one.ends && made.at_ns == one.end_ns) {
           at_end.push_back(event_object(made, one.outputs.size()));
         } else {
-          tell_event(made, &one);
+          add_event(made, &one);
         }
       }
-      if (one.ends) tell_end(one, std::move(at_end));
+      if (one.ends) add_end(one, std::move(at_end));
     }
     put_in_order();
     out_.counts.reordered = plan_.moved;
@@ -50,27 +50,27 @@ class teller {
   }
 
  private:
-  // At one time: what is said, then ends, then starts.
+  // At one time: events, then ends, then starts.
   enum class rank : std::uint8_t { root,
                                    event,
                                    end,
                                    start };
   struct moment {
     std::int64_t at_ns;
-    rank what;
+    rank order;
     std::size_t message;
   };
 
-  void add(std::string_view type, std::int64_t at_ns, rank what, json::object members) {
-    order_.push_back({at_ns, what, out_.messages.size()});
+  void add(std::string_view type, std::int64_t at_ns, rank order, json::object members) {
+    order_.push_back({at_ns, order, out_.messages.size()});
     out_.messages.push_back({type, at_ns / ns_a_ms, std::move(members)});
   }
 
   void put_in_order() {
     std::sort(order_.begin(), order_.end(), [](const moment& a, const moment& b) {
-      return std::tie(a.at_ns, a.what, a.message) < std::tie(b.at_ns, b.what, b.message);
+      return std::tie(a.at_ns, a.order, a.message) < std::tie(b.at_ns, b.order, b.message);
     });
-    std::vector<story_message> sorted;
+    std::vector<run_message> sorted;
     sorted.reserve(order_.size());
     for (const moment& one : order_) sorted.push_back(std::move(out_.messages[one.message]));
     out_.messages = std::move(sorted);
@@ -78,7 +78,7 @@ class teller {
 
   std::string_view agent(const std::string& name) { return agents_.safe(name); }
 
-  void tell_event(const act_event& made, const act* within) {
+  void add_event(const act_event& made, const act* within) {
     json::object members{{"as_is", true}};
     json::object event = event_object(made, 1);
     if (within != nullptr) event["source"] = within->id;
@@ -96,6 +96,7 @@ class teller {
     if (!made.recipients_stated && !made.fyi && !made.submit) inferred.push_back("recipients");
     if (made.submit) out["submit"] = true, inferred.push_back("submit"), ++out_.counts.submits.inferred;
     if (made.fyi) out["fyi"] = true, inferred.push_back("fyi");
+    if (made.from_start) inferred.push_back("source"), ++out_.counts.sources.inferred;
     mark(out, inferred);
     ++out_.counts.events;
     if (made.from != none) ++out_.counts.sources.stated;
@@ -109,15 +110,14 @@ class teller {
     auto text = in == nullptr ? std::nullopt : first_of(*made.by, made.carries_input ? in->input : in->output);
     if (!text) return nullptr;
     const std::size_t whole = text->size();
-    const bool cut = importers::cut_to_fit(*text, std::min(most_text_bytes, importers::max_payload_bytes / beside));
+    const bool cut = importers::cut_to_fit(*text, std::min(max_text_bytes, importers::max_payload_bytes / beside));
     json::object out;
     if (cut) out["cut_from_bytes"] = whole, ++out_.counts.cut_payloads;
     out["text"] = *text;
     return out;
   }
 
-  void tell_start(const act& one) {
-    const turn& t = run_.turns[one.turn];
+  void add_start(const act& one) {
     names inputs, inferred;
     bool all_stated = true;
     for (const act_input& input : one.inputs) {
@@ -126,9 +126,10 @@ class teller {
       ++(input.stated ? out_.counts.inputs.stated : out_.counts.inputs.inferred);
     }
     if (one.made_up) inferred.push_back("activation");
+    if (one.turn == none) inferred.push_back("agent");
     if (!all_stated) inferred.push_back("inputs");
     if (one.start_moved) inferred.push_back("ts");
-    const std::string_view who = agent(t.agent);
+    const std::string_view who = one.turn == none ? agents_.safe(start_agent) : agent(run_.turns[one.turn].agent);
     if (std::find(acting_.begin(), acting_.end(), who) == acting_.end()) acting_.push_back(who);
     json::object members{{"activation", one.id}, {"agent", json::string_view(who.data(), who.size())}, {"inputs", importers::string_array(inputs)}};
     mark(members, inferred);
@@ -137,14 +138,14 @@ class teller {
     ++(one.start_moved || one.made_up ? out_.counts.times.inferred : out_.counts.times.stated);
   }
 
-  void tell_end(const act& one, json::array outputs) {
-    const turn& t = run_.turns[one.turn];
+  void add_end(const act& one, json::array outputs) {
+    const turn* t = one.turn == none ? nullptr : &run_.turns[one.turn];
     names inferred;
     json::object members{{"activation", one.id}};
     if (one.end_moved) inferred.push_back("ts");
     if (one.failed) {
       members["failed"] = true;
-      std::string why = t.of->error;
+      std::string why = t->of->error;
       importers::cut_to_fit(why, importers::max_name_bytes);
       if (!why.empty()) members["error"] = why;
     } else {
@@ -156,10 +157,10 @@ class teller {
       members["reactions"] = std::move(reactions);
       members["outputs"] = std::move(outputs);
     }
-    if (t.models + t.tools > 0) members["spans"] = {{"model", t.models}, {"tool", t.tools}};
+    if (t != nullptr && t->models + t->tools > 0) members["spans"] = {{"model", t->models}, {"tool", t->tools}};
     mark(members, inferred);
     add("activation_ended", one.end_ns, rank::end, std::move(members));
-    ++(one.end_moved || one.end_ns != t.end_ns ? out_.counts.times.inferred : out_.counts.times.stated);
+    ++(t == nullptr || one.end_moved || one.end_ns != t->end_ns ? out_.counts.times.inferred : out_.counts.times.stated);
   }
 
   const run_of_turns& run_;
@@ -167,10 +168,10 @@ class teller {
   name_table agents_;
   names acting_;
   std::vector<moment> order_;
-  story out_;
+  mapped_run out_;
 };
 
-void label(const run_of_turns& run, story& out) {
+void label(const run_of_turns& run, mapped_run& out) {
   const turn& first = run.turns.front();
   const auto put = [&](std::string_view key, std::string_view value) {
     if (!value.empty()) out.labels[key] = importers::shortened(value, importers::max_name_bytes);
@@ -182,17 +183,29 @@ void label(const run_of_turns& run, story& out) {
   put("conversation", text_of(*first.of, first.in->conversation).value_or(""));
 }
 
+// A run without all of its spans is not known to have failed: its root may belong to a system that exports elsewhere.
+std::string_view outcome_of(const run_of_turns& run, const timeline& plan) {
+  if (plan.answered) return "success";
+  return run.root_failed || run.whole ? "failure" : "aborted";
+}
+
 }  // namespace
 
-story tell(std::span<const span> spans, more what) {
+mapped_run map_spans(std::span<const span> spans, span_set known) {
   const run_of_turns run = find_turns(spans);
   if (run.turns.empty()) return {.whole = run.whole};
-  const timeline plan = lay_out(run, what == more::is_over);
-  story out = teller(run, plan).tell();
+  const timeline plan = lay_out(run, known == span_set::complete);
+  mapped_run out = message_builder(run, plan).build();
   out.whole = run.whole;
-  out.failed = std::any_of(run.roots.begin(), run.roots.end(), [](const span* s) { return s->failed; });
+  out.outcome = outcome_of(run, plan);
   label(run, out);
   return out;
+}
+
+json::object rules_for_spans() {
+  constexpr std::int64_t no_window_ms = 365LL * 24 * 60 * 60 * 1000;
+  const json::object at_the_end{{"window_ms", no_window_ms}};
+  return {{"deadlock", at_the_end}, {"missing_termination", at_the_end}, {"orphaned_event", at_the_end}};
 }
 
 }  // namespace digd::otlp

@@ -1,7 +1,7 @@
-// Spans into what a multi-agent system would have told of itself: the messages of a run.
+// Spans into the messages that a client of the multi-agent system would have sent: the messages of a run.
 //
-// Pure: no I/O, no clock, no state; any thread; throws nothing but for lack of memory. The order in which spans came,
-// and spans that came twice, make no difference to the messages. docs/otlp.md has the table of what becomes what.
+// Pure: no I/O, no clock, no state; any thread; only lack of memory throws. Neither the order of the spans nor duplicates
+// change the messages. docs/otlp.md has the table of the mapping.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -16,28 +16,32 @@
 
 namespace digd::otlp {
 
-// A message without its `type`, `seq` and `ts`, which whoever tells it adds.
-struct story_message {
+// A message without its `type`, `seq` and `ts`, which the sender adds.
+struct run_message {
   std::string_view type;  // event, activation_started, activation_ended
   std::int64_t ts_ms = 0;
   boost::json::object members;
 };
 
-struct story {
-  std::vector<story_message> messages;  // in the order to be told; times do not go back
-  importers::import_counts counts;      // but `messages`
+struct mapped_run {
+  std::vector<run_message> messages;  // in the order to send them; times do not go back
+  importers::import_counts counts;    // but `messages`
   boost::json::object labels;
-  bool whole = true;    // every parent that a span names is here
-  bool failed = false;  // a span without a parent has failed
+  bool whole = true;         // every parent that a span names is here
+  std::string_view outcome;  // for `run_ended`, if nothing more comes
 };
 
-// What is known of the future of the spans.
-enum class more : std::uint8_t {
-  may_come,  // what ends a run is kept back: turns of which nobody is known to have read
-  is_over,   // this is all
+// Whether more spans may come.
+enum class span_set : std::uint8_t {
+  partial,  // turns whose output nobody is known to have read do not end yet
+  complete,
 };
 
-// All spans of one run, from however many traces. No turns in them: no messages.
-story tell(std::span<const span> spans, more what);
+// All spans of one run, from however many traces. Spans without turns give no messages.
+mapped_run map_spans(std::span<const span> spans, span_set known);
+
+// The `rules` of a hello for runs made of spans. Spans show no pauses: what happened between two turns is unknown, and
+// whatever followed a pause shows that the run had not stopped. So the rules that wait for a window report at the end only.
+boost::json::object rules_for_spans();
 
 }  // namespace digd::otlp

@@ -7,7 +7,7 @@ namespace digd::otlp {
 
 namespace {
 
-constexpr std::int64_t ns_a_ms = 1'000'000;  // what times are told in
+constexpr std::int64_t ns_a_ms = 1'000'000;  // messages have milliseconds
 
 bool differ(std::int64_t a_ns, std::int64_t b_ns) { return a_ns / ns_a_ms != b_ns / ns_a_ms; }
 
@@ -22,10 +22,12 @@ class planner {
       passed_to_[p.to].push_back(&p);
       passed_on_[p.from].push_back(&p);
     }
+    for (std::size_t i = 0; i < run.turns.size(); ++i) heirs_.push_back(heir_of(i));
   }
 
   timeline plan() {
     find_answer();
+    place_start();
     for (std::size_t i = 0; i < run_.turns.size(); ++i) {
       if (run_.turns[i].caller == none) place_first(i);
     }
@@ -33,23 +35,42 @@ class planner {
   }
 
  private:
-  // ---- the end of the run: the turn that ended last, of those whose outputs nobody read, gave the answer
+  // ---- the end of the run: among the turns whose output nobody read, the one that ended last gave the answer
   void find_answer() {
-    const bool all_well = is_over_ && run_.whole && !run_.roots.empty() &&
-                          std::none_of(run_.roots.begin(), run_.roots.end(), [](const span* s) { return s->failed; });
-    if (!all_well) return;
+    if (!is_over_ || !run_.whole || run_.roots == 0 || run_.root_failed) return;
     for (std::size_t i = 0; i < run_.turns.size(); ++i) {
       const turn& t = run_.turns[i];
       if (t.caller != none || is_read(i)) continue;
       if (answer_ == none || t.end_ns >= run_.turns[answer_].end_ns) answer_ = i;
     }
-    if (answer_ != none && run_.turns[answer_].failed()) answer_ = none;
+    if (answer_ != none && run_.turns[answer_].failed) answer_ = none;
+    out_.answered = answer_ != none;
   }
   bool is_read(std::size_t i) const {
     return !passed_on_[i].empty() || std::any_of(run_.losses.begin(), run_.losses.end(), [i](const loss& l) { return l.from == i; });
   }
 
   // ---- what a turn begins with
+
+  // Several turns without a cause begin with one problem: an activation of its own gives each of them its event.
+  void place_start() {
+    std::vector<std::size_t> first;
+    for (std::size_t i = 0; i < run_.turns.size(); ++i) {
+      if (run_.turns[i].caller == none && passed_to_[i].empty()) first.push_back(i);
+    }
+    if (first.size() < 2) return;
+    const std::int64_t begins = run_.turns[first.front()].start_ns;  // turns are sorted by start
+    act start{.id = "start", .made_up = true, .start_ns = begins - 2, .end_ns = begins - 1};
+    out_.roots.push_back({.id = "in", .recipients = {start_agent}, .at_ns = start.start_ns});
+    start.inputs.push_back({"in", false});
+    for (const std::size_t i : first) {
+      act_event given = first_event(i, start.end_ns);
+      given.from_start = true;
+      start.outputs.push_back(std::move(given));
+    }
+    keep(std::move(start));
+  }
+
   void place_first(std::size_t i) {
     std::vector<act_input> inputs;
     std::int64_t ready = run_.turns[i].start_ns;
@@ -58,35 +79,48 @@ class planner {
     place(i, std::move(inputs), ready);
   }
 
-  // What `p` passed on; of a turn that failed, what that had been given: the work is still to be done.
+  // The turn that does the work of a failed one: the next of the same agent, else the next of those that follow it.
+  std::size_t heir_of(std::size_t i) const {
+    const auto& to = passed_on_[i];
+    if (!run_.turns[i].failed || to.empty()) return none;
+    const auto same = std::find_if(to.begin(), to.end(), [&](const passing* p) { return run_.turns[p->to].agent == run_.turns[i].agent; });
+    return same == to.end() ? to.front()->to : (*same)->to;
+  }
+
+  // What `p` passed on. Of a turn that failed it is that turn's input: the work is still to be done.
   void take_up(const passing& p, std::vector<act_input>& into, std::int64_t& ready) {
-    if (last_act_[p.from] == none) return;  // it begins later, by its times: nothing that could be read yet
+    if (last_act_[p.from] == none) return;  // it begins later, by its times: there is nothing to read yet
     const act& of = out_.acts[last_act_[p.from]];
     if (of.failed && p.by == run_.turns[p.from].of) {
+      if (heirs_[p.from] != p.to) return;
       for (const act_input& left : of.inputs) add_input(into, left.event, false);
       ready = std::max(ready, of.end_ns);
       return;
     }
     const std::string id = event_of(p);
-    if (const auto told = told_.find(id); told != told_.end()) ready = std::max(ready, told->second);
+    if (const auto made = event_times_.find(id); made != event_times_.end()) ready = std::max(ready, made->second);
     add_input(into, id, p.stated);
   }
   static void add_input(std::vector<act_input>& into, const std::string& id, bool stated) {
     const auto same = [&](const act_input& one) { return one.event == id; };
     if (std::none_of(into.begin(), into.end(), same)) into.push_back({id, stated});
   }
-  // By their times alone it is not known that two turns were given the same work: each is given its own.
+  // Each reader gets an event of its own: to hand work to several is no repetition of it.
   std::string event_of(const passing& p) const {
     const turn& from = run_.turns[p.from];
-    if (p.by != from.of) return "msg:" + p.by->id;
-    return p.stated ? own_event(from) : own_event(from) + ':' + run_.turns[p.to].of->id;
+    return (p.by != from.of ? "msg:" + p.by->id : own_event(from)) + ':' + run_.turns[p.to].of->id;
   }
 
-  // Nobody passed it anything: it begins with what the run was given.
-  act_input begin_with(std::size_t i, std::int64_t ready) {
+  // The event of the run's input to a turn without a cause.
+  act_event first_event(std::size_t i, std::int64_t at) const {
     const turn& t = run_.turns[i];
-    out_.roots.push_back({.id = "in:" + t.of->id, .by = t.input, .carries_input = true, .recipients = {t.agent}, .at_ns = ready});
-    return {out_.roots.back().id, false};
+    return {.id = "in:" + t.of->id, .by = t.input, .carries_input = true, .recipients = {t.agent}, .at_ns = at};
+  }
+  act_input begin_with(std::size_t i, std::int64_t ready) {
+    act_event given = first_event(i, ready);
+    act_input input{given.id, false};
+    if (!event_times_.contains(given.id)) out_.roots.push_back(std::move(given));
+    return input;
   }
 
   // ---- a turn as acts. Returns when it ends.
@@ -109,7 +143,7 @@ class planner {
     }
     now.end_ns = std::max(t.end_ns, now.start_ns + 1);
     now.end_moved = differ(now.end_ns, t.end_ns);
-    now.failed = t.failed();
+    now.failed = t.failed;
     mine.push_back(keep(std::move(now)));
     last_act_[i] = mine.back();
     finish(i, mine);
@@ -117,7 +151,7 @@ class planner {
   }
 
   std::size_t keep(act&& one) {
-    for (const act_event& made : one.outputs) told_[made.id] = made.at_ns;
+    for (const act_event& made : one.outputs) event_times_[made.id] = made.at_ns;
     out_.acts.push_back(std::move(one));
     return out_.acts.size() - 1;
   }
@@ -158,7 +192,7 @@ class planner {
   void finish(std::size_t i, const std::vector<std::size_t>& mine) {
     const turn& t = run_.turns[i];
     for (const passing* p : passed_on_[i]) {
-      if (p->by != t.of || !t.failed()) add_message(*p, mine);
+      if (p->by != t.of || !t.failed) add_message(*p, mine);
     }
     for (const loss& lost : run_.losses) {
       if (lost.from != i) continue;
@@ -166,7 +200,19 @@ class planner {
       if (!lost.named.empty()) event.recipients.push_back(lost.named);
       put(std::move(event), lost.by->end_ns, mine);
     }
-    if (!t.failed() && (t.caller != none || !is_read(i))) add_own(i, mine.back());
+    if (!t.failed && (t.caller != none || !is_read(i))) add_own(i, mine.back());
+    for (const std::size_t a : mine) gather_outputs(out_.acts[a]);
+  }
+
+  // Puts several outputs into one message, at the end. The engine counts the outputs of a message together: an activation
+  // with several outputs splits its problem for all of their readers or for none. The end comes no later than a reader.
+  void gather_outputs(act& of) {
+    const auto is_work = [](const act_event& made) { return !made.fyi; };
+    if (of.failed || std::count_if(of.outputs.begin(), of.outputs.end(), is_work) < 2) return;
+    const std::int64_t end_ns = of.end_ns;
+    for (const act_event& made : of.outputs) of.end_ns = std::min(of.end_ns, std::max(made.read_ns, of.start_ns + 1));
+    of.end_moved = of.end_moved || differ(of.end_ns, end_ns);
+    for (act_event& made : of.outputs) event_times_[made.id] = made.at_ns = of.end_ns;
   }
 
   void add_own(std::size_t i, std::size_t last) {
@@ -188,13 +234,13 @@ class planner {
     const std::string id = event_of(p);
     const std::int64_t begins = run_.turns[p.to].start_ns;
     for (const std::size_t a : mine) {
-      for (act_event& told : out_.acts[a].outputs) {
-        if (told.id != id) continue;
-        add_recipient(told, run_.turns[p.to].agent);
+      for (act_event& made : out_.acts[a].outputs) {
+        if (made.id != id) continue;
+        add_recipient(made, run_.turns[p.to].agent);
         return;
       }
     }
-    act_event event{.id = id, .from = p.from, .by = run_.turns[p.from].output, .recipients_stated = p.stated};
+    act_event event{.id = id, .from = p.from, .by = run_.turns[p.from].output, .recipients_stated = p.stated, .read_ns = begins};
     add_recipient(event, run_.turns[p.to].agent);
     put(std::move(event), std::min(begins, p.by->end_ns), mine);
   }
@@ -215,7 +261,7 @@ class planner {
       event.at_ns = std::max(within.start_ns + 1, within.end_ns - 1);
       within.end_ns = std::max(within.end_ns, event.at_ns + 1);
     }
-    told_[event.id] = event.at_ns;
+    event_times_[event.id] = event.at_ns;
     within.outputs.push_back(std::move(event));
   }
 
@@ -233,8 +279,9 @@ class planner {
   const run_of_turns& run_;
   const bool is_over_;
   std::vector<std::vector<const passing*>> passed_to_, passed_on_;
-  std::vector<std::size_t> last_act_;                          // of a turn
-  boost::unordered_flat_map<std::string, std::int64_t> told_;  // events, and when
+  std::vector<std::size_t> last_act_;  // of a turn
+  std::vector<std::size_t> heirs_;     // of a turn that failed
+  boost::unordered_flat_map<std::string, std::int64_t> event_times_;
   boost::unordered_flat_map<left_key, std::vector<std::string>> left_over_;
   std::size_t answer_ = none;
   timeline out_;

@@ -1,12 +1,13 @@
-// The turns of a run as activations and events on one line of time: an agent that calls others acts in several
-// activations, one up to each call and one from its answer on, because an activation's inputs are there when it starts.
+// The turns of a run as activations and events in one order of time. An agent that calls others acts in several
+// activations, one up to each round of calls and one from the answers on: an activation has its inputs when it starts.
 //
-// Effects come after their causes, whatever the clocks of the machines that wrote the spans said.
+// Effects come after their causes, whatever the clocks of the machines that wrote the spans show.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,15 @@ namespace digd::otlp {
 
 struct act_event {
   std::string id;
-  std::size_t from = none;              // turn
+  std::size_t from = none;              // turn; none: from outside
   const span* by = nullptr;             // whose texts it carries; null for the first event of a run
-  bool carries_input = false;           // its text is what `by` was given, not what it made
+  bool carries_input = false;           // its text is the input of `by`, not its output
+  bool from_start = false;              // an output of the run's beginning
   std::vector<std::string> recipients;  // agents, as their spans name them
   bool recipients_stated = false;
   bool submit = false, fyi = false;  // both inferred
   std::int64_t at_ns = 0;
+  std::int64_t read_ns = std::numeric_limits<std::int64_t>::max();  // when its reader begins, if that may be before `at_ns`
 };
 
 struct act_input {
@@ -32,9 +35,9 @@ struct act_input {
 
 struct act {
   std::string id;
-  std::size_t turn = none;
-  bool made_up = false;  // a later part of a turn
-  bool ends = true;      // false: its end is kept back
+  std::size_t turn = none;  // `none`: the beginning of the run (`start_agent`)
+  bool made_up = false;     // a later part of a turn
+  bool ends = true;         // false: its end is kept back
   bool failed = false;
   std::int64_t start_ns = 0, end_ns = 0;
   bool start_moved = false, end_moved = false;
@@ -46,7 +49,12 @@ struct timeline {
   std::vector<act_event> roots;
   std::vector<act> acts;
   std::size_t moved = 0;  // acts that began later than their span says
+  bool answered = false;  // one of the outputs is the run's answer
 };
+
+// The agent of the activation that gives the run's input to its first turns, where these are several. It ties them
+// together: they work on one problem, so reading from two of them mixes nothing.
+inline constexpr const char* start_agent = "START";
 
 // `is_over`: nothing more will come; else acts whose outputs nobody is known to have read do not end.
 timeline lay_out(const run_of_turns& run, bool is_over);

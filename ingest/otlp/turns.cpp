@@ -19,6 +19,7 @@ class turn_finder {
 
   void find(std::vector<turn>& into) {
     for (const std::size_t i : tree_.parents_first()) look_at(i, into);
+    nest_in_tools(into);
     sort(into);
   }
   std::vector<role>& roles() { return roles_; }
@@ -47,7 +48,7 @@ class turn_finder {
 
   static bool is_part(role what, std::size_t within, bool merged, const std::vector<turn>& turns) {
     if (within == none) return false;
-    return what == role::node || !merged || turns[within].depth >= most_call_depth;
+    return what == role::node || !merged || turns[within].depth >= max_call_depth;
   }
 
   static std::size_t begin(const span& s, const dialect& in, std::size_t caller, std::vector<turn>& turns) {
@@ -58,6 +59,7 @@ class turn_finder {
     made.depth = caller == none ? 0 : turns[caller].depth + 1;
     made.start_ns = s.start_ns;
     made.end_ns = std::max(s.end_ns, s.start_ns + 1);
+    made.failed = has_failed(&in, s);
     if (auto named = first_of(s, in.agent); named && !named->empty()) {
       made.agent = std::move(*named);
     } else {
@@ -81,6 +83,50 @@ class turn_finder {
     };
     if (takes(of.input, false) && first_of(s, in.input)) of.input = &s;
     if (takes(of.output, true) && first_of(s, in.output)) of.output = &s;
+  }
+
+  struct tool_call {
+    const span* of;
+    std::size_t turn;  // that it is in
+  };
+
+  // Gives agents that a tool called their caller, in dialects that show this by times alone: the turn of the tool's span
+  // that encloses the agent's and began last.
+  void nest_in_tools(std::vector<turn>& turns) {
+    std::vector<tool_call> tools;  // by start, as the tree has them
+    for (std::size_t i = 0; i < tree_.size(); ++i) {
+      if (roles_[i] != role::tool || holder_[i] == none || !turns[holder_[i]].in->calls_within_tools) continue;
+      tools.push_back({&tree_.at(i), holder_[i]});
+    }
+    if (tools.empty()) return;
+    std::vector<std::size_t> by_start(turns.size());
+    for (std::size_t i = 0; i < by_start.size(); ++i) by_start[i] = i;
+    std::stable_sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) { return turns[a].start_ns < turns[b].start_ns; });
+    for (const std::size_t i : by_start) {
+      if (turns[i].caller == none && turns[i].in->calls_within_tools) nest_in_tool(i, tools, turns);
+    }
+  }
+
+  static void nest_in_tool(std::size_t i, const std::vector<tool_call>& tools, std::vector<turn>& turns) {
+    const span& called = *turns[i].of;
+    auto tool = std::upper_bound(tools.begin(), tools.end(), called.start_ns,
+                                 [](std::int64_t at, const tool_call& one) { return at < one.of->start_ns; });
+    for (std::size_t steps = 0; tool != tools.begin() && steps < max_steps_back; ++steps) {
+      --tool;
+      const turn& holder = turns[tool->turn];
+      const bool encloses = tool->of->trace == called.trace && tool->of->end_ns >= called.end_ns && holder.start_ns < called.start_ns;
+      if (!encloses) continue;
+      const std::size_t depth = depth_of(tool->turn, turns) + 1;
+      if (depth > max_call_depth) return;
+      turns[i].caller = tool->turn;
+      turns[i].depth = depth;
+      return;
+    }
+  }
+  static std::size_t depth_of(std::size_t i, const std::vector<turn>& turns) {
+    std::size_t depth = 0;
+    for (; turns[i].caller != none && depth <= max_call_depth; i = turns[i].caller) ++depth;
+    return depth;
   }
 
   void sort(std::vector<turn>& turns) {
@@ -120,7 +166,10 @@ run_of_turns find_turns(std::span<const span> spans) {
   for (std::size_t i = 0; i < tree.size(); ++i) {
     const span& s = tree.at(i);
     out.whole = out.whole && !tree.lacks_parent(i);
-    if (s.parent.empty()) out.roots.push_back(&s);
+    if (s.parent.empty()) {
+      ++out.roots;
+      out.root_failed = out.root_failed || has_failed(dialect_of(s), s);
+    }
     out.first_ns = i == 0 ? s.start_ns : std::min(out.first_ns, s.start_ns);
     out.last_ns = std::max(out.last_ns, s.end_ns);
   }

@@ -1,7 +1,7 @@
 // The turns of a run: which spans are an agent acting, who called whom, and who caused whom.
 //
-// Pure functions over spans that the caller keeps; nothing is thrown but for lack of memory. The order of the spans, and
-// the same span twice, make no difference. O(n log n) in spans and links, with the bounds below.
+// Pure functions over spans that the caller keeps alive; only lack of memory throws. Neither the order of the spans nor
+// duplicates change the result. O(n log n) in spans and links, with the bounds below.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -19,9 +19,9 @@
 namespace digd::otlp {
 
 inline constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-inline constexpr std::size_t most_call_depth = 64;     // agents called by agents; deeper ones are part of their caller
-inline constexpr std::size_t most_steps_back = 1'000;  // spans looked at to find what caused a turn
-inline constexpr std::size_t most_causes = 100;        // turns that one turn is taken to have read from: the latest
+inline constexpr std::size_t max_call_depth = 64;     // agents called by agents; deeper ones are part of their caller
+inline constexpr std::size_t max_steps_back = 1'000;  // spans visited to find the cause of a turn
+inline constexpr std::size_t max_causes = 100;        // turns that one turn is taken to have read from: the latest
 
 struct turn {
   const span* of = nullptr;
@@ -34,7 +34,7 @@ struct turn {
   const span* input = nullptr;            // where its texts are; null: nowhere
   const span* output = nullptr;
   std::size_t models = 0, tools = 0;  // spans in it
-  bool failed() const { return of->failed; }
+  bool failed = false;                // as its dialect understands its span's status
 };
 
 // A turn read what another had passed on.
@@ -43,7 +43,7 @@ struct passing {
   const span* by = nullptr;  // the span in `from` that stands for what was passed: a message, a handoff, or the turn's own
   bool stated = false;       // links or a handoff say so; else the times do
 };
-// A turn passed something on, and the spans say that nobody got it, or nobody took it up.
+// A turn passed something on, and the spans say that nobody received it, or that nobody acted on it.
 struct loss {
   std::size_t from = none;
   const span* by = nullptr;
@@ -54,8 +54,9 @@ struct run_of_turns {
   std::vector<turn> turns;        // by start, end, span id
   std::vector<passing> passings;  // by `to`, then `from`
   std::vector<loss> losses;
-  std::vector<const span*> roots;  // spans without a parent
-  bool whole = true;               // every parent that a span names is here
+  std::size_t roots = 0;     // spans without a parent
+  bool root_failed = false;  // one of them failed
+  bool whole = true;         // every parent that a span names is here
   std::int64_t first_ns = 0, last_ns = 0;
 };
 

@@ -6,21 +6,23 @@ from pathlib import Path
 
 import pytest
 
-RECORDED = Path(__file__).parents[1] / "ingest/otlp/recorded"
-NAMES = ["langgraph", "openai_agents", "autogen", "agent_framework"]
+RECORDED = Path(__file__).parents[1] / "ingest/otlp/recorded/healthy"
+NAMES = ["langgraph_fan_out_join", "openai_agents_handoff_and_tools", "autogen_round_robin", "agent_framework_agents_fan_out_join",
+         "traceloop_plain_fan_out_join"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_frameworks_export_is_imported_replayed_and_shown(digctl, tmp_path, name):
+def test_exports_of_frameworks_are_imported_replayed_and_shown(digctl, tmp_path, name):
     got = digctl("import", "otlp", RECORDED / f"{name}.json", "-o", tmp_path / "t.jsonl")
     assert got.returncode == 0 and "inferred" in got.stderr
     assert json.loads((tmp_path / "t.jsonl").read_text().splitlines()[0])["mode"] == "observe"
-    assert digctl("replay", tmp_path / "t.jsonl").returncode == 0
+    replayed = digctl("replay", tmp_path / "t.jsonl", "--format", "jsonl")
+    assert replayed.returncode == 0 and replayed.stdout == ""
     assert digctl("show", tmp_path / "t.jsonl").returncode == 0
 
 
 def test_a_run_in_several_files_packed_or_in_lines_is_one_run(digctl, tmp_path):
-    document = json.loads((RECORDED / "langgraph.json").read_text())
+    document = json.loads((RECORDED / "langgraph_fan_out_join.json").read_text())
     spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
 
     def part(some):
@@ -30,25 +32,25 @@ def test_a_run_in_several_files_packed_or_in_lines_is_one_run(digctl, tmp_path):
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(part(spans[1::2]).encode()))
     (tmp_path / "b.jsonl").write_text("".join(part([s]) + "\n" for s in spans[::2]))
     parts = digctl("import", "otlp", tmp_path / "a.json.gz", tmp_path / "b.jsonl")
-    assert parts.stdout == digctl("import", "otlp", RECORDED / "langgraph.json").stdout != ""
+    assert parts.stdout == digctl("import", "otlp", RECORDED / "langgraph_fan_out_join.json").stdout != ""
 
 
 def test_several_runs_go_into_a_folder_each_under_its_id(digctl, tmp_path):
     files = [RECORDED / f"{name}.json" for name in NAMES]
     got = digctl("import", "otlp", *files)
-    assert got.returncode == 2 and "4 runs" in got.stderr and "-o FOLDER/" in got.stderr
+    assert got.returncode == 2 and f"{len(NAMES)} runs" in got.stderr and "-o FOLDER/" in got.stderr
     assert digctl("import", "otlp", *files, "-q", "-o", f"{tmp_path}/out/").returncode == 0
     runs = sorted(p.stem for p in (tmp_path / "out").iterdir())
-    assert len(runs) == 4 and all(run.startswith("otlp-") for run in runs)
+    assert len(runs) == len(NAMES) and all(run.startswith("otlp-") for run in runs)
     assert digctl("import", "otlp", *files, "--run", "mine").returncode == 2
 
 
-def test_what_is_wrong_is_said_with_its_file_and_place(digctl, tmp_path):
+def test_a_problem_is_named_with_its_file_and_place(digctl, tmp_path):
     (tmp_path / "bad.json").write_text('{"resourceSpans":[{"scopeSpans":7}]}')
     got = digctl("import", "otlp", tmp_path / "bad.json")
     assert got.returncode == 2
     assert "bad.json: resourceSpans[0].scopeSpans: expected an array, found a number" in got.stderr
     (tmp_path / "none.json").write_text("{}")
     assert "no spans" in digctl("import", "otlp", tmp_path / "none.json").stderr
-    got = digctl("import", "otlp", RECORDED / "langgraph.json", "--run", "mine")
+    got = digctl("import", "otlp", RECORDED / "langgraph_fan_out_join.json", "--run", "mine")
     assert json.loads(got.stdout.splitlines()[0])["run"] == "mine"

@@ -213,9 +213,9 @@ def test_an_answer_without_an_agent_that_failed_is_seen_as_early(tmp_path):
 
 
 def recorded_spans(name):
-    """Each span as a request of its own."""
+    """Each span of a healthy recording as a request of its own."""
     out = []
-    for resource in json.loads((RECORDED / f"{name}.json").read_text())["resourceSpans"]:
+    for resource in json.loads((RECORDED / "healthy" / f"{name}.json").read_text())["resourceSpans"]:
         for scope in resource["scopeSpans"]:
             for span in scope["spans"]:
                 one = {"resource": resource["resource"], "scopeSpans": [{"scope": scope["scope"], "spans": [span]}]}
@@ -228,7 +228,8 @@ def told_of(daemon, run):
     return [m for m in trace_of(daemon, run)[1:] if m["type"] != "time"]
 
 
-@pytest.mark.parametrize("name", ["langgraph", "openai_agents", "autogen", "agent_framework"])
+@pytest.mark.parametrize("name", ["langgraph_fan_out_join", "openai_agents_handoff_and_tools", "autogen_round_robin", "agent_framework_agents_fan_out_join",
+                                  "traceloop_langgraph_fan_out_join", "traceloop_openai_agents_handoff_and_tools", "traceloop_plain_fan_out_join"])
 def test_what_frameworks_export_makes_the_same_run_in_whatever_order(tmp_path, name):
     spans = recorded_spans(name)
     runs = []
@@ -261,7 +262,7 @@ def test_a_span_that_comes_after_its_run_was_judged_adds_to_it(tmp_path):
 
 def test_spans_of_a_run_that_has_ended_are_rejected_and_said_so(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
-        spans = recorded_spans("openai_agents")
+        spans = recorded_spans("openai_agents_handoff_and_tools")
         for one in spans:
             assert json.loads(post(daemon, one)[1]) == {}
         ended(daemon, only_run(daemon))
@@ -287,7 +288,7 @@ def test_a_run_whose_root_never_comes_is_told_after_a_while_and_ends(tmp_path):
 
 def test_what_was_answered_with_200_survives_a_kill(tmp_path):
     with Daemon(tmp_path, PATIENT.replace("settle_ms = 50", "settle_ms = 3000")) as daemon:
-        spans = recorded_spans("agent_framework")
+        spans = recorded_spans("agent_framework_agents_fan_out_join")
         for one in spans:
             assert post(daemon, one)[0] == 200
         daemon.kill()
@@ -362,7 +363,7 @@ def test_a_small_body_cannot_become_a_large_one(tmp_path):
 
 def test_spans_that_are_none_are_rejected_and_the_others_taken(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
-        document = json.loads(recorded_spans("openai_agents")[0])
+        document = json.loads(recorded_spans("openai_agents_handoff_and_tools")[0])
         document["resourceSpans"][0]["scopeSpans"][0]["spans"].append({"name": "n"})
         status, body, _ = post(daemon, json.dumps(document))
         said = json.loads(body)["partialSuccess"]
@@ -390,7 +391,7 @@ def test_the_exporter_takes_its_token_and_only_the_right_one(tmp_path):
         send = lambda token, body=b"{}": post(daemon, body, headers={"Authorization": "Bearer " + token})
         assert send("look")[0] == 403
         assert send("tell")[0] == 200
-        status, body, _ = send("other", recorded_spans("openai_agents")[0])
+        status, body, _ = send("other", recorded_spans("openai_agents_handoff_and_tools")[0])
         assert status == 200 and "not for" in json.loads(body)["partialSuccess"]["errorMessage"]
         answers = [send("slow") for _ in range(4)]
         assert answers[-1][0] == 429 and int(answers[-1][2]["Retry-After"]) >= 1
@@ -405,7 +406,7 @@ def test_a_full_table_ends_the_oldest_run_and_asks_to_come_again(tmp_path):
         root = app.workflow()
         for i in range(100):
             app.agent("a", root, i * MS, (i + 1) * MS)
-        document = recorded_spans("openai_agents")[0]
+        document = recorded_spans("openai_agents_handoff_and_tools")[0]
         status, _, headers = post(daemon, document)
         assert status == 503 and headers["Retry-After"] == "1"
         assert metric(daemon, 'digd_otlp_runs_total{what="ended_early"}') >= 1

@@ -1,9 +1,9 @@
-// Recorded spans in either encoding, packed or not: read, mapped, told at once and in two parts, and through the engine.
+// Recorded spans in either encoding, packed or not: read, mapped, sent at once and in two parts, and run through the engine.
 #include <map>
 
 #include "ingest/otlp/import.h"
 #include "ingest/otlp/mapping.h"
-#include "ingest/otlp/telling.h"
+#include "ingest/otlp/sent_messages.h"
 #include "ingest/replay.h"
 #include "tests/fuzz/imported.h"
 
@@ -13,14 +13,14 @@ namespace {
 
 using namespace digd;
 
-// What the daemon does with spans that come in two requests: whatever is told later fits what was told.
+// As the daemon does with spans that come in two requests: later messages fit those sent before.
 void check_parts(const std::vector<otlp::span>& spans) {
   std::vector<std::string> lines{R"({"type":"hello","protocol":1,"run":"r","mode":"observe","clock":"trace"})"};
-  otlp::telling told;
+  otlp::sent_messages sent;
   const auto half = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
   for (const auto& known : {std::vector<otlp::span>(spans.begin(), half), spans}) {
     const bool last = known.size() == spans.size();
-    for (otlp::story_message& one : told.news(otlp::tell(known, last ? otlp::more::is_over : otlp::more::may_come))) {
+    for (otlp::run_message& one : sent.take_unsent(otlp::map_spans(known, last ? otlp::span_set::complete : otlp::span_set::partial))) {
       one.members["type"] = boost::json::string_view(one.type.data(), one.type.size());
       one.members["seq"] = lines.size();
       one.members["ts"] = one.ts_ms;

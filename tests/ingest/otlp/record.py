@@ -1,16 +1,23 @@
-"""Records what frameworks really export, as OTLP JSON, with fake models: tests/ingest/otlp/recorded/*.json.
+"""Records what frameworks really export, as OTLP JSON, with fake models: tests/ingest/otlp/recorded/.
 
     python3 -m venv /tmp/record && /tmp/record/bin/pip install -r tests/ingest/otlp/record.txt
-    /tmp/record/bin/python tests/ingest/otlp/record.py [NAME...]
+    /tmp/record/bin/python tests/ingest/otlp/record.py openinference [PROGRAM...]
+    python3 -m venv /tmp/record2 && /tmp/record2/bin/pip install -r tests/ingest/otlp/record_traceloop.txt
+    /tmp/record2/bin/python tests/ingest/otlp/record.py traceloop [PROGRAM...]
+    python3 -m venv /tmp/record3 && /tmp/record3/bin/pip install -r tests/ingest/otlp/record_crewai.txt
+    /tmp/record3/bin/python tests/ingest/otlp/record.py crewai [PROGRAM...]
 
-Each scenario runs in a process of its own. Kept are spans alone: of the resource only `service.name`; ids and times
-are those of the day. No network, no keys.
+The programs are in programs/. Each runs in a process of its own and becomes recorded/healthy/SOURCE_PROGRAM.json or
+recorded/broken/SOURCE_PROGRAM.json, a span a line. Of the resource only `service.name` is kept, and no stack trace; ids
+and times are those of the day. No network, no keys.
 """
 
-import asyncio
 import base64
+import importlib
+import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +29,8 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
-FOLDER = Path(__file__).parent / "recorded"
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "programs"))
 
 
 class Kept(SpanExporter):
@@ -34,159 +42,121 @@ class Kept(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-def provider(name):
+def own_provider(name):
     kept = Kept()
-    made = TracerProvider(resource=Resource({"service.name": name}))
-    made.add_span_processor(SimpleSpanProcessor(kept))
-    trace.set_tracer_provider(made)
-    return made, kept
+    provider = TracerProvider(resource=Resource({"service.name": name}))
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    trace.set_tracer_provider(provider)
+    return provider, kept
 
 
-def in_hex(value):
+def openinference_langgraph(name):
+    from openinference.instrumentation.langchain import LangChainInstrumentor
+
+    provider, kept = own_provider(name)
+    LangChainInstrumentor().instrument(tracer_provider=provider)
+    return provider, kept
+
+
+def openinference_openai_agents(name):
+    from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
+
+    provider, kept = own_provider(name)
+    OpenAIAgentsInstrumentor().instrument(tracer_provider=provider)
+    return provider, kept
+
+
+def traceloop(name):
+    """As Traceloop's guide has it: one call before the program."""
+    from traceloop.sdk import Traceloop
+
+    kept = Kept()
+    Traceloop.init(app_name=name, exporter=kept, disable_batch=True, telemetry_enabled=False)
+    return trace.get_tracer_provider(), kept
+
+
+def traceloop_crewai(name):
+    """CrewAI excludes traceloop-sdk's versions: its instrumentation alone."""
+    os.environ["TRACELOOP_METRICS_ENABLED"] = "false"
+    from opentelemetry.instrumentation.crewai import CrewAIInstrumentor
+
+    provider, kept = own_provider(name)
+    CrewAIInstrumentor().instrument(tracer_provider=provider)
+    return provider, kept
+
+
+# The name of a recording's source: the module in programs/, and what traces it.
+SOURCES = {
+    "openinference": {"langgraph": ("langgraph_programs", openinference_langgraph),
+                      "openai_agents": ("openai_agents_programs", openinference_openai_agents),
+                      "autogen": ("autogen_programs", own_provider),
+                      "agent_framework": ("agent_framework_programs", own_provider)},
+    "traceloop": {"traceloop_langgraph": ("langgraph_programs", traceloop),
+                  "traceloop_openai_agents": ("openai_agents_programs", traceloop),
+                  "traceloop_plain": ("plain_programs", traceloop)},
+    "crewai": {"traceloop_crewai": ("crewai_programs", traceloop_crewai)},
+}
+
+
+def hexadecimal_ids(value):
     """OTLP's JSON has ids in hexadecimal, protobuf's own in base64."""
     if isinstance(value, dict):
         ids = ("traceId", "spanId", "parentSpanId")
-        return {k: base64.b64decode(v).hex() if k in ids else in_hex(v) for k, v in value.items()}
-    return [in_hex(v) for v in value] if isinstance(value, list) else value
+        return {k: base64.b64decode(v).hex() if k in ids else hexadecimal_ids(v) for k, v in value.items()}
+    return [hexadecimal_ids(v) for v in value] if isinstance(value, list) else value
 
 
-def langgraph(tracer):
-    """A planner, two workers at once, a writer who waits for both."""
-    import operator
-    from typing import Annotated, TypedDict
-
-    from langchain_core.language_models.fake_chat_models import FakeListChatModel
-    from langgraph.graph import END, START, StateGraph
-    from openinference.instrumentation.langchain import LangChainInstrumentor
-
-    LangChainInstrumentor().instrument(tracer_provider=tracer)
-    model = FakeListChatModel(responses=["an answer"])
-
-    class Notes(TypedDict):
-        notes: Annotated[list, operator.add]
-
-    graph = StateGraph(Notes)
-    for name in ("planner", "searcher", "coder", "writer"):
-        graph.add_node(name, lambda state, name=name: {"notes": [name + ": " + model.invoke("what?").content]})
-    graph.add_edge(START, "planner")
-    graph.add_edge("planner", "searcher")
-    graph.add_edge("planner", "coder")
-    graph.add_edge(["searcher", "coder"], "writer")
-    graph.add_edge("writer", END)
-    graph.compile().invoke({"notes": ["task"]})
+def without_paths(value):
+    """Leaves out stack traces, and the folders of this machine in texts that hold one."""
+    if isinstance(value, dict):
+        return {k: without_paths(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [without_paths(v) for v in value if not (isinstance(v, dict) and v.get("key") == "exception.stacktrace")]
+    return re.sub(r'(?<=File )(\\*")[^"\n]*/', r"\1", value) if isinstance(value, str) else value
 
 
-def openai_agents(tracer):
-    """A tool, a handoff, an agent as a tool."""
-    from agents import Agent, Model, ModelResponse, Runner, Usage, function_tool
-    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
-    from openinference.instrumentation.openai_agents import OpenAIAgentsInstrumentor
-
-    OpenAIAgentsInstrumentor().instrument(tracer_provider=tracer)
-
-    class Fake(Model):
-        def __init__(self, *items):
-            self.items = list(items)
-
-        async def get_response(self, *_, **__):
-            return ModelResponse(output=[self.items.pop(0)], usage=Usage(), response_id="r")
-
-        def stream_response(self, *_, **__):
-            raise NotImplementedError
-
-    def says(text):
-        content = [ResponseOutputText(type="output_text", text=text, annotations=[])]
-        return ResponseOutputMessage(id="m", type="message", role="assistant", status="completed", content=content)
-
-    def calls(name, arguments="{}"):
-        return ResponseFunctionToolCall(id="f", call_id="c" + name, type="function_call", name=name, arguments=arguments)
-
-    @function_tool
-    def search(q: str) -> str:
-        return "found " + q
-
-    helper = Agent(name="helper", model=Fake(says("helped")))
-    writer = Agent(name="writer", model=Fake(calls("ask_helper", '{"input":"x"}'), says("final")),
-                   tools=[helper.as_tool("ask_helper", "ask")])
-    triage = Agent(name="triage", model=Fake(calls("search", '{"q":"x"}'), calls("transfer_to_writer")),
-                   handoffs=[writer], tools=[search])
-    asyncio.run(Runner.run(triage, "write something"))
+def written(document, service):
+    """A span a line, with `service.name` as its only resource attribute."""
+    resource = {"attributes": [{"key": "service.name", "value": {"stringValue": service}}]}
+    scopes = []
+    for one in document["resourceSpans"]:
+        for scope in one["scopeSpans"]:
+            spans = ",\n".join(json.dumps(span, sort_keys=True) for span in scope["spans"])
+            scopes.append(f'{{"scope": {json.dumps(scope["scope"])}, "spans": [\n{spans}]}}')
+    return f'{{"resourceSpans": [{{"resource": {json.dumps(resource)}, "scopeSpans": [\n' + ",\n".join(scopes) + "]}]}\n"
 
 
-def autogen(tracer):
-    """A group chat of two, in turn, until one says so."""
-    from autogen_agentchat.agents import AssistantAgent
-    from autogen_agentchat.conditions import TextMentionTermination
-    from autogen_agentchat.teams import RoundRobinGroupChat
-    from autogen_core import SingleThreadedAgentRuntime
-    from autogen_ext.models.replay import ReplayChatCompletionClient
-
-    async def run():
-        runtime = SingleThreadedAgentRuntime(tracer_provider=tracer)
-        runtime.start()
-        writer = AssistantAgent("writer", model_client=ReplayChatCompletionClient(["draft"]))
-        critic = AssistantAgent("critic", model_client=ReplayChatCompletionClient(["good TERMINATE"]))
-        team = RoundRobinGroupChat([writer, critic], termination_condition=TextMentionTermination("TERMINATE"),
-                                   runtime=runtime)
-        await team.run(task="write a poem")
-        await runtime.stop_when_idle()
-
-    asyncio.run(run())
+def record(source, module, tracing, program):
+    provider, kept = tracing(source)
+    programs = importlib.import_module(module)
+    run = getattr(programs, program)
+    run(provider) if inspect.signature(run).parameters else run()
+    provider.force_flush()
+    folder = HERE / "recorded" / ("healthy" if run in programs.HEALTHY else "broken")
+    folder.mkdir(parents=True, exist_ok=True)
+    document = without_paths(hexadecimal_ids(MessageToDict(encode_spans(kept.spans), use_integers_for_enums=True)))
+    (folder / f"{source}_{program}.json").write_text(written(document, source))
+    print(f"{source} {program}: {len(kept.spans)} spans", file=sys.stderr)
 
 
-def agent_framework(_):
-    """A writer, two who check at once, a join, an editor."""
-    from agent_framework import (Agent, AgentExecutorRequest, AgentExecutorResponse, BaseChatClient, ChatResponse,
-                                 Executor, Message, WorkflowBuilder, WorkflowContext, handler)
-    from agent_framework.observability import ChatTelemetryLayer, enable_instrumentation
-
-    enable_instrumentation(enable_sensitive_data=True)
-
-    class Fake(ChatTelemetryLayer, BaseChatClient):
-        OTEL_PROVIDER_NAME = "fake"
-
-        def __init__(self, text):
-            super().__init__()
-            self.text = text
-
-        def _inner_get_response(self, **_):
-            async def answer():
-                return ChatResponse(messages=[Message(role="assistant", contents=[self.text])], response_id="r")
-            return answer()
-
-    class Join(Executor):
-        @handler
-        async def join(self, all: list[AgentExecutorResponse], context: WorkflowContext[AgentExecutorRequest]) -> None:
-            messages = [m for one in all for m in one.agent_response.messages]
-            await context.send_message(AgentExecutorRequest(messages=messages, should_respond=True))
-
-    def agent(name, text):
-        return Agent(client=Fake(text), name=name, id=name + "-id", instructions="be " + name)
-
-    writer, critic, checker, editor = (agent("writer", "draft"), agent("critic", "bad"), agent("checker", "true"),
-                                       agent("editor", "final"))
-    join = Join(id="join")
-    workflow = (WorkflowBuilder(start_executor=writer).add_fan_out_edges(writer, [critic, checker])
-                .add_fan_in_edges([critic, checker], join).add_edge(join, editor).build())
-    asyncio.run(workflow.run("write a poem"))
+def programs_of(module):
+    found = importlib.import_module(module)
+    return [one.__name__ for one in found.HEALTHY + found.BROKEN]
 
 
-SCENARIOS = {f.__name__: f for f in (langgraph, openai_agents, autogen, agent_framework)}
-
-
-def record(name):
-    tracer, kept = provider(name)
-    SCENARIOS[name](tracer)
-    tracer.force_flush()
-    document = in_hex(MessageToDict(encode_spans(kept.spans)))
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{name}.json").write_text(json.dumps(document, indent=0, sort_keys=True) + "\n")
-    print(f"{name}: {len(kept.spans)} spans", file=sys.stderr)
+def main():
+    instrumentation, wanted = sys.argv[1], sys.argv[2:]
+    for source, (module, tracing) in SOURCES[instrumentation].items():
+        if os.environ.get("RECORD_ONE"):
+            if source == wanted[0]:
+                record(source, module, tracing, wanted[1])
+            continue
+        for program in programs_of(module):
+            if wanted and program not in wanted and source not in wanted:
+                continue
+            subprocess.run([sys.executable, __file__, instrumentation, source, program], check=False,
+                           env={**os.environ, "RECORD_ONE": "1"})
 
 
 if __name__ == "__main__":
-    if os.environ.get("RECORD_ONE"):
-        record(sys.argv[1])
-    else:
-        for scenario in sys.argv[1:] or SCENARIOS:
-            subprocess.run([sys.executable, __file__, scenario], check=True, env={**os.environ, "RECORD_ONE": "1"})
+    main()

@@ -1,4 +1,4 @@
-// Spans as tests write them, and the runs that come of them.
+// Spans as tests write them, and the runs made of them.
 #pragma once
 
 #include <boost/json/parse.hpp>
@@ -20,6 +20,7 @@ namespace otlp_tests {
 using namespace digd::otlp;
 namespace json = boost::json;
 
+// `name`: a file below recorded/, without its extension.
 inline std::string recorded(const std::string& name) {
   return importer_tests::read_file(std::string(DIGD_SOURCE_DIR) + "/tests/ingest/otlp/recorded/" + name + ".json");
 }
@@ -32,7 +33,7 @@ inline std::vector<span> spans_of(const std::string& text) {
   return out;
 }
 
-// A span in milliseconds; ids are short and filled up.
+// A span in milliseconds. Ids are short; the functions below pad them.
 struct made {
   std::string id, parent, name;
   std::int64_t start = 0, end = 0;
@@ -74,7 +75,7 @@ inline json::object operation(const std::string& name) {
   return {{"gen_ai.operation.name", name}, {"gen_ai.provider.name", "x"}};
 }
 
-// A story for assertions: "event in:1 -> a", "start 1 a(in:1)", "end 1 [out:1 -> b]", with ids as they were written.
+// Messages for assertions: "event in:1 -> a", "start 1 a(in:1)", "end 1 [out:1 -> b]", with ids as they were written.
 inline std::string short_id(std::string id) {
   const std::size_t colon = id.find(':');
   const std::string rest = colon == std::string::npos ? id : id.substr(colon + 1);
@@ -89,7 +90,7 @@ inline std::string short_id(std::string id) {
   return colon == std::string::npos ? out : id.substr(0, colon + 1) + out;
 }
 
-inline std::string said(const json::object& event) {
+inline std::string in_short(const json::object& event) {
   std::string out = short_id(importer_tests::text(event.at("id")));
   if (event.contains("submit")) return out + " submits";
   if (event.contains("fyi")) return out + " fyi";
@@ -98,11 +99,11 @@ inline std::string said(const json::object& event) {
   return out;
 }
 
-inline std::string said(const story_message& one) {
+inline std::string in_short(const run_message& one) {
   const json::object& m = one.members;
   if (one.type == "event") {
     const json::object& event = m.at("event").as_object();
-    return "event " + said(event) + (event.contains("source") ? " by " + short_id(importer_tests::text(event.at("source"))) : "");
+    return "event " + in_short(event) + (event.contains("source") ? " by " + short_id(importer_tests::text(event.at("source"))) : "");
   }
   const std::string id = short_id(importer_tests::text(m.at("activation")));
   if (one.type == "activation_started") {
@@ -112,29 +113,46 @@ inline std::string said(const story_message& one) {
   }
   if (m.contains("failed")) return "fail " + id;
   std::string out = "end " + id;
-  for (const json::value& output : m.at("outputs").as_array()) out += " [" + said(output.as_object()) + ']';
+  for (const json::value& output : m.at("outputs").as_array()) out += " [" + in_short(output.as_object()) + ']';
   return out;
 }
 
-inline std::vector<std::string> told(const std::vector<span>& of, more what = more::is_over) {
+inline std::vector<std::string> mapped(const std::vector<span>& of, span_set known = span_set::complete) {
   std::vector<std::string> out;
-  for (const story_message& one : tell(of, what).messages) out.push_back(said(one));
+  for (const run_message& one : map_spans(of, known).messages) out.push_back(in_short(one));
   return out;
 }
 
-// The rules that fire when the run is judged; the engine must refuse nothing.
-inline std::vector<std::string> detections(const std::vector<span>& of) {
+// What the engine finds in an imported run, as "rule event"; it must refuse nothing.
+inline std::vector<std::string> detections_of(const imported_run& run) {
+  std::vector<std::string> out;
+  digd::ingest::replay through(digd::run_policy{}, {.took = [&](const digd::ingest::taken& taken) {
+                                 INFO(std::string(taken.frame));
+                                 REQUIRE(taken.answer.refused.text == "");
+                                 for (const auto& d : taken.answer.detections) out.push_back(std::string(to_string(d.rule)) + ' ' + short_id(d.event.value_or("")));
+                               }});
+  for (const std::string& line : run.trace.lines) REQUIRE(through.line(line));
+  return out;
+}
+
+inline std::vector<imported_run> imported(const std::vector<span>& of) {
   auto outcome = import_spans(std::vector<span>(of));
   if (!outcome) FAIL(outcome.error().message);
-  REQUIRE(outcome->size() == 1);
-  std::vector<std::string> out;
-  digd::ingest::replay through(digd::run_policy{}, {.took = [&](const digd::ingest::taken& what) {
-                                 INFO(std::string(what.frame));
-                                 REQUIRE(what.answer.refused.text == "");
-                                 for (const auto& d : what.answer.detections) out.push_back(std::string(to_string(d.rule)) + ' ' + short_id(d.event.value_or("")));
-                               }});
-  for (const std::string& line : outcome->front().trace.lines) REQUIRE(through.line(line));
-  return out;
+  return std::move(*outcome);
+}
+
+// Of spans that are one run.
+inline std::vector<std::string> detections(const std::vector<span>& of) {
+  const auto runs = imported(of);
+  REQUIRE(runs.size() == 1);
+  return detections_of(runs.front());
+}
+
+// The outcome that an imported run ends with.
+inline std::string outcome_of(const imported_run& run) {
+  const json::object end = json::parse(run.trace.lines.back()).as_object();
+  REQUIRE(end.at("type") == "run_ended");
+  return importer_tests::text(end.at("outcome"));
 }
 
 }  // namespace otlp_tests

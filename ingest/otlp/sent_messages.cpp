@@ -1,4 +1,4 @@
-#include "ingest/otlp/telling.h"
+#include "ingest/otlp/sent_messages.h"
 
 #include <algorithm>
 #include <boost/json/array.hpp>
@@ -20,35 +20,35 @@ json::object* object_in(json::object& of, std::string_view key) {
   return found == nullptr ? nullptr : found->if_object();
 }
 
-void mark(json::object& in, std::string_view what) {
+void mark(json::object& in, std::string_view member) {
   json::value& list = in["inferred"];
   if (!list.is_array()) list = json::array();
   for (const json::value& one : list.get_array()) {
-    if (one.is_string() && one.get_string() == what) return;
+    if (one.is_string() && one.get_string() == member) return;
   }
-  list.get_array().emplace_back(what);
+  list.get_array().emplace_back(member);
 }
 
 }  // namespace
 
-std::vector<story_message> telling::news(story&& whole) {
-  std::vector<story_message> out;
-  for (story_message& one : whole.messages) {
-    std::vector<story_message> more;
-    const bool is_new = is_news(one, more);
-    for (story_message& event : more) {
+std::vector<run_message> sent_messages::take_unsent(mapped_run&& whole) {
+  std::vector<run_message> out;
+  for (run_message& one : whole.messages) {
+    std::vector<run_message> extra;
+    const bool is_unsent_now = is_unsent(one, extra);
+    for (run_message& event : extra) {
       keep_time(event);
       out.push_back(std::move(event));
     }
-    if (!is_new) continue;
+    if (!is_unsent_now) continue;
     keep_time(one);
     out.push_back(std::move(one));
   }
   return out;
 }
 
-bool telling::is_news(story_message& one, std::vector<story_message>& more) {
-  if (one.type == "activation_ended") return is_new_end(one, more);
+bool sent_messages::is_unsent(run_message& one, std::vector<run_message>& extra) {
+  if (one.type == "activation_ended") return is_unsent_end(one, extra);
   if (one.type == "activation_started") {
     if (started_.contains(text(one.members, "activation"))) return false;
     note_start(one.members);
@@ -57,19 +57,19 @@ bool telling::is_news(story_message& one, std::vector<story_message>& more) {
   json::object* event = object_in(one.members, "event");
   if (event == nullptr || !events_.insert(text(*event, "id")).second) return false;
   const auto source = started_.find(text(*event, "source"));
-  if (source != started_.end() && source->second.ended) adopt(*event);
+  if (source != started_.end() && source->second.ended) send_from_outside(*event);
   return true;
 }
 
 // An event whose activation has ended: from outside, as far as the graph goes.
-void telling::adopt(json::object& event) {
+void sent_messages::send_from_outside(json::object& event) {
   event.erase("source");
   if (event.erase("submit") > 0) event["fyi"] = true;
   mark(event, "source");
-  ++late_;
+  ++moved_;
 }
 
-bool telling::is_new_end(story_message& one, std::vector<story_message>& more) {
+bool sent_messages::is_unsent_end(run_message& one, std::vector<run_message>& extra) {
   activation& mine = started_[text(one.members, "activation")];
   json::array fresh;
   if (json::value* outputs = one.members.if_contains("outputs"); outputs != nullptr) {
@@ -81,15 +81,15 @@ bool telling::is_new_end(story_message& one, std::vector<story_message>& more) {
   }
   if (mine.ended) {
     for (json::value& output : fresh) {
-      adopt(output.get_object());
-      more.push_back({"event", one.ts_ms, {{"as_is", true}, {"event", std::move(output)}}});
+      send_from_outside(output.get_object());
+      extra.push_back({"event", one.ts_ms, {{"as_is", true}, {"event", std::move(output)}}});
     }
     return false;
   }
   if (json::object* reactions = object_in(one.members, "reactions")) {
     json::object known;
-    for (auto& [input, what] : *reactions) {
-      if (mine.inputs.contains(std::string(input))) known[input] = what;
+    for (auto& [input, reaction] : *reactions) {
+      if (mine.inputs.contains(std::string(input))) known[input] = reaction;
     }
     *reactions = std::move(known);
   }
@@ -97,7 +97,7 @@ bool telling::is_new_end(story_message& one, std::vector<story_message>& more) {
   return true;
 }
 
-void telling::note_start(const json::object& members) {
+void sent_messages::note_start(const json::object& members) {
   activation& made = started_[text(members, "activation")];
   const json::value* inputs = members.if_contains("inputs");
   if (inputs == nullptr || !inputs->is_array()) return;
@@ -106,16 +106,16 @@ void telling::note_start(const json::object& members) {
   }
 }
 
-void telling::keep_time(story_message& one) {
+void sent_messages::keep_time(run_message& one) {
   if (one.ts_ms < now_ms_) {
     one.ts_ms = now_ms_;
     mark(one.members, "ts");
-    ++late_;
+    ++moved_;
   }
   now_ms_ = one.ts_ms;
 }
 
-void telling::recall(const json::object& line) {
+void sent_messages::note(const json::object& line) {
   const std::string type = text(line, "type");
   if (const json::value* ts = line.if_contains("ts"); ts != nullptr && ts->is_int64()) now_ms_ = std::max(now_ms_, ts->get_int64());
   if (type == "activation_started") return note_start(line);

@@ -1,0 +1,231 @@
+"""LangGraph programs to record: HEALTHY ones end as their author meant, BROKEN ones do not.
+
+Only what a span shows matters here: which nodes run, after which, and how they end.
+"""
+
+import operator
+from typing import Annotated, TypedDict
+
+from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import Command, RetryPolicy, Send, interrupt
+
+
+class Notes(TypedDict):
+    notes: Annotated[list, operator.add]
+
+
+def note(name):
+    model = FakeListChatModel(responses=["an answer"])
+    return lambda state: {"notes": [name + ": " + model.invoke("a question").content]}
+
+
+def graph_of(nodes, edges):
+    graph = StateGraph(Notes)
+    for name in nodes.split():
+        graph.add_node(name, note(name))
+    for before, after in edges:
+        graph.add_edge(before, after)
+    return graph
+
+
+def run(graph, config=None, **options):
+    return graph.compile(**options).invoke({"notes": ["task"]}, config)
+
+
+def chain():
+    run(graph_of("planner writer editor",
+                 [(START, "planner"), ("planner", "writer"), ("writer", "editor"), ("editor", END)]))
+
+
+def fan_out_join():
+    """A planner, two workers at once, a writer who waits for both."""
+    run(graph_of("planner searcher coder writer",
+                 [(START, "planner"), ("planner", "searcher"), ("planner", "coder"), (["searcher", "coder"], "writer"),
+                  ("writer", END)]))
+
+
+def two_starts_two_stages():
+    """Two nodes begin the run; each hands to the same two, which a last node joins."""
+    run(graph_of("law facts pro contra judge",
+                 [(START, "law"), (START, "facts"), ("law", "pro"), ("law", "contra"), ("facts", "pro"),
+                  ("facts", "contra"), (["pro", "contra"], "judge"), ("judge", END)]))
+
+
+def branches_to_end():
+    run(graph_of("planner mailer logger",
+                 [(START, "planner"), ("planner", "mailer"), ("planner", "logger"), ("mailer", END), ("logger", END)]))
+
+
+def uneven_join():
+    """One branch takes two steps, the other one; the join waits for both."""
+    run(graph_of("planner draft check price offer",
+                 [(START, "planner"), ("planner", "draft"), ("draft", "check"), ("planner", "price"),
+                  (["check", "price"], "offer"), ("offer", END)]))
+
+
+def deferred_join():
+    graph = graph_of("planner draft check price",
+                     [(START, "planner"), ("planner", "draft"), ("draft", "check"), ("planner", "price")])
+    graph.add_node("offer", note("offer"), defer=True)
+    for before, after in [("check", "offer"), ("price", "offer"), ("offer", END)]:
+        graph.add_edge(before, after)
+    run(graph)
+
+
+def send_map_reduce():
+    """As many workers as there are topics, then one who joins."""
+    graph = graph_of("topics worker summary", [(START, "topics"), ("worker", "summary"), ("summary", END)])
+    graph.add_conditional_edges("topics", lambda state: [Send("worker", {"notes": [t]}) for t in "abc"], ["worker"])
+    run(graph)
+
+
+def loop_until_approved():
+    graph = graph_of("writer critic", [(START, "writer"), ("writer", "critic")])
+    graph.add_conditional_edges("critic", lambda state: "writer" if len(state["notes"]) < 6 else END)
+    run(graph)
+
+
+def router():
+    graph = graph_of("triage billing sales", [(START, "triage"), ("billing", END), ("sales", END)])
+    graph.add_conditional_edges("triage", lambda state: "billing", ["billing", "sales"])
+    run(graph)
+
+
+def retry():
+    """A node fails once; its retry policy runs it again."""
+    tries = []
+
+    def flaky(state):
+        tries.append(1)
+        if len(tries) == 1:
+            raise ConnectionError("the service is busy")
+        return {"notes": ["fetched"]}
+
+    graph = graph_of("planner writer", [(START, "planner")])
+    graph.add_node("fetch", flaky, retry_policy=RetryPolicy(initial_interval=0.0, jitter=False))
+    graph.add_edge("planner", "fetch")
+    graph.add_edge("fetch", "writer")
+    graph.add_edge("writer", END)
+    run(graph)
+
+
+def subgraph():
+    inner = graph_of("search rank", [(START, "search"), ("search", "rank"), ("rank", END)]).compile()
+    graph = graph_of("planner writer", [(START, "planner"), ("research", "writer"), ("writer", END)])
+    graph.add_node("research", inner)
+    graph.add_edge("planner", "research")
+    run(graph)
+
+
+def parent_command():
+    """A node of a subgraph hands over to a node of the outer graph."""
+    inner = StateGraph(Notes)
+    inner.add_node("clerk", lambda state: Command(goto="expert", graph=Command.PARENT, update={"notes": ["passed on"]}))
+    inner.add_edge(START, "clerk")
+    graph = graph_of("expert", [(START, "desk"), ("expert", END)])
+    graph.add_node("desk", inner.compile(), destinations=("expert",))
+    run(graph)
+
+
+def interrupt_and_resume():
+    """A person is asked; the answer comes in a second invocation."""
+    graph = graph_of("planner", [(START, "planner"), ("planner", "approval"), ("approval", END)])
+    graph.add_node("approval", lambda state: {"notes": [interrupt("may I?")]})
+    compiled = graph.compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    compiled.invoke({"notes": ["task"]}, config)
+    compiled.invoke(Command(resume="yes"), config)
+
+
+@tool
+def search(query: str) -> str:
+    """Searches."""
+    return "found " + query
+
+
+def calls(name, **arguments):
+    return AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": "call-" + name}])
+
+
+class ToolModel(GenericFakeChatModel):
+    def bind_tools(self, tools, **_):
+        return self
+
+
+def react_agent():
+    from langgraph.prebuilt import ToolNode, tools_condition
+
+    model = ToolModel(messages=iter([calls("search", query="x"), AIMessage("done")]))
+    graph = StateGraph(MessagesState)
+    graph.add_node("agent", lambda state: {"messages": [model.invoke(state["messages"])]})
+    graph.add_node("tools", ToolNode([search]))
+    graph.add_edge(START, "agent")
+    graph.add_conditional_edges("agent", tools_condition)
+    graph.add_edge("tools", "agent")
+    graph.compile().invoke({"messages": [("user", "look x up")]})
+
+
+def supervisor():
+    """A supervisor gives the work to one after the other by commands."""
+    plan = iter(["researcher", "writer", END])
+
+    def lead(state):
+        return Command(goto=next(plan), update={"notes": ["next"]})
+
+    graph = graph_of("researcher writer", [("researcher", "supervisor"), ("writer", "supervisor")])
+    graph.add_node("supervisor", lead, destinations=("researcher", "writer", END))
+    graph.add_edge(START, "supervisor")
+    run(graph)
+
+
+def command_fan_out():
+    graph = graph_of("searcher coder writer", [("searcher", "writer"), ("coder", "writer"), ("writer", END)])
+    graph.add_node("planner", lambda state: Command(goto=["searcher", "coder"]), destinations=("searcher", "coder"))
+    graph.add_edge(START, "planner")
+    run(graph)
+
+
+def voting():
+    """The same question to three; the majority decides."""
+    run(graph_of("voter_1 voter_2 voter_3 count",
+                 [(START, "voter_1"), (START, "voter_2"), (START, "voter_3"),
+                  (["voter_1", "voter_2", "voter_3"], "count"), ("count", END)]))
+
+
+def streamed():
+    graph = graph_of("planner a b", [(START, "planner"), ("planner", "a"), ("planner", "b"), ("a", END), ("b", END)])
+    for _ in graph.compile().stream({"notes": ["task"]}, stream_mode=["updates", "values"]):
+        pass
+
+
+def node_fails():
+    def broken(state):
+        raise ValueError("no such table")
+
+    graph = graph_of("planner writer", [(START, "planner"), ("planner", "database"), ("writer", END)])
+    graph.add_node("database", broken)
+    graph.add_edge("database", "writer")
+    try:
+        run(graph)
+    except ValueError:
+        pass
+
+
+def recursion_limit():
+    from langgraph.errors import GraphRecursionError
+
+    graph = graph_of("writer critic", [(START, "writer"), ("writer", "critic"), ("critic", "writer")])
+    try:
+        run(graph, {"recursion_limit": 5})
+    except GraphRecursionError:
+        pass
+
+
+HEALTHY = (chain, fan_out_join, two_starts_two_stages, branches_to_end, uneven_join, deferred_join, send_map_reduce,
+           loop_until_approved, router, retry, subgraph, parent_command, interrupt_and_resume, react_agent, supervisor,
+           command_fan_out, voting, streamed)
+BROKEN = (node_fails, recursion_limit)
