@@ -3,7 +3,8 @@
     build/release/bin/digd --data-dir /tmp/digd &
     pip install './clients/python[openai-agents]' && python examples/openai_agents_early_answer.py
 
-The models are scripted, so that it needs no key: leave `model=` out for real ones. DIGD_URL names another daemon.
+The models are scripted, so that it needs no key: leave `model=` out for real ones. DIGD_URL names another daemon. Without
+`mode="enforce"` digd changes nothing: it reports the early answer, and logs what it would have done.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ writer = Agent(name="writer", tools=[researcher.as_tool("research", "Finds sourc
 
 async def main():
     set_tracing_disabled(True)
-    async with digd.Run("openai-agents-example", agents=["writer", "researcher"]) as run:
+    async with digd.Run("openai-agents-example", mode="enforce") as run:
         with digd.openai_agents.attach(run):
             result = await Runner.run(writer, "Write a report.")
     for call in writer.model.calls:

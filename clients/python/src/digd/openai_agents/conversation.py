@@ -1,196 +1,315 @@
-"""One `Runner.run` of the SDK as digd sees it: who acts when, what is asked of others, and what comes out."""
+"""One `Runner.run` of the SDK as events and activations."""
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
+import re
+from collections.abc import Awaitable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, TypeVar
 
-from agents import Agent, Handoff, ModelResponse, RunConfig, RunContextWrapper, RunHooks, Tool, TResponseInputItem
-from agents.run import CallModelData, CallModelInputFilter, ModelInputData
+from agents import (Agent, Handoff, InputGuardrailTripwireTriggered, MaxTurnsExceeded, ModelResponse,
+                    OutputGuardrailTripwireTriggered, RunContextWrapper, RunHooks, RunState, Tool, TResponseInputItem)
+from agents.tool import default_tool_error_function
 
-from ..line import NOTE, GivenBack, Line, quoted, said
 from ..messages import Verdict
+from ..session import log
+from .notes import Given, GivenBack, note_item, payload, quoted, text_of
+from .steps import Steps
+from .turns import Turns, given_by, is_bare, sent_back
 
-if TYPE_CHECKING:
-    from .team import Team
+HANDOFF_PREFIX = "transfer_to_"  # of the SDK's default names for hand-off tools
+DECLARED_ENDS = (InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, MaxTurnsExceeded)
 
 current: ContextVar[Conversation | None] = ContextVar("digd_openai_agents_conversation", default=None)
-"""The conversation that the running code belongs to: tools and the runs they start inherit it."""
+"""The conversation of the running code. Tools and the runs that they start inherit it."""
 
-
-def note_item(text: str) -> TResponseInputItem:
-    """The monitor's text as the models are given it."""
-    return {"role": "user", "content": NOTE + text}
-
-
-def text_of(items: Any) -> str:
-    """What a run was asked: its input, or the last thing in it that was said."""
-    if isinstance(items, str):
-        return items
-    for item in reversed(items if isinstance(items, list) else []):
-        content = item.get("content") if isinstance(item, dict) else None
-        if isinstance(content, str) and content:
-            return content
-    return str(said(items)["text"])
+T = TypeVar("T")
+State = Literal["running", "paused", "answered", "failed"]
 
 
 class Conversation(RunHooks[Any]):
-    """Told by the SDK what happens, it opens and ends activations, and holds what agents give to one another.
+    """Learns from the SDK's hooks what happens in a run, and reports it. The program's own hooks are called before it.
 
-    caller: the conversation that asked for this one, from a tool; None: asked from outside.
-    inner: the hooks that the program itself gave to the run; they are called as before.
+    caller: the conversation whose tool, guardrail or hook started this run; None: the program started it.
+    inner: the hooks that the program gave to the run.
     """
 
-    def __init__(self, team: Team, caller: Conversation | None, inner: RunHooks[Any] | None,
-                 streamed_to: tuple[str, ...] | None = None) -> None:
-        self.team = team
+    def __init__(self, steps: Steps, caller: Conversation | None, inner: RunHooks[Any] | None, context: Any = None) -> None:
+        self.steps = steps
         self.caller = caller
-        self.line = Line(team.run, team.mail)
-        self.asked = ""
+        self.turns = Turns(steps.feed, steps.mail)
+        self.state: State = "running"
+        self.output: Any = None
+        self.error: BaseException | None = None
+        self.is_unanswered = False
+        self.agents: set[str] = set()
+        self.paused: list[Conversation] = []  # runs that this one's tools started and that wait for an approval
+        self.stream: Any = None  # the SDK's result of a streamed run
+        self.begin_with: tuple[Agent[Any], Any] | None = None  # of a streamed run, until its loop has begun
+        self._requests: list[Conversation] = []  # failed runs of tools, until this one's next move
+        self._streams: list[Conversation] = []
+        self._tool_call_id: str | None = getattr(context, "tool_call_id", None)
         self._inner = inner
-        self._worked = False  # said or did something in the open activation, other than handing off
-        self._streamed_to = streamed_to
-        self._unannounced: str | None = None  # whose question is announced once the loop comes to it
+        self._asked = ""
+        self._worked = False  # the open activation did more than hand off
+        self._passed: set[str] = set()  # agents that had the task since somebody last worked on it
+        self._handoff_arguments = ""
 
-    # ---- from the beginning to the end
+    # ---- the beginning
 
-    async def ask(self, agent: str, text: str) -> str:
-        """Announces what is asked of the agent; returns the agent that the monitor lets have it.
-
-        A text that was asked before is the same event again: whoever takes it up repeats that sub-problem.
-        """
-        self.asked = text
-        known = self.team.repeated(text)
-        if known is not None:
-            self.line.give(known, again=True)
-            return agent
-        if self.caller is not None:
-            await self.caller.line.begin(self.caller.line.agent)
-        event = self.team.run.next_id("e")
-        self.team.remember(text, event)  # before the verdict: another tool may ask the same at the same time
+    async def start(self, agent: Agent[Any], input: Any) -> None:
+        """Reports the request of the run. Raises GivenBack if the monitor returns it to the caller."""
+        if isinstance(input, RunState):
+            if self._resume(agent, input):
+                return
+            input = getattr(input, "_original_input", "")
+        self._asked = text_of(input)
+        await self._enter(agent.name)
         if self.caller is None:
-            verdict = await self.team.run.emit([agent], said(text), kind="task", id=event)
+            await self.steps.follow(self, agent.name)
+            verdict = await self.steps.feed.emit([agent.name], payload(self._asked), kind="task")
         else:
-            verdict = await self.caller.line.emit([agent], said(text), "request", id=event)
-        return self._directed(agent, verdict)
+            await self.caller._open(self.caller.turns.agent)
+            verdict = await self.caller.turns.emit([agent.name], payload(self._asked), "request")
+        self._take_request(verdict)
 
-    def _directed(self, agent: str, verdict: Verdict) -> str:
-        if verdict.action != "reroute":
-            self.line.give(verdict.event, verdict.inject)
-            self.team.run.applied(verdict.event, verdict)
-            return agent
-        to = verdict.recipients[0] if verdict.recipients else ""
-        if self.caller is not None and to == self.caller.line.agent:
-            self.team.run.applied(verdict.event, verdict)
-            self.caller.line.give(verdict.event, verdict.inject)  # tools do not show the model what they failed with
+    async def start_with(self, agent: Agent[Any], given: list[Given], text: str) -> None:
+        """As `start`, for a run whose input is other runs' work."""
+        self._asked = text
+        await self._enter(agent.name)
+        if self.caller is None:
+            await self.steps.follow(self, agent.name)
+        for one in given:
+            self.turns.give(one)
+
+    async def _enter(self, agent: str) -> None:
+        self.turns.agent = agent
+        self.agents.add(agent)
+        self._passed = {agent}
+        await self.steps.announce(agent)
+
+    def _take_request(self, verdict: Verdict) -> None:
+        if not sent_back(verdict):
+            self.turns.give(given_by(verdict))
+            return
+        caller = self.caller
+        if caller is not None and caller.turns.agent in verdict.recipients:
+            caller.turns.give(given_by(verdict))
+            self.state = "failed"
             raise GivenBack(verdict.event, verdict.inject or "the request was given back")
-        if self.team.directory.named(to) is None:
-            self.team.run.applied(verdict.event, verdict, as_is=f"agent {to!r} is not known to the adapter")
-            self.line.give(verdict.event)
-            return agent
-        self.line.give(verdict.event, verdict.inject)
-        self.team.run.applied(verdict.event, verdict)
-        return to
+        self.steps.feed.applied(verdict.event, verdict, as_is="the run has begun with its agent")
+        self.turns.give(Given(verdict.event))
 
-    def ask_later(self, agent: str, text: str) -> None:
-        """As `ask`, for a streamed run, which is begun by code that cannot wait."""
-        self._unannounced, self.asked = agent, text
-
-    async def answer(self, agent: str, output: Any, recipients: tuple[str, ...], *, submit: bool) -> Verdict:
-        """Puts out what the run came to."""
-        await self.line.begin(agent)
-        await self.line.turn()
-        return await self.line.put_out(recipients, said(output), "answer", submit=submit)
-
-    def left_behind(self, agent: str) -> None:
-        """What the agent was asked and did not take up waits until it is called again."""
-        self.line.leave(agent, lambda event: f"An earlier request to you is still unanswered: {quoted(self.asked)}")
-
-    # ---- hand-offs
-
-    async def hand_off(self, original: Handoff[Any, Any], context: RunContextWrapper[Any], arguments: str) -> Agent[Any]:
-        """Holds a hand-off; returns the agent that goes on.
-
-        An agent that did nothing but hand off passes on what it was asked (a reroute); else it puts out something of its own.
-        """
-        directory = self.team.directory
-        to = original.agent_name
-        await self.line.turn()
-        words = arguments.strip() not in ("", "{}", "null")
-        if not self._worked and not words and self.line.can_pass_on() and self.team.may_receive(to):
-            verdicts = await self.line.pass_on([to])
+    def _resume(self, agent: Agent[Any], state: RunState[Any]) -> bool:
+        names = {agent.name} | ({state._current_agent.name} if state._current_agent is not None else set())
+        if self.caller is None:
+            paused = self.steps.resumed(names)
+            if paused is not None:
+                self.steps.open.remove(paused)
+                self.steps.open.append(self)
         else:
-            verdicts = (await self.line.put_out([to], said(arguments if words else self.asked), "handoff"),)
-        self._worked = False
-        instead = next((v.recipients[0] for v in verdicts if v.action == "reroute" and v.recipients), None)
-        agent = directory.named(instead) if instead is not None else None
-        for verdict in verdicts:
-            lost = verdict.action == "reroute" and agent is None
-            self.team.run.applied(verdict.event, verdict,
-                                  as_is=f"agent {instead!r} is not known to the adapter" if lost else None)
-            self.line.give(verdict.event, None if lost else verdict.inject)
-        if agent is not None:
-            return agent
-        return directory.copy_of(await original.on_invoke_handoff(context, arguments))
-
-    # ---- what the model is given
-
-    async def before_model(self, agent: str, data: ModelInputData) -> ModelInputData:
-        """Opens the activation, goes on with answers that have come in, and adds the monitor's notes to the input."""
-        await self._open(agent)
-        await self.line.turn()
-        if not self.line.notes:
-            return data
-        return dataclasses.replace(data, input=[*data.input, *(note_item(n) for n in self.line.notes)])
+            paused = next((one for one in self.caller.paused if names & one.agents), None)
+            if paused is not None:
+                self.caller.paused.remove(paused)
+        if paused is None:
+            return False
+        self.turns, self.agents, self.paused = paused.turns, paused.agents, paused.paused
+        self._requests, self._streams, self._asked = paused._requests, paused._streams, paused._asked
+        self._worked, self._passed = paused._worked, paused._passed
+        return True
 
     async def _open(self, agent: str) -> None:
-        if self._unannounced is not None:
-            asked, self._unannounced = self._unannounced, None
-            await self.ask(asked, self.asked)
-        if self.line.activation is None:
+        if self.begin_with is not None:
+            (first, input), self.begin_with = self.begin_with, None
+            await self.start(first, input)
+            agent = agent or first.name
+        if self.turns.activation is None:
             self._worked = False
-            await self.line.begin(agent)
+            self.agents.add(agent)
+            await self.turns.begin(agent)
 
-    # ---- RunHooks: ours first, then the program's
+    # ---- requests to other agents
+
+    def add_request(self, request: Conversation) -> None:
+        """Adds a run that failed in a tool. The next move of this run decides whether that request is still open."""
+        self._requests.append(request)
+
+    def add_stream(self, stream: Conversation) -> None:
+        self._streams.append(stream)
+
+    def requests_left(self) -> list[Conversation]:
+        """Removes and returns the failed requests that this run has not reacted to."""
+        requests, self._requests = self._requests, []
+        return requests
+
+    async def settle_requests(self) -> None:
+        """The agent went on after its failed requests: it tried again, asked another, or handled the error."""
+        for request in self.requests_left():
+            await request.turns.settle()
+
+    async def fail_requests(self) -> None:
+        """The agent answers although its requests failed: they stay pending, and wait for the agents they went to."""
+        for request in self.requests_left():
+            text = f"An earlier request to you is still unanswered: {quoted(request._asked)}"
+            for event in await request.turns.fail(request.error or "failed"):
+                self.steps.mail.put(request.turns.agent, Given(event, text))
+
+    @property
+    def has_open_requests(self) -> bool:
+        return bool(self._requests)
+
+    async def _after_tool(self, tool_call_id: str | None, context: RunContextWrapper[Any], result: object) -> None:
+        """A tool that returned anything but the SDK's own error text has handled the failure of the run it started."""
+        await self.complete_streams()
+        for request in list(self._requests):
+            if request._tool_call_id not in (None, tool_call_id):
+                continue
+            if not isinstance(request.error, Exception) or str(result) != default_tool_error_function(context, request.error):
+                self._requests.remove(request)
+                await request.turns.settle()
+
+    # ---- streamed runs
+
+    def observe_stream(self) -> None:
+        """Takes the state of a streamed run from its result. Calls no coroutine."""
+        stream = self.stream
+        if stream is None or self.state != "running" or not stream.run_loop_task.done():
+            return
+        self.output = stream.final_output
+        self.state = "paused" if stream.interruptions else "failed" if self.output is None else "answered"
+
+    async def complete_streams(self) -> None:
+        """Reports the answers of streamed runs that this run's tools started and that have ended."""
+        for stream in list(self._streams):
+            stream.observe_stream()
+            if stream.state == "running":
+                continue
+            self._streams.remove(stream)
+            if stream.state == "paused":
+                self.paused.append(stream)
+            elif stream.turns.activation is not None:
+                await stream.settle_requests()
+                if stream.state == "failed":
+                    await stream.turns.settle()
+                else:
+                    await stream.answer_caller()
+
+    async def answer_caller(self) -> Verdict | None:
+        """Ends the run with its answer to the caller. Returns the verdict if the monitor sends the answer elsewhere."""
+        caller = self.caller
+        if caller is None or caller.state != "running":
+            await self.turns.settle()  # nobody waits for the answer any more
+            return None
+        verdict = await self.turns.put_out([caller.turns.agent], payload(self.output), "answer")
+        if sent_back(verdict) and self.stream is None:
+            return verdict
+        if sent_back(verdict):
+            self.steps.feed.applied(verdict.event, verdict, as_is="streamed")
+            caller.turns.give(Given(verdict.event))
+        else:
+            caller.turns.give(given_by(verdict))
+        return None
+
+    # ---- within the run
+
+    async def _before_model(self, agent: str, items: Any) -> None:
+        await self._open(agent)
+        await self.complete_streams()
+        await self.turns.turn()
+        if isinstance(items, list):  # the list that the SDK passes to the model after this hook
+            items.extend(note_item(text) for text in self.turns.read_notes())
+
+    async def _after_model(self, agent: Agent[Any], response: ModelResponse) -> None:
+        handoffs = {h.tool_name if isinstance(h, Handoff) else Handoff.default_tool_name(h) for h in agent.handoffs}
+        calls = [item for item in response.output if item.type == "function_call"]
+        if calls:
+            await self.settle_requests()
+        first = next((call for call in calls if call.name in handoffs), None)
+        self._handoff_arguments = first.arguments if first is not None else ""
+        self._worked = self._worked or any(item.type not in ("function_call", "reasoning") for item in response.output) or any(
+            call.name not in handoffs for call in calls)
+        tools = {getattr(tool, "name", None) for tool in agent.tools}
+        for call in calls:
+            if call.name.startswith(HANDOFF_PREFIX) and call.name not in handoffs | tools:
+                await self._hand_off_to_nobody(call.name[len(HANDOFF_PREFIX):], call.arguments)
+
+    async def _hand_off_to_nobody(self, name: str, arguments: str) -> None:
+        """A hand-off that the model made up. Reported in closed rosters only: an open one takes any name for an agent."""
+        known = {re.sub(r"[^a-zA-Z0-9_]", "_", agent) for agent in self.steps.known_agents}
+        if self.steps.feed.run.agents is None or name in known or self.turns.activation is None:
+            return
+        verdict = await self.turns.emit([name], payload(self._asked if is_bare(arguments) else arguments), "handoff")
+        if verdict.action != "deliver":
+            self.turns.give(given_by(verdict))
+
+    async def _hand_off(self, from_agent: str, to_agent: str) -> None:
+        """Reports a hand-off. One without work or words, back to an agent that had the task already, is a reroute."""
+        await self.steps.announce(to_agent)
+        await self._open(from_agent)
+        await self.complete_streams()
+        await self.turns.turn()
+        is_empty = not self._worked and is_bare(self._handoff_arguments)
+        if is_empty and to_agent in self._passed and self.turns.inputs:
+            verdicts = await self.turns.pass_on(to_agent)
+        else:
+            text = self._asked if is_bare(self._handoff_arguments) else self._handoff_arguments
+            verdicts = (await self.turns.put_out([to_agent], payload(text), "handoff"),)
+        self._passed = self._passed | {to_agent} if is_empty else {to_agent}
+        self._worked, self._handoff_arguments = False, ""
+        for verdict in verdicts:
+            if sent_back(verdict):
+                self.steps.feed.applied(verdict.event, verdict, as_is="a hand-off cannot be sent elsewhere")
+                self.turns.give(Given(verdict.event))
+            else:
+                self.turns.give(given_by(verdict))
+
+    # ---- the SDK's hooks: the program's part first, so that it runs when it would without digd
+
+    async def report(self, work: Awaitable[T]) -> T | None:
+        """Awaits the adapter's part. A fault of the adapter must not become one of the program: None stands for it."""
+        try:
+            return await work
+        except GivenBack:
+            raise
+        except Exception:
+            if not self.steps.is_broken:
+                self.steps.is_broken = True
+                log.warning("digd: a fault in the adapter for the OpenAI Agents SDK; run %s goes on unwatched. Please report it",
+                            self.steps.feed.run.id, exc_info=True)
+            return None
+
+    @property
+    def reports(self) -> bool:
+        return not self.steps.is_over and not self.steps.is_broken
 
     async def on_agent_start(self, context: Any, agent: Any) -> None:
-        await self._open(agent.name)
         if self._inner is not None:
             await self._inner.on_agent_start(context, agent)
+        if self.reports:
+            await self.report(self._open(agent.name))
 
     async def on_agent_end(self, context: Any, agent: Any, output: Any) -> None:
-        if self._streamed_to is not None:
-            await self._streamed(agent.name, output, self._streamed_to)
         if self._inner is not None:
             await self._inner.on_agent_end(context, agent, output)
-
-    async def _streamed(self, agent: str, output: Any, to: tuple[str, ...]) -> None:
-        """What was streamed is out already: it is judged, and a give-back is not followed."""
-        verdict = await self.answer(agent, output, to, submit=not to)
-        if verdict.action == "reroute":
-            self.team.run.applied(verdict.event, verdict, as_is="streamed")
-        elif self.caller is not None:
-            self.caller.line.give(verdict.event, verdict.inject)
-            self.team.run.applied(verdict.event, verdict)
-
-    async def on_llm_end(self, context: Any, agent: Any, response: ModelResponse) -> None:
-        handoffs = {h.tool_name for h in agent.handoffs if isinstance(h, Handoff)}
-        self._worked = self._worked or any(item.type not in ("function_call", "reasoning")
-                                           or (item.type == "function_call" and item.name not in handoffs)
-                                           for item in response.output)
-        if self._inner is not None:
-            await self._inner.on_llm_end(context, agent, response)
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: str | None,
                            input_items: list[TResponseInputItem]) -> None:
         if self._inner is not None:
             await self._inner.on_llm_start(context, agent, system_prompt, input_items)
+        if self.reports:
+            await self.report(self._before_model(agent.name, input_items))
+
+    async def on_llm_end(self, context: Any, agent: Any, response: ModelResponse) -> None:
+        if self._inner is not None:
+            await self._inner.on_llm_end(context, agent, response)
+        if self.reports:
+            await self.report(self._after_model(agent, response))
 
     async def on_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> None:
         if self._inner is not None:
             await self._inner.on_handoff(context, from_agent, to_agent)
+        if self.reports:
+            await self.report(self._hand_off(from_agent.name, to_agent.name))
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Tool) -> None:
         if self._inner is not None:
@@ -199,26 +318,5 @@ class Conversation(RunHooks[Any]):
     async def on_tool_end(self, context: Any, agent: Any, tool: Tool, result: object) -> None:
         if self._inner is not None:
             await self._inner.on_tool_end(context, agent, tool, result)
-
-
-class ModelInput:
-    """The run configuration's filter of what models are given: the program's own, then the conversation's notes."""
-
-    def __init__(self, inner: CallModelInputFilter | None) -> None:
-        self._inner = inner
-
-    async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
-        model_data = data.model_data
-        if self._inner is not None:
-            filtered = self._inner(data)
-            model_data = await filtered if inspect.isawaitable(filtered) else filtered
-        conversation = current.get()
-        return model_data if conversation is None else await conversation.before_model(data.agent.name, model_data)
-
-
-def configured(config: RunConfig | dict[str, Any] | None) -> RunConfig:
-    """The program's run configuration with our filter. Tools' runs inherit it, and are not given it twice."""
-    known = RunConfig(**config) if isinstance(config, dict) else config or RunConfig()
-    if isinstance(known.call_model_input_filter, ModelInput):
-        return known
-    return dataclasses.replace(known, call_model_input_filter=ModelInput(known.call_model_input_filter))
+        if self.reports:
+            await self.report(self._after_tool(getattr(context, "tool_call_id", None), context, result))

@@ -1,4 +1,4 @@
-"""The SDK's runner as long as somebody watches it."""
+"""The SDK's default runner while a team is attached."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ attached: ContextVar[Team | None] = ContextVar("digd_openai_agents_team", defaul
 """The team that the running task is watched for."""
 
 
-class Watching(AgentRunner):
-    """The SDK's runner, in place of its default while a team is attached anywhere in the process.
+class WatchingRunner(AgentRunner):
+    """Replaces the SDK's default runner while a team is attached anywhere in the process.
 
-    The one place where the SDK is changed, through the means that it has for it (`set_default_agent_runner`), and undone when
-    the last team is detached. Runs of tasks to which no team is attached go straight on to the runner that was there.
+    This is the one change to the SDK, by its own means (`set_default_agent_runner`). It is undone when the last team is
+    detached and the streams that began in it have ended. Tasks to which no team is attached go straight to the runner that
+    was there before.
     """
 
-    _attached = 0
+    _users = 0
+    _installed: WatchingRunner | None = None
     _before: AgentRunner | None = None
 
     @classmethod
-    def begin(cls) -> None:
-        if cls._attached == 0:
-            cls._before = get_default_agent_runner()
-            set_default_agent_runner(cls())
-        cls._attached += 1
+    def acquire(cls) -> None:
+        if cls._users == 0:
+            cls._before, cls._installed = get_default_agent_runner(), cls()
+            set_default_agent_runner(cls._installed)
+        cls._users += 1
 
     @classmethod
-    def end(cls) -> None:
-        cls._attached -= 1
-        if cls._attached == 0:
-            set_default_agent_runner(cls._before)
-            cls._before = None
+    def release(cls) -> None:
+        cls._users -= 1
+        if cls._users == 0:
+            if get_default_agent_runner() is cls._installed:  # else the program has set its own since
+                set_default_agent_runner(cls._before)
+            cls._before = cls._installed = None
 
     @classmethod
     def sdk(cls) -> AgentRunner:
@@ -46,15 +49,17 @@ class Watching(AgentRunner):
 
     async def run(self, starting_agent: Agent[Any], input: Any, **options: Any) -> RunResult:
         team = attached.get()
-        if team is None:
+        if team is None or not team.watches(options.get("hooks")):
             return await self.sdk().run(starting_agent, input, **options)
-        return await team.watched(starting_agent, input, dict(options))
+        return await team.run_watched(starting_agent, input, dict(options))
 
     def run_sync(self, starting_agent: Agent[Any], input: Any, **options: Any) -> RunResult:
-        return self.sdk().run_sync(starting_agent, input, **options)
+        if attached.get() is None:
+            return self.sdk().run_sync(starting_agent, input, **options)
+        return super().run_sync(starting_agent, input, **options)
 
     def run_streamed(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
         team = attached.get()
-        if team is None:
+        if team is None or not team.watches(options.get("hooks")):
             return self.sdk().run_streamed(starting_agent, input, **options)
-        return team.streamed(self.sdk(), starting_agent, input, dict(options))
+        return team.run_streamed_watched(starting_agent, input, dict(options))

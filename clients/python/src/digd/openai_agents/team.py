@@ -1,52 +1,60 @@
-"""The agents of one digd run, and the SDK's runner as long as they are watched."""
+"""The agents of one digd run, and what the SDK's runner does while they are watched."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
 from contextvars import Token
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Union
 
-from agents import (Agent, AgentsException, InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered,
-                    RunContextWrapper, RunResult, RunState, TResponseInputItem, UserError)
+from agents import (Agent, AgentsException, InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, RunResult,
+                    RunState, TResponseInputItem, UserError)
 from agents.items import ItemHelpers
-from agents.run import AgentRunner
+from agents.lifecycle import RunHooksBase
 
-from ..line import ROUNDS, Mail, said, window_s
+from .. import sync
+from ..messages import Intervention, Verdict, event_id
 from ..run import Run
-from .conversation import Conversation, configured, current, note_item, text_of
-from .handoffs import Directory
-from .runner import Watching, attached
+from ..session import log
+from .conversation import DECLARED_ENDS, Conversation, current
+from .feed import Feed
+from .notes import Given, note_item, payload
+from .runner import WatchingRunner, attached
+from .steps import Steps
+from .turns import sent_back
 
-TEXTS = 1024  # remembered, to see that one is asked again; the oldest is forgotten first
-NEVER_RESCUED = (InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, UserError)
+MAX_ROUNDS = 16  # how often one run is taken up again, whatever the daemon's limits
+MAX_STALLED_MS = 7 * 24 * 3600 * 1000
+NEVER_HEALED = (InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, UserError)
+WORK_ONLY = {"cross_lineage_aggregation": {"kinds": ["work"]}, "repeated_subproblem": {"kinds": ["work"]}}
 
 
 @dataclass(frozen=True)
 class Handed:
-    """What one run hands to the agents `to`: the input of theirs. `note` is the monitor's text on it."""
+    """The result of one run for the agents `to`, which are run with it. `note` is the monitor's text on it."""
 
     event: str
     text: str
     to: tuple[str, ...]
     note: str | None = None
     result: RunResult | None = None
+    verdict: Verdict | None = None
 
 
 Input = Union[str, "list[TResponseInputItem]", RunState[Any], Handed, Sequence[Handed]]
 
 
 def handed_of(input: Any) -> list[Handed]:
-    """What other runs handed to this one; nothing if it is asked something else."""
+    """The results of other runs in a run's input."""
     several = [input] if isinstance(input, Handed) else input if isinstance(input, (list, tuple)) else []
     return [one for one in several if isinstance(one, Handed)]
 
 
 class Again(NamedTuple):
-    """Who is run again, and with what."""
+    """The agent that is run again, and its input."""
 
     agent: Agent[Any]
     input: Any
@@ -55,231 +63,303 @@ class Again(NamedTuple):
 class Team:
     """`with attach(run) as team:` — inside, every `Runner.run` is watched, and healed where the run's mode says so.
 
-    run: an open `digd.Run`.
-    patience_s: for how long a run that failed or answered nothing waits for the monitor's help; None: as long as its
-    windows for deadlock and missing termination last, not at all while nobody enforces.
-    same_text: a request in the very words of an earlier one is the same event again.
+    run: an open `digd.Run` or `digd.sync.Run`. Its mode is `shadow` unless the user or DIGD_MODE chose another.
+    wait_for_healing_ms: how long a run that gave an empty answer, or raised with `heal_errors`, waits for the monitor. 0: not
+    at all, and an empty answer is an answer.
+    heal_errors: lets the monitor take a run up again that raised one of the SDK's errors.
+    max_returns_per_agent, max_added_ms: bounds on healing, as in `digd.Run`.
     """
 
-    def __init__(self, run: Run, *, patience_s: float | None = None, same_text: bool = True) -> None:
+    def __init__(self, run: Run | sync.Run, *, wait_for_healing_ms: float = 0, heal_errors: bool = False,
+                 max_returns_per_agent: int | None = None, max_added_ms: float | None = None) -> None:
+        if wait_for_healing_ms < 0:
+            raise ValueError(f"wait_for_healing_ms: expected a number from 0, got {wait_for_healing_ms!r}")
+        run.adapter_defaults("openai-agents")
         self.run = run
-        self.mail = Mail()
-        self.directory = Directory(self._hand_off)
-        self._patience_s = patience_s
-        self._same_text = same_text
-        self._texts: OrderedDict[str, str] = OrderedDict()
-        self._paused: dict[str, Conversation] = {}  # waiting for an approval, by the agent they were started with
-        self._token: Token[Team | None] | None = None
-        run.on_intervention(self._carry_out)
+        self.is_off = run.mode == "off"
+        self._wait_s = wait_for_healing_ms / 1000
+        self._heal_errors = heal_errors
+        self._named: dict[str, Agent[Any]] = {}
+        self._helpers: list[Future[Intervention]] = []  # of runs that wait for the monitor
+        self._tokens: list[Token[Team | None]] = []
+        self._warned = False
+        if self.is_off:
+            return
+        self.feed = Feed(run)
+        self.steps = Steps.of(self.feed)
+        aio = self.feed.run
+        main = aio.session_name == "main"  # other sessions take over what the run has
+        aio.ask_for(limits={"stalled_ms": MAX_STALLED_MS} if main else None, rules=WORK_ONLY if main else None,
+                    healing=None if max_returns_per_agent is None else {"max_returns_per_agent": max_returns_per_agent},
+                    max_added_ms=max_added_ms)
+        if self._wait_s > 0:
+            aio.on_intervention("create")(self._help)
 
     def __enter__(self) -> Team:
-        Watching.begin()
-        self._token = attached.set(self)
+        if not self.is_off:
+            WatchingRunner.acquire()
+            self._tokens.append(attached.set(self))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        assert self._token is not None
-        attached.reset(self._token)
-        Watching.end()
+        if self.is_off:
+            return
+        try:
+            attached.reset(self._tokens.pop())
+        except ValueError:  # left in another context than entered, as generators of web frameworks do
+            attached.set(None)
+        WatchingRunner.release()
 
     # ---- for programs that pass results from run to run themselves
 
     async def task(self, text: str, to: Iterable[str]) -> Handed:
-        """Something asked from outside of several agents; each is then run with it."""
-        verdict = await self.run.emit(to, said(text), kind="task")
-        self.remember(text, verdict.event)
-        self.run.applied(verdict.event, verdict)
-        return Handed(verdict.event, text, verdict.recipients, verdict.inject)
+        """A request from outside to several agents. Each is then run with it."""
+        names = tuple(to)
+        if self.is_off:
+            return Handed("", text, names)
+        verdict = await self.feed.emit(names, payload(text), kind="task")
+        if sent_back(verdict):
+            self.feed.applied(verdict.event, verdict, as_is="the task has no author")
+        return Handed(verdict.event, text, names, verdict.inject, verdict=verdict)
 
     async def work(self, agent: Agent[Any], input: Input, to: Iterable[str], **options: Any) -> Handed:
-        """Runs an agent whose output is no final answer but work for other agents, which are run with it."""
-        _, handed = await self._rounds(agent, input, tuple(to), options)
-        assert handed is not None
-        return handed
+        """Runs an agent whose output is work for other agents, which are run with it."""
+        result, handed = await self._run(agent, input, tuple(to), options, final=False)
+        return handed or Handed("", str(payload(result.final_output)["text"]), tuple(to), result=result)
 
     async def final(self, agent: Agent[Any], input: Input, **options: Any) -> RunResult:
-        """As `Runner.run` inside the `with`, which cannot be given what `task` and `work` return."""
-        result, _ = await self._rounds(agent, input, (), options)
+        """Runs an agent whose output is the final answer. It is held, and can be given back while the caller waits."""
+        result, _ = await self._run(agent, input, (), options, final=True)
         return result
 
-    # ---- what was asked before
+    # ---- for the runner
 
-    def repeated(self, text: str) -> str | None:
-        """The event in which this text was asked before."""
-        return self._texts.get(text) if self._same_text else None
+    def watches(self, hooks: Any) -> bool:
+        """Whether a run is watched that begins now. Hooks that the SDK refuses are left to the SDK."""
+        if self.is_off or self.steps.is_broken or (hooks is not None and not isinstance(hooks, RunHooksBase)):
+            return False
+        if self.steps.is_over and not self._warned:
+            self._warned = True
+            log.warning("digd: an agent run began after run %s had ended, and is not watched. Leave the `async with` of the "
+                        "digd run after it", self.run.id)
+        return not self.steps.is_over
 
-    def remember(self, text: str, event: str) -> None:
-        self._texts[text] = event
-        if len(self._texts) > TEXTS:
-            self._texts.popitem(last=False)
+    async def run_watched(self, agent: Agent[Any], input: Any, options: dict[str, Any]) -> RunResult:
+        result, _ = await self._run(agent, input, (), options, final=False)
+        return result
 
-    def may_receive(self, agent: str) -> bool:
-        """Whether the run's roster, where it is closed, names the agent."""
-        return self.run.agents is None or agent in self.run.agents
+    def run_streamed_watched(self, agent: Agent[Any], input: Any, options: dict[str, Any]) -> Any:
+        """A streamed run. Hand-offs and requests are held; the answer is out before it can be judged."""
+        conversation = self._conversation(options)
+        conversation.begin_with = (agent, input)
+        token = current.set(conversation)
+        try:
+            result = WatchingRunner.sdk().run_streamed(agent, input, hooks=conversation, **options)
+        finally:
+            current.reset(token)
+        conversation.stream = result
+        if conversation.caller is not None:
+            conversation.caller.add_stream(conversation)
+        else:
+            self.steps.open.append(conversation)
+        WatchingRunner.acquire()  # tools of the stream may start runs after the `with` was left
+
+        def ended(task: Any) -> None:
+            WatchingRunner.release()
+            conversation.observe_stream()
+            self.steps.ended(conversation)
+
+        assert result.run_loop_task is not None
+        result.run_loop_task.add_done_callback(ended)
+        return result
 
     # ---- one run, and its repetitions
 
-    async def _rounds(self, agent: Agent[Any], input: Input, to: tuple[str, ...],
-                      options: dict[str, Any]) -> tuple[RunResult, Handed | None]:
-        conversation = Conversation(self, current.get(), options.pop("hooks", None))
-        starting, items = await self._begin(conversation, agent, input)
-        options["run_config"] = configured(options.get("run_config"))
+    def _conversation(self, options: dict[str, Any]) -> Conversation:
+        caller = current.get()
+        if caller is not None and (caller.steps is not self.steps or caller.state != "running"):
+            caller = None
+        return Conversation(self.steps, caller, options.pop("hooks", None), options.get("context"))
+
+    async def _run(self, agent: Agent[Any], input: Any, to: tuple[str, ...], options: dict[str, Any], *,
+                   final: bool) -> tuple[RunResult, Handed | None]:
+        handed = handed_of(input)
+        items = "\n\n".join(one.text for one in handed) if handed else input
+        if self.is_off or not self.watches(options.get("hooks")):
+            return await WatchingRunner.sdk().run(agent, items, **options), None
+        conversation = self._conversation(options)
+        self._named.setdefault(agent.name, agent)
+        if handed:
+            given = [Given(one.event, one.note, one.verdict if one.note else None) for one in handed]
+            await conversation.report(conversation.start_with(agent, given, items))
+        else:
+            await conversation.report(conversation.start(agent, items))
         token = current.set(conversation)
         try:
-            for round in range(ROUNDS + 1):
-                last = round == ROUNDS
+            for round in range(MAX_ROUNDS + 1):
                 try:
-                    result: RunResult = await Watching.sdk().run(starting, items, hooks=conversation, **options)
+                    result: RunResult = await WatchingRunner.sdk().run(agent, items, hooks=conversation, **options)
                 except BaseException as error:
-                    again = await self._failed(conversation, starting, items, error, not to and not last)
+                    again = await self._failed(conversation, agent, items, options, error, round == MAX_ROUNDS or bool(to))
                     if again is None:
                         raise
                 else:
-                    if result.interruptions:
-                        await conversation.line.pause()
-                        self._paused[agent.name] = conversation
+                    if not conversation.reports:
                         return result, None
-                    again, handed = await self._answered(conversation, result, to, options, last)
+                    again, handed_on = await self._ended(conversation, result, to, options, final, round == MAX_ROUNDS)
                     if again is None:
-                        return result, handed
-                starting, items = again
+                        return result, handed_on
+                agent, items = again
         finally:
             current.reset(token)
         raise AssertionError("the last round returns or raises")
 
-    async def _begin(self, conversation: Conversation, agent: Agent[Any], input: Input) -> tuple[Agent[Any], Any]:
-        """Announces what the run is asked, unless it was given by another; returns who is asked, and what."""
-        copy = self.directory.copy_of(agent)
-        conversation.line.agent = copy.name
-        if isinstance(input, RunState):
-            paused = self._paused.pop(copy.name, None)
-            if paused is not None:
-                conversation.line, conversation.asked = paused.line, paused.asked
-            return copy, input
-        handed = handed_of(input)
-        if handed:
-            for one in handed:
-                conversation.line.give(one.event, one.note)
-            conversation.asked = "\n\n".join(one.text for one in handed)
-            return copy, conversation.asked
-        name = await conversation.ask(copy.name, text_of(input))
-        other = self.directory.named(name) if name != copy.name else None
-        return other or copy, input
+    async def _ended(self, conversation: Conversation, result: RunResult, to: tuple[str, ...], options: dict[str, Any],
+                     final: bool, is_last: bool) -> tuple[Again | None, Handed | None]:
+        """Reports the result of a run; returns how it goes on, if the monitor gives the result back."""
+        self._named.setdefault(result.last_agent.name, result.last_agent)
+        if result.interruptions:
+            conversation.state = "paused"
+            if conversation.caller is not None:
+                conversation.caller.paused.append(conversation)
+            return None, None
+        work = self._report_result(conversation, result, to, options, final, is_last)
+        again, handed = await conversation.report(work) or (None, None)
+        if again is None:
+            conversation.state = "answered"
+            self.steps.ended(conversation)
+        return again, handed
 
-    async def _answered(self, conversation: Conversation, result: RunResult, to: tuple[str, ...],
-                        options: dict[str, Any], last: bool) -> tuple[Again | None, Handed | None]:
-        agent = result.last_agent
-        caller = conversation.caller
-        if result.final_output in (None, "") and caller is None and not to:
-            await conversation.line.end()
-            return None if last else await self._rescued(conversation, result, options), None
-        recipients = to or ((caller.line.agent,) if caller is not None else ())
-        verdict = await conversation.answer(agent.name, result.final_output, recipients, submit=not recipients)
-        if verdict.action == "reroute":
-            if not last:
-                self.run.applied(verdict.event, verdict)
-                conversation.line.give(verdict.event)
-                return self._again(result, options, verdict.inject or ""), None
-            self.run.applied(verdict.event, verdict, as_is=f"run again {ROUNDS} times")
+    async def _report_result(self, conversation: Conversation, result: RunResult, to: tuple[str, ...],
+                             options: dict[str, Any], final: bool, is_last: bool) -> tuple[Again | None, Handed | None]:
+        turns, output = conversation.turns, result.final_output
+        await conversation.complete_streams()
+        await turns.begin(result.last_agent.name)
+        await turns.turn()
+        conversation.output = output
+        verdict: Verdict | None
+        if to:
+            await conversation.fail_requests()
+            verdict = await turns.put_out(to, payload(output), "work")
+        elif conversation.caller is not None:
+            await conversation.fail_requests()
+            verdict = await conversation.answer_caller()
+        elif self._wait_s > 0 and output in (None, ""):
+            await conversation.settle_requests()
+            await turns.end()
+            conversation.is_unanswered = True
+            return None if is_last else await self._helped(conversation, result.last_agent, options,
+                                                           result.to_input_list(), result), None
+        elif final or conversation.has_open_requests:
+            await conversation.fail_requests()
+            verdict = await turns.put_out((), payload(output), "answer", submit=True)
         else:
-            self.run.applied(verdict.event, verdict)
-            if caller is not None and not to:
-                caller.line.give(verdict.event, verdict.inject)
-        text = str(said(result.final_output)["text"])
-        return None, Handed(verdict.event, text, verdict.recipients, verdict.inject, result)
+            return None, None  # the program's next move decides: steps.py
+        if verdict is not None and sent_back(verdict):
+            if not is_last:
+                self.feed.applied(verdict.event, verdict)
+                turns.give(Given(verdict.event))
+                return self._again(result.last_agent, options, result.to_input_list(), verdict.inject or "", result), None
+            self.feed.applied(verdict.event, verdict, as_is=f"run again {MAX_ROUNDS} times")
+        if not to or verdict is None:
+            return None, None
+        text = str(payload(output)["text"])
+        return None, Handed(verdict.event, text, verdict.recipients, verdict.inject, result,
+                            verdict if verdict.action == "inject" else None)
 
-    async def _failed(self, conversation: Conversation, agent: Agent[Any], items: Any, error: BaseException,
-                      may_rescue: bool) -> Again | None:
-        """A run that raised. The outermost is taken up again if it was the agents' doing and the monitor says so in time."""
-        data = getattr(error, "run_data", None)
-        acting = conversation.line.agent or agent.name
-        await conversation.line.fail(error)
-        if (may_rescue and conversation.caller is None and isinstance(error, AgentsException)
-                and not isinstance(error, NEVER_RESCUED) and not isinstance(items, RunState)):
-            helped = await self._help(acting)
-            if helped is not None:
-                name, text = helped
-                for given in text:
-                    conversation.line.give(given.event)
-                history = items if data is None else _history(data.input, data.new_items)
-                return self._go_on(name, history, [g.note for g in text])
-        conversation.left_behind(acting)
+    async def _failed(self, conversation: Conversation, agent: Agent[Any], items: Any, options: dict[str, Any],
+                      error: BaseException, is_last: bool) -> Again | None:
+        """Notes that a run raised; returns how it goes on, if the user lets the monitor heal errors."""
+        if not conversation.reports:
+            return None
+        conversation.error = error
+        again = await conversation.report(self._report_error(conversation, agent, items, options, error, is_last))
+        if again is None:
+            conversation.state = "failed"
+            self.steps.ended(conversation)
+        return again
+
+    async def _report_error(self, conversation: Conversation, agent: Agent[Any], items: Any, options: dict[str, Any],
+                            error: BaseException, is_last: bool) -> Again | None:
+        await conversation.settle_requests()
+        if conversation.caller is not None:
+            await self._fail_request(conversation, conversation.caller, error)
+        elif self._heal_errors and isinstance(error, AgentsException) and not isinstance(error, NEVER_HEALED):
+            return await self._heal_error(conversation, agent, items, options, error, is_last)
         return None
 
-    async def _rescued(self, conversation: Conversation, result: RunResult, options: dict[str, Any]) -> Again | None:
-        """A run that answered nothing."""
-        helped = await self._help(result.last_agent.name)
-        if helped is None:
+    async def _fail_request(self, conversation: Conversation, caller: Conversation, error: BaseException) -> None:
+        """A limit on turns, a guardrail and a cancellation are ends that the program declared."""
+        if isinstance(error, DECLARED_ENDS) or not isinstance(error, Exception) or caller.state != "running":
+            await conversation.turns.settle()
+        else:
+            caller.add_request(conversation)
+
+    async def _heal_error(self, conversation: Conversation, agent: Agent[Any], items: Any, options: dict[str, Any],
+                          error: AgentsException, is_last: bool) -> Again | None:
+        acting = self._named.get(conversation.turns.agent, agent)
+        conversation.is_unanswered = True
+        for event in await conversation.turns.fail(error):
+            conversation.turns.give(Given(event))
+        if is_last or isinstance(items, RunState):
             return None
-        name, text = helped
-        for given in text:
-            conversation.line.give(given.event)
-        agent = self.directory.named(name) or result.last_agent
-        return self._again(result, options, "\n".join(g.note or "" for g in text), agent)
+        data = getattr(error, "run_data", None)
+        history = items if data is None else _history(data.input, data.new_items)
+        return await self._helped(conversation, acting, options, ItemHelpers.input_to_new_input_list(history), None)
 
-    async def _help(self, agent: str) -> tuple[str, list[Any]] | None:
-        """Waits for an intervention; returns whom it is for, and what it says."""
-        patience_s = self._patience_s
-        if patience_s is None:
-            patience_s = window_s(self.run, ("deadlock", "missing_termination"))
-        name = await self.mail.wait(agent, lambda n: self.directory.named(n) is not None, patience_s)
-        return None if name is None else (name, self.mail.take(name))
+    # ---- healing at rest
 
-    def _again(self, result: RunResult, options: dict[str, Any], text: str, agent: Agent[Any] | None = None) -> Again:
-        """The run goes on after its output, with the monitor's text; where the SDK keeps the history, with that alone."""
+    async def _helped(self, conversation: Conversation, agent: Agent[Any], options: dict[str, Any], history: list[Any],
+                      result: RunResult | None) -> Again | None:
+        """Waits for an intervention; returns how the run goes on with its text."""
+        if self._wait_s <= 0 or not self.feed.heals:
+            return None
+        helper: Future[Intervention] = Future()
+        self._helpers.append(helper)
+        try:
+            intervention = await asyncio.wait_for(asyncio.wrap_future(helper), self._wait_s)
+        except asyncio.TimeoutError:
+            return None
+        finally:
+            if helper in self._helpers:
+                self._helpers.remove(helper)
+        conversation.turns.give(Given(event_id(intervention)))
+        conversation.is_unanswered = False
+        known = next((self._named[name] for name in intervention.recipients if name in self._named), agent)
+        chosen = agent if agent.name in intervention.recipients else known
+        return self._again(chosen, options, history, intervention.inject or "", result)
+
+    def _help(self, intervention: Intervention) -> bool:
+        """Gives an intervention to a run that waits for one. Without such a run it cannot be carried out."""
+        while self._helpers:
+            helper = self._helpers.pop(0)
+            if helper.set_running_or_notify_cancel():
+                helper.set_result(intervention)
+                return True
+        return False
+
+    def _again(self, agent: Agent[Any], options: dict[str, Any], history: list[Any], text: str,
+               result: RunResult | None) -> Again:
+        """The run goes on with the monitor's text: after the history, or alone where the SDK keeps the history."""
         note = [note_item(text)]
         if options.get("previous_response_id") is not None or options.get("auto_previous_response_id"):
-            options["previous_response_id"] = result.last_response_id
+            if result is not None:
+                options["previous_response_id"] = result.last_response_id
         elif options.get("session") is None and options.get("conversation_id") is None:
-            note = [*result.to_input_list(), *note]
-        return Again(agent or self.directory.copy_of(result.last_agent), note)
-
-    def _go_on(self, name: str, history: Any, notes: list[str | None]) -> Again | None:
-        agent = self.directory.named(name)
-        items = ItemHelpers.input_to_new_input_list(history)
-        return None if agent is None else Again(agent, [*items, *(note_item(n) for n in notes if n)])
-
-    # ---- called by others
-
-    async def _hand_off(self, original: Any, context: RunContextWrapper[Any], arguments: str) -> Agent[Any]:
-        conversation = current.get()
-        if conversation is None or conversation.team is not self:
-            agent: Agent[Any] = await original.on_invoke_handoff(context, arguments)
-            return agent
-        return await conversation.hand_off(original, context, arguments)
-
-    def _carry_out(self, intervention: Any) -> None:
-        self.mail.carry_out(intervention)
-
-    async def watched(self, agent: Agent[Any], input: Any, options: dict[str, Any]) -> RunResult:
-        """What `Runner.run` does while this team is attached."""
-        result, _ = await self._rounds(agent, input, (), options)
-        return result
-
-    def streamed(self, runner: AgentRunner, agent: Agent[Any], input: Any, options: dict[str, Any]) -> Any:
-        """What `Runner.run_streamed` does: hand-offs and requests are held, the output, which is out by then, only judged."""
-        caller = current.get()
-        to = (caller.line.agent,) if caller is not None else ()
-        conversation = Conversation(self, caller, options.pop("hooks", None), streamed_to=to)
-        copy = self.directory.copy_of(agent)
-        if not isinstance(input, RunState):
-            conversation.ask_later(copy.name, text_of(input))
-        options["run_config"] = configured(options.get("run_config"))
-        token = current.set(conversation)
-        try:
-            return runner.run_streamed(copy, input, hooks=conversation, **options)
-        finally:
-            current.reset(token)
+            note = [*history, *note]
+        return Again(agent, note)
 
 
 def _history(before: Any, items: Iterable[Any]) -> list[Any]:
-    """What had been said when a run failed; calls that were not answered are left out, as models refuse these."""
-    said_since = [item.to_input_item() for item in items]
-    answered = {i.get("call_id") for i in said_since if str(i.get("type", "")).endswith("_output")}
+    """The history of a run that failed, without calls that have no result: models refuse these."""
+    since = [item.to_input_item() for item in items]
+    answered = {i.get("call_id") for i in since if str(i.get("type", "")).endswith("_output")}
     return [*ItemHelpers.input_to_new_input_list(before),
-            *(i for i in said_since if i.get("type") != "function_call" or i.get("call_id") in answered)]
+            *(i for i in since if i.get("type") != "function_call" or i.get("call_id") in answered)]
 
 
-def attach(run: Run, *, patience_s: float | None = None, same_text: bool = True) -> Team:
-    """`with digd.openai_agents.attach(run):` — see Team. Before the first `await` within the run."""
-    return Team(run, patience_s=patience_s, same_text=same_text)
+def attach(run: Run | sync.Run, *, wait_for_healing_ms: float = 0, heal_errors: bool = False,
+           max_returns_per_agent: int | None = None, max_added_ms: float | None = None) -> Team:
+    """`with digd.openai_agents.attach(run):` — see Team. Attach before the first `await` within the run."""
+    return Team(run, wait_for_healing_ms=wait_for_healing_ms, heal_errors=heal_errors,
+                max_returns_per_agent=max_returns_per_agent, max_added_ms=max_added_ms)

@@ -1,0 +1,107 @@
+"""Reports to a digd run from any thread or event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from .. import sync
+from ..activation import Activation
+from ..messages import Blocked, Event, EventLike, Json, Verdict, event_id
+from ..run import Run
+
+T = TypeVar("T")
+
+
+def begin(work: Coroutine[Any, Any, Any]) -> None:
+    """Runs a coroutine of a run up to where it waits for a verdict. The report has gone out by then."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    work.close()
+
+
+class Feed:
+    """A run's reports, with the methods of `digd.Run` that activations need.
+
+    It waits for a verdict only while the verdict can change something. Otherwise no method gives way to another task, so
+    that the program's tasks take turns as they would without digd.
+
+    run: a `digd.Run`, or a `digd.sync.Run`, whose loop is in a thread of its own.
+    """
+
+    def __init__(self, run: Run | sync.Run) -> None:
+        self.run = run.aio if isinstance(run, sync.Run) else run
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """The loop of the run; None while the run is not open or if its mode is `off`."""
+        return getattr(self.run._session, "_loop", None)
+
+    @property
+    def heals(self) -> bool:
+        return self.run.heals
+
+    def next_id(self, kind: str) -> str:
+        return self.run.next_id(kind)
+
+    def activation(self, agent: str, inputs: Iterable[EventLike]) -> Activation:
+        return Activation(self, self.next_id("v"), agent, inputs)  # type: ignore[arg-type]
+
+    async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None, id: str | None = None,
+                   fyi: bool = False, submit: bool = False, source: str | None = None) -> Verdict:
+        to, event = tuple(recipients), id or self.next_id("e")
+        work = self.run.emit(to, payload, kind=kind, id=event, fyi=fyi, submit=submit, source=source)
+        return await self._report(work, Blocked(event, to, submit).as_is("unheld"))
+
+    async def start_activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None) -> str:
+        name = id or self.next_id("v")
+        return await self._report(self.run.start_activation(agent, tuple(inputs), id=name), name)
+
+    async def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None, outputs: Sequence[Event] = (),
+                             *, inputs: Iterable[EventLike] = (), error: str | None = None) -> tuple[Verdict, ...]:
+        order, reactions = [event_id(e) for e in inputs], dict(reactions or {})
+        rerouted = [Blocked(e, tuple(reactions[e])) for e in order if not isinstance(reactions.get(e, ""), str)]
+        unheld = tuple(blocked.as_is("unheld") for blocked in (*rerouted, *(output.blocked() for output in outputs)))
+        work = self.run.end_activation(activation, reactions, tuple(outputs), inputs=order, error=error)
+        return await self._report(work, unheld)
+
+    def applied(self, event: str, verdict: Verdict, *, as_is: str | None = None) -> None:
+        """Reports what became of a verdict."""
+        self._in_loop(functools.partial(self.run.applied, event, verdict, as_is=as_is))
+
+    async def agent_joined(self, agent: str) -> None:
+        await self._report(self.run.agent_joined(agent), None)
+
+    @property
+    def _here(self) -> bool:
+        try:
+            return asyncio.get_running_loop() is self.loop
+        except RuntimeError:
+            return False
+
+    @property
+    def _alive(self) -> bool:
+        return self.loop is not None and not self.loop.is_closed()
+
+    def _in_loop(self, work: Any) -> None:
+        if self._here:
+            work()
+        elif self._alive:
+            assert self.loop is not None
+            self.loop.call_soon_threadsafe(work)
+
+    async def _report(self, work: Coroutine[Any, Any, T], unheld: T) -> T:
+        if not self._alive:
+            work.close()
+            return unheld
+        if not self.heals:
+            self._in_loop(functools.partial(begin, work))
+            return unheld
+        if self._here:
+            return await work
+        assert self.loop is not None
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))

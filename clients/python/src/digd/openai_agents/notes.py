@@ -1,0 +1,86 @@
+"""Payloads of events, and the monitor's texts on their way to an agent."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from typing import Any
+
+from agents import TResponseInputItem
+
+from ..messages import Json, Verdict
+
+MAX_TEXT_CHARACTERS = 16384  # of a text in a payload
+MAX_MAIL = 64  # events that wait for one agent; the oldest is dropped first
+NOTE = "Note from the monitor of this run: "
+
+
+@dataclass(frozen=True)
+class Given:
+    """An event for an agent and the monitor's text on it.
+
+    verdict: the verdict that carries the text; it is reported as applied once a model was given the text.
+    """
+
+    event: str
+    text: str | None = None
+    verdict: Verdict | None = None
+    fyi: bool = False
+
+
+class GivenBack(Exception):
+    """Raised in a tool whose request the monitor gave back to the agent that made it. Its text gives the reason."""
+
+    def __init__(self, event: str, text: str) -> None:
+        super().__init__(text)
+        self.event = event
+
+
+class Mail:
+    """Events that wait for agents which are not running."""
+
+    def __init__(self) -> None:
+        self._waiting: defaultdict[str, deque[Given]] = defaultdict(lambda: deque(maxlen=MAX_MAIL))
+
+    def put(self, agent: str, given: Given) -> None:
+        self._waiting[agent].append(given)
+
+    def take(self, agent: str) -> list[Given]:
+        return list(self._waiting.pop(agent, ()))
+
+    def holds(self, agent: str) -> bool:
+        return agent in self._waiting
+
+
+def note_item(text: str) -> TResponseInputItem:
+    """The monitor's text as an input item for a model."""
+    return {"role": "user", "content": NOTE + text}
+
+
+def payload(value: Any) -> Json:
+    """An event's payload: the text of what an agent was given or put out."""
+    dump = getattr(value, "model_dump_json", None)
+    if isinstance(value, str):
+        text = value
+    elif callable(dump) and not isinstance(value, type):
+        text = dump()
+    else:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    return {"text": str(text)[:MAX_TEXT_CHARACTERS]}
+
+
+def quoted(text: str) -> str:
+    """An agent's text within the monitor's: a JSON string, which cannot pass for the monitor's words."""
+    return json.dumps(text[:MAX_TEXT_CHARACTERS], ensure_ascii=False)
+
+
+def text_of(items: Any) -> str:
+    """The request in a run's input: the input itself, or the latest text in a list of items."""
+    if isinstance(items, str):
+        return items
+    for item in reversed(items if isinstance(items, list) else []):
+        content = item.get("content") if isinstance(item, dict) else None
+        if isinstance(content, str) and content:
+            return content
+    return str(payload(items)["text"])

@@ -1,0 +1,116 @@
+"""The outermost runs of one digd run: each is a step, and the program decides by its next move what a step meant.
+
+The program goes on with another step, or leaves the digd run. Until then the step's last activation stays open. So a result
+is the answer of the digd run only if nothing follows it, and an exception is a failure only if nobody caught it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..messages import Outcome
+from ..session import log
+from .feed import Feed, begin
+from .notes import Given, Mail, payload
+
+if TYPE_CHECKING:
+    from .conversation import Conversation
+
+
+class Steps:
+    """The steps of a run in the order in which they ended. Teams of the same run share them."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.feed = feed
+        self.mail = Mail()
+        self.is_over = False
+        self.is_broken = False  # the adapter has a fault, and reports nothing any more
+        self.open: list[Conversation] = []  # begun, and no later step has followed on them
+        self.known_agents: set[str] = set(feed.run.agents or ())
+        feed.run.before_end(self._prepare_end)
+
+    @staticmethod
+    def of(feed: Feed) -> Steps:
+        steps: Steps | None = getattr(feed.run, "openai_agents_steps", None)
+        if steps is None:
+            steps = Steps(feed)
+            setattr(feed.run, "openai_agents_steps", steps)  # on the run, so that both are forgotten together
+        return steps
+
+    async def announce(self, agent: str) -> None:
+        """Adds an agent to a closed roster: an agent that the SDK is about to run can receive."""
+        if self.feed.run.agents is not None and agent not in self.known_agents:
+            self.known_agents.add(agent)
+            await self.feed.agent_joined(agent)
+
+    async def follow(self, conversation: Conversation, agent: str) -> None:
+        """Adds a step. The results that stand until now are information for it; they ask nothing of it."""
+        for step in self.open:
+            step.observe_stream()
+        earlier = [step for step in self.open if step.state in ("answered", "failed")]
+        self.open = [step for step in self.open if step not in (*earlier, conversation)] + [conversation]
+        for step in earlier:
+            await step.settle_requests()
+            await step.turns.take_rest()
+            if step.turns.activation is None:
+                continue
+            if step.state == "failed":
+                await step.turns.end()
+                continue
+            verdict = await step.turns.put_out([agent], payload(step.output), "answer", fyi=True)
+            conversation.turns.give(Given(verdict.event, fyi=True))
+
+    def ended(self, conversation: Conversation) -> None:
+        """Moves a step to the end of the order. Calls no coroutine: a stream's end is observed in a callback."""
+        if conversation in self.open:
+            self.open.remove(conversation)
+            self.open.append(conversation)
+
+    def resumed(self, agents: set[str]) -> Conversation | None:
+        """The paused step that one of these agents goes on with."""
+        paused = [step for step in self.open if step.state == "paused"]
+        named = [step for step in paused if agents & step.agents]
+        candidates = named or paused
+        return candidates[-1] if candidates else None
+
+    # ---- the end of the digd run
+
+    def _prepare_end(self, outcome: Outcome | None) -> Outcome | None:
+        self.is_over = True
+        steps, self.open = self.open, []
+        for step in steps:
+            step.observe_stream()
+        running = [step for step in steps if step.state == "running"]
+        if running:
+            log.warning("digd: run %s ended while %d of its agent runs went on; what they do from now on is not watched. "
+                        "Leave the `async with` of the digd run after them", self.feed.run.id, len(running))
+        with self.feed.run.unheld("answered"):
+            if outcome in ("failure", "aborted"):
+                self._report_unanswered(steps)
+                return outcome
+            return self._report_answer(steps, running)
+
+    def _report_unanswered(self, steps: list[Conversation]) -> None:
+        for step in steps:
+            for request in step.requests_left():
+                begin(request.turns.settle())
+            if step.state == "failed":
+                begin(step.turns.fail(step.error or "failed"))
+            else:
+                begin(step.turns.settle("wait" if step.state == "paused" else "consume"))
+
+    def _report_answer(self, steps: list[Conversation], running: list[Conversation]) -> Outcome | None:
+        answered = [step for step in steps if step.state == "answered" and step.turns.activation is not None]
+        last = answered[-1] if answered and not running else None
+        for step in steps:
+            for request in step.requests_left():
+                begin(request.turns.fail(request.error or "failed") if step is last else request.turns.settle())
+            if step is not last:
+                is_open = step.state in ("paused", "running")
+                begin(step.turns.settle(("wait" if last is None else "discard") if is_open else "consume"))
+        if last is not None:
+            begin(last.turns.take_rest())
+            begin(last.turns.put_out((), payload(last.output), "answer", submit=True))
+        if running:
+            return "aborted"
+        return "success" if steps and not any(step.is_unanswered for step in steps) else None

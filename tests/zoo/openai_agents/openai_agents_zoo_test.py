@@ -1,0 +1,30 @@
+"""The zoo of systems of the OpenAI Agents SDK."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import zoo  # noqa: E402
+
+import openai_agents.broken  # noqa: E402, F401
+import openai_agents.healthy_flows  # noqa: E402, F401
+import openai_agents.healthy_handoffs  # noqa: E402, F401
+import openai_agents.healthy_single  # noqa: E402, F401
+import openai_agents.healthy_streams  # noqa: E402, F401
+import openai_agents.healthy_tools  # noqa: E402, F401
+
+HEALTHY = sorted(name for name in zoo.HEALTHY if name.startswith("openai_agents_"))
+BROKEN = sorted(name for name in zoo.BROKEN if name.startswith("openai_agents_"))
+
+
+@pytest.mark.parametrize("name", zoo.sample(HEALTHY))
+def test_a_healthy_system_runs_as_if_digd_were_not_there(name, zoo_daemon):
+    zoo.assert_healthy(zoo.HEALTHY[name], zoo_daemon.address)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_system_is_healed(name, zoo_daemon):
+    zoo.assert_broken(zoo.BROKEN[name], zoo_daemon.address)
