@@ -35,7 +35,7 @@ writer = Agent(name="writer", tools=[researcher.as_tool("research", "Finds sourc
 
 async def main():
     set_tracing_disabled(True)
-    async with digd.Run("openai-agents-example", mode="enforce") as run:
+    async with digd.Run(mode="enforce") as run:
         with digd.openai_agents.attach(run):
             result = await Runner.run(writer, "Write a report.")
     for call in writer.model.calls:
