@@ -1,11 +1,13 @@
 """digd for AutoGen (`autogen-core`, `autogen-agentchat`). docs/integrations/autogen.md.
 
-    async with digd.Run("summary-7") as run:
-        runtime = digd.autogen.Runtime(run)  # instead of SingleThreadedAgentRuntime()
+    async with digd.Run() as run:
+        team = digd.autogen.instrument(team, run)  # a team; its own run() and run_stream() are watched
+        runtime = digd.autogen.Runtime(run)        # instead of SingleThreadedAgentRuntime()
 """
 
 from ..line import GivenBack
+from .calls import discard, notes, wait
 from .notes import NoPlaceForNote, add_note
-from .runtime import Runtime, discard, wait
+from .runtime import Runtime, instrument
 
-__all__ = ["GivenBack", "NoPlaceForNote", "Runtime", "add_note", "discard", "wait"]
+__all__ = ["GivenBack", "NoPlaceForNote", "Runtime", "add_note", "discard", "instrument", "notes", "wait"]

@@ -1,73 +1,58 @@
-"""AutoGen's group chats: who speaks when, and what is said to whom, read from the messages that a chat is made of.
+"""AutoGen's group chats: the speakers' turns and what they say, read from the messages that a chat is made of.
 
-In a group chat all hear everything, and a manager says who speaks next. What is said is an event for that next speaker: it
-takes it up when it is asked to speak. What the others overhear is no delivery, or every turn would repeat the last one's
-problem.
+All participants hear everything, and a manager asks the next speakers. A message is an event for these: they take it up when
+they are asked to speak. Overhearing is no delivery. Messages of one round go to all speakers of the next, as declared.
 
-The messages are those of `autogen_agentchat.teams._group_chat._events`, which is AutoGen's own protocol between a chat's
-manager and its participants and stands in a private module: the versions it is tested with are pinned.
+The messages are those of `autogen_agentchat.teams._group_chat._events`, AutoGen's own protocol between a chat's manager and its
+participants. The module is private, so the tested versions are pinned.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from autogen_agentchat.base import TaskResult, Team
-from autogen_agentchat.messages import HandoffMessage, TextMessage, ToolCallExecutionEvent
+from autogen_agentchat.messages import HandoffMessage, TextMessage
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
 from autogen_agentchat.teams._group_chat._chat_agent_container import ChatAgentContainer
 from autogen_agentchat.teams._group_chat._events import (GroupChatAgentResponse, GroupChatRequestPublish, GroupChatReset,
                                                          GroupChatStart, GroupChatTeamResponse, GroupChatTermination)
 from autogen_core import AgentId, TopicId
 
-from ..line import NOTE, ROUNDS, Given, Line, said, window_s
-from ..messages import Verdict
+from ..line import NOTE, ROUNDS, Given, said
+from ..messages import Intervention, Verdict, event_id
+from .conversation import (Spoken, has_worked, is_swarm, name_of_speaker, reads_text, text_of_response, text_of_result,
+                           whispered, would_stop)
+from .flow import AgentLine
 
 if TYPE_CHECKING:
     from .runtime import Runtime
 
-NO_ANSWER = ("Maximum number of ", "Timeout of ", "Token usage limit ", "External termination ")  # how AutoGen says so
 TEAM_ID = 36  # characters: a chat's types and topics end in `_` and the team's UUID
+Sending = tuple[Any, TopicId, dict[str, Any]]
 
-transition: ContextVar[list[Given] | None] = ContextVar("digd_autogen_transition", default=None)
-"""While a manager handles a message: what it gives to those whom it asks to speak."""
-
-
-started: ContextVar[list[Chat] | None] = ContextVar("digd_autogen_started", default=None)
-"""While a team is run: its chat, once it has started."""
+requests: ContextVar[list[Sending] | None] = ContextVar("digd_autogen_requests", default=None)
+"""While a manager handles a message: whom it asks to speak. They are asked once it is done, and all speakers are known."""
 
 
 @dataclass
 class Speaking:
     """A participant's turn. Once it has spoken, its line is ended by whoever takes the floor."""
 
-    line: Line
+    line: AgentLine
     has_spoken: bool = False
 
 
 current: ContextVar[Speaking | None] = ContextVar("digd_autogen_speaking", default=None)
 
 
-def is_manager(expected: Any) -> bool:
-    return isinstance(expected, type) and issubclass(expected, BaseGroupChatManager)
-
-
-def is_participant(expected: Any) -> bool:
-    return isinstance(expected, type) and issubclass(expected, ChatAgentContainer)
-
-
 def chat_of(type: str) -> str:
     """The team's id, from the type of one of its agents or topics."""
     return type[-TEAM_ID:]
-
-
-def speaker_of(type: str) -> str:
-    """The participant's name, from its agent or topic type."""
-    return type[:-TEAM_ID - 1]
 
 
 @dataclass
@@ -77,15 +62,18 @@ class Chat:
     runtime: Runtime
     id: str
     key: str = ""  # of the agents and topics
-    ours: bool = False  # run by `run_team`, which sees to its end
-    caller: Line | None = None  # of the participant of another chat that this team is
-    asked: str | None = None  # by whoever runs the team, and announced once a speaker is known
-    floor: list[tuple[Line, str]] = field(default_factory=list)  # what was said and given to nobody yet
-    given: dict[str, tuple[list[Given], bool]] = field(default_factory=dict)  # what those asked to speak take up; a repeat?
-    handed: list[Given] = field(default_factory=list)  # what a hand-off gives to its target
-    outside: tuple[str, list[Given]] | None = None  # a hand-off to somebody who is no participant
+    ours: bool = False  # run by `Chats.run`, which sees to its end
+    manager: Any = None
+    caller: AgentLine | None = None  # of the participant of another chat that this team is
+    asked: str | None = None  # by whoever runs the team, and announced once the speakers are known
+    floor: list[Spoken] = field(default_factory=list)  # what was said and given to nobody yet
+    given: dict[str, list[Given]] = field(default_factory=dict)  # what those asked to speak take up
+    handed: list[Given] = field(default_factory=list)  # what the next speaker is given besides
+    outside: tuple[str, AgentLine] | None = None  # a hand-off to a person, and the person's turn
     forced: str | None = None  # who speaks next, whomever the manager asks
     stands_for: dict[str, str] = field(default_factory=dict)  # speaker: whom the manager asked
+    passed_on_by: set[str] = field(default_factory=set)  # speakers that handed the present task on and did nothing else
+    waits_for_healing: bool = False
 
     def topic(self, speaker: str) -> TopicId:
         return TopicId(f"{speaker}_{self.id}", self.key)
@@ -93,13 +81,19 @@ class Chat:
     def has(self, name: str) -> bool:
         return self.runtime.is_registered(self.topic(name).type)
 
+    def reads_text(self, name: str) -> bool:
+        """Whether a model reads what this participant is given."""
+        type = self.topic(name).type
+        return reads_text(self.runtime._instantiated_agents.get(AgentId(type, self.key)))
+
     async def clear(self) -> None:
         """The team was reset: what was said and given to nobody is dropped."""
         floor, self.floor = self.floor, []
-        for line, _ in floor:
-            await line.end()
+        for spoken in floor:
+            await spoken.line.end()
         self.asked, self.outside, self.forced = None, None, None
         self.given, self.handed, self.stands_for = {}, [], {}
+        self.passed_on_by = set()
 
 
 class Chats:
@@ -111,11 +105,24 @@ class Chats:
         self._participants: set[str] = set()
         self._chats: dict[str, Chat] = {}
 
-    def register(self, type: str, expected: Any) -> None:
-        if is_manager(expected):
-            self._managers.add(type)
-        elif is_participant(expected):
-            self._participants.add(type)
+    def register(self, agent_type: str, expected: Any) -> bool:
+        """Notes an agent type that belongs to a chat; returns whether it does."""
+        if isinstance(expected, type) and issubclass(expected, BaseGroupChatManager):
+            self._managers.add(agent_type)
+        elif isinstance(expected, type) and issubclass(expected, ChatAgentContainer):
+            self._participants.add(agent_type)
+        return self.owns(agent_type)
+
+    def participant(self, type: str) -> list[str]:
+        """The name of the participant of this agent type; nothing for a manager."""
+        return [name_of_speaker(type)] if type in self._participants else []
+
+    def has_participant(self, name: str) -> bool:
+        return any(name == name_of_speaker(type) for type in self._participants)
+
+    def is_paused(self) -> bool:
+        """Whether a chat waits for a person."""
+        return any(chat.outside is not None for chat in self._chats.values())
 
     def chat(self, id: str) -> Chat:
         return self._chats.setdefault(id, Chat(self._runtime, id))
@@ -128,147 +135,186 @@ class Chats:
 
     async def sent(self, message: Any, recipient: AgentId) -> None:
         """A message sent to a manager or a participant; only the start and the reset of a chat mean something."""
+        if recipient.type not in self._managers:
+            return
         chat = self.chat(chat_of(recipient.type))
+        chat.key = recipient.key
         if isinstance(message, GroupChatReset):
             await chat.clear()
-        chat.key = recipient.key
         if not isinstance(message, GroupChatStart):
             return
-        chats, speaking = started.get(), current.get()
-        chat.ours, chat.caller = chats is not None, None if speaking is None else speaking.line
-        if chats is not None:
-            chats.append(chat)
-        if recipient.type in self._managers and message.messages:
-            text = "\n".join(m.to_text() for m in message.messages)
-            if chat.outside is not None:
-                await self._from_outside(chat, text)
-            elif not chat.handed:
-                chat.asked = text
+        speaking = current.get()
+        chat.caller = None if speaking is None else speaking.line
+        if chat.caller is None:
+            self._runtime.flow.start_chat(chat.id)
+        text = "\n".join(m.to_text() for m in message.messages or ())
+        if chat.outside is not None:
+            (_, line), chat.outside = chat.outside, None
+            chat.floor.append(Spoken(line, text))
+        elif not chat.handed:
+            chat.asked = text
 
-    async def _from_outside(self, chat: Chat, text: str) -> None:
-        """Whoever was handed the task outside the chat goes on with it, or answers."""
-        assert chat.outside is not None
-        (name, events), chat.outside = chat.outside, None
-        line = Line(self._runtime.digd_run, self._runtime.mail)
-        for event in events:
-            line.give(*event)
-        await line.begin(name)
-        chat.floor.append((line, text))
-
-    async def published(self, message: Any, topic: TopicId) -> tuple[Any, TopicId]:
-        """What becomes of a message that a manager or a participant publishes, and where it goes."""
+    async def published(self, message: Any, topic: TopicId, options: dict[str, Any]) -> list[Sending]:
+        """What is published, and where, instead of what a manager or a participant publishes."""
         chat = self.chat(chat_of(topic.type))
-        if isinstance(message, GroupChatRequestPublish):
-            return message, await self._speaks_next(chat, topic)
+        asked = requests.get()
+        if isinstance(message, GroupChatRequestPublish) and asked is not None:
+            asked.append((message, topic, options))
+            return []
         if isinstance(message, (GroupChatAgentResponse, GroupChatTeamResponse)):
-            return await self._said(chat, message), topic
+            message = await self._said(chat, message)
         if isinstance(message, GroupChatTermination) and not chat.ours:
-            await self._ended(chat)
-        return message, topic
+            await self._terminated(chat, message)
+        return [(message, topic, options)]
 
-    async def _speaks_next(self, chat: Chat, topic: TopicId) -> TopicId:
-        """A participant is asked to speak: it is given what was said and is held until now. Returns who speaks instead."""
-        wanted = speaker_of(topic.type)
-        speaker, chat.forced = chat.forced or wanted, None
-        now = transition.get()
-        given = [] if now is None else now
-        again = bool(given)  # several are asked to speak on the same
-        if not again:
-            speaker = await self._give_floor(chat, speaker, given)
-        if speaker != wanted:
-            chat.stands_for[speaker] = wanted
-        chat.given[speaker] = list(given), again
-        return chat.topic(speaker)
+    async def _ask(self, chat: Chat, asked: list[Sending]) -> list[Sending]:
+        """The speakers of a round are known: what is on the floor is announced to them. Returns the requests as judged."""
+        wanted = [name_of_speaker(topic.type) for _, topic, _ in asked]
+        speakers = [chat.forced or wanted[0], *wanted[1:]]
+        chat.forced = None
+        speakers[0], given = await self._give_floor(chat, speakers)
+        sendings: list[Sending] = []
+        for speaker, instead_of, (message, _, options) in zip(speakers, wanted, asked):
+            if speaker != instead_of:
+                chat.stands_for[speaker] = instead_of
+            chat.given[speaker] = list(given)
+            sendings.append((message, chat.topic(speaker), options))
+        return sendings
 
-    async def _give_floor(self, chat: Chat, speaker: str, given: list[Given]) -> str:
-        """Announces what is on the floor to the speaker; adds it to `given`. Returns the speaker that the verdicts say."""
+    async def _give_floor(self, chat: Chat, speakers: list[str]) -> tuple[str, list[Given]]:
+        """Announces what is on the floor to the speakers. Returns the first speaker as the verdicts want it, and the events."""
         floor, chat.floor = chat.floor, []
+        given, chat.handed = chat.handed, []
         verdicts: list[Verdict] = []
         if chat.asked is not None:
             asked, chat.asked = said(chat.asked), None
-            verdicts.append(await self._runtime.digd_run.emit([speaker], asked, kind="task") if chat.caller is None
-                            else await chat.caller.emit([speaker], asked, "request"))
-        for line, text in floor:
-            await line.turn()
-            verdicts.append(await line.put_out([speaker], said(text), "message"))
-        given += chat.handed
-        chat.handed = []
+            chat.passed_on_by = set()
+            verdicts.append(await self._runtime.digd_run.emit(speakers, asked, kind="task") if chat.caller is None
+                            else await chat.caller.emit(speakers, asked, "request"))
+        for spoken in floor:
+            verdicts += await self._announce(chat, spoken, speakers)
+        first = speakers[0]
         for verdict in verdicts:
-            back = verdict.recipients[0] if verdict.action == "reroute" and verdict.recipients else speaker
-            known = chat.has(back)
-            self._runtime.digd_run.applied(verdict.event, verdict, as_is=None if known else f"{back!r} is no participant")
-            speaker = back if known else speaker
-            given.append(Given(verdict.event, verdict.inject if known else None))
-        return speaker
+            back = verdict.recipients[0] if verdict.action == "reroute" and verdict.recipients else first
+            as_is = self._why_as_is(chat, verdict, [back] if verdict.action == "reroute" else speakers)
+            self._runtime.digd_run.applied(verdict.event, verdict, as_is=as_is)
+            first = back if as_is is None else first
+            given.append(Given(verdict.event, verdict.inject))
+        return first, given
+
+    async def _announce(self, chat: Chat, spoken: Spoken, speakers: list[str]) -> tuple[Verdict, ...]:
+        """One message of the floor, to the speakers. Handing on to whoever handed it on before is a reroute."""
+        line = spoken.line
+        await line.turn()
+        if spoken.handoff is None:
+            chat.passed_on_by = set()
+            return (await line.end_with(speakers, said(spoken.text), "message"),)
+        await line.begin(line.agent)
+        if spoken.worked:
+            chat.passed_on_by = set()
+        else:
+            chat.passed_on_by.add(line.agent)
+            if chat.passed_on_by >= set(speakers) and line.can_pass_on():
+                return await line.pass_on(speakers)
+        return (await line.end_with(speakers, said(spoken.text), "handoff"),)
+
+    def _why_as_is(self, chat: Chat, verdict: Verdict, speakers: list[str]) -> str | None:
+        """Why a verdict cannot be followed."""
+        if verdict.action == "deliver":
+            return None
+        missing = [name for name in speakers if not chat.has(name)]
+        if missing:
+            return f"{missing[0]!r} is no participant"
+        deaf = [name for name in speakers if not chat.reads_text(name)]
+        return f"no model of {deaf[0]!r} reads a text" if deaf and verdict.inject else None
 
     async def _said(self, chat: Chat, message: Any) -> Any:
         """A participant has spoken. It holds the floor until somebody is asked to speak, or the chat ends."""
-        speaker = message.name
+        asked = chat.stands_for.pop(message.name, None)
         speaking = current.get()
-        asked = chat.stands_for.pop(speaker, None)
         if speaking is not None:
             speaking.has_spoken = True
-            if isinstance(message, GroupChatAgentResponse) and isinstance(message.response.chat_message, HandoffMessage):
-                message = await self._hands_off(chat, speaking.line, message)
-            else:
-                chat.floor.append((speaking.line, text_of_response(message)))
+            spoken = Spoken(speaking.line, text_of_response(message))
+            handoff = message.response.chat_message if isinstance(message, GroupChatAgentResponse) else None
+            if isinstance(handoff, HandoffMessage):
+                spoken.worked = has_worked(message)
+                person = not chat.has(handoff.target)
+                if is_swarm(chat.manager) or person:
+                    spoken.handoff = handoff
+                if is_swarm(chat.manager) and person and not await would_stop(chat.manager, message):
+                    message = await self._to_nobody(chat, spoken, message)
+            chat.floor.append(spoken)
         return message if asked is None else message.model_copy(update={"name": asked})
 
-    async def _hands_off(self, chat: Chat, line: Line, message: GroupChatAgentResponse) -> GroupChatAgentResponse:
-        """A hand-off: a reroute of what the speaker was asked, or, if it did something itself, something of its own."""
-        handoff = message.response.chat_message
-        assert isinstance(handoff, HandoffMessage)
+    async def _to_nobody(self, chat: Chat, spoken: Spoken, message: GroupChatAgentResponse) -> Any:
+        """A hand-off to nobody, at which AutoGen raises. Given back to its author, the author goes on instead."""
+        assert spoken.handoff is not None
+        run, line = self._runtime.digd_run, spoken.line
         await line.begin(message.name)
-        if not has_worked(message) and line.can_pass_on() and chat.has(handoff.target):
-            verdicts = await line.pass_on([handoff.target])
-        else:
-            verdicts = (await line.put_out([handoff.target], said(handoff.content), "handoff"),)
-        back = next((v.recipients[0] for v in verdicts if v.action == "reroute" and v.recipients), None)
-        follow = back is None or chat.has(back)
-        given = [Given(v.event, v.inject if follow else None) for v in verdicts]
-        for verdict in verdicts:
-            self._runtime.digd_run.applied(verdict.event, verdict, as_is=None if follow else f"{back!r} is no participant")
-        if back is not None and follow:
-            changed = handoff.model_copy(update={"target": back})
-            chat.handed = given
-            return message.model_copy(update={"response": dataclasses.replace(message.response, chat_message=changed)})
-        if chat.has(handoff.target):
-            chat.handed = given
-        else:
-            chat.outside = (handoff.target, given)
-        return message
+        to = [spoken.handoff.target] if run.agents is not None else []
+        verdict = await line.end_with(to, said(spoken.text), "handoff")
+        spoken.handoff = None
+        if verdict.action != "reroute":
+            run.applied(verdict.event, verdict)
+            await line.begin(message.name)
+            return message
+        as_is = self._why_as_is(chat, verdict, list(verdict.recipients))
+        run.applied(verdict.event, verdict, as_is=as_is)
+        await line.begin(message.name)
+        if as_is is not None:
+            return message
+        chat.handed = [Given(verdict.event, verdict.inject)]
+        spoken.text = "(digd gave the hand-off back to its author)"
+        changed = message.response.chat_message.model_copy(update={"target": verdict.recipients[0]})
+        return message.model_copy(update={"response": type(message.response)(
+            chat_message=changed, inner_messages=message.response.inner_messages)})
+
+    def stop(self) -> None:
+        """The runtime has dropped what it had not handled."""
+        for id in self._chats:
+            self._runtime.flow.end_chat(id)
 
     # ---- agents at work
 
-    async def handled(self, agent: AgentId, inner: Callable[..., Awaitable[Any]], message: Any, ctx: Any) -> Any:
+    async def handled(self, agent: Any, message: Any, ctx: Any) -> Any:
         """A call of a manager or a participant. Only speaking is an activation."""
-        if agent.type in self._managers:
-            token = transition.set([])
-            try:
-                return await inner(message, ctx)
-            finally:
-                transition.reset(token)
+        chat = self.chat(chat_of(agent.id.type))
+        if agent.id.type in self._managers:
+            return await self._managed(chat, agent, message, ctx)
         if not isinstance(message, GroupChatRequestPublish):
-            return await inner(message, ctx)
-        chat = self.chat(chat_of(agent.type))
-        speaker = speaker_of(agent.type)
-        line = Line(self._runtime.digd_run, self._runtime.mail)
-        given, again = chat.given.pop(speaker, ([], False))
-        for event, note in given:
-            line.give(event, note, again=again)
+            return await agent.on_message(message, ctx)
+        speaker = name_of_speaker(agent.id.type)
+        line = self._runtime.calls.line()
+        for event, note in chat.given.pop(speaker, []):
+            line.give(event, note)
         await line.begin(speaker)
-        for note in line.notes:
-            await inner(whispered(note), ctx)
-        return await self._speak(line, inner, message, ctx)
+        for note in line.notes if reads_text(agent) else ():
+            await agent.on_message(whispered(note), ctx)
+        return await self._speak(line, agent, message, ctx)
 
-    async def _speak(self, line: Line, inner: Callable[..., Awaitable[Any]], message: Any, ctx: Any) -> Any:
+    async def _managed(self, chat: Chat, manager: Any, message: Any, ctx: Any) -> Any:
+        """A manager at work. Whom it asks to speak is asked when it is done."""
+        chat.manager = manager
+        asked: list[Sending] = []
+        token = requests.set(asked)
+        finished = False
+        try:
+            result = await manager.on_message(message, ctx)
+            finished = True
+            return result
+        finally:
+            requests.reset(token)
+            if asked:
+                for sending in await self._ask(chat, asked) if finished else asked:
+                    await self._runtime.publish_unwatched(*sending)
+
+    async def _speak(self, line: AgentLine, agent: Any, message: Any, ctx: Any) -> Any:
         speaking = Speaking(line)
         token = current.set(speaking)
         try:
-            response = await inner(message, ctx)
+            response = await agent.on_message(message, ctx)
         except BaseException as error:
-            await line.fail(error)
-            line.leave(line.agent, lambda event: "An earlier turn of yours failed.")
+            await fail(line, error)
             raise
         finally:
             current.reset(token)
@@ -278,78 +324,131 @@ class Chats:
 
     # ---- a chat from its start to its end
 
-    async def run(self, team: Team, task: Any, is_answer: Callable[[TaskResult], bool], patience_s: float | None,
-                  options: dict[str, Any]) -> TaskResult:
+    async def run(self, team: Team, run_stream: Callable[..., Any], task: Any, is_answer: Callable[[TaskResult], bool] | None,
+                  wait_ms: float, options: dict[str, Any]) -> AsyncIterator[Any]:
         """Runs the team, and again where its answer was given back or the monitor asks for one."""
-        chats: list[Chat] = []
-        token = started.set(chats)
+        chat = self.chat(team._team_id) if hasattr(team, "_team_id") and not self._runtime.is_off else None
         messages: list[Any] = []
         try:
             for _ in range(ROUNDS):
-                result = await team.run(task=task, **options)
-                messages += result.messages
-                again = await self._finished(chats[-1], is_answer(result), patience_s)
-                if again is None:
+                if chat is not None:
+                    chat.ours = True
+                async with aclosing(run_stream(task=task, **options)) as items:
+                    async for item in items:
+                        if not isinstance(item, TaskResult):
+                            yield item
+                again = None if chat is None else await self._finished(chat, item, is_answer, wait_ms)
+                messages += item.messages
+                if again is None or chat is None:
                     break
-                chats[-1].handed = [Given(again.event)]
+                chat.handed = [Given(again.event)]
                 task = TextMessage(content=NOTE + (again.note or ""), source="digd")
+            yield item if len(messages) == len(item.messages) else TaskResult(messages=messages, stop_reason=item.stop_reason)
         except BaseException as error:
-            floor: list[tuple[Line, str]] = []
-            if chats:
-                floor, chats[-1].floor = chats[-1].floor, []
-            for line, _ in floor:
-                await line.fail(error)
+            if chat is not None:
+                await self._failed(chat, error)
             raise
         finally:
-            started.reset(token)
-        return TaskResult(messages=messages, stop_reason=result.stop_reason)
+            if chat is not None:
+                chat.ours = False
 
-    async def _finished(self, chat: Chat, answered: bool, patience_s: float | None) -> Given | None:
-        """The chat has stopped; returns what it has to go on with, if it has to."""
+    async def _failed(self, chat: Chat, error: BaseException) -> None:
+        """The chat raised or was cancelled: nothing of it is left open."""
         floor, chat.floor = chat.floor, []
-        await self._overheard(floor[:-1] if answered else floor)
-        if chat.outside is not None:
-            return None
-        return await self._judged(chat, *floor[-1]) if answered and floor else await self._helped(chat, floor, patience_s)
+        for spoken in floor:
+            await fail(spoken.line, error)
+        chat.asked, chat.handed = None, []
+        await self._runtime.chat_ended(chat.id)
+        self._runtime.state.outcome = "failure" if isinstance(error, Exception) else "aborted"
 
-    async def _overheard(self, floor: list[tuple[Line, str]]) -> None:
-        """What was said last and is for nobody: notices."""
-        for line, text in floor:
-            await line.emit([], said(text), "message", fyi=True)
-            await line.end()
+    async def _terminated(self, chat: Chat, message: GroupChatTermination) -> None:
+        """A chat has stopped that nobody can make go on: it is part of another one, or its team's own `run` runs it."""
+        if message.error is not None:
+            return await self._failed(chat, RuntimeError(message.error.error_type))
+        result = TaskResult(messages=list(getattr(chat.manager, "_message_thread", ())), stop_reason=message.message.content)
+        with self._runtime.digd_run.unheld("delivered"):
+            await self._finished(chat, result, self._runtime.is_answer, 0)
 
-    async def _ended(self, chat: Chat) -> None:
-        """A chat has stopped that is part of another one, to which its last message goes, or that `team.run` runs."""
+    async def _answer_caller(self, chat: Chat, caller: AgentLine) -> None:
+        """The last message of a team within a team goes to the participant that the team is."""
         floor, chat.floor = chat.floor, []
-        caller = chat.caller
-        await self._overheard(floor if caller is None else floor[:-1])
-        if caller is not None and floor:
-            line, text = floor[-1]
+        await overheard(floor[:-1])
+        if floor:
+            line = floor[-1].line
             await line.turn()
-            verdict = await line.put_out([caller.agent], said(text), "answer")
-            follow = verdict.action != "reroute"
-            self._runtime.digd_run.applied(verdict.event, verdict, as_is=None if follow else "the team has stopped")
-            caller.give(verdict.event, verdict.inject if follow else None)
+            verdict = await line.end_with([caller.agent], said(floor[-1].text), "answer")
+            follows = verdict.action != "reroute"
+            self._runtime.digd_run.applied(verdict.event, verdict, as_is=None if follows else "the team has stopped")
+            caller.give(verdict.event, verdict.inject if follows else None)
 
-    async def _judged(self, chat: Chat, line: Line, text: str) -> Given | None:
+    async def _finished(self, chat: Chat, result: TaskResult, is_answer: Callable[[TaskResult], bool] | None,
+                        wait_ms: float) -> Given | None:
+        """The chat has stopped; returns what it has to go on with, if it has to."""
+        if chat.caller is not None:
+            await self._answer_caller(chat, chat.caller)
+            return None
+        floor, chat.floor = chat.floor, []
+        self._runtime.state.outcome = "success"
+        try:
+            if floor and floor[-1].handoff is not None and not chat.has(floor[-1].handoff.target):
+                await overheard(floor[:-1])
+                await self._pause(chat, floor[-1])
+                return None
+            if is_answer is not None and not is_answer(result):
+                await overheard(floor)
+                return await self._helped(chat, floor, wait_ms)
+            await overheard(floor[:-1])
+            return await self._judged(chat, floor[-1], result) if floor else None
+        finally:
+            await self._runtime.chat_ended(chat.id)
+
+    async def _pause(self, chat: Chat, spoken: Spoken) -> None:
+        """A hand-off to a person: the person takes it up, and is at work until the team is run again."""
+        assert spoken.handoff is not None
+        person = spoken.handoff.target
+        await self._runtime.introduce(person)
+        await spoken.line.begin(spoken.line.agent)
+        verdict = await spoken.line.end_with([person], said(spoken.text), "handoff")
+        line = self._runtime.calls.line()
+        line.give(verdict.event)
+        await line.begin(person)
+        await line.end()  # taken up at once, so that however long the person takes, nothing is pending
+        line.give(verdict.event)
+        await line.begin(person)
+        chat.outside = (person, line)
+
+    async def _judged(self, chat: Chat, spoken: Spoken, result: TaskResult) -> Given | None:
         """The final answer; returned if it was given back, and its author speaks next."""
+        runtime, line = self._runtime, spoken.line
+        await line.begin(line.agent)
         await line.turn()
-        verdict = await line.put_out([], said(text), "answer", submit=True)
-        run = self._runtime.digd_run
+        text = said(text_of_result(result) or spoken.text)
+        if not runtime.flow.rests([chat.id]):
+            verdict = await line.end_with([], text, "answer", fyi=True)
+            runtime.defer_answer(line.agent, verdict.event, result)
+            return None
+        verdict = await line.end_with([], text, "answer", submit=True)
         if verdict.action != "reroute":
+            runtime.state.settle(result)
             return None
-        if not chat.has(line.agent):
-            run.applied(verdict.event, verdict, as_is=f"{line.agent!r} is no participant")
+        as_is = self._why_as_is(chat, verdict, [line.agent]) if chat.ours else "the team has stopped"
+        runtime.digd_run.applied(verdict.event, verdict, as_is=as_is)
+        if as_is is not None:
+            runtime.state.settle(result)
             return None
-        run.applied(verdict.event, verdict)
         chat.forced = line.agent
         return Given(verdict.event, verdict.inject)
 
-    async def _helped(self, chat: Chat, floor: list[tuple[Line, str]], patience_s: float | None) -> Given | None:
-        """No answer: waits for the monitor to ask somebody for one."""
+    async def _helped(self, chat: Chat, floor: list[Spoken], wait_ms: float) -> Given | None:
+        """No answer: waits for the monitor to ask somebody for one, if the user lets it."""
         run, mail = self._runtime.digd_run, self._runtime.mail
-        patience_s = window_s(run, ("missing_termination",)) if patience_s is None else patience_s
-        name = await mail.wait(floor[-1][0].agent if floor else "", chat.has, patience_s)
+        if not wait_ms or not run.heals or not chat.ours:
+            return None
+        chat.waits_for_healing = True
+        try:
+            name = await mail.wait(floor[-1].line.agent if floor else "", chat.has, wait_ms / 1000)
+        finally:
+            chat.waits_for_healing = False
         if name is None:
             return None
         chat.forced = name
@@ -358,26 +457,23 @@ class Chats:
             mail.put(name, given, wakes=True)
         return last
 
-
-def is_answer(result: TaskResult) -> bool:
-    """Whether a team stopped because it was done, not for want of turns, messages, time or tokens, or from outside."""
-    return not (result.stop_reason or "").startswith(NO_ANSWER)
-
-
-def text_of_response(message: Any) -> str:
-    if isinstance(message, GroupChatAgentResponse):
-        return str(message.response.chat_message.to_text())
-    return "\n".join(m.to_text() for m in message.result.messages)
+    def carry_out(self, intervention: Intervention) -> bool:
+        """Gives the text to a participant of a chat that has stopped without an answer and waits for help."""
+        waiting = [chat for chat in self._chats.values() if chat.waits_for_healing]
+        able = [n for n in intervention.recipients if any(c.has(n) and c.reads_text(n) for c in waiting)]
+        for name in able:
+            self._runtime.mail.put(name, Given(event_id(intervention), intervention.inject), wakes=True)
+        return bool(able)
 
 
-def has_worked(message: GroupChatAgentResponse) -> bool:
-    """Whether an agent that hands off did something else: called tools, or said what it thinks."""
-    handoff = message.response.chat_message
-    inner = message.response.inner_messages or []
-    results = sum(len(m.content) for m in inner if isinstance(m, ToolCallExecutionEvent))
-    return bool(getattr(handoff, "context", None)) or results > 1
+async def fail(line: AgentLine, error: BaseException) -> None:
+    """A speaker's turn failed, and so does its chat: its inputs are no open work."""
+    await line.begin(line.agent)
+    await line.end_failed(error, said(f"{type(error).__name__}: {error}"))
 
 
-def whispered(text: str) -> GroupChatStart:
-    """What puts a text before one participant's next turn, without asking it to speak."""
-    return GroupChatStart(messages=[TextMessage(content=NOTE + text, source="digd")])
+async def overheard(floor: list[Spoken]) -> None:
+    """What was said last and is for nobody: notices."""
+    for spoken in floor:
+        await spoken.line.begin(spoken.line.agent)
+        await spoken.line.end_with([], said(spoken.text), "message", fyi=True)

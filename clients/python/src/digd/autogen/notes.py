@@ -1,16 +1,31 @@
-"""The monitor's texts in AutoGen's messages, which are whatever classes a program has made for them."""
+"""Where the monitor's texts may go in AutoGen's messages.
+
+A text goes into a message only where a model reads it, so only into AutoGen's own text messages. Classes that a program made
+for its messages are data: they are left alone unless the program passes `add_note=` to `digd.autogen.Runtime`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, TypeVar
 
+from autogen_core.models import SystemMessage, UserMessage
 from pydantic import BaseModel
 
 from ..line import NOTE
 
 Message = TypeVar("Message")
+AddNote = Callable[[Any, str], Any]
 FIELDS = ("content", "text", "body", "message", "task", "question", "query", "prompt", "input")
+MODEL_MESSAGES: tuple[type, ...] = (UserMessage, SystemMessage)
+
+try:
+    from autogen_agentchat.messages import TextMessage
+
+    MODEL_MESSAGES = (*MODEL_MESSAGES, TextMessage)
+except ModuleNotFoundError:  # autogen-core alone
+    pass
 
 
 class NoPlaceForNote(TypeError):
@@ -18,37 +33,43 @@ class NoPlaceForNote(TypeError):
 
 
 def text_of(message: Any) -> str:
-    """What a message says, for a payload."""
+    """The text of a message, for a payload."""
     if isinstance(message, str):
         return message
-    name = _field(message)
+    name = _text_field(message)
     return str(getattr(message, name)) if name is not None else repr(message)
 
 
-def add_note(message: Message, text: str) -> Message:
-    """A copy of the message with the monitor's text at the end of its own.
+def add_model_note(message: Message, text: str) -> Message:
+    """The default: a copy of one of AutoGen's own text messages with the monitor's text at its end."""
+    if isinstance(message, MODEL_MESSAGES) and isinstance(message.content, str):  # type: ignore[attr-defined]
+        return add_note(message, text)
+    raise NoPlaceForNote(f"a {type(message).__name__} is the program's own data; digd.autogen.notes() returns the text in its "
+                         "handler, and Runtime(add_note=digd.autogen.add_note) adds it to such messages")
 
-    That is the message itself if it is a string, else its field of one of the names in FIELDS, else its only text field.
+
+def add_note(message: Message, text: str) -> Message:
+    """For `Runtime(add_note=…)`: a copy of any message with the text at the end of its own.
+
+    That is the message itself if it is a string, else its field of one of the names in FIELDS.
     """
     if isinstance(message, str):
         return f"{message}\n\n{NOTE}{text}"  # type: ignore[return-value]
-    name = _field(message)
+    name = _text_field(message)
     if name is None:
-        raise NoPlaceForNote(f"a {type(message).__name__} has no field that a text could be added to; "
-                             "give digd.autogen.Runtime an add_note that knows it")
+        raise NoPlaceForNote(f"a {type(message).__name__} has no text field of a known name; give digd.autogen.Runtime an "
+                             "add_note that knows it")
     changed = {name: f"{getattr(message, name)}\n\n{NOTE}{text}"}
     if isinstance(message, BaseModel):
         return message.model_copy(update=changed)
     return dataclasses.replace(message, **changed)  # type: ignore[type-var]
 
 
-def _field(message: Any) -> str | None:
+def _text_field(message: Any) -> str | None:
     if isinstance(message, BaseModel):
         names = list(type(message).model_fields)
     elif dataclasses.is_dataclass(message):
         names = [f.name for f in dataclasses.fields(message) if f.init]
     else:
         return None
-    texts = [n for n in names if isinstance(getattr(message, n), str)]
-    named = [n for n in FIELDS if n in texts]
-    return named[0] if named else texts[0] if len(texts) == 1 else None
+    return next((name for name in FIELDS if name in names and isinstance(getattr(message, name), str)), None)

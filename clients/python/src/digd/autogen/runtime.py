@@ -1,419 +1,506 @@
 """AutoGen's runtime with every message judged before it enters the queue.
 
-AutoGen's own place for this, an intervention handler, is not enough: it runs in the runtime's one loop, so that a message held
-there holds all others; it does not see which call of an agent a message comes from, nor when that call ends; it cannot send a
-message elsewhere; and what it drops is never counted as done, so that `stop_when_idle` waits for ever. Here a message is held
-in the task of who sends it, and no message is dropped.
+An intervention handler, AutoGen's own place for this, is not enough. It runs in the runtime's one loop, so a message held
+there holds all others. It does not see which call of an agent a message comes from, nor when that call ends. It cannot send
+a message elsewhere, and `stop_when_idle` waits for ever for a message that it drops. This runtime holds a message in the
+task of its sender and drops none.
+
+No agent is changed. While the runtime delivers a message, it sees a stand-in for the agent that reports the call.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from autogen_core import (Agent, AgentId, AgentType, CancellationToken, MessageContext, SingleThreadedAgentRuntime,
-                          Subscription, TopicId)
+from autogen_core import Agent, AgentId, AgentType, CancellationToken, MessageContext, SingleThreadedAgentRuntime, TopicId
 
-from ..line import ROUNDS, Given, GivenBack, Line, Mail, quoted, said
-from ..messages import Intervention, Verdict, event_id
+from ..line import Given, GivenBack, Mail, quoted, said
+from ..messages import Intervention, Outcome, Verdict
 from ..run import Run
-from .notes import NoPlaceForNote, add_note, text_of
+from .agents import DIRECT, Traits, all_absorb, id_of, name_of, traits_of
+from .calls import Calls, Handling, current
+from .flow import RunState, consume_unseen, reporting_drops
+from .notes import AddNote, NoPlaceForNote, add_model_note, text_of
 
 try:
     from . import group_chat
 except ModuleNotFoundError as error:  # autogen-core alone
     if (error.name or "").partition(".")[0] != "autogen_agentchat" or "autogen_agentchat" in sys.modules:
-        raise  # it is there, but not as we know it
+        raise  # it is installed, but not in the version that this adapter knows
     group_chat = None  # type: ignore[assignment]
 
-DIRECT = ":digd"  # of topics that reach one agent: its type, this, and its key as source (BaseAgent.register subscribes it)
-DEFAULT_KEY = "default"
+OPT_IN = ("repeated_subproblem", "cross_lineage_aggregation")  # AutoGen does not say which messages are parts of a solution
+Classes = type | Iterable[type]
 
 
-def name_of(agent: AgentId) -> str:
-    """An agent's name for digd: its type, with its key where that is not the default one."""
-    return agent.type if agent.key == DEFAULT_KEY else str(agent)
+delivering: ContextVar[bool] = ContextVar("digd_autogen_delivering", default=False)
+"""Whether the runtime itself looks an agent up, to deliver a message to it."""
 
 
-def id_of(name: str) -> AgentId:
-    type, _, key = name.partition("/")
-    return AgentId(type, key or DEFAULT_KEY)
+class _Watched:
+    """Stands for an agent while a message is delivered to it."""
 
+    def __init__(self, runtime: Runtime, agent: Agent) -> None:
+        self._digd_runtime = runtime
+        self._digd_agent = agent
 
-@dataclass
-class Handling:
-    """One call of an agent's `on_message`."""
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._digd_agent, name)
 
-    agent: str
-    message: Any
-    line: Line
-    back: list[Given] = field(default_factory=list)  # what the monitor gave back to the agent meanwhile
-    put_out: bool = False  # something of its own
-    over: bool = False
+    @property
+    def __class__(self) -> Any:  # AutoGen's traces name it
+        return type(self._digd_agent)
 
-
-current: ContextVar[Handling | None] = ContextVar("digd_autogen_handling", default=None)
-"""The call that the running code belongs to."""
+    async def on_message(self, message: Any, ctx: MessageContext) -> Any:
+        token = delivering.set(False)
+        try:
+            return await self._digd_runtime.calls.handle(self._digd_agent, message, ctx)
+        finally:
+            delivering.reset(token)
 
 
 class Runtime(SingleThreadedAgentRuntime):
     """`runtime = digd.autogen.Runtime(run)` instead of `SingleThreadedAgentRuntime()`.
 
-    run: an open `digd.Run`; make the runtime before the first `await` within it.
-    answers: classes of published messages that are the final answer. What an agent returns to `send_message` from outside the
-    runtime is one too.
+    run: an open `digd.Run`; make the runtime before the first `await` within it. The mode is `shadow` unless the run or
+    DIGD_MODE names another.
+    answers: classes of messages that are the final answer, however an agent puts them out. Without them the response to a
+    message from outside is the answer, and digd does not say that an answer is missing.
+    is_answer: whether a team's TaskResult is an answer; every one is by default, whatever ended the team.
     fyi: classes of messages that ask nothing of anybody.
-    add_note: makes a copy of a message with the monitor's text in it.
+    add_note: makes a copy of a message with the monitor's text in it; the default leaves the program's own classes alone.
+    heal_errors: keeps the input of a handler that raised as open work, which digd may give to the agent again.
+    wait_for_healing_ms: how long `stop_when_idle` and a team without an answer wait for the monitor's help.
     options: of SingleThreadedAgentRuntime.
     """
 
-    def __init__(self, run: Run, *, answers: type | tuple[type, ...] = (), fyi: type | tuple[type, ...] = (),
-                 add_note: Callable[[Any, str], Any] = add_note, **options: Any) -> None:
+    def __init__(self, run: Run, *, answers: Classes = (), fyi: Classes = (), is_answer: Callable[[Any], bool] | None = None,
+                 add_note: AddNote = add_model_note, heal_errors: bool = False, wait_for_healing_ms: float = 0,
+                 **options: Any) -> None:
+        run.adapter_defaults("autogen")
+        self.is_off = run.mode == "off"
+        if not self.is_off and options.get("intervention_handlers"):
+            options["intervention_handlers"] = [reporting_drops(h, self._drop) for h in options["intervention_handlers"]]
         super().__init__(**options)
         self.digd_run = run
         self.mail = Mail()
-        self._answers = answers
-        self._fyi = fyi
-        self._add_note = add_note
-        self._subscriptions: list[Subscription] = []
-        self._types: set[str] = set()
-        self._started = False
-        self._last: dict[str, Any] = {}  # the message that each agent handled last
-        self._kept: defaultdict[str, list[str]] = defaultdict(list)  # inputs that agents wait with
-        self._awaited: dict[str, list[list[str]]] = {}  # by request: of each who waits, innermost last, its response's event
-        self._answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._chats = None if group_chat is None else group_chat.Chats(self)
-        run.on_intervention(self._carry_out)
+        self.state = RunState.of(run)
+        self.flow = self.state.flow
+        self.is_answer = is_answer
+        self.wait_for_healing_ms = wait_for_healing_ms
+        self._answers = (answers,) if isinstance(answers, type) else tuple(answers)
+        self._fyi = (fyi,) if isinstance(fyi, type) else tuple(fyi)
+        self.add_note = add_note
+        self.calls = Calls(self, heal_errors)
+        self._traits: dict[str, Traits] = {}  # by agent type
+        self._introduced: set[str] = set(run.agents or ())
+        self._events: dict[str, str] = {}  # by AutoGen's message id
+        self._had: dict[str, frozenset[str]] = {}  # by event that is being sent: who had its message and passed it on
+        self._passed_on_by: dict[str, frozenset[str]] = {}  # the same by message id
+        self._awaited: dict[str, list[str]] = {}  # by message id of a request: the event of its response
+        self.chats = None if group_chat is None else group_chat.Chats(self)
+        if not self.is_off:
+            self._ask_for_rules()
+            if not run.heals:  # no verdict can change anything, so none is waited for
+                run._conversation.unheld_because = run._conversation.unheld_because or "unheld"
+            self.state.runtimes.append(self)
+            run.on_intervention(self._carry_out)
+            run.before_end(self._outcome_at_end)
+
+    def _ask_for_rules(self) -> None:
+        """Turns off the rules that need to know what this program's messages mean, unless the user sets their mode."""
+        unknown = OPT_IN if self._answers or self.is_answer else (*OPT_IN, "missing_termination")
+        self.digd_run.ask_for(rules={rule: {"mode": "off"} for rule in unknown})
+
+    def _outcome_at_end(self, known: Outcome | None) -> Outcome | None:
+        if known not in (None, "success"):
+            return known
+        missing = (self._answers or self.is_answer) and not self.state.answered.is_set() and not self._is_paused()
+        return "failure" if missing and self.state.outcome == "success" else self.state.outcome
+
+    def _is_paused(self) -> bool:
+        return self.chats is not None and self.chats.is_paused()
 
     async def answer(self, within_s: float | None = None) -> Any:
         """The final answer, once one was let through. Raises asyncio.TimeoutError after `within_s` seconds."""
-        return await asyncio.wait_for(asyncio.shield(self._answered), within_s)
+        await asyncio.wait_for(self.state.answered.wait(), within_s)
+        return self.state.answer
 
-    async def run_team(self, team: Any, *, task: Any = None, is_answer: Callable[[Any], bool] | None = None,
-                       patience_s: float | None = None, **options: Any) -> Any:
-        """As `team.run(task=…)`, for a team that was made with `runtime=` this one. Its last message is the final answer.
+    # ---- teams
 
-        is_answer: whether a TaskResult is one; by default not if the team ran out of turns or messages.
-        patience_s: how long a team that stopped without an answer waits for the monitor's help; None: as long as the window
-        for missing termination lasts, not at all while nobody enforces.
+    async def run_team(self, team: Any, *, task: Any = None, **options: Any) -> Any:
+        """As `team.run(task=…)`, for a team that was made with `runtime=` this one; healing may make the team go on."""
+        result = None
+        async with aclosing(self.run_team_stream(team, task=task, **options)) as items:
+            async for item in items:
+                result = item
+        return result
+
+    async def run_team_stream(self, team: Any, *, task: Any = None, is_answer: Callable[[Any], bool] | None = None,
+                              wait_for_healing_ms: float | None = None, **options: Any) -> AsyncIterator[Any]:
+        """As `team.run_stream(task=…)`. Starts the runtime if need be, and stops what it started.
+
+        is_answer, wait_for_healing_ms: for this call, in place of the runtime's.
         """
-        if self._chats is None or group_chat is None:
+        if self.chats is None:
             raise RuntimeError("run_team needs the package autogen-agentchat")
-        if not self._started:
+        if getattr(team, "_runtime", self) is not self:
+            raise ValueError(f"the team {team.name!r} has a runtime of its own; make it with runtime= this one, or attach it "
+                             "with digd.autogen.instrument(team, run) and call its own run()")
+        begins = self._run_context is None
+        if begins:
             self.start()
-        return await self._chats.run(team, task, is_answer or group_chat.is_answer, patience_s, options)
-
-    def start(self) -> None:
-        super().start()
-        self._started = True
+        wait_ms = self.wait_for_healing_ms if wait_for_healing_ms is None else wait_for_healing_ms
+        try:
+            async for item in self.chats.run(team, team.run_stream, task, is_answer or self.is_answer, wait_ms, options):
+                yield item
+        finally:
+            if begins:
+                await super().stop_when_idle()
 
     async def stop(self) -> None:
-        self._started = False
         await super().stop()
+        for message_id in self._events:
+            self.flow.forget(message_id)
+        if self.chats is not None:
+            self.chats.stop()
 
     async def stop_when_idle(self) -> None:
+        if self.wait_for_healing_ms and self._answers and not self.is_off and self._run_context is not None:
+            await self._message_queue.join()
+            try:
+                await self.answer(self.wait_for_healing_ms / 1000)
+            except asyncio.TimeoutError:
+                pass
         await super().stop_when_idle()
-        self._started = False
 
-    # ---- who there is
+    # ---- the roster
 
     def is_registered(self, type: str) -> bool:
-        return type in self._types
+        return type in self._agent_factories
 
-    async def add_subscription(self, subscription: Subscription) -> None:
-        await super().add_subscription(subscription)
-        self._subscriptions.append(subscription)
-
-    async def remove_subscription(self, id: str) -> None:
-        await super().remove_subscription(id)
-        self._subscriptions = [s for s in self._subscriptions if s.id != id]
+    async def introduce(self, *names: str) -> None:
+        """Announces agents to the daemon, each once."""
+        for name in names:
+            if name not in self._introduced:
+                self._introduced.add(name)
+                await self.digd_run.agent_joined(name)
 
     async def register_factory(self, type: str | AgentType, agent_factory: Callable[[], Any], *,
                                expected_class: Any = None) -> AgentType:
-        async def watched() -> Any:
-            agent = agent_factory()
-            agent = await agent if isinstance(agent, Awaitable) else agent
-            self._watch(agent)
-            return agent
-
-        known = await super().register_factory(type, watched, expected_class=expected_class)
-        self._types.add(known.type)
-        if self._chats is not None:
-            self._chats.register(known.type, expected_class)
+        known = await super().register_factory(type, agent_factory, expected_class=expected_class)
+        if self.is_off:
+            return known
+        if self.chats is not None and self.chats.register(known.type, expected_class):
+            await self.introduce(*self.chats.participant(known.type))
+            return known
+        self._traits[known.type] = traits_of(expected_class, agent_factory)
+        await self.introduce(known.type)
         return known
 
     async def register_agent_instance(self, agent_instance: Agent, agent_id: AgentId) -> AgentId:
         known = await super().register_agent_instance(agent_instance, agent_id)
-        self._types.add(known.type)
-        self._watch(agent_instance)
+        if not self.is_off:
+            self._traits[known.type] = traits_of(type(agent_instance))
+            await self.introduce(name_of(known))
         return known
 
-    def _subscribers(self, topic: TopicId, sender: AgentId | None) -> list[AgentId]:
-        """To whom the runtime will give what is published there."""
-        to = [s.map_to_agent(topic) for s in self._subscriptions if s.is_match(topic)]
-        return [agent for agent in dict.fromkeys(to) if agent != sender]
+    async def takers(self, message: Any, topic: TopicId, sender: AgentId | None) -> list[str]:
+        """The subscribers that will be given the message and have a handler for it."""
+        agents = dict.fromkeys(await self._subscription_manager.get_subscribed_recipients(topic))
+        return [name_of(a) for a in agents if a != sender and self._traits.get(a.type, Traits()).takes(message)]
 
-    def _watch(self, agent: Any) -> None:
-        """Puts our `on_message` before the agent's. The one place where an object of AutoGen's is changed: an attribute of
-        this one agent, which lives and dies with the runtime."""
-        inner = agent.on_message
-        inner_unhandled: Any = getattr(agent, "on_unhandled_message", None)
-
-        async def on_message(message: Any, ctx: MessageContext) -> Any:
-            return await self._handle(agent.id, inner, message, ctx)
-
-        async def on_unhandled_message(message: Any, ctx: MessageContext) -> Any:
-            discard()
-            return await inner_unhandled(message, ctx)
-
-        agent.on_message = on_message
-        if inner_unhandled is not None:
-            agent.on_unhandled_message = on_unhandled_message
+    async def _get_agent(self, agent_id: AgentId) -> Agent:
+        agent = await super()._get_agent(agent_id)
+        return _Watched(self, agent) if delivering.get() and not self.is_off else agent  # type: ignore[return-value]
 
     # ---- messages on their way
 
     async def send_message(self, message: Any, recipient: AgentId, *, sender: AgentId | None = None,
                            cancellation_token: CancellationToken | None = None, message_id: str | None = None) -> Any:
-        if self._chats is not None and self._chats.owns(recipient.type):
-            await self._chats.sent(message, recipient)
-            return await super().send_message(message, recipient, sender=sender, cancellation_token=cancellation_token,
-                                              message_id=message_id)
-        handling = current.get() if sender is not None else None
-        to = [name_of(recipient)] if recipient.type in self._types or self.digd_run.agents is not None else []
-        verdict = await self._announce(handling, message, to, kind="request", id=message_id)
-        note = self._follow(handling, message, verdict)
-        if isinstance(note, Given):
+        options = {"sender": sender, "cancellation_token": cancellation_token}
+        if self.is_off:
+            return await super().send_message(message, recipient, message_id=message_id, **options)
+        if self.chats is not None and self.chats.owns(recipient.type):
+            await self.chats.sent(message, recipient)
+            return await super().send_message(message, recipient, message_id=message_id, **options)
+        handling = self._handling(sender)
+        name = name_of(recipient)
+        known = self.is_registered(recipient.type)
+        if known:
+            await self.introduce(name)
+        to = [name] if known or self.digd_run.agents is not None else []
+        verdict = await self._announce(handling, message, to, "request", is_request=True)
+        followed = self.follow(handling, message, verdict)
+        if isinstance(followed, Given):
             assert handling is not None
-            handling.line.give(note.event)  # the handler may take the exception and go on by itself
-            raise GivenBack(note.event, note.note or "")
-        if verdict.action == "reroute" and verdict.recipients and not note.as_is:
+            handling.line.give(followed.event)  # the handler may take the exception and go on by itself
+            raise GivenBack(followed.event, followed.note or "")
+        if verdict.action == "reroute" and verdict.recipients and not followed.as_is:
             recipient = id_of(verdict.recipients[0])
-        answered: list[str] = []
-        waiting = self._awaited.setdefault(verdict.event, [])  # a request that is passed on is waited for by several
-        waiting.append(answered)
+        return await self._request(handling, verdict.event, followed.message, recipient, message_id, options)
+
+    async def _request(self, handling: Handling | None, event: str, message: Any, recipient: AgentId, message_id: str | None,
+                       options: dict[str, Any]) -> Any:
+        """Sends an announced request and waits for the response, which becomes an input of the caller."""
+        message_id = message_id or str(uuid.uuid4())
+        if self.is_registered(recipient.type):
+            self._expect(message_id, event, [name_of(recipient)], is_work=True)
+        answered = self._awaited[message_id] = []
+        if handling is not None:
+            handling.requests.add(message_id)
+            self.calls.callers[message_id] = handling
         try:
-            response = await super().send_message(note.message, recipient, sender=sender, message_id=verdict.event,
-                                                  cancellation_token=cancellation_token)
+            response = await super().send_message(message, recipient, message_id=message_id, **options)
+            if handling is None:
+                self.state.outcome = "success"
+            return response
+        except BaseException as error:
+            if handling is None:
+                self.state.outcome = "failure" if isinstance(error, Exception) else "aborted"
+            if isinstance(error, asyncio.CancelledError):
+                await self.calls.give_up(message_id)
+            await self._finish(message_id)
+            raise
         finally:
-            waiting[:] = [other for other in waiting if other is not answered]
-            if not waiting:
-                self._awaited.pop(verdict.event, None)
-        for event in answered:
+            self.calls.callers.pop(message_id, None)
+            self._awaited.pop(message_id, None)
             if handling is not None:
-                handling.line.give(event)
-        return response
+                handling.requests.discard(message_id)
+                for response_event in answered:
+                    handling.line.give(response_event)
 
     async def publish_message(self, message: Any, topic_id: TopicId, *, sender: AgentId | None = None,
                               cancellation_token: CancellationToken | None = None, message_id: str | None = None) -> None:
-        if self._chats is not None and sender is not None and self._chats.owns(sender.type):
-            message, topic_id = await self._chats.published(message, topic_id)
-            return await super().publish_message(message, topic_id, sender=sender, cancellation_token=cancellation_token,
-                                                 message_id=message_id)
-        handling = current.get() if sender is not None else None
-        to = [name_of(agent) for agent in self._subscribers(topic_id, sender)]
-        submit = isinstance(message, self._answers) and handling is not None
-        verdict = await self._announce(handling, message, to, id=message_id, submit=submit)
-        note = self._follow(handling, message, verdict)
-        if isinstance(note, Given):
+        options = {"sender": sender, "cancellation_token": cancellation_token}
+        if self.is_off:
+            return await super().publish_message(message, topic_id, message_id=message_id, **options)
+        if self.chats is not None and sender is not None and self.chats.owns(sender.type):
+            for sending in await self.chats.published(message, topic_id, {**options, "message_id": message_id}):
+                await self.publish_unwatched(*sending)
+            return None
+        handling = self._handling(sender)
+        to = await self.takers(message, topic_id, sender)
+        await self.introduce(*to)
+        verdict = await self._announce(handling, message, to, type(message).__name__)
+        followed = self.follow(handling, message, verdict)
+        if isinstance(followed, Given):
             assert handling is not None
             if handling.over:
-                await self._remind(handling.agent, note)
+                await self.calls.remind(handling.agent, followed)
             else:
-                handling.back.append(note)
-            return
-        if verdict.action == "reroute" and not note.as_is:
+                handling.back.append(followed)
+            return None
+        if verdict.action == "reroute" and not followed.as_is:
             for name in verdict.recipients:
-                await self._publish_to(name, note.message, verdict.event)
-            return
-        if submit:
-            self._settle(message)
-        await super().publish_message(note.message, topic_id, sender=sender, cancellation_token=cancellation_token,
-                                      message_id=verdict.event)
+                await self.publish_to(name, followed.message, verdict.event)
+            return None
+        message_id = message_id or str(uuid.uuid4())
+        self._expect(message_id, verdict.event, to, is_work=not self._asks_nothing(message, to))
+        if verdict.submit:
+            self.state.settle(message)
+        await super().publish_message(followed.message, topic_id, message_id=message_id, **options)
 
-    async def _announce(self, handling: Handling | None, message: Any, to: list[str], *, kind: str | None = None,
-                        id: str | None = None, submit: bool = False) -> Verdict:
-        """The verdict on a message; the first of it where it is several. One that is passed on as it came is a reroute."""
-        fyi = isinstance(message, self._fyi)
+    async def publish_unwatched(self, message: Any, topic_id: TopicId, options: dict[str, Any]) -> None:
+        await super().publish_message(message, topic_id, **options)
+
+    def _handling(self, sender: AgentId | None) -> Handling | None:
+        """The call that a message comes from; None from outside."""
+        handling = current.get()
+        return handling if sender is not None and handling is not None and handling.agent == name_of(sender) else None
+
+    def _expect(self, message_id: str, event: str, agents: Iterable[str], *, is_work: bool) -> None:
+        self._events[message_id] = event
+        if event in self._had:
+            self._passed_on_by[message_id] = self._had.pop(event)
+        self.flow.send(event, agents, is_work=is_work)
+
+    def _asks_nothing(self, message: Any, to: list[str]) -> bool:
+        """Whether a published message is a notice: by its class, or as nobody who gets it can put anything out.
+
+        Publishing to nobody is a notice too, but for programs that declare their answers: there it may be a mistake.
+        """
+        if isinstance(message, self._fyi):
+            return True
+        if not to:
+            return not self._answers
+        return all_absorb(self._traits.get(id_of(name).type, Traits()) for name in to)
+
+    async def _announce(self, handling: Handling | None, message: Any, to: list[str], kind: str, *,
+                        is_request: bool = False) -> Verdict:
+        """The verdict on a message, of the first event where it is several."""
+        fyi = not is_request and self._asks_nothing(message, to)
+        payload = said(text_of(message))
         if handling is None:
-            return await self.digd_run.emit(to, said(text_of(message)), kind=kind or type(message).__name__, id=id, fyi=fyi)
+            return await self.digd_run.emit(to, payload, kind=kind, fyi=fyi)
+        submit = isinstance(message, self._answers)
         if handling.over:  # a task that the agent started and did not wait for
-            late = Line(self.digd_run, self.mail)
+            late = self.calls.line()
             await late.begin(handling.agent)
-            return await late.put_out(to, said(text_of(message)), kind or type(message).__name__, submit=submit)
+            return await late.end_with(to, payload, kind, submit=submit, fyi=fyi)
         line = handling.line
         await line.begin(handling.agent)
         await line.turn()
-        if message is handling.message and not handling.put_out and to and line.can_pass_on():
-            return (await line.pass_on(to))[0]
-        handling.put_out = True
-        return await line.emit(to, said(text_of(message)), kind or type(message).__name__, id=id, fyi=fyi, submit=submit)
+        passed_on = message is handling.message and not handling.put_out
+        had = self._passed_on_by.get(handling.message_id, frozenset()) | {handling.agent}
+        if passed_on and len(to) == 1 and to[0] in had and line.can_pass_on():
+            verdict = (await line.pass_on(to))[0]
+        else:
+            handling.put_out = not passed_on
+            defers = submit and not self.flow.rests(handling.own_messages())
+            verdict = await line.emit(to, payload, kind, fyi=fyi or (defers and not to), submit=submit and not defers)
+            if defers:
+                self.defer_answer(handling.agent, verdict.event, message)
+        if passed_on:
+            self._had[verdict.event] = had
+        return verdict
 
-    def _follow(self, handling: Handling | None, message: Any, verdict: Verdict) -> Noted | Given:
+    def follow(self, handling: Handling | None, message: Any, verdict: Verdict) -> Followed | Given:
         """The message as the verdict wants it; its event with a text if it goes back to the agent that is being called."""
         run = self.digd_run
         if verdict.action == "reroute" and handling is not None and verdict.recipients == (handling.agent,):
+            if not self.calls.can_read(handling.agent, handling.message):
+                run.applied(verdict.event, verdict, as_is=f"{handling.agent!r} has no place to read a text")
+                return Followed(message, as_is=True)
             run.applied(verdict.event, verdict)
-            text = f"{verdict.inject or 'It was given back to you.'} What you said was: {quoted(text_of(message))}"
+            text = f"{verdict.inject or 'It was given back to you.'} You wrote: {quoted(text_of(message))}"
             return Given(verdict.event, text)
-        if verdict.action == "reroute" and not all(id_of(name).type in self._types for name in verdict.recipients):
+        if verdict.action == "reroute" and not all(self.is_registered(id_of(name).type) for name in verdict.recipients):
             run.applied(verdict.event, verdict, as_is=f"no agent of the type of {verdict.recipients} is registered")
-            return Noted(message, as_is=True)
+            return Followed(message, as_is=True)
         if verdict.inject:
             try:
-                message = self._add_note(message, verdict.inject)
+                message = self.add_note(message, verdict.inject)
             except NoPlaceForNote as error:
-                run.applied(verdict.event, verdict, as_is=str(error))
-                return Noted(message, as_is=True)
+                self.calls.notes[verdict.event] = verdict.inject
+                if not set(verdict.recipients) <= self.calls.readers:
+                    run.applied(verdict.event, verdict, as_is=str(error))
+                    return Followed(message, as_is=True)
         run.applied(verdict.event, verdict)
-        return Noted(message)
+        return Followed(message)
 
-    async def _publish_to(self, name: str, message: Any, event: str) -> None:
+    async def publish_to(self, name: str, message: Any, event: str) -> None:
         """Gives a message to one agent, unjudged."""
         agent = id_of(name)
-        await super().publish_message(message, TopicId(agent.type + DIRECT, agent.key), message_id=event)
+        message_id = str(uuid.uuid4())
+        self._expect(message_id, event, [name], is_work=True)
+        await super().publish_message(message, TopicId(agent.type + DIRECT, agent.key), message_id=message_id)
 
-    # ---- agents at work
+    # ---- for the calls of agents
 
-    async def _handle(self, agent: AgentId, inner: Callable[..., Awaitable[Any]], message: Any, ctx: MessageContext) -> Any:
-        if self._chats is not None and self._chats.owns(agent.type):
-            return await self._chats.handled(agent, inner, message, ctx)
-        name = name_of(agent)
-        handling = Handling(name, message, Line(self.digd_run, self.mail))
-        line = handling.line
-        for event in self._kept.pop(name, []):
-            line.give(event)
-        line.give(ctx.message_id)
-        self._last[name] = message
-        token = current.set(handling)
+    def event_of(self, message_id: str, agent: str) -> str | None:
+        """The event of a message that is on its way to this agent."""
+        return self._events.get(message_id) if self.flow.expects(message_id, agent) else None
+
+    def answer_request(self, message_id: str, event: str) -> None:
+        """The response to a request has been announced."""
+        if message_id in self._awaited:
+            self._awaited[message_id].append(event)
+
+    async def handled(self, message_id: str, agent: str) -> None:
+        self.flow.handle(message_id, agent)
+        await self._come_to_rest()
+
+    async def chat_ended(self, chat: str) -> None:
+        self.flow.end_chat(chat)
+        await self._come_to_rest()
+
+    def is_answer_message(self, message: Any, *, from_outside: bool) -> bool:
+        """Whether a response is the final answer."""
+        return isinstance(message, self._answers) if self._answers else from_outside
+
+    def defer_answer(self, agent: str, event: str, message: Any) -> None:
+        """Keeps an answer that was put out while others still work. It is submitted once all is handled."""
+        self.state.deferred = (agent, event, message)
+
+    async def _come_to_rest(self) -> None:
+        if self.state.deferred is None or not self.flow.rests():
+            return
+        (agent, event, message), self.state.deferred = self.state.deferred, None
+        with self.digd_run.unheld("delivered"):
+            async with self.digd_run.activation(agent, [event]) as activation:
+                activation.output([], said(text_of(message)), kind="answer", submit=True)
+        self.state.settle(message)
+
+    # ---- what nobody handles
+
+    async def _drop(self, message_id: str) -> None:
+        """A user's intervention handler took a published message, or failed on it."""
+        await self._finish(message_id)
+
+    async def _finish(self, message_id: str) -> None:
+        """Nobody will handle the message any more; whoever has not was never called with it."""
+        event = self._events.pop(message_id, None)
+        if event is None:
+            return
+        for agent in sorted(self.flow.forget(message_id)):
+            await consume_unseen(self.digd_run, agent, event)
+        self.calls.notes.pop(event, None)
+        self._passed_on_by.pop(message_id, None)
+        await self._come_to_rest()
+
+    async def _process_publish(self, message_envelope: Any) -> None:
+        await self._deliver(super()._process_publish, message_envelope)
+
+    async def _process_send(self, message_envelope: Any) -> None:
+        await self._deliver(super()._process_send, message_envelope)
+
+    async def _deliver(self, process: Callable[[Any], Awaitable[None]], envelope: Any) -> None:
+        if self.is_off:
+            return await process(envelope)
+        token = delivering.set(True)
         try:
-            for _ in range(ROUNDS):
-                await line.begin(name)
-                handling.message = self._noted(message, line)
-                response = await self._call(handling, inner, ctx)
-                if not handling.back:
-                    response = await self._respond(handling, response, ctx)
-                if not handling.back:
-                    return response
-                await self._take_back(handling)
-            await line.end()
-            return response
+            return await process(envelope)
         finally:
-            handling.over = True
-            current.reset(token)
-
-    async def _call(self, handling: Handling, inner: Callable[..., Awaitable[Any]], ctx: MessageContext) -> Any:
-        try:
-            return await inner(handling.message, ctx)
-        except GivenBack as back:
-            handling.back.append(back.given)
-            return None  # it is handled again, with the text
-        except BaseException as error:
-            said_before = quoted(text_of(self._last.get(handling.agent, "")))
-            await handling.line.fail(error)
-            handling.line.leave(handling.agent, lambda event: f"An earlier message to you is still unanswered: {said_before}")
-            raise
-
-    async def _take_back(self, handling: Handling) -> None:
-        """What was given back becomes an input of the next activation, its text a note."""
-        self._keep(handling.agent, handling.line)
-        await handling.line.end()
-        for event, note in handling.back:
-            handling.line.give(event, note)
-        handling.back, handling.put_out = [], False
-
-    async def _respond(self, handling: Handling, response: Any, ctx: MessageContext) -> Any:
-        """Ends the activation, with the response where there is one. From outside the runtime it is the final answer."""
-        line = handling.line
-        if line.waiting and line.activation is None:
-            await line.begin(handling.agent)
-        await line.turn()
-        if not ctx.is_rpc or response is None:
-            self._keep(handling.agent, line)
-            await line.end()
-            return response
-        await line.begin(handling.agent)
-        self._keep(handling.agent, line)
-        to = [name_of(ctx.sender)] if ctx.sender is not None else []
-        verdict = await line.put_out(to, said(text_of(response)), "response", submit=ctx.sender is None)
-        noted = self._follow(handling, response, verdict)
-        if isinstance(noted, Given):
-            handling.back.append(noted)
-            return response
-        if ctx.sender is None:
-            self._settle(noted.message)
-        elif self._awaited.get(ctx.message_id):
-            self._awaited[ctx.message_id][-1].append(verdict.event)
-        return noted.message
-
-    def _settle(self, answer: Any) -> None:
-        if not self._answered.done():
-            self._answered.set_result(answer)
-
-    def _keep(self, agent: str, line: Line) -> None:
-        if line.activation is not None:
-            waiting = [e for e, reaction in line.activation.reactions.items() if reaction == "wait"]
-            self._kept[agent] = list(dict.fromkeys((*self._kept.get(agent, ()), *waiting)))
-
-    def _noted(self, message: Any, line: Line) -> Any:
-        """The message with the notes of the open activation, as far as it can hold them."""
-        for note in line.notes:
-            try:
-                message = self._add_note(message, note)
-            except NoPlaceForNote:
-                break
-        return message
+            delivering.reset(token)
+            await self._finish(envelope.message_id)
 
     # ---- interventions
 
     async def _carry_out(self, intervention: Intervention) -> bool:
-        """Each recipient is given the message that it handled last once more, with the text; who has handled none yet is given
-        the text with its first. Returns whether all could be reached."""
-        event, text = event_id(intervention), intervention.inject or ""
-        return all([await self._remind(name, Given(event, text)) for name in intervention.recipients])
+        """Any runtime of this run may have the agents."""
+        return any([await runtime.help(intervention) for runtime in self.state.runtimes])
 
-    async def _remind(self, name: str, given: Given) -> bool:
-        last, agent = self._last.get(name), id_of(name)
-        if last is not None:
-            try:
-                self._add_note(last, given.note or "")
-            except NoPlaceForNote:
-                return False
-        self.mail.put(name, given, wakes=True)
-        if last is not None and self._subscribers(TopicId(agent.type + DIRECT, agent.key), None):
-            await self._publish_to(name, last, given.event)
-        return True
+    async def help(self, intervention: Intervention) -> bool:
+        """Calls those of the agents that are this runtime's; returns whether there is one that reads the text."""
+        if self.chats is not None and any(map(self.chats.has_participant, intervention.recipients)):
+            return self.chats.carry_out(intervention)
+        if self._run_context is None or not self.flow.rests():
+            return False  # nobody is there to be called, or everybody is busy
+        return await self.calls.carry_out(intervention)
 
 
 @dataclass(frozen=True)
-class Noted:
+class Followed:
     """A message to be delivered; `as_is`: not as the verdict wanted it."""
 
     message: Any
     as_is: bool = False
 
 
-def _open() -> Line | None:
-    handling = current.get()
-    return None if handling is None or handling.line.activation is None else handling.line
+def instrument(team: Any, run: Run, **options: Any) -> Any:
+    """Watches a team whose runtime is its own: `team = digd.autogen.instrument(team, run)`, before it is first used.
 
-
-def _react(how: Callable[[Any, str], None], events: Iterable[str] | None = None) -> None:
-    line = _open()
-    if line is not None and line.activation is not None:
-        for event in line.activation.inputs if events is None else events:
-            how(line.activation, event)
-
-
-def wait() -> None:
-    """Within a handler: what the agent was given stays with it, until a message that it handles later completes it."""
-    _react(lambda activation, event: activation.wait(event))
-
-
-def discard() -> None:
-    """Within a handler: what the agent was given is dropped."""
-    _react(lambda activation, event: activation.discard(event))
+    The team is used as before: `run`, `run_stream`, `reset`, `save_state`. options: of `digd.autogen.Runtime`. In the mode
+    `off` nothing is changed. In `enforce` the team's `run_stream` goes on where an answer is given back.
+    """
+    run.adapter_defaults("autogen")
+    if run.mode == "off":
+        return team
+    if getattr(team, "_embedded_runtime", None) is not True or getattr(team, "_initialized", True):
+        raise ValueError("instrument takes a team that was made without runtime= and was not used yet; with a runtime of your "
+                         "own, make the team with runtime=digd.autogen.Runtime(run) and run it by runtime.run_team(team)")
+    runtime = Runtime(run, ignore_unhandled_exceptions=False, **options)
+    team._runtime = runtime
+    if run.heals and runtime.chats is not None:
+        run_stream, chats = team.run_stream, runtime.chats
+        team.run_stream = lambda *, task=None, **kwargs: chats.run(team, run_stream, task, runtime.is_answer,
+                                                                   runtime.wait_for_healing_ms, kwargs)
+    return team
