@@ -106,7 +106,7 @@ class message_fields {
   bool inputs(item& it) { return in_.names(it, out_.inputs); }
   bool event(item& it);
   bool delivered(item& it) { return in_.name(it, out_.event); }
-  bool of(item& it) { return in_.name(it, out_.of); }
+  bool of(item& it) { return in_.string(it, 1, frame_reader::longest_intervention, out_.of); }
   bool applied(item& it);
   bool reactions(item& it);
   bool outputs(item& it);

@@ -71,7 +71,8 @@ struct known_field {
 
 class frame_reader {
  public:
-  static constexpr std::size_t longest_name = 256;  // bytes of an id or an agent's name
+  static constexpr std::size_t longest_name = 256;                        // bytes of an id or an agent's name
+  static constexpr std::size_t longest_intervention = longest_name + 32;  // give:EVENT:N
   static constexpr std::size_t any_length = static_cast<std::size_t>(-1);
   static constexpr std::size_t deepest = 1064;  // levels: a payload's own 1,000, and 64 around it
 

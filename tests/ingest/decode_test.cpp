@@ -291,6 +291,14 @@ TEST_CASE("names have 1 to 256 bytes", "[decode]") {
   CHECK(joined(accented) == "bad_message agent");
 }
 
+TEST_CASE("an intervention's id may be longer than the event's id in it", "[decode]") {
+  const auto answered = [](std::size_t length) {
+    return refusal_of(R"({"type":"delivery","seq":1,"of":"give:)" + std::string(length, 'x') + R"(:12","applied":"as_is"})");
+  };
+  CHECK(answered(256) == "none");
+  CHECK(answered(512) == "bad_message of");
+}
+
 TEST_CASE("a name is a string", "[decode]") {
   CHECK(refusal_of(R"({"type":"agent_joined","seq":1,"agent":7})") == "bad_message agent");
   CHECK(refusal_of(R"({"type":"activation_started","seq":1,"activation":{},"agent":"a"})") ==
