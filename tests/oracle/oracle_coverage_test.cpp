@@ -206,7 +206,7 @@ const std::map<std::string, strings>& causes_by_rule() {
 }  // namespace
 
 TEST_CASE("oracle: random traces reach every rule, mode, cause, error and odd state") {
-  const census c = census_of(600, 300);
+  const census c = census_of(800, 300);
   const auto often = [&](const std::string& kind, std::size_t least) {
     const auto found = c.answers_.find(kind);
     INFO(kind);

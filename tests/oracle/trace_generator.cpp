@@ -197,11 +197,11 @@ std::string trace_simulator::draw_new_id() {
   return pad(dice_.one_of(heads) + std::to_string(++names_));
 }
 
-// Ids of up to 256 bytes, so that few of them fill a detection's evidence.
+// Ids of up to 256 bytes, so that few of them fill a detection's evidence; sixteen of the longest fill it exactly.
 std::string trace_simulator::pad(const std::string& id) {
   if (!dice_.percent(temper_.long_id_percent_))
     return id;
-  return id + std::string(40 + dice_.below(200), '-');
+  return id + std::string(temper_.longest_ids_ ? 256 - id.size() : 40 + dice_.below(200), '-');
 }
 
 std::optional<std::string> trace_simulator::some_placeholder() {

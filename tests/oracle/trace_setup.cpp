@@ -1,6 +1,8 @@
 // How a simulated run is set up: its temper, and what its sessions ask for in their hello.
 #include "trace_simulator.h"
 
+#include <algorithm>
+
 namespace oracle {
 
 namespace json = boost::json;
@@ -46,6 +48,7 @@ void trace_simulator::draw_temper(std::size_t messages) {
     temper_.fyi_percent_ = 40;
   if (dice_.percent(30))
     temper_.long_id_percent_ = dice_.percent(50) ? 15 : 90;
+  temper_.longest_ids_ = dice_.percent(40);
 }
 
 json::object trace_simulator::draw_rule(std::size_t index) {
@@ -152,6 +155,16 @@ void trace_simulator::say_first_hello() {
   say(std::move(hello));
 }
 
+// The rules of the first hello with their lists in another order, which contradicts nothing.
+json::object trace_simulator::repeat_rules() const {
+  object rules = first_rules_;
+  for (auto& rule : rules)
+    for (auto& setting : rule.value().as_object())
+      if (setting.value().is_array())
+        std::reverse(setting.value().as_array().begin(), setting.value().as_array().end());
+  return rules;
+}
+
 // Or a reconnect of one that said it already.
 void trace_simulator::say_further_hello() {
   const bool again = dice_.percent(20);
@@ -166,7 +179,7 @@ void trace_simulator::say_further_hello() {
     sessions_.push_back(name);
   }
   if (dice_.percent(40))
-    hello["rules"] = first_rules_;  // the same again is no contradiction
+    hello["rules"] = repeat_rules();
   say(std::move(hello));
 }
 

@@ -35,6 +35,7 @@ class trace_simulator {
     std::size_t end_at_ = 0;  // the message that ends the run, if reached
     unsigned fyi_percent_ = 6;
     unsigned long_id_percent_ = 0;
+    bool longest_ids_ = false;  // long ids are as long as they may be
     ending ending_ = ending::at_once;
   };
 
@@ -46,6 +47,7 @@ class trace_simulator {
   object draw_rule(std::size_t index);
   object draw_limits();
   object draw_healing();
+  object repeat_rules() const;
   object draw_capabilities();
   array draw_agents();
   void say_first_hello();
