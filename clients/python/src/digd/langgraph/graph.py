@@ -1,0 +1,216 @@
+"""`instrument`, and the graphs that it makes: each invocation is a run."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import functools
+import sys
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from .. import sync
+from ..adapter import resolve_mode
+from ..messages import Mode
+from ..options import daemon_address
+from .node import WatchedNode, current_watch
+from .text import Inject, add_text
+from .watch import Options, Watch, drive, drive_async
+
+G = TypeVar("G")
+CLIENT = {"name": "digd-langgraph", "version": "0.1.0"}
+NEVER_MS = 7 * 24 * 3600 * 1000
+END_WITHIN_S = 3.0  # how long an invocation waits at most for digd to have the end of its run
+
+
+def without_clock(rules: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Rules whose windows never pass. LangGraph itself knows when nothing is left to do; a slow node, or a slow reader of a
+    stream, is not stuck. What is wrong at rest is reported when the run ends."""
+    patient = {name: {"window_ms": NEVER_MS} for name in ("deadlock", "missing_termination")}
+    chosen = dict(rules or {})
+    return {**chosen, **{name: {**rule, **chosen.get(name, {})} for name, rule in patient.items()}}
+
+
+class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
+    """A compiled graph whose invocations are watched."""
+
+    _digd: Options
+
+    def __init__(self, *, _digd: Options, **attributes: Any) -> None:  # called by `copy` and `with_config`
+        super().__init__(**attributes)
+        self._digd = _digd
+
+    def _begin(self, config: RunnableConfig | None) -> Watch:
+        options = self._digd
+        run_id = options.run_id(config or {}) if options.run_id else f"{self.name}-{uuid.uuid4().hex[:12]}"
+        can_wake = bool(self.checkpointer) and options.wait_for_healing_ms > 0
+        settings = dict(options.run)
+        around = current_watch.get()
+        if around is not None:
+            settings["labels"] = {"parent_run": around.run.id, **(settings.get("labels") or {})}
+        if not can_wake:
+            settings["rules"] = without_clock(settings.get("rules"))
+        settings["limits"] = {"stalled_ms": NEVER_MS, **(settings.get("limits") or {})}
+        settings["capabilities"] = {"create": can_wake, **(settings.get("capabilities") or {})}
+        run = sync.Run(run_id, [n for n in self.nodes if n != START], client=CLIENT, **settings)
+        watch = Watch(run, options, self.nodes, can_wake)
+        if can_wake:
+            run.on_intervention("create")(watch.wake)
+        run.open()
+        return watch
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        watch = self._begin(config)
+        error: BaseException | None = None
+        call: Any = input
+        try:
+            while True:
+                raised: Exception | None = None
+                watch.release_loop()
+                try:
+                    yield from _within(watch, super().stream(call, config, **kwargs))
+                    drive(watch.conclude())
+                except Exception as e:
+                    raised = e
+                command = watch.next_call() if watch.waits_for_healing(raised) else None
+                if command is None:
+                    if raised is not None:
+                        raise raised
+                    return
+                call = command
+        except BaseException as e:
+            error = e
+            raise
+        finally:
+            _settle(watch.end(error))
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        watch = self._begin(config)
+        error: BaseException | None = None
+        call: Any = input
+        try:
+            while True:
+                raised: Exception | None = None
+                watch.release_loop()
+                try:
+                    async for chunk in _within_async(watch, super().astream(call, config, **kwargs)):
+                        yield chunk
+                    await drive_async(watch.conclude())
+                except Exception as e:
+                    raised = e
+                waits = watch.waits_for_healing(raised)
+                command = await asyncio.to_thread(watch.next_call) if waits else None
+                if command is None:
+                    if raised is not None:
+                        raise raised
+                    return
+                call = command
+        except BaseException as e:
+            error = e
+            raise
+        finally:
+            await asyncio.wait([asyncio.wrap_future(watch.end(error))], timeout=END_WITHIN_S)
+
+
+def _settle(ended: Future[None]) -> None:
+    """Waits until digd has the end of a run."""
+    if not sys.is_finalizing():
+        concurrent.futures.wait([ended], END_WITHIN_S)
+
+
+def _within(watch: Watch, chunks: Iterator[Any]) -> Iterator[Any]:
+    """The chunks of a stream. The watch is current while LangGraph works, and not while the caller does."""
+    try:
+        while True:
+            token = current_watch.set(watch)
+            try:
+                chunk = next(chunks)
+            except StopIteration:
+                return
+            finally:
+                current_watch.reset(token)
+            yield chunk
+    finally:
+        chunks.close()  # type: ignore[attr-defined]
+
+
+async def _within_async(watch: Watch, chunks: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    try:
+        while True:
+            token = current_watch.set(watch)
+            try:
+                chunk = await chunks.__anext__()
+            except StopAsyncIteration:
+                return
+            finally:
+                current_watch.reset(token)
+            yield chunk
+    finally:
+        await chunks.aclose()  # type: ignore[attr-defined]
+
+
+def _watch_graph(graph: CompiledStateGraph[Any, Any, Any, Any], options: Options) -> None:
+    for name, node in graph.nodes.items():
+        if node.node is not None and not isinstance(node.node, WatchedNode):
+            vars(node)["node"] = WatchedNode(name, node.node, node.flat_writers)
+    if not isinstance(graph, InstrumentedGraph):
+        kind = type(graph)
+        graph.__class__ = InstrumentedGraph if kind is CompiledStateGraph else type(kind.__name__, (InstrumentedGraph, kind), {})
+    graph._digd = options  # type: ignore[attr-defined]
+
+
+def _compile(builder: Any, *args: Any, **kwargs: Any) -> CompiledStateGraph[Any, Any, Any, Any]:
+    compiled: CompiledStateGraph[Any, Any, Any, Any] = type(builder).compile(builder, *args, **kwargs)
+    _watch_graph(compiled, builder._digd)
+    return compiled
+
+
+def _release(graph: Any) -> None:
+    """Undoes an earlier `instrument`."""
+    if isinstance(graph, InstrumentedGraph):
+        for node in graph.nodes.values():
+            if isinstance(node.node, WatchedNode):
+                vars(node)["node"] = node.node.inner
+        bases = type(graph).__bases__
+        graph.__class__ = bases[1] if len(bases) > 1 else CompiledStateGraph
+    elif "_digd" in vars(graph):
+        vars(graph).pop("compile", None)
+    vars(graph).pop("_digd", None)
+
+
+def instrument(graph: G, *, inject: Inject = add_text, submits: Sequence[str] | None = None,
+               run_id: Callable[[RunnableConfig], str] | None = None, mode: Mode | None = None,
+               wait_for_healing_ms: float = 0, heal_errors: bool = False, **run: Any) -> G:
+    """Has digd watch a graph: a compiled one from now on, or every one that a builder compiles from now on. Returns `graph`.
+
+    Calling it again replaces the arguments. Mode `off` undoes it and leaves no trace.
+
+    inject: returns a node's input with a text added, or the very same object where it cannot.
+    submits: the nodes whose way to END is the answer. None: the answer is what stands when the graph comes to rest.
+    run_id: names the run of an invocation from its configuration. Each id must be new.
+    mode: `off`, `observe`, `shadow` or `enforce`; else DIGD_MODE, else `shadow`, which changes nothing.
+    wait_for_healing_ms: how long a graph with a checkpointer that came to rest without an answer waits to be woken.
+    heal_errors: whether a graph that raised may be woken, too.
+    run: everything else that `digd.Run` takes, as `url`, `rules`, `max_returns_per_agent` and `max_added_ms`.
+    """
+    if not isinstance(graph, (StateGraph, CompiledStateGraph)):
+        raise TypeError(f"instrument() takes a StateGraph or what its compile() returns, not {type(graph).__name__}. If a "
+                        "library built the graph, pass the StateGraph that it compiles, or the compiled graph itself.")
+    resolved = resolve_mode(mode)
+    daemon_address(run.get("url"))  # a wrong address is an error here, not in the first invocation
+    if resolved == "off":
+        _release(graph)
+        return graph
+    options = Options(inject, None if submits is None else frozenset(submits), run_id, wait_for_healing_ms, heal_errors,
+                      {**run, "mode": resolved})
+    if isinstance(graph, CompiledStateGraph):
+        _watch_graph(graph, options)
+    else:
+        vars(graph).update(_digd=options, compile=functools.partial(_compile, graph))
+    return graph
