@@ -553,7 +553,7 @@ async def tool_agent(probe):
             await runtime.send_message(Task("remove it"), AgentId("user", "default"))
         except Exception as error:
             probe.saw(type(error).__name__)
-        await runtime.stop_when_idle()
+        await runtime.stop()  # AutoGen never counts a dropped message as done
         return handler.ended
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -104,6 +104,8 @@ class Runtime(SingleThreadedAgentRuntime):
         self._events: dict[str, str] = {}  # by AutoGen's message id
         self._had: dict[str, frozenset[str]] = {}  # by event that is being sent: who had its message and passed it on
         self._passed_on_by: dict[str, frozenset[str]] = {}  # the same by message id
+        self._held = 0  # messages that wait for their verdict
+        self._none_held = asyncio.Event()
         self._awaited: dict[str, list[str]] = {}  # by message id of a request: the event of its response
         self.chats = None if group_chat is None else group_chat.Chats(self)
         if not self.is_off:
@@ -173,13 +175,33 @@ class Runtime(SingleThreadedAgentRuntime):
             self.chats.stop()
 
     async def stop_when_idle(self) -> None:
-        if self.wait_for_healing_ms and self._answers and not self.is_off and self._run_context is not None:
-            await self._message_queue.join()
-            try:
-                await self.answer(self.wait_for_healing_ms / 1000)
-            except asyncio.TimeoutError:
-                pass
+        """Held messages are not in AutoGen's queue yet: the runtime is not idle while there are some."""
+        if self._run_context is not None and not self.is_off:
+            await self._idle()
+            if self.wait_for_healing_ms and self._answers:
+                try:
+                    await self.answer(self.wait_for_healing_ms / 1000)
+                except asyncio.TimeoutError:
+                    pass
+                await self._idle()
         await super().stop_when_idle()
+
+    async def _idle(self) -> None:
+        await self._message_queue.join()
+        while self._held:
+            self._none_held.clear()
+            await self._none_held.wait()
+            await self._message_queue.join()
+
+    @contextmanager
+    def _holding(self) -> Iterator[None]:
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+            if not self._held:
+                self._none_held.set()
 
     # ---- the roster
 
@@ -237,7 +259,8 @@ class Runtime(SingleThreadedAgentRuntime):
         if known:
             await self.introduce(name)
         to = [name] if known or self.digd_run.agents is not None else []
-        verdict = await self._announce(handling, message, to, "request", is_request=True)
+        with self._holding():
+            verdict = await self._announce(handling, message, to, "request", is_request=True)
         followed = self.follow(handling, message, verdict)
         if isinstance(followed, Given):
             assert handling is not None
@@ -286,8 +309,12 @@ class Runtime(SingleThreadedAgentRuntime):
             for sending in await self.chats.published(message, topic_id, {**options, "message_id": message_id}):
                 await self.publish_unwatched(*sending)
             return None
-        handling = self._handling(sender)
-        to = await self.takers(message, topic_id, sender)
+        with self._holding():
+            await self._publish(message, topic_id, self._handling(sender), message_id or str(uuid.uuid4()), options)
+
+    async def _publish(self, message: Any, topic_id: TopicId, handling: Handling | None, message_id: str,
+                       options: dict[str, Any]) -> None:
+        to = await self.takers(message, topic_id, options["sender"])
         await self.introduce(*to)
         verdict = await self._announce(handling, message, to, type(message).__name__)
         followed = self.follow(handling, message, verdict)
@@ -297,12 +324,11 @@ class Runtime(SingleThreadedAgentRuntime):
                 await self.calls.remind(handling.agent, followed)
             else:
                 handling.back.append(followed)
-            return None
+            return
         if verdict.action == "reroute" and not followed.as_is:
             for name in verdict.recipients:
                 await self.publish_to(name, followed.message, verdict.event)
-            return None
-        message_id = message_id or str(uuid.uuid4())
+            return
         self._expect(message_id, verdict.event, to, is_work=not self._asks_nothing(message, to))
         if verdict.submit:
             self.state.settle(message)
@@ -320,7 +346,7 @@ class Runtime(SingleThreadedAgentRuntime):
         self._events[message_id] = event
         if event in self._had:
             self._passed_on_by[message_id] = self._had.pop(event)
-        self.flow.send(event, agents, is_work=is_work)
+        self.flow.send(message_id, agents, is_work=is_work)
 
     def _asks_nothing(self, message: Any, to: list[str]) -> bool:
         """Whether a published message is a notice: by its class, or as nobody who gets it can put anything out.
