@@ -185,7 +185,7 @@ async def test_healing_stops_after_three_failed_attempts_and_says_so_once(daemon
         assert not run.heals
         later = [await lose(run, task) for _ in range(4)]
         assert {(v.action, v.recipients, v.as_is) for v in later} == {("deliver", ("ghost",), "healing_failed")}
-        assert await run.flush()
+        await run.end("success")
     (line,) = lines(caplog)
     assert "3 of digd's decisions" in line and "no such node" in line
     found = fired(daemon, "r1", "orphaned_event")
@@ -221,7 +221,7 @@ async def test_once_the_added_time_is_used_up_messages_go_out_unheld(daemon, cap
         verdict = await lose(run, await run.emit(["a"]))
         await lose(run, await run.emit(["a"]))
         assert (verdict.action, verdict.as_is) == ("deliver", "max_added_ms") and not run.heals
-        assert await run.flush()
+        await run.end("success")
     assert [d["cause"] for d in fired(daemon, "r1", "orphaned_event")] == ["as_is"] * 2
     (line,) = lines(caplog)
     assert "max_added_ms" in line

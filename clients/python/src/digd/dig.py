@@ -198,10 +198,10 @@ class Attachment:
         self._trim(run)
 
     @staticmethod
-    def _added(table: Mapping[str, Any], known: set[str]) -> list[Any]:
+    def _added(table: dict[str, Any], known: set[str]) -> list[Any]:
         """The entries added since the last call, in their order; looks at no others."""
         added = []
-        for id in reversed(table):  # type: ignore[call-overload]
+        for id in reversed(table):
             if id in known:
                 break
             added.append(table[id])

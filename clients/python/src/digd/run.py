@@ -1,4 +1,4 @@
-"""A run of a multi-agent system, as its program tells digd of it."""
+"""A run of a multi-agent system, as its program reports it to digd."""
 
 from __future__ import annotations
 
@@ -24,46 +24,51 @@ from .session import Session, Where, log
 
 __version__ = "0.1.0"
 MAX_FAILED_HEALINGS = 3  # then everything goes out as is for the rest of the run
-HANDLER_WITHIN_S = 30.0
-WAITING_INTERVENTIONS = 1024
-OPEN_ACTIVATIONS = 4096  # of which the start could not be told yet
+MAX_HANDLER_S = 30.0
+MAX_WAITING_INTERVENTIONS = 1024
+MAX_UNANNOUNCED = 4096  # activations whose start there was no room for; it is reported later
 
 Applied = Union[bool, str, None]
 Handler = Callable[[Intervention], Union[Applied, Awaitable[Applied]]]
-"""Carries out an intervention. None or True: done. False: cannot. A word of the protocol: that. An exception: failed."""
+"""Carries out an intervention.
+
+It returns None or True if that is done, False if it cannot be done, or what the protocol's `applied` is to be. An exception
+counts as `failed`.
+"""
 
 DONE = {"create": "created", "inject": "injected", "reroute": "rerouted"}
 
 
-def reaction_of(said: Any) -> Reaction:
-    """A reaction as people write it: a word, a list of agents, or as on the wire."""
-    if isinstance(said, str):
-        return said  # type: ignore[return-value]
-    if isinstance(said, Mapping):
-        said = said["reroute"]
-    return tuple(said)
+def reaction_of(value: Any) -> Reaction:
+    """A reaction from one of its spellings: a word, a list of agents, or the wire format."""
+    if isinstance(value, str):
+        return value  # type: ignore[return-value]
+    if isinstance(value, Mapping):
+        value = value["reroute"]
+    return tuple(value)
 
 
 class Run:
-    """`async with digd.Run("run-1", agents=[…]) as run:` — one session of one run.
+    """`async with digd.Run(agents=[…]) as run:` — one session of one run, on one event loop.
 
-    It connects in the background and never holds the run up for longer than the daemon's verdict deadline (250 ms unless
-    configured there), nor at all while no daemon is there: events then go out as is. For one event loop; `digd.sync.Run`
-    has the same for threads.
+    It connects in the background. A message waits for its verdict no longer than the daemon's deadline (250 ms by default),
+    and not at all while there is no daemon: then events go out unchanged. `digd.sync.Run` is the same for threads.
+
+    run_id: leave it out to get a new one. An id belongs to one run.
 
     url: HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH; else DIGD_URL, else 127.0.0.1:7344. Anything else is a ValueError.
     token: the bearer token; else DIGD_TOKEN.
-    agents: who can receive. Given, others join only by acting or `agent_joined`; None leaves the roster open.
-    session: this process's name within the run, where several feed it.
+    agents: the agents that can receive. Others join by acting or by `agent_joined`. None leaves the roster open.
+    session: this process's name within the run, where several processes feed it.
     mode: `off`, `observe`, `shadow` or `enforce`; else DIGD_MODE, else the adapter's default, else the daemon's. `off` leaves no trace.
     rules, healing, limits, capabilities, labels, witness, clock: as in `hello` (docs/protocol.md).
     max_returns_per_agent: how often healing may make the same agent act again in this run.
     max_added_ms: how long messages may be held in this run in all; then they go out as is.
-    redact: what may leave the process of each payload, error text and metrics.
-    hold: False waits for no verdict, ever (pure observation).
-    fail_closed_ms: how long a submit event waits for its verdict at most, even without a connection. 0: as all others.
-    max_buffer_bytes: of what is not acked yet; beyond it, and beyond the daemon's credits, messages are dropped and said so.
-    linger_s: how long leaving waits for the last ack.
+    redact: returns what may leave the process of a payload, an error text or metrics.
+    hold: False waits for no verdict.
+    fail_closed_ms: how long a submit event waits for its verdict at most, even without a connection. 0: like other events.
+    max_buffer_bytes: of unacknowledged messages. Beyond it, and beyond the daemon's credits, messages are dropped; a `gap` reports it.
+    linger_s: how long `close` waits for the last ack.
     end_on_exit: False leaves `run_ended` to another session.
     """
 
@@ -92,6 +97,7 @@ class Run:
         self._end_on_exit = end_on_exit
         self._named_client = client is not None
         self._failed_healings = 0
+        self._is_healing_stopped = False
         self._logged: set[str] = set()
         self._healed: dict[str, int] = {}  # by rule
         self._shadow_late = False  # an adapter was attached after the hello had gone out in a stronger mode
@@ -132,7 +138,7 @@ class Run:
         await self.close(error)
 
     async def close(self, error: BaseException | None = None) -> None:
-        """Says that the run has ended, unless that was said or is another's, waits for the last ack, and disconnects."""
+        """Reports the end of the run, if nobody else does, waits for the last ack, and disconnects."""
         if self._mode == "off":
             return
         try:
@@ -172,7 +178,7 @@ class Run:
                      sum(unhealed.values()), listed(unhealed), self.id)
 
     async def end(self, outcome: Outcome | None = None, metrics: Mapping[str, Json] | None = None) -> None:
-        """The run is over; nothing is told after this."""
+        """Reports the end of the run. Nothing is reported after it."""
         if not self._ended:
             outcome = self._prepare_end(outcome)
             self._ended = True
@@ -213,10 +219,10 @@ class Run:
         try:
             yield
         finally:
-            self._conversation.unheld_because = before
+            self._conversation.unheld_because = "healing_failed" if self._is_healing_stopped else before
 
     async def flush(self, within_s: float = 5.0) -> bool:
-        """Waits until all that was told is durable; returns whether it is."""
+        """Waits until the daemon has acknowledged every message as durable; returns whether it has."""
         return await self._session.flush(within_s)
 
     def adapter_defaults(self, name: str) -> None:
@@ -243,8 +249,8 @@ class Run:
     @property
     def heals(self) -> bool:
         """Whether a verdict may still change what this run does."""
-        stopped = self._conversation.unheld_because in ("healing_failed", "max_added_ms")
-        if self._mode not in (None, "enforce") or self._conversation.closed or stopped:
+        is_stopped = self._is_healing_stopped or self._conversation.unheld_because == "max_added_ms"
+        if self._mode not in (None, "enforce") or self._conversation.closed or is_stopped:
             return False
         return self.welcome is None or self.welcome.get("mode", "enforce") == "enforce"
 
@@ -254,17 +260,17 @@ class Run:
 
     @property
     def welcome(self) -> Mapping[str, Json] | None:
-        """What the daemon says holds for this run: mode, rules, limits; None before."""
+        """The mode, rules and limits in force, from the daemon's welcome; None before it."""
         return self._conversation.welcome
 
     @property
     def counters(self) -> Counters:
-        """What happened so far: timeouts, refusals by code, what went out as is."""
+        """Timeouts, refusals by code, and events that went out unchanged, so far."""
         return self._conversation.counters
 
     @property
     def dropped(self) -> int:
-        """Messages that there was no room for."""
+        """The number of messages dropped for want of room."""
         return self._conversation.window.dropped
 
     def next_id(self, kind: str) -> str:
@@ -277,12 +283,12 @@ class Run:
     async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None,
                    id: str | None = None, fyi: bool = False, submit: bool = False, source: str | None = None,
                    ts: int | None = None) -> Verdict:
-        """Announces an event and returns what to do with it. Without `source`, an open activation, it is a root event."""
+        """Reports an event and returns the verdict on it. Without a `source`, an open activation, it is a root event."""
         event = Event(id or self.next_id("e"), tuple(dict.fromkeys(recipients)), kind, payload, fyi, submit, source)
         if source is not None:
             self._announce(source)
-        said = event_message(event, self._redact, self._conversation.message_bytes, ts)
-        (verdict,) = await self._verdicts(said)
+        report = event_message(event, self._redact, self._conversation.message_bytes, ts)
+        (verdict,) = await self._verdicts(report)
         return verdict
 
     def activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None) -> Activation:
@@ -291,39 +297,39 @@ class Run:
 
     async def start_activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None,
                                ts: int | None = None) -> str:
-        """For those who cannot use `async with run.activation(…)`. Returns the activation's id."""
+        """The same as `activation` for programs that cannot use `async with`. Returns the activation's id."""
         activation = id or self.next_id("v")
-        said = started_message(activation, agent, dict.fromkeys(event_id(e) for e in inputs), ts)
-        if not self._told(said) and len(self._unannounced) < OPEN_ACTIVATIONS:
-            self._unannounced[activation] = said
+        report = started_message(activation, agent, dict.fromkeys(event_id(e) for e in inputs), ts)
+        if not self._send(report) and len(self._unannounced) < MAX_UNANNOUNCED:
+            self._unannounced[activation] = report
         return activation
 
     async def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None,
                              outputs: Sequence[Event] = (), *, inputs: Iterable[EventLike] = (),
                              error: str | None = None, ts: int | None = None) -> tuple[Verdict, ...]:
-        """Ends an activation. Verdicts: on rerouted events in the order of `inputs`, then on outputs in theirs.
+        """Ends an activation. Returns verdicts on rerouted events in the order of `inputs`, then on outputs in theirs.
 
-        With `error` it failed: its reactions and outputs are not told, and go out as is.
+        With `error` it has failed: its reactions and outputs are not reported, and go out unchanged.
         """
         self._announce(activation)
         if error is not None:
-            self._told(failed_message(activation, error, self._redact, ts))
+            self._send(failed_message(activation, error, self._redact, ts))
             return ()
         reactions = {e: reaction_of(r) for e, r in (reactions or {}).items()}
-        said = ended_message(activation, [event_id(e) for e in inputs], reactions, outputs, self._redact,
+        report = ended_message(activation, [event_id(e) for e in inputs], reactions, outputs, self._redact,
                              self._conversation.message_bytes, ts)
-        return await self._verdicts(said)
+        return await self._verdicts(report)
 
     async def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
-        self._told(message("agent_joined", ts=ts, agent=agent))
+        self._send(message("agent_joined", ts=ts, agent=agent))
 
     async def agent_left(self, agent: str, *, ts: int | None = None) -> None:
-        self._told(message("agent_left", ts=ts, agent=agent))
+        self._send(message("agent_left", ts=ts, agent=agent))
 
     def applied(self, event: EventLike, verdict: Verdict, *, as_is: str | None = None) -> None:
-        """Reports what became of a verdict, where the protocol wants to know. `as_is`: why it was not followed.
+        """Reports that a verdict was carried out; with `as_is`, the reason why it was not.
 
-        A verdict to deliver and one that was never had need no report; the client has said what there is to say.
+        It sends nothing for a verdict to deliver, nor for one that the client made up without the daemon.
         """
         if verdict.as_is is not None:
             return
@@ -331,36 +337,36 @@ class Run:
             self._count_healing(verdict.detections, -1)
             self._count_failed_healing(as_is)
         if as_is is not None:
-            self._told(delivery_message("as_is", event=event_id(event), reason=str(redacted(as_is, self._redact))))
+            self._send(delivery_message("as_is", event=event_id(event), reason=str(redacted(as_is, self._redact))))
         elif verdict.action != "deliver":
-            self._told(delivery_message(DONE[verdict.action], event=event_id(event)))
+            self._send(delivery_message(DONE[verdict.action], event=event_id(event)))
 
     def gap(self, dropped: int, *, ts: int | None = None) -> None:
-        """Admits that the program itself lost sight of this many things."""
-        self._told(message("gap", ts=ts, dropped=dropped))
+        """Reports that the program itself lost this many observations."""
+        self._send(message("gap", ts=ts, dropped=dropped))
 
     def tick(self, ts: int) -> None:
         """Moves the clock of a run with `clock="trace"`."""
-        self._told(message("time", ts=ts))
+        self._send(message("time", ts=ts))
 
     # ---- interventions
 
     @overload
-    def on_intervention(self, what: Handler) -> Handler: ...
+    def on_intervention(self, action: Handler) -> Handler: ...
     @overload
-    def on_intervention(self, what: str) -> Callable[[Handler], Handler]: ...
+    def on_intervention(self, action: str) -> Callable[[Handler], Handler]: ...
 
-    def on_intervention(self, what: Union[Handler, str]) -> Union[Handler, Callable[[Handler], Handler]]:
-        """Registers who carries interventions out: all of them, or those of one action (`"create"`, `"reroute"`).
+    def on_intervention(self, action: Union[Handler, str]) -> Union[Handler, Callable[[Handler], Handler]]:
+        """Registers a handler of all interventions, or of those of one action (`"create"`, `"reroute"`).
 
-        Register before the first `await` in the run: the daemon is told then what this client can do, and sends nothing else.
+        Register before the first `await` in the run: the hello declares what this client can carry out.
         """
-        if not isinstance(what, str):
-            self._handlers["*"] = what
-            return what
+        if not isinstance(action, str):
+            self._handlers["*"] = action
+            return action
 
         def register(handler: Handler) -> Handler:
-            self._handlers[what] = handler
+            self._handlers[action] = handler
             return handler
 
         return register
@@ -380,15 +386,15 @@ class Run:
             self._session.answer(intervention.id, "unsupported", "no handler")
             return
         if self._interventions is None:
-            self._interventions = asyncio.Queue(WAITING_INTERVENTIONS)
+            self._interventions = asyncio.Queue(MAX_WAITING_INTERVENTIONS)
             self._worker = asyncio.get_running_loop().create_task(self._carry_out(self._interventions))
         try:
             self._interventions.put_nowait(intervention)
         except asyncio.QueueFull:
-            self._session.answer(intervention.id, "failed", f"{WAITING_INTERVENTIONS} others wait")
+            self._session.answer(intervention.id, "failed", f"{MAX_WAITING_INTERVENTIONS} others wait")
 
     async def _carry_out(self, queue: asyncio.Queue[Intervention]) -> None:
-        """One after the other, in the order they came."""
+        """Carries out interventions one after the other, in the order of their arrival."""
         while True:
             intervention = await queue.get()
             applied, reason = await self._outcome(intervention)
@@ -403,9 +409,9 @@ class Run:
         try:
             result: Any = handler(intervention) if handler is not None else False
             if inspect.isawaitable(result):
-                result = await asyncio.wait_for(result, HANDLER_WITHIN_S)
+                result = await asyncio.wait_for(result, MAX_HANDLER_S)
         except asyncio.TimeoutError:
-            return "failed", f"the handler took over {HANDLER_WITHIN_S:g} s"
+            return "failed", f"the handler took over {MAX_HANDLER_S:g} s"
         except Exception as error:
             log.warning("digd: the handler of intervention %s raised", intervention.id, exc_info=True)
             return "failed", str(redacted(f"{type(error).__name__}: {error}"[:2000], self._redact))
@@ -415,15 +421,15 @@ class Run:
 
     # ---- within
 
-    async def _verdicts(self, message: Message) -> tuple[Verdict, ...]:
-        """The verdicts on what a message blocks; those that this run does not follow any more as deliveries."""
-        ticket = self._session.tell(message)
+    async def _verdicts(self, report: Message) -> tuple[Verdict, ...]:
+        """The verdicts on the events that a message blocks. Those that this run no longer follows become deliveries."""
+        ticket = self._session.tell(report)
         verdicts = await self._session.verdicts(ticket)
         because = self._conversation.unheld_because
         if because == "max_added_ms":
             self._log_once("max_added_ms", "holding its messages has taken the %g ms that max_added_ms allows; they go out "
                            "unchanged from now on", (self._conversation.max_added_s or 0) * 1000)
-        if self._shadow_late or because == "healing_failed":
+        if self._shadow_late or self._is_healing_stopped:
             verdicts = tuple(map(self._unfollowed, ticket.blocked, verdicts))
         for verdict in verdicts:
             if verdict.as_is is None and verdict.action != "deliver":
@@ -433,8 +439,8 @@ class Run:
     def _unfollowed(self, blocked: Blocked, verdict: Verdict) -> Verdict:
         if verdict.as_is is not None or verdict.action == "deliver":
             return verdict
-        reason = self._conversation.unheld_because or "shadow"
-        self._told(delivery_message("as_is", event=verdict.event, reason=reason))
+        reason = "healing_failed" if self._is_healing_stopped else "shadow"
+        self._send(delivery_message("as_is", event=verdict.event, reason=reason))
         for detection in verdict.detections if reason == "shadow" else ():
             count(self._conversation.unhealed, detection.rule)
         return dataclasses.replace(blocked.as_is(reason), detections=verdict.detections)
@@ -446,8 +452,9 @@ class Run:
 
     def _count_failed_healing(self, reason: str) -> None:
         self._failed_healings += 1
-        if self._failed_healings == MAX_FAILED_HEALINGS and self._conversation.unheld_because is None:
-            self._conversation.unheld_because = "healing_failed"
+        if self._failed_healings == MAX_FAILED_HEALINGS:
+            self._is_healing_stopped = True
+            self._conversation.unheld_because = self._conversation.unheld_because or "healing_failed"
             self._log_once("healing_failed", "%d of digd's decisions could not be carried out (the last one: %s); messages go "
                            "out unchanged from now on, and are still reported", MAX_FAILED_HEALINGS, reason)
 
@@ -456,11 +463,12 @@ class Run:
             self._logged.add(name)
             log.warning("digd: run %s: " + text, self.id, *values)
 
-    def _told(self, said: Message) -> bool:
-        return self._conversation.accepted(self._session.tell(said))
+    def _send(self, report: Message) -> bool:
+        """Sends a message that waits for no verdict; returns whether there was room for it."""
+        return self._conversation.accepted(self._session.tell(report))
 
     def _announce(self, activation: str) -> None:
-        """Tells of an activation's start what there was no room for then."""
-        said = self._unannounced.get(activation)
-        if said is not None and self._told(said):
+        """Reports an activation's start that there was no room for before."""
+        report = self._unannounced.get(activation)
+        if report is not None and self._send(report):
             del self._unannounced[activation]
