@@ -287,7 +287,7 @@ async def test_a_stream_is_watched_after_the_attachment_and_reported_as_lost_aft
     async for _ in result.stream_events():
         pass
     assert result.final_output == "7" and get_default_agent_runner() is runner
-    assert [r.levelname for r in caplog.records if "went on; what they do" in r.message] == ["WARNING"]
+    assert [r.levelname for r in caplog.records if "has ended, and agent runs" in r.message] == ["WARNING"]
 
 
 @async_test
@@ -298,7 +298,7 @@ async def test_a_run_after_the_digd_run_is_reported_as_not_watched(shared_daemon
         async with run:
             await Runner.run(agent, "Count.")
         assert [(await Runner.run(agent, "Go on.")).final_output for _ in range(2)] == ["2", "3"]
-    assert len([r for r in caplog.records if "is not watched" in r.message]) == 1
+    assert len([r for r in caplog.records if "they are not watched" in r.message]) == 1
 
 
 # ---- what is left alone

@@ -2,7 +2,9 @@
 
 import asyncio
 
-from agents import Runner, SQLiteSession, function_tool
+from agents import (GuardrailFunctionOutput, OutputGuardrailTripwireTriggered, Runner, SQLiteSession, function_tool,
+                    output_guardrail)
+from agents.testing import ModelStep
 from zoo import healthy
 
 from openai_agents.attach import Hooks, Lab, attached, run_of, watched
@@ -120,3 +122,45 @@ async def generator_that_streams(probe):
             probe.saw(await asyncio.create_task(anext(events)))
         except StopAsyncIteration:
             return "sent"
+
+
+@healthy("openai_agents_stream_that_the_program_leaves_early")
+async def stream_that_the_program_leaves_early(probe):
+    lab = Lab(probe)
+    agent = lab.agent("agent", lab.say("A long text."))
+    async with watched(probe):
+        result = Runner.run_streamed(agent, "Write.")
+        async for event in result.stream_events():
+            probe.saw(event.type)
+            break
+        await result.run_loop_task
+    return result.final_output
+
+
+@healthy("openai_agents_stream_that_fails_and_is_followed_by_a_run")
+async def stream_that_fails(probe):
+    lab = Lab(probe)
+    agent = lab.agent("agent", ModelStep.raise_error(ConnectionError("down")), lab.say("Here."))
+    async with watched(probe):
+        try:
+            await lab.consume(Runner.run_streamed(agent, "Write."), agent)
+        except ConnectionError as error:
+            lab.error(error)
+        return lab.record(await Runner.run(agent, "Write."), agent).final_output
+
+
+@healthy("openai_agents_stream_whose_output_guardrail_trips")
+async def stream_whose_output_guardrail_trips(probe):
+    lab = Lab(probe)
+
+    @output_guardrail
+    async def never(context, agent, output):
+        return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
+
+    agent = lab.agent("agent", lab.say("Secret."), output_guardrails=[never])
+    async with watched(probe):
+        try:
+            await lab.consume(Runner.run_streamed(agent, "Tell me."), agent)
+        except OutputGuardrailTripwireTriggered as error:
+            lab.error(error)
+            return "withheld"

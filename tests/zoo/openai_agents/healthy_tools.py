@@ -2,7 +2,8 @@
 
 import asyncio
 
-from agents import (GuardrailFunctionOutput, MaxTurnsExceeded, Runner, function_tool, input_guardrail)
+from agents import (GuardrailFunctionOutput, MaxTurnsExceeded, Runner, ToolsToFinalOutputResult, function_tool,
+                    input_guardrail)
 from agents.testing import ModelStep
 from zoo import healthy
 
@@ -239,3 +240,147 @@ async def run_in_the_background(probe):
         result = lab.record(await Runner.run(boss, "Do it."), boss)
         lab.record(await tasks[0], logger)
         return result.final_output
+
+
+@healthy("openai_agents_two_agent_tools_that_wait_for_approvals")
+async def two_agent_tools_that_wait_for_approvals(probe):
+    lab = Lab(probe)
+
+    @function_tool(needs_approval=True)
+    def pay() -> str:
+        probe.call("pay")
+        return "paid"
+
+    payers = [lab.agent(name, [lab.use("pay")], lab.say(f"{name} paid."), tools=[pay]) for name in ("ann", "bob")]
+    clerk = lab.agent("clerk", [lab.use(p.name, input="Pay.") for p in payers], lab.say("Both paid."),
+                      tools=[p.as_tool(p.name, "pays") for p in payers])
+    async with watched(probe):
+        result = await Runner.run(clerk, "Pay both.")
+        while result.interruptions:
+            state = result.to_state()
+            state.approve(result.interruptions[0])
+            result = await Runner.run(clerk, state)
+        return lab.record(result, clerk).final_output
+
+
+@healthy("openai_agents_agent_tool_without_its_approval_beside_another_run")
+async def agent_tool_without_its_approval(probe):
+    lab = Lab(probe)
+
+    @function_tool(needs_approval=True)
+    def pay() -> str:
+        return "paid"
+
+    payer = lab.agent("payer", [lab.use("pay")], tools=[pay])
+    clerk = lab.agent("clerk", [lab.use("payer", input="Pay.")], tools=[payer.as_tool("payer", "pays")])
+    other = lab.agent("other", lab.say("Good morning."))
+    async with watched(probe):
+        lab.record(await Runner.run(clerk, "Pay it."), clerk)
+        return lab.record(await Runner.run(other, "Greet me."), other).final_output
+
+
+@healthy("openai_agents_tool_that_consumes_a_stream")
+async def tool_that_consumes_a_stream(probe):
+    lab = Lab(probe)
+    inner = lab.agent("inner", lab.say("7"))
+
+    @function_tool
+    async def ask() -> str:
+        return (await lab.consume(Runner.run_streamed(inner, "How many?"), inner)).final_output
+
+    boss = lab.agent("boss", [lab.use("ask")], lab.say("Seven."), tools=[ask])
+    async with watched(probe):
+        return lab.record(await Runner.run(boss, "Count."), boss).final_output
+
+
+@healthy("openai_agents_tool_with_a_digd_run_of_its_own")
+async def tool_with_a_run_of_its_own(probe):
+    lab = Lab(probe)
+    inner, after = lab.agent("inner", lab.say("7")), lab.agent("after", lab.say("checked"))
+
+    @function_tool
+    async def ask() -> str:
+        async with watched(probe):
+            answer = (await Runner.run(inner, "How many?")).final_output
+        return answer + (await Runner.run(after, answer)).final_output
+
+    boss = lab.agent("boss", [lab.use("ask")], lab.say("Seven, checked."), tools=[ask])
+    async with watched(probe):
+        return lab.record(await Runner.run(boss, "Count."), boss).final_output
+
+
+@healthy("openai_agents_background_run_that_is_cancelled_at_the_end", ordered=False)
+async def background_run_that_is_cancelled(probe):
+    lab = Lab(probe)
+    never, tasks = asyncio.Event(), []
+
+    async def wait_for_ever(call):
+        await never.wait()
+
+    watcher = lab.agent("watcher", ModelStep.respond(wait_for_ever))
+
+    @function_tool
+    async def watch() -> str:
+        tasks.append(asyncio.create_task(Runner.run(watcher, "Watch it.")))
+        return "started"
+
+    boss = lab.agent("boss", [lab.use("watch")], lab.say("It is watched."), tools=[watch])
+    async with watched(probe):
+        result = lab.record(await Runner.run(boss, "Have it watched."), boss)
+    tasks[0].cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return result.final_output
+
+
+@healthy("openai_agents_tool_that_returns_an_object_as_the_answer")
+async def tool_that_returns_an_object(probe):
+    lab = Lab(probe)
+
+    handle = {("a", "tuple"): object}  # no JSON
+
+    @function_tool
+    def open_it() -> str:
+        return "opened"
+
+    def use_it(context, results):
+        return ToolsToFinalOutputResult(is_final_output=True, final_output=handle)
+
+    agent = lab.agent("opener", [lab.use("open_it")], tools=[open_it], tool_use_behavior=use_it)
+    async with watched(probe):
+        result = await Runner.run(agent, "Open it.")
+    assert result.last_agent is agent
+    return result.final_output
+
+
+@healthy("openai_agents_many_runs_in_threads", ordered=False)
+async def many_runs_in_threads(probe):
+    lab = Lab(probe)
+
+    def ask(i):
+        helper = lab.agent(f"helper {i}", lab.say(f"part {i}"))
+        agent = lab.agent(f"agent {i}", [lab.use("ask", input="x")], lab.say(f"answer {i}"), tools=[helper.as_tool("ask", "x")])
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        try:
+            return Runner.run_sync(agent, f"question {i}").final_output
+        finally:
+            asyncio.get_event_loop().close()
+            asyncio.set_event_loop(None)
+
+    async with watched(probe):
+        return await asyncio.gather(*(asyncio.to_thread(ask, i) for i in range(6)))
+
+
+@healthy("openai_agents_tree_of_agents_as_tools", ordered=False)
+async def tree_of_agents_as_tools(probe):
+    lab = Lab(probe)
+
+    def node(name, depth):
+        if depth == 0:
+            return lab.agent(name, lab.say(f"{name} done"))
+        children = [node(f"{name}{i}", depth - 1) for i in range(3)]
+        return lab.agent(name, [lab.use(f"ask_{c.name}", input="Do it.") for c in children], lab.say(f"{name} done"),
+                         tools=[c.as_tool(f"ask_{c.name}", "does") for c in children])
+
+    root = node("n", 3)
+    async with watched(probe):
+        return lab.record(await Runner.run(root, "Do it."), root).final_output

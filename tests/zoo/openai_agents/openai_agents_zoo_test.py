@@ -28,3 +28,9 @@ def test_a_healthy_system_runs_as_if_digd_were_not_there(name, zoo_daemon):
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_system_is_healed(name, zoo_daemon):
     zoo.assert_broken(zoo.BROKEN[name], zoo_daemon.address)
+
+
+@pytest.mark.parametrize("name", zoo.sample(HEALTHY))
+def test_a_healthy_system_is_healthy_without_digd(name):
+    seen, _ = zoo.execute(zoo.HEALTHY[name], "plain", None)
+    assert seen.error is None and seen.calls and seen.logs == []

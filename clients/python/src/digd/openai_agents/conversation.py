@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from contextvars import ContextVar
 from typing import Any, Literal, TypeVar
 
@@ -69,6 +69,7 @@ class Conversation(RunHooks[Any]):
             await self.steps.follow(self, agent.name)
             verdict = await self.steps.feed.emit([agent.name], payload(self._asked), kind="task")
         else:
+            self.steps.nested.add(self)
             await self.caller._open(self.caller.turns.agent)
             verdict = await self.caller.turns.emit([agent.name], payload(self._asked), "request")
         self._take_request(verdict)
@@ -111,6 +112,7 @@ class Conversation(RunHooks[Any]):
             paused = next((one for one in self.caller.paused if names & one.agents), None)
             if paused is not None:
                 self.caller.paused.remove(paused)
+                self.steps.nested.add(self)
         if paused is None:
             return False
         self.turns, self.agents, self.paused = paused.turns, paused.agents, paused.paused
@@ -154,6 +156,12 @@ class Conversation(RunHooks[Any]):
             for event in await request.turns.fail(request.error or "failed"):
                 self.steps.mail.put(request.turns.agent, Given(event, text))
 
+    def paused_below(self) -> Iterator[Conversation]:
+        """The runs under this one that wait for an approval."""
+        for conversation in self.paused:
+            yield conversation
+            yield from conversation.paused_below()
+
     @property
     def has_open_requests(self) -> bool:
         return bool(self._requests)
@@ -185,6 +193,7 @@ class Conversation(RunHooks[Any]):
             if stream.state == "running":
                 continue
             self._streams.remove(stream)
+            self.steps.nested.discard(stream)
             if stream.state == "paused":
                 self.paused.append(stream)
             elif stream.turns.activation is not None:
@@ -298,6 +307,8 @@ class Conversation(RunHooks[Any]):
             await self._inner.on_llm_start(context, agent, system_prompt, input_items)
         if self.reports:
             await self.report(self._before_model(agent.name, input_items))
+        elif self.steps.is_over:
+            self.steps.warn_of_late_work()
 
     async def on_llm_end(self, context: Any, agent: Any, response: ModelResponse) -> None:
         if self._inner is not None:

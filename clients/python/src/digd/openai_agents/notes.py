@@ -59,15 +59,20 @@ def note_item(text: str) -> TResponseInputItem:
 
 
 def payload(value: Any) -> Json:
-    """An event's payload: the text of what an agent was given or put out."""
+    """An event's payload: the text of what an agent was given or put out. Never raises."""
+    try:
+        return {"text": _text(value)[:MAX_TEXT_CHARACTERS]}
+    except Exception as error:  # of a foreign `model_dump_json` or `__str__`, or no JSON
+        return {"text": f"({type(value).__name__}: {type(error).__name__})"}
+
+
+def _text(value: Any) -> str:
     dump = getattr(value, "model_dump_json", None)
     if isinstance(value, str):
-        text = value
-    elif callable(dump) and not isinstance(value, type):
-        text = dump()
-    else:
-        text = json.dumps(value, ensure_ascii=False, default=str)
-    return {"text": str(text)[:MAX_TEXT_CHARACTERS]}
+        return value
+    if callable(dump) and not isinstance(value, type):
+        return str(dump())
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def quoted(text: str) -> str:

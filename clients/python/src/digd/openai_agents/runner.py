@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -23,21 +24,25 @@ class WatchingRunner(AgentRunner):
     was there before.
     """
 
+    _lock = threading.Lock()
     _users = 0
     _installed: WatchingRunner | None = None
     _before: AgentRunner | None = None
 
     @classmethod
     def acquire(cls) -> None:
-        if cls._users == 0:
-            cls._before, cls._installed = get_default_agent_runner(), cls()
-            set_default_agent_runner(cls._installed)
-        cls._users += 1
+        with cls._lock:
+            if cls._users == 0:
+                cls._before, cls._installed = get_default_agent_runner(), cls()
+                set_default_agent_runner(cls._installed)
+            cls._users += 1
 
     @classmethod
     def release(cls) -> None:
-        cls._users -= 1
-        if cls._users == 0:
+        with cls._lock:
+            cls._users -= 1
+            if cls._users > 0:
+                return
             if get_default_agent_runner() is cls._installed:  # else the program has set its own since
                 set_default_agent_runner(cls._before)
             cls._before = cls._installed = None

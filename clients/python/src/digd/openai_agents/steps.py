@@ -26,6 +26,8 @@ class Steps:
         self.is_over = False
         self.is_broken = False  # the adapter has a fault, and reports nothing any more
         self.open: list[Conversation] = []  # begun, and no later step has followed on them
+        self.nested: set[Conversation] = set()  # runs that other runs started, until they end
+        self._warned = False
         self.known_agents: set[str] = set(feed.run.agents or ())
         feed.run.before_end(self._prepare_end)
 
@@ -68,6 +70,8 @@ class Steps:
 
     def resumed(self, agents: set[str]) -> Conversation | None:
         """The paused step that one of these agents goes on with."""
+        for step in self.open:
+            step.observe_stream()
         paused = [step for step in self.open if step.state == "paused"]
         named = [step for step in paused if agents & step.agents]
         candidates = named or paused
@@ -80,15 +84,21 @@ class Steps:
         steps, self.open = self.open, []
         for step in steps:
             step.observe_stream()
-        running = [step for step in steps if step.state == "running"]
-        if running:
-            log.warning("digd: run %s ended while %d of its agent runs went on; what they do from now on is not watched. "
-                        "Leave the `async with` of the digd run after them", self.feed.run.id, len(running))
+        self.nested.update(paused for step in steps for paused in step.paused_below())
         with self.feed.run.unheld("answered"):
+            for conversation in self.nested:
+                begin(conversation.turns.settle("discard"))  # nobody in this run waits for its answer any more
             if outcome in ("failure", "aborted"):
                 self._report_unanswered(steps)
                 return outcome
-            return self._report_answer(steps, running)
+            return self._report_answer(steps)
+
+    def warn_of_late_work(self) -> None:
+        """Logs once that an agent acts although the digd run has ended."""
+        if not self._warned:
+            self._warned = True
+            log.warning("digd: run %s has ended, and agent runs that began within it go on; they are not watched. Consume "
+                        "streams and await runs inside the `async with` of the digd run", self.feed.run.id)
 
     def _report_unanswered(self, steps: list[Conversation]) -> None:
         for step in steps:
@@ -99,9 +109,9 @@ class Steps:
             else:
                 begin(step.turns.settle("wait" if step.state == "paused" else "consume"))
 
-    def _report_answer(self, steps: list[Conversation], running: list[Conversation]) -> Outcome | None:
+    def _report_answer(self, steps: list[Conversation]) -> Outcome | None:
         answered = [step for step in steps if step.state == "answered" and step.turns.activation is not None]
-        last = answered[-1] if answered and not running else None
+        last = answered[-1] if answered else None
         for step in steps:
             for request in step.requests_left():
                 begin(request.turns.fail(request.error or "failed") if step is last else request.turns.settle())
@@ -111,6 +121,6 @@ class Steps:
         if last is not None:
             begin(last.turns.take_rest())
             begin(last.turns.put_out((), payload(last.output), "answer", submit=True))
-        if running:
+        elif any(step.state == "running" for step in steps):
             return "aborted"
         return "success" if steps and not any(step.is_unanswered for step in steps) else None

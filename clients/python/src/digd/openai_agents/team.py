@@ -18,7 +18,6 @@ from agents.lifecycle import RunHooksBase
 from .. import sync
 from ..messages import Intervention, Verdict, event_id
 from ..run import Run
-from ..session import log
 from .conversation import DECLARED_ENDS, Conversation, current
 from .feed import Feed
 from .notes import Given, note_item, payload
@@ -82,7 +81,6 @@ class Team:
         self._named: dict[str, Agent[Any]] = {}
         self._helpers: list[Future[Intervention]] = []  # of runs that wait for the monitor
         self._tokens: list[Token[Team | None]] = []
-        self._warned = False
         if self.is_off:
             return
         self.feed = Feed(run)
@@ -138,10 +136,8 @@ class Team:
         """Whether a run is watched that begins now. Hooks that the SDK refuses are left to the SDK."""
         if self.is_off or self.steps.is_broken or (hooks is not None and not isinstance(hooks, RunHooksBase)):
             return False
-        if self.steps.is_over and not self._warned:
-            self._warned = True
-            log.warning("digd: an agent run began after run %s had ended, and is not watched. Leave the `async with` of the "
-                        "digd run after it", self.run.id)
+        if self.steps.is_over:
+            self.steps.warn_of_late_work()
         return not self.steps.is_over
 
     async def run_watched(self, agent: Agent[Any], input: Any, options: dict[str, Any]) -> RunResult:
@@ -189,13 +185,14 @@ class Team:
             return await WatchingRunner.sdk().run(agent, items, **options), None
         conversation = self._conversation(options)
         self._named.setdefault(agent.name, agent)
-        if handed:
-            given = [Given(one.event, one.note, one.verdict if one.note else None) for one in handed]
-            await conversation.report(conversation.start_with(agent, given, items))
-        else:
-            await conversation.report(conversation.start(agent, items))
-        token = current.set(conversation)
+        token = None
         try:
+            if handed:
+                given = [Given(one.event, one.note, one.verdict if one.note else None) for one in handed]
+                await conversation.report(conversation.start_with(agent, given, items))
+            else:
+                await conversation.report(conversation.start(agent, items))
+            token = current.set(conversation)
             for round in range(MAX_ROUNDS + 1):
                 try:
                     result: RunResult = await WatchingRunner.sdk().run(agent, items, hooks=conversation, **options)
@@ -211,7 +208,9 @@ class Team:
                         return result, handed_on
                 agent, items = again
         finally:
-            current.reset(token)
+            self.steps.nested.discard(conversation)
+            if token is not None:
+                current.reset(token)
         raise AssertionError("the last round returns or raises")
 
     async def _ended(self, conversation: Conversation, result: RunResult, to: tuple[str, ...], options: dict[str, Any],
