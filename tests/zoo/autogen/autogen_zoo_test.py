@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import zoo  # noqa: E402
 
+import broken_cases  # noqa: E402,F401
 import chat_cases  # noqa: E402,F401
 import core_cases  # noqa: E402,F401
 
@@ -20,6 +21,8 @@ BROKEN = {name: case for name, case in zoo.BROKEN.items() if name.startswith("au
 
 @pytest.mark.parametrize("name", zoo.sample(sorted(HEALTHY)))
 def test_healthy_system_runs_as_if_digd_were_not_there(name, zoo_daemon):
+    plain, _ = zoo.execute(HEALTHY[name], "plain", None)
+    assert plain.error is None, "the system itself raises"
     zoo.assert_healthy(HEALTHY[name], zoo_daemon.address)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from autogen_agentchat.agents import AssistantAgent, BaseChatAgent, SocietyOfMindAgent, UserProxyAgent
+from autogen_agentchat.agents import BaseChatAgent, SocietyOfMindAgent, UserProxyAgent
 from autogen_agentchat.base import Handoff, Response
 from autogen_agentchat.conditions import (ExternalTermination, FunctionalTermination, HandoffTermination,
                                           MaxMessageTermination, SourceMatchTermination, TextMentionTermination)
@@ -49,7 +49,7 @@ async def person_between_runs(probe):
 @healthy("autogen: a team that is run on without a task")
 async def run_on(probe):
     async with attached(probe) as at:
-        agents = [assistant(probe, "ann", "1", "3"), assistant(probe, "bob", "2", "4")]
+        agents = [assistant(probe, "ann", "1", "3", "5"), assistant(probe, "bob", "2", "4", "6")]
         team = at.team(RoundRobinGroupChat(agents, termination_condition=MaxMessageTermination(3)))
         probe.saw(without_identity(await team.run(task="Count.")))
         return without_identity(await team.run())
@@ -151,7 +151,7 @@ async def swarm_cut_off(probe):
     async with attached(probe) as at:
         ann = assistant(probe, "ann", calls("transfer_to_bob"), handoffs=["bob"])
         bob = assistant(probe, "bob", "never")
-        team = at.team(Swarm([ann, bob], termination_condition=MaxMessageTermination(4)))
+        team = at.team(Swarm([ann, bob], termination_condition=MaxMessageTermination(2)))
         return without_identity(await team.run(task="Hand it on."))
 
 
@@ -452,5 +452,3 @@ async def group_debate(probe):
         return await streamed(probe, team.run_stream(task=[TextMessage(content="Debate.", source="user"),
                                                            TextMessage(content="Be short.", source="host")]))
 
-
-assert AssistantAgent

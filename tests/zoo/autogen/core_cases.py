@@ -166,7 +166,7 @@ async def broadcast(probe):
 
         async def collect(agent, message, ctx):
             if len(agent.seen) == 6:
-                await agent.tell(Note(" ".join(sorted(agent.seen))), to("nobody listens here"))
+                await agent.tell(Note(" ".join(sorted(agent.seen))), to("nobody-listens"))
                 probe.saw(sorted(agent.seen))
 
         await agent(at, runtime, "collector", collect, kind=Collector, topic="all")
@@ -216,13 +216,11 @@ async def sequence(probe):
         await runtime.stop_when_idle()
 
 
-@dataclass
-class GroupMessage:
+class GroupMessage(BaseModel):
     body: UserMessage
 
 
-@dataclass
-class RequestToSpeak:
+class RequestToSpeak(BaseModel):
     pass
 
 
@@ -239,7 +237,7 @@ class Member(RoutedAgent):
     @message_handler
     async def on_request(self, message: RequestToSpeak, ctx: MessageContext) -> None:
         reply = (await self.model.create(self.history)).content
-        await self.publish_message(GroupMessage(UserMessage(content=reply, source=self.id.type)), DefaultTopicId(type="group"))
+        await self.publish_message(GroupMessage(body=UserMessage(content=reply, source=self.id.type)), DefaultTopicId(type="group"))
 
 
 class Manager(RoutedAgent):
@@ -269,7 +267,7 @@ async def core_group_chat(probe):
         await Manager.register(runtime, "manager", lambda: Manager(probe, list(models)))
         await runtime.add_subscription(TypeSubscription("group", "manager"))
         runtime.start()
-        await runtime.publish_message(GroupMessage(UserMessage(content="Write.", source="User")), TopicId("group", "s1"))
+        await runtime.publish_message(GroupMessage(body=UserMessage(content="Write.", source="User")), TopicId("group", "s1"))
         await runtime.stop_when_idle()
 
 
@@ -413,7 +411,7 @@ class Solver(RoutedAgent):
         if self.round > self.rounds:
             await self.publish_message(Note("42"), to("aggregate"))
         else:
-            await self.publish_message(Result("42"), to(f"neighbours of {self.id.type}"))
+            await self.publish_message(Result("42"), to(f"neighbours-of-{self.id.type}"))
 
 
 class Aggregator(RoutedAgent):
@@ -442,7 +440,7 @@ async def debate(probe):
             await Solver.register(runtime, name, lambda: Solver(probe, 2))
             await runtime.add_subscription(TypeSubscription("solvers", name))
             for other in (names[n - 1], names[(n + 1) % 4]):
-                await runtime.add_subscription(TypeSubscription(f"neighbours of {other}", name))
+                await runtime.add_subscription(TypeSubscription(f"neighbours-of-{other}", name))
         await Aggregator.register(runtime, "aggregator", lambda: Aggregator(probe))
         for topic in ("question", "aggregate"):
             await runtime.add_subscription(TypeSubscription(topic, "aggregator"))

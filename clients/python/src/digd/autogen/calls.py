@@ -81,6 +81,7 @@ class Calls:
             return await self._rounds(handling, agent.on_message, message, ctx)
         finally:
             handling.over = True
+            await handling.line.end()  # of a task that put something out while the response was held
             current.reset(token)
             self.requests.pop(ctx.message_id, None)
             await runtime.handled(ctx.message_id, name)

@@ -74,6 +74,7 @@ class Chat:
     stands_for: dict[str, str] = field(default_factory=dict)  # speaker: whom the manager asked
     passed_on_by: set[str] = field(default_factory=set)  # speakers that handed the present task on and did nothing else
     waits_for_healing: bool = False
+    has_failed: bool = False  # it raised or was cancelled; who still speaks speaks to nobody
 
     def topic(self, speaker: str) -> TopicId:
         return TopicId(f"{speaker}_{self.id}", self.key)
@@ -143,7 +144,7 @@ class Chats:
             await chat.clear()
         if not isinstance(message, GroupChatStart):
             return
-        speaking = current.get()
+        speaking, chat.has_failed = current.get(), False
         chat.caller = None if speaking is None else speaking.line
         if chat.caller is None:
             self._runtime.flow.start_chat(chat.id)
@@ -243,7 +244,10 @@ class Chats:
                     spoken.handoff = handoff
                 if is_swarm(chat.manager) and person and not await would_stop(chat.manager, message):
                     message = await self._to_nobody(chat, spoken, message)
-            chat.floor.append(spoken)
+            if chat.has_failed:
+                await overheard([spoken])
+            else:
+                chat.floor.append(spoken)
         return message if asked is None else message.model_copy(update={"name": asked})
 
     async def _to_nobody(self, chat: Chat, spoken: Spoken, message: GroupChatAgentResponse) -> Any:
@@ -302,6 +306,9 @@ class Chats:
             result = await manager.on_message(message, ctx)
             finished = True
             return result
+        except BaseException as error:
+            await self._failed(chat, error)
+            raise
         finally:
             requests.reset(token)
             if asked:
@@ -357,7 +364,7 @@ class Chats:
         floor, chat.floor = chat.floor, []
         for spoken in floor:
             await fail(spoken.line, error)
-        chat.asked, chat.handed = None, []
+        chat.asked, chat.handed, chat.has_failed = None, [], True
         await self._runtime.chat_ended(chat.id)
         self._runtime.state.outcome = "failure" if isinstance(error, Exception) else "aborted"
 

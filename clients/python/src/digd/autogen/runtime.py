@@ -178,7 +178,7 @@ class Runtime(SingleThreadedAgentRuntime):
         """Held messages are not in AutoGen's queue yet: the runtime is not idle while there are some."""
         if self._run_context is not None and not self.is_off:
             await self._idle()
-            if self.wait_for_healing_ms and self._answers:
+            if self.wait_for_healing_ms and self._answers and self.digd_run.heals:
                 try:
                     await self.answer(self.wait_for_healing_ms / 1000)
                 except asyncio.TimeoutError:
