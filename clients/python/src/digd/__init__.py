@@ -1,4 +1,4 @@
-"""digd's client: tells the daemon what the agents of a run do, and is told what to deliver. docs/clients-python.md."""
+"""digd's client: it reports what the agents of a run do, and follows the daemon's verdicts. docs/clients-python.md."""
 
 from . import sync
 from .activation import Activation

@@ -1,4 +1,4 @@
-"""One span of an agent acting: what it did with its inputs, and what it put out."""
+"""One span of an agent acting: its reactions to its inputs, and its outputs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def error_text(error: BaseException) -> str:
-    """What an activation failed with, for its end."""
+    """The text of an error, for the end of the activation that it ended."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 class ActivationRecord:
-    """What is known of an activation before its end is told. An input without a reaction is consumed."""
+    """An activation before its end is reported. An input without a reaction is consumed."""
 
     def __init__(self, id: str, agent: str, inputs: Iterable[EventLike], next_id: Callable[[str], str]) -> None:
         self.id = id
@@ -31,24 +31,24 @@ class ActivationRecord:
         self._next_id = next_id
 
     def consume(self, event: EventLike) -> None:
-        """Took it up."""
+        """Reacts to the input: it is taken up."""
         self.reactions[event_id(event)] = "consume"
 
     def wait(self, event: EventLike) -> None:
-        """Left it pending, for a later activation."""
+        """Reacts to the input: it stays pending, for a later activation."""
         self.reactions[event_id(event)] = "wait"
 
     def discard(self, event: EventLike) -> None:
-        """Dropped it."""
+        """Reacts to the input: it is dropped."""
         self.reactions[event_id(event)] = "discard"
 
     def reroute(self, event: EventLike, agents: Iterable[str]) -> None:
-        """Passed it to other agents; who gets it in the end is in the verdict."""
+        """Reacts to the input: other agents get it. The verdict names the final recipients."""
         self.reactions[event_id(event)] = tuple(agents)
 
     def output(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
                id: str | None = None, fyi: bool = False, submit: bool = False) -> str:
-        """Puts an event out with the end of the activation; returns its id. Deliver it when its verdict is there."""
+        """Adds an output to the end of the activation and returns its id. Deliver it when its verdict has come."""
         event = Event(id or self._next_id("e"), tuple(recipients), kind, payload, fyi, submit)
         self.outputs.append(event)
         return event.id
@@ -64,7 +64,7 @@ class ActivationRecord:
 
 
 class Activation(ActivationRecord):
-    """`async with run.activation(agent, inputs) as a:`; an exception ends it failed, and goes on."""
+    """`async with run.activation(agent, inputs) as a:`. An exception ends it as failed and propagates."""
 
     def __init__(self, run: Run, id: str, agent: str, inputs: Iterable[EventLike]) -> None:
         super().__init__(id, agent, inputs, run.next_id)
@@ -72,13 +72,13 @@ class Activation(ActivationRecord):
 
     async def emit(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
                    id: str | None = None, fyi: bool = False, submit: bool = False) -> Verdict:
-        """Puts an event out while the activation goes on, and returns what to do with it."""
+        """Reports an output while the activation goes on, and returns the verdict on it."""
         if self.ended:
             raise RuntimeError(f"activation {self.id!r} has ended; emit before that, or use output()")
         return await self._run.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id)
 
     async def end(self, error: BaseException | str | None = None) -> tuple[Verdict, ...]:
-        """Ends it, once; leaving the `async with` does the same."""
+        """Ends the activation, once. Leaving the `async with` does the same."""
         if not self.ended:
             self.ended = True
             text = error_text(error) if isinstance(error, BaseException) else error

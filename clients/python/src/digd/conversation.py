@@ -1,13 +1,12 @@
-"""The client's side of the protocol as a machine without I/O: told what happens and when, it says what follows.
+"""The client's side of the protocol as a state machine without I/O.
 
-Whoever drives it calls `tell` for each message, `connected` and `disconnected`, `receive` for each frame, `expire` when
-`next_deadline` has come; and then fetches `take_frames`, `take_settled` and `take_interventions`. Times are seconds of one
-monotonic clock. Everything is bounded: the window by credits and bytes, tickets by the window, known interventions by
-KNOWN_INTERVENTIONS.
+The driver calls `tell` for each message, `connected` and `disconnected`, `receive` for each frame, and `expire` when
+`next_deadline` has come. Then it fetches `take_frames`, `take_settled` and `take_interventions`. Times are seconds of one
+monotonic clock. Credits and bytes bound the window, the window bounds tickets, MAX_KNOWN_INTERVENTIONS bounds interventions.
 
-Rules kept here (docs/protocol.md): seqs without holes, never more than `credits` ahead, resumption from `acked_seq` + 1,
-as is after the deadline and without a connection, said so by `as_is` on what was not sent and by `delivery` on what was,
-second verdicts and repeated interventions ignored.
+It keeps these rules of docs/protocol.md. Seqs have no holes. The client is never more than `credits` ahead. It resumes from
+`acked_seq` + 1. After the deadline and without a connection events go out unchanged; a message not sent yet says so by
+`as_is`, one sent before by `delivery`. Second verdicts and repeated interventions are ignored.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from dataclasses import dataclass, field
 from .messages import Blocked, Detection, Intervention, Json, Message, Verdict, delivery_message
 from .window import Kept, Window
 
-KNOWN_INTERVENTIONS = 4096  # a run's healing budget is 1,000 unless configured
+MAX_KNOWN_INTERVENTIONS = 4096  # a run's healing budget is 1,000 unless configured
 MAX_NAMES = 64  # in one table of counts by name
-DEAF_AFTER = 3  # deadlines missed in a row, with nothing heard between; then nothing is held until something is heard
+DEAF_AFTER = 3  # deadlines missed in a row without a frame from the daemon; then nothing is held until one comes
 
 
 class Phase(enum.Enum):
-    """Of the connection. HOPING: before the first attempt has come out; events wait for it within their deadline."""
+    """The connection's phase. HOPING: the first attempt is under way, and events wait for it within their deadline."""
 
     HOPING = "hoping"
     UP = "up"
@@ -37,7 +36,7 @@ class Phase(enum.Enum):
 
 @dataclass(eq=False)
 class Ticket:
-    """Stands for a message that blocks events, until `verdicts` is there."""
+    """A message that blocks events, until `verdicts` is set."""
 
     blocked: tuple[Blocked, ...]
     deadline: float
@@ -49,7 +48,7 @@ class Ticket:
 
 @dataclass
 class Counters:
-    """What happened to a run's messages so far."""
+    """Counts of a run's messages so far."""
 
     connections: int = 0
     told: int = 0
@@ -91,7 +90,7 @@ class Conversation:
         self.last_error: Mapping[str, Json] | None = None
         self._missed = 0
         self._hoped_until: float | None = None
-        self.over = False  # the run has ended: nothing more is told
+        self.over = False  # the run has ended: later messages are dropped
         self._waiting: dict[int, Ticket] = {}  # those of the next two that were sent, by seq
         self._pending: dict[Ticket, None] = {}  # in the order of their deadlines
         self._stubborn: dict[Ticket, None] = {}
@@ -101,14 +100,14 @@ class Conversation:
         self._tallied_seq = 0
         self._known: OrderedDict[str, tuple[str, str | None] | None] = OrderedDict()
 
-    # ---- what the client has to say
+    # ---- messages to the daemon
 
-    def tell(self, said: Message, now: float) -> Ticket:
-        """Takes a message. The ticket is settled at once where there is nothing to wait for."""
-        submits = any(b.submit for b in said.blocked)
+    def tell(self, report: Message, now: float) -> Ticket:
+        """Takes a message. The ticket is settled at once if there is nothing to wait for."""
+        submits = any(b.submit for b in report.blocked)
         stubborn = submits and self.fail_closed_s > 0
         wait_s = max(self.deadline_s, self.fail_closed_s) if stubborn else self.deadline_s
-        ticket = Ticket(said.blocked, now + wait_s, stubborn)
+        ticket = Ticket(report.blocked, now + wait_s, stubborn)
         if self.max_added_s is not None:
             self._count_added(now)
             ticket.deadline = min(ticket.deadline, now + self.max_added_s - self.added_s(now))
@@ -117,13 +116,13 @@ class Conversation:
             reason = self.closed_by or "error:run_closed"
         else:
             self.counters.told += 1
-            ticket.kept = self.window.add(said, as_is=reason is not None)
+            ticket.kept = self.window.add(report, as_is=reason is not None)
             if ticket.kept is None:
                 reason = "credits"
-        if not said.blocked:
+        if not report.blocked:
             ticket.verdicts = ()
         elif reason is not None or ticket.kept is None:
-            self._settle(ticket, tuple(b.as_is(reason or "credits") for b in said.blocked))
+            self._settle(ticket, tuple(b.as_is(reason or "credits") for b in report.blocked))
         else:
             ticket.kept.waiting = ticket
             (self._stubborn if stubborn else self._pending)[ticket] = None
@@ -164,7 +163,7 @@ class Conversation:
         return ticket.kept is not None
 
     def answer(self, intervention: str, applied: str, reason: str | None, now: float) -> None:
-        """What became of an intervention."""
+        """Reports the outcome of an intervention."""
         ticket = self.tell(delivery_message(applied, of=intervention, reason=reason), now)
         if intervention in self._known:
             self._known[intervention] = None if self.accepted(ticket) else (applied, reason)
@@ -172,12 +171,12 @@ class Conversation:
     # ---- the connection
 
     def connected(self) -> bytes:
-        """A connection is open: the frame to greet with. Nothing else is sent before the daemon's welcome."""
+        """A connection is open. Returns the greeting; nothing else is sent before the daemon's welcome."""
         self.counters.connections += 1
         return json.dumps(self.hello, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
     def disconnected(self, now: float) -> None:
-        """The connection is gone, or an attempt failed. All that waits is delivered as is."""
+        """The connection is lost, or an attempt failed. Events that wait go out unchanged."""
         if self.phase is Phase.CLOSED:
             return
         self.phase = Phase.DOWN
@@ -187,7 +186,7 @@ class Conversation:
         self._count_added(now)
 
     def close(self, reason: str) -> None:
-        """No connection will come any more: everything goes out as is from now on, for this reason."""
+        """There will be no connection any more: from now on events go out unchanged, for this reason."""
         if self.phase is not Phase.CLOSED:
             self.phase, self.closed_by = Phase.CLOSED, reason
         for ticket in (*self._pending, *self._stubborn):
@@ -196,7 +195,7 @@ class Conversation:
     # ---- time
 
     def next_deadline(self) -> float | None:
-        """When `expire` has something to do."""
+        """The time at which `expire` has something to do."""
         firsts = [next(iter(t)).deadline for t in (self._pending, self._stubborn) if t]
         return min(firsts, default=None)
 
@@ -211,92 +210,92 @@ class Conversation:
                 self._give_up(ticket, "timeout" if self.phase is Phase.UP else "disconnected", now)
         self._count_added(now)
 
-    # ---- what the daemon says
+    # ---- frames from the daemon
 
     def receive(self, frame: bytes, now: float) -> None:
-        """A frame. One that is not understood is ignored: a newer daemon may say more."""
+        """Handles a frame. An unknown one is ignored: a newer daemon may send more types."""
         try:
-            said = json.loads(frame)
-            handle = self._handlers.get(said["type"])
+            message = json.loads(frame)
+            handle = self._handlers.get(message["type"])
         except (ValueError, TypeError, KeyError, RecursionError):
             self._count_error("unreadable")
             return
         self._missed = 0
         if handle is not None:
             try:
-                handle(self, said, now)
+                handle(self, message, now)
             except (TypeError, KeyError, ValueError, AttributeError):
                 self._count_error("unreadable")
             self._count_added(now)
 
-    def _on_welcome(self, said: Mapping[str, Json], now: float) -> None:
-        limits = said.get("limits") or {}
+    def _on_welcome(self, message: Mapping[str, Json], now: float) -> None:
+        limits = message.get("limits") or {}
         self.message_bytes = int(limits.get("message_bytes", self.message_bytes))
-        self.deadline_s = float(said["verdict_deadline_ms"]) / 1000
-        self.welcome = said
+        self.deadline_s = float(message["verdict_deadline_ms"]) / 1000
+        self.welcome = message
         self.phase = Phase.UP
         if self.first_seq is None:
-            self.first_seq = int(said["acked_seq"]) + 1
-        self._waiting.clear()  # what is sent again is waited for again
-        self.window.resume(int(said["acked_seq"]), max(1, int(said["credits"])), 16 * self.message_bytes)
+            self.first_seq = int(message["acked_seq"]) + 1
+        self._waiting.clear()  # messages sent again wait again
+        self.window.resume(int(message["acked_seq"]), max(1, int(message["credits"])), 16 * self.message_bytes)
 
-    def _on_verdicts(self, said: Mapping[str, Json], now: float) -> None:
-        seq = int(said["seq"])
+    def _on_verdicts(self, message: Mapping[str, Json], now: float) -> None:
+        seq = int(message["seq"])
         if seq > self._tallied_seq:
             self._tallied_seq = seq
-            self._tally(said["verdicts"])
+            self._tally(message["verdicts"])
         ticket = self._waiting.get(seq)
         if ticket is None:
             self.counters.second_verdicts += 1
             return
         blocked = {b.event: b for b in ticket.blocked}
-        verdicts = [blocked.pop(v["event"]).judged(v) for v in said["verdicts"] if v["event"] in blocked]
+        verdicts = [blocked.pop(v["event"]).judged(v) for v in message["verdicts"] if v["event"] in blocked]
         verdicts += [b.as_is("error:no_verdict") for b in blocked.values()]
         self._settle(ticket, tuple(verdicts))
 
     def _tally(self, verdicts: Iterable[Mapping[str, Json]]) -> None:
-        """Counts what the daemon would have healed, had the mode let it."""
+        """Counts the detections that only the mode kept the daemon from healing."""
         for detection in (Detection.of(d) for v in verdicts for d in v.get("detections") or ()):
             if detection.cause == "mode" and detection.healing is not None:
                 count(self.unhealed, detection.rule)
 
-    def _on_intervention(self, said: Mapping[str, Json], now: float) -> None:
-        intervention = Intervention.of(said)
+    def _on_intervention(self, message: Mapping[str, Json], now: float) -> None:
+        intervention = Intervention.of(message)
         if intervention.id not in self._known:
             self._known[intervention.id] = None
-            while len(self._known) > KNOWN_INTERVENTIONS:
+            while len(self._known) > MAX_KNOWN_INTERVENTIONS:
                 self._known.popitem(last=False)
             self._interventions.append(intervention)
             return
         self.counters.repeated_interventions += 1
         outcome = self._known[intervention.id]
-        if outcome is not None:  # its answer was dropped for want of credits
+        if outcome is not None:  # its answer was dropped for want of room
             self.answer(intervention.id, *outcome, now)
 
-    def _on_ack(self, said: Mapping[str, Json], now: float) -> None:
-        self.window.ack(int(said["seq"]))
+    def _on_ack(self, message: Mapping[str, Json], now: float) -> None:
+        self.window.ack(int(message["seq"]))
 
-    def _on_error(self, said: Mapping[str, Json], now: float) -> None:
-        code = str(said.get("code"))
+    def _on_error(self, message: Mapping[str, Json], now: float) -> None:
+        code = str(message.get("code"))
         self._count_error(code)
-        self.last_error = said
-        if said.get("fatal"):
+        self.last_error = message
+        if message.get("fatal"):
             self.close(f"error:{code}")
             return
         if code == "bad_seq" or self.phase is not Phase.UP:
             self.want_reconnect = True  # a new welcome says where we stand, and whether we are let in
             return
-        ticket = self._waiting.get(int(said.get("seq") or 0))
+        ticket = self._waiting.get(int(message.get("seq") or 0))
         if ticket is not None:
             self._settle(ticket, tuple(b.as_is(f"error:{code}") for b in ticket.blocked))
 
     _handlers = {"welcome": _on_welcome, "verdicts": _on_verdicts, "intervention": _on_intervention, "ack": _on_ack,
                  "error": _on_error}
 
-    # ---- what follows
+    # ---- results
 
     def take_frames(self) -> list[bytes]:
-        """What is to be sent now. Nothing before the welcome."""
+        """The frames to send now: none before the welcome."""
         if self.phase is not Phase.UP:
             return []
         frames = []
@@ -318,16 +317,16 @@ class Conversation:
 
     @property
     def closed(self) -> bool:
-        """For good: no connection comes any more."""
+        """Whether there will be no connection any more."""
         return self.phase is Phase.CLOSED
 
     @property
     def idle(self) -> bool:
-        """Nothing is left to be acked."""
+        """Whether every message is acked."""
         return len(self.window) == 0 and self.window.missing == 0
 
     def _give_up(self, ticket: Ticket, reason: str, now: float) -> None:
-        """Delivers as is, and sees to it that the daemon learns of it."""
+        """Lets the events out unchanged, and makes the daemon learn of it."""
         self._settle(ticket, tuple(b.as_is(reason) for b in ticket.blocked))
         if ticket.seq == 0:
             if ticket.kept is not None:

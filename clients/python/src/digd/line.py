@@ -1,8 +1,8 @@
-"""What adapters of agent frameworks share: an agent's line of work, and the mail that waits for agents.
+"""Parts that adapters of agent frameworks share: an agent's line of work, and the mail that waits for agents.
 
-A framework calls an agent, the agent asks others and goes on with their answers, and at last puts something out. To digd that
-is a line of activations: one ends when answers have come in, and the next takes these as its inputs, so that what is put out
-later descends from them. For one event loop; nothing here is for several threads.
+A framework calls an agent, the agent asks others, goes on with their answers, and at last gives an output. digd sees a line of
+activations: one ends when answers have come in, and the next takes these as its inputs, so that later outputs derive from
+them. Use it on one event loop only.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from .activation import Activation, error_text
 from .messages import Intervention, Json, Verdict, event_id
 from .run import Run
 
-MAIL_OF_AN_AGENT = 64  # events waiting for one agent that is not called; the oldest goes first
-TEXT_CHARACTERS = 16384  # of what an agent said, in a payload
-ROUNDS = 16  # how often one call may be taken up again, whatever the daemon's own limits
+MAX_MAIL = 64  # events that wait for one agent; the oldest is dropped first
+MAX_TEXT_CHARACTERS = 16384  # of a text in a payload
+ROUNDS = 16  # how often one call may be resumed, whatever the daemon's own limits
 NOTE = "Note from the monitor of this run: "
 
 
@@ -38,15 +38,18 @@ class GivenBack(Exception):
         self.given = Given(event, text)
 
 
-def said(value: Json) -> dict[str, Json]:
-    """A payload of what an agent said: its text, cut to TEXT_CHARACTERS."""
+def text_payload(value: Json) -> dict[str, Json]:
+    """A payload with the text of a value, cut to MAX_TEXT_CHARACTERS."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return {"text": text[:TEXT_CHARACTERS]}
+    return {"text": text[:MAX_TEXT_CHARACTERS]}
+
+
+said = text_payload  # the name that adapters import
 
 
 def quoted(text: str) -> str:
     """Text of an agent within a text for another: one JSON string, so that it cannot pass for the monitor's words."""
-    return json.dumps(text[:TEXT_CHARACTERS], ensure_ascii=False)
+    return json.dumps(text[:MAX_TEXT_CHARACTERS], ensure_ascii=False)
 
 
 class Mail:
@@ -67,7 +70,7 @@ class Mail:
         """Leaves an event for the agent. `wakes`: it is to be called for it, not only given it when it is called next."""
         waiting = self._of[agent]
         waiting.append(given)
-        if len(waiting) > MAIL_OF_AN_AGENT:
+        if len(waiting) > MAX_MAIL:
             waiting.popleft()
             self.dropped += 1
         if wakes:
@@ -199,8 +202,8 @@ class Line:
 
     def leave(self, agent: str, note: Callable[[str], str | None]) -> None:
         """What was given and not taken goes into the agent's mail, with a note each."""
-        for event, said_before in self._next.items():
-            self.mail.put(agent, Given(event, said_before or note(event)))
+        for event, text in self._next.items():
+            self.mail.put(agent, Given(event, text or note(event)))
         self._next = {}
 
 

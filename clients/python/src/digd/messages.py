@@ -1,6 +1,6 @@
-"""What is said on the wire: verdicts, detections and interventions in, the bodies of messages out.
+"""The protocol's values: verdicts, detections and interventions received, the bodies of messages sent.
 
-Pure values and functions; no I/O, no clock. docs/protocol.md has the fields.
+Pure values and functions, without I/O or a clock. docs/protocol.md defines the fields.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ Json = Any
 """Anything that becomes JSON: payloads, metrics."""
 
 Redact = Callable[[Json], Json]
-"""Given a payload, an error text or metrics; returns what may leave the process. If it raises, nothing of it leaves."""
+"""Returns what may leave the process of a payload, an error text or metrics. If it raises, nothing of the value leaves."""
 
 Action = Literal["deliver", "inject", "reroute"]
 Mode = Literal["off", "observe", "shadow", "enforce"]
 Outcome = Literal["success", "failure", "aborted"]
 Reaction = Union[Literal["consume", "wait", "discard"], tuple[str, ...]]
-"""What an activation did with an input; a tuple of agents is a reroute to them."""
+"""An activation's reaction to an input. A tuple of agents is a reroute to them."""
 
 
 @dataclass(frozen=True)
 class Detection:
-    """A report that a rule fired. `evidence` is what made it fire, `cause` why it was not healed."""
+    """A report that a rule fired. `evidence` lists the ids that made it fire; `cause` says why it was not healed."""
 
     rule: str
     severity: str
@@ -53,11 +53,11 @@ class Detection:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to do with an event: deliver it to `recipients`, with the text `inject` added where there is one.
+    """How to deliver an event: to `recipients`, with the text `inject` added if there is one.
 
-    `as_is` says why the event goes out unchanged without the monitor's word, and is None if the monitor gave it:
-    `timeout`, `disconnected`, `credits` (too far ahead of the daemon), `error:CODE` (the daemon refused the message, or
-    the connection for good), `off`, `unheld` (this run waits for no verdict).
+    `as_is` is None if the daemon decided so. Otherwise it says why the event goes out unchanged: `timeout`, `disconnected`,
+    `credits` (too far ahead of the daemon), `error:CODE` (the daemon refused the message, or this client for good),
+    `max_added_ms`, `healing_failed`, `shadow` (this run follows no more verdicts), `off`, `unheld` (it waits for none).
     """
 
     event: str
@@ -70,13 +70,13 @@ class Verdict:
 
     @property
     def given_back(self) -> bool:
-        """An answer that was submitted too early, and goes back to its author as work."""
+        """Whether an answer was submitted too early and goes back to its author as work."""
         return self.submit and self.action == "reroute"
 
 
 @dataclass(frozen=True)
 class Intervention:
-    """Healing without a blocked event: `create` the event `id` for `recipients`, or `reroute` the event `event` to them."""
+    """A healing of no blocked event: `create` the event `id` for `recipients`, or `reroute` the event `event` to them."""
 
     id: str
     action: str
@@ -94,7 +94,7 @@ class Intervention:
 
 
 EventLike = Union[str, Verdict, Intervention]
-"""An event by its id, by the verdict on it, or by the intervention that created it."""
+"""An event, given as its id, the verdict on it, or the intervention that created it."""
 
 
 def event_id(event: EventLike) -> str:
@@ -107,14 +107,14 @@ def event_id(event: EventLike) -> str:
 
 @dataclass(frozen=True)
 class Blocked:
-    """An event that is held until its verdict, and to whom it goes if nothing is said against it."""
+    """An event that waits for its verdict, with the recipients that it has otherwise."""
 
     event: str
     recipients: tuple[str, ...]
     submit: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "event", sayable(self.event))
+        object.__setattr__(self, "event", transmitted(self.event))
 
     def as_is(self, reason: str) -> Verdict:
         return Verdict(self.event, "deliver", self.recipients, as_is=reason, submit=self.submit)
@@ -130,7 +130,7 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Event:
-    """An event as it is announced. `source` stands only where it is announced by itself while its activation is open."""
+    """An event to report. `source` is set only if it is reported by itself, while its activation is open."""
 
     id: str
     recipients: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ class Event:
         return Blocked(self.id, self.recipients, self.submit)
 
     def members(self, redact: Redact | None) -> dict[str, Json]:
-        """As on the wire; members that say nothing are left out."""
+        """The wire format, without empty members."""
         members: dict[str, Json] = {"id": self.id, "recipients": list(self.recipients)}
         if self.source is not None:
             members["source"] = self.source
@@ -161,7 +161,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Message:
-    """A message before it is numbered: its type, its other members as bytes that follow `"seq":N`, what it blocks."""
+    """A message without a number yet: its type, the bytes that follow `"seq":N`, and the events that it blocks."""
 
     type: str
     rest: bytes
@@ -177,7 +177,7 @@ LEFT_OUT = "digd: left out"
 
 
 def redacted(value: Json, redact: Redact | None) -> Json:
-    """What the hook leaves of a value. A hook that raises lets nothing through."""
+    """The value as the hook returns it. If the hook raises, a text replaces the value."""
     if redact is None:
         return value
     try:
@@ -187,7 +187,7 @@ def redacted(value: Json, redact: Redact | None) -> Json:
 
 
 def plain(value: Json) -> Json:
-    """For what `json` does not know: pydantic models and dataclasses by their fields, sets as lists, others by name."""
+    """A value that `json` can write for one that it cannot: pydantic models and dataclasses by their fields, sets as lists."""
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         return dump()
@@ -199,7 +199,7 @@ def plain(value: Json) -> Json:
 
 
 def encode(value: Json) -> bytes:
-    """JSON in UTF-8. Never raises: what cannot be said in JSON becomes a text that says so."""
+    """JSON in UTF-8. It never raises: a value that JSON cannot express becomes a text that says so."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
     except (TypeError, ValueError, RecursionError) as error:
@@ -209,21 +209,21 @@ def encode(value: Json) -> bytes:
     return text.encode("utf-8", "replace")  # a lone surrogate is no character
 
 
-def sayable(name: str) -> str:
-    """An id or a name as it arrives: lone surrogates are no characters, and become question marks."""
+def transmitted(name: str) -> str:
+    """An id or a name as the daemon receives it: UTF-8 has no lone surrogates, so they become question marks."""
     return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
 def message(type: str, blocked: Iterable[Blocked] = (), ts: int | None = None, last: bool = False,
             **members: Json) -> Message:
-    """A message of these members; those that are None are left out."""
-    said = [(k, v) for k, v in (*members.items(), ("ts", ts)) if v is not None]
-    rest = b"".join(b',"%s":%s' % (k.encode(), v if isinstance(v, bytes) else encode(v)) for k, v in said)
+    """A message with these members, except those that are None."""
+    present = [(k, v) for k, v in (*members.items(), ("ts", ts)) if v is not None]
+    rest = b"".join(b',"%s":%s' % (k.encode(), v if isinstance(v, bytes) else encode(v)) for k, v in present)
     return Message(type, rest, tuple(blocked), last)
 
 
 def encode_event(event: Event, redact: Redact | None, limit_bytes: int) -> bytes:
-    """An event's JSON. A payload that would take it over the limit is left out: no rule looks into it."""
+    """An event's JSON. A payload that would exceed the limit is left out: no rule reads it."""
     members = event.members(redact)
     payload = encode(members.pop("payload")) if "payload" in members else None
     whole = encode(members)
@@ -245,15 +245,15 @@ def started_message(activation: str, agent: str, inputs: Iterable[str], ts: int 
 
 def ended_message(activation: str, inputs: Iterable[str], reactions: Mapping[str, Reaction], outputs: Iterable[Event],
                   redact: Redact | None = None, limit_bytes: int = 1 << 20, ts: int | None = None) -> Message:
-    """The end of an activation. Blocked are rerouted events, in the order of the inputs, then outputs."""
+    """The end of an activation. It blocks rerouted events in the order of the inputs, then outputs in theirs."""
     outputs = list(outputs)
     order = list(dict.fromkeys((*inputs, *reactions)))
     rerouted = [(e, reactions[e]) for e in order if isinstance(reactions.get(e), tuple)]
     blocked = [Blocked(e, tuple(to)) for e, to in rerouted] + [o.blocked() for o in outputs]
-    said = {e: {"reroute": list(r)} if isinstance(r, tuple) else r for e, r in reactions.items()}
+    encoded_reactions = {e: {"reroute": list(r)} if isinstance(r, tuple) else r for e, r in reactions.items()}
     budget = limit_bytes // max(1, len(outputs))
     encoded = b"[" + b",".join(encode_event(o, redact, budget) for o in outputs) + b"]"
-    return message("activation_ended", blocked, ts, activation=activation, reactions=said or None,
+    return message("activation_ended", blocked, ts, activation=activation, reactions=encoded_reactions or None,
                    outputs=encoded if outputs else None)
 
 
@@ -269,5 +269,5 @@ def delivery_message(applied: str, event: str | None = None, of: str | None = No
 
 def ended_run_message(outcome: Outcome | None, metrics: Mapping[str, Json] | None, redact: Redact | None = None,
                       ts: int | None = None) -> Message:
-    said = None if metrics is None else redacted(dict(metrics), redact)
-    return message("run_ended", ts=ts, last=True, outcome=outcome, metrics=said)
+    reported = None if metrics is None else redacted(dict(metrics), redact)
+    return message("run_ended", ts=ts, last=True, outcome=outcome, metrics=reported)

@@ -1,6 +1,6 @@
-"""One session's connection, on an event loop: connects in the background, reconnects with backoff, moves frames.
+"""One session's connection, on an event loop: it connects in the background, reconnects with backoff and moves frames.
 
-All methods belong to the loop's thread. What is decided is in `conversation.py`; here are the socket, the timer and the log.
+Call all methods on the loop's thread. `conversation.py` makes the decisions; the socket, the timer and the log are here.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .transport import Link, Refused, connect
 
 log = logging.getLogger("digd")
 
-CONNECT_WITHIN_S = 5.0
-CLOSE_WITHIN_S = 1.0
-HOPE_WITHIN_S = 1.0  # how long the end of a short run waits for its first connection
+MAX_CONNECT_S = 5.0
+MAX_CLOSE_S = 1.0
+MAX_FIRST_CONNECTION_S = 1.0  # how long the end of a short run waits for its first connection
 REPLACED, FATAL = 4409, 4400
 USED_ID_CODES = ("duplicate_event", "duplicate_activation", "activation_closed")  # of a session that numbers its ids from 1 again
 
@@ -36,7 +36,7 @@ async def _within(work: Awaitable[object], seconds: float) -> None:
 
 @dataclass
 class Backoff:
-    """How long to wait before the next attempt: twice as long each time, with jitter, from `first_s` to `most_s`."""
+    """The wait before the next attempt: doubled each time from `first_s` to `most_s`, with jitter."""
 
     first_s: float = 0.1
     most_s: float = 10.0
@@ -51,7 +51,7 @@ class Backoff:
 
 @dataclass(frozen=True)
 class Where:
-    """Which daemon, and for which run."""
+    """The daemon to connect to, and the run."""
 
     address: Address
     run: str
@@ -75,22 +75,22 @@ class Session:
         self._timer_due = 0.0
         self._pump_scheduled = False
         self._quiet = asyncio.Event()
-        self._decided = asyncio.Event()  # the first attempt has come out
+        self._decided = asyncio.Event()  # the first attempt has succeeded or failed
         self._warned = False
         self._logged_errors: set[str] = set()
 
     # ---- for the run
 
     def start(self, hello: Callable[[], None] = lambda: None) -> None:
-        """Begins to connect, and returns. `hello` is called before each greeting."""
+        """Begins to connect, and returns. Calls `hello` before each greeting."""
         self._loop = asyncio.get_running_loop()
         self._task = self._loop.create_task(self._keep_connected(hello), name=f"digd {self.where.run}")
 
-    def tell(self, said: Message) -> Ticket:
-        """Says something; never waits."""
+    def tell(self, report: Message) -> Ticket:
+        """Takes a message to send; never waits."""
         if self._task is None and not self.conversation.closed:
             raise RuntimeError("the run is not open; use `async with` or call open()")
-        ticket = self.conversation.tell(said, time.monotonic())
+        ticket = self.conversation.tell(report, time.monotonic())
         if self.conversation.closed:
             self._settle_futures()  # there may be no loop any more, or none yet
         else:
@@ -99,7 +99,7 @@ class Session:
         return ticket
 
     async def verdicts(self, ticket: Ticket) -> tuple[Verdict, ...]:
-        """The verdicts on what a message blocks; at the latest when its deadline has passed."""
+        """The verdicts on the events that a message blocks, at the latest at its deadline."""
         if ticket.verdicts is not None:
             return ticket.verdicts
         future: asyncio.Future[tuple[Verdict, ...]] = self._loop.create_future()
@@ -118,32 +118,32 @@ class Session:
         self._schedule_pump()
 
     def reconnect(self) -> None:
-        """Drops the connection and greets anew, with what `hello` says by then."""
+        """Drops the connection. The next one greets with the hello of that time."""
         if self._link is not None:
             self._link.abort()
 
     async def flush(self, within_s: float) -> bool:
-        """Waits until all is acked; over as soon as the first attempt finds no daemon. Returns whether all is."""
+        """Waits until every message is acked, unless the first attempt finds no daemon. Returns whether all are."""
         begun = time.monotonic()
         if self.conversation.phase is Phase.HOPING:
-            await _within(self._decided.wait(), min(within_s, HOPE_WITHIN_S))
+            await _within(self._decided.wait(), min(within_s, MAX_FIRST_CONNECTION_S))
         while self.conversation.welcome is not None and not self.conversation.closed and not self.conversation.idle:
             left_s = within_s - (time.monotonic() - begun)
             if left_s <= 0:
                 break
-            self._quiet.clear()  # the pump sets it; more may be told before this goes on
+            self._quiet.clear()  # the pump sets it; more messages may come before this goes on
             self._schedule_pump()
             await _within(self._quiet.wait(), left_s)
         return self.conversation.idle
 
     async def stop(self) -> None:
-        """Ends the connection. What still waits is delivered as is."""
+        """Ends the connection. Events that still wait go out unchanged."""
         self.conversation.close("off")
         self._settle_futures()
         self._quiet.set()
         while self._task is not None and not self._task.done():
             self._task.cancel()  # again, should a cancellation be lost: wait_for of Python 3.11 and older can swallow one
-            await asyncio.wait([self._task], timeout=2 * CLOSE_WITHIN_S)
+            await asyncio.wait([self._task], timeout=2 * MAX_CLOSE_S)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -153,7 +153,7 @@ class Session:
         while not self.conversation.closed:
             link = None
             try:
-                link = await connect(self.where.address, self.where.run, self.where.token, CONNECT_WITHIN_S,
+                link = await connect(self.where.address, self.where.run, self.where.token, MAX_CONNECT_S,
                                      self._frame_in, self._schedule_pump, self.where.tls_context)
                 if self.conversation.closed:  # stopped just now, and the cancellation was lost
                     raise asyncio.CancelledError
@@ -164,7 +164,7 @@ class Session:
                 await asyncio.shield(link.lost)
             except asyncio.CancelledError:
                 if link is not None:
-                    await link.close(CLOSE_WITHIN_S)
+                    await link.close(MAX_CLOSE_S)
                 raise
             except Refused as error:
                 self.conversation.close("error:unauthorized")
@@ -229,9 +229,9 @@ class Session:
         if code in self._logged_errors or len(self._logged_errors) >= 64:
             return
         self._logged_errors.add(code)
-        what = "this client is refused, and the run goes on unwatched" if error.get("fatal") else \
-            "a message was refused, and what it announces goes out as is (further ones of this code are counted only)"
-        log.warning("digd: %s: %s, field %s: %r", what, code, error.get("field"), error.get("message"))
+        consequence = "this client is refused, and the run goes on unwatched" if error.get("fatal") else \
+            "a message was refused, and its events go out unchanged (further ones of this code are only counted)"
+        log.warning("digd: %s: %s, field %s: %r", consequence, code, error.get("field"), error.get("message"))
 
     def _is_used_id(self, error: Mapping[str, Json]) -> bool:
         """Whether the run's id belongs to an earlier run: the hello contradicts it, or it refuses the first message."""
@@ -242,10 +242,10 @@ class Session:
             return False
         return code == "run_closed" or (code in USED_ID_CODES and first_seq != 1)
 
-    # ---- what follows
+    # ---- results
 
     def _schedule_pump(self) -> None:
-        """Once a turn of the loop: what was said within it leaves in one write."""
+        """Pumps once a turn of the loop, so that the messages of a turn leave in one write."""
         if not self._pump_scheduled:
             self._pump_scheduled = True
             self._loop.call_soon(self._pump)

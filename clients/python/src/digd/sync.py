@@ -1,7 +1,7 @@
-"""The same client for programs without an event loop: `with digd.sync.Run(…) as run:`.
+"""The client for programs without an event loop: `with digd.sync.Run(…) as run:`.
 
-One thread with a loop beneath, shared by all runs of the process, serves any number of threads. A call returns when its
-verdict is there, as late as the verdict deadline.
+One background thread with an event loop serves all runs of the process, for any number of threads. A call returns when its
+verdict has come, at the latest at the verdict deadline.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _loop: asyncio.AbstractEventLoop | None = None
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
-    """The loop beneath all of this module's runs; its thread starts with the first, and does not keep the process alive."""
+    """The loop of all runs of this module. Its thread starts with the first run and does not keep the process alive."""
     global _loop
     with _lock:
         if _loop is None:
@@ -34,7 +34,7 @@ def background_loop() -> asyncio.AbstractEventLoop:
 
 
 class Activation(ActivationRecord):
-    """`with run.activation(agent, inputs) as a:`; an exception ends it failed, and goes on."""
+    """`with run.activation(agent, inputs) as a:`. An exception ends it as failed and propagates."""
 
     def __init__(self, run: Run, id: str, agent: str, inputs: Iterable[EventLike]) -> None:
         super().__init__(id, agent, inputs, run.next_id)
@@ -42,13 +42,13 @@ class Activation(ActivationRecord):
 
     def emit(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
              id: str | None = None, fyi: bool = False, submit: bool = False) -> Verdict:
-        """Puts an event out while the activation goes on, and returns what to do with it."""
+        """Reports an output while the activation goes on, and returns the verdict on it."""
         if self.ended:
             raise RuntimeError(f"activation {self.id!r} has ended; emit before that, or use output()")
         return self._run.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id)
 
     def end(self, error: BaseException | str | None = None) -> tuple[Verdict, ...]:
-        """Ends it, once; leaving the `with` does the same."""
+        """Ends the activation, once. Leaving the `with` does the same."""
         if not self.ended:
             self.ended = True
             text = error_text(error) if isinstance(error, BaseException) else error
@@ -64,7 +64,7 @@ class Activation(ActivationRecord):
 
 
 class Run:
-    """`digd.Run` for threads: the same arguments and methods, without `await`. Handlers of interventions run in a thread."""
+    """`digd.Run` for threads: the same arguments and methods, without `await`. Intervention handlers run in a thread."""
 
     def __init__(self, run_id: str | None = None, agents: Iterable[str] | None = None, **options: Any) -> None:
         self.aio = asynchronous.Run(run_id, agents, **options)
@@ -159,21 +159,21 @@ class Run:
     def tick(self, ts: int) -> None:
         self._in_loop(lambda: self.aio.tick(ts))
 
-    def on_intervention(self, what: Any) -> Any:
-        """As with the asynchronous client; a handler is called in a thread and may block. Register before `with`."""
-        if isinstance(what, str):
-            register = self.aio.on_intervention(what)
+    def on_intervention(self, action: Any) -> Any:
+        """Registers a handler as `digd.Run` does. It is called in a thread and may block. Register before `with`."""
+        if isinstance(action, str):
+            register = self.aio.on_intervention(action)
 
             def registered(handler: Callable[[Intervention], asynchronous.Applied]) -> Any:
                 register(_in_thread(handler))
                 return handler
 
             return registered
-        self.aio.on_intervention(_in_thread(what))
-        return what
+        self.aio.on_intervention(_in_thread(action))
+        return action
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Runs a coroutine of `self.aio` on the loop beneath; for adapters that serve threads and event loops alike."""
+        """Runs a coroutine of `self.aio` on the background loop; for adapters that serve threads and event loops alike."""
         if self.aio.mode == "off":
             return _finished(work)
         return asyncio.run_coroutine_threadsafe(work, background_loop())

@@ -22,7 +22,7 @@ from websockets.uri import parse_uri
 
 from .options import Address
 
-MAX_FRAME_BYTES = 64 << 20  # what a daemon may send at once: verdicts with all their evidence
+MAX_FRAME_BYTES = 64 << 20  # of a frame from the daemon: verdicts with all their evidence
 
 
 class Refused(Exception):
@@ -160,7 +160,7 @@ class Link(asyncio.Protocol):
 
 async def connect(address: Address, run: str, token: str | None, within_s: float, on_frame: Callable[[bytes], None],
                   on_lost: Callable[[], None], tls_context: tls.SSLContext | None = None) -> Link:
-    """Opens a connection and shakes hands. Raises OSError, TimeoutError, Refused, or what `websockets` has to say."""
+    """Opens a connection and shakes hands. Raises OSError, TimeoutError, Refused, or an error of `websockets`."""
     uri = ingest_uri(address, run)
     loop = asyncio.get_running_loop()
 

@@ -1,7 +1,7 @@
-"""What was said and is not acked yet: numbered, bounded, said again after a reconnect.
+"""The messages that the daemon has not acknowledged: numbered, bounded, and sent again after a reconnect.
 
-No I/O, no clock. A message gets its number when it is first sent, so that what waits for the first connection can go on
-from wherever the daemon says.
+No I/O, no clock. A message gets its number when it is first sent. So messages that wait for the first connection can
+continue from the number that the daemon names.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class Kept:
     message: Message
     seq: int = 0
     as_is: bool = False
-    waiting: Any = None  # who waits for the answer
+    waiting: Any = None  # the ticket that waits for the answer
 
 
 class Window:
-    """Bounds: `credits` messages and `max_bytes` of them. Two places are kept back, for a `gap` and for `run_ended`.
+    """At most `credits` messages and `max_bytes` of them. Two places are reserved for a `gap` and for `run_ended`.
 
-    Beyond the bounds messages are dropped and counted; as soon as there is room a `gap` says how many.
+    Beyond these bounds messages are dropped and counted. A `gap` reports their number as soon as there is room.
     """
 
     RESERVED = 2
@@ -37,44 +37,44 @@ class Window:
         self.acked = 0
         self.next_seq = 1
         self.bytes = 0
-        self.missing = 0  # dropped and not confessed yet
+        self.missing = 0  # dropped, and not reported yet
         self.dropped = 0  # ever
-        self._met = False  # whether a daemon has said where it stands
+        self._has_resumed = False  # whether a daemon has named its number
         self._sent: deque[Kept] = deque()
         self._unsent: deque[Kept] = deque()
 
     def __len__(self) -> int:
         return len(self._sent) + len(self._unsent)
 
-    def add(self, said: Message, as_is: bool = False) -> Kept | None:
+    def add(self, report: Message, as_is: bool = False) -> Kept | None:
         """Keeps a message, or drops it and returns None. Only `last` messages may use the reserved places."""
-        self._confess(said.last)
-        if not said.last and not self._room(len(said.rest)):
+        self._report_gap(report.last)
+        if not report.last and not self._has_room(len(report.rest)):
             self.missing += 1
             self.dropped += 1
             return None
-        kept = Kept(said, as_is=as_is)
+        kept = Kept(report, as_is=as_is)
         self._unsent.append(kept)
-        self.bytes += len(said.rest)
+        self.bytes += len(report.rest)
         return kept
 
     def ack(self, seq: int) -> None:
-        """All up to `seq` is durable."""
+        """Every message up to `seq` is durable."""
         while self._sent and self._sent[0].seq <= seq:
             self.bytes -= len(self._sent.popleft().message.rest)
         self.acked = max(self.acked, min(seq, self.next_seq - 1))
-        self._confess()
+        self._report_gap()
 
     def resume(self, acked_seq: int, credits: int, frame_limit_bytes: int) -> None:
-        """A daemon's welcome: everything after `acked_seq` is to be sent again, over this connection.
+        """After a daemon's welcome, everything after `acked_seq` is sent again over this connection.
 
-        A daemon that knows less than it has acked before has lost its data: then the rest is numbered anew from where it
-        stands, behind a `gap`. A message that would make it close the connection (over `frame_limit_bytes`) becomes a gap.
+        A daemon that names a lower number than it has acknowledged has lost its data: then the rest is numbered anew, after a
+        `gap`. A message over `frame_limit_bytes`, at which the daemon would close the connection, becomes a `gap` too.
         """
         self.credits = credits
         self._unsent.extendleft(reversed(self._sent))
         self._sent.clear()
-        if self._met and acked_seq < self.acked:
+        if self._has_resumed and acked_seq < self.acked:
             for kept in self._unsent:
                 kept.seq = 0
             forgotten = _gap(self.acked - acked_seq)
@@ -83,7 +83,7 @@ class Window:
             self.next_seq = acked_seq + 1
         while self._unsent and 0 < self._unsent[0].seq <= acked_seq:
             self.bytes -= len(self._unsent.popleft().message.rest)
-        self._met = True
+        self._has_resumed = True
         self.acked = acked_seq
         self.next_seq = max(self.next_seq, acked_seq + 1)
         for kept in self._unsent:
@@ -91,10 +91,10 @@ class Window:
                 self.bytes -= len(kept.message.rest)
                 kept.message = _gap(1)
                 self.bytes += len(kept.message.rest)
-        self._confess()
+        self._report_gap()
 
     def take(self) -> list[Kept]:
-        """What may be sent now, in order, and counts as sent from now on: no more than `credits` ahead of the last ack."""
+        """Takes the messages that may be sent now, in order: at most `credits` ahead of the last ack."""
         taken: list[Kept] = []
         while self._unsent:
             kept = self._unsent[0]
@@ -107,14 +107,14 @@ class Window:
             taken.append(kept)
         return taken
 
-    def _room(self, size: int) -> bool:
+    def _has_room(self, size: int) -> bool:
         return len(self) < max(1, self.credits - self.RESERVED) and self.bytes + size <= self.max_bytes
 
-    def _confess(self, last: bool = False) -> None:
-        if self.missing and (last or self._room(64)):
-            said = _gap(self.missing)
-            self._unsent.append(Kept(said))
-            self.bytes += len(said.rest)
+    def _report_gap(self, last: bool = False) -> None:
+        if self.missing and (last or self._has_room(64)):
+            gap = _gap(self.missing)
+            self._unsent.append(Kept(gap))
+            self.bytes += len(gap.rest)
             self.missing = 0
 
 
