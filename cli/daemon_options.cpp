@@ -32,7 +32,7 @@ bool find_token(const std::string& command, const daemon_options& how, std::stri
 }  // namespace
 
 void add_daemon_options(CLI::App& app, daemon_options& how) {
-  app.add_option("--to", how.to, "the daemon: HOST:PORT, ws://HOST:PORT, wss://HOST:PORT (also http, https) or unix:/PATH")
+  app.add_option("--to", how.to, "the daemon: HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH")
       ->envname("DIGD_URL")
       ->capture_default_str();
   app.add_option("--token-file", how.token_file, "a file with the daemon's token; else the environment's DIGD_TOKEN");
@@ -55,7 +55,7 @@ std::optional<daemon_end> find_daemon(const std::string& command, const daemon_o
   std::string why;
   const std::optional<ingest::server_address> to = ingest::parse_address(how.to, why);
   if (!to) {
-    complain(command, "--to: " + why);
+    complain(command, "--to or DIGD_URL: " + why);
     return {};
   }
   daemon_end end{.to = *to, .token = {}};
@@ -67,10 +67,6 @@ std::optional<daemon_end> find_daemon(const std::string& command, const daemon_o
 std::optional<ingest::http_client> http_to(const std::string& command, const daemon_options& how) {
   std::optional<daemon_end> end = find_daemon(command, how);
   if (!end) return {};
-  if (end->to.target != ingest::server_address{}.target) {
-    complain(command, "--to: expected an address without a path, as HOST:PORT or unix:/PATH");
-    return {};
-  }
   return ingest::http_client(std::move(end->to), std::move(end->token), how.patience());
 }
 

@@ -31,11 +31,11 @@ struct daemon_end {
   std::string token;
 };
 
-// Nothing, after a word on standard error, if the address or the token's file is no good. The token: --token-file, else the
-// environment's DIGD_TOKEN.
+// Nothing, after a message on standard error, if the address or the token's file is unusable. The token comes from
+// --token-file, else from DIGD_TOKEN.
 std::optional<daemon_end> find_daemon(const std::string& command, const daemon_options& how);
 
-// The same for HTTP, where the address has no path.
+// The same, as a client for HTTP.
 std::optional<ingest::http_client> http_to(const std::string& command, const daemon_options& how);
 
 // What an answer says is wrong, in words.

@@ -1,5 +1,6 @@
 #include "ingest/client.h"
 
+#include <algorithm>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/websocket/stream.hpp>
@@ -47,23 +48,26 @@ std::string error_message(std::string_view body) {
 
 namespace {
 
+constexpr std::size_t max_socket_path_bytes = 107;  // of sockaddr_un
+
+bool is_port(std::string_view text) {
+  if (text.empty() || text.size() > 5 || text.find_first_not_of("0123456789") != std::string_view::npos) return false;
+  const int port = std::stoi(std::string(text));
+  return port > 0 && port <= 65535;
+}
+
+// HOST:PORT, where an IPv6 address is in brackets.
 bool parse_authority(std::string_view text, server_address& into) {
-  std::string_view rest;
-  if (text.starts_with('[')) {
-    const std::size_t end = text.find(']');
-    if (end == std::string_view::npos) return false;
-    into.host = text.substr(1, end - 1);
-    rest = text.substr(end + 1);
-  } else {
-    const std::size_t colon = text.find(':');
-    into.host = text.substr(0, colon);
-    rest = colon == std::string_view::npos ? std::string_view{} : text.substr(colon);
-  }
-  if (into.host.empty() || into.host.find('@') != std::string::npos) return false;
-  if (rest.empty()) return true;
-  into.port = rest.substr(1);
-  return rest.front() == ':' && !into.port.empty() && into.port.size() <= 5 &&
-         into.port.find_first_not_of("0123456789") == std::string::npos && std::stoi(into.port) <= 65535;
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || !is_port(text.substr(colon + 1))) return false;
+  std::string_view host = text.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.starts_with('[') && host.ends_with(']');
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (host.empty() || host.find_first_of(bracketed ? "/?#@[]" : "/?#@[]:") != std::string_view::npos) return false;
+  if (std::any_of(host.begin(), host.end(), [](char c) { return c <= ' ' || c > '~'; })) return false;
+  into.host = host;
+  into.port = text.substr(colon + 1);
+  return true;
 }
 
 }  // namespace
@@ -73,44 +77,22 @@ std::string server_address::shown() const {
   return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port;
 }
 
-std::optional<server_address> parse_address(std::string_view url, std::string& why) {
+std::optional<server_address> parse_address(std::string_view text, std::string& why) {
   server_address to;
-  why = "expected ws://HOST:PORT, wss://HOST:PORT, ws+unix:/PATH or unix:/PATH, got " + harmless(url);
-  for (const std::string_view scheme : {"ws+unix://", "ws+unix:", "unix://", "unix:"}) {
-    if (!url.starts_with(scheme)) continue;
+  why = harmless(text) + " is no address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH";
+  if (text.starts_with("unix:")) {
     to.local = true;
     to.host = "localhost";
-    to.path = url.substr(scheme.size());
-    if (to.path.empty() || to.path.find('\0') != std::string::npos || to.path.size() > 107) return {};
-    return to;
+    to.path = text.substr(5);
+    const bool is_path = to.path.starts_with('/') && !to.path.starts_with("//") && to.path.find('\0') == std::string::npos;
+    return is_path && to.path.size() <= max_socket_path_bytes ? std::optional(to) : std::nullopt;
   }
-  std::size_t scheme = 0;
-  for (const std::string_view one : {"ws://", "http://", "wss://", "https://"}) {
-    if (url.starts_with(one)) scheme = one.size();
-  }
-  to.tls = url.starts_with("wss://") || url.starts_with("https://");
-  if (scheme == 0 && url.find("://") != std::string_view::npos) return {};
-  url.remove_prefix(scheme);
-  const std::size_t end = url.find_first_of("/?");
-  if (!parse_authority(url.substr(0, end), to)) return {};
-  std::string_view target = end == std::string_view::npos ? std::string_view{} : url.substr(end);
-  for (const char c : target) {
-    if (c <= ' ' || c > '~' || c == '#') return {};
-  }
-  if (target.starts_with('?')) {
-    to.target += target;
-  } else if (target.size() > 1) {
-    to.target = target;
-  }
-  return to;
+  to.tls = text.starts_with("wss://");
+  if (to.tls || text.starts_with("ws://")) text.remove_prefix(to.tls ? 6 : 5);
+  return parse_authority(text, to) ? std::optional(to) : std::nullopt;
 }
 
-std::string target_for(const server_address& to, std::string_view run) {
-  const std::size_t query = to.target.find('?');
-  if (query == std::string::npos) return to.target + "?run=" + percent_encoded(run);
-  if (to.target.find("?run=") != std::string::npos || to.target.find("&run=") != std::string::npos) return to.target;
-  return to.target + "&run=" + percent_encoded(run);
-}
+std::string ingest_target(std::string_view run) { return "/v1/ingest?run=" + percent_encoded(run); }
 
 namespace {
 

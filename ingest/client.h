@@ -17,23 +17,22 @@
 
 namespace digd::ingest {
 
-// Where a daemon listens: ws://HOST[:PORT][/PATH], wss:// the same with TLS, ws+unix:/PATH or unix:/PATH.
+// Where a daemon listens: HOST:PORT, ws://HOST:PORT, wss://HOST:PORT (with TLS) or unix:/PATH.
 struct server_address {
   bool local = false;
   bool tls = false;
   std::string host;  // without the brackets of IPv6
   std::string port = "7344";
-  std::string path;                   // of the Unix socket
-  std::string target = "/v1/ingest";  // with its query
-  std::string authority;              // with TLS: who signs its certificate, PEM; empty: whom the system trusts
+  std::string path;       // of the Unix socket
+  std::string authority;  // with TLS: who signs its certificate, PEM; empty: whom the system trusts
 
   std::string shown() const;  // host and port, or the socket, safe to print
 };
 
-// Nothing, with `why` set, if it is none of these.
-std::optional<server_address> parse_address(std::string_view url, std::string& why);
-// The target with `run=RUN` in its query, unless that names one.
-std::string target_for(const server_address& to, std::string_view run);
+// Nothing if the text has none of these four forms; then `why` names the text and the forms.
+std::optional<server_address> parse_address(std::string_view text, std::string& why);
+// Where a run's session connects: path and query.
+std::string ingest_target(std::string_view run);
 
 // As a part of a URL's path, or a value in its query.
 std::string percent_encoded(std::string_view text);

@@ -256,7 +256,7 @@ trace_player::waited trace_player::connect(session_state& s) {
     decoder_.decode_hello(s.hello, greeting);
     return greeting.run;
   }();
-  if (const std::string why = s.socket->open(how_.to, target_for(how_.to, run), how_.token, how_.patience); !why.empty()) {
+  if (const std::string why = s.socket->open(how_.to, ingest_target(run), how_.token, how_.patience); !why.empty()) {
     s.socket->abort();
     fail(why);
     return waited::in_vain;

@@ -454,8 +454,7 @@ def test_with_nobody_listening_it_says_how_to_start_one(digctl, command):
 
 
 @pytest.mark.parametrize("args", [
-    ["runs", "--limit", "0"], ["runs", "--format", "xml"], ["runs", "extra"], ["runs", "--to", "wss://x"],
-    ["runs", "--to", "http://h/v1"], ["runs", "--to", "h:99999"], ["runs", "--token-file", "/nowhere"], ["show"], ["export"],
+    ["runs", "--limit", "0"], ["runs", "--format", "xml"], ["runs", "extra"], ["runs", "--token-file", "/nowhere"], ["show"], ["export"],
     ["export", "r", "--format", "png"], ["delete"], ["mode", "loud"], ["tail", "--since", "-1"], ["tail", "--since", "x"],
     ["tail", "--timeout", "0"], ["export", "r", "--data-dir", "/nowhere"]])
 def test_bad_use_is_told(digctl, args):
@@ -473,6 +472,30 @@ def test_the_daemon_is_named_by_the_environment_and_over_a_unix_socket(digctl, t
             assert digctl("export", "r1", *args, env=env).stdout
         with Tail(daemon, "--since", 0, to=f"unix:{tmp_path}/s") as tail:
             tail.until("e1")
+
+
+@pytest.mark.parametrize("text", [
+    "", "localhost", ":7344", "localhost:", "localhost:0", "localhost:65536", "localhost:http", "http://localhost:7344",
+    "https://localhost:7344", "ws://localhost", "ws://localhost:7344/", "ws://localhost:7344/v1/ingest", "ws://u@localhost:1",
+    "ws://localhost:7344?run=r", "ws:/localhost:1", "//localhost:1", "a b:1", "::1:7344", "unix:", "unix:digd", "unix:///run/digd",
+    "ws+unix:/run/digd", "unix:/" + "x" * 107, " localhost:1", "localhost:1\n"])
+def test_an_address_of_another_form_is_an_error_that_names_the_forms(digctl, text):
+    """The same texts as in the Python client's tests: one grammar for all."""
+    for command in (["runs"], ["tail"], ["send", "/dev/null"]):
+        got = digctl(*command, "--to", text)
+        assert got.returncode == 2 and got.stdout == ""
+        assert "expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH" in got.stderr
+    if text:
+        assert "DIGD_URL" in digctl("runs", env={"DIGD_URL": text}).stderr
+
+
+def test_the_four_forms_of_an_address_reach_a_daemon(digctl, tmp_path):
+    with Daemon(tmp_path / "tcp", "") as daemon:
+        for form in (daemon.address, f"ws://{daemon.address}"):
+            assert digctl("runs", "--to", form).returncode == 0
+        assert "TLS" in digctl("runs", "--to", f"wss://{daemon.address}").stderr
+    with Daemon(tmp_path / "local", "", listen=f"unix:{tmp_path}/s"):
+        assert digctl("runs", "--to", f"unix:{tmp_path}/s").returncode == 0
 
 
 class FakeDaemon:

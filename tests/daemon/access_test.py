@@ -335,7 +335,7 @@ def test_digctl_speaks_tls_too(tmp_path):
         to = f"wss://{daemon.address}"
         sent = digctl("send", str(TRACE), "--to", to)
         assert sent.returncode == 0, sent.stderr
-        runs = digctl("runs", "--to", f"https://{daemon.address}", "--format", "jsonl")
+        runs = digctl("runs", "--to", to, "--format", "jsonl")
         assert runs.returncode == 0 and len(runs.stdout.splitlines()) == 1
         assert "certificate" in digctl("runs", "--to", to, ca=None).stderr
         assert digctl("runs", "--to", to.replace("wss", "ws")).returncode == 2
