@@ -421,3 +421,51 @@ async def stops_on_the_first_tool(probe):
     agent = lab.agent("guide", [lab.use("weather", city="Bergen")], tools=[weather], tool_use_behavior="stop_on_first_tool")
     async with watched(probe):
         return lab.record(await Runner.run(agent, "Weather?"), agent).final_output
+
+
+@healthy("openai_agents_turn_limit_that_leaves_the_digd_run")
+async def turn_limit_that_leaves_the_digd_run(probe):
+    lab = Lab(probe)
+
+    @function_tool
+    def look() -> str:
+        return "nothing yet"
+
+    agent = lab.agent("watcher", [lab.use("look")], [lab.use("look")], tools=[look])
+    try:
+        async with watched(probe):
+            await Runner.run(agent, "Look.", max_turns=1)
+    except MaxTurnsExceeded as error:
+        lab.error(error)
+        return "Not there within one turn."
+
+
+@healthy("openai_agents_guardrail_that_leaves_the_digd_run")
+async def guardrail_that_leaves_the_digd_run(probe):
+    lab = Lab(probe)
+
+    @input_guardrail(run_in_parallel=False)
+    async def never(context, agent, input):
+        return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
+
+    greeter = lab.agent("greeter", lab.say("Hello."))
+    agent = lab.agent("clerk", input_guardrails=[never])
+    try:
+        async with watched(probe):
+            lab.record(await Runner.run(greeter, "Hello."), greeter)
+            await Runner.run(agent, "Do it.")
+    except InputGuardrailTripwireTriggered as error:
+        lab.error(error)
+        return "refused"
+
+
+@healthy("openai_agents_program_that_raises_after_its_answer")
+async def program_that_raises_after_its_answer(probe):
+    lab = Lab(probe)
+    agent = lab.agent("agent", lab.say("No such order."))
+    try:
+        async with watched(probe):
+            result = lab.record(await Runner.run(agent, "Order 7?"), agent)
+            raise LookupError(result.final_output)
+    except LookupError as error:
+        return str(error)

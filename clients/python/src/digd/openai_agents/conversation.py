@@ -42,6 +42,7 @@ class Conversation(RunHooks[Any]):
         self.output: Any = None
         self.error: BaseException | None = None
         self.is_unanswered = False
+        self.is_declared_end = False  # ended by a guardrail or by a limit on turns that the program set
         self.agents: set[str] = set()
         self.paused: list[Conversation] = []  # runs that this one's tools started and that wait for an approval
         self.stream: Any = None  # the SDK's result of a streamed run
@@ -307,7 +308,7 @@ class Conversation(RunHooks[Any]):
             await self._inner.on_llm_start(context, agent, system_prompt, input_items)
         if self.reports:
             await self.report(self._before_model(agent.name, input_items))
-        elif self.steps.is_over:
+        elif self.steps.is_over and self.caller is None:
             self.steps.warn_of_late_work()
 
     async def on_llm_end(self, context: Any, agent: Any, response: ModelResponse) -> None:

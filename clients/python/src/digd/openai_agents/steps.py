@@ -88,10 +88,12 @@ class Steps:
         with self.feed.run.unheld("answered"):
             for conversation in self.nested:
                 begin(conversation.turns.settle("discard"))  # nobody in this run waits for its answer any more
-            if outcome in ("failure", "aborted"):
+            ended = [step for step in steps if step.state in ("answered", "failed")]
+            if outcome in ("failure", "aborted") and (not ended or ended[-1].state == "failed"):
                 self._report_unanswered(steps)
-                return outcome
-            return self._report_answer(steps)
+                return "aborted" if ended and ended[-1].is_declared_end else outcome
+            known = self._report_answer(steps)  # the agents answered, also where the program failed after that
+            return outcome or known
 
     def warn_of_late_work(self) -> None:
         """Logs once that an agent acts although the digd run has ended."""
@@ -104,7 +106,7 @@ class Steps:
         for step in steps:
             for request in step.requests_left():
                 begin(request.turns.settle())
-            if step.state == "failed":
+            if step.state == "failed" and not step.is_declared_end:
                 begin(step.turns.fail(step.error or "failed"))
             else:
                 begin(step.turns.settle("wait" if step.state == "paused" else "consume"))

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Union
 
-from agents import (Agent, AgentsException, InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, RunResult,
-                    RunState, TResponseInputItem, UserError)
+from agents import (Agent, AgentsException, InputGuardrailTripwireTriggered, MaxTurnsExceeded,
+                    OutputGuardrailTripwireTriggered, RunResult, RunState, TResponseInputItem, UserError)
 from agents.items import ItemHelpers
 from agents.lifecycle import RunHooksBase
+from agents.run_config import DEFAULT_MAX_TURNS
 
 from .. import sync
 from ..messages import Intervention, Verdict, event_id
@@ -272,6 +273,8 @@ class Team:
         if not conversation.reports:
             return None
         conversation.error = error
+        conversation.is_declared_end = isinstance(error, DECLARED_ENDS) and (
+            not isinstance(error, MaxTurnsExceeded) or options.get("max_turns", DEFAULT_MAX_TURNS) != DEFAULT_MAX_TURNS)
         again = await conversation.report(self._report_error(conversation, agent, items, options, error, is_last))
         if again is None:
             conversation.state = "failed"
@@ -297,7 +300,7 @@ class Team:
     async def _heal_error(self, conversation: Conversation, agent: Agent[Any], items: Any, options: dict[str, Any],
                           error: AgentsException, is_last: bool) -> Again | None:
         acting = self._named.get(conversation.turns.agent, agent)
-        conversation.is_unanswered = True
+        conversation.is_unanswered, conversation.is_declared_end = True, False
         for event in await conversation.turns.fail(error):
             conversation.turns.give(Given(event))
         if is_last or isinstance(items, RunState):
