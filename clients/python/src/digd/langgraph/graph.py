@@ -68,10 +68,11 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         watch = self._begin(config)
         error: BaseException | None = None
+        raised: Exception | None = None
         call: Any = input
         try:
             while True:
-                raised: Exception | None = None
+                raised = None
                 watch.release_loop()
                 try:
                     yield from _within(watch, super().stream(call, config, **kwargs))
@@ -89,14 +90,16 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
             raise
         finally:
             _settle(watch.end(error))
+            error = raised = None  # no cycle of an exception and its frames
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         watch = self._begin(config)
         error: BaseException | None = None
+        raised: Exception | None = None
         call: Any = input
         try:
             while True:
-                raised: Exception | None = None
+                raised = None
                 watch.release_loop()
                 try:
                     async for chunk in _within_async(watch, super().astream(call, config, **kwargs)):
@@ -116,6 +119,7 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
             raise
         finally:
             await asyncio.wait([asyncio.wrap_future(watch.end(error))], timeout=END_WITHIN_S)
+            error = raised = None
 
 
 def _settle(ended: Future[None]) -> None:

@@ -72,6 +72,7 @@ class Mail:
 
     event: str
     holders: frozenset[str]  # the nodes that have had this work, unchanged
+    step: int = -1  # in which it was written; nodes that run in the same step do not see it
     verdict: Verdict | None = None
     text: str | None = None
 
@@ -120,12 +121,14 @@ class Watch:
         self.answered = False
         self._idle = False  # START led to END at once: there is nothing to answer
         self._first_event: str | None = None  # everything in the run descends from the activation that wrote it
+        self._step = 0
         self._mail: dict[str, list[Mail]] = {}  # by channel
         self._sends: dict[str, list[tuple[Any, Mail]]] = {}  # by node, with the argument of the Send
         self._taken: dict[str, list[Mail]] = {}  # by task of this step: a retry has the same inputs
         self._acting: dict[str, Acting] = {}
         self._seen: set[str] = set()  # tasks of this step that ran
         self._done: set[str] = set()  # those that are done, verdicts included
+        self._counted: tuple[int, int] | None = None  # of this step: all tasks, and the nodes among them that LangGraph runs
         self._ended: list[EndedBranch] = []
         self._answering = False
         self._reads: dict[str, bool] = {}
@@ -199,7 +202,8 @@ class Watch:
             mails = []
             for channel in task.triggers:
                 if channel in self._mail and internals.is_available(self.loop, channel):
-                    mails += self._mail.pop(channel)
+                    mails += [m for m in self._mail[channel] if m.step < self._step]
+                    self._mail[channel] = [m for m in self._mail[channel] if m.step >= self._step]
         if not mails:
             event = Event(self.run.next_id("e"), (task.name,))
             self._from_origin([event])
@@ -210,10 +214,10 @@ class Watch:
     def _collect_send(self, task: Any) -> list[Mail]:
         waiting = self._sends.get(task.name, [])
         for i, (argument, mail) in enumerate(waiting):
-            if argument is task.input:
+            if argument is task.input and mail.step < self._step:
                 del waiting[i]
                 return [mail]
-        return [waiting.pop(0)[1]] if waiting else []
+        return [waiting.pop(0)[1]] if waiting and waiting[0][1].step < self._step else []
 
     def _hand_over(self, failed: Any, handler: str) -> list[Mail]:
         """A node failed and LangGraph runs its error handler: the handler takes up the node's inputs."""
@@ -244,8 +248,10 @@ class Watch:
         with self.lock:
             plan = self._plan(acting, value)
             ends = acting.node != START and not plan.writes and not plan.returned
-            answers = ends and not self._ended and not self._answering and not self.answered \
-                and self._may_answer(acting.node) and self._at_rest(acting.task)
+            rests = ends and self._at_rest(acting.task)
+            if rests:
+                self._absorb_unseen()
+            answers = rests and not self._ended and not self._answering and not self.answered and self._may_answer(acting.node)
             if ends:
                 plan.outputs.append(self._end_branch(acting, value, answers))
             self._answering = self._answering or answers
@@ -319,7 +325,7 @@ class Watch:
 
     def _post(self, write: Write, verdict: Verdict, holders: frozenset[str]) -> None:
         node = internals.target_of(write)
-        mail = Mail(verdict.event, holders | {node}, verdict, verdict.inject if verdict.action == "inject" else None)
+        mail = Mail(verdict.event, holders | {node}, self._step, verdict, verdict.inject if verdict.action == "inject" else None)
         if write[0] == SENDS:
             self._sends.setdefault(node, []).append((write[1].arg, mail))
         elif write[0].startswith(JOIN) or node in self.nodes:
@@ -328,7 +334,8 @@ class Watch:
     def _send_to(self, task: Any, verdict: Verdict, acting: Acting | None = None) -> None:
         """Starts the recipients of a verdict in the next step, with its text."""
         for node in verdict.recipients:
-            self._mail.setdefault(TO + node, []).append(Mail(verdict.event, frozenset((node,)), verdict, verdict.inject))
+            mail = Mail(verdict.event, frozenset((node,)), self._step, verdict, verdict.inject)
+            self._mail.setdefault(TO + node, []).append(mail)
             task.writes.append((TO + node, None))
 
     def _why_not(self, recipients: Iterable[str]) -> str | None:
@@ -367,16 +374,23 @@ class Watch:
             return
         try:
             with self.lock:
-                for task in internals.node_tasks(self.loop):
-                    if task.id not in self._seen and task.writes and task.name != START:
-                        self._absorb(task)
+                self._absorb_unseen()
+                self._step += 1
                 self._seen.clear()
                 self._done.clear()
                 self._taken.clear()
         except Exception as error:
             self.give_up(error)
 
+    def _absorb_unseen(self) -> None:
+        for task in internals.node_tasks(self.loop):
+            if task.id not in self._seen and task.writes and task.name != START:
+                self._absorb(task)
+        self._counted = None
+
     def _absorb(self, task: Any) -> None:
+        self._seen.add(task.id)
+        self._done.add(task.id)
         acting = Acting(self.run.next_id("v"), task.name, self._collect(task), task, Notes())
         value = {channel: v for channel, v in task.writes if not internals.starts_nodes((channel, v))}
         plan = self._plan(acting, value)
@@ -393,12 +407,13 @@ class Watch:
 
     def _at_rest(self, but: Any = None) -> bool:
         """Whether all tasks of this step are done, `but` one that is about to be, and nothing follows them."""
-        tasks = list(internals.node_tasks(self.loop))
-        for task in tasks:
-            cached = bool(task.writes) and task.id not in self._seen
-            if task is not but and task.id not in self._done and not cached:
-                return False
-        return not internals.leads_on(self.loop, tasks)
+        size = len(self.loop.tasks)
+        if self._counted is None or self._counted[0] != size:  # counted once a step: a step may have thousands of tasks
+            running = sum(t.id in self._seen or not t.writes for t in internals.node_tasks(self.loop))
+            self._counted = size, running
+        if self._counted[1] > len(self._done) + (but is not None):
+            return False
+        return not internals.leads_on(self.loop, internals.node_tasks(self.loop))
 
     def answer(self, task: Any) -> Steps:
         """Submits the answer if the graph is at rest: the work of all branches that ended.
@@ -406,8 +421,12 @@ class Watch:
         `task`: the last one, which can still start nodes; None: the graph has ended.
         """
         with self.lock:
+            if self.answered or self._answering or (task is not None and not self._at_rest()):
+                return
+            if task is not None:
+                self._absorb_unseen()
             branches = [b for b in self._ended if self._may_answer(b.node)]
-            if not branches or self.answered or self._answering or (task is not None and not self._at_rest()):
+            if not branches:
                 return
             self._answering = True
             latest = max(branches, key=lambda b: b.place)
@@ -454,7 +473,7 @@ class Watch:
         readers = [n for n in intervention.recipients if n in self.nodes and self._reads.get(n, True)]
         with self.lock:
             for node in readers:
-                self._mail.setdefault(TO + node, []).append(Mail(intervention.id, frozenset((node,)), None, intervention.inject))
+                self._mail.setdefault(TO + node, []).append(Mail(intervention.id, frozenset((node,)), text=intervention.inject))
         if readers:
             self._calls.put(intervention)
         return bool(readers)
@@ -474,7 +493,7 @@ class Watch:
         except queue.Empty:
             return None
         with self.lock:
-            targets = [n for n in call.recipients if TO + n in self._mail]
+            targets = [n for n in call.recipients if self._mail.get(TO + n)]
         return Command(goto=targets)
 
     # ---- the end

@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, Send
 from pydantic import BaseModel
 
-from attach import Log, Model, Team, attach
+from langgraph_attach import Log, Model, Team, attach
 from zoo import healthy
 
 

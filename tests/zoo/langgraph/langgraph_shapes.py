@@ -5,7 +5,7 @@ import random
 from langgraph.graph import END, START
 from langgraph.types import Command, Send
 
-from attach import Team, attach
+from langgraph_attach import Team, attach
 from zoo import healthy
 
 

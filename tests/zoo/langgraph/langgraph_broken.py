@@ -8,7 +8,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState
 from langgraph.types import Command, Send
 
-from attach import Team
+from langgraph_attach import Team
 from zoo import broken
 
 QUESTION = {"messages": [HumanMessage("Write a parser.", id="m0")]}

@@ -11,7 +11,7 @@ from langgraph.errors import GraphRecursionError, NodeError
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import CachePolicy, Command, RetryPolicy, Send, interrupt
 
-from attach import Log, Team, attach, history
+from langgraph_attach import Log, Team, attach, history
 from zoo import healthy
 
 THREAD = {"configurable": {"thread_id": "t"}}
@@ -277,7 +277,7 @@ def durability(probe):
 
 
 def recursion(probe):
-    """Not healthy by itself: see broken_graphs."""
+    """Not healthy by itself: see langgraph_broken."""
     graph = Team(probe).node("a").edges((START, "a"), ("a", "a")).compile()
     try:
         return graph.invoke({"log": []}, {"recursion_limit": 5})
