@@ -13,6 +13,7 @@ from autogen_core._closure_agent import get_handled_types_from_closure
 
 DEFAULT_KEY = "default"
 DIRECT = ":digd"  # of topics that reach one agent: its type, this, and its key as source (BaseAgent.register subscribes it)
+FRAMEWORK = {"autogen_core", "autogen_agentchat", "autogen_ext"}
 SENDING = {"send_message", "publish_message"}
 
 
@@ -70,7 +71,7 @@ def _of_closure(closure: Any) -> Traits:
 def _own_functions(cls: type) -> Iterator[types.CodeType]:
     """The code of what the program itself wrote for this class."""
     for base in cls.__mro__:
-        if base is object or base.__module__.startswith("autogen_"):
+        if base is object or base.__module__.partition(".")[0] in FRAMEWORK:
             continue
         for value in vars(base).values():
             function = inspect.unwrap(value) if callable(value) else getattr(value, "fget", None)
@@ -83,7 +84,8 @@ def _sends(code: types.CodeType | None) -> bool:
     """Whether the code, or a function within it, names something that sends. Code that cannot be read may."""
     if code is None:
         return True
-    return bool(SENDING & set(code.co_names)) or any(
+    names = set(code.co_names)
+    return bool(SENDING & names) or {"autogen", "wait"} <= names or any(  # who calls digd.autogen.wait() has work
         _sends(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
 
 

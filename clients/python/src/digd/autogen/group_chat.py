@@ -331,8 +331,7 @@ class Chats:
 
     # ---- a chat from its start to its end
 
-    async def run(self, team: Team, run_stream: Callable[..., Any], task: Any, is_answer: Callable[[TaskResult], bool] | None,
-                  wait_ms: float, options: dict[str, Any]) -> AsyncIterator[Any]:
+    async def run(self, team: Team, run_stream: Callable[..., Any], task: Any, options: dict[str, Any]) -> AsyncIterator[Any]:
         """Runs the team, and again where its answer was given back or the monitor asks for one."""
         chat = self.chat(team._team_id) if hasattr(team, "_team_id") and not self._runtime.is_off else None
         messages: list[Any] = []
@@ -344,7 +343,7 @@ class Chats:
                     async for item in items:
                         if not isinstance(item, TaskResult):
                             yield item
-                again = None if chat is None else await self._finished(chat, item, is_answer, wait_ms)
+                again = None if chat is None else await self._finished(chat, item)
                 messages += item.messages
                 if again is None or chat is None:
                     break
@@ -374,7 +373,7 @@ class Chats:
             return await self._failed(chat, RuntimeError(message.error.error_type))
         result = TaskResult(messages=list(getattr(chat.manager, "_message_thread", ())), stop_reason=message.message.content)
         with self._runtime.digd_run.unheld("delivered"):
-            await self._finished(chat, result, self._runtime.is_answer, 0)
+            await self._finished(chat, result)
 
     async def _answer_caller(self, chat: Chat, caller: AgentLine) -> None:
         """The last message of a team within a team goes to the participant that the team is."""
@@ -388,8 +387,7 @@ class Chats:
             self._runtime.digd_run.applied(verdict.event, verdict, as_is=None if follows else "the team has stopped")
             caller.give(verdict.event, verdict.inject if follows else None)
 
-    async def _finished(self, chat: Chat, result: TaskResult, is_answer: Callable[[TaskResult], bool] | None,
-                        wait_ms: float) -> Given | None:
+    async def _finished(self, chat: Chat, result: TaskResult) -> Given | None:
         """The chat has stopped; returns what it has to go on with, if it has to."""
         if chat.caller is not None:
             await self._answer_caller(chat, chat.caller)
@@ -401,9 +399,9 @@ class Chats:
                 await overheard(floor[:-1])
                 await self._pause(chat, floor[-1])
                 return None
-            if is_answer is not None and not is_answer(result):
+            if self._runtime.is_answer is not None and not self._runtime.is_answer(result):
                 await overheard(floor)
-                return await self._helped(chat, floor, wait_ms)
+                return await self._helped(chat, floor)
             await overheard(floor[:-1])
             return await self._judged(chat, floor[-1], result) if floor else None
         finally:
@@ -446,9 +444,9 @@ class Chats:
         chat.forced = line.agent
         return Given(verdict.event, verdict.inject)
 
-    async def _helped(self, chat: Chat, floor: list[Spoken], wait_ms: float) -> Given | None:
+    async def _helped(self, chat: Chat, floor: list[Spoken]) -> Given | None:
         """No answer: waits for the monitor to ask somebody for one, if the user lets it."""
-        run, mail = self._runtime.digd_run, self._runtime.mail
+        run, mail, wait_ms = self._runtime.digd_run, self._runtime.mail, self._runtime.wait_for_healing_ms
         if not wait_ms or not run.heals or not chat.ours:
             return None
         chat.waits_for_healing = True

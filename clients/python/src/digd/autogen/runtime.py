@@ -104,6 +104,7 @@ class Runtime(SingleThreadedAgentRuntime):
         self._events: dict[str, str] = {}  # by AutoGen's message id
         self._had: dict[str, frozenset[str]] = {}  # by event that is being sent: who had its message and passed it on
         self._passed_on_by: dict[str, frozenset[str]] = {}  # the same by message id
+        self._has_stopped_itself = False  # run_team did; a program that stops the runtime once more may
         self._held = 0  # messages that wait for their verdict
         self._none_held = asyncio.Event()
         self._awaited: dict[str, list[str]] = {}  # by message id of a request: the event of its response
@@ -145,12 +146,8 @@ class Runtime(SingleThreadedAgentRuntime):
                 result = item
         return result
 
-    async def run_team_stream(self, team: Any, *, task: Any = None, is_answer: Callable[[Any], bool] | None = None,
-                              wait_for_healing_ms: float | None = None, **options: Any) -> AsyncIterator[Any]:
-        """As `team.run_stream(task=…)`. Starts the runtime if need be, and stops what it started.
-
-        is_answer, wait_for_healing_ms: for this call, in place of the runtime's.
-        """
+    async def run_team_stream(self, team: Any, *, task: Any = None, **options: Any) -> AsyncIterator[Any]:
+        """As `team.run_stream(task=…)`. Starts the runtime if need be, and stops what it started."""
         if self.chats is None:
             raise RuntimeError("run_team needs the package autogen-agentchat")
         if getattr(team, "_runtime", self) is not self:
@@ -159,15 +156,17 @@ class Runtime(SingleThreadedAgentRuntime):
         begins = self._run_context is None
         if begins:
             self.start()
-        wait_ms = self.wait_for_healing_ms if wait_for_healing_ms is None else wait_for_healing_ms
         try:
-            async for item in self.chats.run(team, team.run_stream, task, is_answer or self.is_answer, wait_ms, options):
+            async for item in self.chats.run(team, team.run_stream, task, options):
                 yield item
         finally:
             if begins:
                 await super().stop_when_idle()
+                self._has_stopped_itself = True
 
     async def stop(self) -> None:
+        if self._run_context is None and self._has_stopped_itself:
+            return
         await super().stop()
         for message_id in self._events:
             self.flow.forget(message_id)
@@ -176,6 +175,8 @@ class Runtime(SingleThreadedAgentRuntime):
 
     async def stop_when_idle(self) -> None:
         """Held messages are not in AutoGen's queue yet: the runtime is not idle while there are some."""
+        if self._run_context is None and self._has_stopped_itself:
+            return
         if self._run_context is not None and not self.is_off:
             await self._idle()
             if self.wait_for_healing_ms and self._answers and self.digd_run.heals:
@@ -527,6 +528,5 @@ def instrument(team: Any, run: Run, **options: Any) -> Any:
     team._runtime = runtime
     if run.heals and runtime.chats is not None:
         run_stream, chats = team.run_stream, runtime.chats
-        team.run_stream = lambda *, task=None, **kwargs: chats.run(team, run_stream, task, runtime.is_answer,
-                                                                   runtime.wait_for_healing_ms, kwargs)
+        team.run_stream = lambda *, task=None, **kwargs: chats.run(team, run_stream, task, kwargs)
     return team
