@@ -314,6 +314,7 @@ void each_limit(Add add_one) {
   add_one("stalled_ms", &limits::stalled_ms, 1, week_ms, "An activation that had no output for so long no longer counts as active. Milliseconds.");
   add_one("settled_events", &limits::settled_events, 0, thousand_million, "Settled events a run remembers; an older id is like one never seen.");
   add_one("generators", &limits::generators, 1, 1'000'000, "An event with more generators (origins) is left out of cross_lineage_aggregation.");
+  add_one("judging_work", &limits::judging_work, 1, thousand_million, "Ids visited while one message is judged; beyond it the message's remaining events are delivered unjudged.");
   add_one("message_bytes", &limits::message_bytes, 1'024, 64 << 20, "Bytes of a message; beyond 16 times as many the connection is closed.");
   add_one("reorder_ms", &limits::reorder_ms, 0, 60'000, "With several sessions: how long a message waits for an id that another has yet to name. Milliseconds.");
   add_one("agents", &limits::agents, 1, thousand_million, "Agent names a run may use, those that left too.");

@@ -25,6 +25,7 @@ run_policy grants_all() {
   p.most = {.stalled_ms = most_ms,
             .settled_events = most_count,
             .generators = most_count,
+            .judging_work = most_count,
             .message_bytes = most_count,
             .reorder_ms = most_ms,
             .agents = most_count,

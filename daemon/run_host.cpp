@@ -246,6 +246,10 @@ void run_host::note_giving_way(const ingest::taken& what) {
   std::uint64_t kept_back = 0;
   const bool is_final = inbox_.run().unjudged().has_value();
   if (!is_final && !owner_.may_complain(kept_back)) return;
+  if (*what.limit == limit_id::judging_work) {
+    spdlog::warn("judging_work_used_up run={} number={} kept_back={}", quoted(inbox_.name()), number_, kept_back);
+    return;
+  }
   spdlog::warn("{} run={} number={} limit={} kept_back={}", is_final ? "run_judged_no_more" : "run_forgets_pending",
                quoted(inbox_.name()), number_, to_string(*what.limit), kept_back);
 }

@@ -33,6 +33,7 @@ void answer::clear() {
   verdicts.clear();
   detections.clear();
   outcomes.clear();
+  unjudged.clear();
 }
 
 }  // namespace digd

@@ -118,6 +118,7 @@ struct answer {
   std::vector<verdict> verdicts;            // one a blocked event, in the order judged
   std::vector<detection> detections;        // all, in order, healed or not
   std::vector<outcome_report> outcomes;
+  std::vector<std::string> unjudged;  // blocked events that `limits.judging_work` left unjudged, in order
 
   void clear();
 };

@@ -14,6 +14,7 @@ constexpr std::array<std::string_view, limit_count> limit_names{
     "sessions",
     "settled_events",
     "generators",
+    "judging_work",
     "run_bytes",
     "overload",
 };

@@ -20,10 +20,11 @@ enum class limit_id : std::uint8_t {
   sessions,
   settled_events,
   generators,
+  judging_work,
   run_bytes,
   overload,
 };
-inline constexpr std::size_t limit_count = 11;
+inline constexpr std::size_t limit_count = 12;
 
 // refuse: the message is, with an error. observe: the run is judged no more; what comes is delivered as it is, and kept.
 // gap: the run forgets what is pending, as if its client had said `gap`.

@@ -22,21 +22,19 @@ const rule& rule_of_window(due_kind kind) {
   }
 }
 
-// Outcomes follow more of the evidence than a report lists.
-constexpr std::size_t max_watched_evidence = 1000;
-
-// Sorts evidence by name, as far as it is reported or watched; beyond that the order does not matter.
-template <class Index, class Name>
-void order(std::vector<Index>& all, Name name) {
-  const auto cut = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), max_watched_evidence));
-  std::partial_sort(all.begin(), cut, all.end(), [&](Index a, Index b) { return name(a) < name(b); });
+// Sorts agents by name, as far as they are reported; beyond that the order does not matter.
+void sort_reported(std::vector<graph::agent_index>& all, const graph::graph& g) {
+  const auto cut = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), detection::max_evidence));
+  std::partial_sort(all.begin(), cut, all.end(),
+                    [&](graph::agent_index a, graph::agent_index b) { return g.agent(a).name < g.agent(b).name; });
+  g.look_at(all.size());
 }
 
 // Lists the first names that are within both limits of a detection's evidence.
-template <class Index, class Name>
-void list_evidence(detection& d, const std::vector<Index>& all, Name name) {
+template <class List, class Name>
+void list_evidence(detection& d, const List& all, Name name) {
   std::size_t bytes = 0;
-  for (const Index i : all) {
+  for (const std::uint32_t i : all) {
     bytes += name(i).size();
     if (d.evidence.size() == detection::max_evidence || bytes > detection::max_evidence_bytes) return;
     d.evidence.push_back(name(i));
@@ -181,6 +179,7 @@ void run::happen(const due_item& due, answer& out) {
 // is running.
 void run::report_at_end(answer& out) {
   watches_.next_occasion();
+  witness_visits_left_ = graph::max_message_visits;
   for (const due_item& due : windows_.unfired()) {
     const rule& which = rule_of_window(due.kind);
     finding what = find_due(which, due);
@@ -190,12 +189,12 @@ void run::report_at_end(answer& out) {
 
 finding run::find_due(const rule& which, const due_item& due) const {
   finding what = which.fire(graph_, due.index);
-  order(what.events, [this](auto e) -> const std::string& { return graph_.event(e).id; });
-  order(what.agents, [this](auto a) -> const std::string& { return graph_.agent(a).name; });
+  sort_reported(what.agents, graph_);
   return what;
 }
 
 void run::fire(const rule& which, const due_item& due, answer& out) {
+  witness_visits_left_ = graph::max_message_visits;
   finding what = find_due(which, due);
   healer_.open_case(false, window_able_);
   const remedy with = healer_.decide(which, what);
@@ -295,6 +294,9 @@ void run::let_through(bool clean) {
 
 void run::judge(const message& m, const speaker& who, answer& out) {
   watches_.next_occasion();
+  known_.clear();
+  witness_visits_left_ = graph::max_message_visits;
+  graph_.begin_work(settings_.limits.judging_work);
   out.verdicts.resize(held_.size());
   for (std::size_t i = 0; i < held_.size(); ++i) {
     verdict& v = out.verdicts[i];
@@ -303,25 +305,39 @@ void run::judge(const message& m, const speaker& who, answer& out) {
   }
 }
 
+// An event whose rules were not all asked before the work was used up is unjudged, like those after it.
 void run::judge_event(held_event& held, verdict& v, const message& m, const speaker& who, answer& out) {
   if (graph_.event(held.blocked.event).fyi) return;
+  if (graph_.work_is_used_up() || !find(held)) {
+    held.skipped = true;
+    out.unjudged.push_back(v.event);
+    return;
+  }
   healer_.open_case(m.as_is, who.able);
-  for (const rule* which : catalog()) {
-    if (settings_.effective_mode(which->id) == mode::off) continue;
-    found_.clear();
-    which->judge(graph_, held.blocked, settings_.of(which->id), found_);
-    for (finding& what : found_) {
-      order(what.events, [this](auto e) -> const std::string& { return graph_.event(e).id; });
-      order(what.agents, [this](auto a) -> const std::string& { return graph_.agent(a).name; });
-      const remedy with = healer_.decide(*which, what);
-      const std::uint32_t at = report(*which, what, with, out);
-      out.detections[at].session = std::string(who.session);
-      out.detections[at].at = m.seq;
-      v.detections.push_back(at);
-      if (with.healed()) held.take(with, which->healing, v, graph_);
-    }
+  for (finding& what : found_) {
+    const rule& which = rule_of(what.rule);
+    sort_reported(what.agents, graph_);
+    const remedy with = healer_.decide(which, what);
+    const std::uint32_t at = report(which, what, with, out);
+    out.detections[at].session = std::string(who.session);
+    out.detections[at].at = m.seq;
+    v.detections.push_back(at);
+    if (with.healed()) held.take(with, which.healing, v, graph_);
   }
   healer_.close_case();
+}
+
+// Asks all rules about an event. False if the work was used up meanwhile.
+bool run::find(const held_event& held) {
+  found_.clear();
+  for (const rule* which : catalog()) {
+    if (settings_.effective_mode(which->id) == mode::off) continue;
+    const std::size_t first = found_.size();
+    which->judge(graph_, held.blocked, settings_.of(which->id), known_, found_);
+    for (std::size_t i = first; i < found_.size(); ++i) found_[i].rule = which->id;
+    if (graph_.work_is_used_up()) return false;
+  }
+  return true;
 }
 
 void run::held_event::take(const remedy& with, action how, verdict& v, const graph::graph& g) {
@@ -347,16 +363,14 @@ std::uint32_t run::report(const rule& which, finding& what, const remedy& with, 
   if (what.agent != graph::nobody) d.agent = graph_.agent(what.agent).name;
   d.evidence_total = what.events.size() + what.agents.size();
   std::vector<graph::event_ref> refs;
-  for (std::size_t i = 0; i < what.events.size() && i < max_watched_evidence; ++i) {
-    refs.push_back(graph_.ref(what.events[i]));
-  }
-  list_evidence(d, what.events, [this](auto e) -> const std::string& { return graph_.event(e).id; });
+  for (const graph::event_index e : what.events.first(detection::max_evidence)) refs.push_back(graph_.ref(e));
+  list_evidence(d, what.events.first(detection::max_evidence), [this](auto e) -> const std::string& { return graph_.event(e).id; });
   list_evidence(d, what.agents, [this](auto a) -> const std::string& { return graph_.agent(a).name; });
   d.healed = with.healed();
   d.healing = with.healing;
   d.cause = with.cause;
   d.reason = which.reason(graph_, what);
-  d.witness = graph::make_witness(graph_, which.witness(graph_, what));
+  d.witness = graph::make_witness(graph_, which.witness(graph_, what), witness_visits_left_);
   const bool has_event = what.event != graph::nobody;
   watched found{.rule = which.id,
                 .event = has_event ? graph_.ref(what.event) : graph::event_ref{},
@@ -383,7 +397,7 @@ void run::apply_verdicts(const answer& out) {
       if (submit) graph_.give_up_submit(e);
       graph_.give_back(e, held.back_to);
     } else if (submit) {
-      let_through(out.verdicts[i].detections.empty());
+      let_through(!held.skipped && out.verdicts[i].detections.empty());
     }
     const bool orphan_told = std::any_of(
         out.verdicts[i].detections.begin(), out.verdicts[i].detections.end(), [&](std::uint32_t d) {

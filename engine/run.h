@@ -81,6 +81,7 @@ class run {
   struct held_event {
     blocked_event blocked;
     bool judged = true;                          // false: late
+    bool skipped = false;                        // `limits.judging_work` was used up
     graph::agent_index back_to = graph::nobody;  // healed by giving it back
     void take(const remedy& with, action how, verdict& v, const graph::graph& g);
   };
@@ -102,6 +103,7 @@ class run {
 
   void judge(const message& m, const speaker& who, answer& out);
   void judge_event(held_event& held, verdict& v, const message& m, const speaker& who, answer& out);
+  bool find(const held_event& held);
   void apply_verdicts(const answer& out);
   void let_through(bool clean);
 
@@ -124,7 +126,9 @@ class run {
 
   std::vector<held_event> held_;  // of the message in hand
   graph::graph::reroutes rerouted_;
-  std::vector<finding> found_;
+  std::vector<finding> found_;                                   // of the event in hand
+  evidence_cache known_;                                         // of the message in hand
+  std::size_t witness_visits_left_ = graph::max_message_visits;  // of the message or firing in hand
 };
 
 }  // namespace digd

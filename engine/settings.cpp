@@ -25,6 +25,7 @@ void for_each_limit(const limits_request& asked, limits& settled, const limits& 
   each(asked.stalled_ms, settled.stalled_ms, most.stalled_ms);
   each(asked.settled_events, settled.settled_events, most.settled_events);
   each(asked.generators, settled.generators, most.generators);
+  each(asked.judging_work, settled.judging_work, most.judging_work);
   each(asked.message_bytes, settled.message_bytes, most.message_bytes);
   each(asked.reorder_ms, settled.reorder_ms, most.reorder_ms);
   each(asked.agents, settled.agents, most.agents);

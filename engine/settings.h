@@ -45,6 +45,7 @@ struct limits {
   milliseconds stalled_ms = 300'000;
   std::uint64_t settled_events = 100'000;
   std::uint64_t generators = 4096;
+  std::uint64_t judging_work = 4'000'000;  // ids visited while one message is judged
   std::uint64_t message_bytes = 1 << 20;
   milliseconds reorder_ms = 50;
   std::uint64_t agents = 100'000;         // names a run may use, those that left too
@@ -102,6 +103,7 @@ struct limits_request {
   std::optional<milliseconds> stalled_ms;
   std::optional<std::uint64_t> settled_events;
   std::optional<std::uint64_t> generators;
+  std::optional<std::uint64_t> judging_work;
   std::optional<std::uint64_t> message_bytes;
   std::optional<milliseconds> reorder_ms;
   std::optional<std::uint64_t> agents;

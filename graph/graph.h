@@ -12,6 +12,7 @@
 #include <boost/container/deque.hpp>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -78,6 +79,9 @@ class graph {
   bool is_marked(event_index e) const { return events_[e].marked_in == epoch_; }
   const graph_counters& counters() const { return counters_; }
   void look_at(std::size_t elements) const { counters_.looked_at += elements; }
+  // The work of judging one message: counted from here, used up after so many elements.
+  void begin_work(std::uint64_t most) { work_ends_ = counters_.looked_at + most; }
+  bool work_is_used_up() const { return counters_.looked_at >= work_ends_; }
   // Every remembered event and activation, in the order recorded; for pictures and exports.
   std::vector<event_index> all_events() const;
   std::vector<activation_index> all_activations() const;
@@ -154,6 +158,7 @@ class graph {
 
   graph_limits limits_;
   mutable graph_counters counters_;
+  std::uint64_t work_ends_ = std::numeric_limits<std::uint64_t>::max();
   node_store<event_node> events_;
   node_store<activation_node> activations_;
   node_store<agent_node> agents_;

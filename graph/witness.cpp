@@ -18,7 +18,7 @@ std::uint64_t key(place p) { return (std::uint64_t{p.is_event} << 32) | p.index;
 
 class builder {
  public:
-  explicit builder(const graph& g) : graph_(g) {}
+  builder(const graph& g, std::size_t most_visits) : graph_(g), most_visits_(most_visits) {}
 
   void add(place p) {
     if (chosen_.contains(key(p))) return;
@@ -40,31 +40,39 @@ class builder {
     }
   }
 
+  std::size_t visits() const { return visits_; }
+
   witness finish(const std::vector<event_index>& pending_of) {
     for (const place p : nodes_) p.is_event ? write_event(p.index) : write_activation(p.index);
     for (const place p : nodes_) write_edges(p);
     for (const event_index e : pending_of) write_pending(e);
+    graph_.look_at(visits_ + nodes_.size());
     return std::move(out_);
   }
 
  private:
+  // Until `each` returns false.
   template <class Each>
   void for_each_neighbour(place p, Each each) const {
     if (p.is_event) {
       const event_node& e = graph_.event(p.index);
-      if (e.source != nobody) each(place{false, e.source});
-      for (const activation_index v : e.inputs_of) each(place{false, v});
+      if (e.source != nobody && !each(place{false, e.source})) return;
+      for (const activation_index v : e.inputs_of) {
+        if (!each(place{false, v})) return;
+      }
       return;
     }
+    const auto visit = [&](event_ref ref) {
+      const event_node* e = graph_.resolve(ref);
+      return e == nullptr || !e->remembered || each(place{true, ref.index});
+    };
     const activation_node& v = graph_.activation(p.index);
-    for (const activation_input& input : v.inputs) visit_event(input.event, each);
-    for (const event_ref output : v.outputs) visit_event(output, each);
-  }
-
-  template <class Each>
-  void visit_event(event_ref ref, Each each) const {
-    const event_node* e = graph_.resolve(ref);
-    if (e != nullptr && e->remembered) each(place{true, ref.index});
+    for (const activation_input& input : v.inputs) {
+      if (!visit(input.event)) return;
+    }
+    for (const event_ref output : v.outputs) {
+      if (!visit(output)) return;
+    }
   }
 
   // Breadth first from `start` to the nearest joined node; takes the path's nodes in.
@@ -76,13 +84,15 @@ class builder {
     for (std::size_t at = 0; at < queue.size(); ++at) {
       place found;
       for_each_neighbour(queue[at], [&](place next) {
-        if (visits_ >= max_witness_visits || found.index != nobody) return;
+        if (visits_ >= most_visits_) return false;
         ++visits_;
-        if (!reached_from.emplace(key(next), queue[at]).second) return;
-        if (joined_.contains(key(next)) && !(next == start)) found = next;
+        if (!reached_from.emplace(key(next), queue[at]).second) return true;
         queue.push_back(next);
+        if (joined_.contains(key(next)) && !(next == start)) found = next;
+        return found.index == nobody;
       });
-      if (visits_ >= max_witness_visits) out_.truncated = true;
+      if (visits_ >= most_visits_) out_.truncated = true;
+      if (found.index == nobody && visits_ >= most_visits_) return;
       if (found.index == nobody) continue;
       for (place p = found; !(p == start); p = reached_from.at(key(p))) {
         add(p);
@@ -112,6 +122,7 @@ class builder {
       return;
     }
     const activation_node& v = graph_.activation(p.index);
+    graph_.look_at(v.inputs.size());
     for (const activation_input& input : v.inputs) {
       const event_node* e = graph_.resolve(input.event);
       if (e == nullptr || !chosen_.contains(key({true, input.event.index}))) continue;
@@ -122,6 +133,7 @@ class builder {
   void write_pending(event_index e) {
     if (!chosen_.contains(key({true, e}))) return;
     const event_node& node = graph_.event(e);
+    graph_.look_at(node.deliveries.size());
     for (const delivery& d : node.deliveries) {
       if (d.state != delivery_state::pending) continue;
       if (pending_edges_ == max_witness_nodes) {
@@ -135,6 +147,7 @@ class builder {
   }
 
   const graph& graph_;
+  const std::size_t most_visits_;
   witness out_;
   std::vector<place> nodes_;
   boost::unordered_flat_map<std::uint64_t, bool> chosen_;
@@ -145,12 +158,13 @@ class builder {
 
 }  // namespace
 
-witness make_witness(const graph& g, const witness_names& names) {
-  builder b(g);
+witness make_witness(const graph& g, const witness_names& names, std::size_t& visits_left) {
+  builder b(g, std::min(max_witness_visits, visits_left));
   if (names.subject != nobody) b.add({false, names.subject});
   for (const event_index e : names.events) b.add({true, e});
   for (const activation_index v : names.activations) b.add({false, v});
   b.join();
+  visits_left -= b.visits();
   return b.finish(names.pending_of);
 }
 

@@ -4,6 +4,7 @@
 // is said by `truncated`.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "engine/answer.h"
@@ -12,7 +13,8 @@
 namespace digd::graph {
 
 inline constexpr std::size_t max_witness_nodes = 64;
-inline constexpr std::size_t max_witness_visits = 4096;  // nodes looked at while searching paths
+inline constexpr std::size_t max_witness_visits = 4096;   // nodes looked at while searching the paths of one witness
+inline constexpr std::size_t max_message_visits = 65536;  // of all witnesses of one message
 
 // What is named, most important first: `subject` before all, then events, then activations.
 struct witness_names {
@@ -22,6 +24,13 @@ struct witness_names {
   std::vector<event_index> pending_of;  // events whose pending recipients are named
 };
 
-witness make_witness(const graph& g, const witness_names& names);
+// Appends events that a finding names.
+inline void append_named(std::vector<event_index>& to, std::span<const event_index> events) {
+  to.insert(to.end(), events.begin(), events.end());
+}
+
+// `visits_left`: what the message in hand may still spend on searching; reduced by what this witness spends. Once it is
+// used up a witness has the named nodes alone, and is `truncated`.
+witness make_witness(const graph& g, const witness_names& names, std::size_t& visits_left);
 
 }  // namespace digd::graph

@@ -71,10 +71,11 @@ struct limits_fields {
     return in.count(it, out.*Member);
   }
 
-  static constexpr std::array<known_field<limits_fields>, 11> all{{
+  static constexpr std::array<known_field<limits_fields>, 12> all{{
       {"stalled_ms", &limits_fields::duration<&limits_request::stalled_ms>},
       {"settled_events", &limits_fields::count<&limits_request::settled_events>},
       {"generators", &limits_fields::count<&limits_request::generators>},
+      {"judging_work", &limits_fields::count<&limits_request::judging_work>},
       {"message_bytes", &limits_fields::count<&limits_request::message_bytes>},
       {"reorder_ms", &limits_fields::duration<&limits_request::reorder_ms>},
       {"agents", &limits_fields::count<&limits_request::agents>},

@@ -105,6 +105,7 @@ void append_limits(std::string& out, const limits& most) {
   fields.number("stalled_ms", most.stalled_ms);
   fields.number("settled_events", most.settled_events);
   fields.number("generators", most.generators);
+  fields.number("judging_work", most.judging_work);
   fields.number("message_bytes", most.message_bytes);
   fields.number("reorder_ms", most.reorder_ms);
   fields.number("agents", most.agents);

@@ -263,6 +263,7 @@ bool inbox::follow(std::string_view line) {
     switch_mode(*strongest, *stamp);
     return true;
   }
+  if (word_of(line, "limit") == to_string(limit_id::judging_work)) return true;  // the engine comes to it by itself
   const auto limit = limit_line_of(line);
   if (limit) hit(limit->hit, limit->how, *stamp);
   return limit.has_value();
@@ -300,6 +301,20 @@ void inbox::answer_to(session_index s, std::uint64_t seq, std::string_view frame
   if (!what.answered.empty()) note_answered(s, what.answered);
   if (!work().out.empty()) sink_.send(s, work().out);
   if (how_.keep_replies) from.unacked.push_back({seq, work().out});
+  if (!work().said_back.unjudged.empty()) record_unjudged(std::move(work().said_back.unjudged));
+}
+
+// A line of the record names the events that `limits.judging_work` left unjudged, as far as the line is bounded.
+void inbox::record_unjudged(std::vector<std::string> events) {
+  constexpr std::size_t max_named = 64;
+  std::string member = "\"limit\":\"judging_work\",\"policy\":\"deliver\",\"unjudged\":" + std::to_string(events.size()) + ",\"events\":[";
+  for (std::size_t i = 0; i < events.size() && i < max_named; ++i) {
+    if (i > 0) member += ',';
+    append_quoted(member, events[i]);
+  }
+  member += ']';
+  work().said_back.clear();
+  tell_own_line(taken::what_kind::limit, "limit", member, limit_id::judging_work);
 }
 
 void inbox::durable(session_index s, std::uint64_t seq) {

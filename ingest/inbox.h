@@ -178,6 +178,7 @@ class inbox {
   void hold(session& from, std::string_view frame, milliseconds stamp, std::size_t too_large = 0);
   bool gives_way(milliseconds stamp);
   void give_way(limit_id hit, limit_policy how, milliseconds stamp);
+  void record_unjudged(std::vector<std::string> events);
   void tell_own_line(taken::what_kind kind, std::string_view type, std::string_view member, std::optional<limit_id> limit);
   void refuse_too_large(session_index s, std::size_t bytes, milliseconds stamp);
   void release_held(milliseconds now);

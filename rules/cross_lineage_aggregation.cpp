@@ -1,5 +1,6 @@
 // Cross-lineage aggregation (CLA). An agent is about to hold work from two decompositions that share no origin.
 #include <algorithm>
+#include <boost/unordered/unordered_flat_set.hpp>
 
 #include "rules/kinds.h"
 #include "rules/rule.h"
@@ -35,12 +36,24 @@ bool consumed_by(const graph::activation_node& v, graph::event_ref event) {
   });
 }
 
-// Whether any lineage that the agent holds work of shares no generator: what it holds is looked through only then.
-bool may_clash(const graph::graph& g, const graph::generators& from, const graph::agent_node& at) {
-  return std::any_of(at.lineages.begin(), at.lineages.end(), [&](const graph::pending_lineage& other) {
-    g.look_at(1 + graph::cost_of_union(from, other.from));
-    return graph::disjoint(from, other.from);
-  });
+// The work that the agent holds of lineages that share no generator with `from`. An event of the lineage itself is never
+// among it. Each lineage is compared once, however much work of it the agent holds.
+std::vector<graph::event_index> held_of_others(const graph::graph& g, const graph::generators& from, graph::agent_index a,
+                                               const rule_settings& s) {
+  std::vector<graph::event_index> clashing;
+  boost::unordered_flat_set<const graph::generator_set*> others;
+  for (const graph::pending_lineage& held : g.agent(a).lineages) {
+    if (g.work_is_used_up()) return clashing;
+    g.look_at(1 + graph::cost_of_union(from, held.from));
+    if (graph::disjoint(from, held.from)) others.insert(held.from.get());
+  }
+  if (others.empty()) return clashing;
+  g.look_at(g.agent(a).pending.size());
+  for (const graph::event_index x : g.agent(a).pending) {
+    const graph::event_node& other = g.event(x);
+    if (other.is_work() && kind_counts(other, s) && others.contains(other.generators.get())) clashing.push_back(x);
+  }
+  return clashing;
 }
 
 // When the lineage of `e` began: the place of its first generator among the run's activations; 0 if it has none.
@@ -57,20 +70,14 @@ class cross_lineage_aggregation final : public rule {
   rule_settings defaults() const override { return {}; }
 
   void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
-             std::vector<finding>& found) const override {
+             evidence_cache& known, std::vector<finding>& found) const override {
     const graph::event_node& e = g.event(b.event);
     if (e.submit || !e.generators || !kind_counts(e, s)) return;
     for (const graph::agent_index a : b.to) {
-      if (!g.agent(a).in_roster || !may_clash(g, e.generators, g.agent(a))) continue;
-      finding f{.event = b.event, .agent = a};
-      g.look_at(g.agent(a).pending.size());
-      for (const graph::event_index x : g.agent(a).pending) {
-        const graph::event_node& other = g.event(x);
-        if (x == b.event || !other.is_work() || !kind_counts(other, s)) continue;
-        g.look_at(graph::cost_of_union(e.generators, other.generators));
-        if (graph::disjoint(e.generators, other.generators)) f.events.push_back(x);
-      }
-      if (!f.events.empty()) found.push_back(std::move(f));
+      if (!g.agent(a).in_roster) continue;
+      const event_list& clashing = known.get(g, id, e.generators.get(), a, [&] { return held_of_others(g, e.generators, a, s); });
+      if (!clashing.empty()) found.push_back({.event = b.event, .agent = a, .events = clashing});
+      if (g.work_is_used_up()) return;
     }
   }
 
@@ -98,7 +105,7 @@ class cross_lineage_aggregation final : public rule {
   graph::witness_names witness(const graph::graph& g, const finding& f) const override {
     graph::witness_names names;
     names.events.push_back(f.event);
-    names.events.insert(names.events.end(), f.events.begin(), f.events.end());
+    graph::append_named(names.events, f.events.first(graph::max_witness_nodes));
     for (const graph::event_index e : names.events) {
       if (names.activations.size() >= graph::max_witness_nodes) break;
       if (g.event(e).source != graph::nobody) names.activations.push_back(g.event(e).source);
@@ -129,10 +136,14 @@ class cross_lineage_aggregation final : public rule {
   }
 
  private:
+  static constexpr std::size_t max_younger_scanned = 1024;
+
   // Of the event and those that it clashes with, all whose lineage is not the oldest. Never empty: no two begin alike.
   static std::vector<graph::event_index> younger(const graph::graph& g, const finding& f) {
+    const auto clashing = f.events.first(max_younger_scanned);
+    g.look_at(clashing.size());
     std::vector<graph::event_index> all{f.event};
-    all.insert(all.end(), f.events.begin(), f.events.end());
+    all.insert(all.end(), clashing.begin(), clashing.end());
     std::uint64_t oldest = beginning(g, f.event);
     for (const graph::event_index x : all) oldest = std::min(oldest, beginning(g, x));
     std::erase_if(all, [&](graph::event_index x) { return beginning(g, x) == oldest; });

@@ -29,7 +29,7 @@ class deadlock final : public rule {
     return g.active_count() == 0 && !g.reachable().empty();
   }
 
-  finding fire(const graph::graph& g, graph::event_index) const override { return {.events = g.reachable()}; }
+  finding fire(const graph::graph& g, graph::event_index) const override { return {.events = event_list(g, g.reachable())}; }
 
   void targets(const graph::graph& g, const finding&, std::vector<graph::agent_index>& to) const override {
     to = g.roster();
@@ -51,8 +51,10 @@ class deadlock final : public rule {
   }
 
   graph::witness_names witness(const graph::graph& g, const finding& f) const override {
-    graph::witness_names names{.events = f.events, .pending_of = f.events};
-    for (const graph::event_index e : f.events) {
+    graph::witness_names names;
+    graph::append_named(names.events, f.events.first(graph::max_witness_nodes + 1));
+    names.pending_of = names.events;
+    for (const graph::event_index e : names.events) {
       if (names.activations.size() >= graph::max_witness_nodes) break;
       if (g.event(e).source != graph::nobody) names.activations.push_back(g.event(e).source);
     }

@@ -35,15 +35,18 @@ class early_termination final : public rule {
   rule_settings defaults() const override { return {.max_attempts = 3}; }
 
   void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
-             std::vector<finding>& found) const override {
+             evidence_cache& known, std::vector<finding>& found) const override {
     if (!g.event(b.event).submit) return;
-    g.mark_ancestors(b.event);
-    finding f{.event = b.event};
-    g.look_at(g.reachable().size());
-    for (const graph::event_index x : g.reachable()) {
-      if (!g.is_marked(x) && kind_counts(g.event(x), s)) f.events.push_back(x);
-    }
-    if (!f.events.empty()) found.push_back(std::move(f));
+    const event_list& unresolved = known.get(g, id, g.event(b.event).ancestry.get(), graph::nobody, [&] {
+      std::vector<graph::event_index> events;
+      g.mark_ancestors(b.event);
+      g.look_at(g.reachable().size());
+      for (const graph::event_index x : g.reachable()) {
+        if (!g.is_marked(x) && kind_counts(g.event(x), s)) events.push_back(x);
+      }
+      return events;
+    });
+    if (!unresolved.empty()) found.push_back({.event = b.event, .events = unresolved});
   }
 
   void targets(const graph::graph& g, const finding& f, std::vector<graph::agent_index>& to) const override {
@@ -77,12 +80,12 @@ class early_termination final : public rule {
   graph::witness_names witness(const graph::graph& g, const finding& f) const override {
     graph::witness_names names;
     names.events.push_back(f.event);
-    names.events.insert(names.events.end(), f.events.begin(), f.events.end());
+    graph::append_named(names.events, f.events.first(graph::max_witness_nodes));
     for (const graph::event_index e : names.events) {
       if (names.activations.size() >= graph::max_witness_nodes) break;
       if (g.event(e).source != graph::nobody) names.activations.push_back(g.event(e).source);
     }
-    names.pending_of = f.events;
+    names.pending_of.assign(names.events.begin() + 1, names.events.end());
     return names;
   }
 

@@ -26,7 +26,7 @@ class excessive_rerouting final : public rule {
   rule_settings defaults() const override { return {.max_reroutes = 2}; }
 
   void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
-             std::vector<finding>& found) const override {
+             evidence_cache&, std::vector<finding>& found) const override {
     const graph::event_node& e = g.event(b.event);
     if (!b.rerouted || e.submit || e.consumed || e.reroute_acts <= s.max_reroutes) return;
     found.push_back({.event = b.event});

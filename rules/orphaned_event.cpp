@@ -30,7 +30,7 @@ class orphaned_event final : public rule {
   rule_settings defaults() const override { return {.window_ms = 5'000, .max_attempts = 3}; }
 
   void judge(const graph::graph& g, const blocked_event& b, const rule_settings&,
-             std::vector<finding>& found) const override {
+             evidence_cache&, std::vector<finding>& found) const override {
     if (g.event(b.event).submit) return;
     for (const graph::agent_index a : b.to) {
       if (g.agent(a).in_roster) return;

@@ -29,14 +29,15 @@ class repeated_subproblem final : public rule {
   rule_settings defaults() const override { return {}; }
 
   void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
-             std::vector<finding>& found) const override {
+             evidence_cache& known, std::vector<finding>& found) const override {
     const graph::event_node& e = g.event(b.event);
     if (b.rerouted || e.submit || !e.derived || !kind_counts(e, s)) return;
     if (!g.activation(e.source).reducing()) return;
-    const auto work = g.reduced_by_others(e.source);
-    if (work.empty()) return;
-    g.look_at(work.size());
-    found.push_back({.event = b.event, .events = {work.begin(), work.end()}});
+    const event_list& work = known.get(g, id, &g.activation(e.source), graph::nobody, [&] {
+      const auto reduced = g.reduced_by_others(e.source);
+      return std::vector<graph::event_index>(reduced.begin(), reduced.end());
+    });
+    if (!work.empty()) found.push_back({.event = b.event, .events = work});
   }
 
   std::string reason(const graph::graph& g, const finding& f) const override {
@@ -60,7 +61,7 @@ class repeated_subproblem final : public rule {
   graph::witness_names witness(const graph::graph& g, const finding& f) const override {
     graph::witness_names names;
     names.events.push_back(f.event);
-    names.events.insert(names.events.end(), f.events.begin(), f.events.end());
+    graph::append_named(names.events, f.events.first(graph::max_witness_nodes));
     names.activations.push_back(g.event(f.event).source);
     for_each_consumer(g, f, [&](graph::activation_index v) {
       if (names.activations.size() < graph::max_witness_nodes) names.activations.push_back(v);
@@ -74,17 +75,24 @@ class repeated_subproblem final : public rule {
   }
 
  private:
+  static constexpr std::size_t max_inputs_scanned = 16384;  // for one text or witness
+
+  // Calls `each` for the earlier consumers of the work that is listed, as far as the scan goes.
   template <class Each>
   static void for_each_consumer(const graph::graph& g, const finding& f, Each each) {
-    for (const graph::event_index x : f.events) {
+    std::size_t scanned = 0;
+    for (const graph::event_index x : f.events.first(event_list::max_sorted)) {
       for (const graph::activation_index v : g.event(x).inputs_of) {
+        if (++scanned > max_inputs_scanned) return g.look_at(scanned);
         const graph::activation_node& other = g.activation(v);
         if (v == g.event(f.event).source || other.open || other.failed || !other.reducing()) continue;
         for (const graph::activation_input& input : other.inputs) {
+          if (++scanned > max_inputs_scanned) return g.look_at(scanned);
           if (input.event == g.ref(x) && input.what == reaction::consume) each(v);
         }
       }
     }
+    g.look_at(scanned);
   }
 
   static std::vector<graph::agent_index> earlier_agents(const graph::graph& g, const finding& f) {

@@ -15,6 +15,7 @@
 #include "engine/settings.h"
 #include "graph/graph.h"
 #include "graph/witness.h"
+#include "rules/evidence.h"
 #include "rules/rule_id.h"
 
 namespace digd {
@@ -28,10 +29,11 @@ struct blocked_event {
 
 // What a rule found. Evidence is either events or agents.
 struct finding {
+  rule_id rule{};                            // set by the caller of `judge`
   graph::event_index event = graph::nobody;  // judged, or whose window fired; nobody: the run's own windows
   graph::agent_index agent = graph::nobody;
-  std::vector<graph::event_index> events;
-  std::vector<graph::agent_index> agents;
+  event_list events;
+  std::vector<graph::agent_index> agents;  // sorted by name before it is reported
 };
 
 // A healed finding, watched until its symptom has cleared.
@@ -92,8 +94,10 @@ class rule {
 
   virtual rule_settings defaults() const = 0;
 
-  // Judges a blocked event against the graph with its whole message recorded; appends what it finds.
-  virtual void judge(const graph::graph&, const blocked_event&, const rule_settings&, std::vector<finding>&) const {}
+  // Judges a blocked event against the graph with its whole message recorded; appends what it finds. `known` has the
+  // evidence computed for earlier events of the message. A rule stops early once `graph.work_is_used_up()`.
+  virtual void judge(const graph::graph&, const blocked_event&, const rule_settings&, evidence_cache& /*known*/,
+                     std::vector<finding>&) const {}
 
   // Rules by time: whether the condition holds now (of `event`, where windows are an event's own), and what to
   // report when it held for the window.

@@ -127,6 +127,13 @@ def hit_generators(daemon):
         c.verdicts()
 
 
+@forces("limits.judging_work", config=toml("limits.judging_work", 1))
+def hit_judging_work(daemon):
+    with daemon.client(agents=["a"]) as c:
+        c.event("e1", ["nobody"])
+        assert c.verdicts() == [{"event": "e1", "action": "deliver"}]  # an orphan, had it been judged
+
+
 @forces("limits.reorder_ms")
 def hit_reorder_ms(daemon):
     with daemon.client(clock="wall", session="a"), daemon.client(clock="wall", session="b") as b:

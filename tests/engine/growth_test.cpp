@@ -66,7 +66,7 @@ TEST_CASE("growth: shapes made to hurt stay within their bounds") {
   const std::map<std::string, bound> bounds{
       {"events pending at one agent", {.fixed = 4}},
       {"events of one lineage pending at one agent", {.fixed = 6}},
-      {"generators merged in a chain", {.fixed = 12, .generators = 2 * limits{}.generators}},
+      {"generators merged in a chain", {.fixed = 24, .generators = 2 * limits{}.generators}},
       {"recipients of one event", {.fixed = 4}},
       {"submits in a row", {.fixed = 12}},
       {"inputs of one activation", {.fixed = 8}},

@@ -15,7 +15,8 @@ witness drawn(const scenario& s, std::initializer_list<const char*> events, std:
   graph::witness_names names;
   for (const char* e : events) names.events.push_back(s.graph().find_event(e));
   for (const char* v : activations) names.activations.push_back(s.graph().find_activation(v));
-  return graph::make_witness(s.graph(), names);
+  std::size_t visits_left = graph::max_message_visits;
+  return graph::make_witness(s.graph(), names, visits_left);
 }
 
 // e0 -> v0 -> e1 -> v1 -> … -> eN
@@ -91,4 +92,20 @@ TEST_CASE("nothing that the run has forgotten is drawn") {
   s.then(chain(6));
   CHECK_FALSE(s.knows("e3"));
   CHECK(nodes(drawn(s, {"e6", "e5"})) == "e5 e6 | v5");
+}
+
+TEST_CASE("a witness without visits left has the named nodes alone, and says so") {
+  scenario s(R"({"type":"hello"})");
+  s.then(chain(3));
+  graph::witness_names names;
+  for (const char* e : {"e0", "e3"}) names.events.push_back(s.graph().find_event(e));
+  std::size_t visits_left = graph::max_message_visits;
+  const witness whole = graph::make_witness(s.graph(), names, visits_left);
+  CHECK(whole.activations.size() == 3);
+  CHECK(visits_left < graph::max_message_visits);
+  visits_left = 0;
+  const witness named = graph::make_witness(s.graph(), names, visits_left);
+  CHECK(named.activations.empty());
+  CHECK(named.events.size() == 2);
+  CHECK(named.truncated);
 }

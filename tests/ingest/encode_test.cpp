@@ -246,9 +246,9 @@ TEST_CASE("a welcome says what holds", "[encode]") {
       R"("repeated_subproblem":{"mode":"enforce","kinds":[]},)"
       R"("deadlock":{"mode":"enforce","window_ms":10000,"max_attempts":3},)"
       R"("missing_termination":{"mode":"enforce","window_ms":10000,"max_attempts":3}},)"
-      R"("limits":{"stalled_ms":300000,"settled_events":100000,"generators":4096,"message_bytes":1048576,"reorder_ms":50,)"
+      R"("limits":{"stalled_ms":300000,"settled_events":100000,"generators":4096,"judging_work":4000000,"message_bytes":1048576,"reorder_ms":50,)"
       R"("agents":100000,"recipients":100000,"inputs":100000,"live_events":1000000,"open_activations":100000,"sessions":1000},)"
-      R"("healing":{"budget":1000},"verdict_deadline_ms":250,"credits":1024})");
+      R"("healing":{"budget":1000,"max_returns_per_agent":5},"verdict_deadline_ms":250,"credits":1024})");
 }
 
 TEST_CASE("whatever is encoded is JSON and says what it was given", "[encode]") {

@@ -38,7 +38,7 @@ struct small_world {
     g.fix_generators(v1, {&e1, 1});
     f.event = e1;
     f.agent = g.find_agent("bob");
-    f.events.push_back(e1);
+    f.events = event_list(g, {e1});
   }
 };
 

@@ -169,8 +169,8 @@ TEST_CASE("CLA: long lists are cut, in the text and in the evidence, and say so"
 {"type":"event","event":{"id":"x","source":"v2","recipients":["bob"]}})");
   const detection& d = s.only();
   CHECK(d.evidence_total == 1002);
-  REQUIRE(d.evidence.size() == 1000);
-  CHECK(d.evidence.back() == "e1999");
+  REQUIRE(d.evidence.size() == 64);
+  CHECK(d.evidence.back() == "e1063");
   CHECK(d.reason == R"(Agent "bob" is given "x" while it holds 1002 events of another lineage: "e1000", "e1001", "e1002", "e1003", "e1004", "e1005", "e1006", "e1007" and 994 more.)");
   CHECK(d.witness.truncated);
   CHECK(d.witness.events.size() + d.witness.activations.size() == 64);

@@ -158,9 +158,9 @@ TEST_CASE("DL: long lists are cut, in the text and in the evidence, and say so")
   s.then(R"({"type":"time","ts":10000})");
   const detection& d = s.only();
   CHECK(d.evidence_total == 1002);
-  REQUIRE(d.evidence.size() == 1000);
+  REQUIRE(d.evidence.size() == 64);
   CHECK(d.evidence.front() == "e1000");
-  CHECK(d.evidence.back() == "e1999");
+  CHECK(d.evidence.back() == "e1063");
   CHECK(d.reason.starts_with(R"(Nobody is active while 1002 events wait: "e1000" (waiting at "ada"), "e1001")"));
   CHECK(d.reason.ends_with(R"("e1007" (waiting at "ada") and 994 more.)"));
   CHECK(d.witness.truncated);

@@ -236,9 +236,9 @@ TEST_CASE("ET: long lists are cut, in the text and in the evidence, and say so")
 {"type":"event","event":{"id":"answer","source":"v1","submit":true}})");
   const detection& d = s.only();
   CHECK(d.evidence_total == 1002);
-  REQUIRE(d.evidence.size() == 1000);
+  REQUIRE(d.evidence.size() == 64);
   CHECK(d.evidence.front() == "e1000");
-  CHECK(d.evidence.back() == "e1999");
+  CHECK(d.evidence.back() == "e1063");
   CHECK(std::is_sorted(d.evidence.begin(), d.evidence.end()));
   CHECK(d.reason.ends_with(R"("e1007" (waiting at "bob") and 994 more.)"));
   CHECK(s.frames.back().find(R"("evidence_total":1002)") != std::string::npos);

@@ -1,0 +1,75 @@
+// Lists of events as evidence, shared by all findings of one message that have the same evidence.
+//
+// What several outputs of a message ask of the same recipient and lineage is computed once: the cost of a message is
+// what is live plus what it names, never their product (semantics.md, "The properties the implementation must have").
+#pragma once
+
+#include <algorithm>
+#include <boost/container_hash/hash.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+#include "rules/rule_id.h"
+
+namespace digd {
+
+// An immutable list, cheap to copy. Its first `max_sorted` events are those with the least ids, sorted bytewise; the
+// others are in no order.
+class event_list {
+ public:
+  static constexpr std::size_t max_sorted = 64;
+
+  event_list() = default;
+  event_list(const graph::graph& g, std::vector<graph::event_index> events);
+
+  std::size_t size() const { return events_ ? events_->size() : 0; }
+  bool empty() const { return size() == 0; }
+  const graph::event_index* begin() const { return events_ ? events_->data() : nullptr; }
+  const graph::event_index* end() const { return begin() + size(); }
+  graph::event_index front() const { return events_->front(); }
+  graph::event_index operator[](std::size_t i) const { return (*events_)[i]; }
+  // The first `most` events, or all if there are fewer. A view into the list.
+  std::span<const graph::event_index> first(std::size_t most) const { return {begin(), std::min(most, size())}; }
+
+ private:
+  std::shared_ptr<const std::vector<graph::event_index>> events_;
+};
+
+// Evidence that is already computed for the message in hand. One a run, cleared for each message: the graph does not
+// change while a message is judged.
+class evidence_cache {
+ public:
+  // The list of this rule for a lineage (any pointer that stands for it) and an agent. `make` returns its events, and is
+  // called the first time only.
+  template <class Make>
+  const event_list& get(const graph::graph& g, rule_id rule, const void* lineage, graph::agent_index agent, Make make) {
+    const key wanted{lineage, agent, rule};
+    const auto found = lists_.find(wanted);
+    if (found != lists_.end()) return found->second;
+    return lists_.emplace(wanted, event_list(g, make())).first->second;
+  }
+  void clear() { lists_.clear(); }
+
+ private:
+  struct key {
+    const void* lineage = nullptr;
+    graph::agent_index agent = graph::nobody;
+    rule_id rule{};
+    bool operator==(const key&) const = default;
+    friend std::size_t hash_value(const key& k) {
+      std::size_t seed = 0;
+      boost::hash_combine(seed, k.lineage);
+      boost::hash_combine(seed, k.agent);
+      boost::hash_combine(seed, static_cast<unsigned>(k.rule));
+      return seed;
+    }
+  };
+  boost::unordered_flat_map<key, event_list> lists_;
+};
+
+}  // namespace digd
