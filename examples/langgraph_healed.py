@@ -2,8 +2,8 @@
 """A LangGraph graph that digd heals: `python3 examples/langgraph_healed.py`.
 
 The supervisor's model answers with the name of an agent that does not exist. Without a daemon LangGraph drops the message and
-the graph ends there; with one the supervisor runs again, reads who there is, and chooses one of them.
-Wants `pip install './clients/python[langgraph]'`. The model is a fake one that reads the last message.
+the graph ends there. With one the supervisor runs again, reads who exists, and chooses one of them.
+Needs `pip install './clients/python[langgraph]'`. The model is a fake one that reads the last message.
 """
 
 import logging
@@ -14,12 +14,8 @@ from langgraph.types import Command
 import digd.langgraph
 
 
-def text_of(message) -> str:
-    return message["content"] if isinstance(message, dict) else message.content
-
-
 def supervisor(state: MessagesState) -> Command:
-    last = text_of(state["messages"][-1])
+    last = state["messages"][-1].content
     print(f"supervisor reads: {last}")
     choice = "coder" if '"coder"' in last else "programmer"
     print(f"supervisor calls: {choice}")
@@ -35,9 +31,9 @@ builder = StateGraph(MessagesState)
 builder.add_node("supervisor", supervisor)
 builder.add_node("coder", coder)
 builder.add_edge(START, "supervisor")
-digd.langgraph.instrument(builder)
+digd.langgraph.instrument(builder, mode="enforce")  # without a mode digd only reports
 
 if __name__ == "__main__":
     logging.basicConfig(format="%(message)s")
     result = builder.compile().invoke({"messages": [("user", "Write a parser.")]})
-    print("result:", text_of(result["messages"][-1]))
+    print("result:", result["messages"][-1].content)

@@ -132,6 +132,7 @@ class Watch:
         self._ended: list[EndedBranch] = []
         self._answering = False
         self._reads: dict[str, bool] = {}
+        self._stopped = False
         self._calls: queue.Queue[Intervention] = queue.Queue()
 
     # ---- connection with LangGraph
@@ -469,7 +470,9 @@ class Watch:
     # ---- waking a graph that has stopped
 
     def wake(self, intervention: Intervention) -> bool:
-        """Takes a system event for a graph that came to rest without an answer; False if no node could read it."""
+        """Takes a system event for a graph that has stopped; False if it goes on, or if no node could read the text."""
+        if not self._stopped:
+            return False
         readers = [n for n in intervention.recipients if n in self.nodes and self._reads.get(n, True)]
         with self.lock:
             for node in readers:
@@ -483,8 +486,10 @@ class Watch:
         if not self.can_wake or self.disabled or self.loop is None or not self.run.connected or not self.run.heals:
             return False
         if error is not None:
-            return self.options.heal_errors and isinstance(error, Exception) and not isinstance(error, GraphBubbleUp)
-        return not self.answered and self.loop.status == "done"
+            self._stopped = self.options.heal_errors and isinstance(error, Exception) and not isinstance(error, GraphBubbleUp)
+        else:
+            self._stopped = not self.answered and self.loop.status == "done"
+        return self._stopped
 
     def next_call(self) -> Command[Any] | None:
         """The command that wakes the graph, or None once `wait_for_healing_ms` has passed. Blocks."""
@@ -492,6 +497,8 @@ class Watch:
             call = self._calls.get(timeout=self.options.wait_for_healing_ms / 1000)
         except queue.Empty:
             return None
+        finally:
+            self._stopped = False
         with self.lock:
             targets = [n for n in call.recipients if self._mail.get(TO + n)]
         return Command(goto=targets)
