@@ -190,7 +190,10 @@ def plain(value: Json) -> Json:
     """A value that `json` can write for one that it cannot: pydantic models and dataclasses by their fields, sets as lists."""
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
-        return dump()
+        try:
+            return dump(warnings=False)  # pydantic warns of fields of another type; that is not this program's output
+        except TypeError:
+            return dump()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     if isinstance(value, (set, frozenset)):
