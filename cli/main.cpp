@@ -54,6 +54,8 @@ int main(int argc, char** argv) {
   digd::cli::add_tail(app, status);
   digd::cli::add_export(app, status);
   digd::cli::add_delete(app, status);
+  digd::cli::add_pilot(app, status);
+  digd::cli::add_judge(app, status);
   digd::cli::add_mode(app, status);
   digd::cli::add_import(app, status);
   digd::cli::add_send(app, status);

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
+#include <chrono>
 #include <filesystem>
 #include <utility>
 
 #include "archive/browser.h"
 #include "archive/trace_source.h"
 #include "cli/files.h"
+#include "daemon/api/pilot.h"
 #include "daemon/api/run_json.h"
 #include "daemon/api/stored_graph.h"
 #include "engine/quote.h"
@@ -56,6 +58,10 @@ class asked_daemon final : public run_source {
   }
 
   std::string details(const std::string& run, json::object& into) override { return get(run_path(run), into); }
+
+  std::string pilot(const std::string& since, json::object& into) override {
+    return get("/v1/pilot?since=" + ingest::percent_encoded(since), into);
+  }
 
   std::string trace(const std::string& run, const sink& to) override { return download(run_path(run, "/trace"), to); }
 
@@ -115,6 +121,14 @@ class archive_file final : public run_source {
     std::string text;
     daemon::append_run_details(text, row, *tally, *counts);
     return parse(text, into);
+  }
+
+  std::string pilot(const std::string& since, json::object& into) override {
+    const std::int64_t now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const auto span = daemon::duration_ms(since);
+    if (!span) return "--since: expected a time span as 90m, 36h, 7d or 4w";
+    const auto text = daemon::pilot_json(*reads_, {.since_ms = std::max<std::int64_t>(now - *span, 0), .now_ms = now, .shows = {}});
+    return text ? parse(*text, into) : unreadable(text.error());
   }
 
   std::string trace(const std::string& run, const sink& to) override {

@@ -25,6 +25,8 @@ class run_source {
   virtual std::string runs(const each_run& each) = 0;
   // As /v1/runs/ID.
   virtual std::string details(const std::string& run, boost::json::object& into) = 0;
+  // As /v1/pilot. `since`: a time span, as 7d.
+  virtual std::string pilot(const std::string& since, boost::json::object& into) = 0;
   virtual std::string trace(const std::string& run, const sink& to) = 0;
   // `format`: json, dot, graphml, dig.graph.v2.
   virtual std::string graph(const std::string& run, const std::string& format, const sink& to) = 0;

@@ -1,0 +1,135 @@
+#include "cli/config_edit.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace digd::cli {
+
+namespace {
+
+std::optional<toml::table> parsed(std::string_view text, std::string& why) {
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& e) {
+    why = "line " + std::to_string(e.source().begin.line) + ": " + std::string(e.description());
+    return {};
+  }
+}
+
+const toml::node* find(const toml::table& in, const config_edit& what) {
+  const toml::table* rules = in["rules"].as_table();
+  const toml::table* rule = rules == nullptr ? nullptr : (*rules)[what.rule].as_table();
+  return rule == nullptr ? nullptr : rule->get(what.key);
+}
+
+// The byte at which a line begins; lines count from 1. The end of the text if there are fewer.
+std::size_t start_of_line(std::string_view text, std::size_t line) {
+  std::size_t at = 0;
+  for (std::size_t i = 1; i < line; ++i) {
+    const std::size_t end = text.find('\n', at);
+    if (end == text.npos) return text.size();
+    at = end + 1;
+  }
+  return at;
+}
+
+// toml++ counts columns in code points, from 1.
+std::size_t byte_at(std::string_view text, const toml::source_position& where) {
+  std::size_t at = start_of_line(text, where.line);
+  for (toml::source_index column = 1; column < where.column && at < text.size(); ++column) {
+    do ++at;
+    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80);
+  }
+  return at;
+}
+
+std::string without_spaces(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '#') break;
+    if (c != ' ' && c != '\t' && c != '\r') out += c;
+  }
+  return out;
+}
+
+// Behind the line `[rules.RULE]`; nothing if there is none.
+std::optional<std::size_t> behind_head(std::string_view text, const std::string& rule) {
+  const std::string head = "[rules." + rule + ']';
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (without_spaces(text.substr(at, end - at)) == head) return std::min(end + 1, text.size());
+    at = end + 1;
+  }
+  return {};
+}
+
+void write(const config_edit& edit, const toml::table& before, std::string& text) {
+  if (const toml::node* there = find(before, edit)) {
+    const std::size_t begin = byte_at(text, there->source().begin), end = byte_at(text, there->source().end);
+    text.replace(begin, end - begin, edit.literal);
+    return;
+  }
+  const std::string line = edit.key + " = " + edit.literal + '\n';
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  if (const auto at = behind_head(text, edit.rule)) {
+    text.insert(*at, line);
+  } else {
+    text += (text.empty() ? "[rules." : "\n[rules.") + edit.rule + "]\n" + line;
+  }
+}
+
+void erase(const config_edit& what, toml::table& from) {
+  toml::table* rules = from["rules"].as_table();
+  toml::table* rule = rules == nullptr ? nullptr : (*rules)[what.rule].as_table();
+  if (rule == nullptr) return;
+  rule->erase(what.key);
+  if (rule->empty()) rules->erase(what.rule);
+  if (rules->empty()) from.erase("rules");
+}
+
+bool says(const toml::table& text, const config_edit& edit) {
+  std::string ignored;
+  const auto wanted = parsed("v = " + edit.literal, ignored);
+  const toml::node* there = find(text, edit);
+  if (!wanted || there == nullptr) return false;
+  toml::table one, other;
+  one.insert("v", *there);
+  other.insert("v", *wanted->get("v"));
+  return one == other;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> excepted_in(std::string_view toml_text, const std::string& rule, std::string& why) {
+  const auto table = parsed(toml_text, why);
+  if (!table) return {};
+  std::vector<std::string> names;
+  const toml::node* there = find(*table, {.rule = rule, .key = "except", .literal = {}});
+  if (there == nullptr || !there->is_array()) return names;
+  for (const toml::node& one : *there->as_array()) {
+    if (const auto text = one.value_exact<std::string>()) names.push_back(*text);
+  }
+  return names;
+}
+
+std::string apply_edit(const config_edit& edit, std::string& toml_text) {
+  std::string why;
+  const auto before = parsed(toml_text, why);
+  if (!before) return why;
+  std::string changed = toml_text;
+  write(edit, *before, changed);
+  auto after = parsed(changed, why);
+  toml::table rest = *before;
+  const bool is_there = after && says(*after, edit);
+  if (after) erase(edit, *after);
+  erase(edit, rest);
+  if (!is_there || *after != rest) {
+    return "[rules." + edit.rule + "] cannot be changed in place; write by hand: " + edit.key + " = " + edit.literal;
+  }
+  toml_text = std::move(changed);
+  return {};
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,59 @@
+// digctl judge RUN DETECTION right|wrong: what a person thinks of a detection.
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/daemon_options.h"
+#include "engine/quote.h"
+
+namespace digd::cli {
+
+namespace {
+
+namespace json = boost::json;
+
+struct judge_options {
+  std::string run, detection, judgement;
+  std::string by;
+  daemon_options daemon;
+};
+
+int judge(const judge_options& how) {
+  const auto daemon = http_to("judge", how.daemon);
+  if (!daemon) return wrong_use;
+  json::object body;
+  if (how.judgement == "none") {
+    body["judgement"] = nullptr;
+  } else {
+    body["judgement"] = how.judgement;
+  }
+  if (!how.by.empty()) body["by"] = how.by;
+  const std::string target = run_path(how.run, "/detections/" + ingest::percent_encoded(how.detection) + "/judgement");
+  ingest::http_answer answer;
+  if (const std::string why = daemon->ask("POST", target, json::serialize(body), answer); !why.empty()) return complain("judge", why);
+  if (!answer.good()) return complain("judge", complaint_of(*daemon, answer));
+  const std::string what = "Detection " + digd::quoted(how.detection) + " of run " + digd::quoted(how.run);
+  std::cerr << what << (how.judgement == "none" ? " is judged no more.\n" : " is judged " + how.judgement + ".\n");
+  return done;
+}
+
+}  // namespace
+
+void add_judge(CLI::App& app, int& status) {
+  auto how = std::make_shared<judge_options>();
+  CLI::App* sub = app.add_subcommand("judge", "Records whether a detection was right or wrong");
+  sub->add_option("RUN", how->run, "the run's id")->required();
+  sub->add_option("DETECTION", how->detection, "the detection's name, as `digctl pilot` and /v1/runs/ID/detections show it: 812, or 812.2")->required();
+  sub->add_option("JUDGEMENT", how->judgement, "right, wrong, or none to withdraw")
+      ->required()
+      ->check(CLI::IsMember({"right", "wrong", "none"}));
+  sub->add_option("--by", how->by, "your name, kept with the judgement; default: the token's name, if there are tokens");
+  add_daemon_options(*sub, how->daemon);
+  sub->callback([how, &status] { status = judge(*how); });
+}
+
+}  // namespace digd::cli

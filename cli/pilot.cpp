@@ -1,0 +1,452 @@
+// digctl pilot: what digd did over many runs, or would have done; what silences it; how the canary's groups compare.
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/config_edit.h"
+#include "cli/files.h"
+#include "cli/printable.h"
+#include "cli/run_source.h"
+#include "cli/terminal_options.h"
+#include "daemon/api/pilot.h"
+#include "engine/nearest.h"
+#include "engine/quote.h"
+#include "picture/text.h"
+#include "rules/rule_id.h"
+
+namespace digd::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::size_t max_config_bytes = 16u << 20;
+constexpr std::size_t max_canary_metrics = 16;
+
+struct pilot_options {
+  std::string since = std::string(daemon::pilot_request::usual_since);
+  std::string format = "text";
+  std::vector<std::string> fine;
+  std::string write;
+  daemon_options daemon;
+  terminal_options terminal;
+};
+
+// ---- reading the answer: members that are missing count as nothing
+
+const json::object& object_in(const json::object& from, std::string_view key) {
+  static const json::object none;
+  const json::value* found = from.if_contains(key);
+  return found != nullptr && found->is_object() ? found->get_object() : none;
+}
+
+const json::array& array_in(const json::object& from, std::string_view key) {
+  static const json::array none;
+  const json::value* found = from.if_contains(key);
+  return found != nullptr && found->is_array() ? found->get_array() : none;
+}
+
+std::string text_in(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  const json::string* text = found != nullptr ? found->if_string() : nullptr;
+  return text != nullptr ? std::string(text->data(), text->size()) : std::string();
+}
+
+std::int64_t count_in(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  return found != nullptr && found->is_int64() ? found->get_int64() : 0;
+}
+
+std::optional<double> real_in(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  return found != nullptr && found->is_number() ? std::optional(found->to_number<double>()) : std::nullopt;
+}
+
+// ---- words
+
+std::string counted(std::int64_t n, const std::string& noun) { return std::to_string(n) + ' ' + noun + (n == 1 ? "" : "s"); }
+
+std::string times(std::int64_t n) { return n == 1 ? "once" : std::to_string(n) + " times"; }
+
+std::string short_number(double value) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.3g", value);
+  return out;
+}
+
+std::string percent(double value) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.1f %%", value * 100);
+  return out;
+}
+
+std::string local_time(std::int64_t unix_ms) {
+  const std::time_t seconds = unix_ms / 1000;
+  std::tm parts{};
+  if (localtime_r(&seconds, &parts) == nullptr) return "-";
+  char out[32];
+  std::strftime(out, sizeof out, "%Y-%m-%d %H:%M", &parts);
+  return out;
+}
+
+// As a word of a shell; empty if the text cannot be typed as it is.
+std::string shell_word(const std::string& text) {
+  if (picture::safe(text) != text) return {};
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_@.:/+-").find(c) != std::string_view::npos;
+  };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + '\'';
+}
+
+std::string how_they_ended(const json::object& sum) {
+  const json::object& ended = object_in(sum, "ended");
+  const std::pair<const char*, const char*> words[] = {{"success", "success"},
+                                                       {"failure", "failure"},
+                                                       {"unknown", "without an outcome"},
+                                                       {"aborted", "aborted"},
+                                                       {"open", "still open"}};
+  std::string out;
+  for (const auto& [key, word] : words) {
+    if (const auto n = count_in(ended, key); n > 0) out += (out.empty() ? "" : ", ") + std::to_string(n) + ' ' + word;
+  }
+  return out;
+}
+
+// ---- the report
+
+class report {
+ public:
+  report(const json::object& pilot, const pilot_options& how, std::string address)
+      : pilot_(pilot), how_(how), address_(std::move(address)), width_(how.terminal.columns()) {}
+
+  void print() const {
+    print_sums();
+    print_places();
+    print_canary();
+    print_precision();
+    if (const json::value* left = pilot_.if_contains("left_out"); left != nullptr && left->is_bool() && left->get_bool()) {
+      line("There was more than can be shown; ask for a shorter time with --since.");
+    }
+  }
+
+ private:
+  void line(const std::string& text, std::size_t indent = 0) const {
+    const std::string before(indent, ' ');
+    for (const std::string& one : picture::wrapped(text, std::max<std::size_t>(width_ - indent, 20))) std::cout << before << one << '\n';
+  }
+
+  std::string toned(const std::string& text, table::tone how) const {
+    if (!how_.terminal.colored()) return text;
+    return std::string(sgr(how)) + text + "\x1b[0m";
+  }
+
+  void print_sums() const {
+    const json::object& runs = object_in(pilot_, "runs");
+    const json::object& intervened = object_in(pilot_, "intervened");
+    const std::int64_t total = count_in(runs, "total"), touched = count_in(intervened, "runs");
+    std::string modes;
+    for (const auto& [mode, n] : object_in(runs, "modes")) {
+      if (n.is_int64()) modes += (modes.empty() ? "" : ", ") + std::to_string(n.get_int64()) + ' ' + printable(mode);
+    }
+    line("Since " + local_time(count_in(pilot_, "since_ms")) + ": " + counted(total, "run") + (modes.empty() ? "" : " (" + modes + ")") + ".");
+    if (total == 0) return;
+    if (touched == 0) return line("digd intervened in none of them, nor would it have in shadow.");
+    line("digd would have intervened in " + std::to_string(count_in(intervened, "would")) + " of " + counted(total, "run") +
+         " and did intervene in " + std::to_string(count_in(intervened, "did")) + ".");
+    const std::int64_t badly = count_in(intervened, "ended_badly");
+    line("Of these " + counted(touched, "run") + ", " + std::to_string(badly) + " ended badly anyway (" + how_they_ended(intervened) + ").");
+    std::cout << '\n';
+    table sums({"rule", "runs", "would", "did"}, look_of(how_.terminal));
+    for (const json::value& one : array_in(pilot_, "rules")) {
+      if (!one.is_object()) continue;
+      const json::object& rule = one.get_object();
+      sums.add({{printable(text_in(rule, "rule"))},
+                {std::to_string(count_in(rule, "runs"))},
+                {std::to_string(count_in(rule, "would"))},
+                {std::to_string(count_in(rule, "did"))}});
+    }
+    sums.print(std::cout);
+  }
+
+  void print_places() const {
+    for (const json::value& one : array_in(pilot_, "places")) {
+      if (one.is_object()) print_place(one.get_object());
+    }
+  }
+
+  void print_place(const json::object& place) const {
+    const std::string rule = text_in(place, "rule"), agent = text_in(place, "agent"), where = text_in(place, "place");
+    const std::string name = rule + (agent.empty() ? "" : '@' + agent);
+    const std::int64_t would = count_in(place, "would"), did = count_in(place, "did");
+    std::cout << '\n'
+              << toned(picture::safe(name), did > 0 ? table::tone::good : table::tone::warning)
+              << (where.empty() ? "" : "   " + picture::safe(where)) << '\n';
+    line("In " + counted(count_in(place, "runs"), "run") + ": would have intervened " + times(would) + ", did " + times(did) + ". Ended: " +
+             how_they_ended(place) + ".",
+         2);
+    for (const json::value& one : array_in(place, "examples")) {
+      if (one.is_object()) print_example(one.get_object());
+    }
+    print_judged(place, name);
+  }
+
+  void print_example(const json::object& example) const {
+    line(printable(text_in(example, "reason")), 2);
+    const std::string run = text_in(example, "run"), ended = text_in(example, "ended");
+    const std::string where = address_.empty() ? "run " + digd::quoted(run) : address_ + printable(text_in(example, "link"));
+    std::cout << "    " << where << "   detection " << printable(text_in(example, "detection")) << ", "
+              << (ended.empty() ? "still open" : printable(ended)) << '\n';
+  }
+
+  void print_judged(const json::object& place, const std::string& name) const {
+    const json::object& judged = object_in(place, "judged");
+    const std::int64_t right = count_in(judged, "right"), wrong = count_in(judged, "wrong");
+    if (right + wrong > 0) line("Judged: " + std::to_string(right) + " right, " + std::to_string(wrong) + " wrong.", 2);
+    if (const std::string word = shell_word(name); !word.empty()) {
+      std::cout << "  " << toned("If this is fine: digctl pilot --fine " + word, table::tone::quiet) << '\n';
+    }
+  }
+
+  static std::string shown(const json::object& interval, bool as_share) {
+    const auto value = real_in(interval, "value"), low = real_in(interval, "low"), high = real_in(interval, "high");
+    if (!value || !low || !high) return "too few";
+    const auto text = [&](double x) { return as_share ? percent(x) : short_number(x); };
+    return text(*value) + " [" + text(*low) + ", " + text(*high) + "]";
+  }
+
+  void print_canary() const {
+    const json::object& canary = object_in(pilot_, "canary");
+    if (canary.empty()) return;
+    const json::object &groups = object_in(canary, "groups"), &difference = object_in(canary, "difference");
+    const json::object &enforced = object_in(groups, "enforce"), &shadowed = object_in(groups, "shadow");
+    std::cout << '\n';
+    line("Canary: " + counted(count_in(enforced, "runs"), "run") + " enforced, " + counted(count_in(shadowed, "runs"), "run") + " in shadow.");
+    table rows({"", "enforce", "shadow", "difference"}, look_of(how_.terminal));
+    const auto row = [&](const std::string& title, const json::object& a, const json::object& b, const json::object& d, bool as_share) {
+      rows.add({{title}, {shown(a, as_share)}, {shown(b, as_share)}, {shown(d, as_share)}});
+    };
+    row("success", object_in(enforced, "success"), object_in(shadowed, "success"), object_in(difference, "success"), true);
+    row("calls", object_in(enforced, "calls"), object_in(shadowed, "calls"), object_in(difference, "calls"), false);
+    row("time, ms", object_in(enforced, "time_ms"), object_in(shadowed, "time_ms"), object_in(difference, "time_ms"), false);
+    std::size_t metrics = 0;
+    for (const auto& [name, value] : object_in(difference, "metrics")) {
+      if (++metrics > max_canary_metrics) break;
+      const auto mean = [&, metric = std::string_view(name)](const json::object& group) -> const json::object& {
+        return object_in(object_in(object_in(group, "metrics"), metric), "mean");
+      };
+      static const json::object none;
+      row(picture::safe(std::string_view(name)), mean(enforced), mean(shadowed), value.is_object() ? value.get_object() : none, false);
+    }
+    rows.print(std::cout);
+    line("Success: of the runs that ended and were not aborted. " + printable(text_in(canary, "method")) + ".");
+  }
+
+  void print_precision() const {
+    const json::array& weeks = array_in(pilot_, "precision");
+    if (weeks.empty()) return;
+    std::cout << '\n';
+    line("Judged by people, by the week in which the detection came:");
+    table rows({"rule", "week of", "right", "wrong", "precision"}, look_of(how_.terminal));
+    for (const json::value& one : weeks) {
+      if (!one.is_object()) continue;
+      const json::object& week = one.get_object();
+      rows.add({{printable(text_in(week, "rule"))},
+                {printable(text_in(week, "week"))},
+                {std::to_string(count_in(week, "right"))},
+                {std::to_string(count_in(week, "wrong"))},
+                {shown(object_in(week, "precision"), true)}});
+    }
+    rows.print(std::cout);
+  }
+
+  const json::object& pilot_;
+  const pilot_options& how_;
+  const std::string address_;  // of the dashboard; empty: there is no daemon
+  const std::size_t width_;
+};
+
+// ---- what the user calls fine
+
+// By rule: the agents for which it is fine; none named: for all.
+using fine_rules = std::map<std::string, std::vector<std::string>>;
+
+std::optional<fine_rules> read_fine(const std::vector<std::string>& all) {
+  fine_rules out;
+  for (const std::string& one : all) {
+    const std::size_t at = one.find('@');
+    const std::string rule = one.substr(0, at);
+    if (!rule_from(rule)) {
+      const auto* near = nearest(rule, rule_names, [](std::string_view name) { return name; });
+      complain("pilot", "--fine: there is no rule " + digd::quoted(rule) +
+                            (near == nullptr ? "; `digctl rules` lists them" : "; did you mean " + digd::quoted(*near) + '?'));
+      return {};
+    }
+    const bool for_all = at == std::string::npos;
+    if (!for_all && at + 1 == one.size()) {
+      complain("pilot", "--fine: expected RULE@AGENT, or RULE alone for all agents");
+      return {};
+    }
+    const bool known = out.contains(rule);
+    std::vector<std::string>& agents = out[rule];
+    if (known && for_all != agents.empty()) {
+      complain("pilot", "--fine: " + rule + " is given both alone and with an agent");
+      return {};
+    }
+    if (!for_all && std::find(agents.begin(), agents.end(), one.substr(at + 1)) == agents.end()) agents.push_back(one.substr(at + 1));
+  }
+  return out;
+}
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string out = "[";
+  for (const std::string& one : names) out += (out.size() > 1 ? ", " : "") + digd::quoted(one);
+  return out + ']';
+}
+
+config_edit edit_for(const std::string& rule, const std::vector<std::string>& agents) {
+  if (agents.empty()) return {.rule = rule, .key = "mode", .literal = "\"observe\""};
+  return {.rule = rule, .key = "except", .literal = list_of(agents)};
+}
+
+// {"orphaned_event": {"except": ["critic"]}}: a Python literal as well as JSON.
+std::string as_json(const fine_rules& fine) {
+  std::string out = "{";
+  for (const auto& [rule, agents] : fine) {
+    const config_edit edit = edit_for(rule, agents);
+    out += (out.size() > 1 ? ", \"" : "\"") + rule + "\": {\"" + edit.key + "\": " + edit.literal + '}';
+  }
+  return out + '}';
+}
+
+struct silenced {
+  std::int64_t would = 0, did = 0;
+};
+
+silenced silenced_by(const fine_rules& fine, const json::object& pilot) {
+  silenced sum;
+  for (const json::value& one : array_in(pilot, "places")) {
+    if (!one.is_object()) continue;
+    const json::object& place = one.get_object();
+    const auto found = fine.find(text_in(place, "rule"));
+    if (found == fine.end()) continue;
+    const auto& agents = found->second;
+    if (!agents.empty() && std::find(agents.begin(), agents.end(), text_in(place, "agent")) == agents.end()) continue;
+    sum.would += count_in(place, "would");
+    sum.did += count_in(place, "did");
+  }
+  return sum;
+}
+
+// The settings merged into the file, which is written as a whole or not at all.
+int write_fine(const fine_rules& fine, const std::string& path) {
+  std::string why;
+  auto text = read_file(path, max_config_bytes, why);
+  if (!text) return complain("pilot", shown(path) + ": " + why);
+  for (const auto& [rule, agents] : fine) {
+    auto names = excepted_in(*text, rule, why);
+    if (!names) return complain("pilot", shown(path) + ": " + printable(why));
+    for (const std::string& one : agents) {
+      if (std::find(names->begin(), names->end(), one) == names->end()) names->push_back(one);
+    }
+    why = apply_edit(edit_for(rule, agents.empty() ? agents : *names), *text);
+    if (!why.empty()) return complain("pilot", shown(path) + ": " + printable(why));
+  }
+  if (why = write_file(path, *text); !why.empty()) return complain("pilot", shown(path) + ": " + why);
+  std::cerr << "Written to " << shown(path) << ". It holds for new runs once digd has read it again: systemctl reload digd, or SIGHUP.\n";
+  return done;
+}
+
+void print_fine(const fine_rules& fine) {
+  std::cout << "# In digd.toml:\n";
+  for (const auto& [rule, agents] : fine) {
+    const config_edit edit = edit_for(rule, agents);
+    std::cout << "[rules." << rule << "]\n"
+              << edit.key << " = " << edit.literal << '\n';
+  }
+  std::cout << "\n# Or in Python:\nrules=" << as_json(fine) << "\n\n# Or in JSON, a hello's `rules`:\n"
+            << as_json(fine) << '\n';
+}
+
+// ---- the command
+
+std::string ask(const std::string& since, run_source& source, json::object& into) { return source.pilot(since, into); }
+
+int say_fine(const pilot_options& how) {
+  const auto fine = read_fine(how.fine);
+  if (!fine) return wrong_use;
+  json::object pilot;
+  const auto source = open_source("pilot", how.daemon);
+  const std::string why = source ? ask(how.since, *source, pilot) : "";
+  if (!source) return wrong_use;
+  if (!why.empty()) std::cerr << "digctl pilot: how much this silences is not known: " << why << '\n';
+  const silenced sum = silenced_by(*fine, pilot);
+  if (how.format == "json") {
+    std::cout << "{\"rules\": " << as_json(*fine);
+    if (why.empty()) std::cout << ", \"silences\": {\"would\": " << sum.would << ", \"did\": " << sum.did << '}';
+    std::cout << "}\n";
+  } else {
+    print_fine(*fine);
+  }
+  if (why.empty()) {
+    std::cerr << "Since " << local_time(count_in(pilot, "since_ms")) << " this would have silenced " << counted(sum.would, "healing")
+              << " that digd would have done, and " << sum.did << " that it did. They would still be detected.\n";
+  }
+  return how.write.empty() ? done : write_fine(*fine, how.write);
+}
+
+std::string dashboard_of(const daemon_options& how) {
+  std::string why;
+  const auto to = ingest::parse_address(how.to, why);
+  if (!how.data_dir.empty() || !to || to->local) return {};
+  return (to->tls ? "https://" : "http://") + to->shown();
+}
+
+int pilot(const pilot_options& how) {
+  if (!daemon::duration_ms(how.since)) return complain("pilot", "--since: expected a time span as 90m, 36h, 7d or 4w");
+  if (!how.fine.empty()) return say_fine(how);
+  if (!how.write.empty()) return complain("pilot", "--write: say with --fine what to write");
+  const auto source = open_source("pilot", how.daemon);
+  if (!source) return wrong_use;
+  json::object answer;
+  if (const std::string why = ask(how.since, *source, answer); !why.empty()) return complain("pilot", why);
+  if (how.format == "json") {
+    std::cout << printable(json::serialize(answer)) << '\n';
+  } else {
+    report(answer, how, dashboard_of(how.daemon)).print();
+  }
+  return done;
+}
+
+}  // namespace
+
+void add_pilot(CLI::App& app, int& status) {
+  auto how = std::make_shared<pilot_options>();
+  CLI::App* sub = app.add_subcommand("pilot", "Says over many runs what digd did, or would have done in shadow, and what silences it");
+  sub->add_option("--since", how->since, "runs opened so long ago or later: 90m, 36h, 7d, 4w")->capture_default_str();
+  sub->add_option("--format", how->format, "text for people; json: as /v1/pilot")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  sub->add_option("--fine", how->fine, "RULE@AGENT, or RULE: print the settings that silence this, which is fine; may be repeated")
+      ->allow_extra_args(false);
+  sub->add_option("--write", how->write, "with --fine: put the settings into this configuration file too");
+  add_daemon_options(*sub, how->daemon);
+  add_data_dir_option(*sub, how->daemon);
+  add_terminal_options(*sub, how->terminal);
+  sub->callback([how, &status] { status = pilot(*how); });
+}
+
+}  // namespace digd::cli

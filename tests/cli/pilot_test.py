@@ -1,0 +1,487 @@
+"""digctl pilot and judge, the canary, and the HTTP interface behind them, against a real daemon."""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
+
+from live import DIGD, Daemon  # noqa: E402
+
+SHARE = 0.4
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    with Daemon(tmp_path / "d", "threads = 2\n") as running:
+        yield running
+
+
+@pytest.fixture
+def canary(tmp_path):
+    with Daemon(tmp_path / "d", f"threads = 2\nenforce_share = {SHARE}\n") as running:
+        yield running
+
+
+def asking(digctl, daemon):
+    return lambda command, *args, **more: digctl(command, *args, "--to", daemon.address, **more)
+
+
+def is_enforced(run, share=SHARE):
+    """As docs/pilot.md says it."""
+    return int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], "big") / 2**64 < share
+
+
+def orphan(c, agent="critic", to="ghost", id="lost"):
+    c.start("v" + id, agent, [])
+    c.end("v" + id, [{"id": id, "recipients": [to]}])
+
+
+def a_run(daemon, run, agent="critic", end="success", metrics=None, lost=("lost",), **hello):
+    with daemon.client(run=run, place=False, agents=["critic", "writer"], **{"mode": "shadow", **hello}) as c:
+        for id in lost:
+            orphan(c, agent, id=id)
+        if end:
+            c.tell("run_ended", outcome=end, **({"metrics": metrics} if metrics else {}))
+        c.wait_acked()
+        return c.welcome
+
+
+def request(daemon, method, path, body=None, token=None):
+    text = "" if body is None else body if isinstance(body, str) else json.dumps(body)
+    head = f"{method} {path} HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\nContent-Length: {len(text.encode())}\r\n"
+    if token:
+        head += f"Authorization: Bearer {token}\r\n"
+    status, answer = daemon.http((head + "\r\n" + text).encode())
+    body = answer.split("\r\n\r\n", 1)[1]
+    return status, json.loads(body) if body else None
+
+
+def detections(daemon, run):
+    return request(daemon, "GET", f"/v1/runs/{quote(run, safe='')}/detections")[1]["detections"]
+
+
+def pilot(daemon, since="1h"):
+    status, answer = request(daemon, "GET", f"/v1/pilot?since={since}")
+    assert status == 200, answer
+    return answer
+
+
+# ---- what digd would have done
+
+def test_without_runs_pilot_says_so(digctl, daemon):
+    got = asking(digctl, daemon)("pilot")
+    assert got.returncode == 0, got.stderr
+    assert "0 runs" in got.stdout
+
+
+def test_pilot_counts_runs_by_rule_agent_and_place(digctl, daemon):
+    a_run(daemon, "r1", end="success")
+    a_run(daemon, "r2", end="failure", lost=("lost", "lost2"))
+    a_run(daemon, "r3", agent="writer", end=None)
+    a_run(daemon, "r4", lost=())
+    a_run(daemon, "r5", mode="enforce")
+    a_run(daemon, "r6", mode="observe")
+    a_run(daemon, "r7", end="aborted")
+    said = pilot(daemon)
+    assert said["runs"]["total"] == 7
+    assert said["runs"]["modes"] == {"enforce": 1, "observe": 1, "shadow": 5}
+    assert {k: said["intervened"][k] for k in ("runs", "would", "did", "ended_badly")} == {"runs": 5, "would": 4, "did": 1, "ended_badly": 1}
+    assert said["rules"] == [{"rule": "orphaned_event", "runs": 5, "would": 5, "did": 1}]
+    first, second = said["places"]
+    assert (first["rule"], first["agent"], first["place"]) == ("orphaned_event", "critic", "critic → ghost")
+    assert (first["runs"], first["would"], first["did"], first["ended_badly"]) == (4, 4, 1, 1)
+    assert first["ended"] == {"success": 2, "failure": 1, "unknown": 0, "aborted": 1, "open": 0}
+    assert first["silence"] == {"orphaned_event": {"except": ["critic"]}}
+    assert (second["agent"], second["runs"], second["ended"]["open"]) == ("writer", 1, 1)
+    example = second["examples"][0]
+    assert example["run"] == "r3" and example["link"] == "/#/run/r3" and '"lost"' in example["reason"]
+    assert len(first["examples"]) == 3
+
+    text = asking(digctl, daemon)("pilot", "--width", "200").stdout
+    assert "digd would have intervened in 4 of 7 runs and did intervene in 1." in text
+    assert "Of these 5 runs, 1 ended badly anyway" in text
+    assert "orphaned_event@critic   critic → ghost" in text
+    assert f"http://{daemon.address}/#/run/r3   detection {example['detection']}" in text
+    assert "digctl pilot --fine orphaned_event@critic" in text
+
+
+def test_a_run_without_an_outcome_ended_badly(daemon):
+    a_run(daemon, "r1", end=None)
+    with daemon.client(run="r2", place=False, agents=["critic"], mode="shadow") as c:
+        orphan(c)
+        c.tell("run_ended")
+        c.wait_acked()
+    said = pilot(daemon)["intervened"]
+    assert said["ended"]["unknown"] == 1 and said["ended"]["open"] == 1 and said["ended_badly"] == 1
+
+
+def test_what_is_about_no_agent_is_silenced_by_observing(daemon):
+    with daemon.client(run="stuck", agents=["a", "b"], mode="shadow", rules={"deadlock": {"window_ms": 100}}) as c:
+        c.event("e1", ["a"], ts=0)
+        c.start("v1", "a", ["e1"], ts=1)
+        c.end("v1", [{"id": "e2", "recipients": ["b"]}], ts=2)
+        c.tell("time", ts=5000)
+        c.wait_acked()
+    (place,) = [one for one in pilot(daemon)["places"] if one["rule"] == "deadlock"]
+    assert place["agent"] is None and place["place"] == "a → b"
+    assert place["silence"] == {"deadlock": {"mode": "observe"}}
+
+
+def test_only_runs_opened_since_then_count(digctl, daemon):
+    a_run(daemon, "r1")
+    assert pilot(daemon, "1m")["runs"]["total"] == 1
+    for bad in ("", "7", "d", "0d", "-1d", "1y", "99999999w", "7d "):
+        assert request(daemon, "GET", f"/v1/pilot?since={quote(bad)}")[0] == 400, bad
+    got = asking(digctl, daemon)("pilot", "--since", "soon")
+    assert got.returncode == 2 and "7d" in got.stderr
+
+
+def test_the_archive_alone_says_the_same_as_the_daemon(digctl, daemon):
+    a_run(daemon, "r1")
+    a_run(daemon, "r2", end="failure")
+    asked = json.loads(asking(digctl, daemon)("pilot", "--format", "json").stdout)
+    read = json.loads(digctl("pilot", "--format", "json", "--data-dir", daemon.data).stdout)
+    for one in (asked, read):
+        assert one.pop("since_ms") < one.pop("until_ms")
+    assert read == asked
+    text = digctl("pilot", "--data-dir", daemon.data).stdout
+    assert 'run "r2"' in text and "http" not in text
+
+
+def test_names_that_agents_chose_cannot_act_on_the_terminal(digctl, daemon, evil):
+    a_run(daemon, "r" + evil, agent="critic" + evil)
+    got = asking(digctl, daemon)("pilot")
+    assert got.returncode == 0 and not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", got.stdout)
+    assert "--fine" not in got.stdout  # nobody can type that
+    assert pilot(daemon)["places"][0]["agent"] == "critic" + evil
+
+
+# ---- what is fine
+
+def test_fine_prints_the_settings_and_what_they_silence(digctl, daemon):
+    a_run(daemon, "r1", lost=("lost", "lost2"))
+    a_run(daemon, "r2", agent="writer", mode="enforce")
+    got = asking(digctl, daemon)("pilot", "--fine", "orphaned_event@critic", "--fine", "deadlock")
+    assert got.returncode == 0, got.stderr
+    config, python, hello = got.stdout.split("\n\n")
+    assert tomllib.loads(config) == {"rules": {"orphaned_event": {"except": ["critic"]}, "deadlock": {"mode": "observe"}}}
+    wanted = {"orphaned_event": {"except": ["critic"]}, "deadlock": {"mode": "observe"}}
+    assert eval(python.splitlines()[1].removeprefix("rules="), {}) == wanted
+    assert json.loads(hello.splitlines()[1]) == wanted
+    assert "silenced 2 healings" in got.stderr and "0 that it did" in got.stderr
+    machine = json.loads(asking(digctl, daemon)("pilot", "--fine", "orphaned_event@writer", "--format", "json").stdout)
+    assert machine == {"rules": {"orphaned_event": {"except": ["writer"]}}, "silences": {"would": 0, "did": 1}}
+
+
+def test_fine_is_honoured_by_a_run_that_is_given_it(digctl, daemon):
+    a_run(daemon, "before")
+    rules = json.loads(asking(digctl, daemon)("pilot", "--fine", "orphaned_event@critic", "--format", "json").stdout)["rules"]
+    a_run(daemon, "after", rules=rules)
+    a_run(daemon, "other", agent="writer", rules=rules)
+    runs = {example["run"] for place in pilot(daemon)["places"] for example in place["examples"]}
+    assert runs == {"before", "other"}
+    (found,) = detections(daemon, "after")
+    assert found["detection"]["cause"] == "mode" and found["detection"]["healing"] is None
+
+
+def test_fine_with_a_wrong_rule_says_the_right_one(digctl, daemon):
+    ask = asking(digctl, daemon)
+    got = ask("pilot", "--fine", "orphand_event@critic")
+    assert got.returncode == 2 and 'did you mean "orphaned_event"?' in got.stderr
+    assert ask("pilot", "--fine", "deadlock@").returncode == 2
+    assert ask("pilot", "--fine", "deadlock", "--fine", "deadlock@a").returncode == 2
+    assert ask("pilot", "--write", "digd.toml").returncode == 2
+
+
+CONFIG = """\
+# Ours.
+credits = 512  # fewer
+
+[rules.orphaned_event]   # an "é" before the list
+max_attempts = 1
+text = "é ü"
+except = ["ü", 'old']  # known
+
+[ rules . deadlock ]
+window_ms = 5000
+
+[limits]
+agents = 7
+"""
+
+
+def write(digctl, daemon, config, *fine):
+    options = [word for one in fine for word in ("--fine", one)]
+    return asking(digctl, daemon)("pilot", *options, "--write", config)
+
+
+def test_fine_is_written_into_a_configuration_which_is_else_as_it_was(digctl, daemon, tmp_path):
+    config = tmp_path / "digd.toml"
+    config.write_text(CONFIG)
+    hard = 'a "b"\\ \u202e'
+    got = write(digctl, daemon, config, "orphaned_event@critic", "orphaned_event@old", "deadlock@" + hard, "early_termination@x", "missing_termination")
+    assert got.returncode == 0, got.stderr
+    before, after = tomllib.loads(CONFIG), tomllib.loads(config.read_text())
+    before["rules"]["orphaned_event"]["except"] = ["ü", "old", "critic"]
+    before["rules"]["deadlock"]["except"] = [hard]
+    before["rules"]["early_termination"] = {"except": ["x"]}
+    before["rules"]["missing_termination"] = {"mode": "observe"}
+    assert after == before
+    for comment in ("# Ours.", "# fewer", '# an "é" before the list', "# known"):
+        assert comment in config.read_text()
+    checked = subprocess.run([DIGD, "--config", config, "--check-config"], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+    assert '"critic"' in checked.stdout
+    again = config.read_text()
+    assert write(digctl, daemon, config, "orphaned_event@critic").returncode == 0
+    assert config.read_text() == again
+
+
+@pytest.mark.parametrize("text", ["", "credits = 5", "[rules.deadlock]", 'rules.orphaned_event.mode = "shadow"\n'])
+def test_fine_is_written_into_small_configurations(digctl, daemon, tmp_path, text):
+    config = tmp_path / "digd.toml"
+    config.write_text(text)
+    got = write(digctl, daemon, config, "deadlock@a")
+    if got.returncode != 0:  # a table that is written with dots cannot be gone on with elsewhere
+        assert "by hand" in got.stderr and config.read_text() == text
+        return
+    assert tomllib.loads(config.read_text())["rules"]["deadlock"]["except"] == ["a"]
+    rest = tomllib.loads(config.read_text())
+    del rest["rules"]["deadlock"]
+    assert all(rest.get(key) == value for key, value in tomllib.loads(text).items() if key != "rules")
+
+
+def test_what_cannot_be_changed_in_place_is_left_alone(digctl, daemon, tmp_path):
+    config = tmp_path / "digd.toml"
+    for text in ('rules = {deadlock = {mode = "shadow"}}\n', "credits = \n"):
+        config.write_text(text)
+        got = write(digctl, daemon, config, "deadlock@a")
+        assert got.returncode == 2 and config.read_text() == text
+    assert write(digctl, daemon, tmp_path / "none.toml", "deadlock@a").returncode == 2
+
+
+def test_fine_needs_no_daemon(digctl):
+    got = digctl("pilot", "--fine", "deadlock@a", "--to", "127.0.0.1:1")
+    assert got.returncode == 0 and 'except = ["a"]' in got.stdout and "not known" in got.stderr
+
+
+# ---- judgements
+
+def test_a_judgement_is_listed_counted_and_replaced(digctl, daemon):
+    a_run(daemon, "r1", lost=("lost", "lost2"))
+    ask = asking(digctl, daemon)
+    first, second = (one["name"] for one in detections(daemon, "r1"))
+    got = ask("judge", "r1", first, "wrong", "--by", "ann")
+    assert got.returncode == 0 and "judged wrong" in got.stderr
+    one, other = detections(daemon, "r1")
+    assert (one["judgement"], one["judged_by"], other["judgement"]) == ("wrong", "ann", None)
+    assert one["judged_ms"] > 0
+    assert ask("judge", "r1", first, "right").returncode == 0
+    assert ask("judge", "r1", second, "wrong").returncode == 0
+    said = pilot(daemon)
+    assert said["places"][0]["judged"] == {"right": 1, "wrong": 1}
+    (week,) = said["precision"]
+    assert (week["rule"], week["right"], week["wrong"], week["precision"]["value"]) == ("orphaned_event", 1, 1, 0.5)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", week["week"])
+    assert "50.0 %" in ask("pilot", "--width", "150").stdout
+    assert ask("judge", "r1", first, "none").returncode == 0
+    assert detections(daemon, "r1")[0]["judgement"] is None
+
+
+def test_detections_of_one_message_have_names_of_their_own(daemon):
+    with daemon.client(run="r1", agents=["a"], mode="shadow") as c:
+        c.start("v1", "a", [])
+        c.end("v1", [{"id": "x", "recipients": ["ghost"]}, {"id": "y", "recipients": ["ghost"]}])
+        c.wait_acked()
+    one, other = detections(daemon, "r1")
+    assert one["seq"] == other["seq"] and one["name"] == str(one["seq"]) and other["name"] == f"{one['seq']}.2"
+    status, said = request(daemon, "POST", f"/v1/runs/r1/detections/{other['name']}/judgement", {"judgement": "right"})
+    assert (status, said) == (200, {"run": "r1", "detection": other["name"], "judgement": "right", "by": None})
+    assert [each["judgement"] for each in detections(daemon, "r1")] == [None, "right"]
+
+
+def test_a_judgement_survives_a_kill(daemon):
+    a_run(daemon, "r1")
+    (found,) = detections(daemon, "r1")
+    assert request(daemon, "POST", f"/v1/runs/r1/detections/{found['name']}/judgement", {"judgement": "right"})[0] == 200
+    daemon.kill()
+    daemon.start()
+    assert detections(daemon, "r1")[0]["judgement"] == "right"
+
+
+def test_a_judgement_of_what_is_not_there_is_refused(digctl, daemon):
+    a_run(daemon, "r1")
+    (found,) = detections(daemon, "r1")
+    path = f"/v1/runs/r1/detections/{found['name']}/judgement"
+    for where in ("/v1/runs/none/detections/1/judgement", "/v1/runs/r1/detections/99/judgement", f"/v1/runs/r1/detections/{found['name']}.2/judgement",
+                  "/v1/runs/r1/detections/x/judgement", "/v1/runs/r1/detections/0/judgement", "/v1/runs/r1/detections/1./judgement"):
+        assert request(daemon, "POST", where, {"judgement": "right"})[0] == 404, where
+    for body in ("", "{", "[]", "{}", {"judgement": "maybe"}, {"judgement": 1}, {"judgement": "right", "by": 5}, {"judgement": "right", "by": "x" * 300}):
+        assert request(daemon, "POST", path, body)[0] == 400, body
+    assert request(daemon, "GET", path)[0] == 405
+    assert detections(daemon, "r1")[0]["judgement"] is None
+    got = asking(digctl, daemon)("judge", "r1", "99", "right")
+    assert got.returncode == 2 and 'no detection "99"' in got.stderr
+
+
+def test_a_deleted_run_is_piloted_no_more(daemon):
+    a_run(daemon, "r1")
+    (found,) = detections(daemon, "r1")
+    request(daemon, "POST", f"/v1/runs/r1/detections/{found['name']}/judgement", {"judgement": "right"})
+    assert request(daemon, "DELETE", "/v1/runs/r1")[0] == 204
+    said = pilot(daemon)
+    assert said["runs"]["total"] == 0 and said["places"] == [] and said["precision"] == []
+
+
+def test_judging_takes_the_right_to_operate_and_pilot_shows_a_tokens_own_runs(tmp_path):
+    tokens = tmp_path / "tokens.toml"
+    secrets = {"all": ("a" * 64, ["ingest", "read", "operate"], None), "reader": ("b" * 64, ["read"], ["mine-"])}
+    tokens.write_text("".join(
+        f'[[token]]\nname = "{name}"\nsha256 = "{hashlib.sha256(secret.encode()).hexdigest()}"\nrights = {json.dumps(rights)}\n'
+        + (f"runs = {json.dumps(runs)}\n" if runs else "") for name, (secret, rights, runs) in secrets.items()))
+    tokens.chmod(0o600)
+    with Daemon(tmp_path / "d", f'tokens = "{tokens}"\n') as daemon:
+        for run in ("mine-1", "theirs-1"):
+            with daemon.client(run=run, agents=["critic"], mode="shadow", token="a" * 64) as c:
+                orphan(c)
+                c.wait_acked()
+        (found,) = request(daemon, "GET", "/v1/runs/mine-1/detections", token="b" * 64)[1]["detections"]
+        path = f"/v1/runs/mine-1/detections/{found['name']}/judgement"
+        assert request(daemon, "POST", path, {"judgement": "right"})[0] == 401
+        assert request(daemon, "POST", path, {"judgement": "right"}, token="b" * 64)[0] == 403
+        status, said = request(daemon, "POST", path, {"judgement": "right"}, token="a" * 64)
+        assert (status, said["by"]) == (200, "all")
+        mine = request(daemon, "GET", "/v1/pilot", token="b" * 64)[1]
+        assert mine["runs"]["total"] == 1 and mine["places"][0]["runs"] == 1
+        assert request(daemon, "GET", "/v1/pilot", token="a" * 64)[1]["runs"]["total"] == 2
+        assert request(daemon, "GET", "/v1/pilot")[0] == 401
+
+
+# ---- the canary
+
+RUNS = [f"run-{i}" for i in range(24)]
+
+
+def test_the_share_of_runs_that_the_hash_chooses_is_enforced(canary):
+    assert 4 < sum(map(is_enforced, RUNS)) < 16
+    for i, run in enumerate(RUNS):
+        hello = {"mode": "shadow"} if i % 2 else {"mode": None}
+        welcome = a_run(canary, run, **{k: v for k, v in hello.items() if v} or {"mode": "shadow"}) if i % 2 else silent_run(canary, run)
+        assert welcome["mode"] == ("enforce" if is_enforced(run) else "shadow"), run
+    groups = pilot(canary)["canary"]["groups"]
+    assert groups["enforce"]["runs"] == sum(map(is_enforced, RUNS))
+    assert groups["shadow"]["runs"] == len(RUNS) - groups["enforce"]["runs"]
+
+
+def silent_run(daemon, run, **hello):
+    with daemon.client(run=run, place=False, agents=["critic"], **hello) as c:
+        orphan(c)
+        c.tell("run_ended", outcome="success")
+        c.wait_acked()
+        return c.welcome
+
+
+ENFORCED = next(f"e{i}" for i in range(100) if is_enforced(f"e{i}"))
+SHADOWED = next(f"s{i}" for i in range(100) if not is_enforced(f"s{i}"))
+
+
+def test_a_hello_that_asks_for_a_mode_gets_it(canary):
+    for mode in ("off", "observe", "enforce"):
+        for run in (ENFORCED, SHADOWED):
+            assert silent_run(canary, run + mode, mode=mode)["mode"] == mode
+    assert pilot(canary)["canary"] is None
+
+
+@pytest.mark.parametrize("config, mode", [('[caps]\nmode = "shadow"\n', "shadow"), ('[defaults]\nmode = "observe"\n', "observe")])
+def test_the_configuration_goes_before_the_canary(tmp_path, config, mode):
+    with Daemon(tmp_path / "d", f"enforce_share = 1\n{config}") as daemon:
+        assert silent_run(daemon, "r1")["mode"] == mode
+        assert pilot(daemon)["canary"] is None
+
+
+def test_the_operators_switch_goes_before_the_canary(canary):
+    assert request(canary, "PUT", "/v1/mode", {"mode": "observe"})[0] == 200
+    assert silent_run(canary, ENFORCED)["mode"] == "observe"
+    assert pilot(canary)["canary"] is None
+
+
+@pytest.mark.parametrize("run, mode", [(ENFORCED, "enforce"), (SHADOWED, "shadow")])
+def test_a_run_keeps_its_group_over_a_reconnect_a_kill_and_a_changed_share(canary, run, mode):
+    asks = {"agents": ["critic"], "mode": "shadow"}
+    with canary.client(run=run, **asks) as c:
+        orphan(c)
+        c.wait_acked()
+        with canary.client(run=run, session="second", **asks) as other:
+            assert other.welcome["mode"] == mode
+    canary.kill()
+    canary.config.write_text("threads = 2\n")
+    canary.start()
+    with canary.client(run=run, **asks) as c:
+        assert c.welcome["mode"] == mode and c.welcome["acked_seq"] == 2
+        c.tell("run_ended", outcome="success")
+        c.wait_acked()
+    with canary.client(run=run, **asks) as c:  # read back from the archive
+        assert c.welcome["mode"] == mode and c.welcome["acked_seq"] == 3
+    groups = pilot(canary)["canary"]["groups"]
+    assert groups[mode]["runs"] == 1
+
+
+def test_the_recorded_mode_is_what_a_replay_follows(digctl, canary, tmp_path):
+    for run, healed in ((ENFORCED, True), (SHADOWED, False)):
+        silent_run(canary, run)
+        trace = tmp_path / "trace.jsonl"
+        trace.write_bytes(subprocess.run([*map(str, (digctl_binary(), "export", run, "--format", "trace", "--to", canary.address))],
+                                         capture_output=True, check=True).stdout)
+        replayed = digctl("replay", trace, "--format", "jsonl", "--output", "detections")
+        (again,) = [json.loads(line) for line in replayed.stdout.splitlines()]
+        (live,) = [one["detection"] for one in detections(canary, run)]
+        assert again["healed"] == live["healed"] == healed
+
+
+def digctl_binary():
+    from live import DIGCTL
+    return DIGCTL
+
+
+def test_the_two_groups_are_compared_with_intervals(digctl, canary):
+    runs = [f"run-{i}" for i in range(40)]
+    for i, run in enumerate(runs):
+        enforced = is_enforced(run)
+        a_run(canary, run, end="success" if enforced or i % 2 else "failure", metrics={"cost": 0.5 if enforced else 0.25, "note": "x"},
+              lost=("lost", "lost2") if enforced else ("lost",))
+    said = pilot(canary)["canary"]
+    enforced, shadowed, difference = said["groups"]["enforce"], said["groups"]["shadow"], said["difference"]
+    assert enforced["success"]["value"] == 1 and enforced["success"]["high"] == 1 and 0.7 < enforced["success"]["low"] < 1
+    assert 0.3 < shadowed["success"]["value"] < 0.7
+    assert difference["success"]["low"] > 0 and difference["success"]["low"] < difference["success"]["value"]
+    assert (enforced["calls"]["value"], shadowed["calls"]["value"]) == (2, 1)
+    assert difference["calls"] == {"value": 1, "low": 1, "high": 1}
+    assert difference["metrics"]["cost"]["value"] == 0.25 and list(difference["metrics"]) == ["cost"]
+    assert enforced["time_ms"]["low"] <= enforced["time_ms"]["value"] <= enforced["time_ms"]["high"]
+    assert "Wilson" in said["method"] and "Welch" in said["method"]
+    text = asking(digctl, canary)("pilot", "--width", "200").stdout
+    assert "Canary:" in text and "100.0 %" in text and "Newcombe" in text and re.search(r"^cost +0\.5 \[0\.5, 0\.5\]", text, re.M)
+
+
+def test_a_group_of_one_run_has_no_interval_of_means(canary):
+    silent_run(canary, ENFORCED)
+    said = pilot(canary)["canary"]
+    assert said["groups"]["enforce"]["calls"] is None and said["difference"]["calls"] is None
+    assert said["difference"]["success"] is None and said["groups"]["enforce"]["success"]["value"] == 1
+
+
+@pytest.mark.parametrize("bad", ["-0.1", "1.1", '"0.1"', "nan", "inf", "true"])
+def test_a_share_is_a_number_from_0_to_1(tmp_path, bad):
+    config = tmp_path / "digd.toml"
+    config.write_text(f"enforce_share = {bad}\n")
+    got = subprocess.run([DIGD, "--config", config, "--check-config"], capture_output=True, text=True)
+    assert got.returncode != 0 and "must be a number from 0 to 1" in got.stderr
