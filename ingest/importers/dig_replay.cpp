@@ -12,14 +12,17 @@ namespace json = boost::json;
 
 namespace {
 
-// The library stamps an output a moment before or after it stamps the end of its activation: within this they
+// The library stamps an output a moment before or after it stamps the end of its activation: within this time they
 // count as one. Far below the shortest default window (5 s).
 constexpr std::int64_t same_moment_us = 1'000'000;
+
+// An activation shorter than this was recorded when its work was done: its start says nothing.
+constexpr std::int64_t shortest_work_us = 1'000;
 
 }  // namespace
 
 bool dig_replay::task::operator>(const task& other) const {
-  return std::tie(at_us, what, id, index) > std::tie(other.at_us, other.what, other.id, other.index);
+  return std::tie(at_us, kind, id, index) > std::tie(other.at_us, other.kind, other.id, other.index);
 }
 
 dig_replay::dig_replay(dig_tables& tables, name_table& events, name_table& activations, trace_writer& writer,
@@ -66,6 +69,38 @@ void dig_replay::choose_submits() {
   }
 }
 
+// When the work of an activation began. One that was recorded afterwards began with the last of its inputs: its agent
+// was busy since then, and a pause that ends with its work is no deadlock.
+std::int64_t dig_replay::begin_of(const dig_activation& activation) const {
+  const auto stamped = activation.started_us.value_or(activation.ended_us.value_or(tables_.created_us.value_or(0)));
+  if (activation.started_us && activation.ended_us && *activation.ended_us - *activation.started_us >= shortest_work_us) {
+    return stamped;
+  }
+  std::int64_t latest_us = 0;
+  for (const auto input : activation.inputs) {
+    const auto given_us = given_at(input, activation.agent, stamped);
+    if (!given_us) return stamped;
+    latest_us = std::max(latest_us, *given_us);
+  }
+  return activation.inputs.empty() ? stamped : latest_us;
+}
+
+// When the event last went to the agent, up to a time; nothing if the graph does not show that.
+std::optional<std::int64_t> dig_replay::given_at(std::string_view event, std::string_view agent, std::int64_t until_us) const {
+  const auto found = tables_.events.find(event);
+  if (found == tables_.events.end()) return std::nullopt;
+  const auto includes = [&](const std::vector<std::string_view>& agents) {
+    return std::find(agents.begin(), agents.end(), agent) != agents.end();
+  };
+  std::optional<std::int64_t> out;
+  const auto& generated_us = found->second.generated_us;
+  if (generated_us && *generated_us <= until_us && includes(found->second.recipients)) out = *generated_us;
+  for (const auto& change : found->second.reroutings) {
+    if (change.at_us <= until_us && includes(change.targets)) out = std::max(out.value_or(0), change.at_us);
+  }
+  return out;
+}
+
 void dig_replay::schedule() {
   constexpr auto never = std::numeric_limits<std::int64_t>::max();
   std::map<std::string_view, std::int64_t> first_use;
@@ -74,15 +109,14 @@ void dig_replay::schedule() {
       ++counts_.system_activations;
       continue;
     }
-    auto at = activation.started_us.value_or(activation.ended_us.value_or(tables_.created_us.value_or(0)));
     if (activation.started_us) {
       for (const auto input : activation.inputs) {
         auto& first = first_use.try_emplace(input, never).first->second;
-        first = std::min(first, at);
+        first = std::min(first, *activation.started_us);
       }
     }
     unstarted_.insert(id);
-    tasks_.push({at, step::start, id});
+    tasks_.push({begin_of(activation), step::start, id});
   }
   for (const auto& [id, event] : tables_.events) {
     if (event.source.empty() || event.by_system) {
@@ -130,10 +164,13 @@ void dig_replay::run() {
     writer_.message("time", tables_.latest_us / 1000, {});
     ++counts_.times.stated;
   }
+  if (submits_.empty()) return;  // the graph may have been saved in the middle of the run
+  writer_.message("run_ended", writer_.now(), {{"outcome", "success"}});
+  ++counts_.times.inferred;
 }
 
 void dig_replay::perform(const task& next) {
-  switch (next.what) {
+  switch (next.kind) {
     case step::root:
       return write_root(tables_.events.at(next.id));
     case step::output:

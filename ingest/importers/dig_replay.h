@@ -1,11 +1,12 @@
-// Puts the tables of a dig graph back into the order in which it happened, as messages of a trace.
+// Turns the tables of a dig graph into the messages of a trace, in the order of time.
 //
-// It mirrors just enough of the engine's bookkeeping (who has what pending, what is settled) to write nothing
-// that the engine would refuse. The tables must outlive it; one replay a graph.
+// It keeps just enough of the engine's state (pending deliveries, settled events) to write nothing that the engine would
+// refuse. The tables must outlive it; one replay a graph.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <queue>
 #include <set>
 #include <string>
@@ -22,13 +23,12 @@ class dig_replay {
   dig_replay(dig_tables& tables, name_table& events, name_table& activations, trace_writer& writer,
              import_counts& counts);
 
-  // Agents that can receive: those that acted, were delivered to, or are addressed where the library did not
-  // deliver.
+  // Agents that can receive: those that acted, got a delivery, or are addressed where the library did not deliver.
   const std::vector<std::string_view>& roster() const { return roster_; }
   void run();
 
  private:
-  // At one and the same time, what can make something known goes before what needs it.
+  // At one time, a step that makes an event known goes before a step that needs it.
   enum class step { output,
                     end,
                     root,
@@ -36,7 +36,7 @@ class dig_replay {
                     start };
   struct task {
     std::int64_t at_us;
-    step what;
+    step kind;
     std::string_view id;
     std::size_t index = 0;  // of a rerouting
     bool operator>(const task& other) const;
@@ -57,6 +57,8 @@ class dig_replay {
   void collect_roster();
   void choose_submits();
   void schedule();
+  std::int64_t begin_of(const dig_activation& activation) const;
+  std::optional<std::int64_t> given_at(std::string_view event, std::string_view agent, std::int64_t until_us) const;
   void schedule_reroutings(const dig_event& event);
   void schedule_outputs(const dig_activation& activation, std::int64_t started_us);
   void perform(const task& next);

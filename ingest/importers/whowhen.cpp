@@ -388,17 +388,27 @@ class step_mapper {
 
   void finish() {
     const auto end = time_of(log_.steps.size());
-    if (!submitted_ && options_.quiet_ms > 0) {
+    const bool finished = submitted_ || log_.correct.value_or(false);
+    if (!finished && options_.quiet_ms > 0) {
       json::object members;
       members["inferred"] = {"ts"};
       writer_.message("time", end + options_.quiet_ms, std::move(members));
       ++counts_.times.inferred;
     }
-    if (!log_.correct) return;
+    const std::string_view outcome = outcome_of(finished);
+    if (outcome.empty()) return;
     json::object members;
-    members["outcome"] = *log_.correct ? "success" : "failure";
+    members["outcome"] = json::string(outcome);
     writer_.message("run_ended", end, std::move(members));
     ++counts_.times.inferred;
+  }
+
+  // The log's grade; without one, an answer is a success. A log that stops without an answer and without silence after it
+  // was cut off, so its end shows nothing. Empty: unknown.
+  std::string_view outcome_of(bool finished) const {
+    if (!finished && options_.quiet_ms == 0) return "aborted";
+    if (log_.correct) return *log_.correct ? "success" : "failure";
+    return finished ? "success" : "";
   }
 
   static std::string event_id(std::size_t k) { return 's' + std::to_string(k); }

@@ -237,6 +237,23 @@ TEST_CASE("a_submission_without_an_output_gets_one_and_says_so") {
   REQUIRE(text(trace.event("a1:submit").at("payload")) == "42");
 }
 
+TEST_CASE("a_graph_with_a_submission_ends_with_success_and_another_does_not_end") {
+  const auto submits = R"(,"metadata":{"dig":{"submitting":true}})";
+  const auto with = imported(graph(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3", submits)));
+  REQUIRE(text(trace_view(with.lines).last().at("outcome")) == "success");
+  const auto without = imported(graph(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3")));
+  REQUIRE(text(trace_view(without.lines).last().at("type")) == "activation_ended");
+}
+
+TEST_CASE("work_recorded_when_it_was_done_began_with_its_last_input") {
+  const auto file = graph(event("e1", "", "A", "1") + "," + event("e2", "", "A", "3"),
+                          activation("a1", "A", "\"e1\",\"e2\"", "", "60,60.0001"));
+  const trace_view trace(imported(file).lines);
+  REQUIRE(trace.start("a1").at("ts").to_number<std::int64_t>() == 3000);
+  REQUIRE(trace_view::lists(trace.start("a1"), "ts"));
+  REQUIRE(trace.end("a1").at("ts").to_number<std::int64_t>() == 60000);
+}
+
 TEST_CASE("ids_of_the_monitors_own_kind_are_moved_out_of_the_way") {
   const auto file = graph(event("sys:1", "", "A", "1"), activation("a1", "A", "\"sys:1\"", "", "2,3"));
   const auto result = imported(file);

@@ -279,9 +279,32 @@ TEST_CASE("limits_and_options_out_of_range_are_refused") {
   REQUIRE(refused(group_chat(), options).code == import_errc::bad_option);
 }
 
-TEST_CASE("a_log_without_a_verdict_leaves_the_outcome_open") {
-  const trace_view trace(imported(R"({"history":[{"name":"A","content":"TERMINATE"}]})").lines);
-  REQUIRE(text(trace.last().at("type")) == "activation_ended");
+namespace {
+
+// `grade`: the log's `is_correct`, or nothing.
+std::string graded(const std::string& grade, const std::string& last) {
+  const std::string member = grade.empty() ? "" : R"("is_correct":)" + grade + ",";
+  return "{" + member + R"("history":[{"name":"A","content":"hello"},{"name":"B","content":")" + last + R"("}]})";
+}
+
+}  // namespace
+
+TEST_CASE("the_outcome_is_the_grade_or_else_whether_there_is_an_answer") {
+  const auto last_of = [](const std::string& file) { return trace_view(imported(file).lines).last(); };
+  REQUIRE(text(last_of(graded("true", "hm")).at("outcome")) == "success");
+  REQUIRE(text(last_of(graded("false", "TERMINATE")).at("outcome")) == "failure");
+  REQUIRE(text(last_of(graded("", "TERMINATE")).at("outcome")) == "success");
+  REQUIRE(text(last_of(graded("", "hm")).at("type")) == "time");  // nobody knows
+}
+
+TEST_CASE("a_log_graded_as_correct_is_not_followed_by_silence") {
+  const auto result = imported(graded("true", "hm"));
+  for (const auto& message : trace_view(result.lines).messages()) REQUIRE(text(message.at("type")) != "time");
+}
+
+TEST_CASE("a_log_without_an_answer_and_without_silence_was_cut_off") {
+  const auto result = imported(graded("false", "hm"), {.quiet_ms = 0});
+  REQUIRE(text(trace_view(result.lines).last().at("outcome")) == "aborted");
 }
 
 TEST_CASE("damaged_logs_are_refused_or_give_a_trace_the_engine_accepts") {
