@@ -49,8 +49,8 @@ def test_the_four_forms_of_an_address_are_read(text, address):
 @pytest.mark.parametrize("text", [
     "", "localhost", ":7344", "localhost:", "localhost:0", "localhost:65536", "localhost:http", "http://localhost:7344",
     "https://localhost:7344", "ws://localhost", "ws://localhost:7344/", "ws://localhost:7344/v1/ingest", "ws://u@localhost:1",
-    "ws://localhost:7344?run=r", "ws:/localhost:1", "//localhost:1", "a b:1", "::1:7344", "unix:", "unix:digd", "unix:///run/digd",
-    "ws+unix:/run/digd", "unix:/" + "x" * 107, " localhost:1", "localhost:1\n"])
+    "ws://localhost:7344?run=r", "ws:/localhost:1", "//localhost:1", "a b:1", "::1:7344", "unix:", "unix:digd",
+    "unix:///run/digd", "ws+unix:/run/digd", "unix:/" + "x" * 107, " localhost:1", "localhost:1\n"])
 def test_any_other_address_is_an_error_that_names_the_forms(text):
     with pytest.raises(ValueError, match="url: .*HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH") as raised:
         digd.Run(url=text)
@@ -79,7 +79,8 @@ def test_an_empty_variable_counts_as_none(monkeypatch):
 @pytest.mark.parametrize("variable, argument, run_mode, adapter_mode", [
     (None, None, None, "shadow"), (None, "enforce", "enforce", "enforce"), ("enforce", None, "enforce", "enforce"),
     ("off", "observe", "observe", "observe"), ("off", None, "off", "off")])
-def test_the_argument_goes_before_the_variable_and_that_before_the_default(monkeypatch, variable, argument, run_mode, adapter_mode):
+def test_the_argument_goes_before_the_variable_and_that_before_the_default(monkeypatch, variable, argument, run_mode,
+                                                                           adapter_mode):
     if variable is not None:
         monkeypatch.setenv("DIGD_MODE", variable)
     assert resolve_mode(argument) == adapter_mode

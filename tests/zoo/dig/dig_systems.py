@@ -145,7 +145,8 @@ def direct(probe):
     with watched(probe, Team(probe)) as team:
         seen, out = DIGEvent({"task": "root"}), DIGEvent({"answer": "draft"}, ["reviewer"])
         team.graph.record_activation(DIGActivation("worker", [seen], [out]))
-        team.graph.record_activation(DIGActivation("reviewer", [out], [DIGEvent({"answer": 42})], metadata={"dig": {"submitting": True}}))
+        team.graph.record_activation(DIGActivation("reviewer", [out], [DIGEvent({"answer": 42})],
+                                                   metadata={"dig": {"submitting": True}}))
 
 
 @healthy("dig messages that another framework carries")

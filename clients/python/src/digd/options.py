@@ -40,7 +40,8 @@ def parse_address(text: str, name: str = "url") -> Address:
     """Reads one of the four forms of an address. Raises ValueError, which names `name`, the value and the forms."""
     if text.startswith("unix:"):
         path = text[len("unix:"):]
-        if path.startswith("/") and not path.startswith("//") and "\0" not in path and len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
+        is_absolute = path.startswith("/") and not path.startswith("//") and "\0" not in path
+        if is_absolute and len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
             return Address(socket_path=path)
     elif match := _NETWORK.fullmatch(text):
         scheme, host, port = match.groups()

@@ -16,8 +16,8 @@ from typing import Any, Union, overload
 
 from .activation import Activation
 from .conversation import Conversation, Counters, Phase, count
-from .messages import (Blocked, Detection, Event, EventLike, Intervention, Json, Message, Mode, Outcome, Reaction, Redact, Verdict,
-                       delivery_message, ended_message, ended_run_message, event_id, event_message, failed_message,
+from .messages import (Blocked, Detection, Event, EventLike, Intervention, Json, Message, Mode, Outcome, Reaction, Redact,
+                       Verdict, delivery_message, ended_message, ended_run_message, event_id, event_message, failed_message,
                        message, redacted, started_message)
 from .options import daemon_address, requested_mode
 from .session import Session, Where, log
@@ -56,18 +56,21 @@ class Run:
 
     run_id: leave it out to get a new one. An id belongs to one run.
 
-    url: HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH; else DIGD_URL, else 127.0.0.1:7344. Anything else is a ValueError.
+    url: HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH; else DIGD_URL, else 127.0.0.1:7344. Any other value raises
+        ValueError.
     token: the bearer token; else DIGD_TOKEN.
     agents: the agents that can receive. Others join by acting or by `agent_joined`. None leaves the roster open.
     session: this process's name within the run, where several processes feed it.
-    mode: `off`, `observe`, `shadow` or `enforce`; else DIGD_MODE, else the adapter's default, else the daemon's. `off` leaves no trace.
+    mode: `off`, `observe`, `shadow` or `enforce`; else DIGD_MODE, else the adapter's default, else the daemon's. `off`
+        leaves no trace.
     rules, healing, limits, capabilities, labels, witness, clock: as in `hello` (docs/protocol.md).
     max_returns_per_agent: how often healing may make the same agent act again in this run.
     max_added_ms: how long messages may be held in this run in all; then they go out as is.
     redact: returns what may leave the process of a payload, an error text or metrics.
     hold: False waits for no verdict.
     fail_closed_ms: how long a submit event waits for its verdict at most, even without a connection. 0: like other events.
-    max_buffer_bytes: of unacknowledged messages. Beyond it, and beyond the daemon's credits, messages are dropped; a `gap` reports it.
+    max_buffer_bytes: of unacknowledged messages. Beyond it, and beyond the daemon's credits, messages are dropped; a `gap`
+        reports it.
     linger_s: how long `close` waits for the last ack.
     end_on_exit: False leaves `run_ended` to another session.
     """
@@ -110,8 +113,8 @@ class Run:
         self._worker: asyncio.Task[None] | None = None
         hello: dict[str, Json] = {"type": "hello", "protocol": 1, "run": self.id, "session": session, "clock": clock,
                                   "client": dict(client or {"name": "digd-python", "version": __version__})}
-        optional = {"agents": None if self.agents is None else list(self.agents), "mode": self._mode, "rules": rules, "healing": healing,
-                    "limits": limits, "labels": labels, "witness": witness or None}
+        optional = {"agents": None if self.agents is None else list(self.agents), "mode": self._mode, "rules": rules,
+                    "healing": healing, "limits": limits, "labels": labels, "witness": witness or None}
         hello.update((k, v) for k, v in optional.items() if v is not None)
         self._conversation = Conversation(hello, hold=hold, fail_closed_s=fail_closed_ms / 1000,
                                           max_buffer_bytes=max_buffer_bytes,
@@ -200,7 +203,7 @@ class Run:
 
     def ask_for(self, *, rules: Mapping[str, Mapping[str, Json]] | None = None, limits: Mapping[str, Json] | None = None,
                 healing: Mapping[str, Json] | None = None, max_added_ms: float | None = None) -> None:
-        """Adds an adapter's settings to the hello, where the user chose none. Once the hello has gone out they have no effect."""
+        """Adds an adapter's settings to the hello, where the user chose none. They have no effect after the hello."""
         hello, conversation = self._conversation.hello, self._conversation
         if rules is not None:
             chosen = hello.get("rules") or {}

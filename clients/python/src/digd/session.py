@@ -24,7 +24,7 @@ MAX_CONNECT_S = 5.0
 MAX_CLOSE_S = 1.0
 MAX_FIRST_CONNECTION_S = 1.0  # how long the end of a short run waits for its first connection
 REPLACED, FATAL = 4409, 4400
-USED_ID_CODES = ("duplicate_event", "duplicate_activation", "activation_closed")  # of a session that numbers its ids from 1 again
+USED_ID_CODES = ("duplicate_event", "duplicate_activation", "activation_closed")  # where a session numbers its ids anew
 
 
 async def _within(work: Awaitable[object], seconds: float) -> None:
@@ -223,8 +223,8 @@ class Session:
         if self._is_used_id(error):
             self.conversation.close(f"error:{code}")
             self.reconnect()  # drops the connection; a closed conversation opens no other
-            log.warning("digd: run id %r belongs to another run (%s). This run goes on unwatched. Leave the run id out to get a "
-                        "new one, or pass an id that was never used", self.where.run, error.get("message"))
+            log.warning("digd: run id %r belongs to another run (%s). This run goes on unwatched. Leave the run id out to "
+                        "get a new one, or pass an id that was never used", self.where.run, error.get("message"))
             return
         if code in self._logged_errors or len(self._logged_errors) >= 64:
             return
