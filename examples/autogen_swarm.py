@@ -1,4 +1,4 @@
-"""Three agents of an AutoGen swarm hand a task around. digd tells the one who gets it again to handle it.
+"""Three agents of an AutoGen swarm hand a task around. digd asks one of them to handle it.
 
     build/release/bin/digd --data-dir /tmp/digd &
     pip install './clients/python[autogen]' autogen-ext
@@ -34,21 +34,19 @@ class Model(ReplayChatCompletionClient):
         super().__init__([], model_info=CAN)
 
     async def create(self, messages, **options):
-        told = [m.content for m in messages if "Do not pass it on" in str(m.content)]
-        for text in told:
+        notes = [m.content for m in messages if "Do not pass it on" in str(m.content)]
+        for text in notes:
             print(f"{self.name}'s model was given:", text)
-        return self.answer if told else self.hand_off
+        return self.answer if notes else self.hand_off
 
 
 async def main():
     ring = {"ann": "bob", "bob": "cid", "cid": "ann"}
     agents = [AssistantAgent(name, Model(name, to), handoffs=[to]) for name, to in ring.items()]
-    async with digd.Run("autogen-example", agents=list(ring)) as run:
-        runtime = digd.autogen.Runtime(run)
-        done = TextMentionTermination("DONE") | MaxMessageTermination(16)
-        swarm = Swarm(agents, termination_condition=done, runtime=runtime)
-        result = await runtime.run_team(swarm, task="Who does this?")
-        await runtime.stop_when_idle()
+    done = TextMentionTermination("DONE") | MaxMessageTermination(16)
+    async with digd.Run(agents=list(ring), mode="enforce") as run:  # without mode= digd reports and changes nothing
+        swarm = digd.autogen.instrument(Swarm(agents, termination_condition=done), run)
+        result = await swarm.run(task="Who does this?")
     print("the end:", f"{result.messages[-1].source}: {result.messages[-1].content}")
 
 

@@ -23,7 +23,7 @@ def run(name, url, *command):
     ("python_team.py", "   from digd: Your event", "   lost: 'try it' for 'tester'"),
     ("langgraph_healed.py", "coder answers", "result: over to the programmer"),
     ("openai_agents_early_answer.py", "the answer: A report with 42 sources.", "the answer: A report without any source."),
-    ("autogen_swarm.py", "the end: ann: Then I do it.", "the end: cid: Transferred to ann")])
+    ("autogen_swarm.py", "the end: cid: Then I do it.", "the end: cid: Transferred to ann")])
 def test_an_example_is_healed_with_a_daemon_each_time_and_goes_on_without(daemon, name, healed, lost):
     for _ in range(2):
         with_daemon, _ = run(name, url_of(daemon))

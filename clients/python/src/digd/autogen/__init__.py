@@ -8,6 +8,7 @@
 from ..line import GivenBack
 from .calls import discard, notes, wait
 from .notes import NoPlaceForNote, add_note
-from .runtime import Runtime, instrument
+from .runtime import Runtime
+from .teams import instrument
 
 __all__ = ["GivenBack", "NoPlaceForNote", "Runtime", "add_note", "discard", "instrument", "notes", "wait"]

@@ -201,14 +201,14 @@ class Calls:
 
     # ---- interventions
 
-    async def carry_out(self, intervention: Intervention) -> bool:
+    async def carry_out(self, intervention: Intervention, agents: list[str]) -> bool:
         """Gives the message that an agent handled last to it once more, with the text; returns whether any agent gets it.
 
         Those that wait with something are called, the others only if none does: a deadlock is theirs.
         """
         given = Given(event_id(intervention), intervention.inject or "")
-        waiting = [name for name in intervention.recipients if self._kept.get(name)]
-        return any([await self.remind(name, given) for name in waiting or intervention.recipients])
+        waiting = [name for name in agents if self._kept.get(name)]
+        return any([await self.remind(name, given) for name in waiting or agents])
 
     async def remind(self, name: str, given: Given) -> bool:
         last, agent = self._last.get(name), id_of(name)

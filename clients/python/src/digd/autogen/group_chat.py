@@ -9,7 +9,7 @@ participants. The module is private, so the tested versions are pinned.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -114,6 +114,10 @@ class Chats:
             self._participants.add(agent_type)
         return self.owns(agent_type)
 
+    def begin_anew(self) -> None:
+        """The runtime reports to another run: what was said belongs to the one before."""
+        self._chats.clear()
+
     def participant(self, type: str) -> list[str]:
         """The name of the participant of this agent type; nothing for a manager."""
         return [name_of_speaker(type)] if type in self._participants else []
@@ -173,6 +177,7 @@ class Chats:
         wanted = [name_of_speaker(topic.type) for _, topic, _ in asked]
         speakers = [chat.forced or wanted[0], *wanted[1:]]
         chat.forced = None
+        await self._runtime.introduce(*speakers)
         speakers[0], given = await self._give_floor(chat, speakers)
         sendings: list[Sending] = []
         for speaker, instead_of, (message, _, options) in zip(speakers, wanted, asked):
@@ -300,7 +305,7 @@ class Chats:
         """A manager at work. Whom it asks to speak is asked when it is done."""
         chat.manager = manager
         asked: list[Sending] = []
-        token = requests.set(asked)
+        token, speaking_token = requests.set(asked), current.set(None)
         finished = False
         try:
             result = await manager.on_message(message, ctx)
@@ -311,6 +316,7 @@ class Chats:
             raise
         finally:
             requests.reset(token)
+            current.reset(speaking_token)
             if asked:
                 for sending in await self._ask(chat, asked) if finished else asked:
                     await self._runtime.publish_unwatched(*sending)
@@ -331,7 +337,7 @@ class Chats:
 
     # ---- a chat from its start to its end
 
-    async def run(self, team: Team, run_stream: Callable[..., Any], task: Any, options: dict[str, Any]) -> AsyncIterator[Any]:
+    async def run(self, team: Team, run_stream: Callable[..., Any], task: Any, options: dict[str, Any]) -> AsyncGenerator[Any, None]:
         """Runs the team, and again where its answer was given back or the monitor asks for one."""
         chat = self.chat(team._team_id) if hasattr(team, "_team_id") and not self._runtime.is_off else None
         messages: list[Any] = []
@@ -462,10 +468,10 @@ class Chats:
             mail.put(name, given, wakes=True)
         return last
 
-    def carry_out(self, intervention: Intervention) -> bool:
-        """Gives the text to a participant of a chat that has stopped without an answer and waits for help."""
+    def carry_out(self, intervention: Intervention, speakers: list[str]) -> bool:
+        """Gives the text to participants of a chat that has stopped without an answer and waits for help."""
         waiting = [chat for chat in self._chats.values() if chat.waits_for_healing]
-        able = [n for n in intervention.recipients if any(c.has(n) and c.reads_text(n) for c in waiting)]
+        able = [n for n in speakers if any(c.has(n) and c.reads_text(n) for c in waiting)]
         for name in able:
             self._runtime.mail.put(name, Given(event_id(intervention), intervention.inject), wakes=True)
         return bool(able)

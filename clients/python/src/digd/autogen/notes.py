@@ -37,7 +37,10 @@ def text_of(message: Any) -> str:
     if isinstance(message, str):
         return message
     name = _text_field(message)
-    return str(getattr(message, name)) if name is not None else repr(message)
+    try:
+        return str(getattr(message, name)) if name is not None else repr(message)
+    except Exception as error:  # the program's own __repr__
+        return f"({type(message).__name__}: {type(error).__name__})"
 
 
 def add_model_note(message: Message, text: str) -> Message:

@@ -13,9 +13,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +25,7 @@ from ..messages import Intervention, Outcome, Verdict
 from ..run import Run
 from .agents import DIRECT, Traits, all_absorb, id_of, name_of, traits_of
 from .calls import Calls, Handling, current
+from .delivery import Watched, delivering
 from .flow import RunState, consume_unseen, reporting_drops
 from .notes import AddNote, NoPlaceForNote, add_model_note, text_of
 
@@ -38,32 +38,6 @@ except ModuleNotFoundError as error:  # autogen-core alone
 
 OPT_IN = ("repeated_subproblem", "cross_lineage_aggregation")  # AutoGen does not say which messages are parts of a solution
 Classes = type | Iterable[type]
-
-
-delivering: ContextVar[bool] = ContextVar("digd_autogen_delivering", default=False)
-"""Whether the runtime itself looks an agent up, to deliver a message to it."""
-
-
-class _Watched:
-    """Stands for an agent while a message is delivered to it."""
-
-    def __init__(self, runtime: Runtime, agent: Agent) -> None:
-        self._digd_runtime = runtime
-        self._digd_agent = agent
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._digd_agent, name)
-
-    @property
-    def __class__(self) -> Any:  # AutoGen's traces name it
-        return type(self._digd_agent)
-
-    async def on_message(self, message: Any, ctx: MessageContext) -> Any:
-        token = delivering.set(False)
-        try:
-            return await self._digd_runtime.calls.handle(self._digd_agent, message, ctx)
-        finally:
-            delivering.reset(token)
 
 
 class Runtime(SingleThreadedAgentRuntime):
@@ -85,37 +59,45 @@ class Runtime(SingleThreadedAgentRuntime):
                  add_note: AddNote = add_model_note, heal_errors: bool = False, wait_for_healing_ms: float = 0,
                  **options: Any) -> None:
         run.adapter_defaults("autogen")
-        self.is_off = run.mode == "off"
-        if not self.is_off and options.get("intervention_handlers"):
+        if run.mode != "off" and options.get("intervention_handlers"):
             options["intervention_handlers"] = [reporting_drops(h, self._drop) for h in options["intervention_handlers"]]
         super().__init__(**options)
+        self.is_answer = is_answer
+        self.wait_for_healing_ms = wait_for_healing_ms
+        self.add_note = add_note
+        self._answers = (answers,) if isinstance(answers, type) else tuple(answers)
+        self._fyi = (fyi,) if isinstance(fyi, type) else tuple(fyi)
+        self._heal_errors = heal_errors
+        self._traits: dict[str, Traits] = {}  # by agent type
+        self._has_stopped_itself = False  # run_team did; a program that stops the runtime once more may
+        self._held = 0  # messages that wait for their verdict
+        self._none_held = asyncio.Event()
+        self.chats = None if group_chat is None else group_chat.Chats(self)
+        self.watch(run)
+
+    def watch(self, run: Run) -> None:
+        """Reports to this run from now on. Nothing may be on its way."""
         self.digd_run = run
+        self.is_off = run.mode == "off"
         self.mail = Mail()
         self.state = RunState.of(run)
         self.flow = self.state.flow
-        self.is_answer = is_answer
-        self.wait_for_healing_ms = wait_for_healing_ms
-        self._answers = (answers,) if isinstance(answers, type) else tuple(answers)
-        self._fyi = (fyi,) if isinstance(fyi, type) else tuple(fyi)
-        self.add_note = add_note
-        self.calls = Calls(self, heal_errors)
-        self._traits: dict[str, Traits] = {}  # by agent type
+        self.calls = Calls(self, self._heal_errors)
         self._introduced: set[str] = set(run.agents or ())
         self._events: dict[str, str] = {}  # by AutoGen's message id
         self._had: dict[str, frozenset[str]] = {}  # by event that is being sent: who had its message and passed it on
         self._passed_on_by: dict[str, frozenset[str]] = {}  # the same by message id
-        self._has_stopped_itself = False  # run_team did; a program that stops the runtime once more may
-        self._held = 0  # messages that wait for their verdict
-        self._none_held = asyncio.Event()
         self._awaited: dict[str, list[str]] = {}  # by message id of a request: the event of its response
-        self.chats = None if group_chat is None else group_chat.Chats(self)
-        if not self.is_off:
-            self._ask_for_rules()
-            if not run.heals:  # no verdict can change anything, so none is waited for
-                run._conversation.unheld_because = run._conversation.unheld_because or "unheld"
-            self.state.runtimes.append(self)
-            run.on_intervention(self._carry_out)
-            run.before_end(self._outcome_at_end)
+        if self.chats is not None:
+            self.chats.begin_anew()
+        if self.is_off:
+            return
+        self._ask_for_rules()
+        if not run.heals:  # no verdict can change anything, so none is waited for
+            run._conversation.unheld_because = run._conversation.unheld_because or "unheld"
+        self.state.runtimes.append(self)
+        run.on_intervention(self._carry_out)
+        run.before_end(self._outcome_at_end)
 
     def _ask_for_rules(self) -> None:
         """Turns off the rules that need to know what this program's messages mean, unless the user sets their mode."""
@@ -146,7 +128,7 @@ class Runtime(SingleThreadedAgentRuntime):
                 result = item
         return result
 
-    async def run_team_stream(self, team: Any, *, task: Any = None, **options: Any) -> AsyncIterator[Any]:
+    async def run_team_stream(self, team: Any, *, task: Any = None, **options: Any) -> AsyncGenerator[Any, None]:
         """As `team.run_stream(task=…)`. Starts the runtime if need be, and stops what it started."""
         if self.chats is None:
             raise RuntimeError("run_team needs the package autogen-agentchat")
@@ -242,15 +224,18 @@ class Runtime(SingleThreadedAgentRuntime):
 
     async def _get_agent(self, agent_id: AgentId) -> Agent:
         agent = await super()._get_agent(agent_id)
-        return _Watched(self, agent) if delivering.get() and not self.is_off else agent  # type: ignore[return-value]
+        return Watched(self.calls, agent) if delivering.get() and not self.is_off else agent
 
     # ---- messages on their way
 
     async def send_message(self, message: Any, recipient: AgentId, *, sender: AgentId | None = None,
                            cancellation_token: CancellationToken | None = None, message_id: str | None = None) -> Any:
-        options = {"sender": sender, "cancellation_token": cancellation_token}
+        options: dict[str, Any] = {"sender": sender, "cancellation_token": cancellation_token}
         if self.is_off:
-            return await super().send_message(message, recipient, message_id=message_id, **options)
+            response = await super().send_message(message, recipient, message_id=message_id, **options)
+            if sender is None and self.is_answer_message(response, from_outside=True):
+                self.state.settle(response)
+            return response
         if self.chats is not None and self.chats.owns(recipient.type):
             await self.chats.sent(message, recipient)
             return await super().send_message(message, recipient, message_id=message_id, **options)
@@ -269,6 +254,8 @@ class Runtime(SingleThreadedAgentRuntime):
             raise GivenBack(followed.event, followed.note or "")
         if verdict.action == "reroute" and verdict.recipients and not followed.as_is:
             recipient = id_of(verdict.recipients[0])
+        elif verdict.submit:
+            self.state.settle(message)
         return await self._request(handling, verdict.event, followed.message, recipient, message_id, options)
 
     async def _request(self, handling: Handling | None, event: str, message: Any, recipient: AgentId, message_id: str | None,
@@ -303,8 +290,10 @@ class Runtime(SingleThreadedAgentRuntime):
 
     async def publish_message(self, message: Any, topic_id: TopicId, *, sender: AgentId | None = None,
                               cancellation_token: CancellationToken | None = None, message_id: str | None = None) -> None:
-        options = {"sender": sender, "cancellation_token": cancellation_token}
+        options: dict[str, Any] = {"sender": sender, "cancellation_token": cancellation_token}
         if self.is_off:
+            if sender is not None and isinstance(message, self._answers):
+                self.state.settle(message)
             return await super().publish_message(message, topic_id, message_id=message_id, **options)
         if self.chats is not None and sender is not None and self.chats.owns(sender.type):
             for sending in await self.chats.published(message, topic_id, {**options, "message_id": message_id}):
@@ -497,11 +486,12 @@ class Runtime(SingleThreadedAgentRuntime):
 
     async def help(self, intervention: Intervention) -> bool:
         """Calls those of the agents that are this runtime's; returns whether there is one that reads the text."""
-        if self.chats is not None and any(map(self.chats.has_participant, intervention.recipients)):
-            return self.chats.carry_out(intervention)
+        speakers = [n for n in intervention.recipients if self.chats is not None and self.chats.has_participant(n)]
+        helped = self.chats is not None and self.chats.carry_out(intervention, speakers)
+        agents = [n for n in intervention.recipients if n not in speakers]
         if self._run_context is None or not self.flow.rests():
-            return False  # nobody is there to be called, or everybody is busy
-        return await self.calls.carry_out(intervention)
+            return helped  # nobody is there to be called, or everybody is busy
+        return await self.calls.carry_out(intervention, agents) or helped
 
 
 @dataclass(frozen=True)
@@ -510,23 +500,3 @@ class Followed:
 
     message: Any
     as_is: bool = False
-
-
-def instrument(team: Any, run: Run, **options: Any) -> Any:
-    """Watches a team whose runtime is its own: `team = digd.autogen.instrument(team, run)`, before it is first used.
-
-    The team is used as before: `run`, `run_stream`, `reset`, `save_state`. options: of `digd.autogen.Runtime`. In the mode
-    `off` nothing is changed. In `enforce` the team's `run_stream` goes on where an answer is given back.
-    """
-    run.adapter_defaults("autogen")
-    if run.mode == "off":
-        return team
-    if getattr(team, "_embedded_runtime", None) is not True or getattr(team, "_initialized", True):
-        raise ValueError("instrument takes a team that was made without runtime= and was not used yet; with a runtime of your "
-                         "own, make the team with runtime=digd.autogen.Runtime(run) and run it by runtime.run_team(team)")
-    runtime = Runtime(run, ignore_unhandled_exceptions=False, **options)
-    team._runtime = runtime
-    if run.heals and runtime.chats is not None:
-        run_stream, chats = team.run_stream, runtime.chats
-        team.run_stream = lambda *, task=None, **kwargs: chats.run(team, run_stream, task, kwargs)
-    return team
