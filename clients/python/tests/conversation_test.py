@@ -349,3 +349,70 @@ def test_a_payload_of_any_kind_becomes_json(payload, said):
 def test_deliveries_leave_out_what_they_do_not_say():
     assert json.loads(delivery_message("created", of="sys:1").frame(3, True)) == {
         "type": "delivery", "seq": 3, "of": "sys:1", "applied": "created"}
+
+
+# ---- bounds on what healing costs
+
+
+def judged(c, seq, event, now, **verdict):
+    hear(c, now, type="verdicts", seq=seq, verdicts=[{"event": event, "action": "deliver", **verdict}])
+
+
+def bounded(max_added_s):
+    c = Conversation({}, max_added_s=max_added_s)
+    up(c)
+    return c
+
+
+def test_a_message_waits_no_longer_than_the_time_that_may_be_added():
+    c = bounded(0.1)
+    first = event(c, "e1", now=0.0)
+    sent(c)
+    assert c.next_deadline() == 0.1
+    judged(c, 1, "e1", 0.06)
+    assert reasons(first) == [None] and c.added_s(5.0) == 0.06
+    second = event(c, "e2", now=10.0)
+    sent(c)
+    c.expire(10.039)
+    assert second.verdicts is None
+    c.expire(10.041)
+    assert reasons(second) == ["max_added_ms"] and c.counters.timeouts == 0
+    assert reasons(event(c, "e3", now=11.0)) == ["max_added_ms"]
+    assert [(f["type"], f.get("reason"), f.get("as_is")) for f in sent(c)] == [
+        ("delivery", "max_added_ms", None), ("event", None, True)]
+
+
+def test_messages_that_wait_at_the_same_time_count_once():
+    c = bounded(1.0)
+    event(c, "e1", now=0.0)
+    event(c, "e2", now=0.1)
+    sent(c)
+    judged(c, 1, "e1", 0.15)
+    judged(c, 2, "e2", 0.2)
+    assert c.added_s(9.0) == pytest.approx(0.2) and c.unheld_because is None
+
+
+def test_a_lost_connection_ends_the_time_that_is_added():
+    c = bounded(1.0)
+    event(c, "e1", now=0.0)
+    sent(c)
+    c.disconnected(0.2)
+    assert c.added_s(9.0) == pytest.approx(0.2)
+
+
+def test_no_time_at_all_holds_nothing_even_before_the_first_connection():
+    c = Conversation({}, max_added_s=0.0)
+    assert reasons(event(c)) == ["max_added_ms"]
+
+
+def test_what_only_the_mode_kept_from_healing_is_counted_once_for_each_answer(c):
+    shadow = {"rule": "orphaned_event", "cause": "mode", "healing": "reroute"}
+    observed = {"rule": "deadlock", "cause": "mode", "healing": None}
+    used_up = {"rule": "deadlock", "cause": "attempts", "healing": "create"}
+    for id in ("e1", "e2"):
+        event(c, id)
+    sent(c)
+    judged(c, 1, "e1", 0.0, detections=[shadow, observed, used_up])
+    judged(c, 2, "e2", 0.3, detections=[shadow])
+    judged(c, 2, "e2", 0.4, detections=[shadow])
+    assert c.unhealed == {"orphaned_event": 2}
