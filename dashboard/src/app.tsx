@@ -7,6 +7,7 @@ import {RunSession} from './run_session';
 import {shown} from './scene/text';
 import {Health} from './ui/health';
 import {ModeSwitch} from './ui/mode_switch';
+import {Pilot} from './ui/pilot';
 import {RunList} from './ui/run_list';
 import {RunView} from './ui/run_view';
 import {TokenDialog} from './ui/token_dialog';
@@ -75,6 +76,7 @@ function Page({theme, run, choose, problem, setProblem, failed}: PageProps) {
   const [mode, setMode] = useState<Mode | null>(null);
   const [ready, setReady] = useState<boolean | null>(null);
   const [health, setHealth] = useState(false);
+  const [pilot, setPilot] = useState(false);
   const list = useRuns(failed, (answered) => answered && setProblem(''), setMode, setReady);
   const session = useSession(run, failed);
   return (
@@ -82,6 +84,7 @@ function Page({theme, run, choose, problem, setProblem, failed}: PageProps) {
       <header class="top">
         <a class="brand" href="#/" onClick={() => choose('')}><svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><path d="M6 6 18 12 6 18" /><circle cx="6" cy="6" r="3" /><circle cx="18" cy="12" r="3" /><circle cx="6" cy="18" r="3" /></svg>digd</a>
         <ModeSwitch mode={mode} switched={setMode} failed={failed} />
+        <button class="pilot-button" onClick={() => setPilot(true)}>Pilot</button>
         <button class="health-button" onClick={() => setHealth(true)}>
           <span class={`state ${ready === null ? '' : ready ? 'well' : 'unwell'}`} role="img" aria-label={ready ? 'ready' : 'not ready'} />Health</button>
       </header>
@@ -90,6 +93,7 @@ function Page({theme, run, choose, problem, setProblem, failed}: PageProps) {
       {session ? <RunView key={session.session.run} session={session.session} version={session.version} theme={theme} failed={failed} />
         : <main class="empty"><h1>Choose a run</h1><p>Its graph grows here as its agents work: every event, who took it up, and what digd found.</p></main>}
       {health && <Health close={() => setHealth(false)} />}
+      {pilot && <Pilot close={() => setPilot(false)} />}
     </div>
   );
 }

@@ -34,6 +34,7 @@ export class RunModel {
   private readonly pending = new PendingTable();
   private readonly roster: Set<string> | null;  // null: whoever is named can receive
   private detectionCount = 0;
+  private detectionsInEntry = 0;
   private entrySeq = -1;
   private inEntry = 0;    // frames of the entry in hand
   private repeated = -1;  // frames of it that a new connection has told again; -1: none is expected
@@ -74,6 +75,7 @@ export class RunModel {
   private begin(frame: Frame): void {
     this.entrySeq = frame.seq;
     this.inEntry = 0;
+    this.detectionsInEntry = 0;
     this.repeated = -1;
     this.column = -1;
     this.note = '';
@@ -191,7 +193,7 @@ export class RunModel {
   private detection(wire: WireDetection): void {
     const event = wire.event === null ? null : this.events.get(wire.event) ?? null;
     const one: Detection = {
-      key: this.detectionCount++, at: this.at, column: this.columnHere(), ts: wire.ts, rule: wire.rule,
+      key: this.detectionCount++, name: this.nextDetectionName(), at: this.at, column: this.columnHere(), ts: wire.ts, rule: wire.rule,
       severity: wire.severity, healed: wire.healed, healing: wire.healing, cause: wire.cause, reason: wire.reason, event,
       agent: wire.agent, evidence: wire.evidence, evidenceTotal: wire.evidence_total ?? wire.evidence.length,
       witness: wire.witness ?? null, said: [], outcome: null,
@@ -199,6 +201,11 @@ export class RunModel {
     event?.detections.push(one);
     this.detections.push(one);
     if (this.detections.length > this.most) this.detections.splice(0, this.most >> 2);
+  }
+
+  private nextDetectionName(): string {
+    this.detectionsInEntry += 1;
+    return this.detectionsInEntry === 1 ? String(this.entrySeq) : `${this.entrySeq}.${this.detectionsInEntry}`;
   }
 
   private verdict(id: string, one: {action: string; recipients?: string[]; inject: string | null}): void {

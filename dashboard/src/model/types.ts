@@ -96,6 +96,7 @@ export interface Witness {
 
 export interface Detection {
   key: number;  // counts the run's detections
+  name: string; // as digd calls it: the number of its entry, and its place there if it is not the first
   at: number;
   column: number;
   ts: number;

@@ -32,6 +32,52 @@ export interface RunDetails extends RunRow {
   settings: RunSettings | null;
 }
 
+export type Judgement = 'right' | 'wrong';
+
+export interface Interval { value: number; low: number; high: number }
+
+export interface Endings {
+  ended: {success: number; failure: number; unknown: number; aborted: number; open: number};
+  ended_badly: number;
+}
+
+export interface PilotPlace extends Endings {
+  rule: string;
+  agent: string | null;
+  place: string | null;
+  runs: number;
+  would: number;
+  did: number;
+  judged: {right: number; wrong: number};
+  examples: {run: string; link: string; detection: string; ended: string | null; reason: string}[];
+  silence: Record<string, Record<string, unknown>>;
+}
+
+export interface CanaryGroup extends Endings {
+  runs: number;
+  success: Interval | null;
+  calls: Interval | null;
+  time_ms: Interval | null;
+  metrics: Record<string, {runs: number; mean: Interval | null}>;
+}
+
+// docs/pilot.md
+export interface Pilot {
+  since_ms: number;
+  until_ms: number;
+  runs: Endings & {total: number; modes: Record<string, number>};
+  intervened: Endings & {runs: number; would: number; did: number};
+  rules: {rule: string; runs: number; would: number; did: number}[];
+  places: PilotPlace[];
+  canary: {
+    method: string;
+    groups: {enforce: CanaryGroup; shadow: CanaryGroup};
+    difference: {success: Interval | null; calls: Interval | null; time_ms: Interval | null; metrics: Record<string, Interval | null>};
+  } | null;
+  precision: {rule: string; week: string; right: number; wrong: number; precision: Interval | null}[];
+  left_out: boolean;
+}
+
 export interface Readiness { ready: boolean; reasons: {code: string; message: string}[] }
 
 const WITHIN_MS = 15_000;
@@ -70,6 +116,29 @@ export const getRun = (run: string): Promise<RunDetails> => json(runPath(run));
 export const getMode = (): Promise<{mode: Mode}> => json('/v1/mode');
 export const putMode = (mode: Mode): Promise<{mode: Mode; switched: number}> =>
   json('/v1/mode', {method: 'PUT', body: JSON.stringify({mode}), headers: {'Content-Type': 'application/json'}});
+
+export const getPilot = (since: string): Promise<Pilot> => json(`/v1/pilot?since=${encodeURIComponent(since)}`);
+
+const MAX_JUDGED_PAGES = 20;
+
+// By the detections' names.
+export async function getJudgements(run: string): Promise<Map<string, Judgement>> {
+  const all = new Map<string, Judgement>();
+  let cursor = '';
+  for (let page = 0; page < MAX_JUDGED_PAGES; ++page) {
+    const got = await json<{detections: {name: string; judgement: Judgement | null}[]; next: string | null}>(
+      `${runPath(run)}/detections?limit=500${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
+    for (const one of got.detections) if (one.judgement !== null) all.set(one.name, one.judgement);
+    if (got.next === null) break;
+    cursor = got.next;
+  }
+  return all;
+}
+
+// null withdraws.
+export const postJudgement = (run: string, detection: string, judgement: Judgement | null): Promise<{judgement: Judgement | null}> =>
+  json(`${runPath(run)}/detections/${encodeURIComponent(detection)}/judgement`,
+    {method: 'POST', body: JSON.stringify({judgement}), headers: {'Content-Type': 'application/json'}});
 
 export async function getReadiness(): Promise<Readiness> {
   const answer = await ask('/readyz');

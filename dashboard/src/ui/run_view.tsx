@@ -82,7 +82,7 @@ export function RunView({session, version, theme, failed}: {session: RunSession;
       <aside class="side">
         {selected && <Inspector node={selected} at={at} first={start} choose={(node) => { choose(node); show([node]); }} close={() => choose(null)} />}
         <WouldHave session={session} />
-        <Detections model={model} at={at} chosen={detection} choose={chooseDetection} go={go} />
+        <Detections run={session.run} failed={failed} model={model} at={at} chosen={detection} choose={chooseDetection} go={go} />
       </aside>
     </>
   );

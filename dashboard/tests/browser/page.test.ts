@@ -175,6 +175,66 @@ describe('detections', () => {
   });
 });
 
+describe('the pilot', () => {
+  it('says what digd would have done over all runs, what silences it, and what people thought of it', async () => {
+    const daemon = await started(new Digd('enforce_share = 0.5\n'));
+    for (let i = 0; i < 8; ++i) {
+      const client = await daemon.client(`run-${i}`, {agents: ['critic'], mode: i === 7 ? 'observe' : 'shadow'});
+      client.start('v1', 'critic', []);
+      client.end('v1', [{id: 'lost', recipients: ['nobody']}]);
+      client.tell('run_ended', {outcome: i % 2 ? 'success' : 'failure', metrics: {cost: 0.01 * i}});
+      await client.get('ack');
+      client.close();
+    }
+    const seen = await open(browser, daemon.url(runPath('run-1')));
+    const {page} = seen;
+    await page.locator('.card').getByRole('button').first().click();
+    await page.getByRole('button', {name: 'wrong', exact: true}).click();
+    await page.locator('.card').getByText('judged wrong').waitFor();
+    await page.reload();  // it is stored
+    await page.locator('.card').getByText('judged wrong').waitFor();
+    await page.getByRole('button', {name: 'Pilot'}).click();
+    const dialog = page.getByRole('dialog', {name: 'Pilot'});
+    await dialog.getByText(/of 8 runs and did intervene/).waitFor();
+    const place = dialog.locator('.card[data-rule="orphaned_event"]');
+    await place.getByText('critic → nobody').waitFor();
+    await place.getByText('rules.orphaned_event.except = ["critic"]').waitFor();
+    expect(await place.innerText()).toContain('judged 0 right, 1 wrong');
+    const canary = dialog.getByRole('region', {name: 'Canary'});
+    expect(await canary.getByRole('row', {name: /^success/}).innerText()).toContain('%');
+    expect(await canary.getByRole('row', {name: /^cost/}).count()).toBe(1);
+    expect(await dialog.getByRole('region', {name: 'Precision'}).innerText()).toContain('0.0 %');
+    if (process.env.DIGD_SCREENSHOTS) await page.screenshot({path: join(process.env.DIGD_SCREENSHOTS, 'pilot.png')});
+    await place.getByRole('link').first().click();
+    await dialog.waitFor({state: 'detached'});
+    await page.getByRole('heading', {name: /^run-/}).waitFor();
+    if (process.env.DIGD_SCREENSHOTS) {
+      await page.locator('.card').getByRole('button').first().click();
+      await page.screenshot({path: join(process.env.DIGD_SCREENSHOTS, 'judged.png')});
+    }
+    seen.expectClean();
+  });
+
+  it('judges nothing without the right to operate', async () => {
+    const right = 'r'.repeat(64);
+    const reader = 'o'.repeat(64);
+    const daemon = await started(Digd.guarded({all: [right, ['ingest', 'watch', 'read', 'operate']], reader: [reader, ['watch', 'read']]}));
+    const client = await daemon.client('guarded', {agents: ['a'], mode: 'shadow'}, right);
+    client.start('v1', 'a', []);
+    client.end('v1', [{id: 'lost', recipients: ['nobody']}]);
+    const seen = await open(browser, daemon.url(runPath('guarded')));
+    const {page} = seen;
+    await page.getByLabel('Token').fill(reader);
+    await page.getByRole('button', {name: 'Open'}).click();
+    await page.locator('.card').getByRole('button').first().click();
+    await page.getByRole('button', {name: 'right', exact: true}).click();
+    await page.getByText(/has no right to operate/).waitFor();
+    expect(await page.locator('.card').getByText('judged').count()).toBe(0);
+    client.close();
+    seen.expectClean(/401|403|WebSocket/);
+  });
+});
+
 describe('time', () => {
   it('is held, stepped back and forward, and gone on with', async () => {
     const daemon = await started();

@@ -91,6 +91,17 @@ describe('what the monitor says', () => {
     expect(s.model.detections[0]!.said[0]!.inject).toBe('wake up');
   });
 
+  it('a detection is named by its entry, a second one of the entry by its place too, also after a reconnect', () => {
+    const s = new Script(new RunModel()).event('e1', ['a']).detection({rule: 'orphaned_event'}).detection({rule: 'orphaned_event'})
+      .event('e2', ['a']).detection({rule: 'orphaned_event'});
+    expect(s.model.detections.map((one) => one.name)).toEqual(['1', '1.2', '2']);
+    const cut = new Script(new RunModel()).event('e1', ['a']).detection({rule: 'orphaned_event'});
+    cut.model.resume();
+    for (const frame of cut.frames) cut.model.apply(frame);
+    cut.detection({rule: 'orphaned_event'});
+    expect(cut.model.detections.map((one) => one.name)).toEqual(['1', '1.2']);
+  });
+
   it('what was only seen says nothing', () => {
     const s = new Script(new RunModel()).event('e1', ['a'])
       .detection({rule: 'orphaned_event', event: 'e1', healed: false, cause: 'mode'}).verdicts({event: 'e1', action: 'deliver'});

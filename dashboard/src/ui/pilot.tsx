@@ -1,0 +1,138 @@
+// Over many runs: what digd did, or would have done in shadow, and where; how the canary's groups compare; how often people
+// found each rule right. From /v1/pilot; docs/pilot.md has the members.
+import {useEffect, useState} from 'preact/hooks';
+import {getPilot, type CanaryGroup, type Interval, type Pilot as Answer, type PilotPlace} from '../net/api';
+import {plural, ruleCode, ruleName, shown, shownWhole} from '../scene/text';
+import {Dialog} from './dialog';
+
+const SPANS = [['24h', 'the last day'], ['7d', 'the last 7 days'], ['4w', 'the last 4 weeks']] as const;
+const MAX_PLACES = 50;
+const MAX_METRICS = 16;
+
+const percent = (x: number): string => `${(x * 100).toFixed(1)} %`;
+const short = (x: number): string => String(+x.toPrecision(3));
+
+export function Pilot({close}: {close(): void}) {
+  const [since, setSince] = useState<string>('7d');
+  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [problem, setProblem] = useState('');
+  useEffect(() => {
+    let gone = false;
+    setAnswer(null);
+    getPilot(since).then((got) => {
+      if (gone) return;
+      setAnswer(got);
+      setProblem('');
+    }, (error: unknown) => !gone && setProblem((error as Error).message));
+    return () => {
+      gone = true;
+    };
+  }, [since]);
+  return (
+    <Dialog title="Pilot" close={close} wide>
+      <p class="span">Runs opened in <select aria-label="Which runs" value={since} onChange={(e) => setSince(e.currentTarget.value)}>
+        {SPANS.map(([value, name]) => <option key={value} value={value}>{name}</option>)}
+      </select></p>
+      {problem !== '' && <p class="wrong" role="alert">{problem}</p>}
+      {answer && <Sums answer={answer} />}
+      {answer && answer.places.length > 0 && <Places places={answer.places} close={close} />}
+      {answer?.canary && <Canary groups={answer.canary.groups} difference={answer.canary.difference} method={answer.canary.method} />}
+      {answer && answer.precision.length > 0 && <Precision weeks={answer.precision} />}
+      {answer?.left_out && <p class="hint">There was more than can be shown; choose a shorter time.</p>}
+    </Dialog>
+  );
+}
+
+function Sums({answer}: {answer: Answer}) {
+  const {runs, intervened} = answer;
+  if (runs.total === 0) return <p>No run was opened in this time.</p>;
+  if (intervened.runs === 0) return <p>digd intervened in none of {plural(runs.total, 'run')}, nor would it have in shadow.</p>;
+  return (
+    <p>digd would have intervened in <strong>{intervened.would}</strong> of {plural(runs.total, 'run')} and did intervene
+      in <strong>{intervened.did}</strong>. Of these {plural(intervened.runs, 'run')}, <strong>{intervened.ended_badly}</strong> ended badly anyway.</p>
+  );
+}
+
+function Places({places, close}: {places: PilotPlace[]; close(): void}) {
+  return (
+    <ul class="cards places">
+      {places.slice(0, MAX_PLACES).map((one, i) => <Place key={i} place={one} close={close} />)}
+      {places.length > MAX_PLACES && <li class="hint">{places.length - MAX_PLACES} more places; <code>digctl pilot</code> lists them.</li>}
+    </ul>
+  );
+}
+
+function endings(ended: PilotPlace['ended']): string {
+  const words = [['success', 'success'], ['failure', 'failure'], ['unknown', 'without an outcome'], ['aborted', 'aborted'], ['open', 'still open']] as const;
+  return words.filter(([key]) => ended[key] > 0).map(([key, word]) => `${ended[key]} ${word}`).join(', ');
+}
+
+function Place({place, close}: {place: PilotPlace; close(): void}) {
+  const {right, wrong} = place.judged;
+  return (
+    <li class={`card ${place.did > 0 ? 'healed' : 'shadow'}`} data-rule={place.rule}>
+      <div class="place">
+        <span class="badge">{ruleCode(place.rule)}</span>
+        <span class="rule">{ruleName(place.rule)}</span>
+        <bdi class="where">{shown(place.place ?? 'the run as a whole', 120)}</bdi>
+        <span class="done">{plural(place.runs, 'run')}: would have {place.would}, did {place.did} · ended: {endings(place.ended)}
+          {right + wrong > 0 && ` · judged ${right} right, ${wrong} wrong`}</span>
+      </div>
+      <div class="more">
+        {place.examples.map((one) => (
+          <p key={one.run + one.detection}><a href={`#/run/${encodeURIComponent(one.run)}`} onClick={close}><bdi>{shown(one.run, 60)}</bdi></a>{' '}
+            <bdi>{shownWhole(one.reason)}</bdi></p>
+        ))}
+        <p class="hint">If this is fine: <code>{silencing(place)}</code></p>
+      </div>
+    </li>
+  );
+}
+
+// As `digctl pilot --fine` prints it, on one line.
+function silencing(place: PilotPlace): string {
+  return Object.entries(place.silence).map(([rule, setting]) =>
+    Object.entries(setting).map(([key, value]) => `rules.${rule}.${key} = ${shown(JSON.stringify(value), 200)}`).join(' ')).join(' ');
+}
+
+function cell(what: Interval | null | undefined, text: (x: number) => string): string {
+  return what ? `${text(what.value)} [${text(what.low)}, ${text(what.high)}]` : 'too few';
+}
+
+function Canary({groups, difference, method}: NonNullable<Answer['canary']>) {
+  const row = (title: string, of: (group: CanaryGroup) => Interval | null | undefined, apart: Interval | null | undefined, text: (x: number) => string) => (
+    <tr key={title}><th>{title}</th><td>{cell(of(groups.enforce), text)}</td><td>{cell(of(groups.shadow), text)}</td><td>{cell(apart, text)}</td></tr>
+  );
+  return (
+    <section class="canary" aria-label="Canary">
+      <h2>Canary: enforced against shadow</h2>
+      <table>
+        <thead><tr><th /><th>enforce, {plural(groups.enforce.runs, 'run')}</th><th>shadow, {plural(groups.shadow.runs, 'run')}</th><th>difference</th></tr></thead>
+        <tbody>
+          {row('success', (group) => group.success, difference.success, percent)}
+          {row('calls', (group) => group.calls, difference.calls, short)}
+          {row('time, ms', (group) => group.time_ms, difference.time_ms, short)}
+          {Object.entries(difference.metrics).slice(0, MAX_METRICS).map(([name, apart]) =>
+            row(shown(name, 40), (group) => group.metrics[name]?.mean, apart, short))}
+        </tbody>
+      </table>
+      <p class="hint">Success: of the runs that ended and were not aborted. {shown(method, 200)}.</p>
+    </section>
+  );
+}
+
+function Precision({weeks}: {weeks: Answer['precision']}) {
+  return (
+    <section class="canary" aria-label="Precision">
+      <h2>Judged by people</h2>
+      <table>
+        <thead><tr><th>rule</th><th>week of</th><th>right</th><th>wrong</th><th>precision</th></tr></thead>
+        <tbody>
+          {weeks.map((one) => (
+            <tr key={one.rule + one.week}><th>{ruleName(one.rule)}</th><td>{shown(one.week)}</td><td>{one.right}</td><td>{one.wrong}</td><td>{cell(one.precision, percent)}</td></tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
