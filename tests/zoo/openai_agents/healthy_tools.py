@@ -384,3 +384,14 @@ async def tree_of_agents_as_tools(probe):
     root = node("n", 3)
     async with watched(probe):
         return lab.record(await Runner.run(root, "Do it."), root).final_output
+
+
+@healthy("openai_agents_agent_tool_that_ends_between_two_agents")
+async def agent_tool_that_ends_between_two_agents(probe):
+    lab = Lab(probe)
+    expert = lab.agent("expert")
+    clerk = lab.agent("clerk", lab.hand("expert"), handoffs=[expert])
+    boss = lab.agent("boss", [lab.use("ask", input="Explain.")], lab.say("No time for it."),
+                     tools=[clerk.as_tool("ask", "explains", max_turns=1)])
+    async with watched(probe):
+        return lab.record(await Runner.run(boss, "Explain."), boss).final_output

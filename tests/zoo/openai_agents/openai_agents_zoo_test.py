@@ -12,9 +12,12 @@ import zoo  # noqa: E402
 import openai_agents.broken  # noqa: E402, F401
 import openai_agents.healthy_flows  # noqa: E402, F401
 import openai_agents.healthy_handoffs  # noqa: E402, F401
+import openai_agents.healthy_random  # noqa: E402, F401
 import openai_agents.healthy_single  # noqa: E402, F401
 import openai_agents.healthy_streams  # noqa: E402, F401
 import openai_agents.healthy_tools  # noqa: E402, F401
+
+from openai_agents.healthy_random import run_rough  # noqa: E402
 
 HEALTHY = sorted(name for name in zoo.HEALTHY if name.startswith("openai_agents_"))
 BROKEN = sorted(name for name in zoo.BROKEN if name.startswith("openai_agents_"))
@@ -34,3 +37,14 @@ def test_a_broken_system_is_healed(name, zoo_daemon):
 def test_a_healthy_system_is_healthy_without_digd(name):
     seen, _ = zoo.execute(zoo.HEALTHY[name], "plain", None)
     assert seen.error is None and (seen.calls or seen.seen) and seen.logs == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_system_that_is_not_healthy_is_unchanged_in_shadow(seed, zoo_daemon):
+    case = zoo.Case(f"openai_agents_rough_{seed}", lambda probe: run_rough(probe, seed), ordered=False)
+    plain, _ = zoo.execute(case, "plain", None)
+    shadow, probe = zoo.execute(case, "default", f"ws://{zoo_daemon.address}")
+    want, have = zoo.comparable(plain, False), zoo.comparable(shadow, False)
+    for part in ("result", "error", "calls", "seen"):
+        assert have[part] == want[part], part
+    assert zoo.runs_of(zoo_daemon.address, probe)

@@ -266,6 +266,8 @@ class Conversation(RunHooks[Any]):
             verdicts = (await self.turns.put_out([to_agent], payload(text), "handoff"),)
         self._passed = self._passed | {to_agent} if is_empty else {to_agent}
         self._worked, self._handoff_arguments = False, ""
+        self.turns.agent = to_agent  # also if the run ends before that agent begins
+        self.agents.add(to_agent)
         for verdict in verdicts:
             if sent_back(verdict):
                 self.steps.feed.applied(verdict.event, verdict, as_is="a hand-off cannot be sent elsewhere")
