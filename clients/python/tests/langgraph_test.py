@@ -208,7 +208,7 @@ def test_an_exception_reaches_the_caller_and_the_run_failed(daemon):
 
     with pytest.raises(ZeroDivisionError):
         Team().node("a", fail).edges((START, "a"), ("a", END)).compile(daemon).invoke({"log": []})
-    assert frames(daemon, "run_ended")[0]["outcome"] == "failure"
+    assert frames(daemon, "run_ended")[0]["outcome"] == "failure" and fired(daemon) == []
 
 
 def test_an_interrupt_leaves_its_inputs_waiting_and_can_be_resumed(daemon):
@@ -364,6 +364,7 @@ def test_a_graph_that_raised_is_only_woken_if_the_user_wants_it(daemon, heal_err
     else:
         with pytest.raises(GraphRecursionError):
             graph.invoke({"log": []}, config)
+        assert [rule for rule, _ in fired(daemon)] == ["deadlock"] and team.ran == ["a"] * 6
 
 
 def test_a_chat_model_reads_the_text_as_a_human_message_that_stays_out_of_the_state(daemon):

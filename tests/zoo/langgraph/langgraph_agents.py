@@ -155,12 +155,15 @@ def subgraph(probe):
     return team.edges((START, "before"), ("before", "sub"), ("sub", "after"), ("after", END)).compile().invoke({"log": []})
 
 
-@healthy("langgraph instrumented subgraph")
+@healthy("langgraph instrumented subgraph", ordered=False)
 def watched_subgraph(probe):
     team = Team(probe).node("before").node("after")
     team.builder.add_node("sub", inner_team(probe).compile())
     graph = team.edges((START, "before"), ("before", "sub"), ("sub", "after"), ("after", END)).compile()
-    return [graph.invoke({"log": []}), list(graph.stream({"log": []}, subgraphs=True, stream_mode="updates")) and None]
+    for mode in ("updates", "values", "debug"):
+        for chunk in graph.stream({"log": []}, subgraphs=True, stream_mode=mode):
+            probe.saw(chunk)
+    return graph.invoke({"log": []})
 
 
 @healthy("langgraph instrumented subgraph with the names of its parent")
@@ -268,3 +271,70 @@ def person(probe):
     thread = {"configurable": {"thread_id": "t"}}
     graph.invoke(HELLO, thread)
     return contents(graph.invoke(Command(resume="here I am"), thread))
+
+
+@healthy("langgraph command from a graph two levels below")
+def grandparent(probe):
+    low = Team(probe).node("low", Command(update={"log": ["low"]}, goto="next", graph=Command.PARENT)).edges((START, "low"))
+    middle = Team(probe).node("next", Command(update={"log": ["next"]}, goto="end", graph=Command.PARENT))
+    middle.builder.add_node("low", low.compile(), destinations=("next",))
+    top = Team(probe).node("end")
+    top.builder.add_node("middle", middle.edges((START, "low")).compile(), destinations=("end",))
+    return top.edges((START, "middle"), ("end", END)).compile().invoke({"log": []})
+
+
+@healthy("langgraph instrumented subgraph with a memory of its own")
+def subgraph_memory(probe):
+    inner = inner_team(probe).compile(checkpointer=True)
+    team = Team(probe).node("end")
+    team.builder.add_node("sub", inner)
+    graph = team.edges((START, "sub"), ("sub", "end"), ("end", END)).compile(checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "t"}}
+    return [graph.invoke({"log": []}, thread), graph.invoke({"log": []}, thread)]
+
+
+@healthy("langgraph tool that asks a person before it acts")
+def asking_tool(probe):
+    @tool
+    def book(room: str) -> str:
+        """Books a room."""
+        probe.call("book")
+        return f"{room}: {interrupt('sure?')}"
+
+    model = Model(answers=[calls(("book", {"room": "12"})), "Booked."], probe=probe)
+    graph = attach(probe, create_agent(model, [book], checkpointer=InMemorySaver()))
+    thread = {"configurable": {"thread_id": "t"}}
+    graph.invoke(HELLO, thread)
+    return contents(graph.invoke(Command(resume="yes"), thread))
+
+
+@healthy("langgraph tool that fails and is told so")
+def failing_tool(probe):
+    @tool
+    def divide(x: int) -> int:
+        """Divides."""
+        probe.call("divide")
+        return 1 // x
+
+    builder = StateGraph(MessagesState)
+    model = Model(answers=[calls(("divide", {"x": 0})), calls(("divide", {"x": 1})), "One."], probe=probe)
+    builder.add_node("agent", lambda s: {"messages": [model.invoke(s["messages"])]})
+    builder.add_node("tools", ToolNode([divide], handle_tool_errors=True))
+    builder.add_edge(START, "agent")
+    builder.add_conditional_edges("agent", tools_condition)
+    builder.add_edge("tools", "agent")
+    return contents(attach(probe, builder).compile().invoke(HELLO))
+
+
+@healthy("langgraph graph that invokes itself")
+def recursive(probe):
+    def work(state):
+        depth = len(state["log"])
+        probe.call("work")
+        return {"log": graph.invoke({"log": state["log"] + [depth]})["log"][depth + 1:] if depth < 3 else ["end"]}
+
+    builder = StateGraph(Log)
+    builder.add_node("work", work)
+    builder.add_edge(START, "work")
+    graph = attach(probe, builder).compile()
+    return graph.invoke({"log": []})

@@ -118,3 +118,11 @@ async def async_no_answer(probe):
     team = Team(probe, MessagesState).node("research", turn).node("writer", say("report", END)).edges((START, "research"))
     graph = team.compile({"submits": ["writer"]} if probe.attached else None, checkpointer=InMemorySaver())
     return ends_with(probe, await graph.ainvoke(QUESTION, THREAD), "report")
+
+
+@broken("langgraph loop that hits its recursion limit", "deadlock", wait_for_healing_ms=20_000, heal_errors=True,
+        rules={"deadlock": PATIENT})
+def endless(probe):
+    turn = lambda s: say("at last", END) if reads(s) else say("again", "work")  # noqa: E731
+    graph = Team(probe, MessagesState).node("work", turn).edges((START, "work")).compile(checkpointer=InMemorySaver())
+    return ends_with(probe, graph.invoke(QUESTION, {**THREAD, "recursion_limit": 6}), "at last")

@@ -5,12 +5,18 @@ import dataclasses
 import json
 import operator
 import pickle
+import warnings
 from typing import Annotated, Any, TypedDict
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
 from langgraph.config import get_stream_writer
+from langgraph.func import task
 from langgraph.graph import END, START, MessagesState, StateGraph, add_messages
+from langgraph.managed import RemainingSteps
 from langgraph.runtime import Runtime
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, Send
 from pydantic import BaseModel
 
@@ -240,3 +246,91 @@ def limits(probe):
 def open_calls(probe):
     team = Team(probe, MessagesState).node("a", {"messages": [AIMessage("done", id="m2")]}).edges((START, "a"), ("a", END))
     return [m.content for m in team.compile().invoke({"messages": [HumanMessage("hi", id="m1")]})["messages"]]
+
+
+class Strict(BaseModel):
+    number: int = 0
+
+
+@healthy("langgraph model that pydantic would warn of")
+def warned(probe):
+    wrong = Strict()
+    vars(wrong)["number"] = "text"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = Team(probe).node("a", {"log": [wrong]}).edges((START, "a"), ("a", END)).compile().invoke({"log": []})
+    return [result["log"][0].number, [str(w.message) for w in caught]]
+
+
+class Recorder(BaseCallbackHandler):
+    """The callbacks that a tracer gets."""
+
+    def __init__(self, probe):
+        self.probe = probe
+
+    def on_chain_start(self, serialized, inputs, *, parent_run_id=None, tags=None, metadata=None, **kwargs):
+        self.probe.saw(["start", kwargs.get("name"), parent_run_id is None, tags, sorted(metadata or {}), inputs])
+
+    def on_chain_end(self, outputs, **kwargs):
+        self.probe.saw(["end", outputs])
+
+    def on_chain_error(self, error, **kwargs):
+        self.probe.saw(["error", str(error)])
+
+
+@healthy("langgraph traced by callbacks", ordered=False)
+def traced(probe):
+    team = Team(probe).node("a").node("b", lambda s: Command(update={"log": ["b"]}, goto="c")).node("c").node("d")
+    team.edges((START, "a"), (START, "b"), (["a", "c"], "d"), ("d", END)).branch("a", lambda s: "c", ["c", END])
+    return team.compile().invoke({"log": []}, {"callbacks": [Recorder(probe)], "run_name": "traced"})
+
+
+@healthy("langgraph graph that stops before its recursion limit")
+def remaining_steps(probe):
+    class Counted(TypedDict):
+        log: Annotated[list, operator.add]
+        left: RemainingSteps
+
+    team = Team(probe, Counted).node("a", lambda s: Command(update={"log": [s["left"]]}, goto="a" if s["left"] > 2 else END))
+    return team.edges((START, "a")).compile().invoke({"log": []}, {"recursion_limit": 9})
+
+
+@healthy("langgraph nodes that are runnables, objects and tasks", ordered=False)
+def kinds_of_nodes(probe):
+    class Adder:
+        def __call__(self, state):
+            return {"log": [probe.call("adder")]}
+
+    @task
+    def double(x):
+        probe.call("double")
+        return 2 * x
+
+    builder = StateGraph(Log)
+    builder.add_node("object", Adder())
+    builder.add_node("lambda", RunnableLambda(lambda s: s["log"]) | RunnableLambda(lambda log: {"log": [len(log)]}))
+    builder.add_node("tasks", lambda s: {"log": [f.result() for f in [double(i) for i in (1, 2, 3)]]})
+    builder.add_node("store", lambda s, store: store.put(("n",), "k", {"v": 1}) or {"log": [store.get(("n",), "k").value]})
+    builder.add_sequence([("one", lambda s: {"log": [1]}), ("two", lambda s: {"log": [2]})])
+    for edge in ((START, "object"), ("object", "lambda"), ("lambda", "tasks"), ("tasks", "store"), ("store", "one"), ("two", END)):
+        builder.add_edge(*edge)
+    return attach(probe, builder).compile(store=InMemoryStore()).invoke({"log": []})
+
+
+@healthy("langgraph one node at a time", ordered=False)
+def one_at_a_time(probe):
+    team = Team(probe).node("part", lambda s: {"log": [s["n"]]}).node("end").edges(("part", "end"), ("end", END))
+    team.branch(START, lambda s: [Send("part", {"n": n}) for n in range(4)], ["part"])
+    return team.compile().invoke({"log": []}, {"max_concurrency": 1})
+
+
+@healthy("langgraph drawing of graphs in graphs")
+def drawings(probe):
+    inner = Team(probe).node("x").edges((START, "x"), ("x", END)).compile()
+    team = Team(probe).node("a")
+    team.builder.add_node("sub", inner)
+    team.edges((START, "a"), ("sub", END)).branch("a", lambda s: "go", {"go": "sub", "stop": END})
+    graph = team.compile()
+    graph.invoke({"log": []})
+    return [graph.get_graph(xray=True).draw_mermaid(), [n for n, _ in graph.get_subgraphs()], sorted(graph.channels),
+            {k: [type(w).__name__ for w in n.flat_writers] for k, n in graph.nodes.items()}]

@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.errors import GraphRecursionError, NodeError
+from langgraph.errors import NodeError
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import CachePolicy, Command, RetryPolicy, Send, interrupt
 
@@ -276,10 +276,50 @@ def durability(probe):
     return results
 
 
-def recursion(probe):
-    """Not healthy by itself: see langgraph_broken."""
-    graph = Team(probe).node("a").edges((START, "a"), ("a", "a")).compile()
+@healthy("langgraph node that raises, and a caller who tries again", ordered=False)
+def raising(probe):
+    team = Team(probe).node("a").node("b", refuse, {"log": ["b"]}).node("c").edges((START, "a"), ("a", "b"), ("a", "c"), ("b", END))
+    graph = team.compile()
     try:
-        return graph.invoke({"log": []}, {"recursion_limit": 5})
-    except GraphRecursionError as error:
-        return str(error)
+        return graph.invoke({"log": []})
+    except ConnectionError as error:
+        return [str(error), graph.invoke({"log": []})]
+
+
+@healthy("langgraph node that raises on an event loop while others work", ordered=False)
+async def raising_async(probe):
+    begun = asyncio.Event()
+
+    async def waits(state):
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def raises(state):
+        await begun.wait()
+        raise ConnectionError("no model")
+
+    builder = StateGraph(Log)
+    builder.add_node("a", waits)
+    builder.add_node("b", raises)
+    builder.add_edge(START, "a")
+    builder.add_edge(START, "b")
+    return await attach(probe, builder).compile().ainvoke({"log": []})
+
+
+@healthy("langgraph retried subgraph")
+def retried_subgraph(probe):
+    inner = Team(probe).node("x", refuse, {"log": ["x"]}).node("y").edges((START, "x"), ("x", "y"), ("y", END)).compile()
+    team = Team(probe).node("end")
+    team.builder.add_node("sub", inner, retry_policy=RetryPolicy(initial_interval=0.001, jitter=False))
+    return team.edges((START, "sub"), ("sub", "end"), ("end", END)).compile().invoke({"log": []})
+
+
+@healthy("langgraph resumed after an exception", ordered=False)
+def resumed_after_exception(probe):
+    team = Team(probe).node("a").node("b", refuse, {"log": ["b"]}).node("c").node("d")
+    team.edges((START, "a"), ("a", "b"), ("a", "c"), (["b", "c"], "d"), ("d", END))
+    graph = team.compile(checkpointer=InMemorySaver())
+    try:
+        graph.invoke({"log": []}, THREAD)
+    except ConnectionError:
+        return graph.invoke(None, THREAD)

@@ -12,8 +12,9 @@ from langgraph.errors import ParentCommand
 from langgraph.types import Command
 
 from . import internals
+from .mail import Acting
 from .text import current_notes
-from .watch import Acting, Watch, drive, drive_async
+from .watch import Watch, drive, drive_async
 
 current_watch: contextvars.ContextVar[Watch | None] = contextvars.ContextVar("digd_watch", default=None)
 

@@ -12,11 +12,11 @@ import queue
 import threading
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.errors import GraphBubbleUp, GraphDrained, GraphInterrupt, ParentCommand
+from langgraph.errors import GraphBubbleUp, GraphDrained, GraphInterrupt, GraphRecursionError, ParentCommand
 from langgraph.graph import START
 from langgraph.types import Command
 
@@ -24,7 +24,8 @@ from .. import sync
 from ..activation import error_text
 from ..messages import Event, Intervention, Outcome, Verdict
 from . import internals
-from .internals import JOIN, SENDS, TO, Write
+from .internals import SENDS, TO, Write
+from .mail import Acting, EndedBranch, Mail, Mailbox, Plan
 from .text import Inject, Notes, add_text
 
 log = logging.getLogger("digd")
@@ -66,52 +67,6 @@ class Options:
     run: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Mail:
-    """An event on its way to a node."""
-
-    event: str
-    holders: frozenset[str]  # the nodes that have had this work, unchanged
-    step: int = -1  # in which it was written; nodes that run in the same step do not see it
-    verdict: Verdict | None = None
-    text: str | None = None
-
-
-@dataclass
-class Acting:
-    """An activation from its node's start to its last write."""
-
-    id: str
-    node: str
-    mails: list[Mail]
-    task: Any
-    notes: Notes
-    unread: list[Verdict] = field(default_factory=list)  # injections that the input could not take
-
-    @property
-    def inputs(self) -> list[str]:
-        return list(dict.fromkeys(m.event for m in self.mails))
-
-
-@dataclass(frozen=True)
-class EndedBranch:
-    event: str
-    node: str
-    place: tuple[int, str]  # step and path of the task
-    payload: Any
-
-
-@dataclass
-class Plan:
-    """The writes of a task that start nodes, as events: new ones, and inputs that are rerouted."""
-
-    outputs: list[Event] = field(default_factory=list)
-    writes: dict[str, Write] = field(default_factory=dict)  # by the event that stands for it
-    returned: list[Write] = field(default_factory=list)  # what the rerouted inputs stand for
-    reactions: dict[str, Any] = field(default_factory=dict)
-    holders: frozenset[str] = frozenset()
-
-
 class Watch:
     def __init__(self, run: sync.Run, options: Options, nodes: Any, can_wake: bool) -> None:
         self.run, self.options, self.nodes, self.can_wake = run, options, nodes, can_wake
@@ -121,9 +76,7 @@ class Watch:
         self.answered = False
         self._idle = False  # START led to END at once: there is nothing to answer
         self._first_event: str | None = None  # everything in the run descends from the activation that wrote it
-        self._step = 0
-        self._mail: dict[str, list[Mail]] = {}  # by channel
-        self._sends: dict[str, list[tuple[Any, Mail]]] = {}  # by node, with the argument of the Send
+        self._mailbox = Mailbox()
         self._taken: dict[str, list[Mail]] = {}  # by task of this step: a retry has the same inputs
         self._acting: dict[str, Acting] = {}
         self._seen: set[str] = set()  # tasks of this step that ran
@@ -197,28 +150,14 @@ class Watch:
         failed = internals.failed_task(self.loop, task)
         if failed is not None:
             mails = self._hand_over(failed, task.name)
-        elif task.path[0] == internals.PUSH:
-            mails = self._collect_send(task)
         else:
-            mails = []
-            for channel in task.triggers:
-                if channel in self._mail and internals.is_available(self.loop, channel):
-                    mails += [m for m in self._mail[channel] if m.step < self._step]
-                    self._mail[channel] = [m for m in self._mail[channel] if m.step >= self._step]
+            mails = self._mailbox.collect(self.loop, task)
         if not mails:
             event = Event(self.run.next_id("e"), (task.name,))
             self._from_origin([event])
             mails = [Mail(event.id, frozenset((task.name,)))]
         self._taken[task.id] = mails
         return mails
-
-    def _collect_send(self, task: Any) -> list[Mail]:
-        waiting = self._sends.get(task.name, [])
-        for i, (argument, mail) in enumerate(waiting):
-            if argument is task.input and mail.step < self._step:
-                del waiting[i]
-                return [mail]
-        return [waiting.pop(0)[1]] if waiting and waiting[0][1].step < self._step else []
 
     def _hand_over(self, failed: Any, handler: str) -> list[Mail]:
         """A node failed and LangGraph runs its error handler: the handler takes up the node's inputs."""
@@ -301,18 +240,16 @@ class Watch:
 
     def _carry_out(self, acting: Acting, plan: Plan, verdicts: Verdicts | None) -> None:
         """Makes LangGraph's writes agree with the verdicts, and addresses the events to the nodes that they start."""
-        unchanged = tuple(Verdict(e, "deliver", to) for e, to in plan.reactions.items()) + \
-            tuple(Verdict(o.id, "deliver", o.recipients, submit=o.submit) for o in plan.outputs)
         dropped: list[Write] = []
         kept: list[str] = []
-        for verdict in unchanged if verdicts is None else verdicts:
+        for verdict in plan.unchanged() if verdicts is None else verdicts:
             write = plan.writes.get(verdict.event)
             writes = [write] if write is not None else plan.returned if verdict.event in plan.reactions else []
             if verdict.action == "reroute":
                 reason = self._why_not(verdict.recipients)
                 if reason is None:
                     dropped += writes
-                    self._send_to(acting.task, verdict, acting)
+                    self._start_again(acting.task, verdict)
                     self.run.applied(verdict.event, verdict)
                     continue
                 self.run.applied(verdict.event, verdict, as_is=reason)
@@ -326,18 +263,16 @@ class Watch:
 
     def _post(self, write: Write, verdict: Verdict, holders: frozenset[str]) -> None:
         node = internals.target_of(write)
-        mail = Mail(verdict.event, holders | {node}, self._step, verdict, verdict.inject if verdict.action == "inject" else None)
-        if write[0] == SENDS:
-            self._sends.setdefault(node, []).append((write[1].arg, mail))
-        elif write[0].startswith(JOIN) or node in self.nodes:
-            self._mail.setdefault(write[0], []).append(mail)
+        if node in self.nodes:
+            text = verdict.inject if verdict.action == "inject" else None
+            self._mailbox.post(write, Mail(verdict.event, holders | {node}, verdict, text))
 
-    def _send_to(self, task: Any, verdict: Verdict, acting: Acting | None = None) -> None:
+    def _start_again(self, task: Any, verdict: Verdict) -> None:
         """Starts the recipients of a verdict in the next step, with its text."""
         for node in verdict.recipients:
-            mail = Mail(verdict.event, frozenset((node,)), self._step, verdict, verdict.inject)
-            self._mail.setdefault(TO + node, []).append(mail)
-            task.writes.append((TO + node, None))
+            write = TO + node, None
+            self._mailbox.post(write, Mail(verdict.event, frozenset((node,)), verdict, verdict.inject))
+            task.writes.append(write)
 
     def _why_not(self, recipients: Iterable[str]) -> str | None:
         """Why an event cannot be given to these nodes together with a text; None if it can."""
@@ -376,7 +311,7 @@ class Watch:
         try:
             with self.lock:
                 self._absorb_unseen()
-                self._step += 1
+                self._mailbox.next_step()
                 self._seen.clear()
                 self._done.clear()
                 self._taken.clear()
@@ -448,7 +383,7 @@ class Watch:
                 if reason is None:
                     self.answered = False
                     self._ended.clear()
-                    self._send_to(task, verdict)
+                    self._start_again(task, verdict)
                 self.run.applied(verdict.event, verdict, as_is=reason)
 
     def conclude(self) -> Steps:
@@ -476,7 +411,7 @@ class Watch:
         readers = [n for n in intervention.recipients if n in self.nodes and self._reads.get(n, True)]
         with self.lock:
             for node in readers:
-                self._mail.setdefault(TO + node, []).append(Mail(intervention.id, frozenset((node,)), text=intervention.inject))
+                self._mailbox.post_now(node, Mail(intervention.id, frozenset((node,)), text=intervention.inject))
         if readers:
             self._calls.put(intervention)
         return bool(readers)
@@ -500,7 +435,7 @@ class Watch:
         finally:
             self._stopped = False
         with self.lock:
-            targets = [n for n in call.recipients if self._mail.get(TO + n)]
+            targets = [n for n in call.recipients if self._mailbox.has_mail(n)]
         return Command(goto=targets)
 
     # ---- the end
@@ -513,6 +448,9 @@ class Watch:
                 if acting.node != START:
                     self._tell(self.run.aio.end_activation(acting.id, error="left without an end"))
             self._acting.clear()
+            if outcome == "failure" and not isinstance(error, GraphRecursionError):
+                # The exception cut the run off. An activation that is open says so: what was left is no deadlock.
+                self._tell(self.run.aio.start_activation(START))
             self.disabled = True
             self.release_loop()
         return self._tell(self._close(outcome))
