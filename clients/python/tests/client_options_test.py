@@ -266,9 +266,10 @@ async def test_a_healed_run_says_so_once(daemon, caplog):
     assert "run r1: healed 1 times (orphaned_event 1)" in line
 
 
-@pytest.mark.parametrize("again", [{}, {"session": "two"}, {"mode": "shadow"}])
+@pytest.mark.parametrize("again, cause", [({}, "belongs to another run"), ({"session": "two"}, "belongs to another run"),
+                                          ({"mode": "shadow"}, "is in use with other settings")])
 @async_test
-async def test_a_run_id_that_was_used_before_is_one_line_with_the_remedy(daemon, caplog, again):
+async def test_a_run_id_that_was_used_before_is_one_line_with_the_remedy(daemon, caplog, again, cause):
     caplog.set_level(logging.INFO)
     for options in ({}, again):
         async with digd.Run("r1", agents=AB, url=url_of(daemon), **options) as run:
@@ -278,7 +279,7 @@ async def test_a_run_id_that_was_used_before_is_one_line_with_the_remedy(daemon,
             await run.end("success")
     assert task.as_is.startswith("error:") and run._conversation.closed
     (line,) = lines(caplog)
-    assert "run id 'r1' belongs to another run" in line and "Leave the run id out" in line
+    assert f"run id 'r1' {cause}" in line and "Leave the run id out" in line
 
 
 @async_test

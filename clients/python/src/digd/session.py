@@ -223,8 +223,9 @@ class Session:
         if self._is_used_id(error):
             self.conversation.close(f"error:{code}")
             self.reconnect()  # drops the connection; a closed conversation opens no other
-            log.warning("digd: run id %r belongs to another run (%s). This run goes on unwatched. Leave the run id out to "
-                        "get a new one, or pass an id that was never used", self.where.run, error.get("message"))
+            cause = "is in use with other settings" if code == "hello_conflict" else "belongs to another run"
+            log.warning("digd: run id %r %s (%s). This run goes on unwatched. Leave the run id out to get a new one, or pass "
+                        "an id that was never used", self.where.run, cause, error.get("message"))
             return
         if code in self._logged_errors or len(self._logged_errors) >= 64:
             return
