@@ -89,11 +89,13 @@ def assistant(probe: Any, name: str, *replies: Any, **options: Any) -> Assistant
 
 
 async def streamed(probe: Any, stream: Any) -> Any:
-    """Consumes a team's stream, recording every item. Returns the result."""
-    item = None
-    async for item in stream:
-        probe.saw([type(item).__name__, without_identity(item)])
-    return without_identity(item)
+    """Consumes a team's stream, recording every item. Returns the result.
+
+    The items are recorded together: when the program gets to read one is not what the team does.
+    """
+    items = [item async for item in stream]
+    probe.saw([[type(item).__name__, without_identity(item)] for item in items])
+    return without_identity(items[-1])
 
 
 def without_identity(item: Any) -> Any:

@@ -261,7 +261,7 @@ async def society_watched(probe):
         return without_identity(await team.run(task="Write and translate."))
 
 
-@healthy("autogen: a team that is a participant of a team", ordered=False)
+@healthy("autogen: a team that is a participant of a team")
 async def nested_team(probe):
     async with attached(probe) as at:
         desk = at.team(RoundRobinGroupChat([assistant(probe, "ann", "a draft", "again"), assistant(probe, "bob", "better", "best")],
@@ -419,7 +419,7 @@ async def retried(probe):
                 probe.saw(str(error).splitlines()[0])
 
 
-@healthy("autogen: two teams at once, then a third on their results", ordered=False)
+@healthy("autogen: two teams at once, then a third on their results")
 async def teams_at_once(probe):
     async with attached(probe) as at:
         teams = [at.team(RoundRobinGroupChat([assistant(probe, f"{n}1", "x"), assistant(probe, f"{n}2", "y")], max_turns=2))

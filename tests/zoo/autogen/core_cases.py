@@ -175,7 +175,7 @@ async def broadcast(probe):
         await runtime.stop_when_idle()
 
 
-@healthy("autogen: a manager that asks workers directly", ordered=False)
+@healthy("autogen: a manager that asks workers directly")
 async def direct(probe):
     async with attached(probe) as at:
         runtime = at.runtime()
@@ -345,7 +345,7 @@ async def core_ladder(probe):
         return result
 
 
-@healthy("autogen: a router that passes its message on to a topic of several", ordered=False)
+@healthy("autogen: a router that passes its message on to a topic of several")
 async def router(probe):
     async with attached(probe) as at:
         runtime = at.runtime()
@@ -363,7 +363,7 @@ async def router(probe):
         return all_of(queue)
 
 
-@healthy("autogen: a mixture of agents in layers", ordered=False)
+@healthy("autogen: a mixture of agents in layers")
 async def mixture(probe):
     async with attached(probe) as at:
         runtime = at.runtime()
@@ -555,7 +555,7 @@ async def tool_agent(probe):
         return handler.ended
 
 
-@healthy("autogen: self-consistency by a vote, answered before the last one is in", ordered=False)
+@healthy("autogen: self-consistency by a vote, answered before the last one is in")
 async def quorum(probe):
     async with attached(probe) as at:
         runtime = at.runtime(answers=Note)
@@ -576,7 +576,7 @@ async def quorum(probe):
         await runtime.stop_when_idle()
 
 
-@healthy("autogen: the fastest of several wins, the others are cancelled", ordered=False)
+@healthy("autogen: the fastest of several wins, the others are cancelled")
 async def race(probe):
     async with attached(probe) as at:
         runtime = at.runtime()
@@ -611,7 +611,7 @@ async def race(probe):
         return result
 
 
-@healthy("autogen: requests that are not waited for when the answer is there", ordered=False)
+@healthy("autogen: requests that are not waited for when the answer is there")
 async def not_awaited(probe):
     async with attached(probe) as at:
         runtime = at.runtime()
@@ -660,7 +660,7 @@ async def retries(probe):
         return result
 
 
-@healthy("autogen: a subscriber that raises while another answers", ordered=False)
+@healthy("autogen: a subscriber that raises while another answers")
 async def one_fails(probe):
     async with attached(probe) as at:
         runtime = at.runtime()
@@ -726,7 +726,7 @@ async def core_cancelled(probe):
         await runtime.stop_when_idle()
 
 
-@healthy("autogen: a program that asks one agent after the other, and several at once", ordered=False)
+@healthy("autogen: a program that asks one agent after the other, and several at once")
 async def outside_orchestrates(probe):
     async with attached(probe) as at:
         runtime = at.runtime()
@@ -741,7 +741,7 @@ async def outside_orchestrates(probe):
         return result
 
 
-@healthy("autogen: several tasks at once, each divided among the same workers", ordered=False)
+@healthy("autogen: several tasks at once, each divided among the same workers")
 async def several_tasks(probe):
     async with attached(probe) as at:
         runtime = at.runtime()
@@ -759,7 +759,7 @@ async def several_tasks(probe):
         return results
 
 
-@healthy("autogen: an answer beside notices to loggers", ordered=False)
+@healthy("autogen: an answer beside notices to loggers")
 async def with_loggers(probe):
     async with attached(probe) as at:
         runtime = at.runtime()
@@ -846,3 +846,87 @@ async def instances(probe):
             await runtime.publish_message(Note(key), DefaultTopicId(source=key))
         await runtime.stop_when_idle()
         probe.saw(sorted(vars(made)))
+
+
+@healthy("autogen: an aggregator that counts on not being interrupted between two messages")
+async def uninterrupted(probe):
+    async with attached(probe) as at:
+        runtime = at.runtime()
+
+        async def work(agent, message, ctx):
+            await agent.tell(Note("begun"), to("log"))
+            await agent.tell(Result(agent.id.type), to("results"))
+
+        async def collect(agent, message, ctx):
+            probe.saw(message.content)
+            await agent.tell(Note(f"{len(agent.seen)} of 4"), to("log"))
+            if len(agent.seen) == 4:
+                await agent.tell(Note("all are there"), to("log"))
+
+        for n in range(4):
+            await agent(at, runtime, f"worker{n}", work, topic="work")
+        await agent(at, runtime, "collector", collect, kind=Collector, topic="results")
+        await listener(at, runtime, topic="log")
+        runtime.start()
+        await runtime.publish_message(Task("go"), to("work"))
+        await runtime.stop_when_idle()
+
+
+@healthy("autogen: a token that agents change and pass around for many rounds")
+async def token_ring(probe):
+    async with attached(probe) as at:
+        runtime = at.runtime()
+        ring = {"ann": "bob", "bob": "cid", "cid": "ann"}
+
+        async def count(agent, message, ctx):
+            message.content = str(int(message.content) + 1)
+            if message.content != "20":
+                await agent.tell(message, to(ring[agent.id.type]))
+
+        for name in ring:
+            await agent(at, runtime, name, count, topic=name)
+        runtime.start()
+        await runtime.publish_message(Task("0"), to("ann"))
+        await runtime.stop_when_idle()
+
+
+@healthy("autogen: a handler's exception that stops the runtime")
+async def exception_stops(probe):
+    async with attached(probe) as at:
+        runtime = at.runtime(ignore_unhandled_exceptions=False)
+
+        async def fails(agent, message, ctx):
+            raise ValueError("broken")
+
+        await agent(at, runtime, "broken", fails, topic="work")
+        runtime.start()
+        await runtime.publish_message(Task("go"), to("work"))
+        try:
+            await runtime.stop_when_idle()
+        except ValueError as error:
+            return str(error)
+
+
+@healthy("autogen: subscriptions that come and go, messages that agents send to themselves")
+async def dynamic(probe):
+    async with attached(probe) as at:
+        runtime = at.runtime()
+
+        async def subscribe(agent, message, ctx):
+            if message.content == "again":
+                return Result("once more")
+            subscription = TypeSubscription("later", "second")
+            await agent.runtime.add_subscription(subscription)
+            await agent.tell(Task("first"), to("later"))
+            await agent.runtime.remove_subscription(subscription.id)
+            await agent.tell(Task("second"), to("later"))
+            await agent.runtime.add_subscription(TypeSubscription("later", "second"))
+            return await agent.send_message(Task("again"), agent.id)
+
+        await agent(at, runtime, "first", subscribe)
+        await agent(at, runtime, "second", absorbs)
+        runtime.start()
+        result = await runtime.send_message(Task("go"), AgentId("first", "default"))
+        await runtime.stop_when_idle()
+        await runtime.close()
+        return result

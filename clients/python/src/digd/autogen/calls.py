@@ -15,7 +15,7 @@ from ..line import ROUNDS, Given, GivenBack, quoted, said
 from ..messages import Intervention, event_id
 from .agents import DIRECT, id_of, name_of
 from .flow import AgentLine
-from .notes import NoPlaceForNote, text_of
+from .notes import NoPlaceForNote, content_of, text_of
 
 if TYPE_CHECKING:
     from .runtime import Runtime
@@ -35,7 +35,12 @@ class Handling:
     back: list[Given] = field(default_factory=list)  # what the monitor gave back to the agent meanwhile
     requests: set[str] = field(default_factory=set)  # message ids of what it waits for
     put_out: bool = False  # something of its own
+    content: str = ""  # of the message, as it came
     over: bool = False
+
+    def passes_on(self, message: Any) -> bool:
+        """Whether this is the message that it was given, unchanged, and the first thing that it puts out."""
+        return message is self.message and not self.put_out and content_of(message) == self.content
 
     def own_messages(self) -> list[str]:
         """The messages of this call and of those that wait for it."""
@@ -64,6 +69,7 @@ class Calls:
 
     async def handle(self, agent: Agent, message: Any, ctx: MessageContext) -> Any:
         runtime, name = self._runtime, name_of(agent.id)
+        await runtime.holding.start()
         if runtime.chats is not None and runtime.chats.owns(agent.id.type):
             return await runtime.chats.handled(agent, message, ctx)
         event = runtime.event_of(ctx.message_id, name)
@@ -92,6 +98,7 @@ class Calls:
         for _ in range(ROUNDS):
             await line.begin(handling.agent)
             handling.message = self._with_notes(message, line)
+            handling.content = content_of(handling.message)
             response = await self._call(handling, inner, ctx)
             if not handling.back:
                 response = await self._respond(handling, response, ctx)
@@ -125,7 +132,8 @@ class Calls:
             line.leave(handling.agent, lambda event: f"An earlier message to you is still unanswered: {text_before}")
             return
         to = [handling.caller.agent] if handling.caller is not None else []
-        event = await line.end_failed(error, said(f"{type(error).__name__}: {error}"), to)
+        with self._runtime.holding():
+            event = await line.end_failed(error, said(f"{type(error).__name__}: {error}"), to)
         if to:
             self._runtime.answer_request(handling.message_id, event)
 
@@ -152,7 +160,8 @@ class Calls:
         to = [handling.caller.agent] if handling.caller is not None else []
         is_answer = runtime.is_answer_message(response, from_outside=ctx.sender is None)
         submit = is_answer and runtime.flow.rests(handling.own_messages())
-        verdict = await line.end_with(to, said(text_of(response)), "response", submit=submit, fyi=not to)
+        with runtime.holding():
+            verdict = await line.end_with(to, said(text_of(response)), "response", submit=submit, fyi=not to)
         if is_answer and not submit:
             runtime.defer_answer(handling.agent, verdict.event, response)
         followed = runtime.follow(handling, response, verdict)

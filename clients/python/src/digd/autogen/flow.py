@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -54,6 +56,61 @@ class Flow:
         """Whether no work is on its way or being handled, and no chat runs, but for these messages and chats."""
         own = set(but)
         return self._work <= own and self._chats <= own
+
+
+class Holds:
+    """Messages that wait for their verdict. While there are some, no handler starts: without digd, sending does not suspend.
+
+    So what a handler does between two messages, and the order in which handlers start, are as they would be.
+    """
+
+    def __init__(self) -> None:
+        self._held = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_starting = False  # somebody was let go and does not run yet
+        self._none_held = asyncio.Event()
+        self._none_held.set()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        self._held += 1
+        self._none_held.clear()
+        try:
+            yield
+        finally:
+            self._held -= 1
+            if not self._held:
+                self._none_held.set()
+                self._start_next()
+
+    def _start_next(self) -> None:
+        """Lets whoever has waited longest start; the next one follows once that one suspends and holds nothing."""
+        while self._waiting and not self._held and not self._is_starting:
+            start = self._waiting.popleft()
+            if not start.done():
+                self._is_starting = True
+                start.set_result(None)
+
+    async def start(self) -> None:
+        """Waits until a delivery or a handler may start, in the order of the calls."""
+        if not (self._held or self._waiting or self._is_starting):
+            return
+        loop = asyncio.get_running_loop()
+        start = loop.create_future()
+        self._waiting.append(start)
+        try:
+            await start
+        finally:
+            if start.done() and not start.cancelled():
+                self._is_starting = False
+                loop.call_soon(self._start_next)
+
+    async def rest(self, queue: Any) -> None:
+        """Waits until AutoGen's queue is done and no message is held that would be put into it."""
+        await queue.join()
+        while self._held:
+            await self._none_held.wait()
+            await queue.join()
 
 
 class RunState:

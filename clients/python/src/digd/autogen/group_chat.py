@@ -318,8 +318,9 @@ class Chats:
             requests.reset(token)
             current.reset(speaking_token)
             if asked:
-                for sending in await self._ask(chat, asked) if finished else asked:
-                    await self._runtime.publish_unwatched(*sending)
+                with self._runtime.holding():
+                    for sending in await self._ask(chat, asked) if finished else asked:
+                        await self._runtime.publish_unwatched(*sending)
 
     async def _speak(self, line: AgentLine, agent: Any, message: Any, ctx: Any) -> Any:
         speaking = Speaking(line)
@@ -396,20 +397,23 @@ class Chats:
     async def _finished(self, chat: Chat, result: TaskResult) -> Given | None:
         """The chat has stopped; returns what it has to go on with, if it has to."""
         if chat.caller is not None:
-            await self._answer_caller(chat, chat.caller)
+            with self._runtime.holding():
+                await self._answer_caller(chat, chat.caller)
             return None
         floor, chat.floor = chat.floor, []
         self._runtime.state.outcome = "success"
         try:
             if floor and floor[-1].handoff is not None and not chat.has(floor[-1].handoff.target):
-                await overheard(floor[:-1])
-                await self._pause(chat, floor[-1])
+                with self._runtime.holding():
+                    await overheard(floor[:-1])
+                    await self._pause(chat, floor[-1])
                 return None
             if self._runtime.is_answer is not None and not self._runtime.is_answer(result):
                 await overheard(floor)
                 return await self._helped(chat, floor)
-            await overheard(floor[:-1])
-            return await self._judged(chat, floor[-1], result) if floor else None
+            with self._runtime.holding():
+                await overheard(floor[:-1])
+                return await self._judged(chat, floor[-1], result) if floor else None
         finally:
             await self._runtime.chat_ended(chat.id)
 

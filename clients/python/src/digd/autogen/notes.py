@@ -43,6 +43,14 @@ def text_of(message: Any) -> str:
         return f"({type(message).__name__}: {type(error).__name__})"
 
 
+def content_of(message: Any) -> str:
+    """All that a message holds, to tell whether it was changed in place."""
+    try:
+        return repr(message)
+    except Exception:  # the program's own __repr__
+        return ""
+
+
 def add_model_note(message: Message, text: str) -> Message:
     """The default: a copy of one of AutoGen's own text messages with the monitor's text at its end."""
     if isinstance(message, MODEL_MESSAGES) and isinstance(message.content, str):  # type: ignore[attr-defined]

@@ -13,8 +13,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from ..run import Run
 from .agents import DIRECT, Traits, all_absorb, id_of, name_of, traits_of
 from .calls import Calls, Handling, current
 from .delivery import Watched, delivering
-from .flow import RunState, consume_unseen, reporting_drops
+from .flow import Holds, RunState, consume_unseen, reporting_drops
 from .notes import AddNote, NoPlaceForNote, add_model_note, text_of
 
 try:
@@ -70,8 +70,7 @@ class Runtime(SingleThreadedAgentRuntime):
         self._heal_errors = heal_errors
         self._traits: dict[str, Traits] = {}  # by agent type
         self._has_stopped_itself = False  # run_team did; a program that stops the runtime once more may
-        self._held = 0  # messages that wait for their verdict
-        self._none_held = asyncio.Event()
+        self.holding = Holds()
         self.chats = None if group_chat is None else group_chat.Chats(self)
         self.watch(run)
 
@@ -160,31 +159,14 @@ class Runtime(SingleThreadedAgentRuntime):
         if self._run_context is None and self._has_stopped_itself:
             return
         if self._run_context is not None and not self.is_off:
-            await self._idle()
+            await self.holding.rest(self._message_queue)
             if self.wait_for_healing_ms and self._answers and self.digd_run.heals:
                 try:
                     await self.answer(self.wait_for_healing_ms / 1000)
                 except asyncio.TimeoutError:
                     pass
-                await self._idle()
+                await self.holding.rest(self._message_queue)
         await super().stop_when_idle()
-
-    async def _idle(self) -> None:
-        await self._message_queue.join()
-        while self._held:
-            self._none_held.clear()
-            await self._none_held.wait()
-            await self._message_queue.join()
-
-    @contextmanager
-    def _holding(self) -> Iterator[None]:
-        self._held += 1
-        try:
-            yield
-        finally:
-            self._held -= 1
-            if not self._held:
-                self._none_held.set()
 
     # ---- the roster
 
@@ -245,7 +227,7 @@ class Runtime(SingleThreadedAgentRuntime):
         if known:
             await self.introduce(name)
         to = [name] if known or self.digd_run.agents is not None else []
-        with self._holding():
+        with self.holding():
             verdict = await self._announce(handling, message, to, "request", is_request=True)
         followed = self.follow(handling, message, verdict)
         if isinstance(followed, Given):
@@ -299,7 +281,7 @@ class Runtime(SingleThreadedAgentRuntime):
             for sending in await self.chats.published(message, topic_id, {**options, "message_id": message_id}):
                 await self.publish_unwatched(*sending)
             return None
-        with self._holding():
+        with self.holding():
             await self._publish(message, topic_id, self._handling(sender), message_id or str(uuid.uuid4()), options)
 
     async def _publish(self, message: Any, topic_id: TopicId, handling: Handling | None, message_id: str,
@@ -364,7 +346,7 @@ class Runtime(SingleThreadedAgentRuntime):
         line = handling.line
         await line.begin(handling.agent)
         await line.turn()
-        passed_on = message is handling.message and not handling.put_out
+        passed_on = handling.passes_on(message)
         had = self._passed_on_by.get(handling.message_id, frozenset()) | {handling.agent}
         if passed_on and len(to) == 1 and to[0] in had and line.can_pass_on():
             verdict = (await line.pass_on(to))[0]
@@ -471,6 +453,7 @@ class Runtime(SingleThreadedAgentRuntime):
     async def _deliver(self, process: Callable[[Any], Awaitable[None]], envelope: Any) -> None:
         if self.is_off:
             return await process(envelope)
+        await self.holding.start()
         token = delivering.set(True)
         try:
             return await process(envelope)
