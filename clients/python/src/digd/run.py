@@ -166,6 +166,11 @@ class Run:
             if worker is not None:
                 await asyncio.wait([worker])
 
+    def abandon(self, reason: str) -> None:
+        """Leaves the run to another process, which shares its connection: events go out unchanged, and nothing is sent."""
+        self._mode, self._worker = "off", None
+        self._session.abandon(reason)
+
     def _log_summary(self) -> None:
         """Logs one line for a run in which something was healed or would have been; nothing for any other run."""
         def listed(counts: Mapping[str, int]) -> str:
@@ -251,11 +256,18 @@ class Run:
 
     @property
     def heals(self) -> bool:
-        """Whether a verdict may still change what this run does."""
+        """Whether a verdict may still change what this run does. The welcome's mode decides: an operator's canary
+        enforces some of the runs that asked for shadow."""
         is_stopped = self._is_healing_stopped or self._conversation.unheld_because == "max_added_ms"
-        if self._mode not in (None, "enforce") or self._conversation.closed or is_stopped:
+        if self._shadow_late or self._mode == "off" or self._conversation.closed or is_stopped:
             return False
-        return self.welcome is None or self.welcome.get("mode", "enforce") == "enforce"
+        mode = self._mode if self.welcome is None else self.welcome.get("mode", self._mode)
+        return mode in (None, "enforce")
+
+    @property
+    def verdict_deadline_s(self) -> float:
+        """How long a message waits for its verdict at most."""
+        return self._conversation.deadline_s
 
     @property
     def connected(self) -> bool:
