@@ -6,6 +6,8 @@ import json
 import logging
 import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -428,3 +430,28 @@ def test_many_threads_share_a_run(daemon):
         for t in threads:
             t.join()
         assert got == [None] * 160 and run.counters.errors == {}
+
+
+FORKS = """
+import gc, os, sys, warnings, digd
+warnings.simplefilter("ignore", DeprecationWarning)  # a fork beside a thread
+with digd.sync.Run(agents=["a"], url=sys.argv[1]) as run:
+    assert run.emit(["a"]).as_is is None
+    child = os.fork()
+    if child == 0:
+        assert run.emit(["a"]).as_is == "forked" and not run.heals
+        run.close()
+        with digd.sync.Run(agents=["a"], url=sys.argv[1]) as own:
+            assert own.emit(["a"]).as_is is None
+        gc.collect()
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert run.emit(["a"]).as_is is None
+"""
+
+
+def test_a_forked_child_neither_hangs_nor_takes_the_parents_run(daemon):
+    done = subprocess.run([sys.executable, "-c", FORKS, url_of(daemon)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    ends = told(daemon, "run_ended")
+    assert len(ends) == 2 and len(told(daemon, "event")) == 3

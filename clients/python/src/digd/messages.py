@@ -57,7 +57,8 @@ class Verdict:
 
     `as_is` is None if the daemon decided so. Otherwise it says why the event goes out unchanged: `timeout`, `disconnected`,
     `credits` (too far ahead of the daemon), `error:CODE` (the daemon refused the message, or this client for good),
-    `max_added_ms`, `healing_failed`, `shadow` (this run follows no more verdicts), `off`, `unheld` (it waits for none).
+    `max_added_ms`, `healing_failed`, `shadow` (this run follows no more verdicts), `off`, `unheld` (it waits for none),
+    `forked` (the run belongs to the parent process).
     """
 
     event: str

@@ -147,6 +147,13 @@ class Session:
         if self._timer is not None:
             self._timer.cancel()
 
+    def abandon(self, reason: str) -> None:
+        """Forgets the connection, which belongs to another process, without closing it."""
+        self._task, self._link, self._timer = None, None, None
+        self._futures.clear()
+        self.conversation.close(reason)
+        self._settle_futures()
+
     # ---- the connection
 
     async def _keep_connected(self, hello: Callable[[], None]) -> None:

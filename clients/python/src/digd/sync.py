@@ -7,7 +7,9 @@ verdict has come, at the latest at the verdict deadline.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
+import weakref
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
@@ -21,6 +23,7 @@ from .messages import Event, EventLike, Intervention, Json, Mode, Outcome, Verdi
 T = TypeVar("T")
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
+_open_runs: weakref.WeakSet[Run] = weakref.WeakSet()
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
@@ -31,6 +34,18 @@ def background_loop() -> asyncio.AbstractEventLoop:
             _loop = asyncio.new_event_loop()
             threading.Thread(target=_loop.run_forever, name="digd", daemon=True).start()
         return _loop
+
+
+def _forget_parent() -> None:
+    """In a forked child the background thread does not run: its runs go unwatched there, and new ones get a new thread."""
+    global _loop, _lock
+    _loop, _lock = None, threading.Lock()
+    for run in list(_open_runs):
+        run.aio.abandon("forked")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent)
 
 
 class Activation(ActivationRecord):
@@ -83,9 +98,12 @@ class Run:
 
     def open(self) -> None:
         self._in_loop(self.aio.open)
+        if self.aio.mode != "off":
+            _open_runs.add(self)
 
     def close(self, error: BaseException | None = None) -> None:
         self._wait(self.aio.close(error))
+        _open_runs.discard(self)
 
     def end(self, outcome: Outcome | None = None, metrics: Mapping[str, Json] | None = None) -> None:
         self._wait(self.aio.end(outcome, metrics))
