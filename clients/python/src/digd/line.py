@@ -205,13 +205,3 @@ class Line:
         for event, text in self._next.items():
             self.mail.put(agent, Given(event, text or note(event)))
         self._next = {}
-
-
-def window_s(run: Run, rules: Iterable[str]) -> float:
-    """For how long to wait until one of these rules can have fired and been healed, seconds; 0 if none will be."""
-    welcome = run.welcome
-    if welcome is None or not run.connected or welcome.get("mode") != "enforce":
-        return 0.0
-    settings = [welcome["rules"].get(name, {}) for name in rules]
-    windows_ms = [int(s.get("window_ms", 0)) for s in settings if s.get("mode", "enforce") == "enforce"]
-    return (max(windows_ms) + 2000) / 1000 if windows_ms else 0.0
