@@ -100,7 +100,8 @@ bool trace_simulator::start_on_pending() {
   return false;
 }
 
-// No time goes by at the end, so that windows are still running then.
+// No time goes by at the end, so that windows are still running then; or as much as one of them takes, so that it has
+// fired and may run anew.
 void trace_simulator::end_run() {
   auto now = [&](object line) {
     line["ts"] = seen().clock_;
@@ -119,6 +120,14 @@ void trace_simulator::end_run() {
   }
   if (temper_.ending_ == ending::done && start_on_pending())
     return;
+  if (temper_.ending_ == ending::waited && !waited_) {
+    waited_ = true;
+    const rule r = dice_.percent(70) ? rule::deadlock : rule::missing_termination;
+    const std::int64_t window_ms = settings_of(seen(), r).window_ms_;
+    object line = begin("time");
+    line["ts"] = seen().clock_ + window_ms + static_cast<std::int64_t>(dice_.below(static_cast<std::size_t>(window_ms) + 1));
+    return say(std::move(line));
+  }
   static const std::vector<const char*> outcomes{"success", "failure", "failure", "aborted"};
   object line = begin("run_ended");
   if (dice_.percent(70))

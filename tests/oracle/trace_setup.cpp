@@ -42,7 +42,7 @@ void trace_simulator::draw_temper(std::size_t messages) {
     temper_.jump_ms_ = 15000;
   if (dice_.percent(50) && messages > 10)
     temper_.end_at_ = messages - dice_.below(messages / 2);
-  static const std::vector<ending> endings{ending::at_once, ending::at_rest, ending::at_rest, ending::done};
+  static const std::vector<ending> endings{ending::at_once, ending::at_rest, ending::waited, ending::done};
   temper_.ending_ = dice_.one_of(endings);
   if (dice_.percent(30))
     temper_.fyi_percent_ = 40;

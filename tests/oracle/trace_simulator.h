@@ -18,9 +18,11 @@ class trace_simulator {
   using object = boost::json::object;
   using array = boost::json::array;
 
-  // How a run gets to its end: as it is, with no activation open any more, or with its work done as well.
+  // How a run gets to its end: as it is, with no activation open any more, after a window has fired as well, or with
+  // its work done.
   enum class ending { at_once,
                       at_rest,
+                      waited,
                       done };
 
   // How a run behaves; drawn once.
@@ -106,6 +108,7 @@ class trace_simulator {
   std::vector<std::string> sessions_;         // said hello
   std::vector<std::string> silent_sessions_;  // yet to
   object first_rules_;                        // as the first hello has them
+  bool waited_ = false;                       // at the end, for a window
   bool eager_ = false;                        // an answer was just given back: agents try again soon
   std::size_t winding_down_ = 0;              // messages left in which agents only finish what there is
   std::size_t names_ = 0;
