@@ -9,6 +9,8 @@ namespace digd::simulation {
 
 namespace {
 
+constexpr std::uint64_t winding_down = 40;  // messages before a run's end
+
 std::uint64_t number_after(std::string_view frame, std::string_view name) {
   const std::size_t at = frame.find(name);
   std::uint64_t number = 0;
@@ -16,13 +18,22 @@ std::uint64_t number_after(std::string_view frame, std::string_view name) {
   return number;
 }
 
-// Some runs are small, and give way at their limits instead of refusing: all sessions of a run say the same.
-std::string limits_of(std::string_view run) {
+unsigned kind_of(std::string_view run) {
   unsigned sum = 0;
   for (const char c : run) sum += static_cast<unsigned char>(c);
-  if (sum % 4 > 1) return {};
+  return sum % 4;
+}
+
+// Some runs bound what healing may ask of an agent: all sessions of a run say the same.
+std::string healing_of(std::string_view run) { return kind_of(run) % 2 == 0 ? "" : R"(,"healing":{"max_returns_per_agent":1})"; }
+
+std::string except_of(std::string_view run) { return kind_of(run) < 2 ? "" : R"(,"except":["a0-1"])"; }
+
+// Some runs are small, and give way at their limits instead of refusing: all sessions of a run say the same.
+std::string limits_of(std::string_view run) {
+  if (kind_of(run) > 1) return {};
   return std::string(R"(,"limits":{"live_events":30,"open_activations":12},"over_limit":{"live_events":"gap","message_bytes":"gap","open_activations":")") +
-         (sum % 4 == 0 ? "observe" : "refuse") + "\"}";
+         (kind_of(run) == 0 ? "observe" : "refuse") + "\"}";
 }
 
 }  // namespace
@@ -43,7 +54,8 @@ void client::connect() {
   std::string hello = R"({"type":"hello","protocol":1,"run":")" + how_.run + R"(","session":")" + how_.session + R"(","clock":")" +
                       (how_.trace_clock ? "trace" : "wall") + R"(","agents":[)";
   for (const std::string& agent : story_.agents(how_.number)) hello += (hello.back() == '[' ? "\"" : ",\"") + agent + '"';
-  hello += R"(],"rules":{"deadlock":{"window_ms":200},"orphaned_event":{"window_ms":100},"missing_termination":{"window_ms":300}})";
+  hello += R"(],"rules":{"deadlock":{"window_ms":200},"orphaned_event":{"window_ms":100)" + except_of(how_.run) +
+           R"(},"missing_termination":{"window_ms":300}})" + healing_of(how_.run);
   if (how_.fickle && chance_.one_in(2)) hello += R"(,"capabilities":{"inject":false,"create":false})";
   link_->to_monitor(hello + limits_of(how_.run) + '}');
 }
@@ -64,9 +76,15 @@ void client::cut() {
 
 void client::think() {
   const bool may = how_.greedy || sent_.size() - acked_ < monitor::credits;
-  if (may && sent_.size() < how_.messages) say(story_.next(how_.number));
+  if (may && sent_.size() < how_.messages) say(next_piece());
   if (sent_.size() == how_.messages) return;
   clock_.after(may ? chance_.between(0, 2'000) : 5'000, [this] { think(); });
+}
+
+story::piece client::next_piece() {
+  const std::uint64_t left = how_.messages - sent_.size();
+  if (!how_.ends || left > winding_down) return story_.next(how_.number);
+  return left == 1 ? story_.end_of_run() : story_.wind_down(how_.number);
 }
 
 void client::say(story::piece&& what) {

@@ -25,6 +25,7 @@ class client {
     bool alone = true;             // the run has no other session
     bool greedy = false;           // heeds no credits
     bool fickle = false;           // says other capabilities each time
+    bool ends = false;             // its last messages bring the run to rest and end it
     std::uint64_t messages = 100;  // to say
     microseconds latency = 500;
     microseconds reading = 0;  // what a frame costs it
@@ -49,6 +50,7 @@ class client {
   void connect();
   void closed();
   void think();
+  story::piece next_piece();
   void say(story::piece&& what);
   void send(std::uint64_t seq);
   void hear(std::string&& frame);

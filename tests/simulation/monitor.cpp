@@ -158,6 +158,8 @@ class monitor::hosted final : public ingest::sink {
     sum.refused += what.kind == ingest::taken::what_kind::refused;
     sum.gave_way += what.kind == ingest::taken::what_kind::limit;
     sum.detections += what.answer.detections.size();
+    sum.at_end += static_cast<std::uint64_t>(std::count_if(what.answer.detections.begin(), what.answer.detections.end(),
+                                                           [](const detection& d) { return d.cause == cause::ended; }));
     sum.interventions += what.answer.interventions.size();
     sum.digest = sum.digest * 31 + e.said;
     owner_.archive_.push(name_, std::move(e));

@@ -19,7 +19,7 @@ struct totals {
   std::uint64_t messages = 0;  // taken live, those again after a kill too
   std::uint64_t replayed = 0;  // entries read back
   std::uint64_t kills = 0, cuts = 0, connections = 0, commits_failed = 0, paused = 0, held = 0;
-  std::uint64_t detections = 0, interventions = 0, refused = 0, gave_way = 0, runs = 0;
+  std::uint64_t detections = 0, at_end = 0, interventions = 0, refused = 0, gave_way = 0, runs = 0;
   std::uint64_t digest = 0;  // of all that was said: equal for equal seeds
 };
 

@@ -51,6 +51,7 @@ void print(const totals& sum, std::uint64_t worlds, double seconds) {
   row("  held for another session", sum.held);
   row("  gave way at a limit", sum.gave_way);
   row("detections", sum.detections);
+  row("  at the end of a run", sum.at_end);
   row("interventions", sum.interventions);
   row("connections", sum.connections);
   row("connections cut", sum.cuts);

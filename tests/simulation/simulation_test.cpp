@@ -14,6 +14,7 @@ TEST_CASE("in some tens of worlds every promise is kept") {
   }
   CHECK(sum.messages > 10'000);
   CHECK(sum.detections > 100);
+  CHECK(sum.at_end > 5);
   CHECK(sum.interventions > 10);
   CHECK(sum.kills > 20);
   CHECK(sum.cuts > 100);

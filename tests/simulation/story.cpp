@@ -1,5 +1,7 @@
 #include "tests/simulation/story.h"
 
+#include <algorithm>
+
 namespace digd::simulation {
 
 namespace {
@@ -13,8 +15,8 @@ std::string story::piece::with_seq(std::uint64_t seq) const {
   return has_seq ? head + std::to_string(seq) + tail : head;
 }
 
-story::story(dice& chance, std::size_t sessions, bool timed)
-    : chance_(chance), timed_(timed), agents_(sessions), pending_(sessions) {
+story::story(dice& chance, std::size_t sessions, bool timed, bool answers)
+    : chance_(chance), timed_(timed), answers_(answers), agents_(sessions), pending_(sessions) {
   for (std::size_t s = 0; s < sessions; ++s) {
     for (std::size_t i = 0; i < agents_each; ++i) agents_[s].push_back("a" + std::to_string(s) + '-' + std::to_string(i));
   }
@@ -39,7 +41,7 @@ std::string story::recipients() {
 // A new event; its recipients will be presented with it.
 std::string story::output() {
   const std::string id = "e" + std::to_string(++n_);
-  if (chance_.one_in(30)) return "{\"id\":" + quoted(id) + R"(,"recipients":[],"submit":true})";
+  if (answers_ && chance_.one_in(30)) return "{\"id\":" + quoted(id) + R"(,"recipients":[],"submit":true})";
   std::string to = recipients();
   for (std::size_t s = 0; s < agents_.size(); ++s) {
     for (const std::string& agent : agents_[s]) {
@@ -108,6 +110,19 @@ story::piece story::next(std::size_t session) {
 
 story::piece story::delivery_of(std::string_view intervention) {
   return {R"({"type":"delivery","seq":)", stamp() + ",\"of\":\"" + std::string(intervention) + "\",\"applied\":\"created\"}"};
+}
+
+story::piece story::wind_down(std::size_t session) {
+  const auto at = std::find_if(open_.begin(), open_.end(), [&](const activation& v) { return v.session == session; });
+  if (at == open_.end()) return {R"({"type":"time","seq":)", "}"};
+  const std::string tail = ",\"activation\":" + quoted(at->id) + '}';
+  open_.erase(at);
+  return {R"({"type":"activation_ended","seq":)", tail};
+}
+
+story::piece story::end_of_run() {
+  constexpr const char* outcomes[] = {"", ",\"outcome\":\"failure\"", ",\"outcome\":\"success\"", ",\"outcome\":\"aborted\""};
+  return {R"({"type":"run_ended","seq":)", outcomes[chance_.below(4)] + std::string("}")};
 }
 
 }  // namespace digd::simulation

@@ -22,10 +22,14 @@ class story {
     std::string with_seq(std::uint64_t seq) const;
   };
 
-  story(dice& chance, std::size_t sessions, bool timed);
+  // `answers`: now and then some agent submits an answer.
+  story(dice& chance, std::size_t sessions, bool timed, bool answers);
 
   piece next(std::size_t session);
   piece delivery_of(std::string_view intervention);
+  // Ends one open activation after the other; no time goes by.
+  piece wind_down(std::size_t session);
+  piece end_of_run();
   const std::vector<std::string>& agents(std::size_t session) const { return agents_[session]; }
 
  private:
@@ -44,6 +48,7 @@ class story {
 
   dice& chance_;
   const bool timed_;  // messages have times of their own
+  const bool answers_;
   std::int64_t ts_ = 0;
   std::vector<std::vector<std::string>> agents_;                           // by session
   std::vector<std::vector<std::pair<std::string, std::string>>> pending_;  // by session: event, agent

@@ -42,7 +42,8 @@ class world {
   void add_run(const std::string& name) {
     const std::uint64_t sessions = chance_.one_in(2) ? 1 : 1 + chance_.below(3);
     const bool trace_clock = !chance_.one_in(3);
-    story& tells = stories_.emplace_back(chance_, sessions, trace_clock);
+    const bool ends = chance_.one_in(3);  // without an answer
+    story& tells = stories_.emplace_back(chance_, sessions, trace_clock, !ends);
     for (std::uint64_t s = 0; s < sessions; ++s) {
       clients_.emplace_back(clock_, chance_, monitor_, tells,
                             client::manner{.run = name,
@@ -52,6 +53,7 @@ class world {
                                            .alone = sessions == 1 && !switches_,
                                            .greedy = chance_.one_in(10),
                                            .fickle = chance_.one_in(6),
+                                           .ends = s == 0 && ends,
                                            .messages = 50 + chance_.below(1'500),
                                            .latency = chance_.one_in(4) ? chance_.between(5'000, 60'000) : chance_.between(50, 1'000),
                                            .reading = chance_.one_in(6) ? chance_.between(100, 3'000) : 0});
