@@ -101,6 +101,21 @@ async def test_without_a_daemon_it_costs_one_line_and_holds_nobody_up(caplog):
 
 
 @async_test
+async def test_many_runs_without_a_daemon_log_one_line_until_one_of_them_connects(tmp_path, caplog):
+    daemon = Daemon(tmp_path, listen=f"unix:{tmp_path}/s")
+    for up in (False, True, False):
+        if up:
+            daemon.start()
+        for _ in range(3):
+            async with digd.Run(url=f"unix:{tmp_path}/s", agents=AB) as run:
+                assert ((await run.emit(["a"])).as_is is None) == up
+        if up:
+            daemon.kill()
+    lines = [r.getMessage() for r in caplog.records if r.name == "digd"]
+    assert [("no daemon" in line, "connected to" in line) for line in lines] == [(True, False), (False, True), (True, False)]
+
+
+@async_test
 async def test_a_run_that_is_over_before_it_is_connected_is_told_all_the_same(daemon):
     for i in range(20):
         async with digd.Run(f"r{i}", url=url_of(daemon), hold=False) as run:

@@ -24,6 +24,8 @@ MAX_CONNECT_S = 5.0
 MAX_CLOSE_S = 1.0
 MAX_FIRST_CONNECTION_S = 1.0  # how long the end of a short run waits for its first connection
 REPLACED, FATAL = 4409, 4400
+MAX_MISSING_DAEMONS = 64
+_missing_daemons: set[str] = set()  # addresses for which it has been logged that nobody listens
 USED_ID_CODES = ("duplicate_event", "duplicate_activation", "activation_closed")  # where a session numbers its ids anew
 
 
@@ -76,7 +78,6 @@ class Session:
         self._pump_scheduled = False
         self._quiet = asyncio.Event()
         self._decided = asyncio.Event()  # the first attempt has succeeded or failed
-        self._warned = False
         self._logged_errors: set[str] = set()
 
     # ---- for the run
@@ -200,22 +201,28 @@ class Session:
             if was_up:
                 self._warn(f"the connection was closed ({code})")
 
-    def _warn(self, why: str) -> None:
-        if not self._warned:
-            self._warned = True
-            log.warning("digd: no daemon at %s (%s); the run goes on unwatched, and this client tries again in the "
-                        "background", self.where.address, why)
+    def _warn(self, reason: str) -> None:
+        """Logs once for all runs of the process that a daemon is missing, until one of them connects."""
+        address = str(self.where.address)
+        if address not in _missing_daemons and len(_missing_daemons) < MAX_MISSING_DAEMONS:
+            _missing_daemons.add(address)
+            log.warning("digd: no daemon at %s (%s); runs go on unwatched, and the client tries again in the background",
+                        address, reason)
+
+    def _connected(self) -> None:
+        self._decided.set()
+        self.backoff.attempts = 0
+        address = str(self.where.address)
+        if address in _missing_daemons:
+            _missing_daemons.discard(address)
+            log.warning("digd: connected to %s; runs are watched", address)
 
     def _frame_in(self, frame: bytes) -> None:
         if frame:
             phase = self.conversation.phase
             self.conversation.receive(frame, time.monotonic())
             if phase is not Phase.UP and self.conversation.phase is Phase.UP:
-                self._decided.set()
-                self.backoff.attempts = 0
-                if self._warned:
-                    self._warned = False
-                    log.warning("digd: connected to %s; the run is watched", self.where.address)
+                self._connected()
             self._on_error()
             if self.conversation.want_reconnect:
                 self.reconnect()
