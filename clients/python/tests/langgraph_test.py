@@ -297,14 +297,27 @@ def test_a_subgraph_that_commands_its_parent_is_judged_there(daemon, watch_inner
 # ---- healing
 
 
-def test_an_orphaned_event_comes_back_to_its_author_who_mends_it(daemon):
-    team = Team().node("a", Command(update={"log": ["a"]}, goto="ghost"), Command(update={"log": ["a"]}, goto="b")).node("b")
+def test_an_orphaned_event_comes_back_to_its_author_who_mends_it(daemon, caplog):
+    team = Team().node("a", Command(update={"log": ["a"]}, goto=["ghost", "ghost"]), Command(update={"log": ["a"]}, goto="b")).node("b")
     team.edges((START, "a"), ("b", END))
     assert team.compile(daemon).invoke({"log": []})["log"] == ["a", "a", "b"]
     assert fired(daemon) == [("orphaned_event", "reroute")]
     (note,) = team.notes["a"]
     assert '"ghost"' in note and '"b"' in note and START not in note
-    assert frames(daemon, "delivery")[0]["applied"] == "rerouted"
+    assert [f["applied"] for f in frames(daemon, "delivery")] == ["rerouted"]
+    assert "unknown channel" not in caplog.text  # LangGraph never saw the write
+
+
+def test_a_retry_has_the_text_again_and_it_is_reported_once(daemon):
+    def fail(state):
+        team.notes.setdefault("failed", []).extend(digd.langgraph.notes())
+        raise ConnectionError("no model")
+
+    policy = RetryPolicy(initial_interval=0.001, jitter=False)
+    team = Team().node("a", *[Command(goto="b")] * 2, fail, {"log": ["a"]}, retry_policy=policy).node("b", Command(goto="a"))
+    team.edges((START, "a")).compile(daemon, inject=lambda state, text: {**state}).invoke({"log": []})
+    assert len(team.notes["failed"]) == 1 and len(team.notes["a"]) == 2
+    assert [f["applied"] for f in frames(daemon, "delivery")] == ["injected"]
 
 
 def test_a_node_that_cannot_read_is_not_run_again(daemon):

@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
+from langgraph import errors
 from langgraph.graph import END
 from langgraph.types import Command, Send
 
 TASK_ID, NAMESPACE, CALL, PUSH = "__pregel_task_id", "checkpoint_ns", "__pregel_call", "__pregel_push"
 SENDS, TO, JOIN = "__pregel_tasks", "branch:to:", "join:"
 ERROR_HANDLER = "node_error_handler"
+DRAINED: Any = getattr(errors, "GraphDrained", ())  # what a graph raises that was asked to stop; not in LangGraph 1.0
 
 Write = tuple[str, Any]
 """A write of a task: the name of a channel, and a value."""

@@ -12,11 +12,11 @@ import queue
 import threading
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.errors import GraphBubbleUp, GraphDrained, GraphInterrupt, GraphRecursionError, ParentCommand
+from langgraph.errors import GraphBubbleUp, GraphInterrupt, GraphRecursionError, ParentCommand
 from langgraph.graph import START
 from langgraph.types import Command
 
@@ -141,6 +141,8 @@ class Watch:
                     else:
                         self.run.applied(mail.event, mail.verdict)
                 input = changed
+        if any(m.verdict for m in mails):  # a retry has the texts again, and no reports
+            self._taken[task.id] = [replace(m, verdict=None) for m in mails]
         return acting, input
 
     def _collect(self, task: Any) -> list[Mail]:
@@ -241,25 +243,35 @@ class Watch:
     def _carry_out(self, acting: Acting, plan: Plan, verdicts: Verdicts | None) -> None:
         """Makes LangGraph's writes agree with the verdicts, and addresses the events to the nodes that they start."""
         dropped: list[Write] = []
-        kept: list[str] = []
+        kept: set[str] = set()
+        again: list[Verdict] = []
         for verdict in plan.unchanged() if verdicts is None else verdicts:
             write = plan.writes.get(verdict.event)
             writes = [write] if write is not None else plan.returned if verdict.event in plan.reactions else []
-            if verdict.action == "reroute":
-                reason = self._why_not(verdict.recipients)
-                if reason is None:
-                    dropped += writes
-                    self._start_again(acting.task, verdict)
-                    self.run.applied(verdict.event, verdict)
-                    continue
+            reason = self._why_not(verdict.recipients) if verdict.action == "reroute" else None
+            if verdict.action == "reroute" and reason is None:
+                dropped += writes
+                again.append(verdict)
+                continue
+            if reason is not None:
                 self.run.applied(verdict.event, verdict, as_is=reason)
-            kept += [w[0] for w in writes]
+            kept.update(w[0] for w in writes)
             for w in writes:
                 self._post(w, verdict, plan.holders)
         if dropped:
-            remaining = [w for w in acting.task.writes if not any(w is d for d in dropped) or (w[0] != SENDS and w[0] in kept)]
-            acting.task.writes.clear()
-            acting.task.writes.extend(remaining)
+            self._drop(acting.task, dropped, kept)
+        for verdict in again:
+            self._start_again(acting.task, verdict)
+            self.run.applied(verdict.event, verdict)
+
+    @staticmethod
+    def _drop(task: Any, dropped: list[Write], kept: set[str]) -> None:
+        """Takes writes out of a task; those of a channel all together, as one event stands for them."""
+        channels = {w[0] for w in dropped if w[0] != SENDS} - kept
+        sends = {id(w) for w in dropped if w[0] == SENDS}
+        remaining = [w for w in task.writes if w[0] not in channels and id(w) not in sends]
+        task.writes.clear()
+        task.writes.extend(remaining)
 
     def _post(self, write: Write, verdict: Verdict, holders: frozenset[str]) -> None:
         node = internals.target_of(write)
@@ -398,7 +410,7 @@ class Watch:
             return "success" if self.answered or self._idle or not at_rest else None
         if isinstance(error, (GraphInterrupt, ParentCommand)):
             return "success"
-        if isinstance(error, GraphDrained) or not isinstance(error, Exception):
+        if isinstance(error, internals.DRAINED) or not isinstance(error, Exception):
             return "aborted"
         return "failure"
 
