@@ -19,7 +19,7 @@ text_facts sample_facts(const rule& which) {
   draft.recipients = {"agent"};
   const graph::event_index e = g.record(draft, v, 0, to);
   g.fix_generators(v, {&e, 1});
-  return which.facts(g, {.event = e, .agent = a, .events = {e}, .agents = {a}});
+  return which.facts(g, {.event = e, .agent = a, .events = event_list(g, {e}), .agents = {a}});
 }
 
 }  // namespace
