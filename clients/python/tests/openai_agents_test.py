@@ -4,6 +4,8 @@ Whole systems, healthy and broken, are in tests/zoo/openai_agents.
 """
 
 import asyncio
+import concurrent.futures
+import contextvars
 import itertools
 import json
 import threading
@@ -319,6 +321,18 @@ async def test_the_default_mode_is_shadow_and_only_enforce_gives_an_early_answer
 
 
 @async_test
+async def test_an_attachment_after_the_hello_follows_no_verdict_either(shared_daemon, monkeypatch):
+    monkeypatch.delenv("DIGD_MODE", raising=False)
+    async with digd.Run("late", url=url_of(shared_daemon)) as run:
+        await run.emit(["somebody"], fyi=True)
+        assert run.connected and run.welcome["mode"] == "enforce"
+        with digd.openai_agents.attach(run):
+            assert (await Runner.run(failing_researcher(), "Write a report.")).final_output == "Done without."
+    found, *_ = fired(shared_daemon, "late", "early_termination")
+    assert not found["healed"] and found["cause"] == "as_is"
+
+
+@async_test
 async def test_shadow_and_mode_off_take_no_turn_of_the_event_loop(shared_daemon):
     async def turns_of_the_loop(mode):
         helper = scripted("helper", answers("7"))
@@ -472,6 +486,54 @@ async def test_a_session_keeps_the_history_and_the_give_back_comes_on_top(shared
     texts = [json.dumps(item) for item in await session.get_items()]
     assert sum("Write a report." in t for t in texts) == 1 and sum("was not accepted yet" in t for t in texts) == 1
     session.close()
+
+
+@async_test
+async def test_a_handoff_to_an_agent_that_has_left_goes_back_to_its_author(shared_daemon):
+    billing = scripted("billing", answers("never"))
+    triage = scripted("triage", hands_to("billing"), answers("I do it myself."), handoffs=[billing])
+    async with digd.Run("left-handoff", agents=["triage", "billing"], mode="enforce", url=url_of(shared_daemon)) as run:
+        await run.agent_left("billing")
+        with digd.openai_agents.attach(run):
+            result = await Runner.run(triage, "Do it.")
+    assert result.final_output == "I do it myself." and result.last_agent is triage and not billing.model.calls
+    assert "reached nobody" in read_by(triage) and "transfer_to_billing" not in read_by(triage)
+    (found,) = fired(shared_daemon, "left-handoff", "orphaned_event")
+    assert found["healed"] and found["evidence"] == ["billing"]
+
+
+@async_test
+async def test_a_request_to_an_agent_that_has_left_goes_back_to_its_author(shared_daemon):
+    reviewer = scripted("reviewer", answers("never"))
+    writer = scripted("writer", [calls("review", input="is it good?")], answers("I looked at it myself."),
+                      tools=[reviewer.as_tool("review", "reviews")])
+    async with digd.Run("left-request", agents=["writer", "reviewer"], mode="enforce", url=url_of(shared_daemon)) as run:
+        await run.agent_left("reviewer")
+        with digd.openai_agents.attach(run):
+            await Runner.run(writer, "Write a report.")
+    assert "reached nobody" in read_by(writer) and not reviewer.model.calls
+    (found,) = fired(shared_daemon, "left-request", "orphaned_event")
+    assert found["healed"] and detections_of(shared_daemon, "left-request") == ["orphaned_event"]
+
+
+@async_test
+async def test_a_loop_that_stands_still_holds_a_thread_up_for_a_bounded_time(shared_daemon, monkeypatch):
+    monkeypatch.setattr(digd.openai_agents.feed, "LATE_S", 0.0)
+    agent = scripted("ann", answers("7"))
+
+    def ask():
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        try:
+            return Runner.run_sync(agent, "How many?").final_output
+        finally:
+            asyncio.get_event_loop().close()
+            asyncio.set_event_loop(None)
+
+    async with digd.Run("stuck", mode="enforce", url=url_of(shared_daemon)) as run:
+        with digd.openai_agents.attach(run):
+            run._conversation.deadline_s = 0.01  # the daemon's, in tests, is a minute
+            with concurrent.futures.ThreadPoolExecutor() as threads:
+                assert threads.submit(contextvars.copy_context().run, ask).result() == "7"  # the loop of the run waits here
 
 
 @async_test

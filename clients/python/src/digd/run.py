@@ -265,6 +265,11 @@ class Run:
         return mode in (None, "enforce")
 
     @property
+    def is_shadow_late(self) -> bool:
+        """Whether the daemon holds a stronger mode than this client follows: an adapter was attached after the hello."""
+        return self._shadow_late
+
+    @property
     def verdict_deadline_s(self) -> float:
         """How long a message waits for its verdict at most."""
         return self._conversation.deadline_s

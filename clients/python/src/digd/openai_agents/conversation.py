@@ -12,8 +12,7 @@ from agents import (Agent, Handoff, InputGuardrailTripwireTriggered, MaxTurnsExc
 from agents.tool import default_tool_error_function
 
 from ..messages import Verdict
-from ..session import log
-from .notes import Given, GivenBack, note_item, payload, quoted, text_of
+from .notes import Given, GivenBack, HandoffGivenBack, note_item, payload, quoted, text_of
 from .steps import Steps
 from .turns import Turns, given_by, is_bare, sent_back
 
@@ -46,6 +45,7 @@ class Conversation(RunHooks[Any]):
         self.agents: set[str] = set()
         self.paused: list[Conversation] = []  # runs that this one's tools started and that wait for an approval
         self.stream: Any = None  # the SDK's result of a streamed run
+        self.can_go_back = False  # the run can be taken up again: not a stream, not resumed, and not too often already
         self.begin_with: tuple[Agent[Any], Any] | None = None  # of a streamed run, until its loop has begun
         self._requests: list[Conversation] = []  # failed runs of tools, until this one's next move
         self._streams: list[Conversation] = []
@@ -269,11 +269,15 @@ class Conversation(RunHooks[Any]):
         self.turns.agent = to_agent  # also if the run ends before that agent begins
         self.agents.add(to_agent)
         for verdict in verdicts:
-            if sent_back(verdict):
-                self.steps.feed.applied(verdict.event, verdict, as_is="a hand-off cannot be sent elsewhere")
-                self.turns.give(Given(verdict.event))
-            else:
+            if not sent_back(verdict):
                 self.turns.give(given_by(verdict))
+                continue
+            self.turns.give(Given(verdict.event))
+            if from_agent in verdict.recipients and self.can_go_back:
+                self.steps.feed.applied(verdict.event, verdict)
+                self.turns.agent = from_agent
+                raise HandoffGivenBack(from_agent, verdict.inject or "the hand-off was given back")
+            self.steps.feed.applied(verdict.event, verdict, as_is="the hand-off cannot be sent elsewhere")
 
     # ---- the SDK's hooks: the program's part first, so that it runs when it would without digd
 
@@ -281,13 +285,10 @@ class Conversation(RunHooks[Any]):
         """Awaits the adapter's part. A fault of the adapter must not become one of the program: None stands for it."""
         try:
             return await work
-        except GivenBack:
+        except (GivenBack, HandoffGivenBack):
             raise
         except Exception:
-            if not self.steps.is_broken:
-                self.steps.is_broken = True
-                log.warning("digd: a fault in the adapter for the OpenAI Agents SDK; run %s goes on unwatched. Please report it",
-                            self.steps.feed.run.id, exc_info=True)
+            self.steps.log_fault()
             return None
 
     @property

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import contextlib
 import functools
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -11,6 +13,8 @@ from .. import sync
 from ..activation import Activation
 from ..messages import Blocked, Event, EventLike, Json, Verdict, event_id
 from ..run import Run
+
+LATE_S = 1.0  # after the verdict deadline: the loop of the run does not turn, it may be waiting for this very thread
 
 T = TypeVar("T")
 
@@ -35,6 +39,7 @@ class Feed:
 
     def __init__(self, run: Run | sync.Run) -> None:
         self.run = run.aio if isinstance(run, sync.Run) else run
+        self._is_stuck = False  # the loop of the run did not turn in time for another thread
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop | None:
@@ -94,14 +99,36 @@ class Feed:
             assert self.loop is not None
             self.loop.call_soon_threadsafe(work)
 
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
+        with self.run.unheld("shadow") if self.run.is_shadow_late else contextlib.nullcontext():
+            begin(work)
+
     async def _report(self, work: Coroutine[Any, Any, T], unheld: T) -> T:
         if not self._alive:
             work.close()
             return unheld
-        if not self.heals:
-            self._in_loop(functools.partial(begin, work))
+        if not self.heals or (self._is_stuck and not self._here):
+            self._in_loop(functools.partial(self._begin, work))
             return unheld
         if self._here:
             return await work
+        return await self._from_another_loop(work, unheld)
+
+    async def _from_another_loop(self, work: Coroutine[Any, Any, T], unheld: T) -> T:
+        """Waits for a verdict from another thread than the run's, for a bounded time."""
         assert self.loop is not None
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=self.run.verdict_deadline_s + LATE_S)
+        if done:
+            return done.pop().result()
+        self._is_stuck = True
+        future.add_done_callback(self._report_late)
+        return unheld
+
+    def _report_late(self, future: concurrent.futures.Future[Any]) -> None:
+        if future.cancelled() or future.exception() is not None:
+            return
+        result = future.result()
+        for verdict in result if isinstance(result, tuple) else (result,):
+            if isinstance(verdict, Verdict):
+                self.applied(verdict.event, verdict, as_is="timeout")

@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Any
 
-from agents import TResponseInputItem
+from agents import AgentsException, TResponseInputItem
 
 from ..messages import Json, Verdict
 
@@ -35,6 +35,15 @@ class GivenBack(Exception):
     def __init__(self, event: str, text: str) -> None:
         super().__init__(text)
         self.event = event
+
+
+class HandoffGivenBack(AgentsException):
+    """Breaks a run off whose hand-off the monitor gave back. The adapter catches it and runs the agent again."""
+
+    def __init__(self, agent: str, text: str) -> None:
+        super().__init__(text)
+        self.agent = agent
+        self.text = text
 
 
 class Mail:

@@ -80,20 +80,37 @@ class Steps:
     # ---- the end of the digd run
 
     def _prepare_end(self, outcome: Outcome | None) -> Outcome | None:
+        """Reports what is still open; returns the outcome. A fault of the adapter must not become one of the program."""
         self.is_over = True
+        if self.is_broken:
+            return outcome
+        try:
+            with self.feed.run.unheld("answered"):
+                return self._report_end(outcome)
+        except Exception:
+            self.log_fault()
+            return outcome
+
+    def _report_end(self, outcome: Outcome | None) -> Outcome | None:
         steps, self.open = self.open, []
         for step in steps:
             step.observe_stream()
         self.nested.update(paused for step in steps for paused in step.paused_below())
-        with self.feed.run.unheld("answered"):
-            for conversation in self.nested:
-                begin(conversation.turns.settle("discard"))  # nobody in this run waits for its answer any more
-            ended = [step for step in steps if step.state in ("answered", "failed")]
-            if outcome in ("failure", "aborted") and (not ended or ended[-1].state == "failed"):
-                self._report_unanswered(steps)
-                return "aborted" if ended and ended[-1].is_declared_end else outcome
-            known = self._report_answer(steps)  # the agents answered, also where the program failed after that
-            return outcome or known
+        for conversation in self.nested:
+            begin(conversation.turns.settle("discard"))  # nobody in this run waits for its answer any more
+        ended = [step for step in steps if step.state in ("answered", "failed")]
+        if outcome in ("failure", "aborted") and (not ended or ended[-1].state == "failed"):
+            self._report_unanswered(steps)
+            return "aborted" if ended and ended[-1].is_declared_end else outcome
+        known = self._report_answer(steps)  # the agents answered, also where the program failed after that
+        return outcome or known
+
+    def log_fault(self) -> None:
+        """Logs the exception that is being handled, once; nothing is reported from then on."""
+        if not self.is_broken:
+            self.is_broken = True
+            log.warning("digd: a fault in the adapter for the OpenAI Agents SDK; run %s goes on unwatched. Please report it",
+                        self.feed.run.id, exc_info=True)
 
     def warn_of_late_work(self) -> None:
         """Logs once that an agent acts although the digd run has ended."""

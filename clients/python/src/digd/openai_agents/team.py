@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextvars import Token
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple, Union, cast
 
 from agents import (Agent, AgentsException, InputGuardrailTripwireTriggered, MaxTurnsExceeded,
                     OutputGuardrailTripwireTriggered, RunResult, RunState, TResponseInputItem, UserError)
@@ -21,7 +21,7 @@ from ..messages import Intervention, Verdict, event_id
 from ..run import Run
 from .conversation import DECLARED_ENDS, Conversation, current
 from .feed import Feed
-from .notes import Given, note_item, payload
+from .notes import Given, HandoffGivenBack, note_item, payload
 from .runner import WatchingRunner, attached
 from .steps import Steps
 from .turns import sent_back
@@ -186,7 +186,7 @@ class Team:
             return await WatchingRunner.sdk().run(agent, items, **options), None
         conversation = self._conversation(options)
         self._named.setdefault(agent.name, agent)
-        token = None
+        token, again = None, cast("Again | None", None)
         try:
             if handed:
                 given = [Given(one.event, one.note, one.verdict if one.note else None) for one in handed]
@@ -195,8 +195,11 @@ class Team:
                 await conversation.report(conversation.start(agent, items))
             token = current.set(conversation)
             for round in range(MAX_ROUNDS + 1):
+                conversation.can_go_back = round < MAX_ROUNDS and not isinstance(items, RunState)
                 try:
                     result: RunResult = await WatchingRunner.sdk().run(agent, items, hooks=conversation, **options)
+                except HandoffGivenBack as error:
+                    again = self._without_handoff(conversation, agent, items, options, error)
                 except BaseException as error:
                     again = await self._failed(conversation, agent, items, options, error, round == MAX_ROUNDS or bool(to))
                     if again is None:
@@ -280,6 +283,14 @@ class Team:
             conversation.state = "failed"
             self.steps.ended(conversation)
         return again
+
+    def _without_handoff(self, conversation: Conversation, agent: Agent[Any], items: Any, options: dict[str, Any],
+                         error: HandoffGivenBack) -> Again:
+        """The run goes on with the agent that handed off, without the hand-off and with the monitor's text."""
+        data = error.run_data
+        history = items if data is None else _history(data.input, data.new_items)
+        author = agent if data is None else data.last_agent
+        return self._again(author, options, ItemHelpers.input_to_new_input_list(history), error.text, None)
 
     async def _report_error(self, conversation: Conversation, agent: Agent[Any], items: Any, options: dict[str, Any],
                             error: BaseException, is_last: bool) -> Again | None:
