@@ -78,7 +78,9 @@ run_settings unusual_settings() {
   s.how = mode::shadow;
   s.clock = clock_kind::trace;
   s.budget = 0;
-  s.of(rule_id::early_termination).kinds = {"solution", "\"odd\"", ""};
+  s.of(rule_id::early_termination).kinds = {"", "\"odd\"", "solution"};
+  s.of(rule_id::deadlock).except = {"coder", "planner"};
+  s.max_returns_per_agent = 7;
   s.of(rule_id::early_termination).max_attempts = 18446744073709551615u;
   s.of(rule_id::cross_lineage_aggregation).how = mode::off;
   s.of(rule_id::deadlock).window_ms = 1;
@@ -285,7 +287,7 @@ TEST_CASE("a trace's hello says what held", "[encode]") {
   asked.run = "r1";
   encode_trace_hello(out, asked, {});
   const std::string start =
-      R"({"type":"hello","protocol":1,"run":"r1","session":"main","mode":"enforce","clock":"trace","stamped":true,"rules":{"early_termination":{"mode":"enforce",)";
+      R"({"type":"hello","protocol":1,"run":"r1","session":"main","mode":"enforce","clock":"trace","stamped":true,"semantics":2,"rules":{"early_termination":{"mode":"enforce",)";
   CHECK(out.substr(0, start.size()) == start);
   CHECK(out.ends_with(
       R"("capabilities":{"inject":true,"reroute":true,"create":true},"witness":false,"labels":{}})"));
