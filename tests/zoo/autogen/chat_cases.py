@@ -452,3 +452,67 @@ async def group_debate(probe):
         return await streamed(probe, team.run_stream(task=[TextMessage(content="Debate.", source="user"),
                                                            TextMessage(content="Be short.", source="host")]))
 
+
+
+def own_team(at, runtime, make):
+    """A team on the program's runtime where digd is attached, else on its own; and what runs it."""
+    if at.run is None:
+        team = make(None)
+        return team.run, team.run_stream
+    team = make(runtime)
+    return (lambda **options: runtime.run_team(team, **options)), (lambda **options: runtime.run_team_stream(team, **options))
+
+
+@healthy("autogen: teams that the runtime runs, with a person and a cancelled run")
+async def run_by_runtime(probe):
+    async with attached(probe) as at:
+        runtime = at.runtime()
+        agent = assistant(probe, "agent", calls("transfer_to_user"), "Booked. TERMINATE", handoffs=["user"])
+        done = HandoffTermination(target="user") | TextMentionTermination("TERMINATE")
+        run, stream = own_team(at, runtime, lambda r: Swarm([agent], termination_condition=done, runtime=r))
+        probe.saw(without_identity(await run(task="Book.")))
+        probe.saw(await streamed(probe, stream(task=HandoffMessage(source="user", target="agent", content="Monday"))))
+        token = CancellationToken()
+
+        async def cancel(messages):
+            token.cancel()
+
+        run, _ = own_team(at, runtime, lambda r: RoundRobinGroupChat([Stopping("a", cancel)], max_turns=3, runtime=r))
+        try:
+            await run(task="Go.", cancellation_token=token)
+        except asyncio.CancelledError:
+            probe.saw("cancelled")
+        agents = [assistant(probe, "ann", "1"), assistant(probe, "bob", "2")]
+        run, _ = own_team(at, runtime, lambda r: RoundRobinGroupChat(agents, max_turns=2, runtime=r))
+        return without_identity(await run(task="Count."))
+
+
+@healthy("autogen: a team that raises on the program's runtime")
+async def raises_on_runtime(probe):
+    async with attached(probe) as at:
+        runtime = at.runtime()
+
+        async def fail(messages):
+            raise ConnectionError("no network")
+
+        agents = [assistant(probe, "ann", "1"), Stopping("b", fail)]
+        run, _ = own_team(at, runtime, lambda r: RoundRobinGroupChat(agents, max_turns=4, runtime=r))
+        try:
+            await run(task="Count.")
+        except RuntimeError as error:
+            return str(error)
+
+
+@healthy("autogen: teams that are dumped, paused, resumed and used after the run")
+async def dumped(probe):
+    async def pause(messages):
+        await team.pause()
+        await team.resume()
+        return "went on"
+
+    async with attached(probe) as at:
+        team = at.team(RoundRobinGroupChat([assistant(probe, "ann", "1", "2"), Stopping("b", pause)], max_turns=2))
+        first = await team.run(task="Go.")
+        probe.saw(sorted(vars(team._participants[0])))
+    probe.saw(without_identity(first))
+    return without_identity(await team.run(task="Again."))

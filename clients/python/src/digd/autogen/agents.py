@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -13,13 +14,23 @@ from autogen_core._closure_agent import get_handled_types_from_closure
 
 DEFAULT_KEY = "default"
 DIRECT = ":digd"  # of topics that reach one agent: its type, this, and its key as source (BaseAgent.register subscribes it)
+MAX_NAME_BYTES = 256
 FRAMEWORK = {"autogen_core", "autogen_agentchat", "autogen_ext"}
 SENDING = {"send_message", "publish_message"}
 
 
 def name_of(agent: AgentId) -> str:
     """An agent's name for digd: its type, with its key where that is not the default one."""
-    return agent.type if agent.key == DEFAULT_KEY else str(agent)
+    return short_name(agent.type if agent.key == DEFAULT_KEY else str(agent))
+
+
+def short_name(name: str) -> str:
+    """The name, within the protocol's limit; keys are the program's own and may be long."""
+    encoded = name.encode("utf-8", "replace")
+    if len(encoded) <= MAX_NAME_BYTES:
+        return name
+    digest = hashlib.sha256(encoded).hexdigest()[:16]
+    return encoded[:MAX_NAME_BYTES - 20].decode("utf-8", "ignore") + "..." + digest
 
 
 def id_of(name: str) -> AgentId:

@@ -47,6 +47,14 @@ class Handling:
         return [self.message_id, *(self.caller.own_messages() if self.caller is not None else ())]
 
 
+@dataclass(frozen=True)
+class Followed:
+    """A message to be delivered; `as_is`: not as the verdict wanted it."""
+
+    message: Any
+    as_is: bool = False
+
+
 current: ContextVar[Handling | None] = ContextVar("digd_autogen_handling", default=None)
 """The call that the running code belongs to."""
 
@@ -193,7 +201,7 @@ class Calls:
         """The message with the notes of the open activation, as far as it has a place for them."""
         for note in line.notes:
             try:
-                message = self._runtime.add_note(message, note)
+                message = self._runtime.try_note(message, note)
             except NoPlaceForNote:
                 break
         return message
@@ -203,7 +211,7 @@ class Calls:
         if agent in self.readers:
             return True
         try:
-            self._runtime.add_note(message, "")
+            self._runtime.try_note(message, "")
         except NoPlaceForNote:
             return False
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, TextMess
 from autogen_agentchat.teams._group_chat._events import GroupChatAgentResponse, GroupChatStart
 from autogen_agentchat.teams._group_chat._swarm_group_chat import SwarmGroupChatManager
 
-from ..line import NOTE
+from ..line import NOTE, said
 from .flow import AgentLine
 
 TEAM_SUFFIX = 37  # characters: `_` and the team's UUID end the types of a chat
@@ -37,15 +38,25 @@ def name_of_speaker(type: str) -> str:
     return type[:-TEAM_SUFFIX]
 
 
+def text_of_messages(messages: Iterable[Any]) -> str:
+    """The texts of messages, one below the other; a class of the program's own may have none."""
+    texts = []
+    for message in messages:
+        try:
+            texts.append(str(message.to_text()))
+        except Exception as error:
+            texts.append(f"({type(message).__name__}: {type(error).__name__})")
+    return "\n".join(texts)
+
+
 def text_of_response(message: Any) -> str:
-    if isinstance(message, GroupChatAgentResponse):
-        return str(message.response.chat_message.to_text())
-    return "\n".join(m.to_text() for m in message.result.messages)
+    agents = isinstance(message, GroupChatAgentResponse)
+    return text_of_messages([message.response.chat_message] if agents else message.result.messages)
 
 
 def text_of_result(result: TaskResult) -> str:
     """The last chat message of a result: a manager may have written it."""
-    return next((m.to_text() for m in reversed(result.messages) if isinstance(m, BaseChatMessage)), "")
+    return text_of_messages([m for m in result.messages if isinstance(m, BaseChatMessage)][-1:])
 
 
 def has_worked(message: GroupChatAgentResponse) -> bool:
@@ -96,3 +107,16 @@ def _leaves(condition: Any) -> list[Any]:
     if isinstance(condition, (AndTerminationCondition, OrTerminationCondition)):
         return [leaf for part in condition._conditions for leaf in _leaves(part)]
     return [condition]
+
+
+async def fail(line: AgentLine, error: BaseException) -> None:
+    """A speaker's turn failed, and so does its chat: its inputs are no open work."""
+    await line.begin(line.agent)
+    await line.end_failed(error, said(f"{type(error).__name__}: {error}"))
+
+
+async def overheard(floor: list[Spoken]) -> None:
+    """What was said last and is for nobody: notices."""
+    for spoken in floor:
+        await spoken.line.begin(spoken.line.agent)
+        await spoken.line.end_with([], said(spoken.text), "message", fyi=True)

@@ -25,9 +25,9 @@ from autogen_core import AgentId, TopicId
 
 from ..line import NOTE, ROUNDS, Given, said
 from ..messages import Intervention, Verdict, event_id
-from .conversation import (Spoken, has_worked, is_swarm, name_of_speaker, reads_text, text_of_response, text_of_result,
-                           whispered, would_stop)
-from .flow import AgentLine
+from .conversation import (Spoken, fail, has_worked, is_swarm, name_of_speaker, overheard, reads_text, text_of_messages, text_of_response,
+                           text_of_result, whispered, would_stop)
+from .flow import AgentLine, consume_unseen
 
 if TYPE_CHECKING:
     from .runtime import Runtime
@@ -73,6 +73,7 @@ class Chat:
     forced: str | None = None  # who speaks next, whomever the manager asks
     stands_for: dict[str, str] = field(default_factory=dict)  # speaker: whom the manager asked
     passed_on_by: set[str] = field(default_factory=set)  # speakers that handed the present task on and did nothing else
+    speaking: list[AgentLine] = field(default_factory=list)  # whose turns go on
     waits_for_healing: bool = False
     has_failed: bool = False  # it raised or was cancelled; who still speaks speaks to nobody
 
@@ -152,7 +153,7 @@ class Chats:
         chat.caller = None if speaking is None else speaking.line
         if chat.caller is None:
             self._runtime.flow.start_chat(chat.id)
-        text = "\n".join(m.to_text() for m in message.messages or ())
+        text = text_of_messages(message.messages or ())
         if chat.outside is not None:
             (_, line), chat.outside = chat.outside, None
             chat.floor.append(Spoken(line, text))
@@ -299,7 +300,11 @@ class Chats:
         await line.begin(speaker)
         for note in line.notes if reads_text(agent) else ():
             await agent.on_message(whispered(note), ctx)
-        return await self._speak(line, agent, message, ctx)
+        chat.speaking.append(line)
+        try:
+            return await self._speak(line, agent, message, ctx)
+        finally:
+            chat.speaking.remove(line)
 
     async def _managed(self, chat: Chat, manager: Any, message: Any, ctx: Any) -> Any:
         """A manager at work. Whom it asks to speak is asked when it is done."""
@@ -370,6 +375,12 @@ class Chats:
         floor, chat.floor = chat.floor, []
         for spoken in floor:
             await fail(spoken.line, error)
+        for line in chat.speaking:  # it may go on, but nobody waits for it
+            await line.end()
+        asked, chat.given = chat.given, {}
+        for speaker, given in asked.items():
+            for event, _ in given:
+                await consume_unseen(self._runtime.digd_run, speaker, event)
         chat.asked, chat.handed, chat.has_failed = None, [], True
         await self._runtime.chat_ended(chat.id)
         self._runtime.state.outcome = "failure" if isinstance(error, Exception) else "aborted"
@@ -408,7 +419,7 @@ class Chats:
                     await overheard(floor[:-1])
                     await self._pause(chat, floor[-1])
                 return None
-            if self._runtime.is_answer is not None and not self._runtime.is_answer(result):
+            if not self._runtime.takes_for_answer(result):
                 await overheard(floor)
                 return await self._helped(chat, floor)
             with self._runtime.holding():
@@ -479,16 +490,3 @@ class Chats:
         for name in able:
             self._runtime.mail.put(name, Given(event_id(intervention), intervention.inject), wakes=True)
         return bool(able)
-
-
-async def fail(line: AgentLine, error: BaseException) -> None:
-    """A speaker's turn failed, and so does its chat: its inputs are no open work."""
-    await line.begin(line.agent)
-    await line.end_failed(error, said(f"{type(error).__name__}: {error}"))
-
-
-async def overheard(floor: list[Spoken]) -> None:
-    """What was said last and is for nobody: notices."""
-    for spoken in floor:
-        await spoken.line.begin(spoken.line.agent)
-        await spoken.line.end_with([], said(spoken.text), "message", fyi=True)

@@ -15,7 +15,6 @@ import sys
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 
 from autogen_core import Agent, AgentId, AgentType, CancellationToken, MessageContext, SingleThreadedAgentRuntime, TopicId
@@ -23,8 +22,9 @@ from autogen_core import Agent, AgentId, AgentType, CancellationToken, MessageCo
 from ..line import Given, GivenBack, Mail, quoted, said
 from ..messages import Intervention, Outcome, Verdict
 from ..run import Run
+from ..session import log
 from .agents import DIRECT, Traits, all_absorb, id_of, name_of, traits_of
-from .calls import Calls, Handling, current
+from .calls import Calls, Followed, Handling, current
 from .delivery import Watched, delivering
 from .flow import Holds, RunState, consume_unseen, reporting_drops
 from .notes import AddNote, NoPlaceForNote, add_model_note, text_of
@@ -149,8 +149,8 @@ class Runtime(SingleThreadedAgentRuntime):
         if self._run_context is None and self._has_stopped_itself:
             return
         await super().stop()
-        for message_id in self._events:
-            self.flow.forget(message_id)
+        for message_id in list(self._events):
+            await self._finish(message_id)
         if self.chats is not None:
             self.chats.stop()
 
@@ -201,7 +201,10 @@ class Runtime(SingleThreadedAgentRuntime):
 
     async def takers(self, message: Any, topic: TopicId, sender: AgentId | None) -> list[str]:
         """The subscribers that will be given the message and have a handler for it."""
-        agents = dict.fromkeys(await self._subscription_manager.get_subscribed_recipients(topic))
+        try:
+            agents = dict.fromkeys(await self._subscription_manager.get_subscribed_recipients(topic))
+        except Exception:  # a subscription of the program's own; AutoGen meets it again as it delivers
+            return []
         return [name_of(a) for a in agents if a != sender and self._traits.get(a.type, Traits()).takes(message)]
 
     async def _get_agent(self, agent_id: AgentId) -> Agent:
@@ -375,7 +378,7 @@ class Runtime(SingleThreadedAgentRuntime):
             return Followed(message, as_is=True)
         if verdict.inject:
             try:
-                message = self.add_note(message, verdict.inject)
+                message = self.try_note(message, verdict.inject)
             except NoPlaceForNote as error:
                 self.calls.notes[verdict.event] = verdict.inject
                 if not set(verdict.recipients) <= self.calls.readers:
@@ -417,6 +420,23 @@ class Runtime(SingleThreadedAgentRuntime):
     def defer_answer(self, agent: str, event: str, message: Any) -> None:
         """Keeps an answer that was put out while others still work. It is submitted once all is handled."""
         self.state.deferred = (agent, event, message)
+
+    def takes_for_answer(self, result: Any) -> bool:
+        """Whether the user takes a team's result for an answer."""
+        try:
+            return self.is_answer is None or bool(self.is_answer(result))
+        except Exception:
+            log.warning("digd: is_answer raised; the result counts as an answer", exc_info=True)
+            return True
+
+    def try_note(self, message: Any, text: str) -> Any:
+        """A copy of the message with the text, by the user's `add_note`."""
+        try:
+            return self.add_note(message, text)
+        except NoPlaceForNote:
+            raise
+        except Exception as error:
+            raise NoPlaceForNote(f"add_note raised {type(error).__name__}: {error}") from error
 
     async def _come_to_rest(self) -> None:
         if self.state.deferred is None or not self.flow.rests():
@@ -475,11 +495,3 @@ class Runtime(SingleThreadedAgentRuntime):
         if self._run_context is None or not self.flow.rests():
             return helped  # nobody is there to be called, or everybody is busy
         return await self.calls.carry_out(intervention, agents) or helped
-
-
-@dataclass(frozen=True)
-class Followed:
-    """A message to be delivered; `as_is`: not as the verdict wanted it."""
-
-    message: Any
-    as_is: bool = False
