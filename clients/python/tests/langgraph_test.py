@@ -41,7 +41,7 @@ class Team:
         self.notes = {}
 
     def node(self, name, *results, asks=True, **more):
-        """A node that returns these results in turn, the last one from then on. A callable result is called with the state."""
+        """A node that returns these results in turn, then the last one. A callable result is called with the state."""
         times = iter(range(1000))
 
         def work(state):
@@ -84,8 +84,11 @@ def started(daemon):
 
 def outputs(daemon):
     """(recipients, fyi, submit) of all events, in order."""
-    return [(e["recipients"], bool(e.get("fyi")), bool(e.get("submit")))
-            for f in frames(daemon, "activation_ended") for e in f.get("outputs", ())]
+    return [
+        (e["recipients"], bool(e.get("fyi")), bool(e.get("submit")))
+        for f in frames(daemon, "activation_ended")
+        for e in f.get("outputs", ())
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -117,8 +120,9 @@ def test_a_fan_out_is_an_event_for_each_target(daemon):
 def test_branches_that_end_are_inputs_of_one_answer(daemon):
     team = Team().node("a").node("b").node("b2").edges((START, "a"), (START, "b"), ("b", "b2"), ("a", END), ("b2", END))
     team.compile(daemon).invoke({"log": []})
-    told = outputs(daemon)
-    assert [o for o in told if not o[0]] == [([], True, False)] * 3 + [([], False, True)]  # START's, a's, b2's, the answer
+    assert [o for o in outputs(daemon) if not o[0]] == [([], True, False)] * 3 + [
+        ([], False, True)
+    ]  # START's, a's, b2's, the answer
     agent, inputs = started(daemon)[-1]
     assert agent == "b2" and len(inputs) == 2
     assert fired(daemon) == []
@@ -187,7 +191,9 @@ def test_a_retry_has_the_same_inputs(daemon):
         raise ConnectionError("no model")
 
     policy = RetryPolicy(initial_interval=0.001, jitter=False)
-    Team().node("a", fail, {"log": ["a"]}, retry_policy=policy).edges((START, "a"), ("a", END)).compile(daemon).invoke({"log": []})
+    Team().node("a", fail, {"log": ["a"]}, retry_policy=policy).edges((START, "a"), ("a", END)).compile(daemon).invoke(
+        {"log": []}
+    )
     failed = [f for f in frames(daemon, "activation_ended") if f.get("failed")]
     assert [f["error"] for f in failed] == ["ConnectionError: no model"]
     assert started(daemon) == [("a", ["e1"])] * 2
@@ -264,9 +270,13 @@ def test_an_instrumented_graph_in_another_is_a_run_of_its_own_with_its_own_names
     inner = Team().node("x").node("y").edges((START, "x"), ("x", "y"), ("y", END)).compile(daemon)
     team = Team().node("b")
     team.builder.add_node("sub", inner if place == "node" else lambda state: {"log": inner.invoke(state)["log"]})
-    team.edges((START, "sub"), ("sub", "b"), ("b", END)).compile(daemon, run_id=lambda config: "outer").invoke({"log": []})
+    team.edges((START, "sub"), ("sub", "b"), ("b", END)).compile(daemon, run_id=lambda config: "outer").invoke(
+        {"log": []}
+    )
     agents = {}
-    for run, frame in rows(daemon, "SELECT runs.run, frame FROM entries JOIN runs ON number = entries.run WHERE kind = 'message'"):
+    for run, frame in rows(
+        daemon, "SELECT runs.run, frame FROM entries JOIN runs ON number = entries.run WHERE kind = 'message'"
+    ):
         frame = json.loads(frame)
         if frame["type"] == "activation_started" and frame["agent"] != START:
             agents.setdefault(run, []).append(frame["agent"])
@@ -277,7 +287,9 @@ def test_an_instrumented_graph_in_another_is_a_run_of_its_own_with_its_own_names
 @pytest.mark.parametrize("watch_inner", [True, False])
 def test_a_subgraph_that_commands_its_parent_is_judged_there(daemon, watch_inner):
     inner = StateGraph(State)
-    inner.add_node("x", lambda s: Command(update={"log": ["x"]}, goto="b" if s["log"] else "ghost", graph=Command.PARENT))
+    inner.add_node(
+        "x", lambda s: Command(update={"log": ["x"]}, goto="b" if s["log"] else "ghost", graph=Command.PARENT)
+    )
     inner.add_edge(START, "x")
     if watch_inner:
         digd.langgraph.instrument(inner, url=url_of(daemon))
@@ -298,7 +310,11 @@ def test_a_subgraph_that_commands_its_parent_is_judged_there(daemon, watch_inner
 
 
 def test_an_orphaned_event_comes_back_to_its_author_who_mends_it(daemon, caplog):
-    team = Team().node("a", Command(update={"log": ["a"]}, goto=["ghost", "ghost"]), Command(update={"log": ["a"]}, goto="b")).node("b")
+    team = (
+        Team()
+        .node("a", Command(update={"log": ["a"]}, goto=["ghost", "ghost"]), Command(update={"log": ["a"]}, goto="b"))
+        .node("b")
+    )
     team.edges((START, "a"), ("b", END))
     assert team.compile(daemon).invoke({"log": []})["log"] == ["a", "a", "b"]
     assert fired(daemon) == [("orphaned_event", "reroute")]
@@ -314,7 +330,11 @@ def test_a_retry_has_the_text_again_and_it_is_reported_once(daemon):
         raise ConnectionError("no model")
 
     policy = RetryPolicy(initial_interval=0.001, jitter=False)
-    team = Team().node("a", *[Command(goto="b")] * 2, fail, {"log": ["a"]}, retry_policy=policy).node("b", Command(goto="a"))
+    team = (
+        Team()
+        .node("a", *[Command(goto="b")] * 2, fail, {"log": ["a"]}, retry_policy=policy)
+        .node("b", Command(goto="a"))
+    )
     team.edges((START, "a")).compile(daemon, inject=lambda state, text: {**state}).invoke({"log": []})
     assert len(team.notes["failed"]) == 1 and len(team.notes["a"]) == 2
     assert [f["applied"] for f in frames(daemon, "delivery")] == ["injected"]
@@ -336,7 +356,9 @@ def test_work_that_is_passed_to_and_fro_carries_a_text(daemon):
 
 
 def test_a_text_that_no_node_asked_for_is_not_reported_as_injected(daemon):
-    team = Team().node("a", *[Command(goto="b")] * 2, {"log": ["a"]}, asks=False).node("b", Command(goto="a"), asks=False)
+    team = (
+        Team().node("a", *[Command(goto="b")] * 2, {"log": ["a"]}, asks=False).node("b", Command(goto="a"), asks=False)
+    )
     team.edges((START, "a")).compile(daemon).invoke({"log": []})
     assert [f["applied"] for f in frames(daemon, "delivery")] == ["as_is"]
 
@@ -351,15 +373,21 @@ def test_an_answer_is_given_back_while_a_join_still_waits(daemon):
 
 def test_a_join_that_waits_for_ever_is_reported_when_the_run_ends(daemon):
     team = Team().node("a").node("never").node("join").edges((START, "a"), (["a", "never"], "join"), ("join", END))
-    assert team.compile(daemon, InMemorySaver()).invoke({"log": []}, {"configurable": {"thread_id": "t"}})["log"] == ["a"]
+    assert team.compile(daemon, InMemorySaver()).invoke({"log": []}, {"configurable": {"thread_id": "t"}})["log"] == [
+        "a"
+    ]
     assert [rule for rule, _ in fired(daemon)] == ["deadlock"]
 
 
 def test_a_join_that_waits_for_ever_is_woken_if_the_user_waits_for_it(daemon):
     team = Team().node("a").node("never").node("join", {"log": ["joined"]})
     team.edges((START, "a"), (["a", "never"], "join"), ("join", END))
-    graph = team.compile(daemon, InMemorySaver(), wait_for_healing_ms=60_000,
-                         rules={"deadlock": PATIENT, "early_termination": {"mode": "observe"}})
+    graph = team.compile(
+        daemon,
+        InMemorySaver(),
+        wait_for_healing_ms=60_000,
+        rules={"deadlock": PATIENT, "early_termination": {"mode": "observe"}},
+    )
     result = graph.invoke({"log": []}, {"configurable": {"thread_id": "t"}})
     assert fired(daemon)[0] == ("deadlock", "create")
     assert "joined" in result["log"] and team.notes["never"]
@@ -369,8 +397,13 @@ def test_a_join_that_waits_for_ever_is_woken_if_the_user_waits_for_it(daemon):
 @pytest.mark.parametrize("heal_errors", [False, True])
 def test_a_graph_that_raised_is_only_woken_if_the_user_wants_it(daemon, heal_errors):
     team = Team().node("a", *[Command(update={"log": [0]}, goto="a")] * 9, {"log": ["end"]}).edges((START, "a"))
-    graph = team.compile(daemon, InMemorySaver(), wait_for_healing_ms=60_000 if heal_errors else 1, heal_errors=heal_errors,
-                         rules={"deadlock": PATIENT})
+    graph = team.compile(
+        daemon,
+        InMemorySaver(),
+        wait_for_healing_ms=60_000 if heal_errors else 1,
+        heal_errors=heal_errors,
+        rules={"deadlock": PATIENT},
+    )
     config = {"configurable": {"thread_id": "t"}, "recursion_limit": 6}
     if heal_errors:
         assert graph.invoke({"log": []}, config)["log"][-1] == "end"
@@ -385,7 +418,9 @@ def test_a_chat_model_reads_the_text_as_a_human_message_that_stays_out_of_the_st
 
     def agent(state: MessagesState):
         read.append(state["messages"])
-        return Command(update={"messages": [AIMessage("x")]}, goto=END if "ghost" in state["messages"][-1].content else "ghost")
+        return Command(
+            update={"messages": [AIMessage("x")]}, goto=END if "ghost" in state["messages"][-1].content else "ghost"
+        )
 
     builder = StateGraph(MessagesState)
     builder.add_node("agent", agent)
@@ -418,7 +453,9 @@ class Talk:
 ASKED = AIMessage("", tool_calls=[{"name": "t", "args": {}, "id": "1"}])
 
 
-@pytest.mark.parametrize("make", [lambda m: {"messages": m, "x": 1}, lambda m: Chat(messages=m), lambda m: Talk(m), lambda m: m])
+@pytest.mark.parametrize(
+    "make", [lambda m: {"messages": m, "x": 1}, lambda m: Chat(messages=m), lambda m: Talk(m), lambda m: m]
+)
 def test_a_text_is_added_to_a_copy_of_what_holds_messages(make):
     state = make([HumanMessage("hi")])
     changed = add_text(state, "stop")
@@ -427,9 +464,23 @@ def test_a_text_is_added_to_a_copy_of_what_holds_messages(make):
     assert messages_of(changed)[-1] == HumanMessage("stop")
 
 
-@pytest.mark.parametrize("state", [
-    {"log": []}, {"messages": []}, {"messages": [{"role": "user", "content": "hi"}]}, {"messages": "hi"}, "hi", None, 7, object(),
-    {"messages": [HumanMessage("hi"), ASKED]}, {"messages": (HumanMessage("hi"),)}, Talk(["hi"]), []])
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"log": []},
+        {"messages": []},
+        {"messages": [{"role": "user", "content": "hi"}]},
+        {"messages": "hi"},
+        "hi",
+        None,
+        7,
+        object(),
+        {"messages": [HumanMessage("hi"), ASKED]},
+        {"messages": (HumanMessage("hi"),)},
+        Talk(["hi"]),
+        [],
+    ],
+)
 def test_application_data_is_left_alone(state):
     assert add_text(state, "stop") is state
 
@@ -465,11 +516,18 @@ def test_mode_off_leaves_no_trace_and_undoes_what_was_done(monkeypatch):
     monkeypatch.setenv("DIGD_MODE", "off")
     digd.langgraph.instrument(graph)
     digd.langgraph.instrument(builder)
-    assert vars(builder) == before and type(graph) is CompiledStateGraph and "_digd" not in vars(graph) and not is_watched(graph)
+    assert (
+        vars(builder) == before
+        and type(graph) is CompiledStateGraph
+        and "_digd" not in vars(graph)
+        and not is_watched(graph)
+    )
     assert graph.invoke({"log": []}) == {"log": ["a"]}
 
 
-@pytest.mark.parametrize("wrong", [object(), lambda state: state, Team().node("a").edges((START, "a")).builder.compile().nodes["a"]])
+@pytest.mark.parametrize(
+    "wrong", [object(), lambda state: state, Team().node("a").edges((START, "a")).builder.compile().nodes["a"]]
+)
 def test_anything_but_a_graph_is_an_error_that_says_what_to_pass(wrong):
     with pytest.raises(TypeError, match="StateGraph"):
         digd.langgraph.instrument(wrong)

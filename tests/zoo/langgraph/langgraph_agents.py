@@ -47,7 +47,9 @@ def react_parallel(probe):
 
 @healthy("langgraph agent of langchain")
 def langchain_agent(probe):
-    model = Model(answers=[calls(("weather", {"town": "Ulm"})), calls(("weather", {"town": "Ulm"})), "It is sunny."], probe=probe)
+    model = Model(
+        answers=[calls(("weather", {"town": "Ulm"})), calls(("weather", {"town": "Ulm"})), "It is sunny."], probe=probe
+    )
     return contents(attach(probe, create_agent(model, [weather_of(probe)])).invoke(HELLO))
 
 
@@ -77,8 +79,16 @@ def worker(probe, name, *answers):
 
 @healthy("langgraph supervisor")
 def supervisor(probe):
-    chief = Model(answers=[calls(("transfer_to_math", {})), calls(("transfer_to_poet", {})), calls(("transfer_to_math", {})), "Done."],
-                  probe=probe, label="chief")
+    chief = Model(
+        answers=[
+            calls(("transfer_to_math", {})),
+            calls(("transfer_to_poet", {})),
+            calls(("transfer_to_math", {})),
+            "Done.",
+        ],
+        probe=probe,
+        label="chief",
+    )
     team = create_supervisor([worker(probe, "math", "42"), worker(probe, "poet", "A rose.")], model=chief)
     return contents(attach(probe, team).compile().invoke(HELLO))
 
@@ -94,18 +104,25 @@ def supervisor_of_watched(probe):
 def swarm(probe):
     ann = Model(answers=[calls(("transfer_to_bob", {})), "Ann again."], probe=probe, label="ann")
     bob = Model(answers=[calls(("transfer_to_ann", {}))], probe=probe, label="bob")
-    agents = [create_react_agent(ann, [create_handoff_tool(agent_name="bob")], name="ann"),
-              create_react_agent(bob, [create_handoff_tool(agent_name="ann")], name="bob")]
+    agents = [
+        create_react_agent(ann, [create_handoff_tool(agent_name="bob")], name="ann"),
+        create_react_agent(bob, [create_handoff_tool(agent_name="ann")], name="bob"),
+    ]
     graph = attach(probe, create_swarm(agents, default_active_agent="ann")).compile(checkpointer=InMemorySaver())
     thread = {"configurable": {"thread_id": "t"}}
-    return [contents(graph.invoke(HELLO, thread)), contents(graph.invoke({"messages": [HumanMessage("more", id="m9")]}, thread))]
+    return [
+        contents(graph.invoke(HELLO, thread)),
+        contents(graph.invoke({"messages": [HumanMessage("more", id="m9")]}, thread)),
+    ]
 
 
 @healthy("langgraph swarm whose agents are instrumented, on an event loop")
 async def swarm_of_watched(probe):
     ann = Model(answers=[calls(("transfer_to_bob", {}))], probe=probe, label="ann")
-    agents = [attach(probe, create_react_agent(ann, [create_handoff_tool(agent_name="bob")], name="ann")),
-              attach(probe, worker(probe, "bob", "Bob here."))]
+    agents = [
+        attach(probe, create_react_agent(ann, [create_handoff_tool(agent_name="bob")], name="ann")),
+        attach(probe, worker(probe, "bob", "Bob here.")),
+    ]
     return contents(await attach(probe, create_swarm(agents, default_active_agent="ann")).compile().ainvoke(HELLO))
 
 
@@ -116,15 +133,21 @@ def handoffs(probe):
         def hand(state: Annotated[dict, InjectedState], call: Annotated[str, InjectedToolCallId]) -> Command:
             """Hand over."""
             probe.call(f"to_{to}")
-            return Command(goto=to, graph=Command.PARENT, update={"messages": state["messages"] + [ToolMessage("ok", tool_call_id=call)]})
+            return Command(
+                goto=to,
+                graph=Command.PARENT,
+                update={"messages": state["messages"] + [ToolMessage("ok", tool_call_id=call)]},
+            )
 
         return hand
 
-    one = create_react_agent(Model(answers=[calls(("to_two", {}))], probe=probe, label="one"), [handoff("two")], name="one")
-    two = create_react_agent(Model(answers=["Two here."], probe=probe, label="two"), [handoff("one")], name="two")
+    first = create_react_agent(
+        Model(answers=[calls(("to_two", {}))], probe=probe, label="one"), [handoff("two")], name="one"
+    )
+    second = create_react_agent(Model(answers=["Two here."], probe=probe, label="two"), [handoff("one")], name="two")
     builder = StateGraph(MessagesState)
-    builder.add_node("one", one)
-    builder.add_node("two", two)
+    builder.add_node("one", first)
+    builder.add_node("two", second)
     builder.add_edge(START, "one")
     return contents(attach(probe, builder).compile().invoke(HELLO))
 
@@ -134,25 +157,46 @@ def structured_supervisor(probe):
     route = iter(["researcher", "coder", "researcher", END])
     team = Team(probe).node("supervisor", lambda s: Command(goto=next(route)))
     back = lambda name: lambda s: Command(update={"log": [name]}, goto="supervisor")  # noqa: E731
-    return team.node("researcher", back("researcher")).node("coder", back("coder")).edges((START, "supervisor")).compile().invoke({"log": []})
+    return (
+        team.node("researcher", back("researcher"))
+        .node("coder", back("coder"))
+        .edges((START, "supervisor"))
+        .compile()
+        .invoke({"log": []})
+    )
 
 
 @healthy("langgraph planner that delegates in parallel and is reported to", ordered=False)
 def parallel_supervisor(probe):
     plan = lambda s: Command(goto=[Send("a", s), Send("b", s)]) if not s["log"] else Command(goto=END)  # noqa: E731
     back = lambda name: lambda s: Command(update={"log": [name]}, goto="planner")  # noqa: E731
-    return Team(probe).node("planner", plan).node("a", back("a")).node("b", back("b")).edges((START, "planner")).compile().invoke({"log": []})
+    return (
+        Team(probe)
+        .node("planner", plan)
+        .node("a", back("a"))
+        .node("b", back("b"))
+        .edges((START, "planner"))
+        .compile()
+        .invoke({"log": []})
+    )
 
 
 def inner_team(probe, prefix="x"):
-    return Team(probe).node(f"{prefix}1").node(f"{prefix}2").edges((START, f"{prefix}1"), (f"{prefix}1", f"{prefix}2"), (f"{prefix}2", END))
+    return (
+        Team(probe)
+        .node(f"{prefix}1")
+        .node(f"{prefix}2")
+        .edges((START, f"{prefix}1"), (f"{prefix}1", f"{prefix}2"), (f"{prefix}2", END))
+    )
 
 
 @healthy("langgraph subgraph")
 def subgraph(probe):
     team = Team(probe).node("before").node("after")
     team.builder.add_node("sub", inner_team(probe).builder.compile())
-    return team.edges((START, "before"), ("before", "sub"), ("sub", "after"), ("after", END)).compile().invoke({"log": []})
+    return (
+        team.edges((START, "before"), ("before", "sub"), ("sub", "after"), ("after", END)).compile().invoke({"log": []})
+    )
 
 
 @healthy("langgraph instrumented subgraph", ordered=False)
@@ -177,21 +221,29 @@ def same_names(probe):
 def sent_subgraph(probe):
     team = Team(probe).node("end")
     team.builder.add_node("sub", inner_team(probe).compile())
-    team.edges(("sub", "end"), ("end", END)).branch(START, lambda s: [Send("sub", {"log": [i]}) for i in range(3)], ["sub"])
+    team.edges(("sub", "end"), ("end", END)).branch(
+        START, lambda s: [Send("sub", {"log": [i]}) for i in range(3)], ["sub"]
+    )
     return team.compile().invoke({"log": []})
 
 
 @healthy("langgraph instrumented graph in a node of a plain graph")
 def watched_in_plain(probe):
     inner = inner_team(probe).compile()
-    team = Team(probe).node("calls", lambda s: {"log": inner.invoke({"log": []})["log"]}).edges((START, "calls"), ("calls", END))
+    team = (
+        Team(probe)
+        .node("calls", lambda s: {"log": inner.invoke({"log": []})["log"]})
+        .edges((START, "calls"), ("calls", END))
+    )
     return team.builder.compile().invoke({"log": []})
 
 
 @healthy("langgraph instrumented graph in a function of an instrumented graph")
 def watched_in_function(probe):
     inner = inner_team(probe).compile()
-    team = Team(probe).node("calls", lambda s: {"log": inner.invoke({"log": []})["log"] + inner.invoke({"log": [1]})["log"]})
+    team = Team(probe).node(
+        "calls", lambda s: {"log": inner.invoke({"log": []})["log"] + inner.invoke({"log": [1]})["log"]}
+    )
     return team.node("next").edges((START, "calls"), ("calls", "next"), ("next", END)).compile().invoke({"log": []})
 
 
@@ -227,7 +279,12 @@ async def nested_async(probe):
 
 @healthy("langgraph interrupt in an instrumented subgraph")
 def nested_interrupt(probe):
-    inner = Team(probe).node("asks", lambda s: {"log": [interrupt("ok?")]}).node("acts").edges((START, "asks"), ("asks", "acts"), ("acts", END))
+    inner = (
+        Team(probe)
+        .node("asks", lambda s: {"log": [interrupt("ok?")]})
+        .node("acts")
+        .edges((START, "asks"), ("asks", "acts"), ("acts", END))
+    )
     team = Team(probe).node("end")
     team.builder.add_node("sub", inner.compile())
     graph = team.edges((START, "sub"), ("sub", "end"), ("end", END)).compile(checkpointer=InMemorySaver())
@@ -264,7 +321,9 @@ def hierarchy(probe):
 @healthy("langgraph handoff to a person and back")
 def person(probe):
     model = Model(answers=["I need a person.", "Thank you."], probe=probe)
-    ask = lambda s: Command(update={"messages": [model.invoke(s["messages"])]}, goto="person" if len(s["messages"]) < 2 else END)  # noqa: E731
+    ask = lambda s: Command(
+        update={"messages": [model.invoke(s["messages"])]}, goto="person" if len(s["messages"]) < 2 else END
+    )  # noqa: E731
     answer = lambda s: Command(update={"messages": [("human", interrupt("a person, please"))]}, goto="agent")  # noqa: E731
     team = Team(probe, MessagesState).node("agent", ask).node("person", answer).edges((START, "agent"))
     graph = team.compile(checkpointer=InMemorySaver())
@@ -275,7 +334,11 @@ def person(probe):
 
 @healthy("langgraph command from a graph two levels below")
 def grandparent(probe):
-    low = Team(probe).node("low", Command(update={"log": ["low"]}, goto="next", graph=Command.PARENT)).edges((START, "low"))
+    low = (
+        Team(probe)
+        .node("low", Command(update={"log": ["low"]}, goto="next", graph=Command.PARENT))
+        .edges((START, "low"))
+    )
     middle = Team(probe).node("next", Command(update={"log": ["next"]}, goto="end", graph=Command.PARENT))
     middle.builder.add_node("low", low.compile(), destinations=("next",))
     top = Team(probe).node("end")
@@ -308,7 +371,7 @@ def asking_tool(probe):
     return contents(graph.invoke(Command(resume="yes"), thread))
 
 
-@healthy("langgraph tool that fails and is told so")
+@healthy("langgraph tool that fails")
 def failing_tool(probe):
     @tool
     def divide(x: int) -> int:
@@ -331,7 +394,7 @@ def recursive(probe):
     def work(state):
         depth = len(state["log"])
         probe.call("work")
-        return {"log": graph.invoke({"log": state["log"] + [depth]})["log"][depth + 1:] if depth < 3 else ["end"]}
+        return {"log": graph.invoke({"log": state["log"] + [depth]})["log"][depth + 1 :] if depth < 3 else ["end"]}
 
     builder = StateGraph(Log)
     builder.add_node("work", work)

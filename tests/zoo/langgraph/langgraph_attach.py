@@ -34,7 +34,7 @@ class Team:
         self.probe, self.builder = probe, StateGraph(state, **schemas)
 
     def node(self, name: str, *results: Any, **options: Any) -> Team:
-        """A node that returns these results in turn, the last one from then on. A callable result is called with the state."""
+        """A node that returns these results in turn, then the last one. A callable result is called with the state."""
         lock, times = threading.Lock(), iter(range(10_000))
 
         def work(state: Any) -> Any:
@@ -72,7 +72,9 @@ class Model(BaseChatModel):
     def _llm_type(self) -> str:
         return "scripted"
 
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
         turn = self.probe.call(self.label)
         self.probe.saw([self.label, "reads", [[m.type, m.content] for m in messages]])
         answer = self.answers[min(turn, len(self.answers)) - 1]
@@ -87,12 +89,21 @@ class Model(BaseChatModel):
 
 def calls(*wanted: tuple[str, dict[str, Any]], text: str = "") -> AIMessage:
     """A model's message that calls tools."""
-    return AIMessage(text, tool_calls=[{"name": n, "args": a, "id": f"{n}-{i}", "type": "tool_call"}
-                                       for i, (n, a) in enumerate(wanted)])
+    return AIMessage(
+        text,
+        tool_calls=[{"name": n, "args": a, "id": f"{n}-{i}", "type": "tool_call"} for i, (n, a) in enumerate(wanted)],
+    )
 
 
 def history(graph: Any, config: Any) -> list[Any]:
     """What a thread's checkpoints say, latest first, without ids."""
-    return [[s.values, list(s.next), s.metadata.get("source"), s.metadata.get("step"),
-             [[t.name, str(t.error) if t.error else None, [i.value for i in t.interrupts]] for t in s.tasks]]
-            for s in graph.get_state_history(config)]
+    return [
+        [
+            s.values,
+            list(s.next),
+            s.metadata.get("source"),
+            s.metadata.get("step"),
+            [[t.name, str(t.error) if t.error else None, [i.value for i in t.interrupts]] for t in s.tasks],
+        ]
+        for s in graph.get_state_history(config)
+    ]

@@ -1,4 +1,4 @@
-"""Broken graphs: one for each rule that can occur in LangGraph. With `enforce` an agent reads the text and the run ends better.
+"""Broken graphs: one for each rule that can occur. With `enforce` an agent reads the text and the run ends better.
 
 Their nodes play a model: they look at the last message, and act on digd's text if there is one.
 """
@@ -42,21 +42,27 @@ def ends_with(probe, result, healed):
 @broken("langgraph goto an agent that does not exist", "orphaned_event")
 def ghost(probe):
     pick = lambda s: say("over", "coder" if reads(s, '"ghost"', '"coder"') else "ghost")  # noqa: E731
-    team = Team(probe, MessagesState).node("supervisor", pick).node("coder", say("done", END)).edges((START, "supervisor"))
+    team = (
+        Team(probe, MessagesState).node("supervisor", pick).node("coder", say("done", END)).edges((START, "supervisor"))
+    )
     return ends_with(probe, team.compile().invoke(QUESTION), "done")
 
 
 @broken("langgraph goto an agent that does not exist, on an event loop", "orphaned_event")
 async def async_ghost(probe):
     pick = lambda s: say("over", "coder" if reads(s, '"coder"') else "ghost")  # noqa: E731
-    team = Team(probe, MessagesState).node("supervisor", pick).node("coder", say("done", END)).edges((START, "supervisor"))
+    team = (
+        Team(probe, MessagesState).node("supervisor", pick).node("coder", say("done", END)).edges((START, "supervisor"))
+    )
     return ends_with(probe, await team.compile().ainvoke(QUESTION), "done")
 
 
 @broken("langgraph Send to an agent that does not exist", "orphaned_event")
 def ghost_send(probe):
     pick = lambda s: say("over", "coder") if reads(s, '"coder"') else say("over", Send("ghost", s))  # noqa: E731
-    team = Team(probe, MessagesState).node("supervisor", pick).node("coder", say("done", END)).edges((START, "supervisor"))
+    team = (
+        Team(probe, MessagesState).node("supervisor", pick).node("coder", say("done", END)).edges((START, "supervisor"))
+    )
     return ends_with(probe, team.compile().invoke(QUESTION), "done")
 
 
@@ -79,7 +85,12 @@ def ping_pong(probe):
 
         return decide
 
-    team = Team(probe, MessagesState).node("sales", passes("support")).node("support", passes("sales")).edges((START, "sales"))
+    team = (
+        Team(probe, MessagesState)
+        .node("sales", passes("support"))
+        .node("support", passes("sales"))
+        .edges((START, "sales"))
+    )
     return ends_with(probe, team.compile().invoke(QUESTION), "handled")
 
 
@@ -87,41 +98,72 @@ def ping_pong(probe):
 def waiting_join(probe):
     """`right` is never started, so `merge` never runs, and the graph ends with the side branch's answer."""
     side = lambda s: say("fetch", "right") if reads(s, "still unresolved") else say("side", END)  # noqa: E731
-    team = Team(probe, MessagesState).node("left", say("left")).node("right", say("right")).node("merge", say("merged", END))
+    team = (
+        Team(probe, MessagesState)
+        .node("left", say("left"))
+        .node("right", say("right"))
+        .node("merge", say("merged", END))
+    )
     team.node("side", side).edges((START, "left"), (["left", "right"], "merge")).edges(("left", "side"))
     return ends_with(probe, team.compile().invoke(QUESTION), "merged")
 
 
-@broken("langgraph join that never completes", "deadlock", wait_for_healing_ms=20_000,
-        rules={"deadlock": PATIENT, "early_termination": {"mode": "observe"}})
+@broken(
+    "langgraph join that never completes",
+    "deadlock",
+    wait_for_healing_ms=20_000,
+    rules={"deadlock": PATIENT, "early_termination": {"mode": "observe"}},
+)
 def deadlock(probe):
-    team = Team(probe, MessagesState).node("left", say("left")).node("right", say("right")).node("merge", say("merged", END))
+    team = (
+        Team(probe, MessagesState)
+        .node("left", say("left"))
+        .node("right", say("right"))
+        .node("merge", say("merged", END))
+    )
     graph = team.edges((START, "left"), (["left", "right"], "merge")).compile(checkpointer=InMemorySaver())
     result = graph.invoke(QUESTION, THREAD)
     assert ("merged" in texts(result)) == (probe.mode == "enforce")
     return texts(result)
 
 
-@broken("langgraph graph that ends without its answer", "missing_termination", wait_for_healing_ms=20_000,
-        rules={"missing_termination": PATIENT})
+@broken(
+    "langgraph graph that ends without its answer",
+    "missing_termination",
+    wait_for_healing_ms=20_000,
+    rules={"missing_termination": PATIENT},
+)
 def no_answer(probe):
     turn = lambda s: say("go", "writer") if reads(s) else say("researched", END)  # noqa: E731
-    team = Team(probe, MessagesState).node("research", turn).node("writer", say("report", END)).edges((START, "research"))
+    team = (
+        Team(probe, MessagesState).node("research", turn).node("writer", say("report", END)).edges((START, "research"))
+    )
     graph = team.compile({"submits": ["writer"]} if probe.attached else None, checkpointer=InMemorySaver())
     return ends_with(probe, graph.invoke(QUESTION, THREAD), "report")
 
 
-@broken("langgraph graph that ends without its answer, on an event loop", "missing_termination", wait_for_healing_ms=20_000,
-        rules={"missing_termination": PATIENT})
+@broken(
+    "langgraph graph that ends without its answer, on an event loop",
+    "missing_termination",
+    wait_for_healing_ms=20_000,
+    rules={"missing_termination": PATIENT},
+)
 async def async_no_answer(probe):
     turn = lambda s: say("go", "writer") if reads(s) else say("researched", END)  # noqa: E731
-    team = Team(probe, MessagesState).node("research", turn).node("writer", say("report", END)).edges((START, "research"))
+    team = (
+        Team(probe, MessagesState).node("research", turn).node("writer", say("report", END)).edges((START, "research"))
+    )
     graph = team.compile({"submits": ["writer"]} if probe.attached else None, checkpointer=InMemorySaver())
     return ends_with(probe, await graph.ainvoke(QUESTION, THREAD), "report")
 
 
-@broken("langgraph loop that hits its recursion limit", "deadlock", wait_for_healing_ms=20_000, heal_errors=True,
-        rules={"deadlock": PATIENT})
+@broken(
+    "langgraph loop that hits its recursion limit",
+    "deadlock",
+    wait_for_healing_ms=20_000,
+    heal_errors=True,
+    rules={"deadlock": PATIENT},
+)
 def endless(probe):
     turn = lambda s: say("at last", END) if reads(s) else say("again", "work")  # noqa: E731
     graph = Team(probe, MessagesState).node("work", turn).edges((START, "work")).compile(checkpointer=InMemorySaver())

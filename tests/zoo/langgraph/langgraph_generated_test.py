@@ -1,7 +1,7 @@
 """Graphs drawn at random: with digd they run as without, and a rule fires exactly where a join was left waiting.
 
-The graphs mix edges, conditional edges, goto with and without an update, Send, join lists, deferred and cached nodes and
-loops. A graph that ends while a join still waits for a branch has unfinished work; all others are healthy.
+The graphs mix edges, conditional edges, goto with and without an update, Send, join lists, deferred and cached nodes
+and loops. A graph that ends while a join still waits for a branch has unfinished work; all others are healthy.
 """
 
 import asyncio
@@ -60,11 +60,15 @@ def build(probe, seed):
     for i, name in enumerate(names):
         kind = draw.choice(["edges", "edges", "choice", "goto", "send", "last", "bare goto"])
         loops = kind != "bare goto" and draw.random() < 0.3
-        pool = [n for n in names if n != name] if loops else names[i + 1:]
+        pool = [n for n in names if n != name] if loops else names[i + 1 :]
         targets = draw.sample(pool, min(len(pool), draw.randint(1, 3)))
         cached = kind in ("edges", "choice", "last") and draw.random() < 0.15
-        builder.add_node(name, node_of(probe, seed, name, kind, targets), defer=draw.random() < 0.15,
-                         cache_policy=CachePolicy() if cached else None)
+        builder.add_node(
+            name,
+            node_of(probe, seed, name, kind, targets),
+            defer=draw.random() < 0.15,
+            cache_policy=CachePolicy() if cached else None,
+        )
         if kind == "edges":
             for target in [t for t in targets if t > name] or [END]:
                 builder.add_edge(name, target)
@@ -97,8 +101,11 @@ def left_joins(monkeypatch):
     def watched(loop):
         goes_on = tick(loop)
         if not goes_on:
-            found.extend(c.key for c in loop.channels.values()
-                         if isinstance(c, (NamedBarrierValue, NamedBarrierValueAfterFinish)) and c.seen)
+            found.extend(
+                c.key
+                for c in loop.channels.values()
+                if isinstance(c, (NamedBarrierValue, NamedBarrierValueAfterFinish)) and c.seen
+            )
         return goes_on
 
     monkeypatch.setattr(PregelLoop, "tick", watched)

@@ -1,4 +1,4 @@
-"""Healthy graphs in the shapes of LangGraph's own guides: chains, routers, loops, branches, joins, deferred nodes, Send."""
+"""Healthy graphs in the shapes of LangGraph's guides: chains, routers, loops, branches, joins, deferred nodes, Send."""
 
 import random
 
@@ -12,7 +12,11 @@ from zoo import healthy
 @healthy("langgraph chain")
 def chain(probe):
     team = Team(probe).node("outline").node("draft").node("polish")
-    return team.edges((START, "outline"), ("outline", "draft"), ("draft", "polish"), ("polish", END)).compile().invoke({"log": []})
+    return (
+        team.edges((START, "outline"), ("outline", "draft"), ("draft", "polish"), ("polish", END))
+        .compile()
+        .invoke({"log": []})
+    )
 
 
 @healthy("langgraph chain on an event loop")
@@ -28,7 +32,13 @@ def single(probe):
 
 @healthy("langgraph router")
 def router(probe):
-    team = Team(probe).node("classify").node("billing").node("support").edges((START, "classify"), ("billing", END), ("support", END))
+    team = (
+        Team(probe)
+        .node("classify")
+        .node("billing")
+        .node("support")
+        .edges((START, "classify"), ("billing", END), ("support", END))
+    )
     team.branch("classify", lambda state: "support" if "help" in state["log"] else "billing", ["billing", "support"])
     graph = team.compile()
     return [graph.invoke({"log": ["help"]}), graph.invoke({"log": ["invoice"]})]
@@ -67,7 +77,14 @@ def self_loop(probe):
 @healthy("langgraph node that polls itself by a bare goto")
 def polling(probe):
     wait, ready = Command(goto="poll"), Command(update={"log": ["ready"]}, goto="use")
-    return Team(probe).node("poll", *[wait] * 6, ready).node("use").edges((START, "poll"), ("use", END)).compile().invoke({"log": []})
+    return (
+        Team(probe)
+        .node("poll", *[wait] * 6, ready)
+        .node("use")
+        .edges((START, "poll"), ("use", END))
+        .compile()
+        .invoke({"log": []})
+    )
 
 
 @healthy("langgraph parallel branches that each end", ordered=False)
@@ -80,7 +97,9 @@ def parallel_ends(probe):
 @healthy("langgraph parallel branches that meet without a join list", ordered=False)
 def parallel_meet(probe):
     team = Team(probe).node("plan").node("left").node("right").node("merge")
-    team.edges((START, "plan"), ("plan", "left"), ("plan", "right"), ("left", "merge"), ("right", "merge"), ("merge", END))
+    team.edges(
+        (START, "plan"), ("plan", "left"), ("plan", "right"), ("left", "merge"), ("right", "merge"), ("merge", END)
+    )
     return team.compile().invoke({"log": []})
 
 
@@ -94,14 +113,23 @@ def parallel_join(probe):
 @healthy("langgraph uneven join", ordered=False)
 def uneven_join(probe):
     team = Team(probe).node("short").node("long1").node("long2").node("long3").node("merge")
-    team.edges((START, "short"), (START, "long1"), ("long1", "long2"), ("long2", "long3"), (["short", "long3"], "merge"), ("merge", END))
+    team.edges(
+        (START, "short"),
+        (START, "long1"),
+        ("long1", "long2"),
+        ("long2", "long3"),
+        (["short", "long3"], "merge"),
+        ("merge", END),
+    )
     return team.compile().invoke({"log": []})
 
 
 @healthy("langgraph uneven branches without a join list run the last node twice", ordered=False)
 def uneven_meet(probe):
     team = Team(probe).node("short").node("long1").node("long2").node("merge")
-    team.edges((START, "short"), (START, "long1"), ("long1", "long2"), ("short", "merge"), ("long2", "merge"), ("merge", END))
+    team.edges(
+        (START, "short"), (START, "long1"), ("long1", "long2"), ("short", "merge"), ("long2", "merge"), ("merge", END)
+    )
     return team.compile().invoke({"log": []})
 
 
@@ -165,13 +193,20 @@ def deferred_join(probe):
 @healthy("langgraph map-reduce with a join", ordered=False)
 def map_reduce(probe):
     team = Team(probe).node("part", lambda s: {"log": [s["n"]]}).node("reduce", lambda s: {"log": [sum(s["log"])]})
-    team.edges(("part", "reduce"), ("reduce", END)).branch(START, lambda state: [Send("part", {"n": n}) for n in range(5)], ["part"])
+    team.edges(("part", "reduce"), ("reduce", END)).branch(
+        START, lambda state: [Send("part", {"n": n}) for n in range(5)], ["part"]
+    )
     return team.compile().invoke({"log": []})
 
 
 @healthy("langgraph map-reduce to END", ordered=False)
 def map_to_end(probe):
-    team = Team(probe).node("plan", {"log": []}).node("part", lambda s: {"log": [s["n"]]}).edges((START, "plan"), ("part", END))
+    team = (
+        Team(probe)
+        .node("plan", {"log": []})
+        .node("part", lambda s: {"log": [s["n"]]})
+        .edges((START, "plan"), ("part", END))
+    )
     team.branch("plan", lambda state: [Send("part", {"n": n}) for n in range(4)], ["part"])
     return team.compile().invoke({"log": []})
 
@@ -179,7 +214,9 @@ def map_to_end(probe):
 @healthy("langgraph map-reduce with equal arguments", ordered=False)
 def map_equal(probe):
     same = {"n": 7}
-    team = Team(probe).node("part", lambda s: {"log": [s["n"]]}).node("reduce").edges(("part", "reduce"), ("reduce", END))
+    team = (
+        Team(probe).node("part", lambda s: {"log": [s["n"]]}).node("reduce").edges(("part", "reduce"), ("reduce", END))
+    )
     team.branch(START, lambda state: [Send("part", same) for _ in range(3)], ["part"])
     return team.compile().invoke({"log": []})
 
@@ -189,13 +226,20 @@ def nested_map(probe):
     team = Team(probe).node("chapter", {"log": []}).node("section", lambda s: {"log": [s["n"]]}).node("book")
     team.edges(("section", "book"), ("book", END))
     team.branch(START, lambda state: [Send("chapter", {"n": n, "log": []}) for n in (1, 2)], ["chapter"])
-    team.builder.add_conditional_edges("chapter", lambda state: [Send("section", {"n": m}) for m in (10, 20)], ["section"])
+    team.builder.add_conditional_edges(
+        "chapter", lambda state: [Send("section", {"n": m}) for m in (10, 20)], ["section"]
+    )
     return team.compile().invoke({"log": []})
 
 
 @healthy("langgraph map-reduce in two stages", ordered=False)
 def two_stages(probe):
-    team = Team(probe).node("read", lambda s: {"log": [s["n"]]}).node("sort", {"log": []}).node("check", lambda s: {"log": [-s["n"]]})
+    team = (
+        Team(probe)
+        .node("read", lambda s: {"log": [s["n"]]})
+        .node("sort", {"log": []})
+        .node("check", lambda s: {"log": [-s["n"]]})
+    )
     team.node("report").edges(("read", "sort"), ("check", "report"), ("report", END))
     team.branch(START, lambda state: [Send("read", {"n": n}) for n in (1, 2, 3)], ["read"])
     team.branch("sort", lambda state: [Send("check", {"n": n}) for n in state["log"]], ["check"])
@@ -205,32 +249,67 @@ def two_stages(probe):
 @healthy("langgraph two planners that send to one pool of workers", ordered=False)
 def shared_pool(probe):
     send = lambda first: lambda s: Command(goto=[Send("worker", {"n": first + i}) for i in range(3)])  # noqa: E731
-    team = Team(probe).node("east", send(0)).node("west", send(10)).node("worker", lambda s: {"log": [s["n"]]}).node("collect")
-    return team.edges((START, "east"), (START, "west"), ("worker", "collect"), ("collect", END)).compile().invoke({"log": []})
+    team = (
+        Team(probe)
+        .node("east", send(0))
+        .node("west", send(10))
+        .node("worker", lambda s: {"log": [s["n"]]})
+        .node("collect")
+    )
+    return (
+        team.edges((START, "east"), (START, "west"), ("worker", "collect"), ("collect", END))
+        .compile()
+        .invoke({"log": []})
+    )
 
 
 @healthy("langgraph Send to different nodes", ordered=False)
 def send_mixed(probe):
-    team = Team(probe).node("a", lambda s: {"log": ["a", s["n"]]}).node("b", lambda s: {"log": ["b", s["n"]]}).edges(("a", END), ("b", END))
+    team = (
+        Team(probe)
+        .node("a", lambda s: {"log": ["a", s["n"]]})
+        .node("b", lambda s: {"log": ["b", s["n"]]})
+        .edges(("a", END), ("b", END))
+    )
     team.branch(START, lambda state: [Send("a", {"n": 1}), Send("b", {"n": 2})], ["a", "b"])
     return team.compile().invoke({"log": []})
 
 
 @healthy("langgraph side branch that is shorter than the main one", ordered=False)
 def short_side(probe):
-    team = Team(probe).node("main1").node("main2").node("main3").node("audit").edges((START, "main1"), ("main1", "main2"), ("main2", "main3"))
+    team = (
+        Team(probe)
+        .node("main1")
+        .node("main2")
+        .node("main3")
+        .node("audit")
+        .edges((START, "main1"), ("main1", "main2"), ("main2", "main3"))
+    )
     return team.edges(("main1", "audit"), ("audit", END), ("main3", END)).compile().invoke({"log": []})
 
 
 @healthy("langgraph side branch that is longer than the main one", ordered=False)
 def long_side(probe):
-    team = Team(probe).node("main").node("s1").node("s2").node("s3").edges((START, "main"), (START, "s1"), ("s1", "s2"), ("s2", "s3"))
+    team = (
+        Team(probe)
+        .node("main")
+        .node("s1")
+        .node("s2")
+        .node("s3")
+        .edges((START, "main"), (START, "s1"), ("s1", "s2"), ("s2", "s3"))
+    )
     return team.edges(("main", END), ("s3", END)).compile().invoke({"log": []})
 
 
 @healthy("langgraph side branch whose answer is named", ordered=False)
 def named_answer(probe):
-    team = Team(probe).node("writer").node("metrics").node("store").edges((START, "writer"), (START, "metrics"), ("metrics", "store"))
+    team = (
+        Team(probe)
+        .node("writer")
+        .node("metrics")
+        .node("store")
+        .edges((START, "writer"), (START, "metrics"), ("metrics", "store"))
+    )
     return team.edges(("writer", END), ("store", END)).compile({"submits": ["writer"]}).invoke({"log": []})
 
 
@@ -250,7 +329,11 @@ def ladder(probe):
 
 @healthy("langgraph refusal that is returned once")
 def refusal(probe):
-    team = Team(probe).node("desk", Command(goto="expert"), Command(update={"log": ["desk"]}, goto=END)).node("expert", Command(goto="desk"))
+    team = (
+        Team(probe)
+        .node("desk", Command(goto="expert"), Command(update={"log": ["desk"]}, goto=END))
+        .node("expert", Command(goto="desk"))
+    )
     return team.edges((START, "desk")).compile().invoke({"log": []})
 
 
@@ -268,14 +351,25 @@ def bare_goto_and_edge(probe):
 
 @healthy("langgraph two edges to the same node")
 def double_edge(probe):
-    team = Team(probe).node("a", Command(update={"log": ["a"]}, goto="b")).node("b").edges((START, "a"), ("a", "b"), ("b", END))
+    team = (
+        Team(probe)
+        .node("a", Command(update={"log": ["a"]}, goto="b"))
+        .node("b")
+        .edges((START, "a"), ("a", "b"), ("b", END))
+    )
     return team.compile().invoke({"log": []})
 
 
 @healthy("langgraph self-consistency voting", ordered=False)
 def voting(probe):
-    team = Team(probe).node("voter", {"log": ["42"]}).node("tally", lambda s: {"log": [max(set(s["log"]), key=s["log"].count)]})
-    team.edges(("voter", "tally"), ("tally", END)).branch(START, lambda state: [Send("voter", {"log": []})] * 5, ["voter"])
+    team = (
+        Team(probe)
+        .node("voter", {"log": ["42"]})
+        .node("tally", lambda s: {"log": [max(set(s["log"]), key=s["log"].count)]})
+    )
+    team.edges(("voter", "tally"), ("tally", END)).branch(
+        START, lambda state: [Send("voter", {"log": []})] * 5, ["voter"]
+    )
     return team.compile().invoke({"log": []})
 
 
@@ -290,11 +384,17 @@ def broadcast(probe):
 
 @healthy("langgraph debate of three agents in two rounds", ordered=False)
 def debate(probe):
-    team = Team(probe).node("judge", lambda s: {"log": ["judge"]}).edges((START, "pro"), (START, "con"), (START, "third"))
+    team = (
+        Team(probe).node("judge", lambda s: {"log": ["judge"]}).edges((START, "pro"), (START, "con"), (START, "third"))
+    )
     for name in ("pro", "con", "third"):
         team.node(name)
     team.edges((["pro", "con", "third"], "judge"))
-    team.branch("judge", lambda s: END if s["log"].count("judge") == 2 else ["pro", "con", "third"], ["pro", "con", "third", END])
+    team.branch(
+        "judge",
+        lambda s: END if s["log"].count("judge") == 2 else ["pro", "con", "third"],
+        ["pro", "con", "third", END],
+    )
     return team.compile().invoke({"log": []})
 
 

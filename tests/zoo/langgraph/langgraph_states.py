@@ -1,4 +1,4 @@
-"""Healthy graphs by what flows through them: typed states, typed and JSON messages, empty answers, every stream mode."""
+"""Healthy graphs by what flows through them: typed states, typed and JSON messages, empty answers, streams."""
 
 import copy
 import dataclasses
@@ -31,7 +31,11 @@ class Order(BaseModel):
 
 @healthy("langgraph pydantic state")
 def pydantic_state(probe):
-    team = Team(probe, Order).node("take", {"item": "tea", "steps": ["take"]}).node("pack", lambda s: {"steps": [f"pack {s.item}"]})
+    team = (
+        Team(probe, Order)
+        .node("take", {"item": "tea", "steps": ["take"]})
+        .node("pack", lambda s: {"steps": [f"pack {s.item}"]})
+    )
     return team.edges((START, "take"), ("take", "pack"), ("pack", END)).compile().invoke({"item": "none"})
 
 
@@ -56,7 +60,11 @@ def pydantic_messages(probe):
     model = Model(answers=["hello", "goodbye"], probe=probe)
     team = Team(probe, Chat).node("ask", lambda s: {"messages": [model.invoke(s.messages)]})
     team.node("close", lambda s: {"messages": [model.invoke(s.messages)]})
-    result = team.edges((START, "ask"), ("ask", "close"), ("close", END)).compile().invoke({"messages": [HumanMessage("hi", id="m1")]})
+    result = (
+        team.edges((START, "ask"), ("ask", "close"), ("close", END))
+        .compile()
+        .invoke({"messages": [HumanMessage("hi", id="m1")]})
+    )
     return [m.content for m in result["messages"]]
 
 
@@ -73,7 +81,9 @@ def schemas(probe):
     class Answer(TypedDict):
         answer: str
 
-    team = Team(probe, Whole, input_schema=Question, output_schema=Answer).node("a", lambda s: {"draft": s["question"] + "!"})
+    team = Team(probe, Whole, input_schema=Question, output_schema=Answer).node(
+        "a", lambda s: {"draft": s["question"] + "!"}
+    )
     team.node("b", lambda s: {"answer": s["draft"]})
     return team.edges((START, "a"), ("a", "b"), ("b", END)).compile().invoke({"question": "why"})
 
@@ -91,7 +101,11 @@ def root_state(probe):
 @healthy("langgraph JSON messages", ordered=False)
 def json_messages(probe):
     part = lambda s: {"log": [json.dumps({"part": json.loads(s["task"])["id"], "ok": True})]}  # noqa: E731
-    team = Team(probe).node("part", part).node("merge", lambda s: {"log": [json.dumps([json.loads(x)["part"] for x in s["log"]])]})
+    team = (
+        Team(probe)
+        .node("part", part)
+        .node("merge", lambda s: {"log": [json.dumps([json.loads(x)["part"] for x in s["log"]])]})
+    )
     team.edges(("part", "merge"), ("merge", END))
     team.branch(START, lambda s: [Send("part", {"task": json.dumps({"id": i})}) for i in range(3)], ["part"])
     return team.compile().invoke({"log": []})
@@ -181,7 +195,11 @@ async def streamed_events(probe):
 def streamed_messages(probe):
     model = Model(answers=["one two three"], probe=probe)
     team = Team(probe, MessagesState).node("ask", lambda s: {"messages": [model.invoke(s["messages"])]})
-    for message, metadata in team.edges((START, "ask"), ("ask", END)).compile().stream({"messages": [("user", "hi")]}, stream_mode="messages"):
+    for message, metadata in (
+        team.edges((START, "ask"), ("ask", END))
+        .compile()
+        .stream({"messages": [("user", "hi")]}, stream_mode="messages")
+    ):
         probe.saw([message.content, metadata["langgraph_node"], metadata["langgraph_step"]])
 
 
@@ -197,8 +215,17 @@ def copies(probe):
     graph = Team(probe).node("a").node("b").edges((START, "a"), ("a", "b"), ("b", END)).compile(name="twins")
     named = graph.with_config(tags=["x"], recursion_limit=7)
     results = [g.invoke({"log": []}) for g in (graph, copy.copy(graph), named, graph.copy())]
-    return [results, graph.batch([{"log": [1]}, {"log": [2]}]), graph.get_graph().draw_mermaid(), graph.name, graph.get_name(),
-            sorted(graph.nodes), graph.get_input_jsonschema(), type(graph.builder).__name__, isinstance(graph, type(named))]
+    return [
+        results,
+        graph.batch([{"log": [1]}, {"log": [2]}]),
+        graph.get_graph().draw_mermaid(),
+        graph.name,
+        graph.get_name(),
+        sorted(graph.nodes),
+        graph.get_input_jsonschema(),
+        type(graph.builder).__name__,
+        isinstance(graph, type(named)),
+    ]
 
 
 def first(state):
@@ -220,14 +247,24 @@ def pickled(probe):
 @healthy("langgraph node that reads its configuration")
 def configuration(probe):
     def reads(state, config, runtime: Runtime):
-        probe.saw([sorted(config), sorted(config["configurable"]), sorted(config["metadata"]), config["tags"], runtime.context])
+        probe.saw(
+            [
+                sorted(config),
+                sorted(config["configurable"]),
+                sorted(config["metadata"]),
+                config["tags"],
+                runtime.context,
+            ]
+        )
         return {"log": [config["configurable"]["color"]]}
 
     builder = StateGraph(Log, context_schema=dict)
     builder.add_node("a", reads)
     builder.add_edge(START, "a")
     graph = attach(probe, builder).compile()
-    return graph.invoke({"log": []}, {"configurable": {"color": "red"}, "tags": ["t"], "metadata": {"m": 1}}, context={"user": "ann"})
+    return graph.invoke(
+        {"log": []}, {"configurable": {"color": "red"}, "tags": ["t"], "metadata": {"m": 1}}, context={"user": "ann"}
+    )
 
 
 @healthy("langgraph node that raises, and a caller who expects it")
@@ -244,7 +281,9 @@ def limits(probe):
 
 @healthy("langgraph message history that ends with a call of tools")
 def open_calls(probe):
-    team = Team(probe, MessagesState).node("a", {"messages": [AIMessage("done", id="m2")]}).edges((START, "a"), ("a", END))
+    team = (
+        Team(probe, MessagesState).node("a", {"messages": [AIMessage("done", id="m2")]}).edges((START, "a"), ("a", END))
+    )
     return [m.content for m in team.compile().invoke({"messages": [HumanMessage("hi", id="m1")]})["messages"]]
 
 
@@ -291,7 +330,9 @@ def remaining_steps(probe):
         log: Annotated[list, operator.add]
         left: RemainingSteps
 
-    team = Team(probe, Counted).node("a", lambda s: Command(update={"log": [s["left"]]}, goto="a" if s["left"] > 2 else END))
+    team = Team(probe, Counted).node(
+        "a", lambda s: Command(update={"log": [s["left"]]}, goto="a" if s["left"] > 2 else END)
+    )
     return team.edges((START, "a")).compile().invoke({"log": []}, {"recursion_limit": 9})
 
 
@@ -310,9 +351,18 @@ def kinds_of_nodes(probe):
     builder.add_node("object", Adder())
     builder.add_node("lambda", RunnableLambda(lambda s: s["log"]) | RunnableLambda(lambda log: {"log": [len(log)]}))
     builder.add_node("tasks", lambda s: {"log": [f.result() for f in [double(i) for i in (1, 2, 3)]]})
-    builder.add_node("store", lambda s, store: store.put(("n",), "k", {"v": 1}) or {"log": [store.get(("n",), "k").value]})
+    builder.add_node(
+        "store", lambda s, store: store.put(("n",), "k", {"v": 1}) or {"log": [store.get(("n",), "k").value]}
+    )
     builder.add_sequence([("one", lambda s: {"log": [1]}), ("two", lambda s: {"log": [2]})])
-    for edge in ((START, "object"), ("object", "lambda"), ("lambda", "tasks"), ("tasks", "store"), ("store", "one"), ("two", END)):
+    for edge in (
+        (START, "object"),
+        ("object", "lambda"),
+        ("lambda", "tasks"),
+        ("tasks", "store"),
+        ("store", "one"),
+        ("two", END),
+    ):
         builder.add_edge(*edge)
     return attach(probe, builder).compile(store=InMemoryStore()).invoke({"log": []})
 
@@ -332,5 +382,9 @@ def drawings(probe):
     team.edges((START, "a"), ("sub", END)).branch("a", lambda s: "go", {"go": "sub", "stop": END})
     graph = team.compile()
     graph.invoke({"log": []})
-    return [graph.get_graph(xray=True).draw_mermaid(), [n for n, _ in graph.get_subgraphs()], sorted(graph.channels),
-            {k: [type(w).__name__ for w in n.flat_writers] for k, n in graph.nodes.items()}]
+    return [
+        graph.get_graph(xray=True).draw_mermaid(),
+        [n for n, _ in graph.get_subgraphs()],
+        sorted(graph.channels),
+        {k: [type(w).__name__ for w in n.flat_writers] for k, n in graph.nodes.items()},
+    ]

@@ -29,29 +29,50 @@ def turns(probe):
 @healthy("langgraph checkpoints of a graph with branches and Sends", ordered=False)
 def checkpoints(probe):
     team = Team(probe).node("a").node("part", lambda s: {"log": [s["n"]]}).node("end")
-    team.edges((START, "a"), ("part", "end"), ("end", END)).branch("a", lambda s: [Send("part", {"n": n}) for n in (1, 2)], ["part"])
+    team.edges((START, "a"), ("part", "end"), ("end", END)).branch(
+        "a", lambda s: [Send("part", {"n": n}) for n in (1, 2)], ["part"]
+    )
     saver = InMemorySaver()
     graph = team.compile(checkpointer=saver)
     graph.invoke({"log": []}, THREAD)
-    stored = [(c.checkpoint["channel_values"], sorted(c.checkpoint["channel_versions"]), sorted((ch, repr(v)) for _, ch, v in c.pending_writes))
-              for c in saver.list(THREAD)]
+    stored = [
+        (
+            c.checkpoint["channel_values"],
+            sorted(c.checkpoint["channel_versions"]),
+            sorted((ch, repr(v)) for _, ch, v in c.pending_writes),
+        )
+        for c in saver.list(THREAD)
+    ]
     return [history(graph, THREAD), stored]
 
 
 @healthy("langgraph checkpoints in a file")
 def sqlite_checkpoints(probe):
     with SqliteSaver.from_conn_string(":memory:") as saver:
-        team = Team(probe).node("a").node("b", lambda s: {"log": [interrupt("ok?")]}).edges((START, "a"), ("a", "b"), ("b", END))
+        team = (
+            Team(probe)
+            .node("a")
+            .node("b", lambda s: {"log": [interrupt("ok?")]})
+            .edges((START, "a"), ("a", "b"), ("b", END))
+        )
         graph = team.compile(checkpointer=saver)
         graph.invoke({"log": []}, THREAD)
         graph.invoke(Command(resume="yes"), THREAD)
-        blobs = saver.conn.execute("SELECT checkpoint FROM checkpoints").fetchall() + saver.conn.execute("SELECT value FROM writes").fetchall()
+        blobs = (
+            saver.conn.execute("SELECT checkpoint FROM checkpoints").fetchall()
+            + saver.conn.execute("SELECT value FROM writes").fetchall()
+        )
         return [history(graph, THREAD), any(b"digd" in bytes(b) for (b,) in blobs)]
 
 
 @healthy("langgraph interrupt and resume")
 def resume(probe):
-    team = Team(probe).node("ask", lambda s: {"log": [interrupt("go on?")]}).node("act").edges((START, "ask"), ("ask", "act"), ("act", END))
+    team = (
+        Team(probe)
+        .node("ask", lambda s: {"log": [interrupt("go on?")]})
+        .node("act")
+        .edges((START, "ask"), ("ask", "act"), ("act", END))
+    )
     graph = team.compile(checkpointer=InMemorySaver())
     first = graph.invoke({"log": []}, THREAD)
     probe.saw(history(graph, THREAD))
@@ -111,6 +132,7 @@ def time_travel(probe):
 
 def half_watched(probe, first, second):
     """A thread that stops at an interrupt, with Sends waiting, in one program and goes on in another."""
+
     def build():
         team = Team(probe).node("a").node("part", lambda s: {"log": [interrupt(s["n"])]}).node("end")
         team.edges((START, "a"), ("part", "end"), ("end", END))
@@ -136,7 +158,13 @@ def resumed_with(probe):
 @healthy("langgraph human who decides where to go")
 def human(probe):
     review = lambda s: Command(update={"log": ["review"]}, goto=interrupt("where?"))  # noqa: E731
-    team = Team(probe).node("draft").node("review", review).node("publish").edges((START, "draft"), ("draft", "review"), ("publish", END))
+    team = (
+        Team(probe)
+        .node("draft")
+        .node("review", review)
+        .node("publish")
+        .edges((START, "draft"), ("draft", "review"), ("publish", END))
+    )
     graph = team.compile(checkpointer=InMemorySaver())
     graph.invoke({"log": []}, THREAD)
     graph.invoke(Command(resume="draft"), THREAD)
@@ -162,7 +190,11 @@ def nothing_left(probe):
 def cached(probe):
     team = Team(probe).node("a").node("slow", {"log": ["slow"]}, cache_policy=CachePolicy()).node("b")
     graph = team.edges((START, "a"), ("a", "slow"), ("slow", "b"), ("b", END)).compile(cache=InMemoryCache())
-    return [graph.invoke({"log": []}), graph.invoke({"log": []}), list(graph.stream({"log": []}, stream_mode="updates"))]
+    return [
+        graph.invoke({"log": []}),
+        graph.invoke({"log": []}),
+        list(graph.stream({"log": []}, stream_mode="updates")),
+    ]
 
 
 @healthy("langgraph cached node at the end")
@@ -175,7 +207,9 @@ def cached_end(probe):
 @healthy("langgraph cached branches, and Sends to a cached node", ordered=False)
 def cached_branches(probe):
     team = Team(probe).node("part", lambda s: {"log": [s["n"]]}, cache_policy=CachePolicy()).node("other").node("join")
-    team.node("deep", {"log": ["deep"]}, cache_policy=CachePolicy()).edges(("other", "deep"), ("part", "join"), ("deep", "join"), ("join", END))
+    team.node("deep", {"log": ["deep"]}, cache_policy=CachePolicy()).edges(
+        ("other", "deep"), ("part", "join"), ("deep", "join"), ("join", END)
+    )
     team.edges((START, "other")).branch(START, lambda s: [Send("part", {"n": n}) for n in (1, 2, 3)], ["part"])
     graph = team.compile(cache=InMemoryCache())
     return [graph.invoke({"log": []}) for _ in range(3)]
@@ -196,7 +230,11 @@ def refuse(state):
 
 @healthy("langgraph retries")
 def retries(probe):
-    team = Team(probe).node("a", refuse, refuse, {"log": ["a"]}, retry_policy=RetryPolicy(initial_interval=0.001, jitter=False)).node("b")
+    team = (
+        Team(probe)
+        .node("a", refuse, refuse, {"log": ["a"]}, retry_policy=RetryPolicy(initial_interval=0.001, jitter=False))
+        .node("b")
+    )
     return team.edges((START, "a"), ("a", "b"), ("b", END)).compile().invoke({"log": []})
 
 
@@ -278,7 +316,13 @@ def durability(probe):
 
 @healthy("langgraph node that raises, and a caller who tries again", ordered=False)
 def raising(probe):
-    team = Team(probe).node("a").node("b", refuse, {"log": ["b"]}).node("c").edges((START, "a"), ("a", "b"), ("a", "c"), ("b", END))
+    team = (
+        Team(probe)
+        .node("a")
+        .node("b", refuse, {"log": ["b"]})
+        .node("c")
+        .edges((START, "a"), ("a", "b"), ("a", "c"), ("b", END))
+    )
     graph = team.compile()
     try:
         return graph.invoke({"log": []})
@@ -308,7 +352,9 @@ async def raising_async(probe):
 
 @healthy("langgraph retried subgraph")
 def retried_subgraph(probe):
-    inner = Team(probe).node("x", refuse, {"log": ["x"]}).node("y").edges((START, "x"), ("x", "y"), ("y", END)).compile()
+    inner = (
+        Team(probe).node("x", refuse, {"log": ["x"]}).node("y").edges((START, "x"), ("x", "y"), ("y", END)).compile()
+    )
     team = Team(probe).node("end")
     team.builder.add_node("sub", inner, retry_policy=RetryPolicy(initial_interval=0.001, jitter=False))
     return team.edges((START, "sub"), ("sub", "end"), ("end", END)).compile().invoke({"log": []})

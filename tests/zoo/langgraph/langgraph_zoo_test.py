@@ -19,6 +19,7 @@ import langgraph_states  # noqa: E402, F401
 import langgraph_threads  # noqa: E402, F401
 from digd.session import Session  # noqa: E402
 from zoo import BROKEN, HEALTHY, assert_broken, assert_healthy, execute, sample  # noqa: E402
+
 SYSTEMS = sorted(name for name in HEALTHY if name.startswith("langgraph "))
 
 
@@ -67,8 +68,13 @@ def held_frames(daemon):
     """The recorded messages that blocked events."""
     with sqlite3.connect(f"file:{daemon.data}/digd.sqlite?mode=ro", uri=True) as db:
         frames = [json.loads(f) for (f,) in db.execute("SELECT frame FROM entries WHERE kind = 'message'")]
-    return [f for f in frames if f["type"] == "event" or f.get("outputs")
-            or any(isinstance(r, dict) for r in (f.get("reactions") or {}).values())]
+    return [
+        f
+        for f in frames
+        if f["type"] == "event"
+        or f.get("outputs")
+        or any(isinstance(r, dict) for r in (f.get("reactions") or {}).values())
+    ]
 
 
 def test_the_zoo_has_at_least_thirty_healthy_systems():

@@ -30,8 +30,11 @@ END_WITHIN_S = 3.0  # how long an invocation waits at most for digd to have the 
 
 
 def without_clock(rules: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Rules whose windows never pass. LangGraph itself knows when nothing is left to do; a slow node, or a slow reader of a
-    stream, is not stuck. What is wrong at rest is reported when the run ends."""
+    """Rules whose windows never pass.
+
+    LangGraph itself knows when nothing is left to do. A slow node, or a slow reader of a stream, is not stuck. What is
+    wrong at rest is reported when the run ends.
+    """
     patient = {name: {"window_ms": NEVER_MS} for name in ("deadlock", "missing_termination")}
     chosen = dict(rules or {})
     return {**chosen, **{name: {**rule, **chosen.get(name, {})} for name, rule in patient.items()}}
@@ -165,7 +168,9 @@ def _watch_graph(graph: CompiledStateGraph[Any, Any, Any, Any], options: Options
             vars(node)["node"] = WatchedNode(name, node.node, node.flat_writers)
     if not isinstance(graph, InstrumentedGraph):
         kind = type(graph)
-        graph.__class__ = InstrumentedGraph if kind is CompiledStateGraph else type(kind.__name__, (InstrumentedGraph, kind), {})
+        graph.__class__ = (
+            InstrumentedGraph if kind is CompiledStateGraph else type(kind.__name__, (InstrumentedGraph, kind), {})
+        )
     graph._digd = options  # type: ignore[attr-defined]
 
 
@@ -188,10 +193,18 @@ def _release(graph: Any) -> None:
     vars(graph).pop("_digd", None)
 
 
-def instrument(graph: G, *, inject: Inject = add_text, submits: Sequence[str] | None = None,
-               run_id: Callable[[RunnableConfig], str] | None = None, mode: Mode | None = None,
-               wait_for_healing_ms: float = 0, heal_errors: bool = False, **run: Any) -> G:
-    """Has digd watch a graph: a compiled one from now on, or every one that a builder compiles from now on. Returns `graph`.
+def instrument(
+    graph: G,
+    *,
+    inject: Inject = add_text,
+    submits: Sequence[str] | None = None,
+    run_id: Callable[[RunnableConfig], str] | None = None,
+    mode: Mode | None = None,
+    wait_for_healing_ms: float = 0,
+    heal_errors: bool = False,
+    **run: Any,
+) -> G:
+    """Has digd watch a compiled graph, or every graph that a builder compiles from now on. Returns `graph`.
 
     Calling it again replaces the arguments. Mode `off` undoes it and leaves no trace.
 
@@ -199,20 +212,28 @@ def instrument(graph: G, *, inject: Inject = add_text, submits: Sequence[str] | 
     submits: the nodes whose way to END is the answer. None: the answer is what stands when the graph comes to rest.
     run_id: names the run of an invocation from its configuration. Each id must be new.
     mode: `off`, `observe`, `shadow` or `enforce`; else DIGD_MODE, else `shadow`, which changes nothing.
-    wait_for_healing_ms: how long a graph with a checkpointer that came to rest without an answer waits to be woken.
+    wait_for_healing_ms: how long a graph with a checkpointer waits to be woken when it rests without an answer.
     heal_errors: whether a graph that raised may be woken, too.
-    run: everything else that `digd.Run` takes, as `url`, `rules`, `max_returns_per_agent` and `max_added_ms`.
+    run: everything else that `digd.Run` takes, such as `url`, `rules`, `max_returns_per_agent` and `max_added_ms`.
     """
     if not isinstance(graph, (StateGraph, CompiledStateGraph)):
-        raise TypeError(f"instrument() takes a StateGraph or what its compile() returns, not {type(graph).__name__}. If a "
-                        "library built the graph, pass the StateGraph that it compiles, or the compiled graph itself.")
+        raise TypeError(
+            f"instrument() takes a StateGraph or what its compile() returns, not {type(graph).__name__}. If a "
+            "library built the graph, pass the StateGraph that it compiles, or the compiled graph itself."
+        )
     resolved = resolve_mode(mode)
     daemon_address(run.get("url"))  # a wrong address is an error here, not in the first invocation
     if resolved == "off":
         _release(graph)
         return graph
-    options = Options(inject, None if submits is None else frozenset(submits), run_id, wait_for_healing_ms, heal_errors,
-                      {**run, "mode": resolved})
+    options = Options(
+        inject,
+        None if submits is None else frozenset(submits),
+        run_id,
+        wait_for_healing_ms,
+        heal_errors,
+        {**run, "mode": resolved},
+    )
     if isinstance(graph, CompiledStateGraph):
         _watch_graph(graph, options)
     else:

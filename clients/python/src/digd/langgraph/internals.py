@@ -1,12 +1,14 @@
-"""The parts of LangGraph that this adapter relies on beyond its documented interface. Tested with the version in
-clients/requirements.txt; where one of them is missing, the graph runs unwatched.
+"""The parts of LangGraph that this adapter relies on beyond its documented interface.
+
+They are tested with the version in clients/requirements.txt. Where one of them is missing, the graph runs unwatched.
 
 - `PregelNode.node`: the cached runnable of a node with its writers. The adapter puts its own around it.
 - `PregelNode.flat_writers`: the writers, for commands to a parent graph.
 - A task's configuration: the keys below, of which `__pregel_call` leads to the loop that runs the graph.
-- `PregelLoop`: `nodes`, `tasks`, `channels`, `status`, `step`, `after_tick`; a task's `id`, `name`, `path`, `input`, `writes`.
-- Channels: their names (`branch:to:NODE`, `join:NAMES:NODE`, `__pregel_tasks`), `names` and `seen` of joins, `finished` and
-  `value` of those that wait for the end of the graph.
+- `PregelLoop`: `nodes`, `tasks`, `channels`, `status`, `step`, `after_tick`.
+- Tasks: `id`, `name`, `path`, `input`, `triggers`, `writes`.
+- Channels: the names `branch:to:NODE`, `join:NAMES:NODE` and `__pregel_tasks`; `names` and `seen` of joins; `finished`
+  of those that wait for the end of the graph.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ def target_of(write: Write) -> str:
     channel, value = write
     if channel == SENDS:
         return str(value.node)
-    return channel[len(TO):] if channel.startswith(TO) else channel.rsplit(":", 1)[1]
+    return channel[len(TO) :] if channel.startswith(TO) else channel.rsplit(":", 1)[1]
 
 
 def send_write(node: str, send: Send) -> Write:
@@ -80,7 +82,7 @@ def leads_on(loop: Any, tasks: Iterable[Any]) -> bool:
     """Whether LangGraph will run a node after these tasks, the only ones of their step."""
     arrived: dict[str, set[str]] = {}
     for channel, value in (write for task in tasks for write in list(task.writes)):
-        if channel == SENDS or (channel.startswith(TO) and channel[len(TO):] in loop.nodes):
+        if channel == SENDS or (channel.startswith(TO) and channel[len(TO) :] in loop.nodes):
             return True
         if channel.startswith(JOIN):
             arrived.setdefault(channel, set()).add(value)
@@ -121,7 +123,7 @@ def is_addressed(command: Command[Any], config: RunnableConfig, node: str) -> bo
 
 
 def hook_after_tick(loop: Any, hook: Callable[[], None]) -> None:
-    """Calls `hook` at the end of each step of this loop, when all its tasks are done and their writes are not applied yet."""
+    """Calls `hook` at the end of each step of a loop: all tasks are done, and their writes are not applied yet."""
     after_tick = type(loop).after_tick.__get__(loop)
 
     def hooked() -> None:

@@ -57,8 +57,9 @@ class Plan:
 
     def unchanged(self) -> tuple[Verdict, ...]:
         """The verdicts that let everything go as the node wrote it."""
-        return tuple(Verdict(e, "deliver", to) for e, to in self.reactions.items()) + \
-            tuple(Verdict(o.id, "deliver", o.recipients, submit=o.submit) for o in self.outputs)
+        return tuple(Verdict(e, "deliver", to) for e, to in self.reactions.items()) + tuple(
+            Verdict(o.id, "deliver", o.recipients, submit=o.submit) for o in self.outputs
+        )
 
 
 class Mailbox:

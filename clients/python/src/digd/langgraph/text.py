@@ -47,7 +47,10 @@ def takes_text(messages: Any) -> bool:
 
 
 def add_text(state: Any, text: str) -> Any:
-    """The default `inject`: a copy of the state with a HumanMessage at the end of its `messages`; other states unchanged."""
+    """The default `inject`: a copy of the state with a HumanMessage at the end of its `messages`.
+
+    Other states are returned as they are.
+    """
     if isinstance(state, list):
         return [*state, HumanMessage(text)] if takes_text(state) else state
     messages = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)

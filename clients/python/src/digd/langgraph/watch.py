@@ -1,7 +1,7 @@
 """One invocation of an instrumented graph: its run, the events on their way to nodes, and who acts.
 
-The nodes of a step run at the same time in threads or tasks; they share a Watch under its lock. A method that needs a verdict
-is a generator of futures, so that threads and event loops drive the same code (`drive`, `drive_async`).
+The nodes of a step run at the same time in threads or tasks; they share a Watch under its lock. A method that needs a
+verdict is a generator of futures, so that threads and event loops drive the same code (`drive`, `drive_async`).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Watch:
         self._acting: dict[str, Acting] = {}
         self._seen: set[str] = set()  # tasks of this step that ran
         self._done: set[str] = set()  # those that are done, verdicts included
-        self._counted: tuple[int, int] | None = None  # of this step: all tasks, and the nodes among them that LangGraph runs
+        self._counted: tuple[int, int] | None = None  # this step's tasks, and the nodes among them that run
         self._ended: list[EndedBranch] = []
         self._answering = False
         self._reads: dict[str, bool] = {}
@@ -111,8 +111,12 @@ class Watch:
         with self.lock:
             first, self.disabled = not self.disabled, True
         if first:
-            log.warning("digd: run %s: the LangGraph adapter failed (%s); the graph goes on unwatched", self.run.id,
-                        error_text(error), exc_info=error)
+            log.warning(
+                "digd: run %s: the LangGraph adapter failed (%s); the graph goes on unwatched",
+                self.run.id,
+                error_text(error),
+                exc_info=error,
+            )
 
     def _tell(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
         """Sends a message without waiting for anything. Messages leave in the order of these calls."""
@@ -193,7 +197,13 @@ class Watch:
             rests = ends and self._at_rest(acting.task)
             if rests:
                 self._absorb_unseen()
-            answers = rests and not self._ended and not self._answering and not self.answered and self._may_answer(acting.node)
+            answers = (
+                rests
+                and not self._ended
+                and not self._answering
+                and not self.answered
+                and self._may_answer(acting.node)
+            )
             if ends:
                 plan.outputs.append(self._end_branch(acting, value, answers))
             self._answering = self._answering or answers
@@ -201,7 +211,9 @@ class Watch:
                 self._idle = not plan.outputs
                 future = self._from_origin(plan.outputs)
             else:
-                future = self._tell(self.run.aio.end_activation(acting.id, plan.reactions, plan.outputs, inputs=acting.inputs))
+                future = self._tell(
+                    self.run.aio.end_activation(acting.id, plan.reactions, plan.outputs, inputs=acting.inputs)
+                )
         verdicts = (yield future) if self.run.heals else None
         with self.lock:
             if acting.notes.asked:
@@ -218,12 +230,17 @@ class Watch:
     def _plan(self, acting: Acting, value: Any) -> Plan:
         plan = Plan()
         task, mails = acting.task, acting.mails
-        leading = list({w[0] if w[0] != SENDS else i: w for i, w in enumerate(task.writes) if internals.starts_nodes(w)}.values())
+        leading = list(
+            {w[0] if w[0] != SENDS else i: w for i, w in enumerate(task.writes) if internals.starts_nodes(w)}.values()
+        )
         gotos = internals.bare_gotos(value) if mails else None
         if gotos is not None and [w[0] for w in leading] == list(dict.fromkeys(TO + g for g in gotos)):
             plan.holders = frozenset().union(*(m.holders for m in mails)) | {acting.node}
-            plan.returned = [w for w in leading if internals.target_of(w) != acting.node
-                             and all(internals.target_of(w) in m.holders for m in mails)]
+            plan.returned = [
+                w
+                for w in leading
+                if internals.target_of(w) != acting.node and all(internals.target_of(w) in m.holders for m in mails)
+            ]
             to = tuple(internals.target_of(w) for w in plan.returned)
             plan.reactions = {e: to for e in acting.inputs} if to else {}
         for write in leading:
@@ -310,7 +327,11 @@ class Watch:
             if acting.node == START:
                 return
             if isinstance(error, ParentCommand):
-                self._tell(run.end_activation(acting.id, {}, [Event(self.run.next_id("e"), (), fyi=True)], inputs=acting.inputs))
+                self._tell(
+                    run.end_activation(
+                        acting.id, {}, [Event(self.run.next_id("e"), (), fyi=True)], inputs=acting.inputs
+                    )
+                )
             elif isinstance(error, GraphBubbleUp):
                 self._tell(run.end_activation(acting.id, {e: "wait" for e in acting.inputs}, inputs=acting.inputs))
             else:
@@ -356,7 +377,7 @@ class Watch:
     def _at_rest(self, but: Any = None) -> bool:
         """Whether all tasks of this step are done, `but` one that is about to be, and nothing follows them."""
         size = len(self.loop.tasks)
-        if self._counted is None or self._counted[0] != size:  # counted once a step: a step may have thousands of tasks
+        if self._counted is None or self._counted[0] != size:  # once a step: it may have thousands of tasks
             running = sum(t.id in self._seen or not t.writes for t in internals.node_tasks(self.loop))
             self._counted = size, running
         if self._counted[1] > len(self._done) + (but is not None):
@@ -404,7 +425,7 @@ class Watch:
             yield from self.answer(None)
 
     def outcome(self, error: BaseException | None) -> Outcome | None:
-        """How this invocation ended. Pausing for a person and handing over to a parent graph are what the author meant."""
+        """How this invocation ended. The author meant it to pause for a person, or to hand over to a parent graph."""
         if error is None:
             at_rest = self.loop is not None and self.loop.status == "done"
             return "success" if self.answered or self._idle or not at_rest else None
@@ -417,7 +438,7 @@ class Watch:
     # ---- waking a graph that has stopped
 
     def wake(self, intervention: Intervention) -> bool:
-        """Takes a system event for a graph that has stopped; False if it goes on, or if no node could read the text."""
+        """Takes a system event for a graph that has stopped; False if it goes on, or if no node could read it."""
         if not self._stopped:
             return False
         readers = [n for n in intervention.recipients if n in self.nodes and self._reads.get(n, True)]
@@ -433,7 +454,9 @@ class Watch:
         if not self.can_wake or self.disabled or self.loop is None or not self.run.connected or not self.run.heals:
             return False
         if error is not None:
-            self._stopped = self.options.heal_errors and isinstance(error, Exception) and not isinstance(error, GraphBubbleUp)
+            self._stopped = (
+                self.options.heal_errors and isinstance(error, Exception) and not isinstance(error, GraphBubbleUp)
+            )
         else:
             self._stopped = not self.answered and self.loop.status == "done"
         return self._stopped
