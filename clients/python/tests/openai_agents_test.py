@@ -303,6 +303,38 @@ async def test_a_run_after_the_digd_run_is_reported_as_not_watched(shared_daemon
     assert len([r for r in caplog.records if "they are not watched" in r.message]) == 1
 
 
+@async_test
+async def test_a_cancelled_program_logs_nothing_and_ends_aborted(shared_daemon, caplog):
+    started, never = asyncio.Event(), asyncio.Event()
+
+    async def wait_for_ever(call):
+        started.set()
+        await never.wait()
+
+    async def program():
+        async with digd.Run("cancelled", mode="enforce", url=url_of(shared_daemon)) as run:
+            with digd.openai_agents.attach(run):
+                await Runner.run(scripted("slow", ModelStep.respond(wait_for_ever)), "Go.")
+
+    task = asyncio.create_task(program())
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert told_of(shared_daemon, "cancelled")["ended"] == "aborted" and not detections_of(shared_daemon, "cancelled")
+    assert not caplog.records
+
+
+@async_test
+async def test_any_name_of_an_agent_is_one_that_the_daemon_takes(shared_daemon, caplog):
+    async with digd.Run("names", mode="enforce", url=url_of(shared_daemon)) as run:
+        with digd.openai_agents.attach(run):
+            for name in ("", "é" * 300, "a\ud800b"):
+                await Runner.run(scripted(name, answers("7")), "How many?")
+    assert run.counters.errors == {} and not [r for r in caplog.records if r.name == "digd"]
+    assert len(activations_of(shared_daemon, "names")) == 3
+
+
 # ---- what is left alone
 
 

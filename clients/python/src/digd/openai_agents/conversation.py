@@ -10,9 +10,10 @@ from typing import Any, Literal, TypeVar
 from agents import (Agent, Handoff, InputGuardrailTripwireTriggered, MaxTurnsExceeded, ModelResponse,
                     OutputGuardrailTripwireTriggered, RunContextWrapper, RunHooks, RunState, Tool, TResponseInputItem)
 from agents.tool import default_tool_error_function
+from agents.tool_context import ToolContext
 
 from ..messages import Verdict
-from .notes import Given, GivenBack, HandoffGivenBack, note_item, payload, quoted, text_of
+from .notes import Given, GivenBack, HandoffGivenBack, name_of, note_item, payload, quoted, text_of
 from .steps import Steps
 from .turns import Turns, given_by, is_bare, sent_back
 
@@ -49,7 +50,7 @@ class Conversation(RunHooks[Any]):
         self.begin_with: tuple[Agent[Any], Any] | None = None  # of a streamed run, until its loop has begun
         self._requests: list[Conversation] = []  # failed runs of tools, until this one's next move
         self._streams: list[Conversation] = []
-        self._tool_call_id: str | None = getattr(context, "tool_call_id", None)
+        self._tool_call_id: str | None = context.tool_call_id if isinstance(context, ToolContext) else None
         self._inner = inner
         self._asked = ""
         self._worked = False  # the open activation did more than hand off
@@ -65,22 +66,22 @@ class Conversation(RunHooks[Any]):
                 return
             input = getattr(input, "_original_input", "")
         self._asked = text_of(input)
-        await self._enter(agent.name)
+        await self._enter(name_of(agent))
         if self.caller is None:
-            await self.steps.follow(self, agent.name)
-            verdict = await self.steps.feed.emit([agent.name], payload(self._asked), kind="task")
+            await self.steps.follow(self, name_of(agent))
+            verdict = await self.steps.feed.emit([name_of(agent)], payload(self._asked), kind="task")
         else:
             self.steps.nested.add(self)
             await self.caller._open(self.caller.turns.agent)
-            verdict = await self.caller.turns.emit([agent.name], payload(self._asked), "request")
+            verdict = await self.caller.turns.emit([name_of(agent)], payload(self._asked), "request")
         self._take_request(verdict)
 
     async def start_with(self, agent: Agent[Any], given: list[Given], text: str) -> None:
         """As `start`, for a run whose input is other runs' work."""
         self._asked = text
-        await self._enter(agent.name)
+        await self._enter(name_of(agent))
         if self.caller is None:
-            await self.steps.follow(self, agent.name)
+            await self.steps.follow(self, name_of(agent))
         for one in given:
             self.turns.give(one)
 
@@ -103,7 +104,8 @@ class Conversation(RunHooks[Any]):
         self.turns.give(Given(verdict.event))
 
     def _resume(self, agent: Agent[Any], state: RunState[Any]) -> bool:
-        names = {agent.name} | ({state._current_agent.name} if state._current_agent is not None else set())
+        acting = getattr(state, "_current_agent", None)
+        names = {name_of(agent)} | ({name_of(acting)} if acting is not None else set())
         if self.caller is None:
             paused = self.steps.resumed(names)
             if paused is not None:
@@ -125,7 +127,7 @@ class Conversation(RunHooks[Any]):
         if self.begin_with is not None:
             (first, input), self.begin_with = self.begin_with, None
             await self.start(first, input)
-            agent = agent or first.name
+            agent = agent or name_of(first)
         if self.turns.activation is None:
             self._worked = False
             self.agents.add(agent)
@@ -299,7 +301,7 @@ class Conversation(RunHooks[Any]):
         if self._inner is not None:
             await self._inner.on_agent_start(context, agent)
         if self.reports:
-            await self.report(self._open(agent.name))
+            await self.report(self._open(name_of(agent)))
 
     async def on_agent_end(self, context: Any, agent: Any, output: Any) -> None:
         if self._inner is not None:
@@ -310,7 +312,7 @@ class Conversation(RunHooks[Any]):
         if self._inner is not None:
             await self._inner.on_llm_start(context, agent, system_prompt, input_items)
         if self.reports:
-            await self.report(self._before_model(agent.name, input_items))
+            await self.report(self._before_model(name_of(agent), input_items))
         elif self.steps.is_over and self.caller is None:
             self.steps.warn_of_late_work()
 
@@ -324,7 +326,7 @@ class Conversation(RunHooks[Any]):
         if self._inner is not None:
             await self._inner.on_handoff(context, from_agent, to_agent)
         if self.reports:
-            await self.report(self._hand_off(from_agent.name, to_agent.name))
+            await self.report(self._hand_off(name_of(from_agent), name_of(to_agent)))
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Tool) -> None:
         if self._inner is not None:

@@ -7,11 +7,12 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Any
 
-from agents import AgentsException, TResponseInputItem
+from agents import AgentBase, AgentsException, TResponseInputItem
 
 from ..messages import Json, Verdict
 
 MAX_TEXT_CHARACTERS = 16384  # of a text in a payload
+MAX_NAME_BYTES = 256
 MAX_MAIL = 64  # events that wait for one agent; the oldest is dropped first
 NOTE = "Note from the monitor of this run: "
 
@@ -60,6 +61,11 @@ class Mail:
 
     def holds(self, agent: str) -> bool:
         return agent in self._waiting
+
+
+def name_of(agent: AgentBase[Any]) -> str:
+    """The name of an agent for the daemon, which takes 1 to 256 bytes."""
+    return str(agent.name or "agent").encode("utf-8", "replace")[:MAX_NAME_BYTES].decode("utf-8", "ignore")
 
 
 def note_item(text: str) -> TResponseInputItem:

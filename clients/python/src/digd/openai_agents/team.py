@@ -21,7 +21,7 @@ from ..messages import Intervention, Verdict, event_id
 from ..run import Run
 from .conversation import DECLARED_ENDS, Conversation, current
 from .feed import Feed
-from .notes import Given, HandoffGivenBack, note_item, payload
+from .notes import Given, HandoffGivenBack, name_of, note_item, payload
 from .runner import WatchingRunner, attached
 from .steps import Steps
 from .turns import sent_back
@@ -185,7 +185,7 @@ class Team:
         if self.is_off or not self.watches(options.get("hooks")):
             return await WatchingRunner.sdk().run(agent, items, **options), None
         conversation = self._conversation(options)
-        self._named.setdefault(agent.name, agent)
+        self._named.setdefault(name_of(agent), agent)
         token, again = None, cast("Again | None", None)
         try:
             if handed:
@@ -220,7 +220,7 @@ class Team:
     async def _ended(self, conversation: Conversation, result: RunResult, to: tuple[str, ...], options: dict[str, Any],
                      final: bool, is_last: bool) -> tuple[Again | None, Handed | None]:
         """Reports the result of a run; returns how it goes on, if the monitor gives the result back."""
-        self._named.setdefault(result.last_agent.name, result.last_agent)
+        self._named.setdefault(name_of(result.last_agent), result.last_agent)
         if result.interruptions:
             conversation.state = "paused"
             if conversation.caller is not None:
@@ -237,7 +237,7 @@ class Team:
                              options: dict[str, Any], final: bool, is_last: bool) -> tuple[Again | None, Handed | None]:
         turns, output = conversation.turns, result.final_output
         await conversation.complete_streams()
-        await turns.begin(result.last_agent.name)
+        await turns.begin(name_of(result.last_agent))
         await turns.turn()
         conversation.output = output
         verdict: Verdict | None
@@ -339,7 +339,7 @@ class Team:
         conversation.turns.give(Given(event_id(intervention)))
         conversation.is_unanswered = False
         known = next((self._named[name] for name in intervention.recipients if name in self._named), agent)
-        chosen = agent if agent.name in intervention.recipients else known
+        chosen = agent if name_of(agent) in intervention.recipients else known
         return self._again(chosen, options, history, intervention.inject or "", result)
 
     def _help(self, intervention: Intervention) -> bool:
