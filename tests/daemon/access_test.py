@@ -111,6 +111,10 @@ def test_every_path_but_health_wants_a_token(tmp_path, path):
     ("some", "/v1/mode", "PUT", 403),
     ("some", "/v1/runs/prod-1", "DELETE", 404),
     ("some", "/v1/runs/other", "DELETE", 403),
+    ("some", "/v1/runs/other/detections/1/judgement", "POST", 403),
+    ("watcher", "/v1/runs/prod-1/detections/1/judgement", "POST", 403),
+    ("watcher", "/v1/pilot", "GET", 200),
+    ("fleet", "/v1/pilot", "GET", 403),
     ("all", "/v1/mode", "PUT", 200),
 ])
 def test_rights_and_runs(tmp_path, name, path, method, expected):
