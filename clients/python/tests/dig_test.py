@@ -2,6 +2,7 @@
 
 import json
 import logging
+import random
 import sqlite3
 import threading
 
@@ -365,3 +366,43 @@ def test_each_rule_is_reported_and_none_healed(daemon, graph, rule, story):
         story(graph)
     assert rule in rules_of(daemon)
     assert rows(daemon, "SELECT count(*) FROM detections WHERE healed") == [(0,)]
+
+
+# ---- any history
+
+
+def random_history(graph, random):
+    """Records anything that the library allows, in any order; a reroute may be named much later, or never."""
+    names, unnamed = ["a", "b", "c", "ghost"], []
+    events = lambda: list(graph.events.values())  # noqa: E731
+    for _ in range(40):
+        act = random.random()
+        if act < 0.2 or not graph.events:
+            graph.record_event(DIGEvent({}, random.sample(names, random.randrange(3))))
+        elif act < 0.3 and unnamed:
+            event, by = unnamed.pop(random.randrange(len(unnamed)))
+            graph.reroute_event(event, to=random.sample(names, random.randrange(1, 3)), by=by,
+                                from_recipients=random.choice([None, []]))
+        elif act < 0.4:
+            healer = fire(graph, "system", [], [DIGEvent({}, ["a"])] if random.random() < 0.5 else [], intervention="x")
+            graph.reroute_event(random.choice(events()), to=[random.choice(names)], by=healer.id)
+        elif act < 0.45:
+            graph.agents.pop("c", None) if random.random() < 0.5 else graph.register("c")
+        else:
+            inputs = random.sample(events(), min(len(graph.events), random.randrange(3)))
+            chosen = {e.id: Reaction(random.choice(list(Label))) for e in inputs if random.random() < 0.6}
+            outputs = [DIGEvent({}, random.sample(names, random.randrange(3))) for _ in range(random.randrange(3))]
+            notes = {"failed": {"error": "E", "message": "m"}} if random.random() < 0.1 else {}
+            done = fire(graph, random.choice("abc"), inputs, outputs, chosen, **notes)
+            unnamed += [(e, done.id) for e in inputs if done.input_reactions.get(e.id, Reaction()).label == Label.REROUTE]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_history_is_accepted_and_leaves_nothing_withheld(shared_daemon, graph, caplog, seed):
+    if seed % 2:
+        graph.agents.clear()  # an open roster
+    with digd.attach(graph, f"any-{seed}", url=url_of(shared_daemon)) as attached:
+        random_history(graph, random.Random(seed))
+    assert attached.run.counters.errors == {} and attached.run.dropped == 0
+    assert attached._withheld == {} and attached._unaddressed == {} and attached._output_of == {}
+    assert [r.getMessage() for r in caplog.records] == []

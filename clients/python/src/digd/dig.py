@@ -14,9 +14,9 @@ time do not run; what is wrong when the run comes to rest is reported at its end
 from __future__ import annotations
 
 import functools
+import itertools
 import logging
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -75,6 +75,7 @@ class Withheld:
         recorded = {e.id: recorded_targets(e, activation.id) for e in activation.inputs if e.id in self.rerouted}
         self.targets = {event: targets for event, targets in recorded.items() if targets is not None}
         self.outputs = [e for e in activation.outputs if e.source_activation_id == activation.id]
+        self.is_finished = False
 
 
 def guarded(method: Callable[..., None]) -> Callable[..., None]:
@@ -108,6 +109,7 @@ class Attachment:
                          "client": {"name": "digd-dig", "version": "0.1.0"}, **run,
                          "rules": {**rules, **{r: {"window_ms": NEVER_MS, **rules.get(r, {})} for r in RULES_BY_TIME}}}
         self._lock = threading.RLock()
+        self._numbers = itertools.count(1)
         self._events: set[str] = set()
         self._activations: set[str] = set()
         self._agents: set[str] = set()  # registered ones
@@ -116,6 +118,7 @@ class Attachment:
         self._withheld: dict[str, Withheld] = {}
         self._output_of: dict[str, str] = {}  # withheld outputs, to their activation
         self._unaddressed: dict[str, Any] = {}  # events that nobody can receive yet
+        self._pending: dict[str, set[str]] = {}  # by event: the agents that have it pending, as far as this adapter reported
         self._is_rerouting = False
         self._is_submitted = False
         self._closed = mode == "off"
@@ -224,6 +227,8 @@ class Attachment:
             for agent in sorted(self._agents - registered):
                 self.run.agent_left(agent)
                 self._actors.discard(agent)
+                for event in [e for e, agents in self._pending.items() if agent in agents]:
+                    self._take(event, agent)
             self._agents = registered
         return self.run
 
@@ -254,20 +259,39 @@ class Attachment:
 
     def _report_root(self, run: sync.Run, event: Any, *more: str) -> None:
         """An event from outside, or one that was recorded after the end of its activation was reported."""
-        self._unaddressed.pop(event.id, None)
+        if self._unaddressed.pop(event.id, None) is None:
+            return
         for agent in receivers_of(event):
             self._finish_of(run, agent)
-        said = self._event(event, *more)
-        run.emit(said.recipients, said.payload, kind=said.kind, id=said.id, ts=milliseconds(event.generated_at))
+        report = self._event(event, *more)
+        self._give(event.id, report.recipients)
+        run.emit(report.recipients, report.payload, kind=report.kind, id=report.id, ts=milliseconds(event.generated_at))
 
     def _report_intervention(self, run: sync.Run, event: Any) -> None:
         """An event of one of the library's healers, which asks nothing of its recipients."""
+        self._give(event.id, receivers_of(event))
         run.emit(receivers_of(event), event.metadata.get("message"), kind="intervention", id=event.id, fyi=True,
                  ts=milliseconds(event.generated_at))
 
     def _event(self, event: Any, *more: str, submit: bool = False) -> Event:
         return Event(event.id, tuple(dict.fromkeys((*receivers_of(event), *more))),
                      str(getattr(event.label, "value", event.label)), event.payload, submit=submit)
+
+    # ---- pending deliveries. digd refuses a reroute of an event that nobody holds any more, and with it the whole message
+
+    def _give(self, event: str, agents: Iterable[str]) -> None:
+        present = {a for a in agents if not self._is_roster_closed or a in self._agents or a in self._actors}
+        if present:
+            self._pending.setdefault(event, set()).update(present)
+
+    def _take(self, event: str, agent: str) -> None:
+        agents = self._pending.get(event, set())
+        agents.discard(agent)
+        if not agents:
+            self._pending.pop(event, None)
+
+    def _holds(self, event: str, agent: str) -> bool:
+        return agent in self._pending.get(event, ())
 
     # ---- activations
 
@@ -284,6 +308,9 @@ class Attachment:
             self._is_submitted = True
         self._actors.add(agent)
         run.start_activation(agent, inputs, id=activation.id, ts=milliseconds(activation.started_at))
+        for event in inputs:
+            if event in self._pending:  # so it is not settled, and taking it in counts as a delivery
+                self._pending[event].add(agent)
         withheld = Withheld(activation)
         if self._is_complete(withheld):
             self._finish(run, withheld)
@@ -317,6 +344,9 @@ class Attachment:
         Unless it is the last chance, an output without a recipient is kept back and goes out later, without its source.
         """
         activation = withheld.activation
+        if withheld.is_finished:
+            return  # it was on the way: reporting one end may report others
+        withheld.is_finished = True
         self._withheld.pop(activation.id, None)
         for event in withheld.outputs:
             self._output_of.pop(event.id, None)
@@ -337,14 +367,23 @@ class Attachment:
             outputs = self._with_answer(activation, outputs)
         for agent in dict.fromkeys(agent for output in outputs for agent in output.recipients):
             self._finish_of(run, agent)
-        run.end_activation(activation.id, self._reactions(withheld, last), outputs,
-                           inputs=[e.id for e in activation.inputs], ts=ts)
+        reactions = self._reactions(withheld, last)
+        run.end_activation(activation.id, reactions, outputs, inputs=[e.id for e in activation.inputs], ts=ts)
+        for id, reaction in reactions.items():
+            if reaction != "wait":
+                self._take(id, activation.agent_id)
+            if isinstance(reaction, tuple):
+                self._give(id, reaction)
+        for output in outputs:
+            self._give(output.id, output.recipients)
 
     def _reactions(self, withheld: Withheld, last: bool) -> dict[str, Reaction]:
         reactions: dict[str, Reaction] = {}
         for event, reaction in withheld.activation.input_reactions.items():
             label = label_of(reaction)
-            if label == "reroute" and (last or event in withheld.targets):
+            if label == "reroute" and not self._holds(event, withheld.activation.agent_id):
+                reactions[event] = "consume"
+            elif label == "reroute" and (last or event in withheld.targets):
                 reactions[event] = withheld.targets.get(event, ())
             elif label in ("consume", "discard"):
                 reactions[event] = label  # type: ignore[assignment]
@@ -395,9 +434,12 @@ class Attachment:
 
     def _hand_on(self, run: sync.Run, event: Any, holders: Sequence[str], to: tuple[str, ...]) -> None:
         """The event was taken from its holders: each lets it go, the first to the new recipients."""
-        for i, agent in enumerate(holders):
-            activation = run.start_activation(agent, [event.id], id=f"rerouted:{event.id}:{agent}:{time.time_ns()}")
+        for i, agent in enumerate([a for a in holders if self._holds(event.id, a)]):
+            self._take(event.id, agent)
+            activation = run.start_activation(agent, [event.id], id=f"rerouted:{event.id}:{agent}:{next(self._numbers)}")
             run.end_activation(activation, {event.id: to if to and i == 0 else "discard"}, inputs=[event.id])
+            if i == 0:
+                self._give(event.id, to)
 
 
 def attach(graph: Any, run_id: str | None = None, *, mode: str | None = None, **run: Any) -> Attachment:
