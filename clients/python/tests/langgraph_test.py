@@ -281,6 +281,9 @@ def test_an_instrumented_graph_in_another_is_a_run_of_its_own_with_its_own_names
         if frame["type"] == "activation_started" and frame["agent"] != START:
             agents.setdefault(run, []).append(frame["agent"])
     assert agents.pop("outer") == ["sub", "b"] and list(agents.values()) == [["x", "y"]]
+    opened = [json.loads(f) for (f,) in rows(daemon, "SELECT frame FROM entries WHERE kind = 'run_opened'")]
+    assert [sorted(hello["agents"]) for hello in opened] == [["b", "sub"], ["x", "y"]]
+    assert opened[1]["labels"] == {"parent_run": "outer"}
     assert fired(daemon) == []
 
 
