@@ -13,7 +13,7 @@ from autogen_core import AgentId, ClosureAgent, RoutedAgent
 from autogen_core._closure_agent import get_handled_types_from_closure
 
 DEFAULT_KEY = "default"
-DIRECT = ":digd"  # of topics that reach one agent: its type, this, and its key as source (BaseAgent.register subscribes it)
+DIRECT = ":digd"  # of topics that reach one agent: its type, this, its key as source. BaseAgent subscribes it
 MAX_NAME_BYTES = 256
 FRAMEWORK = {"autogen_core", "autogen_agentchat", "autogen_ext"}
 SENDING = {"send_message", "publish_message"}
@@ -62,7 +62,8 @@ def traits_of(expected: Any, factory: Callable[..., Any] | None = None) -> Trait
         return _of_closure(closure) if closure is not None else Traits()
     if not issubclass(expected, RoutedAgent) or expected.on_message_impl is not RoutedAgent.on_message_impl:
         return Traits()
-    handlers = [h for h in (getattr(expected, name, None) for name in dir(expected)) if hasattr(h, "is_message_handler")]
+    members = (getattr(expected, name, None) for name in dir(expected))
+    handlers = [member for member in members if hasattr(member, "is_message_handler")]
     silent = all(set(getattr(h, "produces_types", ())) <= {type(None)} for h in handlers)
     absorbs = silent and not any(map(_sends, _own_functions(expected)))
     if expected.on_unhandled_message is not RoutedAgent.on_unhandled_message:

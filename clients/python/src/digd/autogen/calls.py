@@ -1,4 +1,4 @@
-"""Agents at work in a runtime: each call of a handler is an activation, or several as answers to its requests come in."""
+"""Agents at work: each call of a handler is an activation, or several as answers to its requests come in."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ class Calls:
         event = runtime.event_of(ctx.message_id, name)
         if event is None:  # it has no handler for the message
             return await agent.on_message(message, ctx)
-        handling = Handling(runtime, name, message, ctx.message_id, event, self.line(), self.callers.get(ctx.message_id))
+        caller = self.callers.get(ctx.message_id)
+        handling = Handling(runtime, name, message, ctx.message_id, event, self.line(), caller)
         for kept in self._kept.pop(name, []):
             handling.line.give(kept)
         handling.line.give(event, self.notes.get(event))
@@ -100,7 +101,8 @@ class Calls:
             self.requests.pop(ctx.message_id, None)
             await runtime.handled(ctx.message_id, name)
 
-    async def _rounds(self, handling: Handling, inner: Callable[..., Awaitable[Any]], message: Any, ctx: MessageContext) -> Any:
+    async def _rounds(self, handling: Handling, inner: Callable[..., Awaitable[Any]], message: Any,
+                      ctx: MessageContext) -> Any:
         """Calls the handler, and again while the monitor gives something back to it."""
         line = handling.line
         for _ in range(ROUNDS):
@@ -219,7 +221,7 @@ class Calls:
     # ---- interventions
 
     async def carry_out(self, intervention: Intervention, agents: list[str]) -> bool:
-        """Gives the message that an agent handled last to it once more, with the text; returns whether any agent gets it.
+        """Gives each agent the message that it handled last once more, with the text. Returns whether any gets it.
 
         Those that wait with something are called, the others only if none does: a deadlock is theirs.
         """
@@ -257,7 +259,7 @@ def _react(react: Callable[[Any, str], None], events: Iterable[str] | None = Non
 
 
 def notes() -> list[str]:
-    """Within a handler or an agent's turn: the monitor's texts for it, for programs whose messages have no place for them."""
+    """Within a handler or an agent's turn: the monitor's texts for it. For messages that have no place for a text."""
     handling, chat_line = current.get(), speaking_line()
     if chat_line is not None:
         return list(chat_line.notes)

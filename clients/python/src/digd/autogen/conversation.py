@@ -73,7 +73,7 @@ def whispered(text: str) -> GroupChatStart:
 
 
 def reads_text(container: Any) -> bool:
-    """Whether a model reads the text messages that this participant is given. A team or the program's own code may not."""
+    """Whether a model reads this participant's text messages. A team or the program's own code may not."""
     agent = getattr(container, "_agent", None)
     while agent is not None and not isinstance(agent, Team):
         if getattr(agent, "_model_client", None) is not None:
@@ -88,7 +88,7 @@ def is_swarm(manager: Any) -> bool:
 
 
 async def would_stop(manager: Any, message: GroupChatAgentResponse) -> bool:
-    """Whether the chat may stop at this message. A copy of the condition is asked; one with the program's code in it is not."""
+    """Whether the chat may stop at this message. Asks a copy of the condition, unless the program wrote it."""
     if manager._max_turns is not None and manager._current_turn + 1 >= manager._max_turns:
         return True
     condition = manager._termination_condition

@@ -1,4 +1,4 @@
-"""Which messages are on their way or being handled, what a user's intervention handlers drop, and an agent's line of work."""
+"""Which messages are on their way or held, what a user's intervention handlers drop, and an agent's line of work."""
 
 from __future__ import annotations
 
@@ -59,9 +59,10 @@ class Flow:
 
 
 class Holds:
-    """Messages that wait for their verdict. While there are some, no handler starts: without digd, sending does not suspend.
+    """Messages that wait for their verdict. While there are some, no handler starts.
 
-    So what a handler does between two messages, and the order in which handlers start, are as they would be.
+    Without digd, sending does not suspend. So what a handler does between two messages, and the order in which handlers
+    start, are as they would be.
     """
 
     def __init__(self) -> None:

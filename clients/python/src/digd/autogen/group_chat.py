@@ -1,9 +1,9 @@
 """AutoGen's group chats: the speakers' turns and what they say, read from the messages that a chat is made of.
 
-All participants hear everything, and a manager asks the next speakers. A message is an event for these: they take it up when
-they are asked to speak. Overhearing is no delivery. Messages of one round go to all speakers of the next, as declared.
+All participants hear everything, and a manager asks the next speakers. A message is an event for these: they take it up
+when they are asked to speak. Overhearing is no delivery. Messages of one round go to all speakers of the next.
 
-The messages are those of `autogen_agentchat.teams._group_chat._events`, AutoGen's own protocol between a chat's manager and its
+The messages are those of `autogen_agentchat.teams._group_chat._events`, AutoGen's own protocol of a manager and its
 participants. The module is private, so the tested versions are pinned.
 """
 
@@ -19,14 +19,15 @@ from autogen_agentchat.base import TaskResult, Team
 from autogen_agentchat.messages import HandoffMessage, TextMessage
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
 from autogen_agentchat.teams._group_chat._chat_agent_container import ChatAgentContainer
-from autogen_agentchat.teams._group_chat._events import (GroupChatAgentResponse, GroupChatRequestPublish, GroupChatReset,
-                                                         GroupChatStart, GroupChatTeamResponse, GroupChatTermination)
+from autogen_agentchat.teams._group_chat._events import (GroupChatAgentResponse, GroupChatRequestPublish,
+                                                         GroupChatReset, GroupChatStart, GroupChatTeamResponse,
+                                                         GroupChatTermination)
 from autogen_core import AgentId, TopicId
 
 from ..line import NOTE, ROUNDS, Given, said
 from ..messages import Intervention, Verdict, event_id
-from .conversation import (Spoken, fail, has_worked, is_swarm, name_of_speaker, overheard, reads_text, text_of_messages, text_of_response,
-                           text_of_result, whispered, would_stop)
+from .conversation import (Spoken, fail, has_worked, is_swarm, name_of_speaker, overheard, reads_text, text_of_messages,
+                           text_of_response, text_of_result, whispered, would_stop)
 from .flow import AgentLine, consume_unseen
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ TEAM_ID = 36  # characters: a chat's types and topics end in `_` and the team's 
 Sending = tuple[Any, TopicId, dict[str, Any]]
 
 requests: ContextVar[list[Sending] | None] = ContextVar("digd_autogen_requests", default=None)
-"""While a manager handles a message: whom it asks to speak. They are asked once it is done, and all speakers are known."""
+"""While a manager handles a message: whom it asks to speak. They are asked once it is done and all are known."""
 
 
 @dataclass
@@ -174,7 +175,7 @@ class Chats:
         return [(message, topic, options)]
 
     async def _ask(self, chat: Chat, asked: list[Sending]) -> list[Sending]:
-        """The speakers of a round are known: what is on the floor is announced to them. Returns the requests as judged."""
+        """Announces what is on the floor to the speakers of a round. Returns the requests as the verdicts want them."""
         wanted = [name_of_speaker(topic.type) for _, topic, _ in asked]
         speakers = [chat.forced or wanted[0], *wanted[1:]]
         chat.forced = None
@@ -189,7 +190,7 @@ class Chats:
         return sendings
 
     async def _give_floor(self, chat: Chat, speakers: list[str]) -> tuple[str, list[Given]]:
-        """Announces what is on the floor to the speakers. Returns the first speaker as the verdicts want it, and the events."""
+        """Announces what is on the floor. Returns the first speaker as the verdicts want it, and the events."""
         floor, chat.floor = chat.floor, []
         given, chat.handed = chat.handed, []
         verdicts: list[Verdict] = []
@@ -343,7 +344,8 @@ class Chats:
 
     # ---- a chat from its start to its end
 
-    async def run(self, team: Team, run_stream: Callable[..., Any], task: Any, options: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    async def run(self, team: Team, run_stream: Callable[..., Any], task: Any,
+                  options: dict[str, Any]) -> AsyncGenerator[Any, None]:
         """Runs the team, and again where its answer was given back or the monitor asks for one."""
         chat = self.chat(team._team_id) if hasattr(team, "_team_id") and not self._runtime.is_off else None
         messages: list[Any] = []
@@ -361,7 +363,8 @@ class Chats:
                     break
                 chat.handed = [Given(again.event)]
                 task = TextMessage(content=NOTE + (again.note or ""), source="digd")
-            yield item if len(messages) == len(item.messages) else TaskResult(messages=messages, stop_reason=item.stop_reason)
+            ran_once = len(messages) == len(item.messages)
+            yield item if ran_once else TaskResult(messages=messages, stop_reason=item.stop_reason)
         except BaseException as error:
             if chat is not None:
                 await self._failed(chat, error)
@@ -389,7 +392,8 @@ class Chats:
         """A chat has stopped that nobody can make go on: it is part of another one, or its team's own `run` runs it."""
         if message.error is not None:
             return await self._failed(chat, RuntimeError(message.error.error_type))
-        result = TaskResult(messages=list(getattr(chat.manager, "_message_thread", ())), stop_reason=message.message.content)
+        thread = list(getattr(chat.manager, "_message_thread", ()))
+        result = TaskResult(messages=thread, stop_reason=message.message.content)
         with self._runtime.digd_run.unheld("delivered"):
             await self._finished(chat, result)
 

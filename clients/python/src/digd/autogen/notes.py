@@ -1,7 +1,7 @@
 """Where the monitor's texts may go in AutoGen's messages.
 
-A text goes into a message only where a model reads it, so only into AutoGen's own text messages. Classes that a program made
-for its messages are data: they are left alone unless the program passes `add_note=` to `digd.autogen.Runtime`.
+A text goes into a message only where a model reads it, so only into AutoGen's own text messages. Classes that a program
+made for its messages are data: they are left alone unless the program passes `add_note=` to `digd.autogen.Runtime`.
 """
 
 from __future__ import annotations
@@ -51,12 +51,26 @@ def content_of(message: Any) -> str:
         return ""
 
 
+def careful(add_note: AddNote) -> AddNote:
+    """A user's `add_note`, of which every error means that the message has no place for a text."""
+
+    def try_note(message: Any, text: str) -> Any:
+        try:
+            return add_note(message, text)
+        except NoPlaceForNote:
+            raise
+        except Exception as error:
+            raise NoPlaceForNote(f"add_note raised {type(error).__name__}: {error}") from error
+
+    return try_note
+
+
 def add_model_note(message: Message, text: str) -> Message:
     """The default: a copy of one of AutoGen's own text messages with the monitor's text at its end."""
     if isinstance(message, MODEL_MESSAGES) and isinstance(message.content, str):  # type: ignore[attr-defined]
         return add_note(message, text)
-    raise NoPlaceForNote(f"a {type(message).__name__} is the program's own data; digd.autogen.notes() returns the text in its "
-                         "handler, and Runtime(add_note=digd.autogen.add_note) adds it to such messages")
+    raise NoPlaceForNote(f"a {type(message).__name__} is the program's own data; digd.autogen.notes() returns the text "
+                         "in its handler, and Runtime(add_note=digd.autogen.add_note) adds it to such messages")
 
 
 def add_note(message: Message, text: str) -> Message:
@@ -68,8 +82,8 @@ def add_note(message: Message, text: str) -> Message:
         return f"{message}\n\n{NOTE}{text}"  # type: ignore[return-value]
     name = _text_field(message)
     if name is None:
-        raise NoPlaceForNote(f"a {type(message).__name__} has no text field of a known name; give digd.autogen.Runtime an "
-                             "add_note that knows it")
+        raise NoPlaceForNote(f"a {type(message).__name__} has no text field of a known name; give digd.autogen.Runtime "
+                             "an add_note that knows it")
     changed = {name: f"{getattr(message, name)}\n\n{NOTE}{text}"}
     if isinstance(message, BaseModel):
         return message.model_copy(update=changed)

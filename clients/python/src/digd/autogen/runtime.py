@@ -1,9 +1,9 @@
 """AutoGen's runtime with every message judged before it enters the queue.
 
-An intervention handler, AutoGen's own place for this, is not enough. It runs in the runtime's one loop, so a message held
-there holds all others. It does not see which call of an agent a message comes from, nor when that call ends. It cannot send
-a message elsewhere, and `stop_when_idle` waits for ever for a message that it drops. This runtime holds a message in the
-task of its sender and drops none.
+An intervention handler, AutoGen's own place for this, is not enough. It runs in the runtime's one loop, so a message
+held there holds all others. It does not see which call of an agent a message comes from, nor when that call ends. It
+cannot send a message elsewhere, and `stop_when_idle` waits for ever for one that it drops. This runtime holds a message
+in the task of its sender and drops none.
 
 No agent is changed. While the runtime delivers a message, it sees a stand-in for the agent that reports the call.
 """
@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 from typing import Any
 
-from autogen_core import Agent, AgentId, AgentType, CancellationToken, MessageContext, SingleThreadedAgentRuntime, TopicId
+from autogen_core import Agent, AgentId, AgentType, CancellationToken, SingleThreadedAgentRuntime, TopicId
 
 from ..line import Given, GivenBack, Mail, quoted, said
 from ..messages import Intervention, Outcome, Verdict
@@ -27,7 +27,7 @@ from .agents import DIRECT, Traits, all_absorb, id_of, name_of, traits_of
 from .calls import Calls, Followed, Handling, current
 from .delivery import Watched, delivering
 from .flow import Holds, RunState, consume_unseen, reporting_drops
-from .notes import AddNote, NoPlaceForNote, add_model_note, text_of
+from .notes import AddNote, NoPlaceForNote, add_model_note, careful, text_of
 
 try:
     from . import group_chat
@@ -36,7 +36,7 @@ except ModuleNotFoundError as error:  # autogen-core alone
         raise  # it is installed, but not in the version that this adapter knows
     group_chat = None  # type: ignore[assignment]
 
-OPT_IN = ("repeated_subproblem", "cross_lineage_aggregation")  # AutoGen does not say which messages are parts of a solution
+OPT_IN = ("repeated_subproblem", "cross_lineage_aggregation")  # AutoGen does not say which messages are parts of one
 Classes = type | Iterable[type]
 
 
@@ -45,29 +45,33 @@ class Runtime(SingleThreadedAgentRuntime):
 
     run: an open `digd.Run`; make the runtime before the first `await` within it. The mode is `shadow` unless the run or
     DIGD_MODE names another.
-    answers: classes of messages that are the final answer, however an agent puts them out. Without them the response to a
-    message from outside is the answer, and digd does not say that an answer is missing.
+    answers: classes of messages that are the final answer, however an agent puts them out. Without them the response to
+    a message from outside is the answer, and digd does not say that an answer is missing.
     is_answer: whether a team's TaskResult is an answer; every one is by default, whatever ended the team.
     fyi: classes of messages that ask nothing of anybody.
-    add_note: makes a copy of a message with the monitor's text in it; the default leaves the program's own classes alone.
+    add_note: copies a message with the monitor's text in it; the default leaves the program's own classes alone.
     heal_errors: keeps the input of a handler that raised as open work, which digd may give to the agent again.
     wait_for_healing_ms: how long `stop_when_idle` and a team without an answer wait for the monitor's help.
+    max_returns_per_agent, max_added_ms: as of `digd.Run`, where that names none.
     options: of SingleThreadedAgentRuntime.
     """
 
-    def __init__(self, run: Run, *, answers: Classes = (), fyi: Classes = (), is_answer: Callable[[Any], bool] | None = None,
-                 add_note: AddNote = add_model_note, heal_errors: bool = False, wait_for_healing_ms: float = 0,
-                 **options: Any) -> None:
+    def __init__(self, run: Run, *, answers: Classes = (), fyi: Classes = (),
+                 is_answer: Callable[[Any], bool] | None = None, add_note: AddNote = add_model_note,
+                 heal_errors: bool = False, wait_for_healing_ms: float = 0, max_returns_per_agent: int | None = None,
+                 max_added_ms: float | None = None, **options: Any) -> None:
         run.adapter_defaults("autogen")
         if run.mode != "off" and options.get("intervention_handlers"):
-            options["intervention_handlers"] = [reporting_drops(h, self._drop) for h in options["intervention_handlers"]]
+            handlers = [reporting_drops(handler, self._drop) for handler in options["intervention_handlers"]]
+            options["intervention_handlers"] = handlers
         super().__init__(**options)
         self.is_answer = is_answer
         self.wait_for_healing_ms = wait_for_healing_ms
-        self.add_note = add_note
+        self.try_note = careful(add_note)
         self._answers = (answers,) if isinstance(answers, type) else tuple(answers)
         self._fyi = (fyi,) if isinstance(fyi, type) else tuple(fyi)
         self._heal_errors = heal_errors
+        self._bounds = (max_returns_per_agent, max_added_ms)
         self._traits: dict[str, Traits] = {}  # by agent type
         self._has_stopped_itself = False  # run_team did; a program that stops the runtime once more may
         self.holding = Holds()
@@ -91,17 +95,19 @@ class Runtime(SingleThreadedAgentRuntime):
             self.chats.begin_anew()
         if self.is_off:
             return
-        self._ask_for_rules()
+        self._ask_for_settings()
         if not run.heals:  # no verdict can change anything, so none is waited for
             run._conversation.unheld_because = run._conversation.unheld_because or "unheld"
         self.state.runtimes.append(self)
         run.on_intervention(self._carry_out)
         run.before_end(self._outcome_at_end)
 
-    def _ask_for_rules(self) -> None:
-        """Turns off the rules that need to know what this program's messages mean, unless the user sets their mode."""
+    def _ask_for_settings(self) -> None:
+        """The bounds, and the rules that need to know what messages mean: off unless the user sets their mode."""
         unknown = OPT_IN if self._answers or self.is_answer else (*OPT_IN, "missing_termination")
-        self.digd_run.ask_for(rules={rule: {"mode": "off"} for rule in unknown})
+        max_returns, max_added_ms = self._bounds
+        self.digd_run.ask_for(rules={rule: {"mode": "off"} for rule in unknown}, max_added_ms=max_added_ms,
+                              healing=None if max_returns is None else {"max_returns_per_agent": max_returns})
 
     def _outcome_at_end(self, known: Outcome | None) -> Outcome | None:
         if known not in (None, "success"):
@@ -132,8 +138,8 @@ class Runtime(SingleThreadedAgentRuntime):
         if self.chats is None:
             raise RuntimeError("run_team needs the package autogen-agentchat")
         if getattr(team, "_runtime", self) is not self:
-            raise ValueError(f"the team {team.name!r} has a runtime of its own; make it with runtime= this one, or attach it "
-                             "with digd.autogen.instrument(team, run) and call its own run()")
+            raise ValueError(f"the team {team.name!r} has a runtime of its own; make it with runtime= this one, or "
+                             "attach it: digd.autogen.instrument(team, run)")
         begins = self._run_context is None
         if begins:
             self.start()
@@ -243,8 +249,8 @@ class Runtime(SingleThreadedAgentRuntime):
             self.state.settle(message)
         return await self._request(handling, verdict.event, followed.message, recipient, message_id, options)
 
-    async def _request(self, handling: Handling | None, event: str, message: Any, recipient: AgentId, message_id: str | None,
-                       options: dict[str, Any]) -> Any:
+    async def _request(self, handling: Handling | None, event: str, message: Any, recipient: AgentId,
+                       message_id: str | None, options: dict[str, Any]) -> Any:
         """Sends an announced request and waits for the response, which becomes an input of the caller."""
         message_id = message_id or str(uuid.uuid4())
         if self.is_registered(recipient.type):
@@ -274,7 +280,8 @@ class Runtime(SingleThreadedAgentRuntime):
                     handling.line.give(response_event)
 
     async def publish_message(self, message: Any, topic_id: TopicId, *, sender: AgentId | None = None,
-                              cancellation_token: CancellationToken | None = None, message_id: str | None = None) -> None:
+                              cancellation_token: CancellationToken | None = None,
+                              message_id: str | None = None) -> None:
         options: dict[str, Any] = {"sender": sender, "cancellation_token": cancellation_token}
         if self.is_off:
             if sender is not None and isinstance(message, self._answers):
@@ -364,7 +371,7 @@ class Runtime(SingleThreadedAgentRuntime):
         return verdict
 
     def follow(self, handling: Handling | None, message: Any, verdict: Verdict) -> Followed | Given:
-        """The message as the verdict wants it; its event with a text if it goes back to the agent that is being called."""
+        """The message as the verdict wants it; its event with a text if it goes back to the agent being called."""
         run = self.digd_run
         if verdict.action == "reroute" and handling is not None and verdict.recipients == (handling.agent,):
             if not self.calls.can_read(handling.agent, handling.message):
@@ -428,15 +435,6 @@ class Runtime(SingleThreadedAgentRuntime):
         except Exception:
             log.warning("digd: is_answer raised; the result counts as an answer", exc_info=True)
             return True
-
-    def try_note(self, message: Any, text: str) -> Any:
-        """A copy of the message with the text, by the user's `add_note`."""
-        try:
-            return self.add_note(message, text)
-        except NoPlaceForNote:
-            raise
-        except Exception as error:
-            raise NoPlaceForNote(f"add_note raised {type(error).__name__}: {error}") from error
 
     async def _come_to_rest(self) -> None:
         if self.state.deferred is None or not self.flow.rests():

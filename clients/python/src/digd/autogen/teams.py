@@ -11,9 +11,11 @@ from .runtime import Runtime
 def instrument(team: Any, run: Run, **options: Any) -> Any:
     """Watches a team whose runtime is its own: `team = digd.autogen.instrument(team, run)`, before it is first used.
 
-    The team is used as before: `run`, `run_stream`, `reset`, `save_state`. A later call with another run makes it report there.
-    options: of `digd.autogen.Runtime`. In the mode `off` nothing is changed. In `enforce` the team's `run_stream` goes on
-    where an answer is given back.
+    The team is used as before: `run`, `run_stream`, `reset`, `save_state`. A later call with another run makes it
+    report there. In the mode `off` nothing is changed. In `enforce` the team's `run_stream` goes on where an answer is
+    given back.
+
+    options: of `digd.autogen.Runtime`.
     """
     run.adapter_defaults("autogen")
     runtime = getattr(team, "_runtime", None)
@@ -22,8 +24,8 @@ def instrument(team: Any, run: Run, **options: Any) -> Any:
     elif run.mode == "off":
         return team
     elif getattr(team, "_embedded_runtime", None) is not True or getattr(team, "_initialized", True):
-        raise ValueError("instrument takes a team that was made without runtime= and was not used yet; with a runtime of your "
-                         "own, make the team with runtime=digd.autogen.Runtime(run) and run it by runtime.run_team(team)")
+        raise ValueError("instrument takes a team that was made without runtime= and was not used yet; with a runtime "
+                         "of your own, make it with runtime=digd.autogen.Runtime(run) and run it by runtime.run_team")
     else:
         runtime = Runtime(run, ignore_unhandled_exceptions=False, **options)
         team._runtime = runtime
