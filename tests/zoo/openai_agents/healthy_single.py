@@ -469,3 +469,28 @@ async def program_that_raises_after_its_answer(probe):
             raise LookupError(result.final_output)
     except LookupError as error:
         return str(error)
+
+
+@healthy("openai_agents_guardrail_and_instructions_that_handle_a_failed_run")
+async def guardrail_and_instructions_that_handle_a_failed_run(probe):
+    lab = Lab(probe)
+    checker = lab.agent("checker", ModelStep.raise_error(ConnectionError("down")))
+    briefer = lab.agent("briefer", ModelStep.raise_error(ConnectionError("down")))
+
+    @input_guardrail(run_in_parallel=False)
+    async def check(context, agent, input):
+        try:
+            await Runner.run(checker, input)
+        except ConnectionError:
+            probe.call("let it pass")
+        return GuardrailFunctionOutput(output_info=None, tripwire_triggered=False)
+
+    async def instructions(context, agent):
+        try:
+            return (await Runner.run(briefer, "Brief me.")).final_output
+        except ConnectionError:
+            return "Be brief."
+
+    agent = lab.agent("host", lab.say("Hello."), instructions=instructions, input_guardrails=[check])
+    async with watched(probe):
+        return lab.record(await Runner.run(agent, "Hello."), agent).final_output

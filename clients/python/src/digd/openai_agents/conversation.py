@@ -48,7 +48,8 @@ class Conversation(RunHooks[Any]):
         self.stream: Any = None  # the SDK's result of a streamed run
         self.can_go_back = False  # the run can be taken up again: not a stream, not resumed, and not too often already
         self.begin_with: tuple[Agent[Any], Any] | None = None  # of a streamed run, until its loop has begun
-        self._requests: list[Conversation] = []  # failed runs of tools, until this one's next move
+        self._failed: list[Conversation] = []  # runs that this one started and that failed, until their tool returns
+        self._requests: list[Conversation] = []  # those of tools that the SDK reported as failed, until the next move
         self._streams: list[Conversation] = []
         self._tool_call_id: str | None = context.tool_call_id if isinstance(context, ToolContext) else None
         self._inner = inner
@@ -119,7 +120,8 @@ class Conversation(RunHooks[Any]):
         if paused is None:
             return False
         self.turns, self.agents, self.paused = paused.turns, paused.agents, paused.paused
-        self._requests, self._streams, self._asked = paused._requests, paused._streams, paused._asked
+        self._failed, self._requests = paused._failed, paused._requests
+        self._streams, self._asked = paused._streams, paused._asked
         self._worked, self._passed = paused._worked, paused._passed
         return True
 
@@ -135,9 +137,9 @@ class Conversation(RunHooks[Any]):
 
     # ---- requests to other agents
 
-    def add_request(self, request: Conversation) -> None:
-        """Adds a run that failed in a tool. The next move of this run decides whether that request is still open."""
-        self._requests.append(request)
+    def add_failed(self, conversation: Conversation) -> None:
+        """Adds a run that this one started and that failed. It is handled unless the SDK reports its tool as failed."""
+        self._failed.append(conversation)
 
     def add_stream(self, stream: Conversation) -> None:
         self._streams.append(stream)
@@ -149,8 +151,15 @@ class Conversation(RunHooks[Any]):
 
     async def settle_requests(self) -> None:
         """The agent went on after its failed requests: it tried again, asked another, or handled the error."""
+        await self.settle_handled()
         for request in self.requests_left():
             await request.turns.settle()
+
+    async def settle_handled(self) -> None:
+        """The program handled the failures that the SDK reported of no tool."""
+        failed, self._failed = self._failed, []
+        for conversation in failed:
+            await conversation.turns.settle()
 
     async def fail_requests(self) -> None:
         """The agent answers although its requests failed: they stay pending, and wait for the agents they went to."""
@@ -172,11 +181,14 @@ class Conversation(RunHooks[Any]):
     async def _after_tool(self, tool_call_id: str | None, context: RunContextWrapper[Any], result: object) -> None:
         """A tool that returned anything but the SDK's own error text has handled the failure of the run it started."""
         await self.complete_streams()
-        for request in list(self._requests):
+        for request in list(self._failed):
             if request._tool_call_id not in (None, tool_call_id):
                 continue
-            if not isinstance(request.error, Exception) or str(result) != default_tool_error_function(context, request.error):
-                self._requests.remove(request)
+            self._failed.remove(request)
+            error = request.error
+            if isinstance(error, Exception) and str(result) == default_tool_error_function(context, error):
+                self._requests.append(request)
+            else:
                 await request.turns.settle()
 
     # ---- streamed runs

@@ -95,6 +95,7 @@ class Steps:
         steps, self.open = self.open, []
         for step in steps:
             step.observe_stream()
+            begin(step.settle_handled())
         self.nested.update(paused for step in steps for paused in step.paused_below())
         for conversation in self.nested:
             begin(conversation.turns.settle("discard"))  # nobody in this run waits for its answer any more

@@ -237,6 +237,7 @@ class Team:
                              options: dict[str, Any], final: bool, is_last: bool) -> tuple[Again | None, Handed | None]:
         turns, output = conversation.turns, result.final_output
         await conversation.complete_streams()
+        await conversation.settle_handled()
         await turns.begin(name_of(result.last_agent))
         await turns.turn()
         conversation.output = output
@@ -306,7 +307,7 @@ class Team:
         if isinstance(error, DECLARED_ENDS) or not isinstance(error, Exception) or caller.state != "running":
             await conversation.turns.settle()
         else:
-            caller.add_request(conversation)
+            caller.add_failed(conversation)
 
     async def _heal_error(self, conversation: Conversation, agent: Agent[Any], items: Any, options: dict[str, Any],
                           error: AgentsException, is_last: bool) -> Again | None:
