@@ -516,3 +516,69 @@ async def dumped(probe):
         probe.saw(sorted(vars(team._participants[0])))
     probe.saw(without_identity(first))
     return without_identity(await team.run(task="Again."))
+
+
+@healthy("autogen: custom agents that a selector calls in any order")
+async def arithmetic(probe):
+    def agent(name, operation):
+        async def act(messages):
+            return operation(int(messages[-1].to_text()))
+        return Stopping(name, act)
+
+    async with attached(probe) as at:
+        agents = [agent("add", lambda n: n + 1), agent("double", lambda n: 2 * n), agent("same", lambda n: n)]
+        selecting = Model(probe, "selector", "add", "same", "double", "same", "double", "add")
+        team = at.team(SelectorGroupChat(agents, selecting, allow_repeated_speaker=True,
+                                         termination_condition=MaxMessageTermination(7)))
+        return await streamed(probe, team.run_stream(task="10"))
+
+
+@healthy("autogen: a run that is cancelled by its task, and another one after it")
+async def cancelled_by_task(probe):
+    async with attached(probe) as at:
+        started, go = asyncio.Event(), asyncio.Event()
+
+        async def wait(messages):
+            started.set()
+            await go.wait()
+
+        team = at.team(RoundRobinGroupChat([Stopping("slow", wait)], max_turns=3))
+        task = asyncio.create_task(team.run(task="Go."))
+        await started.wait()
+        task.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        try:
+            await task
+        except asyncio.CancelledError:
+            probe.saw("cancelled")
+        agents = [assistant(probe, "ann", "1"), assistant(probe, "bob", "2")]
+        return without_identity(await at.team(RoundRobinGroupChat(agents, max_turns=2)).run(task="Count."))
+
+
+@healthy("autogen: a stream that its reader leaves early")
+async def left_early(probe):
+    async with attached(probe) as at:
+        agents = [assistant(probe, "ann", "1"), assistant(probe, "bob", "2")]
+        team = at.team(RoundRobinGroupChat(agents, max_turns=2))
+        stream = team.run_stream(task="Count.")
+        async for item in stream:
+            probe.saw(type(item).__name__)
+            if len(getattr(item, "content", "")) == 1:
+                break
+        await stream.aclose()
+
+
+@healthy("autogen: a debate of one agent with itself, and the same speaker in two graph nodes' rounds")
+async def graph_any(probe):
+    async with attached(probe) as at:
+        agents = [assistant(probe, "start", "go"), assistant(probe, "left", "l"), assistant(probe, "right", "r"),
+                  assistant(probe, "end", "first", "second")]
+        builder = DiGraphBuilder()
+        for agent in agents:
+            builder.add_node(agent)
+        builder.add_edge(agents[0], agents[1]).add_edge(agents[0], agents[2])
+        builder.add_edge(agents[1], agents[3], activation_group="l", activation_condition="any")
+        builder.add_edge(agents[2], agents[3], activation_group="r", activation_condition="any")
+        team = at.team(GraphFlow(agents, builder.build(), termination_condition=MaxMessageTermination(10)))
+        return without_identity(await team.run(task="Go."))

@@ -930,3 +930,84 @@ async def dynamic(probe):
         await runtime.stop_when_idle()
         await runtime.close()
         return result
+
+
+@default_subscription
+class CodeWriter(RoutedAgent):
+    """Writes code until an execution satisfies it, as in AutoGen's code execution pattern."""
+
+    def __init__(self, model):
+        super().__init__("writes code")
+        self.model, self.history = model, []
+
+    @message_handler
+    async def on_message_of_chat(self, message: Task, ctx: MessageContext) -> None:
+        self.history.append(UserMessage(content=message.content, source="user"))
+        reply = (await self.model.create(self.history)).content
+        self.history.append(UserMessage(content=reply, source="writer"))
+        await self.publish_message(Task(reply), DefaultTopicId())
+
+
+@default_subscription
+class CodeRunner(RoutedAgent):
+    def __init__(self, probe):
+        super().__init__("runs code")
+        self.probe = probe
+
+    @message_handler
+    async def on_message_of_chat(self, message: Task, ctx: MessageContext) -> None:
+        if message.content.startswith("run "):
+            self.probe.call("run")
+            await self.publish_message(Task("error"), DefaultTopicId())
+
+
+@healthy("autogen: a writer and a runner of code that fails the same way several times")
+async def code_execution(probe):
+    async with attached(probe) as at:
+        runtime = at.runtime()
+        model = Model(probe, "writer", *["run a.py"] * 5, "I give up.")
+        await CodeWriter.register(runtime, "writer", lambda: CodeWriter(model))
+        await CodeRunner.register(runtime, "runner", lambda: CodeRunner(probe))
+        runtime.start()
+        await runtime.publish_message(Task("Write a program."), DefaultTopicId())
+        await runtime.stop_when_idle()
+
+
+@healthy("autogen: a runtime that is stopped, given messages, and started again")
+async def started_again(probe):
+    async with attached(probe) as at:
+        runtime = at.runtime()
+        await agent(at, runtime, "ann", publishes, topic="work")
+        queue = await results_queue(runtime)
+        for n in range(3):
+            await runtime.publish_message(Task(f"early {n}"), to("work"))
+            runtime.start()
+            await runtime.stop_when_idle()
+            await runtime.publish_message(Task(f"late {n}"), to("work"))
+        runtime.start()
+        probe.saw(await runtime.send_message(Note("not handled"), AgentId("ann", "default")))
+        await runtime.stop()
+        return all_of(queue)
+
+
+@healthy("autogen: a handler that starts tasks of its own and answers before they end")
+async def background_tasks(probe):
+    async with attached(probe) as at:
+        runtime = at.runtime()
+        tasks = []
+
+        async def later(agent, message, ctx):
+            async def tell():
+                await asyncio.sleep(0)
+                await agent.tell(Result("later"), to("results"))
+
+            tasks.append(asyncio.create_task(tell()))
+            return Result("at once")
+
+        await agent(at, runtime, "lead", later)
+        queue = await results_queue(runtime)
+        runtime.start()
+        probe.saw(await runtime.send_message(Task("go"), AgentId("lead", "default")))
+        await asyncio.gather(*tasks)
+        await runtime.stop_when_idle()
+        return all_of(queue)

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from autogen_core import DropMessage
 
@@ -117,8 +116,6 @@ class Holds:
 class RunState:
     """What the runtimes of one run share: what is on its way, the answer, and the outcome."""
 
-    _of: WeakKeyDictionary[Run, RunState] = WeakKeyDictionary()
-
     def __init__(self) -> None:
         self.flow = Flow()
         self.runtimes: list[Any] = []
@@ -129,7 +126,9 @@ class RunState:
 
     @classmethod
     def of(cls, run: Run) -> RunState:
-        return cls._of.setdefault(run, cls())
+        """The run's own; it lives as long as the run."""
+        state: RunState = vars(run).setdefault("_autogen_state", cls())
+        return state
 
     def settle(self, answer: Any) -> None:
         """The answer was let through; the first one counts."""

@@ -74,7 +74,6 @@ class Runtime(SingleThreadedAgentRuntime):
         self._bounds = (max_returns_per_agent, max_added_ms)
         self._traits: dict[str, Traits] = {}  # by agent type
         self._has_stopped_itself = False  # run_team did; a program that stops the runtime once more may
-        self.holding = Holds()
         self.chats = None if group_chat is None else group_chat.Chats(self)
         self.watch(run)
 
@@ -83,6 +82,7 @@ class Runtime(SingleThreadedAgentRuntime):
         self.digd_run = run
         self.is_off = run.mode == "off"
         self.mail = Mail()
+        self.holding = Holds()
         self.state = RunState.of(run)
         self.flow = self.state.flow
         self.calls = Calls(self, self._heal_errors)
