@@ -343,6 +343,13 @@ def test_a_retry_has_the_text_again_and_it_is_reported_once(daemon):
     assert [f["applied"] for f in frames(daemon, "delivery")] == ["injected"]
 
 
+@pytest.mark.parametrize("options, runs", [({}, 6), ({"max_returns_per_agent": 2}, 3), ({"max_added_ms": 0}, 1)])
+def test_a_node_that_learns_nothing_is_not_run_again_for_ever(daemon, options, runs):
+    team = Team().node("a", Command(update={"log": ["a"]}, goto="ghost")).edges((START, "a"))
+    team.compile(daemon, **options).invoke({"log": []})
+    assert team.ran == ["a"] * runs
+
+
 def test_a_node_that_cannot_read_is_not_run_again(daemon):
     team = Team().node("a", Command(update={"log": ["a"]}, goto="ghost"), asks=False).edges((START, "a"))
     assert team.compile(daemon).invoke({"log": []})["log"] == ["a"]

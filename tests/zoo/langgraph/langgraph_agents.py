@@ -1,6 +1,8 @@
 """Healthy teams: prebuilt agents, supervisor, swarm, handoffs, graphs inside graphs, nodes, tools and functions."""
 
 import asyncio
+import contextvars
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 from langchain.agents import create_agent
@@ -401,3 +403,44 @@ def recursive(probe):
     builder.add_edge(START, "work")
     graph = attach(probe, builder).compile()
     return graph.invoke({"log": []})
+
+
+@healthy("langgraph instrumented graphs in threads of a node", ordered=False)
+def in_threads(probe):
+    inner = inner_team(probe).compile()
+
+    def work(state):
+        probe.call("work")
+        with ThreadPoolExecutor(3) as pool:
+            results = list(pool.map(lambda i: inner.invoke({"log": [i]}), range(3)))
+        return {"log": [r["log"] for r in results]}
+
+    team = Team(probe)
+    team.builder.add_node("work", work)
+    return team.edges((START, "work"), ("work", END)).compile().invoke({"log": []})
+
+
+setting = contextvars.ContextVar("setting", default="unset")
+
+
+@healthy("langgraph context variables of the caller and of nodes")
+def context_variables(probe):
+    def work(state):
+        setting.set(setting.get() + "+node")
+        return {"log": [setting.get()]}
+
+    builder = StateGraph(Log)
+    builder.add_node("a", work)
+    builder.add_node("b", work)
+    builder.add_edge(START, "a")
+    builder.add_edge("a", "b")
+    graph = attach(probe, builder).compile()
+    token = setting.set("caller")
+    try:
+        results = []
+        for chunk in graph.stream({"log": []}, stream_mode="updates"):
+            results.append([chunk, setting.get()])
+            setting.set(f"caller {len(results)}")
+        return results
+    finally:
+        setting.reset(token)
