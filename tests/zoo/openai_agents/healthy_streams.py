@@ -2,8 +2,8 @@
 
 import asyncio
 
-from agents import (GuardrailFunctionOutput, OutputGuardrailTripwireTriggered, Runner, SQLiteSession, function_tool,
-                    output_guardrail)
+from agents import (GuardrailFunctionOutput, InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, Runner,
+                    SQLiteSession, function_tool, input_guardrail, output_guardrail)
 from agents.testing import ModelStep
 from zoo import healthy
 
@@ -164,3 +164,22 @@ async def stream_whose_output_guardrail_trips(probe):
         except OutputGuardrailTripwireTriggered as error:
             lab.error(error)
             return "withheld"
+
+
+@healthy("openai_agents_stream_beside_a_guardrail_that_trips")
+async def stream_beside_a_guardrail_that_trips(probe):
+    lab = Lab(probe)
+
+    @input_guardrail
+    async def never(context, agent, input):
+        for _ in range(20):  # the model is called meanwhile
+            await asyncio.sleep(0)
+        return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
+
+    agent = lab.agent("agent", lab.say("Too late."), input_guardrails=[never])
+    async with watched(probe):
+        try:
+            await lab.consume(Runner.run_streamed(agent, "Tell me."), agent)
+        except InputGuardrailTripwireTriggered as error:
+            lab.error(error)
+            return "refused"

@@ -70,7 +70,8 @@ class Conversation(RunHooks[Any]):
         await self._enter(name_of(agent))
         if self.caller is None:
             await self.steps.follow(self, name_of(agent))
-            verdict = await self.steps.feed.emit([name_of(agent)], payload(self._asked), kind="task")
+            verdict = await self.steps.feed.emit([name_of(agent)], payload(self._asked), kind="task",
+                                                 hold=self.stream is None)  # a stream's agent has begun by now
         else:
             self.steps.nested.add(self)
             await self.caller._open(self.caller.turns.agent)

@@ -57,14 +57,18 @@ class Feed:
         return Activation(self, self.next_id("v"), agent, inputs)  # type: ignore[arg-type]
 
     async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None, id: str | None = None,
-                   fyi: bool = False, submit: bool = False, source: str | None = None) -> Verdict:
+                   fyi: bool = False, submit: bool = False, source: str | None = None, hold: bool = True) -> Verdict:
+        """As `Run.emit`. Without `hold` the event goes out as is: it waits for no verdict."""
         to, event = tuple(recipients), id or self.next_id("e")
         work = self.run.emit(to, payload, kind=kind, id=event, fyi=fyi, submit=submit, source=source)
-        return await self._report(work, Blocked(event, to, submit).as_is("unheld"))
+        unheld = Blocked(event, to, submit).as_is("unheld")
+        if hold:
+            return await self._report(work, unheld)
+        return self._tell(work, unheld, None if fyi else "unheld")
 
     async def start_activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None) -> str:
         name = id or self.next_id("v")
-        return await self._report(self.run.start_activation(agent, tuple(inputs), id=name), name)
+        return self._tell(self.run.start_activation(agent, tuple(inputs), id=name), name, None)
 
     async def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None, outputs: Sequence[Event] = (),
                              *, inputs: Iterable[EventLike] = (), error: str | None = None) -> tuple[Verdict, ...]:
@@ -72,6 +76,8 @@ class Feed:
         rerouted = [Blocked(e, tuple(reactions[e])) for e in order if not isinstance(reactions.get(e, ""), str)]
         unheld = tuple(blocked.as_is("unheld") for blocked in (*rerouted, *(output.blocked() for output in outputs)))
         work = self.run.end_activation(activation, reactions, tuple(outputs), inputs=order, error=error)
+        if not rerouted and all(output.fyi for output in outputs):
+            return self._tell(work, unheld, None)  # nothing that a verdict could change
         return await self._report(work, unheld)
 
     def applied(self, event: str, verdict: Verdict, *, as_is: str | None = None) -> None:
@@ -79,7 +85,7 @@ class Feed:
         self._in_loop(functools.partial(self.run.applied, event, verdict, as_is=as_is))
 
     async def agent_joined(self, agent: str) -> None:
-        await self._report(self.run.agent_joined(agent), None)
+        self._tell(self.run.agent_joined(agent), None, None)
 
     @property
     def _here(self) -> bool:
@@ -99,17 +105,22 @@ class Feed:
             assert self.loop is not None
             self.loop.call_soon_threadsafe(work)
 
-    def _begin(self, work: Coroutine[Any, Any, Any]) -> None:
-        with self.run.unheld("shadow") if self.run.is_shadow_late else contextlib.nullcontext():
+    def _begin(self, work: Coroutine[Any, Any, Any], as_is: str | None) -> None:
+        reason = "shadow" if self.run.is_shadow_late else as_is
+        with contextlib.nullcontext() if reason is None else self.run.unheld(reason):
             begin(work)
 
-    async def _report(self, work: Coroutine[Any, Any, T], unheld: T) -> T:
-        if not self._alive:
+    def _tell(self, work: Coroutine[Any, Any, Any], unheld: T, as_is: str | None) -> T:
+        """Reports without waiting. `as_is`: the reason why a verdict would come too late, if one could change something."""
+        if self._alive:
+            self._in_loop(functools.partial(self._begin, work, as_is))
+        else:
             work.close()
-            return unheld
-        if not self.heals or (self._is_stuck and not self._here):
-            self._in_loop(functools.partial(self._begin, work))
-            return unheld
+        return unheld
+
+    async def _report(self, work: Coroutine[Any, Any, T], unheld: T) -> T:
+        if not self._alive or not self.heals or (self._is_stuck and not self._here):
+            return self._tell(work, unheld, None)
         if self._here:
             return await work
         return await self._from_another_loop(work, unheld)
