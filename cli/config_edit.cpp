@@ -18,10 +18,10 @@ std::optional<toml::table> parsed(std::string_view text, std::string& why) {
   }
 }
 
-const toml::node* find(const toml::table& in, const config_edit& what) {
+const toml::node* find(const toml::table& in, const config_edit& edit) {
   const toml::table* rules = in["rules"].as_table();
-  const toml::table* rule = rules == nullptr ? nullptr : (*rules)[what.rule].as_table();
-  return rule == nullptr ? nullptr : rule->get(what.key);
+  const toml::table* rule = rules == nullptr ? nullptr : (*rules)[edit.rule].as_table();
+  return rule == nullptr ? nullptr : rule->get(edit.key);
 }
 
 // The byte at which a line begins; lines count from 1. The end of the text if there are fewer.
@@ -80,12 +80,12 @@ void write(const config_edit& edit, const toml::table& before, std::string& text
   }
 }
 
-void erase(const config_edit& what, toml::table& from) {
+void erase(const config_edit& edit, toml::table& from) {
   toml::table* rules = from["rules"].as_table();
-  toml::table* rule = rules == nullptr ? nullptr : (*rules)[what.rule].as_table();
+  toml::table* rule = rules == nullptr ? nullptr : (*rules)[edit.rule].as_table();
   if (rule == nullptr) return;
-  rule->erase(what.key);
-  if (rule->empty()) rules->erase(what.rule);
+  rule->erase(edit.key);
+  if (rule->empty()) rules->erase(edit.rule);
   if (rules->empty()) from.erase("rules");
 }
 
@@ -94,22 +94,23 @@ bool says(const toml::table& text, const config_edit& edit) {
   const auto wanted = parsed("v = " + edit.literal, ignored);
   const toml::node* there = find(text, edit);
   if (!wanted || there == nullptr) return false;
-  toml::table one, other;
-  one.insert("v", *there);
-  other.insert("v", *wanted->get("v"));
-  return one == other;
+  toml::table stored, expected;
+  stored.insert("v", *there);
+  expected.insert("v", *wanted->get("v"));
+  return stored == expected;
 }
 
 }  // namespace
 
-std::optional<std::vector<std::string>> excepted_in(std::string_view toml_text, const std::string& rule, std::string& why) {
+std::optional<std::vector<std::string>> excepted_in(std::string_view toml_text, const std::string& rule,
+                                                    std::string& why) {
   const auto table = parsed(toml_text, why);
   if (!table) return {};
   std::vector<std::string> names;
   const toml::node* there = find(*table, {.rule = rule, .key = "except", .literal = {}});
   if (there == nullptr || !there->is_array()) return names;
-  for (const toml::node& one : *there->as_array()) {
-    if (const auto text = one.value_exact<std::string>()) names.push_back(*text);
+  for (const toml::node& item : *there->as_array()) {
+    if (const auto text = item.value_exact<std::string>()) names.push_back(*text);
   }
   return names;
 }

@@ -22,38 +22,42 @@ struct judge_options {
   daemon_options daemon;
 };
 
-int judge(const judge_options& how) {
-  const auto daemon = http_to("judge", how.daemon);
+int judge(const judge_options& options) {
+  const auto daemon = http_to("judge", options.daemon);
   if (!daemon) return wrong_use;
   json::object body;
-  if (how.judgement == "none") {
+  if (options.judgement == "none") {
     body["judgement"] = nullptr;
   } else {
-    body["judgement"] = how.judgement;
+    body["judgement"] = options.judgement;
   }
-  if (!how.by.empty()) body["by"] = how.by;
-  const std::string target = run_path(how.run, "/detections/" + ingest::percent_encoded(how.detection) + "/judgement");
+  if (!options.by.empty()) body["by"] = options.by;
+  const std::string target = run_path(options.run, "/detections/" + ingest::percent_encoded(options.detection) + "/judgement");
   ingest::http_answer answer;
-  if (const std::string why = daemon->ask("POST", target, json::serialize(body), answer); !why.empty()) return complain("judge", why);
+  if (const std::string why = daemon->ask("POST", target, json::serialize(body), answer); !why.empty())
+    return complain("judge", why);
   if (!answer.good()) return complain("judge", complaint_of(*daemon, answer));
-  const std::string what = "Detection " + digd::quoted(how.detection) + " of run " + digd::quoted(how.run);
-  std::cerr << what << (how.judgement == "none" ? " is judged no more.\n" : " is judged " + how.judgement + ".\n");
+  const std::string subject = "Detection " + digd::quoted(options.detection) + " of run " + digd::quoted(options.run);
+  std::cerr << subject << (options.judgement == "none" ? " is judged no more.\n" : " is judged " + options.judgement + ".\n");
   return done;
 }
 
 }  // namespace
 
 void add_judge(CLI::App& app, int& status) {
-  auto how = std::make_shared<judge_options>();
+  auto options = std::make_shared<judge_options>();
   CLI::App* sub = app.add_subcommand("judge", "Records whether a detection was right or wrong");
-  sub->add_option("RUN", how->run, "the run's id")->required();
-  sub->add_option("DETECTION", how->detection, "the detection's name, as `digctl pilot` and /v1/runs/ID/detections show it: 812, or 812.2")->required();
-  sub->add_option("JUDGEMENT", how->judgement, "right, wrong, or none to withdraw")
+  sub->add_option("RUN", options->run, "the run's id")->required();
+  sub->add_option("DETECTION", options->detection,
+                  "the detection's name, as `digctl pilot` and /v1/runs/ID/detections show it: 812, or 812.2")
+      ->required();
+  sub->add_option("JUDGEMENT", options->judgement, "right, wrong, or none to withdraw")
       ->required()
       ->check(CLI::IsMember({"right", "wrong", "none"}));
-  sub->add_option("--by", how->by, "your name, kept with the judgement; default: the token's name, if there are tokens");
-  add_daemon_options(*sub, how->daemon);
-  sub->callback([how, &status] { status = judge(*how); });
+  sub->add_option("--by", options->by,
+                  "your name, kept with the judgement; default: the token's name, if there are tokens");
+  add_daemon_options(*sub, options->daemon);
+  sub->callback([options, &status] { status = judge(*options); });
 }
 
 }  // namespace digd::cli

@@ -75,7 +75,9 @@ std::optional<double> real_in(const json::object& from, std::string_view key) {
 
 // ---- words
 
-std::string counted(std::int64_t n, const std::string& noun) { return std::to_string(n) + ' ' + noun + (n == 1 ? "" : "s"); }
+std::string counted(std::int64_t n, const std::string& noun) {
+  return std::to_string(n) + ' ' + noun + (n == 1 ? "" : "s");
+}
 
 std::string times(std::int64_t n) { return n == 1 ? "once" : std::to_string(n) + " times"; }
 
@@ -104,7 +106,8 @@ std::string local_time(std::int64_t unix_ms) {
 std::string shell_word(const std::string& text) {
   if (picture::safe(text) != text) return {};
   const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_@.:/+-").find(c) != std::string_view::npos;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_@.:/+-").find(c) != std::string_view::npos;
   };
   if (std::all_of(text.begin(), text.end(), is_plain)) return text;
   std::string out = "'";
@@ -130,15 +133,16 @@ std::string how_they_ended(const json::object& sum) {
 
 class report {
  public:
-  report(const json::object& pilot, const pilot_options& how, std::string address)
-      : pilot_(pilot), how_(how), address_(std::move(address)), width_(how.terminal.columns()) {}
+  report(const json::object& pilot, const pilot_options& options, std::string address)
+      : pilot_(pilot), options_(options), address_(std::move(address)), width_(options.terminal.columns()) {}
 
   void print() const {
     print_sums();
     print_places();
     print_canary();
     print_precision();
-    if (const json::value* left = pilot_.if_contains("left_out"); left != nullptr && left->is_bool() && left->get_bool()) {
+    if (const json::value* left = pilot_.if_contains("left_out");
+        left != nullptr && left->is_bool() && left->get_bool()) {
       line("There was more than can be shown; ask for a shorter time with --since.");
     }
   }
@@ -146,12 +150,13 @@ class report {
  private:
   void line(const std::string& text, std::size_t indent = 0) const {
     const std::string before(indent, ' ');
-    for (const std::string& one : picture::wrapped(text, std::max<std::size_t>(width_ - indent, 20))) std::cout << before << one << '\n';
+    for (const std::string& item : picture::wrapped(text, std::max<std::size_t>(width_ - indent, 20)))
+      std::cout << before << item << '\n';
   }
 
-  std::string toned(const std::string& text, table::tone how) const {
-    if (!how_.terminal.colored()) return text;
-    return std::string(sgr(how)) + text + "\x1b[0m";
+  std::string toned(const std::string& text, table::tone tone) const {
+    if (!options_.terminal.colored()) return text;
+    return std::string(sgr(tone)) + text + "\x1b[0m";
   }
 
   void print_sums() const {
@@ -162,18 +167,20 @@ class report {
     for (const auto& [mode, n] : object_in(runs, "modes")) {
       if (n.is_int64()) modes += (modes.empty() ? "" : ", ") + std::to_string(n.get_int64()) + ' ' + printable(mode);
     }
-    line("Since " + local_time(count_in(pilot_, "since_ms")) + ": " + counted(total, "run") + (modes.empty() ? "" : " (" + modes + ")") + ".");
+    line("Since " + local_time(count_in(pilot_, "since_ms")) + ": " + counted(total, "run") +
+         (modes.empty() ? "" : " (" + modes + ")") + ".");
     if (total == 0) return;
     if (touched == 0) return line("digd intervened in none of them, nor would it have in shadow.");
-    line("digd would have intervened in " + std::to_string(count_in(intervened, "would")) + " of " + counted(total, "run") +
-         " and did intervene in " + std::to_string(count_in(intervened, "did")) + ".");
+    line("digd would have intervened in " + std::to_string(count_in(intervened, "would")) + " of " +
+         counted(total, "run") + " and did intervene in " + std::to_string(count_in(intervened, "did")) + ".");
     const std::int64_t badly = count_in(intervened, "ended_badly");
-    line("Of these " + counted(touched, "run") + ", " + std::to_string(badly) + " ended badly anyway (" + how_they_ended(intervened) + ").");
+    line("Of these " + counted(touched, "run") + ", " + std::to_string(badly) + " ended badly anyway (" +
+         how_they_ended(intervened) + ").");
     std::cout << '\n';
-    table sums({"rule", "runs", "would", "did"}, look_of(how_.terminal));
-    for (const json::value& one : array_in(pilot_, "rules")) {
-      if (!one.is_object()) continue;
-      const json::object& rule = one.get_object();
+    table sums({"rule", "runs", "would", "did"}, look_of(options_.terminal));
+    for (const json::value& item : array_in(pilot_, "rules")) {
+      if (!item.is_object()) continue;
+      const json::object& rule = item.get_object();
       sums.add({{printable(text_in(rule, "rule"))},
                 {std::to_string(count_in(rule, "runs"))},
                 {std::to_string(count_in(rule, "would"))},
@@ -183,8 +190,8 @@ class report {
   }
 
   void print_places() const {
-    for (const json::value& one : array_in(pilot_, "places")) {
-      if (one.is_object()) print_place(one.get_object());
+    for (const json::value& item : array_in(pilot_, "places")) {
+      if (item.is_object()) print_place(item.get_object());
     }
   }
 
@@ -195,11 +202,11 @@ class report {
     std::cout << '\n'
               << toned(picture::safe(name), did > 0 ? table::tone::good : table::tone::warning)
               << (where.empty() ? "" : "   " + picture::safe(where)) << '\n';
-    line("In " + counted(count_in(place, "runs"), "run") + ": would have intervened " + times(would) + ", did " + times(did) + ". Ended: " +
-             how_they_ended(place) + ".",
+    line("In " + counted(count_in(place, "runs"), "run") + ": would have intervened " + times(would) + ", did " +
+             times(did) + ". Ended: " + how_they_ended(place) + ".",
          2);
-    for (const json::value& one : array_in(place, "examples")) {
-      if (one.is_object()) print_example(one.get_object());
+    for (const json::value& item : array_in(place, "examples")) {
+      if (item.is_object()) print_example(item.get_object());
     }
     print_judged(place, name);
   }
@@ -207,7 +214,8 @@ class report {
   void print_example(const json::object& example) const {
     line(printable(text_in(example, "reason")), 2);
     const std::string run = text_in(example, "run"), ended = text_in(example, "ended");
-    const std::string where = address_.empty() ? "run " + digd::quoted(run) : address_ + printable(text_in(example, "link"));
+    const std::string where =
+        address_.empty() ? "run " + digd::quoted(run) : address_ + printable(text_in(example, "link"));
     std::cout << "    " << where << "   detection " << printable(text_in(example, "detection")) << ", "
               << (ended.empty() ? "still open" : printable(ended)) << '\n';
   }
@@ -234,14 +242,18 @@ class report {
     const json::object &groups = object_in(canary, "groups"), &difference = object_in(canary, "difference");
     const json::object &enforced = object_in(groups, "enforce"), &shadowed = object_in(groups, "shadow");
     std::cout << '\n';
-    line("Canary: " + counted(count_in(enforced, "runs"), "run") + " enforced, " + counted(count_in(shadowed, "runs"), "run") + " in shadow.");
-    table rows({"", "enforce", "shadow", "difference"}, look_of(how_.terminal));
-    const auto row = [&](const std::string& title, const json::object& a, const json::object& b, const json::object& d, bool as_share) {
+    line("Canary: " + counted(count_in(enforced, "runs"), "run") + " enforced, " +
+         counted(count_in(shadowed, "runs"), "run") + " in shadow.");
+    table rows({"", "enforce", "shadow", "difference"}, look_of(options_.terminal));
+    const auto row = [&](const std::string& title, const json::object& a, const json::object& b, const json::object& d,
+                         bool as_share) {
       rows.add({{title}, {shown(a, as_share)}, {shown(b, as_share)}, {shown(d, as_share)}});
     };
-    row("success", object_in(enforced, "success"), object_in(shadowed, "success"), object_in(difference, "success"), true);
+    row("success", object_in(enforced, "success"), object_in(shadowed, "success"), object_in(difference, "success"),
+        true);
     row("calls", object_in(enforced, "calls"), object_in(shadowed, "calls"), object_in(difference, "calls"), false);
-    row("time, ms", object_in(enforced, "time_ms"), object_in(shadowed, "time_ms"), object_in(difference, "time_ms"), false);
+    row("time, ms", object_in(enforced, "time_ms"), object_in(shadowed, "time_ms"), object_in(difference, "time_ms"),
+        false);
     std::size_t metrics = 0;
     for (const auto& [name, value] : object_in(difference, "metrics")) {
       if (++metrics > max_canary_metrics) break;
@@ -249,7 +261,8 @@ class report {
         return object_in(object_in(object_in(group, "metrics"), metric), "mean");
       };
       static const json::object none;
-      row(picture::safe(std::string_view(name)), mean(enforced), mean(shadowed), value.is_object() ? value.get_object() : none, false);
+      row(picture::safe(std::string_view(name)), mean(enforced), mean(shadowed),
+          value.is_object() ? value.get_object() : none, false);
     }
     rows.print(std::cout);
     line("Success: of the runs that ended and were not aborted. " + printable(text_in(canary, "method")) + ".");
@@ -260,10 +273,10 @@ class report {
     if (weeks.empty()) return;
     std::cout << '\n';
     line("Judged by people, by the week in which the detection came:");
-    table rows({"rule", "week of", "right", "wrong", "precision"}, look_of(how_.terminal));
-    for (const json::value& one : weeks) {
-      if (!one.is_object()) continue;
-      const json::object& week = one.get_object();
+    table rows({"rule", "week of", "right", "wrong", "precision"}, look_of(options_.terminal));
+    for (const json::value& item : weeks) {
+      if (!item.is_object()) continue;
+      const json::object& week = item.get_object();
       rows.add({{printable(text_in(week, "rule"))},
                 {printable(text_in(week, "week"))},
                 {std::to_string(count_in(week, "right"))},
@@ -274,7 +287,7 @@ class report {
   }
 
   const json::object& pilot_;
-  const pilot_options& how_;
+  const pilot_options& options_;
   const std::string address_;  // of the dashboard; empty: there is no daemon
   const std::size_t width_;
 };
@@ -284,19 +297,20 @@ class report {
 // By rule: the agents for which it is fine; none named: for all.
 using fine_rules = std::map<std::string, std::vector<std::string>>;
 
-std::optional<fine_rules> read_fine(const std::vector<std::string>& all) {
+std::optional<fine_rules> read_fine(const std::vector<std::string>& texts) {
   fine_rules out;
-  for (const std::string& one : all) {
-    const std::size_t at = one.find('@');
-    const std::string rule = one.substr(0, at);
+  for (const std::string& item : texts) {
+    const std::size_t at = item.find('@');
+    const std::string rule = item.substr(0, at);
     if (!rule_from(rule)) {
       const auto* near = nearest(rule, rule_names, [](std::string_view name) { return name; });
-      complain("pilot", "--fine: there is no rule " + digd::quoted(rule) +
-                            (near == nullptr ? "; `digctl rules` lists them" : "; did you mean " + digd::quoted(*near) + '?'));
+      complain("pilot",
+               "--fine: there is no rule " + digd::quoted(rule) +
+                   (near == nullptr ? "; `digctl rules` lists them" : "; did you mean " + digd::quoted(*near) + '?'));
       return {};
     }
     const bool for_all = at == std::string::npos;
-    if (!for_all && at + 1 == one.size()) {
+    if (!for_all && at + 1 == item.size()) {
       complain("pilot", "--fine: expected RULE@AGENT, or RULE alone for all agents");
       return {};
     }
@@ -306,14 +320,15 @@ std::optional<fine_rules> read_fine(const std::vector<std::string>& all) {
       complain("pilot", "--fine: " + rule + " is given both alone and with an agent");
       return {};
     }
-    if (!for_all && std::find(agents.begin(), agents.end(), one.substr(at + 1)) == agents.end()) agents.push_back(one.substr(at + 1));
+    if (!for_all && std::find(agents.begin(), agents.end(), item.substr(at + 1)) == agents.end())
+      agents.push_back(item.substr(at + 1));
   }
   return out;
 }
 
 std::string list_of(const std::vector<std::string>& names) {
   std::string out = "[";
-  for (const std::string& one : names) out += (out.size() > 1 ? ", " : "") + digd::quoted(one);
+  for (const std::string& item : names) out += (out.size() > 1 ? ", " : "") + digd::quoted(item);
   return out + ']';
 }
 
@@ -338,9 +353,9 @@ struct silenced {
 
 silenced silenced_by(const fine_rules& fine, const json::object& pilot) {
   silenced sum;
-  for (const json::value& one : array_in(pilot, "places")) {
-    if (!one.is_object()) continue;
-    const json::object& place = one.get_object();
+  for (const json::value& item : array_in(pilot, "places")) {
+    if (!item.is_object()) continue;
+    const json::object& place = item.get_object();
     const auto found = fine.find(text_in(place, "rule"));
     if (found == fine.end()) continue;
     const auto& agents = found->second;
@@ -359,14 +374,15 @@ int write_fine(const fine_rules& fine, const std::string& path) {
   for (const auto& [rule, agents] : fine) {
     auto names = excepted_in(*text, rule, why);
     if (!names) return complain("pilot", shown(path) + ": " + printable(why));
-    for (const std::string& one : agents) {
-      if (std::find(names->begin(), names->end(), one) == names->end()) names->push_back(one);
+    for (const std::string& item : agents) {
+      if (std::find(names->begin(), names->end(), item) == names->end()) names->push_back(item);
     }
     why = apply_edit(edit_for(rule, agents.empty() ? agents : *names), *text);
     if (!why.empty()) return complain("pilot", shown(path) + ": " + printable(why));
   }
   if (why = write_file(path, *text); !why.empty()) return complain("pilot", shown(path) + ": " + why);
-  std::cerr << "Written to " << shown(path) << ". It holds for new runs once digd has read it again: systemctl reload digd, or SIGHUP.\n";
+  std::cerr << "Written to " << shown(path)
+            << ". It holds for new runs once digd has read it again: systemctl reload digd, or SIGHUP.\n";
   return done;
 }
 
@@ -385,16 +401,16 @@ void print_fine(const fine_rules& fine) {
 
 std::string ask(const std::string& since, run_source& source, json::object& into) { return source.pilot(since, into); }
 
-int say_fine(const pilot_options& how) {
-  const auto fine = read_fine(how.fine);
+int say_fine(const pilot_options& options) {
+  const auto fine = read_fine(options.fine);
   if (!fine) return wrong_use;
   json::object pilot;
-  const auto source = open_source("pilot", how.daemon);
-  const std::string why = source ? ask(how.since, *source, pilot) : "";
+  const auto source = open_source("pilot", options.daemon);
+  const std::string why = source ? ask(options.since, *source, pilot) : "";
   if (!source) return wrong_use;
   if (!why.empty()) std::cerr << "digctl pilot: how much this silences is not known: " << why << '\n';
   const silenced sum = silenced_by(*fine, pilot);
-  if (how.format == "json") {
+  if (options.format == "json") {
     std::cout << "{\"rules\": " << as_json(*fine);
     if (why.empty()) std::cout << ", \"silences\": {\"would\": " << sum.would << ", \"did\": " << sum.did << '}';
     std::cout << "}\n";
@@ -402,31 +418,32 @@ int say_fine(const pilot_options& how) {
     print_fine(*fine);
   }
   if (why.empty()) {
-    std::cerr << "Since " << local_time(count_in(pilot, "since_ms")) << " this would have silenced " << counted(sum.would, "healing")
-              << " that digd would have done, and " << sum.did << " that it did. They would still be detected.\n";
+    std::cerr << "Since " << local_time(count_in(pilot, "since_ms")) << " this would have silenced "
+              << counted(sum.would, "healing") << " that digd would have done, and " << sum.did
+              << " that it did. They would still be detected.\n";
   }
-  return how.write.empty() ? done : write_fine(*fine, how.write);
+  return options.write.empty() ? done : write_fine(*fine, options.write);
 }
 
-std::string dashboard_of(const daemon_options& how) {
+std::string dashboard_of(const daemon_options& options) {
   std::string why;
-  const auto to = ingest::parse_address(how.to, why);
-  if (!how.data_dir.empty() || !to || to->local) return {};
+  const auto to = ingest::parse_address(options.to, why);
+  if (!options.data_dir.empty() || !to || to->local) return {};
   return (to->tls ? "https://" : "http://") + to->shown();
 }
 
-int pilot(const pilot_options& how) {
-  if (!daemon::duration_ms(how.since)) return complain("pilot", "--since: expected a time span as 90m, 36h, 7d or 4w");
-  if (!how.fine.empty()) return say_fine(how);
-  if (!how.write.empty()) return complain("pilot", "--write: say with --fine what to write");
-  const auto source = open_source("pilot", how.daemon);
+int pilot(const pilot_options& options) {
+  if (!daemon::duration_ms(options.since)) return complain("pilot", "--since: expected a time span as 90m, 36h, 7d or 4w");
+  if (!options.fine.empty()) return say_fine(options);
+  if (!options.write.empty()) return complain("pilot", "--write: say with --fine what to write");
+  const auto source = open_source("pilot", options.daemon);
   if (!source) return wrong_use;
   json::object answer;
-  if (const std::string why = ask(how.since, *source, answer); !why.empty()) return complain("pilot", why);
-  if (how.format == "json") {
+  if (const std::string why = ask(options.since, *source, answer); !why.empty()) return complain("pilot", why);
+  if (options.format == "json") {
     std::cout << printable(json::serialize(answer)) << '\n';
   } else {
-    report(answer, how, dashboard_of(how.daemon)).print();
+    report(answer, options, dashboard_of(options.daemon)).print();
   }
   return done;
 }
@@ -434,19 +451,21 @@ int pilot(const pilot_options& how) {
 }  // namespace
 
 void add_pilot(CLI::App& app, int& status) {
-  auto how = std::make_shared<pilot_options>();
-  CLI::App* sub = app.add_subcommand("pilot", "Says over many runs what digd did, or would have done in shadow, and what silences it");
-  sub->add_option("--since", how->since, "runs opened so long ago or later: 90m, 36h, 7d, 4w")->capture_default_str();
-  sub->add_option("--format", how->format, "text for people; json: as /v1/pilot")
+  auto options = std::make_shared<pilot_options>();
+  CLI::App* sub = app.add_subcommand(
+      "pilot", "Says over many runs what digd did, or would have done in shadow, and what silences it");
+  sub->add_option("--since", options->since, "runs opened so long ago or later: 90m, 36h, 7d, 4w")->capture_default_str();
+  sub->add_option("--format", options->format, "text for people; json: as /v1/pilot")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  sub->add_option("--fine", how->fine, "RULE@AGENT, or RULE: print the settings that silence this, which is fine; may be repeated")
+  sub->add_option("--fine", options->fine,
+                  "RULE@AGENT, or RULE: print the settings that silence this, which is fine; may be repeated")
       ->allow_extra_args(false);
-  sub->add_option("--write", how->write, "with --fine: put the settings into this configuration file too");
-  add_daemon_options(*sub, how->daemon);
-  add_data_dir_option(*sub, how->daemon);
-  add_terminal_options(*sub, how->terminal);
-  sub->callback([how, &status] { status = pilot(*how); });
+  sub->add_option("--write", options->write, "with --fine: put the settings into this configuration file too");
+  add_daemon_options(*sub, options->daemon);
+  add_data_dir_option(*sub, options->daemon);
+  add_terminal_options(*sub, options->terminal);
+  sub->callback([options, &status] { status = pilot(*options); });
 }
 
 }  // namespace digd::cli

@@ -1,9 +1,11 @@
-// The canary: with `enforce_share`, a share of runs is enforced and the rest stays in shadow, so that the two can be compared.
+// The canary: with `enforce_share`, a share of runs is enforced and the rest stays in shadow, so that the two can be
+// compared.
 //
-// A run joins if its hello asks for shadow, or for nothing while the default is shadow or enforce. An explicit off, observe
-// or enforce wins, and so do `caps.mode` and the operator's switch where they allow less than enforce: such runs are in no
-// group. The group depends on the run's id alone: the first 8 bytes of its SHA-256, as a big-endian fraction of 2^64, below
-// the share means enforce. So a larger share keeps every run that a smaller one chose. Pure functions; any thread.
+// A run joins if its hello asks for shadow, or for nothing while the default is shadow or enforce. An explicit off,
+// observe or enforce wins, and so do `caps.mode` and the operator's switch where they allow less than enforce: such
+// runs are in no group. The group depends on the run's id alone: the first 8 bytes of its SHA-256, as a big-endian
+// fraction of 2^64, below the share means enforce. So a larger share keeps every run that a smaller one chose. Pure
+// functions; any thread.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ constexpr std::string_view outside = "outside";  // nobody in the run is the eve
 
 const witness::node* find_event(const detection& found, std::string_view id) {
   const auto& events = found.witness.events;
-  const auto at = std::find_if(events.begin(), events.end(), [&](const witness::node& one) { return one.id == id; });
+  const auto at = std::find_if(events.begin(), events.end(), [&](const witness::node& item) { return item.id == id; });
   return at == events.end() ? nullptr : &*at;
 }
 
@@ -46,7 +46,7 @@ std::vector<std::string> recipients_of(const detection& found) {
   if (found.rule == rule_id::early_termination) return {"answer"};
   std::vector<std::string> names;
   if (found.rule == rule_id::orphaned_event) {
-    for (const std::string& one : found.evidence) names.push_back(shortened(one));
+    for (const std::string& item : found.evidence) names.push_back(shortened(item));
     return names;
   }
   if (found.agent) return {shortened(*found.agent)};

@@ -11,7 +11,9 @@ namespace {
 constexpr double z = 1.959963984540054;  // of the normal distribution, 97.5 %
 constexpr double upper = 0.975;
 
-double t_quantile(double degrees) { return boost::math::quantile(boost::math::students_t_distribution<double>(degrees), upper); }
+double t_quantile(double degrees) {
+  return boost::math::quantile(boost::math::students_t_distribution<double>(degrees), upper);
+}
 
 interval around(double value, double half) { return {value, value - half, value + half}; }
 
@@ -34,11 +36,11 @@ std::optional<interval> wilson(const share& a) {
 }
 
 std::optional<interval> newcombe(const share& a, const share& b) {
-  const auto one = wilson(a), other = wilson(b);
-  if (!one || !other) return std::nullopt;
-  const double difference = one->value - other->value;
-  const double below = std::hypot(one->value - one->low, other->high - other->value);
-  const double above = std::hypot(one->high - one->value, other->value - other->low);
+  const auto first = wilson(a), second = wilson(b);
+  if (!first || !second) return std::nullopt;
+  const double difference = first->value - second->value;
+  const double below = std::hypot(first->value - first->low, second->high - second->value);
+  const double above = std::hypot(first->high - first->value, second->value - second->low);
   return interval{difference, std::max(difference - below, -1.0), std::min(difference + above, 1.0)};
 }
 

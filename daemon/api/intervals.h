@@ -1,8 +1,8 @@
 // 95 % confidence intervals for the comparison of two groups of runs. Pure functions.
 //
 //   a share                   Wilson (1927): the score interval, without continuity correction
-//   a difference of shares    Newcombe (1998), "Interval estimation for the difference between independent proportions",
-//                             method 10: from the two Wilson intervals
+//   a difference of shares    Newcombe (1998), "Interval estimation for the difference between independent
+//                             proportions", method 10: from the two Wilson intervals
 //   a mean                    Student's t
 //   a difference of means     Welch (1947): unequal variances, degrees of freedom after Satterthwaite
 #pragma once

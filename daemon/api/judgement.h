@@ -1,4 +1,5 @@
-// `POST /v1/runs/ID/detections/N/judgement`: whether a person finds a detection right or wrong. Answered once it is durable.
+// `POST /v1/runs/ID/detections/N/judgement`: whether a person finds a detection right or wrong. Answered once it is
+// durable.
 //
 // Thread: `judge` any; the answer comes on a thread of the read pool, an engine thread or the archive's writer.
 #pragma once

@@ -35,18 +35,18 @@ void append_real(std::string& out, double value) {
   out.append(text.data(), end);
 }
 
-void append_interval(std::string& out, std::string_view name, const std::optional<interval>& what) {
+void append_interval(std::string& out, std::string_view name, const std::optional<interval>& range) {
   append_member(out, name);
-  if (!what) {
+  if (!range) {
     out += "null";
     return;
   }
   out += "{\"value\":";
-  append_real(out, what->value);
+  append_real(out, range->value);
   out += ",\"low\":";
-  append_real(out, what->low);
+  append_real(out, range->low);
   out += ",\"high\":";
-  append_real(out, what->high);
+  append_real(out, range->high);
   out += '}';
 }
 
@@ -60,9 +60,9 @@ void append_array(std::string& out, std::string_view name, const List& list, Wri
   append_member(out, name);
   out += '[';
   bool first = true;
-  for (const auto& one : list) {
+  for (const auto& item : list) {
     if (!std::exchange(first, false)) out += ',';
-    write(one);
+    write(item);
   }
   out += ']';
 }
@@ -98,12 +98,14 @@ void append_endings(std::string& out, const endings& e) {
 
 // ---- places
 
-using place_key = std::tuple<std::string, std::optional<std::string>, std::optional<std::string>>;  // rule, subject, place
+using place_key =
+    std::tuple<std::string, std::optional<std::string>, std::optional<std::string>>;  // rule, subject, place
 
 struct place_sum {
   std::uint64_t runs = 0, would = 0, did = 0, right = 0, wrong = 0;
   endings ended;
-  std::vector<std::pair<std::int64_t, std::size_t>> examples;  // detections.id, the run's place in the list; newest first
+  std::vector<std::pair<std::int64_t, std::size_t>>
+      examples;  // detections.id, the run's place in the list; newest first
 };
 
 struct rule_sum {
@@ -125,11 +127,11 @@ void add_metrics(const std::string& text, std::map<std::string, sample>& to) {
   json::error_code ec;
   const json::value value = json::parse(text, ec);
   if (ec || !value.is_object()) return;
-  for (const auto& [name, one] : value.get_object()) {
-    if (!one.is_number()) continue;
+  for (const auto& [name, item] : value.get_object()) {
+    if (!item.is_number()) continue;
     const std::string key(name);
     if (to.size() >= max_metrics && !to.contains(key) && key != "cost") continue;
-    to[key].add(one.to_number<double>());
+    to[key].add(item.to_number<double>());
   }
 }
 
@@ -185,13 +187,13 @@ class pilot {
       rows->pop_back();
       left_out_ = true;
     }
-    for (piloted_run& one : *rows) {
-      if (asked_.shows && !asked_.shows(one.run)) continue;
-      index_[one.number] = runs_.size();
-      ended_.add(one);
-      ++modes_[one.mode];
-      if (!one.canary.empty()) add_to_group(one);
-      runs_.push_back(std::move(one));
+    for (piloted_run& item : *rows) {
+      if (asked_.shows && !asked_.shows(item.run)) continue;
+      index_[item.number] = runs_.size();
+      ended_.add(item);
+      ++modes_[item.mode];
+      if (!item.canary.empty()) add_to_group(item);
+      runs_.push_back(std::move(item));
     }
     return {};
   }
@@ -210,22 +212,22 @@ class pilot {
     auto rows = from_.piloted_healings(asked_.since_ms, pilot_request::max_rows + 1);
     if (!rows) return rows.error();
     left_out_ = left_out_ || rows->size() > pilot_request::max_rows;
-    for (const piloted_healing& one : *rows) {
-      const auto found = index_.find(one.run_number);
+    for (const piloted_healing& item : *rows) {
+      const auto found = index_.find(item.run_number);
       if (found == index_.end()) continue;
       const std::size_t run = found->second;
-      place_sum& place = places_[{one.rule, one.subject, one.place}];
+      place_sum& place = places_[{item.rule, item.subject, item.place}];
       ++place.runs;
-      place.would += one.would;
-      place.did += one.did;
+      place.would += item.would;
+      place.did += item.did;
       place.ended.add(runs_[run]);
-      if (place.examples.size() < pilot_request::max_examples) place.examples.emplace_back(one.latest, run);
-      rule_sum& rule = rules_[one.rule];
+      if (place.examples.size() < pilot_request::max_examples) place.examples.emplace_back(item.latest, run);
+      rule_sum& rule = rules_[item.rule];
       rule.runs.insert(run);
-      rule.would += one.would;
-      rule.did += one.did;
-      if (one.would > 0) would_.insert(run);
-      if (one.did > 0) did_.insert(run);
+      rule.would += item.would;
+      rule.did += item.did;
+      if (item.would > 0) would_.insert(run);
+      if (item.did > 0) did_.insert(run);
     }
     return {};
   }
@@ -234,15 +236,15 @@ class pilot {
     auto rows = from_.piloted_judgements(asked_.since_ms, pilot_request::max_rows + 1);
     if (!rows) return rows.error();
     left_out_ = left_out_ || rows->size() > pilot_request::max_rows;
-    for (const piloted_judgement& one : *rows) {
-      if (!index_.contains(one.run_number)) continue;
-      auto& [right, wrong] = precision_[{one.rule, one.week}];
-      right += one.right;
-      wrong += one.wrong;
-      const auto place = places_.find({one.rule, one.subject, one.place});
+    for (const piloted_judgement& item : *rows) {
+      if (!index_.contains(item.run_number)) continue;
+      auto& [right, wrong] = precision_[{item.rule, item.week}];
+      right += item.right;
+      wrong += item.wrong;
+      const auto place = places_.find({item.rule, item.subject, item.place});
       if (place == places_.end()) continue;
-      place->second.right += one.right;
-      place->second.wrong += one.wrong;
+      place->second.right += item.right;
+      place->second.wrong += item.wrong;
     }
     return {};
   }
@@ -271,29 +273,30 @@ class pilot {
     append_count(out, "did", did_.size());
     append_endings(out, ended);
     out += '}';
-    append_array(out, "rules", rules_, [&](const auto& one) {
+    append_array(out, "rules", rules_, [&](const auto& item) {
       out += '{';
-      append_text(out, "rule", one.first);
-      append_count(out, "runs", one.second.runs.size());
-      append_count(out, "would", one.second.would);
-      append_count(out, "did", one.second.did);
+      append_text(out, "rule", item.first);
+      append_count(out, "runs", item.second.runs.size());
+      append_count(out, "would", item.second.would);
+      append_count(out, "did", item.second.did);
       out += '}';
     });
   }
 
   trouble append_places(std::string& out) {
-    std::vector<const std::pair<const place_key, place_sum>*> all;
-    for (const auto& one : places_) all.push_back(&one);
-    std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
-      return std::pair(a->second.runs, a->second.would + a->second.did) > std::pair(b->second.runs, b->second.would + b->second.did);
+    std::vector<const std::pair<const place_key, place_sum>*> sorted;
+    for (const auto& item : places_) sorted.push_back(&item);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
+      return std::pair(a->second.runs, a->second.would + a->second.did) >
+             std::pair(b->second.runs, b->second.would + b->second.did);
     });
-    if (all.size() > pilot_request::max_places) {
-      all.resize(pilot_request::max_places);
+    if (sorted.size() > pilot_request::max_places) {
+      sorted.resize(pilot_request::max_places);
       left_out_ = true;
     }
     trouble failed;
-    append_array(out, "places", all, [&](const auto* one) {
-      if (!failed) failed = append_place(out, one->first, one->second);
+    append_array(out, "places", sorted, [&](const auto* item) {
+      if (!failed) failed = append_place(out, item->first, item->second);
     });
     return failed;
   }
@@ -352,7 +355,8 @@ class pilot {
     std::string out;
     for (const char c : text) {
       const auto byte = static_cast<unsigned char>(c);
-      const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || plain.find(c) != plain.npos;
+      const bool is_plain =
+          (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || plain.find(c) != plain.npos;
       if (is_plain) out += c;
       else out.append("%").append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
     }
@@ -366,7 +370,9 @@ class pilot {
       return;
     }
     const group_sum &enforced = groups_["enforce"], &shadowed = groups_["shadow"];
-    out += "{\"method\":\"95% intervals; shares: Wilson, their difference: Newcombe; means: Student's t, their difference: Welch\"";
+    out +=
+        "{\"method\":\"95% intervals; shares: Wilson, their difference: Newcombe; means: Student's t, their "
+        "difference: Welch\"";
     append_member(out, "groups");
     out += '{';
     append_group(out, "enforce", enforced);
@@ -392,11 +398,11 @@ class pilot {
   }
 
   void append_precision(std::string& out) const {
-    append_array(out, "precision", precision_, [&](const auto& one) {
-      const auto& [right, wrong] = one.second;
+    append_array(out, "precision", precision_, [&](const auto& item) {
+      const auto& [right, wrong] = item.second;
       out += '{';
-      append_text(out, "rule", one.first.first);
-      append_text(out, "week", one.first.second);
+      append_text(out, "rule", item.first.first);
+      append_text(out, "week", item.first.second);
       append_count(out, "right", right);
       append_count(out, "wrong", wrong);
       append_interval(out, "precision", wilson({right, right + wrong}));
@@ -415,7 +421,8 @@ class pilot {
   std::map<std::string, rule_sum> rules_;
   boost::unordered_flat_set<std::size_t> would_, did_;  // runs
   std::map<std::string, group_sum> groups_;
-  std::map<std::pair<std::string, std::string>, std::pair<std::uint64_t, std::uint64_t>> precision_;  // by rule and week
+  std::map<std::pair<std::string, std::string>, std::pair<std::uint64_t, std::uint64_t>>
+      precision_;  // by rule and week
 };
 
 }  // namespace
@@ -443,7 +450,8 @@ std::optional<std::int64_t> duration_ms(std::string_view text) {
 }
 
 std::string to_string(const detection_name& name) {
-  return std::to_string(name.entry) + (name.place_in_entry == 1 ? std::string() : '.' + std::to_string(name.place_in_entry));
+  return std::to_string(name.entry) +
+         (name.place_in_entry == 1 ? std::string() : '.' + std::to_string(name.place_in_entry));
 }
 
 std::optional<detection_name> detection_name_from(std::string_view text) {

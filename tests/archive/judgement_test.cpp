@@ -75,16 +75,16 @@ T good(boost::system::result<T> result) {
 
 TEST_CASE("a_detection_is_found_by_its_entry_and_its_place_in_it", "[archive]") {
   judged at;
-  const auto all = good(at.b->detections(1, 0, 10));
-  REQUIRE(all.size() == 3);
-  CHECK(all[0].entry == all[1].entry);
-  CHECK(all[0].place_in_entry == 1);
-  CHECK(all[1].place_in_entry == 2);
-  CHECK(all[2].place_in_entry == 1);
-  for (const auto& one : all) CHECK(good(at.b->find_detection(1, one.entry, one.place_in_entry)) == one.id);
-  CHECK_FALSE(good(at.b->find_detection(1, all[0].entry, 3)));
-  CHECK_FALSE(good(at.b->find_detection(2, all[0].entry, 1)));
-  const auto page = good(at.b->detections(1, all[0].id, 10));  // begins in the middle of an entry
+  const auto rows = good(at.b->detections(1, 0, 10));
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].entry == rows[1].entry);
+  CHECK(rows[0].place_in_entry == 1);
+  CHECK(rows[1].place_in_entry == 2);
+  CHECK(rows[2].place_in_entry == 1);
+  for (const auto& item : rows) CHECK(good(at.b->find_detection(1, item.entry, item.place_in_entry)) == item.id);
+  CHECK_FALSE(good(at.b->find_detection(1, rows[0].entry, 3)));
+  CHECK_FALSE(good(at.b->find_detection(2, rows[0].entry, 1)));
+  const auto page = good(at.b->detections(1, rows[0].id, 10));  // begins in the middle of an entry
   REQUIRE(page.size() == 2);
   CHECK(page[0].place_in_entry == 2);
   CHECK(page[1].place_in_entry == 1);
@@ -127,22 +127,23 @@ TEST_CASE("a_deleted_run_takes_its_judgements_along", "[archive]") {
   at.a.reset();
   reports seen;
   auto again = open_archive(at.folder.file(), seen);
-  for (int i = 0; i < 10'000 && at.ask("SELECT count(*) FROM runs WHERE number = 1") > 0; ++i) std::this_thread::yield();
+  for (int i = 0; i < 10'000 && at.ask("SELECT count(*) FROM runs WHERE number = 1") > 0; ++i)
+    std::this_thread::yield();
   CHECK(at.ask("SELECT count(*) FROM judgements WHERE run = 1") == 0);
   CHECK(at.ask("SELECT count(*) FROM judgements WHERE run = 2") == 1);
 }
 
 TEST_CASE("healings_are_summed_by_run_rule_subject_and_place", "[archive]") {
   judged at;
-  const auto all = good(at.b->piloted_healings(0, 100));
-  REQUIRE(all.size() == 3);
-  CHECK(all[0].rule == "deadlock");
-  CHECK(all[1].subject == "critic");
-  CHECK(all[1].would == 1);
-  CHECK(all[1].did == 1);
-  CHECK(all[1].latest == 3);
-  CHECK(all[2].place == "writer → nobody");
-  CHECK(all[2].did == 0);
+  const auto rows = good(at.b->piloted_healings(0, 100));
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].rule == "deadlock");
+  CHECK(rows[1].subject == "critic");
+  CHECK(rows[1].would == 1);
+  CHECK(rows[1].did == 1);
+  CHECK(rows[1].latest == 3);
+  CHECK(rows[2].place == "writer → nobody");
+  CHECK(rows[2].did == 0);
   CHECK(good(at.b->piloted_healings(1'700'000'000'001, 100)).empty());
   CHECK(good(at.b->piloted_healings(0, 2)).size() == 2);
 }
@@ -164,14 +165,14 @@ TEST_CASE("judgements_are_summed_by_the_week_of_the_detection", "[archive]") {
   at.judge(1, 2, "wrong", 42);
   at.judge(1, 3, "wrong", 43);
   at.judge(2, 4, "right", 44);
-  const auto all = good(at.b->piloted_judgements(0, 100));
-  REQUIRE(all.size() == 4);
-  CHECK(all[0].week == "2025-11-24");
-  CHECK(all[0].run_number == 1);
-  CHECK(all[2].rule == "deadlock");  // on the Monday itself
-  CHECK(all[2].week == "2025-11-24");
-  CHECK(all[3].week == "2025-12-01");
-  CHECK(all[3].wrong == 1);
+  const auto rows = good(at.b->piloted_judgements(0, 100));
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0].week == "2025-11-24");
+  CHECK(rows[0].run_number == 1);
+  CHECK(rows[2].rule == "deadlock");  // on the Monday itself
+  CHECK(rows[2].week == "2025-11-24");
+  CHECK(rows[3].week == "2025-12-01");
+  CHECK(rows[3].wrong == 1);
 }
 
 TEST_CASE("a_run_is_piloted_with_its_group_its_activations_and_its_metrics", "[archive]") {
@@ -186,16 +187,16 @@ TEST_CASE("a_run_is_piloted_with_its_group_its_activations_and_its_metrics", "[a
   last.frame = R"({"type":"run_ended","metrics":{"cost":0.5}})";
   push(*at.p, last);
   REQUIRE(at.seen.wait_for_durable(3, 1));
-  const auto all = good(at.b->piloted_runs(0, 10));
-  REQUIRE(all.size() == 3);
-  CHECK(all[0].run == "r3");
-  CHECK(all[0].mode == "enforce");
-  CHECK(all[0].canary == "enforce");
-  CHECK(all[0].metrics == R"({"cost":0.5})");
-  CHECK(all[0].ended == "failure");
-  CHECK(all[1].run == "r2");
-  CHECK(all[2].activations == 1);
-  CHECK(all[2].canary.empty());
+  const auto rows = good(at.b->piloted_runs(0, 10));
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0].run == "r3");
+  CHECK(rows[0].mode == "enforce");
+  CHECK(rows[0].canary == "enforce");
+  CHECK(rows[0].metrics == R"({"cost":0.5})");
+  CHECK(rows[0].ended == "failure");
+  CHECK(rows[1].run == "r2");
+  CHECK(rows[2].activations == 1);
+  CHECK(rows[2].canary.empty());
   CHECK(good(at.b->piloted_runs(0, 1)).size() == 1);
 }
 
@@ -215,17 +216,18 @@ TEST_CASE("piloting_many_runs_uses_indexes_and_reads_no_entries", "[archive]") {
   judged at;
   connection db;
   REQUIRE_FALSE(db.open(at.folder.file(), SQLITE_OPEN_READONLY, {}));
-  for (const char* sql : {"SELECT number FROM runs WHERE opened_ms >= 5 AND deleting = 0 ORDER BY opened_ms DESC, number DESC LIMIT 9",
-                          "SELECT d.run, max(d.id) FROM runs AS r CROSS JOIN detections AS d ON d.run = r.number"
-                          " WHERE r.opened_ms >= 5 GROUP BY d.run"}) {
+  for (const char* sql :
+       {"SELECT number FROM runs WHERE opened_ms >= 5 AND deleting = 0 ORDER BY opened_ms DESC, number DESC LIMIT 9",
+        "SELECT d.run, max(d.id) FROM runs AS r CROSS JOIN detections AS d ON d.run = r.number"
+        " WHERE r.opened_ms >= 5 GROUP BY d.run"}) {
     statement plan;
     REQUIRE_FALSE(db.prepare(std::string("EXPLAIN QUERY PLAN ") + sql, plan));
     failure why;
-    std::string all;
-    while (plan.step(why)) all += plan.text(3) + '\n';
-    INFO(all);
-    CHECK(all.find("runs_by_opening") != std::string::npos);
-    CHECK(all.find("SCAN") == std::string::npos);
+    std::string rows;
+    while (plan.step(why)) rows += plan.text(3) + '\n';
+    INFO(rows);
+    CHECK(rows.find("runs_by_opening") != std::string::npos);
+    CHECK(rows.find("SCAN") == std::string::npos);
   }
 }
 

@@ -57,7 +57,8 @@ def a_run(daemon, run, agent="critic", end="success", metrics=None, lost=("lost"
 
 def request(daemon, method, path, body=None, token=None):
     text = "" if body is None else body if isinstance(body, str) else json.dumps(body)
-    head = f"{method} {path} HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\nContent-Length: {len(text.encode())}\r\n"
+    head = (f"{method} {path} HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n"
+            f"Content-Length: {len(text.encode())}\r\n")
     if token:
         head += f"Authorization: Bearer {token}\r\n"
     status, answer = daemon.http((head + "\r\n" + text).encode())
@@ -91,12 +92,13 @@ def test_pilot_counts_runs_by_rule_agent_and_place(digctl, daemon):
     a_run(daemon, "r5", mode="enforce")
     a_run(daemon, "r6", mode="observe")
     a_run(daemon, "r7", end="aborted")
-    said = pilot(daemon)
-    assert said["runs"]["total"] == 7
-    assert said["runs"]["modes"] == {"enforce": 1, "observe": 1, "shadow": 5}
-    assert {k: said["intervened"][k] for k in ("runs", "would", "did", "ended_badly")} == {"runs": 5, "would": 4, "did": 1, "ended_badly": 1}
-    assert said["rules"] == [{"rule": "orphaned_event", "runs": 5, "would": 5, "did": 1}]
-    first, second = said["places"]
+    answer = pilot(daemon)
+    assert answer["runs"]["total"] == 7
+    assert answer["runs"]["modes"] == {"enforce": 1, "observe": 1, "shadow": 5}
+    intervened = {k: answer["intervened"][k] for k in ("runs", "would", "did", "ended_badly")}
+    assert intervened == {"runs": 5, "would": 4, "did": 1, "ended_badly": 1}
+    assert answer["rules"] == [{"rule": "orphaned_event", "runs": 5, "would": 5, "did": 1}]
+    first, second = answer["places"]
     assert (first["rule"], first["agent"], first["place"]) == ("orphaned_event", "critic", "critic → ghost")
     assert (first["runs"], first["would"], first["did"], first["ended_badly"]) == (4, 4, 1, 1)
     assert first["ended"] == {"success": 2, "failure": 1, "unknown": 0, "aborted": 1, "open": 0}
@@ -120,8 +122,8 @@ def test_a_run_without_an_outcome_ended_badly(daemon):
         orphan(c)
         c.tell("run_ended")
         c.wait_acked()
-    said = pilot(daemon)["intervened"]
-    assert said["ended"]["unknown"] == 1 and said["ended"]["open"] == 1 and said["ended_badly"] == 1
+    answer = pilot(daemon)["intervened"]
+    assert answer["ended"]["unknown"] == 1 and answer["ended"]["open"] == 1 and answer["ended_badly"] == 1
 
 
 def test_what_is_about_no_agent_is_silenced_by_observing(daemon):
@@ -173,8 +175,8 @@ def test_fine_prints_the_settings_and_what_they_silence(digctl, daemon):
     got = asking(digctl, daemon)("pilot", "--fine", "orphaned_event@critic", "--fine", "deadlock")
     assert got.returncode == 0, got.stderr
     config, python, hello = got.stdout.split("\n\n")
-    assert tomllib.loads(config) == {"rules": {"orphaned_event": {"except": ["critic"]}, "deadlock": {"mode": "observe"}}}
     wanted = {"orphaned_event": {"except": ["critic"]}, "deadlock": {"mode": "observe"}}
+    assert tomllib.loads(config) == {"rules": wanted}
     assert eval(python.splitlines()[1].removeprefix("rules="), {}) == wanted
     assert json.loads(hello.splitlines()[1]) == wanted
     assert "silenced 2 healings" in got.stderr and "0 that it did" in got.stderr
@@ -184,7 +186,8 @@ def test_fine_prints_the_settings_and_what_they_silence(digctl, daemon):
 
 def test_fine_is_honoured_by_a_run_that_is_given_it(digctl, daemon):
     a_run(daemon, "before")
-    rules = json.loads(asking(digctl, daemon)("pilot", "--fine", "orphaned_event@critic", "--format", "json").stdout)["rules"]
+    answer = asking(digctl, daemon)("pilot", "--fine", "orphaned_event@critic", "--format", "json").stdout
+    rules = json.loads(answer)["rules"]
     a_run(daemon, "after", rules=rules)
     a_run(daemon, "other", agent="writer", rules=rules)
     runs = {example["run"] for place in pilot(daemon)["places"] for example in place["examples"]}
@@ -228,7 +231,8 @@ def test_fine_is_written_into_a_configuration_which_is_else_as_it_was(digctl, da
     config = tmp_path / "digd.toml"
     config.write_text(CONFIG)
     hard = 'a "b"\\ \u202e'
-    got = write(digctl, daemon, config, "orphaned_event@critic", "orphaned_event@old", "deadlock@" + hard, "early_termination@x", "missing_termination")
+    got = write(digctl, daemon, config, "orphaned_event@critic", "orphaned_event@old", "deadlock@" + hard,
+                "early_termination@x", "missing_termination")
     assert got.returncode == 0, got.stderr
     before, after = tomllib.loads(CONFIG), tomllib.loads(config.read_text())
     before["rules"]["orphaned_event"]["except"] = ["ü", "old", "critic"]
@@ -287,9 +291,9 @@ def test_a_judgement_is_listed_counted_and_replaced(digctl, daemon):
     assert one["judged_ms"] > 0
     assert ask("judge", "r1", first, "right").returncode == 0
     assert ask("judge", "r1", second, "wrong").returncode == 0
-    said = pilot(daemon)
-    assert said["places"][0]["judged"] == {"right": 1, "wrong": 1}
-    (week,) = said["precision"]
+    answer = pilot(daemon)
+    assert answer["places"][0]["judged"] == {"right": 1, "wrong": 1}
+    (week,) = answer["precision"]
     assert (week["rule"], week["right"], week["wrong"], week["precision"]["value"]) == ("orphaned_event", 1, 1, 0.5)
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", week["week"])
     assert "50.0 %" in ask("pilot", "--width", "150").stdout
@@ -304,15 +308,16 @@ def test_detections_of_one_message_have_names_of_their_own(daemon):
         c.wait_acked()
     one, other = detections(daemon, "r1")
     assert one["seq"] == other["seq"] and one["name"] == str(one["seq"]) and other["name"] == f"{one['seq']}.2"
-    status, said = request(daemon, "POST", f"/v1/runs/r1/detections/{other['name']}/judgement", {"judgement": "right"})
-    assert (status, said) == (200, {"run": "r1", "detection": other["name"], "judgement": "right", "by": None})
+    status, answer = request(daemon, "POST", f"/v1/runs/r1/detections/{other['name']}/judgement", {"judgement": "right"})
+    assert (status, answer) == (200, {"run": "r1", "detection": other["name"], "judgement": "right", "by": None})
     assert [each["judgement"] for each in detections(daemon, "r1")] == [None, "right"]
 
 
 def test_a_judgement_survives_a_kill(daemon):
     a_run(daemon, "r1")
     (found,) = detections(daemon, "r1")
-    assert request(daemon, "POST", f"/v1/runs/r1/detections/{found['name']}/judgement", {"judgement": "right"})[0] == 200
+    path = f"/v1/runs/r1/detections/{found['name']}/judgement"
+    assert request(daemon, "POST", path, {"judgement": "right"})[0] == 200
     daemon.kill()
     daemon.start()
     assert detections(daemon, "r1")[0]["judgement"] == "right"
@@ -322,10 +327,11 @@ def test_a_judgement_of_what_is_not_there_is_refused(digctl, daemon):
     a_run(daemon, "r1")
     (found,) = detections(daemon, "r1")
     path = f"/v1/runs/r1/detections/{found['name']}/judgement"
-    for where in ("/v1/runs/none/detections/1/judgement", "/v1/runs/r1/detections/99/judgement", f"/v1/runs/r1/detections/{found['name']}.2/judgement",
-                  "/v1/runs/r1/detections/x/judgement", "/v1/runs/r1/detections/0/judgement", "/v1/runs/r1/detections/1./judgement"):
-        assert request(daemon, "POST", where, {"judgement": "right"})[0] == 404, where
-    for body in ("", "{", "[]", "{}", {"judgement": "maybe"}, {"judgement": 1}, {"judgement": "right", "by": 5}, {"judgement": "right", "by": "x" * 300}):
+    for where in ("none/detections/1", "r1/detections/99", f"r1/detections/{found['name']}.2", "r1/detections/x",
+                  "r1/detections/0", "r1/detections/1."):
+        assert request(daemon, "POST", f"/v1/runs/{where}/judgement", {"judgement": "right"})[0] == 404, where
+    for body in ("", "{", "[]", "{}", {"judgement": "maybe"}, {"judgement": 1}, {"judgement": "right", "by": 5},
+                 {"judgement": "right", "by": "x" * 300}):
         assert request(daemon, "POST", path, body)[0] == 400, body
     assert request(daemon, "GET", path)[0] == 405
     assert detections(daemon, "r1")[0]["judgement"] is None
@@ -338,15 +344,16 @@ def test_a_deleted_run_is_piloted_no_more(daemon):
     (found,) = detections(daemon, "r1")
     request(daemon, "POST", f"/v1/runs/r1/detections/{found['name']}/judgement", {"judgement": "right"})
     assert request(daemon, "DELETE", "/v1/runs/r1")[0] == 204
-    said = pilot(daemon)
-    assert said["runs"]["total"] == 0 and said["places"] == [] and said["precision"] == []
+    answer = pilot(daemon)
+    assert answer["runs"]["total"] == 0 and answer["places"] == [] and answer["precision"] == []
 
 
 def test_judging_takes_the_right_to_operate_and_pilot_shows_a_tokens_own_runs(tmp_path):
     tokens = tmp_path / "tokens.toml"
     secrets = {"all": ("a" * 64, ["ingest", "read", "operate"], None), "reader": ("b" * 64, ["read"], ["mine-"])}
     tokens.write_text("".join(
-        f'[[token]]\nname = "{name}"\nsha256 = "{hashlib.sha256(secret.encode()).hexdigest()}"\nrights = {json.dumps(rights)}\n'
+        f'[[token]]\nname = "{name}"\nsha256 = "{hashlib.sha256(secret.encode()).hexdigest()}"\n'
+        f"rights = {json.dumps(rights)}\n"
         + (f"runs = {json.dumps(runs)}\n" if runs else "") for name, (secret, rights, runs) in secrets.items()))
     tokens.chmod(0o600)
     with Daemon(tmp_path / "d", f'tokens = "{tokens}"\n') as daemon:
@@ -358,8 +365,8 @@ def test_judging_takes_the_right_to_operate_and_pilot_shows_a_tokens_own_runs(tm
         path = f"/v1/runs/mine-1/detections/{found['name']}/judgement"
         assert request(daemon, "POST", path, {"judgement": "right"})[0] == 401
         assert request(daemon, "POST", path, {"judgement": "right"}, token="b" * 64)[0] == 403
-        status, said = request(daemon, "POST", path, {"judgement": "right"}, token="a" * 64)
-        assert (status, said["by"]) == (200, "all")
+        status, answer = request(daemon, "POST", path, {"judgement": "right"}, token="a" * 64)
+        assert (status, answer["by"]) == (200, "all")
         mine = request(daemon, "GET", "/v1/pilot", token="b" * 64)[1]
         assert mine["runs"]["total"] == 1 and mine["places"][0]["runs"] == 1
         assert request(daemon, "GET", "/v1/pilot", token="a" * 64)[1]["runs"]["total"] == 2
@@ -374,8 +381,7 @@ RUNS = [f"run-{i}" for i in range(24)]
 def test_the_share_of_runs_that_the_hash_chooses_is_enforced(canary):
     assert 4 < sum(map(is_enforced, RUNS)) < 16
     for i, run in enumerate(RUNS):
-        hello = {"mode": "shadow"} if i % 2 else {"mode": None}
-        welcome = a_run(canary, run, **{k: v for k, v in hello.items() if v} or {"mode": "shadow"}) if i % 2 else silent_run(canary, run)
+        welcome = a_run(canary, run, mode="shadow") if i % 2 else silent_run(canary, run)
         assert welcome["mode"] == ("enforce" if is_enforced(run) else "shadow"), run
     groups = pilot(canary)["canary"]["groups"]
     assert groups["enforce"]["runs"] == sum(map(is_enforced, RUNS))
@@ -401,7 +407,8 @@ def test_a_hello_that_asks_for_a_mode_gets_it(canary):
     assert pilot(canary)["canary"] is None
 
 
-@pytest.mark.parametrize("config, mode", [('[caps]\nmode = "shadow"\n', "shadow"), ('[defaults]\nmode = "observe"\n', "observe")])
+@pytest.mark.parametrize("config, mode", [('[caps]\nmode = "shadow"\n', "shadow"),
+                                          ('[defaults]\nmode = "observe"\n', "observe")])
 def test_the_configuration_goes_before_the_canary(tmp_path, config, mode):
     with Daemon(tmp_path / "d", f"enforce_share = 1\n{config}") as daemon:
         assert silent_run(daemon, "r1")["mode"] == mode
@@ -439,44 +446,39 @@ def test_the_recorded_mode_is_what_a_replay_follows(digctl, canary, tmp_path):
     for run, healed in ((ENFORCED, True), (SHADOWED, False)):
         silent_run(canary, run)
         trace = tmp_path / "trace.jsonl"
-        trace.write_bytes(subprocess.run([*map(str, (digctl_binary(), "export", run, "--format", "trace", "--to", canary.address))],
-                                         capture_output=True, check=True).stdout)
+        trace.write_text(asking(digctl, canary)("export", run, "--format", "trace").stdout)
         replayed = digctl("replay", trace, "--format", "jsonl", "--output", "detections")
         (again,) = [json.loads(line) for line in replayed.stdout.splitlines()]
         (live,) = [one["detection"] for one in detections(canary, run)]
         assert again["healed"] == live["healed"] == healed
 
 
-def digctl_binary():
-    from live import DIGCTL
-    return DIGCTL
-
-
 def test_the_two_groups_are_compared_with_intervals(digctl, canary):
     runs = [f"run-{i}" for i in range(40)]
     for i, run in enumerate(runs):
         enforced = is_enforced(run)
-        a_run(canary, run, end="success" if enforced or i % 2 else "failure", metrics={"cost": 0.5 if enforced else 0.25, "note": "x"},
-              lost=("lost", "lost2") if enforced else ("lost",))
-    said = pilot(canary)["canary"]
-    enforced, shadowed, difference = said["groups"]["enforce"], said["groups"]["shadow"], said["difference"]
-    assert enforced["success"]["value"] == 1 and enforced["success"]["high"] == 1 and 0.7 < enforced["success"]["low"] < 1
+        a_run(canary, run, end="success" if enforced or i % 2 else "failure",
+              metrics={"cost": 0.5 if enforced else 0.25, "note": "x"}, lost=("lost", "lost2") if enforced else ("lost",))
+    answer = pilot(canary)["canary"]
+    enforced, shadowed, difference = answer["groups"]["enforce"], answer["groups"]["shadow"], answer["difference"]
+    assert enforced["success"]["value"] == enforced["success"]["high"] == 1 and 0.7 < enforced["success"]["low"] < 1
     assert 0.3 < shadowed["success"]["value"] < 0.7
     assert difference["success"]["low"] > 0 and difference["success"]["low"] < difference["success"]["value"]
     assert (enforced["calls"]["value"], shadowed["calls"]["value"]) == (2, 1)
     assert difference["calls"] == {"value": 1, "low": 1, "high": 1}
     assert difference["metrics"]["cost"]["value"] == 0.25 and list(difference["metrics"]) == ["cost"]
     assert enforced["time_ms"]["low"] <= enforced["time_ms"]["value"] <= enforced["time_ms"]["high"]
-    assert "Wilson" in said["method"] and "Welch" in said["method"]
+    assert "Wilson" in answer["method"] and "Welch" in answer["method"]
     text = asking(digctl, canary)("pilot", "--width", "200").stdout
-    assert "Canary:" in text and "100.0 %" in text and "Newcombe" in text and re.search(r"^cost +0\.5 \[0\.5, 0\.5\]", text, re.M)
+    assert "Canary:" in text and "100.0 %" in text and "Newcombe" in text
+    assert re.search(r"^cost +0\.5 \[0\.5, 0\.5\]", text, re.M)
 
 
 def test_a_group_of_one_run_has_no_interval_of_means(canary):
     silent_run(canary, ENFORCED)
-    said = pilot(canary)["canary"]
-    assert said["groups"]["enforce"]["calls"] is None and said["difference"]["calls"] is None
-    assert said["difference"]["success"] is None and said["groups"]["enforce"]["success"]["value"] == 1
+    answer = pilot(canary)["canary"]
+    assert answer["groups"]["enforce"]["calls"] is None and answer["difference"]["calls"] is None
+    assert answer["difference"]["success"] is None and answer["groups"]["enforce"]["success"]["value"] == 1
 
 
 @pytest.mark.parametrize("bad", ["-0.1", "1.1", '"0.1"', "nan", "inf", "true"])

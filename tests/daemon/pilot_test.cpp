@@ -10,9 +10,9 @@ namespace digd::daemon {
 namespace {
 
 sample sample_of(std::initializer_list<double> values) {
-  sample all;
-  for (const double one : values) all.add(one);
-  return all;
+  sample values_seen;
+  for (const double value : values) values_seen.add(value);
+  return values_seen;
 }
 
 TEST_CASE("a_share_has_the_interval_of_wilson") {
@@ -58,7 +58,8 @@ TEST_CASE("a_time_span_is_a_number_and_a_unit") {
   CHECK(duration_ms("36h") == 129'600'000);
   CHECK(duration_ms("7d") == 604'800'000);
   CHECK(duration_ms("4w") == 4 * 604'800'000LL);
-  for (const char* bad : {"", "d", "7", "0d", "-1d", "7dd", "1.5d", " 7d", "5300w", "99999999999999999999d"}) CHECK_FALSE(duration_ms(bad));
+  for (const char* bad : {"", "d", "7", "0d", "-1d", "7dd", "1.5d", " 7d", "5300w", "99999999999999999999d"})
+    CHECK_FALSE(duration_ms(bad));
 }
 
 TEST_CASE("a_detections_name_says_its_entry_and_its_place_there") {
@@ -68,7 +69,8 @@ TEST_CASE("a_detections_name_says_its_entry_and_its_place_there") {
     CHECK(to_string(*read) == name);
   }
   CHECK(detection_name_from("812.1")->place_in_entry == 1);
-  for (const char* bad : {"", "0", "-1", "x", "1.", ".1", "1.0", "1.-1", "1.2.3", "1 ", "99999999999999999999"}) CHECK_FALSE(detection_name_from(bad));
+  for (const char* bad : {"", "0", "-1", "x", "1.", ".1", "1.0", "1.-1", "1.2.3", "1 ", "99999999999999999999"})
+    CHECK_FALSE(detection_name_from(bad));
 }
 
 hello asking(const std::string& run, std::optional<mode> how) {

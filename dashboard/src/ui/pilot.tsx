@@ -56,7 +56,7 @@ function Sums({answer}: {answer: Answer}) {
 function Places({places, close}: {places: PilotPlace[]; close(): void}) {
   return (
     <ul class="cards places">
-      {places.slice(0, MAX_PLACES).map((one, i) => <Place key={i} place={one} close={close} />)}
+      {places.slice(0, MAX_PLACES).map((item, i) => <Place key={i} place={item} close={close} />)}
       {places.length > MAX_PLACES && <li class="hint">{places.length - MAX_PLACES} more places; <code>digctl pilot</code> lists them.</li>}
     </ul>
   );
@@ -79,9 +79,9 @@ function Place({place, close}: {place: PilotPlace; close(): void}) {
           {right + wrong > 0 && ` · judged ${right} right, ${wrong} wrong`}</span>
       </div>
       <div class="more">
-        {place.examples.map((one) => (
-          <p key={one.run + one.detection}><a href={`#/run/${encodeURIComponent(one.run)}`} onClick={close}><bdi>{shown(one.run, 60)}</bdi></a>{' '}
-            <bdi>{shownWhole(one.reason)}</bdi></p>
+        {place.examples.map((item) => (
+          <p key={item.run + item.detection}><a href={`#/run/${encodeURIComponent(item.run)}`} onClick={close}><bdi>{shown(item.run, 60)}</bdi></a>{' '}
+            <bdi>{shownWhole(item.reason)}</bdi></p>
         ))}
         <p class="hint">If this is fine: <code>{silencing(place)}</code></p>
       </div>
@@ -128,8 +128,8 @@ function Precision({weeks}: {weeks: Answer['precision']}) {
       <table>
         <thead><tr><th>rule</th><th>week of</th><th>right</th><th>wrong</th><th>precision</th></tr></thead>
         <tbody>
-          {weeks.map((one) => (
-            <tr key={one.rule + one.week}><th>{ruleName(one.rule)}</th><td>{shown(one.week)}</td><td>{one.right}</td><td>{one.wrong}</td><td>{cell(one.precision, percent)}</td></tr>
+          {weeks.map((item) => (
+            <tr key={item.rule + item.week}><th>{ruleName(item.rule)}</th><td>{shown(item.week)}</td><td>{item.right}</td><td>{item.wrong}</td><td>{cell(item.precision, percent)}</td></tr>
           ))}
         </tbody>
       </table>
