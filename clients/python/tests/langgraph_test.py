@@ -350,6 +350,24 @@ def test_a_node_that_learns_nothing_is_not_run_again_for_ever(daemon, options, r
     assert team.ran == ["a"] * runs
 
 
+def test_what_healing_changes_never_reaches_a_cache(daemon):
+    cache = InMemoryCache()
+    team = Team().node("a", Command(update={"log": ["a"]}, goto="ghost"), cache_policy=CachePolicy())
+    team.edges((START, "a"))
+    for _ in range(2):
+        assert team.compile(daemon, cache=cache).invoke({"log": []})["log"] == ["a"]
+    assert team.ran == ["a"] and frames(daemon, "delivery")[0]["applied"] == "as_is"
+
+
+def test_a_cached_node_reads_no_text(daemon):
+    policy = CachePolicy(key_func=lambda state: str(len(team.ran)))
+    team = Team().node("a", *[Command(goto="b")] * 2, {"log": ["a"]}, cache_policy=policy)
+    team.node("b", Command(goto="a")).edges((START, "a"))
+    team.compile(daemon, cache=InMemoryCache(), inject=lambda state, text: {"log": [text]}).invoke({"log": []})
+    assert fired(daemon) == [("excessive_rerouting", "inject")] and team.notes["a"] == []
+    assert [f["applied"] for f in frames(daemon, "delivery")] == ["as_is"]
+
+
 def test_a_node_that_cannot_read_is_not_run_again(daemon):
     team = Team().node("a", Command(update={"log": ["a"]}, goto="ghost"), asks=False).edges((START, "a"))
     assert team.compile(daemon).invoke({"log": []})["log"] == ["a"]

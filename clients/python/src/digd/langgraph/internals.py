@@ -6,7 +6,7 @@ They are tested with the version in clients/requirements.txt. Where one of them 
 - `PregelNode.flat_writers`: the writers, for commands to a parent graph.
 - A task's configuration: the keys below, of which `__pregel_call` leads to the loop that runs the graph.
 - `PregelLoop`: `nodes`, `tasks`, `channels`, `status`, `step`, `after_tick`.
-- Tasks: `id`, `name`, `path`, `input`, `triggers`, `writes`.
+- Tasks: `id`, `name`, `path`, `input`, `triggers`, `writes`, `cache_key`.
 - Channels: the names `branch:to:NODE`, `join:NAMES:NODE` and `__pregel_tasks`; `names` and `seen` of joins; `finished`
   of those that wait for the end of the graph.
 """

@@ -129,7 +129,8 @@ class Watch:
         with self.lock:
             self._seen.add(task.id)
             mails = [] if node == START else self._collect(task)
-            acting = Acting(self.run.next_id("v"), node, mails, task, Notes(tuple(m.text for m in mails if m.text)))
+            texts = tuple(m.text for m in mails if m.text) if task.cache_key is None else ()
+            acting = Acting(self.run.next_id("v"), node, mails, task, Notes(texts))
             self._acting[task.id] = acting
             if node == START:
                 return acting, input
@@ -138,7 +139,8 @@ class Watch:
             self._reads[node] = self.options.inject is not add_text or add_text(input, "") is not input
         for mail in mails:
             if mail.text:
-                changed = self.options.inject(input, mail.text)
+                # What a text made of a cached node would be served to later invocations.
+                changed = self.options.inject(input, mail.text) if task.cache_key is None else input
                 if mail.verdict is not None and mail.verdict.action == "inject":
                     if changed is input:
                         acting.unread.append(mail.verdict)
@@ -265,7 +267,7 @@ class Watch:
         for verdict in plan.unchanged() if verdicts is None else verdicts:
             write = plan.writes.get(verdict.event)
             writes = [write] if write is not None else plan.returned if verdict.event in plan.reactions else []
-            reason = self._why_not(verdict.recipients) if verdict.action == "reroute" else None
+            reason = self._why_not(acting.task, verdict.recipients) if verdict.action == "reroute" else None
             if verdict.action == "reroute" and reason is None:
                 dropped += writes
                 again.append(verdict)
@@ -303,8 +305,10 @@ class Watch:
             self._mailbox.post(write, Mail(verdict.event, frozenset((node,)), verdict, verdict.inject))
             task.writes.append(write)
 
-    def _why_not(self, recipients: Iterable[str]) -> str | None:
-        """Why an event cannot be given to these nodes together with a text; None if it can."""
+    def _why_not(self, task: Any, recipients: Iterable[str]) -> str | None:
+        """Why a task cannot give an event to these nodes together with a text; None if it can."""
+        if task.cache_key is not None:
+            return "the node's writes go to a cache, where healing has no place"
         for node in recipients:
             if node not in self.nodes or node == START:
                 return f"this graph has no node {node!r}"
@@ -314,7 +318,7 @@ class Watch:
 
     def _report_unread(self, acting: Acting) -> None:
         for verdict in acting.unread:
-            if acting.notes.asked:
+            if acting.notes.asked and acting.notes.texts:
                 self.run.applied(verdict.event, verdict)
             else:
                 self.run.applied(verdict.event, verdict, as_is=CANNOT_READ)
@@ -412,7 +416,7 @@ class Watch:
                 if verdict.action != "reroute":
                     self.run.applied(verdict.event, verdict)
                     continue
-                reason = "the graph has ended" if task is None else self._why_not(verdict.recipients)
+                reason = "the graph has ended" if task is None else self._why_not(task, verdict.recipients)
                 if reason is None:
                     self.answered = False
                     self._ended.clear()
