@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import digd
 import digd.autogen
+import digd.sync
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import Handoff
@@ -268,6 +269,20 @@ async def test_a_team_that_cannot_be_watched_is_refused_with_the_remedy(shared_d
         await used.run(task="Count.")
         with pytest.raises(ValueError, match="was not used yet"):
             digd.autogen.instrument(used, run)
+
+
+def test_a_run_for_threads_is_refused():
+    for attach in (digd.autogen.Runtime, lambda run: digd.autogen.instrument(chat("1"), run)):
+        with pytest.raises(TypeError, match="digd.Run"):
+            attach(digd.sync.Run(mode="off"))
+
+
+@async_test
+async def test_bounds_of_healing_are_asked_for(shared_daemon):
+    async with digd.Run(mode="enforce", url=url_of(shared_daemon)) as run:
+        digd.autogen.instrument(chat("1", "2"), run, max_returns_per_agent=2, max_added_ms=50)
+        await run.emit(["ann"], {})
+    assert told_of(shared_daemon, run.id)["settings"]["healing"]["max_returns_per_agent"] == 2
 
 
 @async_test

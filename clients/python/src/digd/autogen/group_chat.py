@@ -214,7 +214,7 @@ class Chats:
         """One message of the floor, to the speakers. Handing on to whoever handed it on before is a reroute."""
         line = spoken.line
         await line.turn()
-        if spoken.handoff is None:
+        if spoken.handoff is None or not is_swarm(chat.manager):
             chat.passed_on_by = set()
             return (await line.end_with(speakers, said(spoken.text), "message"),)
         await line.begin(line.agent)

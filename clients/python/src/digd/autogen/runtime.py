@@ -60,10 +60,11 @@ class Runtime(SingleThreadedAgentRuntime):
                  is_answer: Callable[[Any], bool] | None = None, add_note: AddNote = add_model_note,
                  heal_errors: bool = False, wait_for_healing_ms: float = 0, max_returns_per_agent: int | None = None,
                  max_added_ms: float | None = None, **options: Any) -> None:
+        if not isinstance(run, Run):
+            raise TypeError(f"digd.autogen needs a digd.Run, not a {type(run).__module__}.{type(run).__name__}")
         run.adapter_defaults("autogen")
         if run.mode != "off" and options.get("intervention_handlers"):
-            handlers = [reporting_drops(handler, self._drop) for handler in options["intervention_handlers"]]
-            options["intervention_handlers"] = handlers
+            options["intervention_handlers"] = [reporting_drops(h, self._finish) for h in options["intervention_handlers"]]
         super().__init__(**options)
         self.is_answer = is_answer
         self.wait_for_healing_ms = wait_for_healing_ms
@@ -126,7 +127,7 @@ class Runtime(SingleThreadedAgentRuntime):
     # ---- teams
 
     async def run_team(self, team: Any, *, task: Any = None, **options: Any) -> Any:
-        """As `team.run(task=…)`, for a team that was made with `runtime=` this one; healing may make the team go on."""
+        """As `team.run(task=…)`, for a team that was made with `runtime=` this one. Healing may make it go on."""
         result = None
         async with aclosing(self.run_team_stream(team, task=task, **options)) as items:
             async for item in items:
@@ -214,8 +215,12 @@ class Runtime(SingleThreadedAgentRuntime):
         return [name_of(a) for a in agents if a != sender and self._traits.get(a.type, Traits()).takes(message)]
 
     async def _get_agent(self, agent_id: AgentId) -> Agent:
-        agent = await super()._get_agent(agent_id)
-        return Watched(self.calls, agent) if delivering.get() and not self.is_off else agent
+        delivers, token = delivering.get(), delivering.set(False)  # not for tasks that a new agent starts
+        try:
+            agent = await super()._get_agent(agent_id)
+        finally:
+            delivering.reset(token)
+        return Watched(self.calls, agent) if delivers and not self.is_off else agent
 
     # ---- messages on their way
 
@@ -447,12 +452,8 @@ class Runtime(SingleThreadedAgentRuntime):
 
     # ---- what nobody handles
 
-    async def _drop(self, message_id: str) -> None:
-        """A user's intervention handler took a published message, or failed on it."""
-        await self._finish(message_id)
-
     async def _finish(self, message_id: str) -> None:
-        """Nobody will handle the message any more; whoever has not was never called with it."""
+        """Nobody will handle the message any more, or an intervention handler took it; whoever has not was never called."""
         event = self._events.pop(message_id, None)
         if event is None:
             return

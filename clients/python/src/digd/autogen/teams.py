@@ -17,6 +17,8 @@ def instrument(team: Any, run: Run, **options: Any) -> Any:
 
     options: of `digd.autogen.Runtime`.
     """
+    if not isinstance(run, Run):
+        raise TypeError(f"digd.autogen needs a digd.Run, not a {type(run).__module__}.{type(run).__name__}")
     run.adapter_defaults("autogen")
     runtime = getattr(team, "_runtime", None)
     if isinstance(runtime, Runtime) and team._embedded_runtime:
