@@ -237,7 +237,7 @@ void otlp_server::end(gathered_run& run) {
 // To disk first, then to the run.
 bool otlp_server::write(gathered_run& run, std::vector<std::string>&& lines) {
   const bool first = !run.sent.any() && run.seq == 0;
-  if (const failure why = spool_.tell(run.id, run.traces, first ? 0 : run.seq + 1, lines)) {
+  if (const failure why = spool_.add_lines(run.id, run.traces, first ? 0 : run.seq + 1, lines)) {
     spdlog::error("otlp_spool_trouble run={} why={}", quoted(run.id), quoted(why.words));
     run.first_ms = run.last_ms = unix_ms();  // tried again when it is due again
     table_.changed(run);

@@ -30,7 +30,7 @@ CREATE INDEX traces_by_run ON traces (run);
 }  // namespace
 
 template <class Work>
-failure otlp_spool::together(Work work) {
+failure otlp_spool::transaction(Work work) {
   failure why = db_.execute("BEGIN IMMEDIATE");
   if (!why) why = work();
   if (!why) why = db_.execute("COMMIT");
@@ -71,7 +71,7 @@ failure otlp_spool::migrate() {
   if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
   if (why || (id == application_id && version == schema_version)) return why;
   if (id != 0 || objects > 0) return {SQLITE_NOTADB, "the file is of another program, or of another version of digd"};
-  return together([&] {
+  return transaction([&] {
     return db_.execute(schema + ("PRAGMA application_id = " + std::to_string(application_id) + "; PRAGMA user_version = " +
                                  std::to_string(schema_version)));
   });
@@ -85,10 +85,10 @@ failure otlp_spool::add(stored_batch& one) {
   return add_.run();
 }
 
-failure otlp_spool::tell(std::string_view run, const std::vector<std::string>& traces, std::uint64_t first_seq,
-                         const std::vector<std::string>& lines) {
+failure otlp_spool::add_lines(std::string_view run, const std::vector<std::string>& traces, std::uint64_t first_seq,
+                              const std::vector<std::string>& lines) {
   if (!db_) return {};
-  return together([&] {
+  return transaction([&] {
     failure why;
     for (const std::string& trace : traces) {
       trace_.bind(1, std::string_view(trace));
@@ -107,7 +107,7 @@ failure otlp_spool::tell(std::string_view run, const std::vector<std::string>& t
 
 failure otlp_spool::forget_batches(const std::vector<std::int64_t>& ids) {
   if (!db_ || ids.empty()) return {};
-  return together([&] {
+  return transaction([&] {
     failure why;
     for (const std::int64_t id : ids) {
       drop_batch_.bind(1, id);
@@ -119,7 +119,7 @@ failure otlp_spool::forget_batches(const std::vector<std::int64_t>& ids) {
 
 failure otlp_spool::forget_run(std::string_view run) {
   if (!db_) return {};
-  return together([&] {
+  return transaction([&] {
     drop_lines_.bind(1, run);
     drop_traces_.bind(1, run);
     failure why = drop_lines_.run();

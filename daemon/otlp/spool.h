@@ -1,11 +1,10 @@
-// otlp.db: the spans of requests whose runs have not ended, and what was told of these runs. It is why 200 means durable.
+// otlp.db: the spans of runs that have not ended, and the messages sent to these runs. It makes a 200 durable.
 //
-// A request is written and synced before it is answered; a message is written before the run is told. After a restart
-// both are read back, and what the archive does not have of a run is told again under the same seq: the spool is to
-// /v1/traces what a client's memory of the unacked is to the WebSocket (protocol.md). Rows go when their run has ended
-// and all of it is archived.
+// The server writes and syncs a request before it answers, and writes a message before it sends it to the run. After a
+// restart it reads both back, and sends the messages that the archive lacks again under the same seq, as a client does
+// with its unacknowledged ones (protocol.md). It deletes rows once their run has ended and the archive has all of it.
 //
-// Thread: the spans'. Failure: a `failure`; nothing throws; nothing of a failed call is stored.
+// Thread: the spans'. Failure: a `failure`; nothing throws; a failed call stores nothing.
 #pragma once
 
 #include <cstdint>
@@ -25,20 +24,20 @@ class otlp_spool {
 
   struct stored_batch {
     std::int64_t id = 0;
-    std::string body;  // OTLP JSON, what the mapping reads of the request
+    std::string body;  // OTLP JSON: the part of the request that the mapping reads
   };
   struct stored_line {
     std::string run;
     std::string line;
   };
 
-  // An empty path: nothing is kept, every call succeeds. Each file is this program's alone.
+  // With an empty path it keeps nothing and every call succeeds. No other program may open the file.
   archive::failure open(const std::string& path);
   void close();
 
   archive::failure add(stored_batch& one);  // gets its id; synced when this returns
-  archive::failure tell(std::string_view run, const std::vector<std::string>& traces, std::uint64_t first_seq,
-                        const std::vector<std::string>& lines);
+  archive::failure add_lines(std::string_view run, const std::vector<std::string>& traces, std::uint64_t first_seq,
+                             const std::vector<std::string>& lines);
   archive::failure forget_batches(const std::vector<std::int64_t>& ids);
   archive::failure forget_run(std::string_view run);
 
@@ -49,7 +48,7 @@ class otlp_spool {
  private:
   archive::failure migrate();
   template <class Work>
-  archive::failure together(Work work);
+  archive::failure transaction(Work work);
 
   archive::connection db_;
   archive::statement add_, line_, trace_, drop_batch_, drop_lines_, drop_traces_;

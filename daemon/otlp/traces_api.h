@@ -1,4 +1,4 @@
-// POST /v1/traces as HTTP: which requests are taken, and answers as OTLP/HTTP asks for them, in the request's encoding.
+// POST /v1/traces as HTTP: checks requests, and answers as OTLP/HTTP requires, in the encoding of the request.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace digd::daemon {
 
-// Why spans of a request were not taken: so many each.
+// How many spans of a request were rejected, by reason.
 struct rejections {
   std::size_t invalid = 0;  // no usable ids or times
   std::size_t late = 0;     // of runs that have ended
-  std::size_t over = 0;     // of runs with as many spans as a run may have
+  std::size_t over = 0;     // over the limit of spans a run
   std::size_t foreign = 0;  // of runs that the token is not for
   std::string why_invalid;  // of the first
 };
@@ -25,9 +25,9 @@ http_response respond_traces(otlp::encoding how, const rejections& rejected);
 // google.rpc.Status in the body; 429 and 503 with Retry-After.
 http_response refuse_traces(otlp::encoding how, boost::beast::http::status status, std::string_view why, std::int64_t retry_s = 1);
 
-// The request without its body, by its headers: 415 where they name what is not understood.
+// The request without its body, from its headers; 415 for an unknown type or compression.
 std::variant<traces_request, http_response> read_headers(const ingest::upgrade_request& request);
-// Paced by its token: 429.
+// 429 if the token is over its rate.
 std::optional<http_response> refuse_rate(const traces_request& request);
 
 }  // namespace digd::daemon

@@ -1,4 +1,4 @@
-// What caused the turns of a run: by what the spans state, else by their times.
+// The causes of the turns of a run: as the spans state them, else by their times.
 #pragma once
 
 #include <vector>

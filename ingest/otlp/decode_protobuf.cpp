@@ -78,7 +78,7 @@ std::string service_of(const wire::Resource& from) {
   return out;
 }
 
-// What is wrong with a message is ours to say, not the library's to print.
+// digd reports a broken message itself, so the library must not print.
 void silence_library() {
   static const auto before = google::protobuf::SetLogHandler(nullptr);
   static_cast<void>(before);
@@ -92,7 +92,7 @@ decode_outcome decode_protobuf(std::string_view body) {
   if (!fault.message.empty()) return decode_failure{std::move(fault.message), fault.too_large};
   wire::ExportTraceServiceRequest request;
   if (!request.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
-    return decode_failure{"expected an ExportTraceServiceRequest, of at most " + std::to_string(most_depth) + " levels"};
+    return decode_failure{"expected an ExportTraceServiceRequest, of at most " + std::to_string(max_depth) + " levels"};
   }
   batch out;
   for (int r = 0; r < request.resource_spans_size(); ++r) {

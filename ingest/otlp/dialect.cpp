@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <iterator>
 
 namespace digd::otlp {
 
@@ -114,7 +115,15 @@ role role_of(const dialect& d, const span& s) {
   return role::none;
 }
 
+bool was_cancelled(const span& s) {
+  constexpr std::string_view errors[] = {"CancelledError", "asyncio.exceptions.CancelledError", "AbortError"};
+  if (!s.failed) return false;
+  const std::string type = text_of(s, error_type_key).value_or("");
+  return std::any_of(std::begin(errors), std::end(errors), [&](std::string_view one) { return type == one || s.error.starts_with(one); });
+}
+
 bool has_failed(const dialect* in, const span& s) {
+  if (was_cancelled(s)) return false;
   if (!s.failed || in == nullptr) return s.failed;
   return std::none_of(in->passes_on_if.begin(), in->passes_on_if.end(),
                       [&](const condition& c) { return c.kind != test::always && holds(c, s); });

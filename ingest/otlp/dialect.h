@@ -83,7 +83,10 @@ role role_of(const dialect& d, const span& s);
 std::optional<std::string> text_of(const span& s, std::string_view key);
 std::optional<std::string> first_of(const span& s, const key_list& keys);
 
-// Whether the span failed, as its dialect understands it. `in` may be null.
+inline constexpr std::string_view error_type_key = "error.type";
+// Whether the span was cancelled: nobody wanted its result any more.
+bool was_cancelled(const span& s);
+// Whether the span failed, as its dialect understands it. A cancelled span did not. `in` may be null.
 bool has_failed(const dialect* in, const span& s);
 // Whether a `route` of this dialect lost its message by mistake. A route that its author closed on purpose did not.
 bool has_lost(const dialect& in, const span& route);

@@ -24,6 +24,7 @@ class wanted_keys {
     for (const condition& c : d.passes_on_if) add(c);
     for (const std::string_view key : d.agent) add(key);
     add(d.step);
+    add(error_type_key);
     add(d.conversation);
     if (what == role::handoff) add(d.handed_to);
     if (!texts) return;
@@ -89,7 +90,7 @@ json::object resource_object(const origin& from, json::array&& spans) {
 
 void keep_essential(span& s, bool texts) {
   const dialect* in = dialect_of(s);
-  if (!texts) s.error.clear();
+  if (!texts) s.error = was_cancelled(s) ? "CancelledError" : "";
   if (in == nullptr) return s.attributes.clear();
   const wanted_keys wanted(*in, role_of(*in, s), texts);
   json::object kept;

@@ -1,4 +1,4 @@
-// Of a span, what the mapping reads; and that written down again as OTLP JSON. Pure; any thread.
+// Reduces a span to the attributes that the mapping reads, and writes spans as OTLP JSON. Pure; any thread.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace digd::otlp {
 
-// Drops the attributes that no table asks for, and all of a span of no dialect. Without `texts` also what agents said
-// and why they failed. What is told of the span stays the same, but for the texts.
+// Drops the attributes that no table reads, and all attributes of a span of no dialect. Without `texts` it also drops the
+// texts of agents and of errors. The span maps to the same messages, except for their texts.
 void keep_essential(span& s, bool texts);
 
 // A request that decodes into these spans.

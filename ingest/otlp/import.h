@@ -1,4 +1,4 @@
-// Files of recorded spans into trace files: what `digctl import otlp` does. No I/O; never throws.
+// Files of recorded spans into trace files, for `digctl import otlp`. No I/O; never throws.
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@ namespace digd::otlp {
 
 struct import_options {
   std::string run;                     // the id of the one run there is; empty: made from the trace's
-  std::size_t max_bytes = 256u << 20;  // of a file, and of what a packed one unpacks into
+  std::size_t max_bytes = 256u << 20;  // of a file, packed and unpacked
 };
 
-// A file as exporters and the collector write them: an ExportTraceServiceRequest as JSON, several as lines of JSON, or
-// one in protobuf; any of them packed with gzip. Adds its spans; `rejected` counts those that were none.
+// Reads a file of an exporter or the collector: an ExportTraceServiceRequest as JSON, several as lines of JSON, or one in
+// protobuf, each packed with gzip or not. Adds its spans; `rejected` counts invalid ones.
 struct read_file_result {
-  std::string problem;  // what is wrong with the file, and where; empty if nothing
+  std::string problem;  // the file's first fault and its place; empty: none
   std::size_t rejected = 0;
   std::string why;  // of the first rejected
 };
 read_file_result read_spans(std::string_view file, const import_options& how, std::vector<span>& into);
 
-// The runs in the spans, a trace each, those without agents left out. `hello` says `mode: observe`, `clock: trace`.
+// The runs in the spans that have agents. Their `hello` has `mode: observe` and `clock: trace`.
 struct imported_run {
   std::string id;
   importers::import_result trace;

@@ -20,20 +20,20 @@ class unpacker {
   unpacker(const unpacker&) = delete;
   unpacker& operator=(const unpacker&) = delete;
 
-  boost::system::result<std::string, decode_failure> unpack(std::string_view packed, std::size_t most) {
+  boost::system::result<std::string, decode_failure> unpack(std::string_view packed, std::size_t max_bytes) {
     if (!ready_ || packed.size() > std::numeric_limits<uInt>::max()) return decode_failure{"the body cannot be unpacked", true};
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
     stream_.avail_in = static_cast<uInt>(packed.size());
     std::string out;
     for (;;) {
       const std::size_t had = out.size();
-      const std::size_t room = std::min(piece_bytes, most - had + 1);
+      const std::size_t room = std::min(piece_bytes, max_bytes - had + 1);
       out.resize(had + room);
       stream_.next_out = reinterpret_cast<Bytef*>(out.data() + had);
       stream_.avail_out = static_cast<uInt>(room);
       const int said = ::inflate(&stream_, Z_NO_FLUSH);
       out.resize(had + room - stream_.avail_out);
-      if (out.size() > most) return decode_failure{"the body unpacks into more than " + std::to_string(most) + " bytes", true};
+      if (out.size() > max_bytes) return decode_failure{"the body unpacks into more than " + std::to_string(max_bytes) + " bytes", true};
       if (said == Z_STREAM_END && stream_.avail_in == 0) return {boost::system::in_place_value, std::move(out)};
       if (said == Z_STREAM_END && inflateReset(&stream_) == Z_OK) continue;
       if (said != Z_OK) return broken(packed.size());
@@ -52,8 +52,8 @@ class unpacker {
 
 }  // namespace
 
-boost::system::result<std::string, decode_failure> inflate(std::string_view packed, std::size_t most) {
-  return unpacker().unpack(packed, most);
+boost::system::result<std::string, decode_failure> inflate(std::string_view packed, std::size_t max_bytes) {
+  return unpacker().unpack(packed, max_bytes);
 }
 
 }  // namespace digd::otlp

@@ -1,4 +1,4 @@
-// gzip and zlib bodies, unpacked up to a limit: a small body cannot become a large one.
+// Unpacks gzip and zlib bodies up to a limit, so that a small body cannot become a large one.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -10,8 +10,8 @@
 
 namespace digd::otlp {
 
-// Stops as soon as there is more than `most` (`too_large`), so that at most that and 64 KiB are ever held. Several
-// gzip members after each other are one text (RFC 1952, 2.2). Any thread.
-boost::system::result<std::string, decode_failure> inflate(std::string_view packed, std::size_t most);
+// Stops once the text exceeds `max_bytes` (`too_large`), and so holds at most 64 KiB more. Several gzip members in a row
+// are one text (RFC 1952, 2.2). Any thread.
+boost::system::result<std::string, decode_failure> inflate(std::string_view packed, std::size_t max_bytes);
 
 }  // namespace digd::otlp

@@ -104,16 +104,21 @@ class message_builder {
     return out;
   }
 
-  json::value text_of(const act_event& made, std::size_t beside) {
-    if (made.by == nullptr) return nullptr;
+  static std::optional<std::string> raw_text_of(const act_event& made) {
+    if (made.by == nullptr) return std::nullopt;
+    if (made.carries_error) return made.by->error.empty() ? std::nullopt : std::optional(made.by->error);
     const dialect* in = dialect_of(*made.by);
-    auto text = in == nullptr ? std::nullopt : first_of(*made.by, made.carries_input ? in->input : in->output);
+    return in == nullptr ? std::nullopt : first_of(*made.by, made.carries_input ? in->input : in->output);
+  }
+
+  json::value text_of(const act_event& made, std::size_t beside) {
+    auto text = raw_text_of(made);
     if (!text) return nullptr;
     const std::size_t whole = text->size();
     const bool cut = importers::cut_to_fit(*text, std::min(max_text_bytes, importers::max_payload_bytes / beside));
     json::object out;
     if (cut) out["cut_from_bytes"] = whole, ++out_.counts.cut_payloads;
-    out["text"] = *text;
+    out[made.carries_error ? "error" : "text"] = *text;
     return out;
   }
 
@@ -186,6 +191,7 @@ void label(const run_of_turns& run, mapped_run& out) {
 // A run without all of its spans is not known to have failed: its root may belong to a system that exports elsewhere.
 std::string_view outcome_of(const run_of_turns& run, const timeline& plan) {
   if (plan.answered) return "success";
+  if (run.root_cancelled) return "aborted";
   return run.root_failed || run.whole ? "failure" : "aborted";
 }
 

@@ -24,8 +24,8 @@ class walker {
       : bytes_(bytes), in_(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size())) {}
 
   bool message(const Descriptor& of, const std::string& where, std::size_t depth) {
-    if (depth > most_depth) return too_large(where, "more than " + std::to_string(most_depth) + " levels");
-    if (++items_ > most_items) return too_large(where, "more than " + std::to_string(most_items) + " messages in one request");
+    if (depth > max_depth) return too_large(where, "more than " + std::to_string(max_depth) + " levels");
+    if (++items_ > max_items) return too_large(where, "more than " + std::to_string(max_items) + " messages in one request");
     std::map<int, std::size_t> seen;
     while (in_.BytesUntilLimit() != 0 && static_cast<std::size_t>(in_.CurrentPosition()) < bytes_.size()) {
       const std::uint32_t tag = in_.ReadTag();

@@ -1,4 +1,4 @@
-// Says where a protobuf message is broken, which libprotobuf's parser does not, and bounds what it would unfold into.
+// Finds where a protobuf message is broken, which libprotobuf's parser does not tell, and bounds its unfolded size.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -10,11 +10,11 @@
 namespace digd::otlp {
 
 struct protobuf_fault {
-  std::string message;     // "byte 17, resource_spans[0].scope_spans[2]: what was expected"; empty: well-formed
-  bool too_large = false;  // more than `most_items` messages in it, or `most_depth` levels
+  std::string message;     // "byte 17, resource_spans[0].scope_spans[2]: the expected value"; empty: well-formed
+  bool too_large = false;  // more than `max_items` messages in it, or `max_depth` levels
 };
 
-// Walks the wire format by the descriptor. O(bytes), at most `most_depth` frames deep.
+// Walks the wire format by the descriptor. O(bytes), at most `max_depth` frames deep.
 protobuf_fault check_protobuf(const google::protobuf::Descriptor& of, std::string_view bytes);
 
 }  // namespace digd::otlp

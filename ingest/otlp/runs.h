@@ -1,4 +1,4 @@
-// Which traces are one run: one each, but those that spans of agents link together are one.
+// Groups traces into runs. A trace is a run; traces that spans of agents link together are one run.
 //
 // (AutoGen's runtime begins a trace with every message and links it to the one that sent it.) Pure; any thread.
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace digd::otlp {
 
-// The traces, other than its own, that belong into the run of this span. Links of spans of no dialect say nothing:
-// a queue's consumer may link to whatever it read.
+// The other traces that belong to the run of this span. Links of spans of no dialect do not count: the consumer of a
+// queue may link to anything it read.
 std::vector<std::string_view> traces_tied_by(const span& s);
 
 // Spans by run, in order of the runs' ids.

@@ -61,7 +61,7 @@ bool sent_messages::is_unsent(run_message& one, std::vector<run_message>& extra)
   return true;
 }
 
-// An event whose activation has ended: from outside, as far as the graph goes.
+// The activation of the event has ended, so the graph takes the event from outside only.
 void sent_messages::send_from_outside(json::object& event) {
   event.erase("source");
   if (event.erase("submit") > 0) event["fyi"] = true;

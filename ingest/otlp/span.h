@@ -1,4 +1,4 @@
-// Spans of OpenTelemetry as OTLP carries them, as far as the mapping reads them.
+// Spans of OpenTelemetry: the part of them that the mapping reads.
 //
 // Plain values, no shared state but the constant origin. Ids are lower-case hexadecimal, times Unix nanoseconds.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace digd::otlp {
 
-// What the spans of one scope have in common.
+// Common to the spans of one scope.
 struct origin {
   std::string service;         // the resource's service.name
   std::string scope, version;  // the instrumentation's
@@ -37,8 +37,8 @@ struct span {
 // One request, decoded.
 struct batch {
   std::vector<span> spans;
-  std::size_t rejected = 0;  // spans that are none: no usable ids or times
-  std::string why;           // of the first of these: which, what, what was expected; empty if none
+  std::size_t rejected = 0;  // invalid spans: no usable ids or times
+  std::string why;           // the first of these: its place, the field, the expected value; empty if none
 };
 
 }  // namespace digd::otlp

@@ -14,7 +14,7 @@ std::string unless_zero(std::string id) {
   return id.find_first_not_of('0') == std::string::npos ? std::string() : std::move(id);
 }
 
-std::string_view what_is_wrong(const span& one, raw_times when) {
+std::string_view fault_of(const span& one, raw_times when) {
   constexpr std::uint64_t latest = std::numeric_limits<std::int64_t>::max();
   if (one.trace.empty()) return "traceId: expected 16 bytes, not all zero";
   if (one.id.empty()) return "spanId: expected 8 bytes, not all zero";
@@ -50,7 +50,7 @@ std::string id_from_bytes(std::string_view raw, std::size_t bytes) {
 }
 
 void take_span(batch& into, span&& one, raw_times when, std::string_view where) {
-  if (const std::string_view wrong = what_is_wrong(one, when); !wrong.empty()) {
+  if (const std::string_view wrong = fault_of(one, when); !wrong.empty()) {
     if (into.rejected++ == 0) into.why = std::string(where) + '.' + std::string(wrong);
     return;
   }

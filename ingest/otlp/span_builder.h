@@ -1,4 +1,4 @@
-// What both decoders do alike: raw fields of a span into a span, or into the tally of rejected ones.
+// Common to both decoders: turns the raw fields of a span into a span, or counts it as rejected.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ std::string hexadecimal(std::string_view bytes);
 std::string id_from_hex(std::string_view hex, std::size_t bytes);
 std::string id_from_bytes(std::string_view raw, std::size_t bytes);
 
-// Times as they were sent; ids already checked: empty ones are wrong (but the parent's).
+// Times as sent.
 struct raw_times {
   std::uint64_t start_ns = 0, end_ns = 0;
 };
-// Takes the span into the batch, or counts it as rejected. `where`: its place in the request.
+// Adds the span to the batch, or counts it as rejected: an empty trace or span id is invalid. `where`: its place.
 void take_span(batch& into, span&& one, raw_times when, std::string_view where);
 
 }  // namespace digd::otlp

@@ -52,7 +52,7 @@ void span_tree::put_in_order() {
   for (std::size_t i = 0; i < all_.size(); ++i) {
     if (parent_[i] == none) place_from(i);
   }
-  for (std::size_t i = 0; i < all_.size(); ++i) {  // in a circle
+  for (std::size_t i = 0; i < all_.size(); ++i) {  // in a cycle of parents
     if (placed[i]) continue;
     parent_[i] = none;
     place_from(i);

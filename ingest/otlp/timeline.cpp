@@ -12,7 +12,7 @@ constexpr std::int64_t ns_a_ms = 1'000'000;  // messages have milliseconds
 bool differ(std::int64_t a_ns, std::int64_t b_ns) { return a_ns / ns_a_ms != b_ns / ns_a_ms; }
 
 std::string own_event(const turn& t) { return "out:" + t.of->id; }
-std::string answer_event(const turn& t) { return "ans:" + t.of->id; }  // to who called
+std::string answer_event(const turn& t) { return "ans:" + t.of->id; }  // to the caller
 
 class planner {
  public:
@@ -37,10 +37,10 @@ class planner {
  private:
   // ---- the end of the run: among the turns whose output nobody read, the one that ended last gave the answer
   void find_answer() {
-    if (!is_over_ || !run_.whole || run_.roots == 0 || run_.root_failed) return;
+    if (!is_over_ || !run_.whole || run_.roots == 0 || run_.root_failed || run_.root_cancelled) return;
     for (std::size_t i = 0; i < run_.turns.size(); ++i) {
       const turn& t = run_.turns[i];
-      if (t.caller != none || is_read(i)) continue;
+      if (t.caller != none || t.cancelled || is_read(i)) continue;
       if (answer_ == none || t.end_ns >= run_.turns[answer_].end_ns) answer_ = i;
     }
     if (answer_ != none && run_.turns[answer_].failed) answer_ = none;
@@ -50,7 +50,7 @@ class planner {
     return !passed_on_[i].empty() || std::any_of(run_.losses.begin(), run_.losses.end(), [i](const loss& l) { return l.from == i; });
   }
 
-  // ---- what a turn begins with
+  // ---- the inputs of a turn
 
   // Several turns without a cause begin with one problem: an activation of its own gives each of them its event.
   void place_start() {
@@ -87,7 +87,7 @@ class planner {
     return same == to.end() ? to.front()->to : (*same)->to;
   }
 
-  // What `p` passed on. Of a turn that failed it is that turn's input: the work is still to be done.
+  // Adds the event that `p` passed on. A turn that failed passes on its own inputs: their work is still to be done.
   void take_up(const passing& p, std::vector<act_input>& into, std::int64_t& ready) {
     if (last_act_[p.from] == none) return;  // it begins later, by its times: there is nothing to read yet
     const act& of = out_.acts[last_act_[p.from]];
@@ -123,7 +123,7 @@ class planner {
     return input;
   }
 
-  // ---- a turn as acts. Returns when it ends.
+  // ---- a turn as acts. `place` returns when it ends.
   std::int64_t place(std::size_t i, std::vector<act_input> inputs, std::int64_t not_before) {
     const turn& t = run_.turns[i];
     act now{.id = t.of->id, .turn = i, .inputs = std::move(inputs)};
@@ -141,13 +141,18 @@ class planner {
       now.start_ns = called_at + 1;
       for (const std::size_t called : together) answer_call(called, called_at, now);
     }
-    now.end_ns = std::max(t.end_ns, now.start_ns + 1);
+    now.end_ns = std::max(end_of(t), now.start_ns + 1);
     now.end_moved = differ(now.end_ns, t.end_ns);
-    now.failed = t.failed;
+    now.failed = t.failed && t.caller == none;  // the error of a called agent is its answer: the caller handles it
     mine.push_back(keep(std::move(now)));
     last_act_[i] = mine.back();
     finish(i, mine);
     return out_.acts[mine.back()].end_ns;
+  }
+
+  // The run's answer made a turn that was cancelled later superfluous: no work was open any more.
+  std::int64_t end_of(const turn& t) const {
+    return t.cancelled && answer_ != none ? std::min(t.end_ns, run_.turns[answer_].end_ns - 1) : t.end_ns;
   }
 
   std::size_t keep(act&& one) {
@@ -172,27 +177,19 @@ class planner {
     return {.id = "ask:" + t.of->id, .from = from, .by = t.input, .carries_input = true, .recipients = {t.agent}, .recipients_stated = true, .at_ns = at};
   }
 
-  // The called turn, and what its caller goes on with. Called again, an agent also takes up what it failed at.
+  // The called turn, whose answer its caller goes on with.
   void answer_call(std::size_t called, std::int64_t at, act& caller) {
-    const turn& t = run_.turns[called];
-    std::vector<act_input> inputs{{"ask:" + t.of->id, true}};
-    const left_key of{caller.turn, t.agent};
-    for (const std::string& event : std::exchange(left_over_[of], {})) inputs.push_back({event, false});
-    const std::int64_t end = place(called, std::move(inputs), at);
+    const std::int64_t end = place(called, {{"ask:" + run_.turns[called].of->id, true}}, at);
     caller.start_ns = std::max(caller.start_ns, end);
-    const act& last = out_.acts[last_act_[called]];
-    if (last.failed) {
-      for (const act_input& one : last.inputs) left_over_[of].push_back(one.event);
-    } else {
-      caller.inputs.push_back({answer_event(t), false});
-    }
+    caller.inputs.push_back({answer_event(run_.turns[called]), false});
   }
 
-  // ---- what a turn leaves behind
+  // ---- the outputs of a turn
   void finish(std::size_t i, const std::vector<std::size_t>& mine) {
     const turn& t = run_.turns[i];
+    const bool failed = out_.acts[mine.back()].failed;
     for (const passing* p : passed_on_[i]) {
-      if (p->by != t.of || !t.failed) add_message(*p, mine);
+      if (p->by != t.of || !failed) add_message(*p, mine);
     }
     for (const loss& lost : run_.losses) {
       if (lost.from != i) continue;
@@ -200,7 +197,7 @@ class planner {
       if (!lost.named.empty()) event.recipients.push_back(lost.named);
       put(std::move(event), lost.by->end_ns, mine);
     }
-    if (!t.failed && (t.caller != none || !is_read(i))) add_own(i, mine.back());
+    if (!failed && (t.caller != none || !is_read(i))) add_own(i, mine.back());
     for (const std::size_t a : mine) gather_outputs(out_.acts[a]);
   }
 
@@ -217,7 +214,7 @@ class planner {
 
   void add_own(std::size_t i, std::size_t last) {
     const turn& t = run_.turns[i];
-    act_event event{.id = t.caller == none ? own_event(t) : answer_event(t), .from = i, .by = t.output};
+    act_event event{.id = t.caller == none ? own_event(t) : answer_event(t), .from = i, .by = t.failed ? t.of : t.output, .carries_error = t.failed};
     if (t.caller != none) event.recipients = {run_.turns[t.caller].agent};
     if (event.recipients.empty()) {
       if (!is_over_) {
@@ -249,7 +246,7 @@ class planner {
     if (std::find(to.recipients.begin(), to.recipients.end(), agent) == to.recipients.end()) to.recipients.push_back(agent);
   }
 
-  // Into the part of the turn that was acting then, at its end at the latest.
+  // Adds the event to the part of the turn that was acting at that time, at its end at the latest.
   void put(act_event&& event, std::int64_t wanted, const std::vector<std::size_t>& mine) {
     std::size_t at = mine.front();
     for (const std::size_t a : mine) {
@@ -265,24 +262,12 @@ class planner {
     within.outputs.push_back(std::move(event));
   }
 
-  struct left_key {
-    std::size_t caller;
-    std::string agent;
-    bool operator==(const left_key&) const = default;
-    friend std::size_t hash_value(const left_key& k) {
-      std::size_t seed = k.caller;
-      boost::hash_combine(seed, k.agent);
-      return seed;
-    }
-  };
-
   const run_of_turns& run_;
   const bool is_over_;
   std::vector<std::vector<const passing*>> passed_to_, passed_on_;
   std::vector<std::size_t> last_act_;  // of a turn
   std::vector<std::size_t> heirs_;     // of a turn that failed
   boost::unordered_flat_map<std::string, std::int64_t> event_times_;
-  boost::unordered_flat_map<left_key, std::vector<std::string>> left_over_;
   std::size_t answer_ = none;
   timeline out_;
 };

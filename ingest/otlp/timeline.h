@@ -20,6 +20,7 @@ struct act_event {
   std::size_t from = none;              // turn; none: from outside
   const span* by = nullptr;             // whose texts it carries; null for the first event of a run
   bool carries_input = false;           // its text is the input of `by`, not its output
+  bool carries_error = false;           // its text is the error of `by`
   bool from_start = false;              // an output of the run's beginning
   std::vector<std::string> recipients;  // agents, as their spans name them
   bool recipients_stated = false;

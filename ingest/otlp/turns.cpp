@@ -60,6 +60,7 @@ class turn_finder {
     made.start_ns = s.start_ns;
     made.end_ns = std::max(s.end_ns, s.start_ns + 1);
     made.failed = has_failed(&in, s);
+    made.cancelled = was_cancelled(s);
     if (auto named = first_of(s, in.agent); named && !named->empty()) {
       made.agent = std::move(*named);
     } else {
@@ -169,6 +170,7 @@ run_of_turns find_turns(std::span<const span> spans) {
     if (s.parent.empty()) {
       ++out.roots;
       out.root_failed = out.root_failed || has_failed(dialect_of(s), s);
+      out.root_cancelled = out.root_cancelled || was_cancelled(s);
     }
     out.first_ns = i == 0 ? s.start_ns : std::min(out.first_ns, s.start_ns);
     out.last_ns = std::max(out.last_ns, s.end_ns);

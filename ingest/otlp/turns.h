@@ -35,6 +35,7 @@ struct turn {
   const span* output = nullptr;
   std::size_t models = 0, tools = 0;  // spans in it
   bool failed = false;                // as its dialect understands its span's status
+  bool cancelled = false;
 };
 
 // A turn read what another had passed on.
@@ -56,7 +57,8 @@ struct run_of_turns {
   std::vector<loss> losses;
   std::size_t roots = 0;     // spans without a parent
   bool root_failed = false;  // one of them failed
-  bool whole = true;         // every parent that a span names is here
+  bool root_cancelled = false;
+  bool whole = true;  // every parent that a span names is here
   std::int64_t first_ns = 0, last_ns = 0;
 };
 

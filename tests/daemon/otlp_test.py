@@ -56,7 +56,7 @@ def metric(daemon, name):
     return 0
 
 
-def ended(daemon, run):
+def wait_for_end(daemon, run):
     """The run's facts, once it has ended."""
     def found():
         answer = get(daemon, "/v1/runs/" + run)
@@ -64,7 +64,7 @@ def ended(daemon, run):
     return wait_until(found, f"the end of {run}")
 
 
-def told_with(daemon, run, messages):
+def wait_for_messages(daemon, run, messages):
     """Waits until so many messages of the run are archived."""
     def found():
         answer = get(daemon, f"/v1/runs/{run}/trace")
@@ -78,12 +78,12 @@ def only_run(daemon):
     return runs[0]["run"]
 
 
-def found_in(daemon, run):
+def detections_with_details(daemon, run):
     return [one["detection"] for one in get(daemon, f"/v1/runs/{run}/detections")["detections"]]
 
 
 def detections(daemon, run):
-    return [d["rule"] for d in found_in(daemon, run)]
+    return [d["rule"] for d in detections_with_details(daemon, run)]
 
 
 def trace_of(daemon, run):
@@ -142,23 +142,23 @@ def team(app):
 def test_a_run_of_several_agents_appears_with_its_graph(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
         run = team(App(daemon))
-        facts = ended(daemon, run)
+        facts = wait_for_end(daemon, run)
         assert facts["labels"] == {"source": "otlp", "dialect": "gen_ai 1.37", "service": "shop", "trace": run[5:]}
         graph = get(daemon, f"/v1/runs/{run}/graph")
         assert {a["agent"] for a in graph["activations"]} == {"planner", "coder", "searcher", "writer"}
         assert detections(daemon, run) == []
-        told = trace_of(daemon, run)
-        assert told[0]["mode"] == "observe"
-        writer = next(m for m in told if m["type"] == "activation_started" and m["agent"] == "writer")
+        messages = trace_of(daemon, run)
+        assert messages[0]["mode"] == "observe"
+        writer = next(m for m in messages if m["type"] == "activation_started" and m["agent"] == "writer")
         assert len(writer["inputs"]) == 2 and writer["inferred"] == ["inputs"]
         assert wait_until(lambda: metric(daemon, "digd_otlp_held_spans") == 0, "the spans to be let go")
         assert metric(daemon, 'digd_otlp_spans_total{result="accepted"}') == 5
 
 
 @pytest.mark.parametrize("packing", [Compression.Gzip, Compression.Deflate, Compression.NoCompression])
-def test_the_exporters_packings_are_understood(tmp_path, packing):
+def test_the_daemon_reads_all_compressions_of_the_exporter(tmp_path, packing):
     with Daemon(tmp_path, QUICK) as daemon:
-        ended(daemon, team(App(daemon, compression=packing)))
+        wait_for_end(daemon, team(App(daemon, compression=packing)))
 
 
 TRACED = """
@@ -194,13 +194,13 @@ def test_the_javascript_exporter_makes_a_run(tmp_path, packing):
     with Daemon(tmp_path, QUICK) as daemon:
         subprocess.run(["node", OTLP_JS / "send.mjs", f"http://{daemon.address}/v1/traces", packing], check=True, timeout=60)
         run = only_run(daemon)
-        ended(daemon, run)
+        wait_for_end(daemon, run)
         turns = [(m["agent"], [i.split(":")[0] for i in m["inputs"]]) for m in trace_of(daemon, run) if m["type"] == "activation_started"]
         assert turns == [("boss", ["in"]), ("clerk", ["ask"]), ("boss", ["ans"])]
         assert detections(daemon, run) == []
 
 
-def test_an_answer_without_an_agent_that_failed_is_seen_as_early(tmp_path):
+def test_the_error_of_a_called_agent_is_its_answer(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
         app = App(daemon)
         boss = app.agent("boss", None, 0, None)
@@ -208,8 +208,8 @@ def test_an_answer_without_an_agent_that_failed_is_seen_as_early(tmp_path):
         app.agent("b", boss, 150 * MS, 300 * MS, failed="it broke")
         boss.end(BASE + 500 * MS)
         app.flush()
-        ended(daemon, run_of(boss))
-        assert [(d["rule"], d["healed"], d["cause"]) for d in found_in(daemon, run_of(boss))] == [("early_termination", False, "mode")]
+        assert wait_for_end(daemon, run_of(boss))["outcome"] == "success"
+        assert detections(daemon, run_of(boss)) == []
 
 
 def recorded_spans(name):
@@ -223,14 +223,44 @@ def recorded_spans(name):
     return out
 
 
-def told_of(daemon, run):
-    """What was told, without what differs by arrival."""
+def exported(daemon, folder):
+    """Sends all recordings of a folder; the runs made of them, once they have ended, each with its recording."""
+    out = {}
+    for path in sorted((RECORDED / folder).glob("*.json")):
+        assert post(daemon, path.read_bytes())[0] == 200
+        traces = {span["traceId"] for resource in json.loads(path.read_text())["resourceSpans"]
+                  for scope in resource["scopeSpans"] for span in scope["spans"]}
+        out |= {"otlp-" + trace: path.stem for trace in traces}
+    wait_until(lambda: metric(daemon, "digd_otlp_held_runs") == 0, "all runs to end")
+    return {run: out[run] for run in (row["run"] for row in get(daemon, "/v1/runs?limit=200")["runs"])}
+
+
+def test_no_rule_fires_in_a_healthy_program(tmp_path):
+    with Daemon(tmp_path, QUICK) as daemon:
+        runs = exported(daemon, "healthy")
+        assert len(runs) >= len(list((RECORDED / "healthy").glob("*.json")))
+        for run, name in runs.items():
+            assert detections(daemon, run) == [], name
+            assert trace_of(daemon, run)[-1]["outcome"] == "success", name
+
+
+def test_a_rule_fires_in_a_broken_program(tmp_path):
+    with Daemon(tmp_path, QUICK) as daemon:
+        runs = exported(daemon, "broken")
+        assert len(runs) == len(list((RECORDED / "broken").glob("*.json")))
+        for run, name in runs.items():
+            assert detections(daemon, run) != [], name
+            assert trace_of(daemon, run)[-1]["outcome"] == "failure", name
+
+
+def messages_of(daemon, run):
+    """The messages of a run that do not depend on when its spans arrived."""
     return [m for m in trace_of(daemon, run)[1:] if m["type"] != "time"]
 
 
 @pytest.mark.parametrize("name", ["langgraph_fan_out_join", "openai_agents_handoff_and_tools", "autogen_round_robin", "agent_framework_agents_fan_out_join",
                                   "traceloop_langgraph_fan_out_join", "traceloop_openai_agents_handoff_and_tools", "traceloop_plain_fan_out_join"])
-def test_what_frameworks_export_makes_the_same_run_in_whatever_order(tmp_path, name):
+def test_the_order_of_spans_does_not_change_the_run(tmp_path, name):
     spans = recorded_spans(name)
     runs = []
     for i, order in enumerate([spans, spans[::-1], spans[::2] + spans[1::2] + spans[::3]]):
@@ -238,9 +268,9 @@ def test_what_frameworks_export_makes_the_same_run_in_whatever_order(tmp_path, n
             for one in order:
                 assert post(daemon, one)[0] == 200
             run = wait_until(lambda: get(daemon, "/v1/runs")["runs"], "a run")[0]["run"]
-            ended(daemon, run)
+            wait_for_end(daemon, run)
             assert len(get(daemon, "/v1/runs")["runs"]) == 1
-            runs.append((run, told_of(daemon, run), detections(daemon, run)))
+            runs.append((run, messages_of(daemon, run), detections(daemon, run)))
     assert runs[0] == runs[1] == runs[2]
 
 
@@ -252,7 +282,7 @@ def test_a_span_that_comes_after_its_run_was_judged_adds_to_it(tmp_path):
         app.agent("b", root, 200 * MS, 300 * MS)
         root.end(BASE + 500 * MS)
         run = run_of(root)
-        told_with(daemon, run, 5)
+        wait_for_messages(daemon, run, 5)
         app.agent("c", root, 120 * MS, 180 * MS)
         late = wait_until(lambda: [m for m in trace_of(daemon, run) if m.get("agent") == "c"], "the late turn")
         assert "ts" in late[0]["inferred"]
@@ -260,12 +290,12 @@ def test_a_span_that_comes_after_its_run_was_judged_adds_to_it(tmp_path):
         assert metric(daemon, "digd_otlp_moved_total") > 0
 
 
-def test_spans_of_a_run_that_has_ended_are_rejected_and_said_so(tmp_path):
+def test_spans_of_a_run_that_has_ended_are_rejected_with_the_reason(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
         spans = recorded_spans("openai_agents_handoff_and_tools")
         for one in spans:
             assert json.loads(post(daemon, one)[1]) == {}
-        ended(daemon, only_run(daemon))
+        wait_for_end(daemon, only_run(daemon))
         wait_until(lambda: metric(daemon, 'digd_otlp_runs_total{what="ended"}') == 1, "the end")
         status, body, _ = post(daemon, spans[0])
         assert status == 200
@@ -273,20 +303,20 @@ def test_spans_of_a_run_that_has_ended_are_rejected_and_said_so(tmp_path):
         assert "have ended" in json.loads(body)["partialSuccess"]["errorMessage"]
 
 
-def test_a_run_whose_root_never_comes_is_told_after_a_while_and_ends(tmp_path):
+def test_a_run_without_its_root_is_aborted_after_a_while(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
         app = App(daemon)
         root = app.workflow()  # never ended, so never exported
         app.agent("a", root, 10 * MS, 100 * MS)
         app.agent("b", root, 200 * MS, 300 * MS)
         app.flush()
-        ended(daemon, run_of(root))
+        assert wait_for_end(daemon, run_of(root))["outcome"] == "aborted"
         assert detections(daemon, run_of(root)) == []
         outputs = [m for m in trace_of(daemon, run_of(root)) if m["type"] == "activation_ended"]
         assert outputs[-1]["outputs"][0]["fyi"] is True
 
 
-def test_what_was_answered_with_200_survives_a_kill(tmp_path):
+def test_accepted_spans_survive_a_kill(tmp_path):
     with Daemon(tmp_path, PATIENT.replace("settle_ms = 50", "settle_ms = 3000")) as daemon:
         spans = recorded_spans("agent_framework_agents_fan_out_join")
         for one in spans:
@@ -295,19 +325,19 @@ def test_what_was_answered_with_200_survives_a_kill(tmp_path):
         daemon.config.write_text(QUICK)
         daemon.start()
         run = only_run(daemon)
-        ended(daemon, run)
+        wait_for_end(daemon, run)
         assert {m["agent"] for m in trace_of(daemon, run) if m["type"] == "activation_started"} == {
             "writer", "critic", "checker", "join", "editor"}
 
 
-def test_a_kill_in_the_middle_of_a_told_run_tells_nothing_twice(tmp_path):
+def test_after_a_kill_no_message_is_sent_twice(tmp_path):
     with Daemon(tmp_path, PATIENT) as daemon:
         run = team(App(daemon))
-        told_with(daemon, run, 9)
+        wait_for_messages(daemon, run, 9)
         daemon.kill()
         daemon.config.write_text(QUICK)
         daemon.start()
-        ended(daemon, run)
+        wait_for_end(daemon, run)
         starts = [m["activation"] for m in trace_of(daemon, run) if m["type"] == "activation_started"]
         assert len(starts) == len(set(starts)) == 4
         wait_until(lambda: metric(daemon, "digd_otlp_held_spans") == 0, "the spans to be let go")
@@ -323,7 +353,7 @@ def test_spans_without_agents_leave_nothing_behind(tmp_path):
         wait_until(lambda: metric(daemon, "digd_otlp_held_bytes") == 0, "its bytes to be let go")
 
 
-# ---- what is refused
+# ---- refused requests
 
 
 def status_message(body):
@@ -333,7 +363,7 @@ def status_message(body):
     return body[at + (2 if body[at + 1] < 128 else 3):].decode()
 
 
-def test_bad_requests_are_refused_with_what_is_wrong_and_where(tmp_path):
+def test_bad_requests_are_refused_with_the_problem_and_its_place(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
         status, body, headers = post(daemon, b"\x0a\x05\x12\x09", "application/x-protobuf")
         assert (status, headers["Content-Type"]) == (400, "application/x-protobuf")
@@ -361,7 +391,7 @@ def test_a_small_body_cannot_become_a_large_one(tmp_path):
         assert post(daemon, b"{}")[0] == 200
 
 
-def test_spans_that_are_none_are_rejected_and_the_others_taken(tmp_path):
+def test_invalid_spans_are_rejected_and_the_others_accepted(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
         document = json.loads(recorded_spans("openai_agents_handoff_and_tools")[0])
         document["resourceSpans"][0]["scopeSpans"][0]["spans"].append({"name": "n"})
@@ -411,7 +441,7 @@ def test_a_full_table_ends_the_oldest_run_and_asks_to_come_again(tmp_path):
         assert status == 503 and headers["Retry-After"] == "1"
         assert metric(daemon, 'digd_otlp_runs_total{what="ended_early"}') >= 1
         wait_until(lambda: post(daemon, document)[0] == 200, "room")
-        ended(daemon, run_of(root))
+        wait_for_end(daemon, run_of(root))
 
 
 def test_a_run_waits_while_the_daemon_has_too_many(tmp_path):
@@ -421,7 +451,7 @@ def test_a_run_waits_while_the_daemon_has_too_many(tmp_path):
             wait_until(lambda: metric(daemon, 'digd_limits_hit_total{limit="runs"}') >= 1, "the refusal")
             client.tell("run_ended", outcome="success")
             client.wait_acked()
-        ended(daemon, run)
+        wait_for_end(daemon, run)
         assert len([m for m in trace_of(daemon, run) if m["type"] == "activation_started"]) == 4
 
 

@@ -110,7 +110,7 @@ TEST_CASE("bad_protobuf_is_refused_with_its_byte_and_its_place") {
 
 TEST_CASE("what_would_unfold_into_too_much_is_refused_before_it_is_built") {
   std::string empties;
-  for (std::size_t i = 0; i <= most_items; ++i) empties += std::string("\x0a\x00", 2);  // empty resource_spans
+  for (std::size_t i = 0; i <= max_items; ++i) empties += std::string("\x0a\x00", 2);  // empty resource_spans
   const auto outcome = decode(encoding::protobuf, empties);
   REQUIRE(outcome.has_error());
   REQUIRE(outcome.error().too_large);

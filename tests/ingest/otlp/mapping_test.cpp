@@ -72,20 +72,41 @@ TEST_CASE("calls_that_overlap_are_one_request_round") {
                               "end 1.3 [out:1 submits]"});
 }
 
-TEST_CASE("an_answer_without_a_called_agent_that_failed_is_an_early_termination") {
-  const auto of = spans({{"1", "", "invoke_agent boss", 0, 500, agent("boss")},
-                         {"2", "1", "invoke_agent a", 100, 200, agent("a")},
-                         {"3", "1", "invoke_agent b", 150, 300, agent("b"), {}, "it broke"}});
-  REQUIRE(detections(of) == lines{"early_termination out:1"});
-}
-
-TEST_CASE("an_agent_called_again_takes_up_its_failed_request") {
+TEST_CASE("the_error_of_a_called_agent_is_its_answer") {
   const auto of = spans({{"1", "", "invoke_agent boss", 0, 500, agent("boss")},
                          {"2", "1", "invoke_agent a", 100, 200, agent("a"), {}, "it broke"},
                          {"3", "1", "invoke_agent a", 250, 300, agent("a")}});
   const lines all = mapped(of);
-  REQUIRE(std::count(all.begin(), all.end(), "start 3 a(ask:3 ask:2)") == 1);
+  REQUIRE(std::count(all.begin(), all.end(), "end 2 [ans:2 -> boss]") == 1);
+  REQUIRE(std::count(all.begin(), all.end(), "start 1.2 boss(ans:2)") == 1);
+  const mapped_run run = map_spans(of, span_set::complete);
+  REQUIRE(json::serialize(run.messages[4].members.at("outputs").at(0).at("payload")) == R"({"error":"it broke"})");
   REQUIRE(detections(of).empty());
+}
+
+TEST_CASE("a_caller_that_fails_with_its_agent_is_reported") {
+  const auto of = spans({{"1", "", "invoke_agent boss", 0, 500, agent("boss"), {}, "it broke"},
+                         {"2", "1", "invoke_agent a", 100, 200, agent("a"), {}, "it broke"}});
+  REQUIRE(outcome_of(imported(of).front()) == "failure");
+  REQUIRE(detections(of) == lines{"deadlock "});
+}
+
+TEST_CASE("a_cancelled_turn_did_not_fail_and_gives_no_answer") {
+  // Two agents race; the loser is cancelled and ends last.
+  const auto race = [](bool kept, const std::string& root_error) {
+    auto of = spans({{"9", "", "run", 0, 900, operation("invoke_workflow"), {}, root_error},
+                     {"1", "9", "invoke_agent fast", 10, 100, agent("fast")},
+                     {"2", "9", "invoke_agent slow", 20, 120, agent("slow"), {}, "CancelledError: "}});
+    for (span& s : of) keep_essential(s, kept);
+    return of;
+  };
+  for (const bool kept : {true, false}) {
+    const lines all = mapped(race(kept, ""));
+    REQUIRE(std::count(all.begin(), all.end(), "end 1 [out:1 submits]") == 1);
+    REQUIRE(detections(race(kept, "")).empty());
+    REQUIRE(outcome_of(imported(race(kept, "CancelledError")).front()) == "aborted");
+    REQUIRE(detections(race(kept, "CancelledError")).empty());
+  }
 }
 
 TEST_CASE("the_turn_after_a_failed_one_takes_up_its_inputs") {

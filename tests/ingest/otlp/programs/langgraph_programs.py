@@ -3,6 +3,7 @@
 Only what a span shows matters here: which nodes run, after which, and how they end.
 """
 
+import asyncio
 import operator
 from typing import Annotated, TypedDict
 
@@ -10,6 +11,7 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel, G
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, RetryPolicy, Send, interrupt
 
@@ -202,6 +204,88 @@ def streamed():
         pass
 
 
+def async_fan_out_join():
+    async def slow(state):
+        await asyncio.sleep(0)
+        return {"notes": ["done"]}
+
+    graph = graph_of("planner writer", [(START, "planner"), ("writer", END)])
+    for name in ("searcher", "coder"):
+        graph.add_node(name, slow)
+        graph.add_edge("planner", name)
+    graph.add_edge(["searcher", "coder"], "writer")
+    asyncio.run(graph.compile().ainvoke({"notes": ["task"]}))
+
+
+def functional_api():
+    """Tasks at once, then one more."""
+    @task
+    def research(topic):
+        return "facts on " + topic
+
+    @task
+    def write(facts):
+        return " ".join(facts)
+
+    @entrypoint()
+    def report(topics):
+        facts = [research(topic) for topic in topics]
+        return write([one.result() for one in facts]).result()
+
+    report.invoke(["law", "facts"])
+
+
+def graph_in_a_function():
+    """A node calls another graph as a function."""
+    inner = graph_of("search rank", [(START, "search"), ("search", "rank"), ("rank", END)]).compile()
+    graph = graph_of("planner writer", [(START, "planner"), ("writer", END)])
+    graph.add_node("research", lambda state: {"notes": inner.invoke({"notes": ["a topic"]})["notes"]})
+    graph.add_edge("planner", "research")
+    graph.add_edge("research", "writer")
+    run(graph)
+
+
+def two_graphs_in_turn():
+    first = graph_of("planner writer", [(START, "planner"), ("planner", "writer"), ("writer", END)]).compile()
+    second = graph_of("planner writer", [(START, "planner"), ("planner", "writer"), ("writer", END)]).compile()
+    second.invoke(first.invoke({"notes": ["task"]}))
+
+
+def nested_map_reduce():
+    """Two stages of `Send`, each with a join."""
+    graph = graph_of("topics worker collect check summary",
+                     [(START, "topics"), ("worker", "collect"), ("check", "summary"), ("summary", END)])
+    graph.add_conditional_edges("topics", lambda state: [Send("worker", {"notes": [t]}) for t in "abc"], ["worker"])
+    graph.add_conditional_edges("collect", lambda state: [Send("check", {"notes": [t]}) for t in "de"], ["check"])
+    run(graph)
+
+
+def fallback_inside_a_node():
+    def careful(state):
+        try:
+            raise ConnectionError("the model is away")
+        except ConnectionError:
+            return {"notes": ["a default"]}
+
+    graph = graph_of("planner", [(START, "planner")])
+    graph.add_node("careful", careful)
+    graph.add_edge("planner", "careful")
+    graph.add_edge("careful", END)
+    run(graph)
+
+
+def interrupt_beside_a_branch():
+    """One branch asks a person while the other one goes on; both join after the answer."""
+    graph = graph_of("planner worker writer", [(START, "planner"), ("planner", "worker"), ("planner", "approval"),
+                                               ("writer", END)])
+    graph.add_node("approval", lambda state: {"notes": [interrupt("may I?")]})
+    graph.add_edge(["worker", "approval"], "writer")
+    compiled = graph.compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    compiled.invoke({"notes": ["task"]}, config)
+    compiled.invoke(Command(resume="yes"), config)
+
+
 def node_fails():
     def broken(state):
         raise ValueError("no such table")
@@ -227,5 +311,6 @@ def recursion_limit():
 
 HEALTHY = (chain, fan_out_join, two_starts_two_stages, branches_to_end, uneven_join, deferred_join, send_map_reduce,
            loop_until_approved, router, retry, subgraph, parent_command, interrupt_and_resume, react_agent, supervisor,
-           command_fan_out, voting, streamed)
+           command_fan_out, voting, streamed, async_fan_out_join, functional_api, graph_in_a_function, two_graphs_in_turn,
+           nested_map_reduce, fallback_inside_a_node, interrupt_beside_a_branch)
 BROKEN = (node_fails, recursion_limit)

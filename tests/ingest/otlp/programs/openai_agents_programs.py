@@ -2,8 +2,8 @@
 
 import asyncio
 
-from agents import (Agent, GuardrailFunctionOutput, InputGuardrail, MaxTurnsExceeded, Model, ModelResponse, Runner, Usage,
-                    function_tool, handoff, trace)
+from agents import (Agent, GuardrailFunctionOutput, InputGuardrail, InputGuardrailTripwireTriggered, MaxTurnsExceeded, Model,
+                    ModelResponse, Runner, Usage, function_tool, handoff, trace)
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 
@@ -146,6 +146,53 @@ def handoff_with_callback():
     run(Runner.run(triage, "write"))
 
 
+def guardrail_trips():
+    """The author's guardrail rejects the question, and the program answers with a text of its own."""
+    async def check(context, checked, given):
+        return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
+
+    try:
+        run(Runner.run(agent("assistant", "hello", input_guardrails=[InputGuardrail(guardrail_function=check)]), "hi"))
+    except InputGuardrailTripwireTriggered:
+        pass
+
+
+def race():
+    """Two agents at once; the first answer wins and the other agent is cancelled."""
+    class Slow(Fake):
+        async def get_response(self, *_, **__):
+            await asyncio.Event().wait()
+
+    async def work():
+        with trace("race"):
+            slow = asyncio.create_task(Runner.run(Agent(name="slow", model=Slow("never")), "go"))
+            await Runner.run(agent("fast", "first"), "go")
+            slow.cancel()
+            await asyncio.wait([slow])
+    run(work())
+
+
+def research_team():
+    """A planner, searches at once, a writer: the SDK's research example."""
+    async def work():
+        with trace("research"):
+            await Runner.run(agent("planner", "three searches"), "a topic")
+            await asyncio.gather(*(Runner.run(agent("search", "found"), term) for term in "abc"))
+            await Runner.run(agent("writer", "a report"), "found found found")
+    run(work())
+
+
+def agent_as_tool_that_fails():
+    """The tool's agent fails; the SDK gives its caller an error text, and the caller answers without it."""
+    class Down(Fake):
+        async def get_response(self, *_, **__):
+            raise ConnectionError("the model is away")
+
+    helper = Agent(name="helper", model=Down("x"))
+    writer = agent("writer", [call("ask_helper", '{"input":"x"}')], "without help", tools=[helper.as_tool("ask_helper", "ask")])
+    run(Runner.run(writer, "write"))
+
+
 def too_many_turns():
     """A handoff whose target never comes to an answer."""
     writer = agent("writer", [call("search", '{"q":"x"}')], tools=[search])
@@ -170,5 +217,6 @@ def model_fails():
 
 
 HEALTHY = (handoff_and_tools, single_agent, handoff_back, parallel_tools, parallel_runs_and_judge, parallel_handoffs,
-           evaluator_loop, deterministic_chain, guardrail, nested_agents_as_tools, tool_failure_handled, handoff_with_callback)
+           evaluator_loop, deterministic_chain, guardrail, nested_agents_as_tools, tool_failure_handled, handoff_with_callback,
+           guardrail_trips, race, research_team, agent_as_tool_that_fails)
 BROKEN = (too_many_turns, model_fails)

@@ -1,5 +1,6 @@
 """Programs without a framework, traced by Traceloop's decorators. HEALTHY ones end as their author meant, BROKEN ones do not."""
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 
@@ -85,6 +86,27 @@ def critic_again_after_failure():
     work("a poem")
 
 
+def race():
+    """Two agents at once; the first answer wins and the other agent is cancelled."""
+    @agent(name="slow")
+    async def slow():
+        await asyncio.Event().wait()
+
+    @agent(name="fast")
+    async def fast():
+        await asyncio.sleep(0)
+        return "first"
+
+    @workflow(name="race")
+    async def work():
+        other = asyncio.create_task(slow())
+        answer = await fast()
+        other.cancel()
+        await asyncio.wait([other])
+        return answer
+    asyncio.run(work())
+
+
 def agent_fails():
     @agent(name="database")
     def database(text):
@@ -99,5 +121,5 @@ def agent_fails():
         pass
 
 
-HEALTHY = (chain, fan_out_join, nested_agents, agent_without_workflow, critic_again_after_failure)
+HEALTHY = (chain, fan_out_join, nested_agents, agent_without_workflow, critic_again_after_failure, race)
 BROKEN = (agent_fails,)
