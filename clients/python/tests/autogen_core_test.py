@@ -220,7 +220,8 @@ async def test_a_message_that_is_only_passed_around_is_told_to_be_handled(shared
 
 @async_test
 async def test_parts_of_two_plans_are_told_apart_for_whoever_joins_them(shared_daemon):
-    async with digd.Run("core-clash", mode="enforce", rules={"cross_lineage_aggregation": {"mode": "enforce"}}, url=url_of(shared_daemon)) as run:
+    rules = {"cross_lineage_aggregation": {"mode": "enforce"}}
+    async with digd.Run("core-clash", mode="enforce", rules=rules, url=url_of(shared_daemon)) as run:
         runtime = healing_runtime(run)
 
         async def planner(agent, message, reply, ctx):
@@ -244,7 +245,8 @@ async def test_parts_of_two_plans_are_told_apart_for_whoever_joins_them(shared_d
 
 @async_test
 async def test_a_task_that_two_solve_is_told_to_whoever_gets_both_results(shared_daemon):
-    async with digd.Run("core-repeated", mode="enforce", rules={"repeated_subproblem": {"mode": "enforce"}}, url=url_of(shared_daemon)) as run:
+    rules = {"repeated_subproblem": {"mode": "enforce"}}
+    async with digd.Run("core-repeated", mode="enforce", rules=rules, url=url_of(shared_daemon)) as run:
         runtime = healing_runtime(run)
 
         collected = asyncio.Event()

@@ -1,4 +1,4 @@
-"""AutoGen's group chats under digd: the rules that a chat can break, and that speakers' models see what the healing says."""
+"""AutoGen's group chats under digd: the rules that a chat can break, and that speakers' models read what healing says."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,8 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from client_helpers import async_test, nobody, url_of
 from framework_runs import WINDOW_MS, fired, told_of
 
-INFO = ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN)
+INFO = ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False,
+                 family=ModelFamily.UNKNOWN)
 
 
 @dataclass
@@ -56,7 +57,8 @@ async def test_a_chat_that_ran_out_of_turns_is_told_to_submit(shared_daemon):
     writer, critic = agent("writer", "a draft", "a better draft"), agent("critic", "not good", "DONE")
     rules = {"missing_termination": {"window_ms": WINDOW_MS, "max_attempts": 1}}
     async with digd.Run("chat-missing", mode="enforce", url=url_of(shared_daemon), rules=rules) as run:
-        runtime = digd.autogen.Runtime(run, is_answer=lambda result: "DONE" in result.stop_reason, wait_for_healing_ms=20000)
+        runtime = digd.autogen.Runtime(run, is_answer=lambda result: "DONE" in result.stop_reason,
+                                       wait_for_healing_ms=20000)
         done = TextMentionTermination("DONE")
         team = RoundRobinGroupChat([writer, critic], termination_condition=done, max_turns=2, runtime=runtime)
         result = await runtime.run_team(team, task="Write it.")
@@ -69,7 +71,8 @@ async def test_a_chat_that_ran_out_of_turns_is_told_to_submit(shared_daemon):
 @async_test
 async def test_a_task_that_is_only_handed_around_is_told_to_be_handled(shared_daemon):
     ring = {"ann": "bob", "bob": "cid", "cid": "ann"}
-    team = [agent(name, tools(f"transfer_to_{to}"), "I do it. DONE" if name == "cid" else tools(f"transfer_to_{to}"), handoffs=[to])
+    passes = {name: tools(f"transfer_to_{to}") for name, to in ring.items()}
+    team = [agent(name, passes[name], "I do it. DONE" if name == "cid" else passes[name], handoffs=[to])
             for name, to in ring.items()]
     async with digd.Run("chat-passed", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
@@ -96,12 +99,14 @@ async def test_a_hand_off_to_somebody_who_is_not_there_comes_back_to_its_author(
 
 @async_test
 async def test_what_two_speakers_made_of_the_same_is_told_to_the_next(shared_daemon):
-    lead, ann, bob, editor = (agent("lead", "Count them."), agent("ann", "7"), agent("bob", "8"), agent("editor", "It is 8."))
+    lead, ann, bob = agent("lead", "Count them."), agent("ann", "7"), agent("bob", "8")
+    editor = agent("editor", "It is 8.")
     graph = DiGraphBuilder()
     for a in (lead, ann, bob, editor):
         graph.add_node(a)
     graph.add_edge(lead, ann).add_edge(lead, bob).add_edge(ann, editor).add_edge(bob, editor)
-    async with digd.Run("chat-repeated", mode="enforce", rules={"repeated_subproblem": {"mode": "enforce"}}, url=url_of(shared_daemon)) as run:
+    rules = {"repeated_subproblem": {"mode": "enforce"}}
+    async with digd.Run("chat-repeated", mode="enforce", rules=rules, url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
         flow = GraphFlow([lead, ann, bob, editor], graph.build(), runtime=runtime)
         await runtime.run_team(flow, task="How many?")
@@ -140,8 +145,8 @@ async def test_a_chats_answer_is_given_back_while_other_work_waits(shared_daemon
         await Archive.register(runtime, "archive", lambda: Archive("keeps"))
         await runtime.add_subscription(TypeSubscription("archive", "archive"))
         await runtime.publish_message(Ask("Look it up."), TopicId("archive", "default"))
-        team = RoundRobinGroupChat([writer, critic], termination_condition=TextMentionTermination("DONE", sources=["critic"]),
-                                   runtime=runtime)
+        done = TextMentionTermination("DONE", sources=["critic"])
+        team = RoundRobinGroupChat([writer, critic], termination_condition=done, runtime=runtime)
         result = await runtime.run_team(team, task="Write it.")
     assert result.messages[-1].content == "really DONE"
     assert "was not accepted yet" in read_by(critic) and len(writer._model_client.prompts) == 1
@@ -204,8 +209,8 @@ async def test_a_team_within_a_team_is_asked_and_answers(shared_daemon):
         runtime = digd.autogen.Runtime(run)
         desk = RoundRobinGroupChat([agent("ann", "a draft"), agent("bob", "a better draft")], max_turns=2, name="desk",
                                    runtime=runtime)
-        team = RoundRobinGroupChat([desk, agent("critic", "DONE")], termination_condition=TextMentionTermination("DONE"),
-                                   runtime=runtime)
+        done = TextMentionTermination("DONE")
+        team = RoundRobinGroupChat([desk, agent("critic", "DONE")], termination_condition=done, runtime=runtime)
         result = await runtime.run_team(team, task="Write it.")
     assert [m.source for m in result.messages] == ["user", "ann", "bob", "critic"]
     graph = told_of(shared_daemon, "chat-within/graph")

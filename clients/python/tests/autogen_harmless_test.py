@@ -23,7 +23,8 @@ from autogen_group_chat_test import tools
 from client_helpers import async_test, url_of
 from framework_runs import told_of
 
-INFO = ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN)
+INFO = ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False,
+                 family=ModelFamily.UNKNOWN)
 
 
 @dataclass
@@ -48,7 +49,8 @@ class Doubler(RoutedAgent):
 
 
 def chat(*replies, **options):
-    agents = [AssistantAgent(name, ReplayChatCompletionClient(list(replies), model_info=INFO)) for name in ("ann", "bob")]
+    models = {name: ReplayChatCompletionClient(list(replies), model_info=INFO) for name in ("ann", "bob")}
+    agents = [AssistantAgent(name, model) for name, model in models.items()]
     return RoundRobinGroupChat(agents, termination_condition=MaxMessageTermination(3), **options)
 
 

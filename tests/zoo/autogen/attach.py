@@ -46,7 +46,9 @@ async def attached(probe: Any):
 
 # ---- models
 
-INFO = ModelInfo(vision=False, function_calling=True, json_output=True, structured_output=True, family=ModelFamily.UNKNOWN)
+INFO = ModelInfo(
+    vision=False, function_calling=True, json_output=True, structured_output=True, family=ModelFamily.UNKNOWN
+)
 FREE = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
 
@@ -80,7 +82,9 @@ class Model(ReplayChatCompletionClient):
 
 def calls(*names: str, **arguments: str) -> CreateResult:
     """A reply that calls tools."""
-    content = [FunctionCall(id=f"call-{n}", name=name, arguments=arguments.get(name, "{}")) for n, name in enumerate(names)]
+    content = [
+        FunctionCall(id=f"call-{n}", name=name, arguments=arguments.get(name, "{}")) for n, name in enumerate(names)
+    ]
     return CreateResult(finish_reason="function_calls", content=content, usage=FREE, cached=False)
 
 

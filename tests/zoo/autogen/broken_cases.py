@@ -30,8 +30,11 @@ def read(model, text):
 # ---- core
 
 
-@broken("autogen: an answer while another agent waits with its part", "early_termination",
-        rules={"early_termination": {"max_attempts": 1}})
+@broken(
+    "autogen: an answer while another agent waits with its part",
+    "early_termination",
+    rules={"early_termination": {"max_attempts": 1}},
+)
 async def early(probe):
     async with attached(probe) as at:
         runtime = at.runtime(add_note=digd.autogen.add_note)
@@ -127,8 +130,11 @@ async def passed_around(probe):
             await runtime.stop_when_idle()
 
 
-@broken("autogen: agents that wait for each other", "deadlock",
-        rules={"deadlock": {"window_ms": WINDOW_MS, "max_attempts": 1}})
+@broken(
+    "autogen: agents that wait for each other",
+    "deadlock",
+    rules={"deadlock": {"window_ms": WINDOW_MS, "max_attempts": 1}},
+)
 async def deadlock(probe):
     async with attached(probe) as at:
         runtime = at.runtime(answers=Result, add_note=digd.autogen.add_note, wait_for_healing_ms=20000)
@@ -149,8 +155,11 @@ async def deadlock(probe):
     assert read(model, "Nobody is working") == heals(probe)
 
 
-@broken("autogen: a program that declares its answers and gives none", "missing_termination",
-        rules={"missing_termination": {"window_ms": WINDOW_MS, "max_attempts": 1}})
+@broken(
+    "autogen: a program that declares its answers and gives none",
+    "missing_termination",
+    rules={"missing_termination": {"window_ms": WINDOW_MS, "max_attempts": 1}},
+)
 async def missing(probe):
     async with attached(probe) as at:
         runtime = at.runtime(answers=Result, add_note=digd.autogen.add_note, wait_for_healing_ms=20000)
@@ -169,8 +178,11 @@ async def missing(probe):
     assert read(model, "submit the final answer now") == heals(probe)
 
 
-@broken("autogen: parts of two plans with one agent, where the user asks for the rule", "cross_lineage_aggregation",
-        rules={"cross_lineage_aggregation": ENFORCED})
+@broken(
+    "autogen: parts of two plans with one agent, where the user asks for the rule",
+    "cross_lineage_aggregation",
+    rules={"cross_lineage_aggregation": ENFORCED},
+)
 async def two_plans(probe):
     async with attached(probe) as at:
         runtime = at.runtime(add_note=digd.autogen.add_note)
@@ -183,7 +195,9 @@ async def two_plans(probe):
             if len(agent.seen) < 4:
                 digd.autogen.wait()
             else:
-                probe.call("of another decomposition" if any("of another decomposition" in t for t in agent.seen) else "mixed")
+                probe.call(
+                    "of another decomposition" if any("of another decomposition" in t for t in agent.seen) else "mixed"
+                )
                 await agent.tell(Note("joined"), to("log"))
 
         for name in ("ann", "bob"):
@@ -195,8 +209,11 @@ async def two_plans(probe):
     assert probe.observation(None, None, []).calls.get("of another decomposition", 0) == heals(probe)
 
 
-@broken("autogen: two agents that solve one message, where the user asks for the rule", "repeated_subproblem",
-        rules={"repeated_subproblem": ENFORCED})
+@broken(
+    "autogen: two agents that solve one message, where the user asks for the rule",
+    "repeated_subproblem",
+    rules={"repeated_subproblem": ENFORCED},
+)
 async def repeated(probe):
     async with attached(probe) as at:
         runtime = at.runtime(add_note=digd.autogen.add_note)
@@ -231,8 +248,10 @@ async def repeated(probe):
 async def swarm_around(probe):
     async with attached(probe) as at:
         ring = {"ann": "bob", "bob": "cid", "cid": "ann"}
-        models = {name: Deciding(probe, name, "Do not pass it on again", calls(f"transfer_to_{to_whom}"), "I do it. DONE")
-                  for name, to_whom in ring.items()}
+        models = {
+            name: Deciding(probe, name, "Do not pass it on again", calls(f"transfer_to_{to_whom}"), "I do it. DONE")
+            for name, to_whom in ring.items()
+        }
         agents = [with_model(name, models[name], handoffs=[to_whom]) for name, to_whom in ring.items()]
         done = TextMentionTermination("DONE") | MaxMessageTermination(12)
         result = await at.team(Swarm(agents, termination_condition=done)).run(task="Who does this?")
@@ -257,8 +276,11 @@ async def swarm_to_nobody(probe):
     assert read(model, "reached nobody")
 
 
-@broken("autogen: a team whose result its user does not take for an answer", "missing_termination",
-        rules={"missing_termination": {"window_ms": WINDOW_MS, "max_attempts": 1}})
+@broken(
+    "autogen: a team whose result its user does not take for an answer",
+    "missing_termination",
+    rules={"missing_termination": {"window_ms": WINDOW_MS, "max_attempts": 1}},
+)
 async def team_without_answer(probe):
     def is_answer(result):
         return "DONE" in result.messages[-1].to_text()
@@ -272,8 +294,11 @@ async def team_without_answer(probe):
     return None if heals(probe) else without_identity(result)
 
 
-@broken("autogen: a team's answer while other work of the run waits", "early_termination",
-        rules={"early_termination": {"max_attempts": 1}})
+@broken(
+    "autogen: a team's answer while other work of the run waits",
+    "early_termination",
+    rules={"early_termination": {"max_attempts": 1}},
+)
 async def team_early(probe):
     async def waits(agent, message, ctx):
         digd.autogen.wait()
@@ -285,21 +310,32 @@ async def team_early(probe):
         await runtime.publish_message(Task("Look it up."), to("archive"))
         await runtime.stop_when_idle()
         critic = Model(probe, "critic", "DONE", "really DONE")
-        team = at.team(RoundRobinGroupChat([assistant(probe, "writer", "a draft", "unused"), with_model("critic", critic)],
-                                           termination_condition=TextMentionTermination("DONE", sources=["critic"])))
+        team = at.team(
+            RoundRobinGroupChat(
+                [assistant(probe, "writer", "a draft", "unused"), with_model("critic", critic)],
+                termination_condition=TextMentionTermination("DONE", sources=["critic"]),
+            )
+        )
         result = await team.run(task="Write.")
     assert result.messages[-1].to_text() == ("really DONE" if heals(probe) else "DONE")
     assert read(critic, "was not accepted yet") == heals(probe)
     return None if heals(probe) else without_identity(result)
 
 
-@broken("autogen: two branches of a graph that answer the same message, where the user asks for the rule",
-        "repeated_subproblem", rules={"repeated_subproblem": ENFORCED})
+@broken(
+    "autogen: two branches of a graph that answer the same message, where the user asks for the rule",
+    "repeated_subproblem",
+    rules={"repeated_subproblem": ENFORCED},
+)
 async def graph_repeated(probe):
     async with attached(probe) as at:
         editor = Model(probe, "editor", "It is 8.")
-        agents = [assistant(probe, "lead", "Count them."), assistant(probe, "ann", "7"), assistant(probe, "bob", "8"),
-                  with_model("editor", editor)]
+        agents = [
+            assistant(probe, "lead", "Count them."),
+            assistant(probe, "ann", "7"),
+            assistant(probe, "bob", "8"),
+            with_model("editor", editor),
+        ]
         graph = flow(agents, ("lead", "ann"), ("lead", "bob"), ("ann", "editor"), ("bob", "editor"))
         result = await at.team(GraphFlow(agents, graph)).run(task="How many?")
     assert read(editor, "Do not count both results") == heals(probe)

@@ -6,11 +6,23 @@ import asyncio
 
 from autogen_agentchat.agents import BaseChatAgent, SocietyOfMindAgent, UserProxyAgent
 from autogen_agentchat.base import Handoff, Response
-from autogen_agentchat.conditions import (ExternalTermination, FunctionalTermination, HandoffTermination,
-                                          MaxMessageTermination, SourceMatchTermination, TextMentionTermination)
+from autogen_agentchat.conditions import (
+    ExternalTermination,
+    FunctionalTermination,
+    HandoffTermination,
+    MaxMessageTermination,
+    SourceMatchTermination,
+    TextMentionTermination,
+)
 from autogen_agentchat.messages import HandoffMessage, StructuredMessage, TextMessage
-from autogen_agentchat.teams import (DiGraphBuilder, GraphFlow, MagenticOneGroupChat, RoundRobinGroupChat,
-                                     SelectorGroupChat, Swarm)
+from autogen_agentchat.teams import (
+    DiGraphBuilder,
+    GraphFlow,
+    MagenticOneGroupChat,
+    RoundRobinGroupChat,
+    SelectorGroupChat,
+    Swarm,
+)
 from autogen_agentchat.tools import AgentTool, TeamTool
 from autogen_core import CancellationToken
 from pydantic import BaseModel
@@ -22,7 +34,10 @@ from zoo import healthy
 @healthy("autogen: round robin, ended by a maximum of messages")
 async def round_robin_max_messages(probe):
     async with attached(probe) as at:
-        agents = [assistant(probe, "poet", "a verse", "a better verse"), assistant(probe, "critic", "more", "still more")]
+        agents = [
+            assistant(probe, "poet", "a verse", "a better verse"),
+            assistant(probe, "critic", "more", "still more"),
+        ]
         team = at.team(RoundRobinGroupChat(agents, termination_condition=MaxMessageTermination(4)))
         return await streamed(probe, team.run_stream(task="Write a verse."))
 
@@ -33,7 +48,9 @@ async def reflection(probe):
         coder = assistant(probe, "coder", "print(1)", "print(2)")
         reviewer = assistant(probe, "reviewer", "use 2", "APPROVE")
         done = TextMentionTermination("APPROVE")
-        result = await at.team(RoundRobinGroupChat([coder, reviewer], termination_condition=done)).run(task="Print two.")
+        result = await at.team(RoundRobinGroupChat([coder, reviewer], termination_condition=done)).run(
+            task="Print two."
+        )
         return without_identity(result)
 
 
@@ -58,16 +75,20 @@ async def run_on(probe):
 @healthy("autogen: a maximum of messages that the task alone reaches")
 async def no_turn_at_all(probe):
     async with attached(probe) as at:
-        team = at.team(RoundRobinGroupChat([assistant(probe, "ann", "never")], termination_condition=MaxMessageTermination(1)))
+        team = at.team(
+            RoundRobinGroupChat([assistant(probe, "ann", "never")], termination_condition=MaxMessageTermination(1))
+        )
         return without_identity(await team.run(task="Nothing to do."))
 
 
 @healthy("autogen: selector chat with a model that selects")
 async def selector(probe):
     async with attached(probe) as at:
-        agents = [assistant(probe, "planner", "research, then write", "TERMINATE", description="plans"),
-                  assistant(probe, "researcher", "facts", description="researches"),
-                  assistant(probe, "writer", "a text", description="writes")]
+        agents = [
+            assistant(probe, "planner", "research, then write", "TERMINATE", description="plans"),
+            assistant(probe, "researcher", "facts", description="researches"),
+            assistant(probe, "writer", "a text", description="writes"),
+        ]
         selecting = Model(probe, "selector", "planner", "researcher", "writer", "planner")
         done = TextMentionTermination("TERMINATE") | MaxMessageTermination(20)
         team = at.team(SelectorGroupChat(agents, selecting, termination_condition=done))
@@ -82,8 +103,16 @@ async def selector_function(probe):
 
     async with attached(probe) as at:
         agents = [assistant(probe, "solver", "7", "7", "7"), assistant(probe, "checker", "7 it is")]
-        team = at.team(SelectorGroupChat(agents, Model(probe, "unused"), selector_func=select, allow_repeated_speaker=True,
-                                         emit_team_events=True, termination_condition=SourceMatchTermination(["checker"])))
+        team = at.team(
+            SelectorGroupChat(
+                agents,
+                Model(probe, "unused"),
+                selector_func=select,
+                allow_repeated_speaker=True,
+                emit_team_events=True,
+                termination_condition=SourceMatchTermination(["checker"]),
+            )
+        )
         return await streamed(probe, team.run_stream(task="How many? Vote three times."))
 
 
@@ -96,8 +125,14 @@ def refund(flight: str) -> str:
 async def swarm(probe):
     async with attached(probe) as at:
         triage = assistant(probe, "triage", calls("transfer_to_refunder"), "All done. TERMINATE", handoffs=["refunder"])
-        refunder = assistant(probe, "refunder", calls("refund", refund='{"flight": "LH1"}'), calls("transfer_to_triage"),
-                             handoffs=["triage"], tools=[refund])
+        refunder = assistant(
+            probe,
+            "refunder",
+            calls("refund", refund='{"flight": "LH1"}'),
+            calls("transfer_to_triage"),
+            handoffs=["triage"],
+            tools=[refund],
+        )
         team = at.team(Swarm([triage, refunder], termination_condition=TextMentionTermination("TERMINATE")))
         return await streamed(probe, team.run_stream(task="Refund my flight LH1."))
 
@@ -105,8 +140,14 @@ async def swarm(probe):
 @healthy("autogen: swarm with a hand-off to a person, resumed")
 async def swarm_with_person(probe):
     async with attached(probe) as at:
-        agent = assistant(probe, "agent", calls("transfer_to_user"), calls("transfer_to_user"), "Booked. TERMINATE",
-                          handoffs=[Handoff(target="user", message="Which day?")])
+        agent = assistant(
+            probe,
+            "agent",
+            calls("transfer_to_user"),
+            calls("transfer_to_user"),
+            "Booked. TERMINATE",
+            handoffs=[Handoff(target="user", message="Which day?")],
+        )
         done = HandoffTermination(target="user") | TextMentionTermination("TERMINATE")
         team = at.team(Swarm([agent], termination_condition=done))
         probe.saw(without_identity(await team.run(task="Book a flight.")))
@@ -129,7 +170,9 @@ async def swarm_with_own_condition(probe):
 @healthy("autogen: swarm as an escalation ladder of hand-offs alone")
 async def ladder(probe):
     async with attached(probe) as at:
-        tiers = [assistant(probe, f"tier{n}", calls(f"transfer_to_tier{n + 1}"), handoffs=[f"tier{n + 1}"]) for n in range(5)]
+        tiers = [
+            assistant(probe, f"tier{n}", calls(f"transfer_to_tier{n + 1}"), handoffs=[f"tier{n + 1}"]) for n in range(5)
+        ]
         tiers.append(assistant(probe, "tier5", "Solved. TERMINATE"))
         team = at.team(Swarm(tiers, termination_condition=TextMentionTermination("TERMINATE")))
         return without_identity(await team.run(task="It is broken."))
@@ -158,8 +201,13 @@ async def swarm_cut_off(probe):
 @healthy("autogen: one agent that hands off to the user outside a swarm")
 async def lazy_agent(probe):
     async with attached(probe) as at:
-        lazy = assistant(probe, "lazy", calls("transfer_to_user"), "It is sunny. TERMINATE",
-                         handoffs=[Handoff(target="user", message="I cannot do this.")])
+        lazy = assistant(
+            probe,
+            "lazy",
+            calls("transfer_to_user"),
+            "It is sunny. TERMINATE",
+            handoffs=[Handoff(target="user", message="I cannot do this.")],
+        )
         done = HandoffTermination(target="user") | TextMentionTermination("TERMINATE")
         team = at.team(RoundRobinGroupChat([lazy], termination_condition=done))
         probe.saw(without_identity(await team.run(task="What is the weather?")))
@@ -199,7 +247,9 @@ async def graph_join(probe):
 async def graph_two_sources(probe):
     async with attached(probe) as at:
         agents = [assistant(probe, n, f"{n}'s") for n in ("a", "b", "a1", "a2", "b1", "b2", "end")]
-        graph = flow(agents, ("a", "a1"), ("a", "a2"), ("b", "b1"), ("b", "b2"), *((n, "end") for n in ("a1", "a2", "b1", "b2")))
+        graph = flow(
+            agents, ("a", "a1"), ("a", "a2"), ("b", "b1"), ("b", "b2"), *((n, "end") for n in ("a1", "a2", "b1", "b2"))
+        )
         team = at.team(GraphFlow(agents, graph))
         return without_identity(await team.run())
 
@@ -215,18 +265,32 @@ async def graph_open_ends(probe):
 @healthy("autogen: graph flow with a loop and a condition")
 async def graph_loop(probe):
     async with attached(probe) as at:
-        agents = [assistant(probe, "maker", "v1", "v2", "v3"), assistant(probe, "judge", "no", "no", "APPROVE"),
-                  assistant(probe, "closer", "done")]
-        graph = flow(agents, ("maker", "judge"), ("judge", "maker", lambda m: "APPROVE" not in m.to_model_text()),
-                     ("judge", "closer", lambda m: "APPROVE" in m.to_model_text()), entry="maker")
+        agents = [
+            assistant(probe, "maker", "v1", "v2", "v3"),
+            assistant(probe, "judge", "no", "no", "APPROVE"),
+            assistant(probe, "closer", "done"),
+        ]
+        graph = flow(
+            agents,
+            ("maker", "judge"),
+            ("judge", "maker", lambda m: "APPROVE" not in m.to_model_text()),
+            ("judge", "closer", lambda m: "APPROVE" in m.to_model_text()),
+            entry="maker",
+        )
         team = at.team(GraphFlow(agents, graph, termination_condition=MaxMessageTermination(20)))
         return without_identity(await team.run(task="Make it."))
 
 
 def ledger(speaker, satisfied=False, progress=True):
     import json
-    answers = {"is_request_satisfied": satisfied, "is_progress_being_made": progress, "is_in_loop": False,
-               "instruction_or_question": f"{speaker}, go on", "next_speaker": speaker}
+
+    answers = {
+        "is_request_satisfied": satisfied,
+        "is_progress_being_made": progress,
+        "is_in_loop": False,
+        "instruction_or_question": f"{speaker}, go on",
+        "next_speaker": speaker,
+    }
     return json.dumps({k: {"reason": "so", "answer": v} for k, v in answers.items()})
 
 
@@ -234,9 +298,20 @@ def ledger(speaker, satisfied=False, progress=True):
 async def magentic(probe):
     async with attached(probe) as at:
         agents = [assistant(probe, "coder", "code", "better code"), assistant(probe, "runner", "it runs")]
-        leading = Model(probe, "orchestrator", "facts", "plan", ledger("coder"), ledger("coder", progress=False),
-                        "new facts", "new plan", ledger("coder"), ledger("runner"), ledger("runner", satisfied=True),
-                        "The final answer.")
+        leading = Model(
+            probe,
+            "orchestrator",
+            "facts",
+            "plan",
+            ledger("coder"),
+            ledger("coder", progress=False),
+            "new facts",
+            "new plan",
+            ledger("coder"),
+            ledger("runner"),
+            ledger("runner", satisfied=True),
+            "The final answer.",
+        )
         team = at.team(MagenticOneGroupChat(agents, leading, max_stalls=1))
         return await streamed(probe, team.run_stream(task="Make a program."))
 
@@ -244,8 +319,10 @@ async def magentic(probe):
 @healthy("autogen: society of mind")
 async def society(probe):
     async with attached(probe) as at:
-        inner = RoundRobinGroupChat([assistant(probe, "ann", "a draft"), assistant(probe, "bob", "APPROVE")],
-                                    termination_condition=TextMentionTermination("APPROVE"))
+        inner = RoundRobinGroupChat(
+            [assistant(probe, "ann", "a draft"), assistant(probe, "bob", "APPROVE")],
+            termination_condition=TextMentionTermination("APPROVE"),
+        )
         mind = SocietyOfMindAgent("mind", team=inner, model_client=Model(probe, "mind", "the inner result"))
         team = at.team(RoundRobinGroupChat([mind, assistant(probe, "translator", "das Ergebnis")], max_turns=2))
         return await streamed(probe, team.run_stream(task="Write and translate."))
@@ -254,8 +331,12 @@ async def society(probe):
 @healthy("autogen: society of mind, its inner team watched too")
 async def society_watched(probe):
     async with attached(probe) as at:
-        inner = at.team(RoundRobinGroupChat([assistant(probe, "ann", "a draft"), assistant(probe, "bob", "APPROVE")],
-                                            termination_condition=TextMentionTermination("APPROVE")))
+        inner = at.team(
+            RoundRobinGroupChat(
+                [assistant(probe, "ann", "a draft"), assistant(probe, "bob", "APPROVE")],
+                termination_condition=TextMentionTermination("APPROVE"),
+            )
+        )
         mind = SocietyOfMindAgent("mind", team=inner, model_client=Model(probe, "mind", "the inner result"))
         team = at.team(RoundRobinGroupChat([mind, assistant(probe, "translator", "das Ergebnis")], max_turns=2))
         return without_identity(await team.run(task="Write and translate."))
@@ -264,10 +345,18 @@ async def society_watched(probe):
 @healthy("autogen: a team that is a participant of a team")
 async def nested_team(probe):
     async with attached(probe) as at:
-        desk = at.team(RoundRobinGroupChat([assistant(probe, "ann", "a draft", "again"), assistant(probe, "bob", "better", "best")],
-                                           max_turns=2, name="desk"))
-        team = at.team(RoundRobinGroupChat([desk, assistant(probe, "critic", "no", "DONE")],
-                                           termination_condition=TextMentionTermination("DONE")))
+        desk = at.team(
+            RoundRobinGroupChat(
+                [assistant(probe, "ann", "a draft", "again"), assistant(probe, "bob", "better", "best")],
+                max_turns=2,
+                name="desk",
+            )
+        )
+        team = at.team(
+            RoundRobinGroupChat(
+                [desk, assistant(probe, "critic", "no", "DONE")], termination_condition=TextMentionTermination("DONE")
+            )
+        )
         return await streamed(probe, team.run_stream(task="Write."))
 
 
@@ -276,9 +365,15 @@ async def tools_that_are_agents(probe):
     async with attached(probe) as at:
         helper = assistant(probe, "helper", "42")
         pair = at.team(RoundRobinGroupChat([assistant(probe, "ann", "a"), assistant(probe, "bob", "b")], max_turns=2))
-        main = assistant(probe, "main", calls("helper", helper='{"task": "compute"}'), calls("pair", pair='{"task": "discuss"}'),
-                         "All is known.", max_tool_iterations=3,
-                         tools=[AgentTool(helper), TeamTool(pair, name="pair", description="a pair")])
+        main = assistant(
+            probe,
+            "main",
+            calls("helper", helper='{"task": "compute"}'),
+            calls("pair", pair='{"task": "discuss"}'),
+            "All is known.",
+            max_tool_iterations=3,
+            tools=[AgentTool(helper), TeamTool(pair, name="pair", description="a pair")],
+        )
         team = at.team(RoundRobinGroupChat([main], max_turns=1))
         return without_identity(await team.run(task="Find out."))
 
@@ -286,12 +381,17 @@ async def tools_that_are_agents(probe):
 @healthy("autogen: a user proxy in a chat")
 async def user_proxy(probe):
     async with attached(probe) as at:
+
         def answer(prompt):
             probe.call("input")
             return "APPROVE"
 
-        team = at.team(RoundRobinGroupChat([assistant(probe, "writer", "a text"), UserProxyAgent("user", input_func=answer)],
-                                           termination_condition=TextMentionTermination("APPROVE")))
+        team = at.team(
+            RoundRobinGroupChat(
+                [assistant(probe, "writer", "a text"), UserProxyAgent("user", input_func=answer)],
+                termination_condition=TextMentionTermination("APPROVE"),
+            )
+        )
         return await streamed(probe, team.run_stream(task="Write."))
 
 
@@ -346,6 +446,7 @@ async def cancelled(probe):
 @healthy("autogen: state saved, loaded into a second team, and reset")
 async def states(probe):
     async with attached(probe) as at:
+
         def build():
             agents = [assistant(probe, "ann", "1", "3", "5"), assistant(probe, "bob", "2", "4", "6")]
             return RoundRobinGroupChat(agents, termination_condition=MaxMessageTermination(3))
@@ -363,6 +464,7 @@ async def states(probe):
 
 def cleaned_state(state):
     from attach import cleaned
+
     return cleaned(dict(state))
 
 
@@ -376,14 +478,19 @@ async def structured(probe):
     async with attached(probe) as at:
         judge = assistant(probe, "judge", '{"good": true, "why": "short"}', output_content_type=Verdict)
         reader = assistant(probe, "reader", '{"answer": 42}')
-        team = at.team(RoundRobinGroupChat([judge, reader], max_turns=2, custom_message_types=[StructuredMessage[Verdict]]))
+        team = at.team(
+            RoundRobinGroupChat([judge, reader], max_turns=2, custom_message_types=[StructuredMessage[Verdict]])
+        )
         return await streamed(probe, team.run_stream(task='{"question": "good?"}'))
 
 
 @healthy("autogen: streamed models and empty answers")
 async def streaming(probe):
     async with attached(probe) as at:
-        agents = [assistant(probe, "ann", "one two three", "", model_client_stream=True), assistant(probe, "bob", "", "")]
+        agents = [
+            assistant(probe, "ann", "one two three", "", model_client_stream=True),
+            assistant(probe, "bob", "", ""),
+        ]
         team = at.team(RoundRobinGroupChat(agents, max_turns=4))
         return await streamed(probe, team.run_stream(task="Speak."))
 
@@ -397,8 +504,16 @@ async def tool_loop(probe):
 
     async with attached(probe) as at:
         code = '{"code": "1"}'
-        coder = assistant(probe, "coder", calls("run_code", run_code=code), calls("run_code", "run_code", run_code=code), "It works.",
-                          tools=[run_code], max_tool_iterations=5, reflect_on_tool_use=True)
+        coder = assistant(
+            probe,
+            "coder",
+            calls("run_code", run_code=code),
+            calls("run_code", "run_code", run_code=code),
+            "It works.",
+            tools=[run_code],
+            max_tool_iterations=5,
+            reflect_on_tool_use=True,
+        )
         team = at.team(RoundRobinGroupChat([coder], max_turns=1))
         return await streamed(probe, team.run_stream(task="Run it."))
 
@@ -406,6 +521,7 @@ async def tool_loop(probe):
 @healthy("autogen: a team that raises and is made anew")
 async def retried(probe):
     async with attached(probe) as at:
+
         async def fail(messages):
             if probe.call("turn") == 1:
                 raise ConnectionError("no network")
@@ -422,8 +538,10 @@ async def retried(probe):
 @healthy("autogen: two teams at once, then a third on their results")
 async def teams_at_once(probe):
     async with attached(probe) as at:
-        teams = [at.team(RoundRobinGroupChat([assistant(probe, f"{n}1", "x"), assistant(probe, f"{n}2", "y")], max_turns=2))
-                 for n in ("red", "blue")]
+        teams = [
+            at.team(RoundRobinGroupChat([assistant(probe, f"{n}1", "x"), assistant(probe, f"{n}2", "y")], max_turns=2))
+            for n in ("red", "blue")
+        ]
         results = await asyncio.gather(*(t.run(task="Solve.") for t in teams))
         text = " ".join(r.messages[-1].to_text() for r in results)
         last = at.team(RoundRobinGroupChat([assistant(probe, "judge", "both")], max_turns=1))
@@ -445,13 +563,23 @@ async def own_runtime(probe):
 @healthy("autogen: a debate of a group with a moderator who stops it")
 async def group_debate(probe):
     async with attached(probe) as at:
-        agents = [assistant(probe, "pro", "yes", "yes!"), assistant(probe, "con", "no", "no!"),
-                  assistant(probe, "moderator", "go on", "STOP: a draw")]
-        team = at.team(RoundRobinGroupChat(agents, termination_condition=TextMentionTermination("STOP", sources=["moderator"])
-                                           & MaxMessageTermination(5)))
-        return await streamed(probe, team.run_stream(task=[TextMessage(content="Debate.", source="user"),
-                                                           TextMessage(content="Be short.", source="host")]))
-
+        agents = [
+            assistant(probe, "pro", "yes", "yes!"),
+            assistant(probe, "con", "no", "no!"),
+            assistant(probe, "moderator", "go on", "STOP: a draw"),
+        ]
+        team = at.team(
+            RoundRobinGroupChat(
+                agents,
+                termination_condition=TextMentionTermination("STOP", sources=["moderator"]) & MaxMessageTermination(5),
+            )
+        )
+        return await streamed(
+            probe,
+            team.run_stream(
+                task=[TextMessage(content="Debate.", source="user"), TextMessage(content="Be short.", source="host")]
+            ),
+        )
 
 
 def own_team(at, runtime, make):
@@ -460,7 +588,9 @@ def own_team(at, runtime, make):
         team = make(None)
         return team.run, team.run_stream
     team = make(runtime)
-    return (lambda **options: runtime.run_team(team, **options)), (lambda **options: runtime.run_team_stream(team, **options))
+    return (lambda **options: runtime.run_team(team, **options)), (
+        lambda **options: runtime.run_team_stream(team, **options)
+    )
 
 
 @healthy("autogen: teams that the runtime runs, with a person and a cancelled run")
@@ -523,13 +653,17 @@ async def arithmetic(probe):
     def agent(name, operation):
         async def act(messages):
             return operation(int(messages[-1].to_text()))
+
         return Stopping(name, act)
 
     async with attached(probe) as at:
         agents = [agent("add", lambda n: n + 1), agent("double", lambda n: 2 * n), agent("same", lambda n: n)]
         selecting = Model(probe, "selector", "add", "same", "double", "same", "double", "add")
-        team = at.team(SelectorGroupChat(agents, selecting, allow_repeated_speaker=True,
-                                         termination_condition=MaxMessageTermination(7)))
+        team = at.team(
+            SelectorGroupChat(
+                agents, selecting, allow_repeated_speaker=True, termination_condition=MaxMessageTermination(7)
+            )
+        )
         return await streamed(probe, team.run_stream(task="10"))
 
 
@@ -572,8 +706,12 @@ async def left_early(probe):
 @healthy("autogen: a debate of one agent with itself, and the same speaker in two graph nodes' rounds")
 async def graph_any(probe):
     async with attached(probe) as at:
-        agents = [assistant(probe, "start", "go"), assistant(probe, "left", "l"), assistant(probe, "right", "r"),
-                  assistant(probe, "end", "first", "second")]
+        agents = [
+            assistant(probe, "start", "go"),
+            assistant(probe, "left", "l"),
+            assistant(probe, "right", "r"),
+            assistant(probe, "end", "first", "second"),
+        ]
         builder = DiGraphBuilder()
         for agent in agents:
             builder.add_node(agent)

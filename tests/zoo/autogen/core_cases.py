@@ -6,9 +6,24 @@ import asyncio
 import json
 from dataclasses import dataclass
 
-from autogen_core import (AgentId, CancellationToken, ClosureAgent, ClosureContext, DefaultInterventionHandler,
-                          DefaultSubscription, DefaultTopicId, DropMessage, FunctionCall, MessageContext, RoutedAgent,
-                          TopicId, TypeSubscription, default_subscription, message_handler, type_subscription)
+from autogen_core import (
+    AgentId,
+    CancellationToken,
+    ClosureAgent,
+    ClosureContext,
+    DefaultInterventionHandler,
+    DefaultSubscription,
+    DefaultTopicId,
+    DropMessage,
+    FunctionCall,
+    MessageContext,
+    RoutedAgent,
+    TopicId,
+    TypeSubscription,
+    default_subscription,
+    message_handler,
+    type_subscription,
+)
 from autogen_core.models import UserMessage
 from autogen_core.tool_agent import ToolAgent, tool_agent_caller_loop
 from autogen_core.tools import FunctionTool
@@ -107,7 +122,9 @@ async def results_queue(runtime, topic="results"):
     async def collect(_agent: ClosureContext, message: Result, ctx: MessageContext) -> None:
         await queue.put(message)
 
-    await ClosureAgent.register_closure(runtime, "collect", collect, subscriptions=lambda: [TypeSubscription(topic, "collect")])
+    await ClosureAgent.register_closure(
+        runtime, "collect", collect, subscriptions=lambda: [TypeSubscription(topic, "collect")]
+    )
     return queue
 
 
@@ -181,8 +198,12 @@ async def direct(probe):
         runtime = at.runtime()
 
         async def manage(agent, message, ctx):
-            parts = await asyncio.gather(*(agent.send_message(Task(f"{message.content} {n}"), AgentId(n, "default"))
-                                           for n in ("ann", "bob", "cid")))
+            parts = await asyncio.gather(
+                *(
+                    agent.send_message(Task(f"{message.content} {n}"), AgentId(n, "default"))
+                    for n in ("ann", "bob", "cid")
+                )
+            )
             return Result(", ".join(p.content for p in parts))
 
         await agent(at, runtime, "manager", manage)
@@ -207,6 +228,7 @@ async def sequence(probe):
                     await agent.tell(Task(text), to(following))
                 else:
                     probe.saw(text)
+
             return act
 
         for name, following in zip(steps, [*steps[1:], None]):
@@ -237,7 +259,9 @@ class Member(RoutedAgent):
     @message_handler
     async def on_request(self, message: RequestToSpeak, ctx: MessageContext) -> None:
         reply = (await self.model.create(self.history)).content
-        await self.publish_message(GroupMessage(body=UserMessage(content=reply, source=self.id.type)), DefaultTopicId(type="group"))
+        await self.publish_message(
+            GroupMessage(body=UserMessage(content=reply, source=self.id.type)), DefaultTopicId(type="group")
+        )
 
 
 class Manager(RoutedAgent):
@@ -251,15 +275,20 @@ class Manager(RoutedAgent):
         if "APPROVE" in message.body.content:
             return
         self.turn += 1
-        await self.publish_message(RequestToSpeak(), DefaultTopicId(type=self.members[(self.turn - 1) % len(self.members)]))
+        await self.publish_message(
+            RequestToSpeak(), DefaultTopicId(type=self.members[(self.turn - 1) % len(self.members)])
+        )
 
 
 @healthy("autogen: a group chat made of core agents")
 async def core_group_chat(probe):
     async with attached(probe) as at:
         runtime = at.runtime()
-        models = {"writer": Model(probe, "writer", "a draft", "a better draft"),
-                  "editor": Model(probe, "editor", "no", "APPROVE"), "illustrator": Model(probe, "illustrator", "a picture")}
+        models = {
+            "writer": Model(probe, "writer", "a draft", "a better draft"),
+            "editor": Model(probe, "editor", "no", "APPROVE"),
+            "illustrator": Model(probe, "illustrator", "a picture"),
+        }
         for name, model in models.items():
             await Member.register(runtime, name, lambda model=model: Member(model))
             await runtime.add_subscription(TypeSubscription(name, name))
@@ -267,7 +296,9 @@ async def core_group_chat(probe):
         await Manager.register(runtime, "manager", lambda: Manager(probe, list(models)))
         await runtime.add_subscription(TypeSubscription("group", "manager"))
         runtime.start()
-        await runtime.publish_message(GroupMessage(body=UserMessage(content="Write.", source="User")), TopicId("group", "s1"))
+        await runtime.publish_message(
+            GroupMessage(body=UserMessage(content="Write.", source="User")), TopicId("group", "s1")
+        )
         await runtime.stop_when_idle()
 
 
@@ -288,8 +319,13 @@ class Sales(RoutedAgent):
         if reply.startswith("transfer"):
             await self.publish_message(message, TopicId(reply.removeprefix("transfer "), ctx.topic_id.source))
         else:
-            await self.publish_message(Order(context=[*message.context, UserMessage(content=reply, source=self.id.type)],
-                                             reply_to=message.reply_to), TopicId(message.reply_to, ctx.topic_id.source))
+            await self.publish_message(
+                Order(
+                    context=[*message.context, UserMessage(content=reply, source=self.id.type)],
+                    reply_to=message.reply_to,
+                ),
+                TopicId(message.reply_to, ctx.topic_id.source),
+            )
 
 
 @type_subscription("person")
@@ -310,17 +346,22 @@ class Person(RoutedAgent):
 async def core_handoffs(probe):
     async with attached(probe) as at:
         runtime = at.runtime()
-        await Sales.register(runtime, "sales", lambda: Sales(Model(probe, "sales", "transfer refunds", "transfer refunds")))
+        await Sales.register(
+            runtime, "sales", lambda: Sales(Model(probe, "sales", "transfer refunds", "transfer refunds"))
+        )
         refunds = Model(probe, "refunds", "transfer repairs", "It is refunded.")
         await Sales.register(runtime, "refunds", lambda: Sales(refunds), skip_class_subscriptions=True)
         await runtime.add_subscription(TypeSubscription("refunds", "refunds"))
-        await Sales.register(runtime, "repairs", lambda: Sales(Model(probe, "repairs", "It is repaired.")),
-                             skip_class_subscriptions=True)
+        await Sales.register(
+            runtime, "repairs", lambda: Sales(Model(probe, "repairs", "It is repaired.")), skip_class_subscriptions=True
+        )
         await runtime.add_subscription(TypeSubscription("repairs", "repairs"))
         await Person.register(runtime, "person", lambda: Person(probe, ["And the money?"]))
         runtime.start()
-        await runtime.publish_message(Order(context=[UserMessage(content="It broke.", source="person")], reply_to="person"),
-                                      TopicId("sales", "session-1"))
+        await runtime.publish_message(
+            Order(context=[UserMessage(content="It broke.", source="person")], reply_to="person"),
+            TopicId("sales", "session-1"),
+        )
         await runtime.stop_when_idle()
 
 
@@ -335,6 +376,7 @@ async def core_ladder(probe):
                 if following is None:
                     return Result("solved")
                 return await agent.send_message(message, AgentId(following, "default"))
+
             return act
 
         for name, following in zip(names, [*names[1:], None]):
@@ -372,8 +414,12 @@ async def mixture(probe):
             previous = [message.content]
             for layer in range(2):
                 asked = "; ".join(previous)
-                previous = [r.content for r in await asyncio.gather(
-                    *(agent.send_message(Task(asked), AgentId("worker", f"{layer}/{n}")) for n in range(3)))]
+                previous = [
+                    r.content
+                    for r in await asyncio.gather(
+                        *(agent.send_message(Task(asked), AgentId("worker", f"{layer}/{n}")) for n in range(3))
+                    )
+                ]
             return Result(await model.ask("; ".join(previous)))
 
         async def work(agent, message, ctx):
@@ -524,9 +570,14 @@ class ToolUser(RoutedAgent):
 
     @message_handler
     async def on_task(self, message: Task, ctx: MessageContext) -> Result:
-        messages = await tool_agent_caller_loop(self, tool_agent_id=self.tool_agent, model_client=self.model,
-                                                input_messages=[UserMessage(content=message.content, source="user")],
-                                                tool_schema=self.tools, cancellation_token=ctx.cancellation_token)
+        messages = await tool_agent_caller_loop(
+            self,
+            tool_agent_id=self.tool_agent,
+            model_client=self.model,
+            input_messages=[UserMessage(content=message.content, source="user")],
+            tool_schema=self.tools,
+            cancellation_token=ctx.cancellation_token,
+        )
         await self.publish_message(Note("finished"), to("log"))
         return Result(str(messages[-1].content))
 
@@ -542,9 +593,17 @@ async def tool_agent(probe):
         runtime = at.runtime(intervention_handlers=[handler])
         tools = [FunctionTool(run, description="runs code")]
         await ToolAgent.register(runtime, "tools", lambda: ToolAgent("tools", tools))
-        model = Model(probe, "model", calls("run", "run", run='{"code": "1"}'), calls("run", run='{"code": "1"}'), "It works.",
-                      calls("run", run='{"code": "rm"}'))
-        await ToolUser.register(runtime, "user", lambda: ToolUser(model, [t.schema for t in tools], AgentId("tools", "default")))
+        model = Model(
+            probe,
+            "model",
+            calls("run", "run", run='{"code": "1"}'),
+            calls("run", run='{"code": "1"}'),
+            "It works.",
+            calls("run", run='{"code": "rm"}'),
+        )
+        await ToolUser.register(
+            runtime, "user", lambda: ToolUser(model, [t.schema for t in tools], AgentId("tools", "default"))
+        )
         runtime.start()
         probe.saw(await runtime.send_message(Task("run it"), AgentId("user", "default")))
         try:
@@ -583,7 +642,10 @@ async def race(probe):
         never = asyncio.Event()
 
         async def lead(agent, message, ctx):
-            requests = [asyncio.create_task(agent.send_message(message, AgentId(n, "default"))) for n in ("fast", "slow", "late")]
+            requests = [
+                asyncio.create_task(agent.send_message(message, AgentId(n, "default")))
+                for n in ("fast", "slow", "late")
+            ]
             done, rest = await asyncio.wait(requests, return_when=asyncio.FIRST_COMPLETED)
             for request in rest:
                 request.cancel()
@@ -716,7 +778,9 @@ async def core_cancelled(probe):
 
         await agent(at, runtime, "slow", slow)
         runtime.start()
-        request = asyncio.create_task(runtime.send_message(Task("go"), AgentId("slow", "default"), cancellation_token=token))
+        request = asyncio.create_task(
+            runtime.send_message(Task("go"), AgentId("slow", "default"), cancellation_token=token)
+        )
         await started.wait()
         token.cancel()
         try:
@@ -733,7 +797,9 @@ async def outside_orchestrates(probe):
         for name in ("writer", "editor", "judge"):
             await agent(at, runtime, name, answers)
         runtime.start()
-        at_once = await asyncio.gather(*(runtime.send_message(Task(f"draft {n}"), AgentId("writer", f"w{n}")) for n in range(3)))
+        at_once = await asyncio.gather(
+            *(runtime.send_message(Task(f"draft {n}"), AgentId("writer", f"w{n}")) for n in range(3))
+        )
         text = " ".join(r.content for r in at_once)
         text = (await runtime.send_message(Task(text), AgentId("editor", "default"))).content
         result = await runtime.send_message(Task(text), AgentId("judge", "default"))
@@ -747,14 +813,17 @@ async def several_tasks(probe):
         runtime = at.runtime()
 
         async def divide(agent, message, ctx):
-            parts = await asyncio.gather(*(agent.send_message(Task(f"{message.content}.{n}"), AgentId("worker", "default"))
-                                           for n in range(3)))
+            parts = await asyncio.gather(
+                *(agent.send_message(Task(f"{message.content}.{n}"), AgentId("worker", "default")) for n in range(3))
+            )
             return Result(" ".join(p.content for p in parts))
 
         await agent(at, runtime, "lead", divide)
         await agent(at, runtime, "worker", answers)
         runtime.start()
-        results = await asyncio.gather(*(runtime.send_message(Task(f"task{n}"), AgentId("lead", "default")) for n in range(3)))
+        results = await asyncio.gather(
+            *(runtime.send_message(Task(f"task{n}"), AgentId("lead", "default")) for n in range(3))
+        )
         await runtime.stop_when_idle()
         return results
 
