@@ -125,7 +125,16 @@ std::string event_named_by(const std::string& of) {
   return of;
 }
 
+// Which of two faults is named is open. The engine's choice keeps a trace that shrinks from straying to them.
 void decode_delivery(const json::object& line, message& out) {
+  const json::value* applied = field(line, "applied");
+  if (applied == nullptr || !applied->is_string())
+    throw bad_field{"applied"};
+  static const std::set<std::string_view> known{"as_is", "injected", "rerouted",
+                                                "created", "unsupported", "failed"};
+  if (known.count(applied->as_string()) == 0)
+    throw bad_field{"applied"};
+  out.applied_as_is_ = applied->as_string() == "as_is";
   if (field(line, "event") != nullptr)
     out.reported_event_ = required_id(line, "event");
   else if (const json::value* of = field(line, "of")) {
@@ -135,14 +144,6 @@ void decode_delivery(const json::object& line, message& out) {
     out.reported_event_ = event_named_by(std::string(of->as_string()));
   } else
     throw bad_field{"event"};
-  const json::value* applied = field(line, "applied");
-  if (applied == nullptr || !applied->is_string())
-    throw bad_field{"applied"};
-  static const std::set<std::string_view> known{"as_is", "injected", "rerouted",
-                                                "created", "unsupported", "failed"};
-  if (known.count(applied->as_string()) == 0)
-    throw bad_field{"applied"};
-  out.applied_as_is_ = applied->as_string() == "as_is";
   optional_text(line, "reason");
 }
 
