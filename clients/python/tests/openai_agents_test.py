@@ -14,8 +14,17 @@ import digd
 import digd.openai_agents
 import digd.sync
 import pytest
-from agents import (Agent, MaxTurnsExceeded, RunConfig, RunHooks, Runner, SQLiteSession, function_tool, handoff,
-                    set_tracing_disabled)
+from agents import (
+    Agent,
+    MaxTurnsExceeded,
+    RunConfig,
+    RunHooks,
+    Runner,
+    SQLiteSession,
+    function_tool,
+    handoff,
+    set_tracing_disabled,
+)
 from agents.run import get_default_agent_runner
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from digd.openai_agents.conversation import Conversation
@@ -62,8 +71,14 @@ def read_by(agent, call=-1):
 def failing_researcher():
     """A writer whose researcher fails once, and who answers too early."""
     researcher = scripted("researcher", ModelStep.raise_error(RuntimeError("down")), answers("42 sources"))
-    return scripted("writer", [calls("research", input="find")], answers("Done without."), [calls("research", input="find")],
-                    answers("Done, with 42."), tools=[researcher.as_tool("research", "finds sources")])
+    return scripted(
+        "writer",
+        [calls("research", input="find")],
+        answers("Done without."),
+        [calls("research", input="find")],
+        answers("Done, with 42."),
+        tools=[researcher.as_tool("research", "finds sources")],
+    )
 
 
 def detections_of(daemon, run):
@@ -102,7 +117,11 @@ async def test_a_result_that_a_later_run_follows_is_information_for_it_and_no_an
         with digd.openai_agents.attach(run):
             await Runner.run(bob, "Write it.")
     assert kinds_of(shared_daemon, "two-runs") == [
-        ("task", ["ann"]), ("answer", ["bob"]), ("task", ["bob"]), ("answer*", [])]
+        ("task", ["ann"]),
+        ("answer", ["bob"]),
+        ("task", ["bob"]),
+        ("answer*", []),
+    ]
     assert activations_of(shared_daemon, "two-runs") == [("ann", ["consume"]), ("bob", ["consume", "consume"])]
 
 
@@ -118,15 +137,22 @@ async def test_equal_questions_are_separate_events(shared_daemon):
 
 @async_test
 async def test_a_bare_handoff_is_new_work_and_a_reroute_only_back_to_an_agent_that_had_it(shared_daemon):
-    triage, billing, sales = scripted("triage", hands_to("billing"), hands_to("sales")), scripted("billing"), scripted(
-        "sales", answers("I can help."))
+    triage, billing, sales = (
+        scripted("triage", hands_to("billing"), hands_to("sales")),
+        scripted("billing"),
+        scripted("sales", answers("I can help.")),
+    )
     billing.model.enqueue(hands_to("triage"))
     triage.handoffs, billing.handoffs = [billing, sales], [triage]
     async with digd.Run("handed", url=url_of(shared_daemon)) as run:
         with digd.openai_agents.attach(run):
             await Runner.run(triage, "Who can help?")
     assert kinds_of(shared_daemon, "handed") == [
-        ("task", ["triage"]), ("handoff", ["billing", "triage"]), ("handoff", ["sales"]), ("answer*", [])]
+        ("task", ["triage"]),
+        ("handoff", ["billing", "triage"]),
+        ("handoff", ["sales"]),
+        ("answer*", []),
+    ]
     assert [agent for agent, _ in activations_of(shared_daemon, "handed")] == ["triage", "billing", "triage", "sales"]
 
 
@@ -141,8 +167,12 @@ async def test_agents_in_tools_are_requests_and_answers(shared_daemon):
     async def look_on(event):
         pass
 
-    lead = scripted("lead", [calls("ask"), calls("stream", input="And now?")], answers("7 or 8"),
-                    tools=[ask, streamed.as_tool("stream", "streams", on_stream=look_on)])
+    lead = scripted(
+        "lead",
+        [calls("ask"), calls("stream", input="And now?")],
+        answers("7 or 8"),
+        tools=[ask, streamed.as_tool("stream", "streams", on_stream=look_on)],
+    )
     async with digd.Run("requests", mode="enforce", url=url_of(shared_daemon)) as run:
         with digd.openai_agents.attach(run):
             assert (await Runner.run(lead, "Count.")).final_output == "7 or 8"
@@ -154,8 +184,13 @@ async def test_agents_in_tools_are_requests_and_answers(shared_daemon):
 @async_test
 async def test_a_failed_agent_tool_is_open_only_until_its_caller_tries_something_else(shared_daemon):
     first, second = scripted("first", ModelStep.raise_error(RuntimeError("down"))), scripted("second", answers("7"))
-    lead = scripted("lead", [calls("ask_first", input="x")], [calls("ask_second", input="x")], answers("7"),
-                    tools=[first.as_tool("ask_first", "x"), second.as_tool("ask_second", "x")])
+    lead = scripted(
+        "lead",
+        [calls("ask_first", input="x")],
+        [calls("ask_second", input="x")],
+        answers("7"),
+        tools=[first.as_tool("ask_first", "x"), second.as_tool("ask_second", "x")],
+    )
     async with digd.Run("fallback", mode="enforce", url=url_of(shared_daemon)) as run:
         with digd.openai_agents.attach(run):
             await Runner.run(lead, "Count.")
@@ -189,14 +224,20 @@ async def test_a_run_that_waits_for_an_approval_stays_one_activation(shared_daem
         return "paid"
 
     payer = scripted("payer", [calls("pay")], answers("I paid it."), tools=[pay])
-    clerk = scripted("clerk", [calls("payer", input="Pay.")], answers("It is paid."), tools=[payer.as_tool("payer", "pays")])
+    clerk = scripted(
+        "clerk", [calls("payer", input="Pay.")], answers("It is paid."), tools=[payer.as_tool("payer", "pays")]
+    )
     async with digd.Run("approved", mode="enforce", url=url_of(shared_daemon)) as run:
         with digd.openai_agents.attach(run):
             result = await Runner.run(clerk, "Pay it.")
             state = result.to_state()
             state.approve(result.interruptions[0])
             assert (await Runner.run(clerk, state)).final_output == "It is paid."
-    assert activations_of(shared_daemon, "approved") == [("clerk", ["consume"]), ("payer", ["consume"]), ("clerk", ["consume"])]
+    assert activations_of(shared_daemon, "approved") == [
+        ("clerk", ["consume"]),
+        ("payer", ["consume"]),
+        ("clerk", ["consume"]),
+    ]
     assert not detections_of(shared_daemon, "approved") and run.counters.errors == {}
 
 
@@ -217,8 +258,9 @@ async def test_an_approval_that_nobody_gives_in_this_run_leaves_its_task_pending
 @async_test
 async def test_an_agent_outside_a_closed_roster_joins_when_it_is_about_to_run(shared_daemon):
     billing = scripted("billing", answers("It is right."))
-    triage = scripted("triage", hands_to("billing", reason="money"),
-                      handoffs=[handoff(billing, input_type=Why, on_handoff=ignore)])
+    triage = scripted(
+        "triage", hands_to("billing", reason="money"), handoffs=[handoff(billing, input_type=Why, on_handoff=ignore)]
+    )
     async with digd.Run("joined", agents=["triage"], mode="enforce", url=url_of(shared_daemon)) as run:
         with digd.openai_agents.attach(run):
             await Runner.run(triage, "Is it right?")
@@ -341,7 +383,10 @@ async def test_any_name_of_an_agent_is_one_that_the_daemon_takes(shared_daemon, 
 @async_test
 async def test_the_default_mode_is_shadow_and_only_enforce_gives_an_early_answer_back(shared_daemon, monkeypatch):
     monkeypatch.delenv("DIGD_MODE", raising=False)
-    for name, mode, answer in (("early-default", None, "Done without."), ("early-enforced", "enforce", "Done, with 42.")):
+    for name, mode, answer in (
+        ("early-default", None, "Done without."),
+        ("early-enforced", "enforce", "Done, with 42."),
+    ):
         writer = failing_researcher()
         async with digd.Run(name, mode=mode, url=url_of(shared_daemon)) as run:
             with digd.openai_agents.attach(run):
@@ -368,7 +413,9 @@ async def test_an_attachment_after_the_hello_follows_no_verdict_either(shared_da
 async def test_shadow_and_mode_off_take_no_turn_of_the_event_loop(shared_daemon):
     async def turns_of_the_loop(mode):
         helper = scripted("helper", answers("7"))
-        billing = scripted("billing", [calls("ask", input="x")], answers("It is right."), tools=[helper.as_tool("ask", "x")])
+        billing = scripted(
+            "billing", [calls("ask", input="x")], answers("It is right."), tools=[helper.as_tool("ask", "x")]
+        )
         triage = scripted("triage", hands_to("billing"), handoffs=[billing])
         count = 0
 
@@ -411,7 +458,9 @@ async def test_enforce_waits_once_for_each_held_message_and_never_otherwise(shar
     monkeypatch.setattr(digd.session.Session, "verdicts", counted)
     monkeypatch.setattr(asyncio, "sleep", None)
     helper = scripted("helper", answers("7"))
-    billing = scripted("billing", [calls("ask", input="x")], answers("It is right."), tools=[helper.as_tool("ask", "x")])
+    billing = scripted(
+        "billing", [calls("ask", input="x")], answers("It is right."), tools=[helper.as_tool("ask", "x")]
+    )
     triage = scripted("triage", hands_to("billing"), handoffs=[billing])
     async with digd.Run("held", mode="enforce", url=url_of(shared_daemon)) as run:
         with digd.openai_agents.attach(run):
@@ -480,15 +529,20 @@ async def test_a_runner_that_the_program_sets_meanwhile_stays(shared_daemon):
 @async_test
 async def test_without_a_daemon_a_run_goes_as_it_would(caplog):
     researcher = scripted("researcher", answers("42 sources"))
-    writer = scripted("writer", [calls("research", input="find sources")], answers("Done."),
-                      tools=[researcher.as_tool("research", "finds sources")])
+    writer = scripted(
+        "writer",
+        [calls("research", input="find sources")],
+        answers("Done."),
+        tools=[researcher.as_tool("research", "finds sources")],
+    )
     empty = scripted("empty", answers(""))
     async with digd.Run("alone", url=nobody(), mode="enforce") as run:
         with digd.openai_agents.attach(run) as team:
             await team.work(writer, "Write it.", to=["empty"])
             assert (await Runner.run(empty, "Read it.")).final_output == ""
             with pytest.raises(MaxTurnsExceeded):
-                await Runner.run(scripted("busy", [calls("research", input="x")], tools=writer.tools), "Go.", max_turns=1)
+                busy = scripted("busy", [calls("research", input="x")], tools=writer.tools)
+                await Runner.run(busy, "Go.", max_turns=1)
     assert len([r for r in caplog.records if r.name == "digd"]) == 1
 
 
@@ -537,9 +591,14 @@ async def test_a_handoff_to_an_agent_that_has_left_goes_back_to_its_author(share
 @async_test
 async def test_a_request_to_an_agent_that_has_left_goes_back_to_its_author(shared_daemon):
     reviewer = scripted("reviewer", answers("never"))
-    writer = scripted("writer", [calls("review", input="is it good?")], answers("I looked at it myself."),
-                      tools=[reviewer.as_tool("review", "reviews")])
-    async with digd.Run("left-request", agents=["writer", "reviewer"], mode="enforce", url=url_of(shared_daemon)) as run:
+    writer = scripted(
+        "writer",
+        [calls("review", input="is it good?")],
+        answers("I looked at it myself."),
+        tools=[reviewer.as_tool("review", "reviews")],
+    )
+    roster = ["writer", "reviewer"]
+    async with digd.Run("left-request", agents=roster, mode="enforce", url=url_of(shared_daemon)) as run:
         await run.agent_left("reviewer")
         with digd.openai_agents.attach(run):
             await Runner.run(writer, "Write a report.")
@@ -565,7 +624,9 @@ async def test_a_loop_that_stands_still_holds_a_thread_up_for_a_bounded_time(sha
         with digd.openai_agents.attach(run):
             run._conversation.deadline_s = 0.01  # the daemon's, in tests, is a minute
             with concurrent.futures.ThreadPoolExecutor() as threads:
-                assert threads.submit(contextvars.copy_context().run, ask).result() == "7"  # the loop of the run waits here
+                assert (
+                    threads.submit(contextvars.copy_context().run, ask).result() == "7"
+                )  # the loop of the run waits here
 
 
 @async_test

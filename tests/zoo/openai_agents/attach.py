@@ -103,19 +103,31 @@ class Recorded(ScriptedModel):
 
     def _record_input(self, instructions, items, settings, tools, schema, handoffs):
         self._probe.call(f"model {self._name}")
-        self._probe.saw([self._name, instructions, items, [t.name for t in tools], [h.tool_name for h in handoffs],
-                         settings.tool_choice, schema.name() if schema is not None else None])
+        self._probe.saw(
+            [
+                self._name,
+                instructions,
+                items,
+                [t.name for t in tools],
+                [h.tool_name for h in handoffs],
+                settings.tool_choice,
+                schema.name() if schema is not None else None,
+            ]
+        )
 
-    async def get_response(self, system_instructions, input, model_settings, tools, output_schema, handoffs, *args, **kwargs):
-        self._record_input(system_instructions, input, model_settings, tools, output_schema, handoffs)
-        return await super().get_response(system_instructions, input, model_settings, tools, output_schema, handoffs, *args,
-                                          **kwargs)
+    async def get_response(
+        self, system_instructions, input, model_settings, tools, output_schema, handoffs, *args, **kwargs
+    ):
+        given = (system_instructions, input, model_settings, tools, output_schema, handoffs)
+        self._record_input(*given)
+        return await super().get_response(*given, *args, **kwargs)
 
-    async def stream_response(self, system_instructions, input, model_settings, tools, output_schema, handoffs, *args,
-                              **kwargs):
-        self._record_input(system_instructions, input, model_settings, tools, output_schema, handoffs)
-        async for event in super().stream_response(system_instructions, input, model_settings, tools, output_schema, handoffs,
-                                                   *args, **kwargs):
+    async def stream_response(
+        self, system_instructions, input, model_settings, tools, output_schema, handoffs, *args, **kwargs
+    ):
+        given = (system_instructions, input, model_settings, tools, output_schema, handoffs)
+        self._record_input(*given)
+        async for event in super().stream_response(*given, *args, **kwargs):
             yield event
 
 
@@ -133,7 +145,9 @@ class Lab:
         return [assistant_message(text, item_id=f"m{next(self._ids)}")]
 
     def use(self, tool_name, **arguments):
-        return function_call(tool_name, json.dumps(arguments), call_id=f"c{next(self._ids)}", item_id=f"f{next(self._ids)}")
+        return function_call(
+            tool_name, json.dumps(arguments), call_id=f"c{next(self._ids)}", item_id=f"f{next(self._ids)}"
+        )
 
     def hand(self, agent_name, **arguments):
         return [self.use(f"transfer_to_{agent_name}", **arguments)]
@@ -145,13 +159,22 @@ class Lab:
         def named(agent):
             return [agent.name, known.get(id(agent), "another object") if agents else None]
 
-        self.probe.saw({
-            "output": result.final_output, "last agent": named(result.last_agent), "input": result.input,
-            "items": [[item.type, named(item.agent), getattr(item, "output", None), item.raw_item] for item in result.new_items],
-            "list": result.to_input_list(), "responses": [r.output for r in result.raw_responses],
-            "usage": [result.context_wrapper.usage.requests, result.context_wrapper.usage.total_tokens],
-            "guardrails": [len(result.input_guardrail_results), len(result.output_guardrail_results)],
-            "interruptions": [i.tool_name for i in result.interruptions]})
+        self.probe.saw(
+            {
+                "output": result.final_output,
+                "last agent": named(result.last_agent),
+                "input": result.input,
+                "items": [
+                    [item.type, named(item.agent), getattr(item, "output", None), item.raw_item]
+                    for item in result.new_items
+                ],
+                "list": result.to_input_list(),
+                "responses": [r.output for r in result.raw_responses],
+                "usage": [result.context_wrapper.usage.requests, result.context_wrapper.usage.total_tokens],
+                "guardrails": [len(result.input_guardrail_results), len(result.output_guardrail_results)],
+                "interruptions": [i.tool_name for i in result.interruptions],
+            }
+        )
         return result
 
     async def consume(self, stream, *agents):
@@ -168,7 +191,9 @@ class Lab:
     def error(self, error):
         """Records an exception with what the SDK tells about the run."""
         data = getattr(error, "run_data", None)
-        seen = None if data is None else [data.last_agent.name, len(data.new_items), len(data.raw_responses), data.input]
+        seen = (
+            None if data is None else [data.last_agent.name, len(data.new_items), len(data.raw_responses), data.input]
+        )
         self.probe.saw([type(error).__name__, str(error), seen])
 
 

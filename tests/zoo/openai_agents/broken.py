@@ -24,6 +24,7 @@ def check(probe, agent, text):
 
 def unless_noted(lab, first, second):
     """A model's step: `second` if the monitor's text is in its input, else `first`."""
+
     def respond(call):
         return second if NOTE in json.dumps(list(call.input), default=str) else first
 
@@ -34,9 +35,14 @@ def unless_noted(lab, first, second):
 async def answer_while_a_request_is_open(probe):
     lab = Lab(probe)
     researcher = lab.agent("researcher", ModelStep.raise_error(ConnectionError("down")), lab.say("42 sources"))
-    writer = lab.agent("writer", [lab.use("research", input="Find sources.")], lab.say("A report without sources."),
-                       [lab.use("research", input="Find sources.")], lab.say("A report with 42 sources."),
-                       tools=[researcher.as_tool("research", "finds")])
+    writer = lab.agent(
+        "writer",
+        [lab.use("research", input="Find sources.")],
+        lab.say("A report without sources."),
+        [lab.use("research", input="Find sources.")],
+        lab.say("A report with 42 sources."),
+        tools=[researcher.as_tool("research", "finds")],
+    )
     async with watched(probe):
         result = lab.record(await Runner.run(writer, "Write a report."), writer)
     check(probe, writer, "was not accepted yet")
@@ -48,9 +54,14 @@ async def early_answer_in_the_second_step(probe):
     lab = Lab(probe)
     outline = lab.agent("outline", lab.say("An outline."))
     researcher = lab.agent("researcher", ModelStep.raise_error(ConnectionError("down")), lab.say("42 sources"))
-    writer = lab.agent("writer", [lab.use("research", input="Find sources.")], lab.say("A report without sources."),
-                       [lab.use("research", input="Find sources.")], lab.say("A report with 42 sources."),
-                       tools=[researcher.as_tool("research", "finds")])
+    writer = lab.agent(
+        "writer",
+        [lab.use("research", input="Find sources.")],
+        lab.say("A report without sources."),
+        [lab.use("research", input="Find sources.")],
+        lab.say("A report with 42 sources."),
+        tools=[researcher.as_tool("research", "finds")],
+    )
     async with watched(probe):
         first = await Runner.run(outline, "Outline a report.")
         result = lab.record(await Runner.run(writer, first.final_output), writer)
@@ -62,8 +73,12 @@ async def early_answer_in_the_second_step(probe):
 async def handoff_to_nobody(probe):
     lab = Lab(probe)
     billing = lab.agent("billing", lab.say("Your invoice is right."))
-    desk = lab.agent("triage", lab.hand("refunds"), unless_noted(lab, lab.say("I cannot help."), lab.hand("billing")),
-                     handoffs=[billing])
+    desk = lab.agent(
+        "triage",
+        lab.hand("refunds"),
+        unless_noted(lab, lab.say("I cannot help."), lab.hand("billing")),
+        handoffs=[billing],
+    )
     config = RunConfig(tool_not_found_behavior="return_error_to_model")
     async with watched(probe):
         result = lab.record(await Runner.run(desk, "My invoice is wrong.", run_config=config), desk, billing)
@@ -88,15 +103,21 @@ async def task_that_is_only_passed_around(probe):
 
 def _planner(lab, name):
     helpers = [lab.agent(f"{name}_{i}", lab.say(f"part {i} of {name}")) for i in (1, 2)]
-    return lab.agent(name, [lab.use(f"ask_{h.name}", input=f"Do {h.name}.") for h in helpers], lab.say(f"plan of {name}"),
-                     tools=[h.as_tool(f"ask_{h.name}", "helps") for h in helpers])
+    return lab.agent(
+        name,
+        [lab.use(f"ask_{h.name}", input=f"Do {h.name}.") for h in helpers],
+        lab.say(f"plan of {name}"),
+        tools=[h.as_tool(f"ask_{h.name}", "helps") for h in helpers],
+    )
 
 
 @broken("openai_agents_two_plans_meet_at_one_agent", "cross_lineage_aggregation")
 async def two_plans_meet_at_one_agent(probe):
     lab = Lab(probe)
     planners = [_planner(lab, name) for name in ("ann", "bob")]
-    editor = lab.agent("editor", unless_noted(lab, lab.say("One plan of parts that clash."), lab.say("Both plans, apart.")))
+    editor = lab.agent(
+        "editor", unless_noted(lab, lab.say("One plan of parts that clash."), lab.say("Both plans, apart."))
+    )
     async with watched(probe) as team:
         if team is None:
             texts = [(await Runner.run(p, f"{p.name}, plan it.")).final_output for p in planners]
@@ -125,8 +146,12 @@ async def one_task_is_done_twice(probe):
     assert (result.final_output == "7") == (probe.mode != "enforce")
 
 
-@broken("openai_agents_empty_answer_that_the_user_wants_healed", "missing_termination", wait_for_healing_ms=20000,
-        rules={"missing_termination": {"window_ms": WINDOW_MS}})
+@broken(
+    "openai_agents_empty_answer_that_the_user_wants_healed",
+    "missing_termination",
+    wait_for_healing_ms=20000,
+    rules={"missing_termination": {"window_ms": WINDOW_MS}},
+)
 async def empty_answer_that_the_user_wants_healed(probe):
     lab = Lab(probe)
     writer = lab.agent("writer", lab.say(""), lab.say("The report."))
@@ -135,8 +160,13 @@ async def empty_answer_that_the_user_wants_healed(probe):
     assert result.final_output == ("The report." if probe.mode == "enforce" else "")
 
 
-@broken("openai_agents_run_that_broke_off_and_the_user_wants_healed", "deadlock", wait_for_healing_ms=20000, heal_errors=True,
-        rules={"deadlock": {"window_ms": WINDOW_MS}})
+@broken(
+    "openai_agents_run_that_broke_off_and_the_user_wants_healed",
+    "deadlock",
+    wait_for_healing_ms=20000,
+    heal_errors=True,
+    rules={"deadlock": {"window_ms": WINDOW_MS}},
+)
 async def run_that_broke_off(probe):
     lab = Lab(probe)
 

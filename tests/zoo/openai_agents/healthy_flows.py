@@ -76,8 +76,12 @@ async def parallel_planners(probe):
 
     def planner(name):
         helpers = [lab.agent(f"{name}_{i}", lab.say(f"part {i}")) for i in (1, 2)]
-        return lab.agent(name, [lab.use(f"ask_{h.name}", input="Do it.") for h in helpers], lab.say(f"plan of {name}"),
-                         tools=[h.as_tool(f"ask_{h.name}", "helps") for h in helpers])
+        return lab.agent(
+            name,
+            [lab.use(f"ask_{h.name}", input="Do it.") for h in helpers],
+            lab.say(f"plan of {name}"),
+            tools=[h.as_tool(f"ask_{h.name}", "helps") for h in helpers],
+        )
 
     planners, editor = [planner("ann"), planner("bob")], lab.agent("editor", lab.say("One plan."))
     async with watched(probe):
@@ -157,8 +161,11 @@ async def first_answer_wins(probe):
 @healthy("openai_agents_some_parallel_runs_fail", ordered=False)
 async def some_parallel_runs_fail(probe):
     lab = Lab(probe)
-    agents = [lab.agent("ann", lab.say("a")), lab.agent("bob", ModelStep.raise_error(ConnectionError("down"))),
-              lab.agent("cid", lab.say("c"))]
+    agents = [
+        lab.agent("ann", lab.say("a")),
+        lab.agent("bob", ModelStep.raise_error(ConnectionError("down"))),
+        lab.agent("cid", lab.say("c")),
+    ]
     async with watched(probe):
         results = await asyncio.gather(*(Runner.run(a, "Go.") for a in agents), return_exceptions=True)
         return [r.final_output if not isinstance(r, BaseException) else repr(r) for r in results]
@@ -167,7 +174,9 @@ async def some_parallel_runs_fail(probe):
 @healthy("openai_agents_pipeline_over_a_queue", ordered=False)
 async def pipeline_over_a_queue(probe):
     lab = Lab(probe)
-    maker, checker = lab.agent("maker", *(lab.say(f"part {i}") for i in range(4))), lab.agent("checker", *[lab.say("ok")] * 4)
+    maker, checker = lab.agent("maker", *(lab.say(f"part {i}") for i in range(4))), lab.agent(
+        "checker", *[lab.say("ok")] * 4
+    )
     queue = asyncio.Queue(1)
 
     async def make():

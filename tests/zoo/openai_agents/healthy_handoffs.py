@@ -72,8 +72,9 @@ async def handoff_with_arguments(probe):
         probe.saw(["escalated", reason.reason])
 
     boss = lab.agent("boss", lab.say("I take over."))
-    clerk = lab.agent("clerk", lab.hand("boss", reason="too hard"),
-                      handoffs=[handoff(boss, input_type=Reason, on_handoff=escalated)])
+    clerk = lab.agent(
+        "clerk", lab.hand("boss", reason="too hard"), handoffs=[handoff(boss, input_type=Reason, on_handoff=escalated)]
+    )
     before = list(clerk.handoffs)
     async with watched(probe):
         result = lab.record(await Runner.run(clerk, "Help me."), clerk, boss)
@@ -91,12 +92,19 @@ async def handoff_with_input_filters(probe):
 
     def last_only(data):
         probe.saw(["filter", len(data.new_items)])
-        return data.clone(input_history=(data.input_history if isinstance(data.input_history, str) else data.input_history[-1:]))
+        return data.clone(
+            input_history=(data.input_history if isinstance(data.input_history, str) else data.input_history[-1:])
+        )
 
     third = lab.agent("third", lab.say("Hola."))
     second = lab.agent("second", lab.hand("third"), handoffs=[third])
-    first = lab.agent("first", [lab.use("look")], lab.hand("second"), tools=[look],
-                      handoffs=[handoff(second, input_filter=handoff_filters.remove_all_tools)])
+    first = lab.agent(
+        "first",
+        [lab.use("look")],
+        lab.hand("second"),
+        tools=[look],
+        handoffs=[handoff(second, input_filter=handoff_filters.remove_all_tools)],
+    )
     async with watched(probe):
         result = await Runner.run(first, "Speak Spanish.", run_config=RunConfig(handoff_input_filter=last_only))
         return lab.record(result, first, second, third).final_output
@@ -131,8 +139,13 @@ async def human_handoff(probe):
         probe.call("human")
         return next(replies)
 
-    human_desk = lab.agent("human desk", [lab.use("ask_human", question="Which order?")],
-                           [lab.use("ask_human", question="Refund it?")], lab.say("Refunded by hand."), tools=[ask_human])
+    human_desk = lab.agent(
+        "human desk",
+        [lab.use("ask_human", question="Which order?")],
+        [lab.use("ask_human", question="Refund it?")],
+        lab.say("Refunded by hand."),
+        tools=[ask_human],
+    )
     bot = lab.agent("bot", [lab.use("transfer_to_human_desk")], handoffs=[human_desk])
     async with watched(probe):
         return lab.record(await Runner.run(bot, "I want a person."), bot, human_desk).final_output
@@ -142,7 +155,9 @@ async def human_handoff(probe):
 async def conversation_goes_on_with_the_last_agent(probe):
     lab = Lab(probe)
     billing = lab.agent("billing", lab.say("Which invoice?"), lab.say("It is right."), lab.hand("triage"))
-    desk = lab.agent("triage", lab.hand("billing"), lab.say("Goodbye."), handoffs=[billing], hooks=OneAgentsHooks(probe))
+    desk = lab.agent(
+        "triage", lab.hand("billing"), lab.say("Goodbye."), handoffs=[billing], hooks=OneAgentsHooks(probe)
+    )
     billing.handoffs = [desk]
     agent, items = desk, []
     async with watched(probe):
@@ -168,8 +183,12 @@ async def agents_of_the_same_name(probe):
 async def roster_that_misses_agents(probe):
     lab = Lab(probe)
     helper = lab.agent("helper", lab.say("7"))
-    billing = lab.agent("billing", [lab.use("ask_helper", input="How much?")], lab.say("7 euros."),
-                        tools=[helper.as_tool("ask_helper", "helps")])
+    billing = lab.agent(
+        "billing",
+        [lab.use("ask_helper", input="How much?")],
+        lab.say("7 euros."),
+        tools=[helper.as_tool("ask_helper", "helps")],
+    )
     desk = lab.agent("triage", lab.hand("billing"), handoffs=[billing])
     async with watched(probe):
         return lab.record(await Runner.run(desk, "What is it?"), desk, billing).final_output

@@ -46,7 +46,7 @@ class Maker:
         return inner.as_tool(name, "helps"), [[self.lab.use(name, input="Do it.")] for _ in range(times)]
 
     def agent(self, depth, first=()):
-        """An agent that uses tools, agents and hand-offs, and ends with an answer; `first` are its first model steps."""
+        """An agent that uses tools, agents and hand-offs, and ends with an answer; `first`: its first model steps."""
         steps, tools = list(first), []
         for _ in range(self.random.randint(0, 3)):
             turn = []
@@ -93,8 +93,12 @@ async def run_rough(probe, seed):
                     maker.lab.record(await Runner.run(agents[0], "The question.", max_turns=12, hooks=Hooks(probe)))
                 else:
                     runs = (Runner.run(agent, "The question.", max_turns=12) for agent in agents)
-                    probe.saw([repr(result) if isinstance(result, Exception) else result.final_output
-                               for result in await asyncio.gather(*runs, return_exceptions=True)])
+                    probe.saw(
+                        [
+                            repr(result) if isinstance(result, Exception) else result.final_output
+                            for result in await asyncio.gather(*runs, return_exceptions=True)
+                        ]
+                    )
             except Exception as error:
                 maker.lab.error(error)
                 if not is_caught:
@@ -112,10 +116,14 @@ async def run_at_random(probe, seed):
             question = maker.random.choice(("The question.", "Another question.", "The question."))
             config = RunConfig(nest_handoff_history=maker.random.random() < 0.2)
             if kind == "stream":
-                results.append(await maker.lab.consume(Runner.run_streamed(agents[0], question, max_turns=30, run_config=config)))
+                stream = Runner.run_streamed(agents[0], question, max_turns=30, run_config=config)
+                results.append(await maker.lab.consume(stream))
             elif kind == "one":
-                results.append(await Runner.run(agents[0], question, max_turns=30, session=session, hooks=Hooks(probe),
-                                                run_config=config))
+                results.append(
+                    await Runner.run(
+                        agents[0], question, max_turns=30, session=session, hooks=Hooks(probe), run_config=config
+                    )
+                )
             else:
                 results += await asyncio.gather(*(Runner.run(agent, question, max_turns=30) for agent in agents))
             maker.lab.record(results[-1])

@@ -3,9 +3,22 @@
 import json
 from dataclasses import dataclass, field
 
-from agents import (Agent, GuardrailFunctionOutput, InputGuardrailTripwireTriggered, MaxTurnsExceeded, ModelSettings,
-                    OutputGuardrailTripwireTriggered, RunConfig, RunContextWrapper, Runner, RunState, SQLiteSession,
-                    function_tool, input_guardrail, output_guardrail)
+from agents import (
+    Agent,
+    GuardrailFunctionOutput,
+    InputGuardrailTripwireTriggered,
+    MaxTurnsExceeded,
+    ModelSettings,
+    OutputGuardrailTripwireTriggered,
+    RunConfig,
+    RunContextWrapper,
+    Runner,
+    RunState,
+    SQLiteSession,
+    function_tool,
+    input_guardrail,
+    output_guardrail,
+)
 from agents.testing import ModelStep
 from pydantic import BaseModel
 from zoo import healthy
@@ -27,8 +40,13 @@ async def single_agent_with_tools(probe):
         probe.call(f"weather {city}")
         return f"Sunny in {city}"
 
-    agent = lab.agent("guide", [lab.use("weather", city="Oslo"), lab.use("weather", city="Rome")], lab.say("Sunny in both."),
-                      tools=[weather], instructions="Be brief.")
+    agent = lab.agent(
+        "guide",
+        [lab.use("weather", city="Oslo"), lab.use("weather", city="Rome")],
+        lab.say("Sunny in both."),
+        tools=[weather],
+        instructions="Be brief.",
+    )
     async with watched(probe):
         return lab.record(await Runner.run(agent, "Weather in Oslo and Rome?"), agent).final_output
 
@@ -41,7 +59,9 @@ async def tool_results_with_equal_texts(probe):
     def poll() -> str:
         return "pending" if probe.call("poll") < 3 else "done"
 
-    agent = lab.agent("poller", [lab.use("poll")], [lab.use("poll")], [lab.use("poll")], lab.say("It is done."), tools=[poll])
+    agent = lab.agent(
+        "poller", [lab.use("poll")], [lab.use("poll")], [lab.use("poll")], lab.say("It is done."), tools=[poll]
+    )
     async with watched(probe):
         return lab.record(await Runner.run(agent, "Wait for it."), agent).final_output
 
@@ -112,8 +132,12 @@ async def turn_limit_with_an_error_handler(probe):
 @healthy("openai_agents_program_retries_a_failed_run")
 async def program_retries_a_failed_run(probe):
     lab = Lab(probe)
-    agent = lab.agent("flaky", ModelStep.raise_error(ConnectionError("no network")),
-                      ModelStep.raise_error(ConnectionError("no network")), lab.say("Here I am."))
+    agent = lab.agent(
+        "flaky",
+        ModelStep.raise_error(ConnectionError("no network")),
+        ModelStep.raise_error(ConnectionError("no network")),
+        lab.say("Here I am."),
+    )
     async with watched(probe):
         for _ in range(3):
             try:
@@ -168,7 +192,9 @@ async def hooks_of_the_run_and_of_an_agent(probe):
     def add(a: int, b: int) -> int:
         return a + b
 
-    second = lab.agent("second", [lab.use("add", a=1, b=2)], lab.say("Three."), tools=[add], hooks=OneAgentsHooks(probe))
+    second = lab.agent(
+        "second", [lab.use("add", a=1, b=2)], lab.say("Three."), tools=[add], hooks=OneAgentsHooks(probe)
+    )
     first = lab.agent("first", lab.hand("second"), handoffs=[second], hooks=OneAgentsHooks(probe))
     async with watched(probe):
         return lab.record(await Runner.run(first, "Add them.", hooks=Hooks(probe)), first, second).final_output
@@ -204,8 +230,9 @@ async def context_object(probe):
     def instructions(context, agent):
         return f"You serve {context.context.user}."
 
-    agent = Agent[Cart](name="shop", model=lab.agent("shop", [lab.use("add_item", name="tea")], [lab.use("add_item", name="jam")],
-                                                     lab.say("Tea and jam.")).model, tools=[add_item], instructions=instructions)
+    steps = [lab.use("add_item", name="tea")], [lab.use("add_item", name="jam")], lab.say("Tea and jam.")
+    script = lab.agent("shop", *steps)
+    agent = Agent[Cart](name="shop", model=script.model, tools=[add_item], instructions=instructions)
     cart = Cart("Ann")
     async with watched(probe):
         result = lab.record(await Runner.run(agent, "Tea and jam, please.", context=cart), agent)
@@ -227,7 +254,9 @@ async def run_config_of_the_program(probe):
         data.model_data.input[:] = data.model_data.input[-3:]
         return data.model_data
 
-    config = RunConfig(call_model_input_filter=shorten, workflow_name="zoo", model_settings=ModelSettings(temperature=0.1))
+    config = RunConfig(
+        call_model_input_filter=shorten, workflow_name="zoo", model_settings=ModelSettings(temperature=0.1)
+    )
     agent = lab.agent("agent", [lab.use("look")], [lab.use("look")], lab.say("Seen."), tools=[look])
     async with watched(probe):
         return lab.record(await Runner.run(agent, "Look twice.", run_config=config), agent).final_output
@@ -243,7 +272,9 @@ async def failing_tool_that_is_retried(probe):
             raise ConnectionError("busy")
         return "the page"
 
-    agent = lab.agent("fetcher", [lab.use("fetch")], [lab.use("fetch")], [lab.use("fetch")], lab.say("Got it."), tools=[fetch])
+    agent = lab.agent(
+        "fetcher", [lab.use("fetch")], [lab.use("fetch")], [lab.use("fetch")], lab.say("Got it."), tools=[fetch]
+    )
     async with watched(probe):
         return lab.record(await Runner.run(agent, "Fetch it."), agent).final_output
 
@@ -320,7 +351,9 @@ async def input_guardrail_that_runs_an_agent(probe):
     @input_guardrail(run_in_parallel=False)
     async def no_homework(context, agent, input):
         result = await Runner.run(checker, input, context=context.context)
-        return GuardrailFunctionOutput(output_info=result.final_output, tripwire_triggered=result.final_output == "homework")
+        return GuardrailFunctionOutput(
+            output_info=result.final_output, tripwire_triggered=result.final_output == "homework"
+        )
 
     agent = lab.agent("support", lab.say("Here you are."), input_guardrails=[no_homework])
     async with watched(probe):
@@ -382,6 +415,7 @@ async def output_guardrail_that_runs_a_judge(probe):
 @healthy("openai_agents_run_sync")
 def run_sync(probe):
     import asyncio
+
     asyncio.set_event_loop(asyncio.new_event_loop())  # the SDK's default loop; `asyncio.run` of another case closes it
     lab = Lab(probe)
 
@@ -392,7 +426,9 @@ def run_sync(probe):
     agent = lab.agent("agent", [lab.use("double", n=4)], lab.say("8"), lab.say("Eight, as I said."), tools=[double])
     with watched_sync(probe):
         first = lab.record(Runner.run_sync(agent, "Double 4."), agent)
-        second = lab.record(Runner.run_sync(agent, [*first.to_input_list(), {"role": "user", "content": "Sure?"}]), agent)
+        second = lab.record(
+            Runner.run_sync(agent, [*first.to_input_list(), {"role": "user", "content": "Sure?"}]), agent
+        )
     asyncio.get_event_loop().close()
     return json.dumps([first.final_output, second.final_output])
 
@@ -418,7 +454,9 @@ async def stops_on_the_first_tool(probe):
     def weather(city: str) -> str:
         return f"Rain in {city}"
 
-    agent = lab.agent("guide", [lab.use("weather", city="Bergen")], tools=[weather], tool_use_behavior="stop_on_first_tool")
+    agent = lab.agent(
+        "guide", [lab.use("weather", city="Bergen")], tools=[weather], tool_use_behavior="stop_on_first_tool"
+    )
     async with watched(probe):
         return lab.record(await Runner.run(agent, "Weather?"), agent).final_output
 

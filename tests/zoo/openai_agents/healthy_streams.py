@@ -2,8 +2,16 @@
 
 import asyncio
 
-from agents import (GuardrailFunctionOutput, InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, Runner,
-                    SQLiteSession, function_tool, input_guardrail, output_guardrail)
+from agents import (
+    GuardrailFunctionOutput,
+    InputGuardrailTripwireTriggered,
+    OutputGuardrailTripwireTriggered,
+    Runner,
+    SQLiteSession,
+    function_tool,
+    input_guardrail,
+    output_guardrail,
+)
 from agents.testing import ModelStep
 from zoo import healthy
 
@@ -37,7 +45,9 @@ async def stream_with_a_handoff(probe):
 async def stream_consumed_after_the_attachment(probe):
     lab = Lab(probe)
     helper = lab.agent("helper", lab.say("7"))
-    agent = lab.agent("agent", [lab.use("ask", input="How many?")], lab.say("Seven."), tools=[helper.as_tool("ask", "helps")])
+    agent = lab.agent(
+        "agent", [lab.use("ask", input="How many?")], lab.say("Seven."), tools=[helper.as_tool("ask", "helps")]
+    )
     async with run_of(probe) as run:
         with attached(probe, run):
             result = Runner.run_streamed(agent, "How many?")
@@ -72,7 +82,8 @@ async def streams_in_parallel(probe):
     lab = Lab(probe)
     agents = [lab.agent(name, lab.say(name)) for name in ("ann", "bob")]
     async with watched(probe):
-        return [r.final_output for r in await asyncio.gather(*(lab.consume(Runner.run_streamed(a, "Go."), a) for a in agents))]
+        consumed = (lab.consume(Runner.run_streamed(agent, "Go."), agent) for agent in agents)
+        return [result.final_output for result in await asyncio.gather(*consumed)]
 
 
 @healthy("openai_agents_streamed_agent_tool")
@@ -83,8 +94,12 @@ async def streamed_agent_tool(probe):
         probe.call("look on")
 
     inner = lab.agent("inner", lab.say("8"))
-    boss = lab.agent("boss", [lab.use("ask", input="How many?")], lab.say("Eight."),
-                     tools=[inner.as_tool("ask", "answers", on_stream=look_on)])
+    boss = lab.agent(
+        "boss",
+        [lab.use("ask", input="How many?")],
+        lab.say("Eight."),
+        tools=[inner.as_tool("ask", "answers", on_stream=look_on)],
+    )
     async with watched(probe):
         return lab.record(await Runner.run(boss, "Count."), boss).final_output
 

@@ -2,8 +2,14 @@
 
 import asyncio
 
-from agents import (GuardrailFunctionOutput, MaxTurnsExceeded, Runner, ToolsToFinalOutputResult, function_tool,
-                    input_guardrail)
+from agents import (
+    GuardrailFunctionOutput,
+    MaxTurnsExceeded,
+    Runner,
+    ToolsToFinalOutputResult,
+    function_tool,
+    input_guardrail,
+)
 from agents.testing import ModelStep
 from zoo import healthy
 
@@ -14,8 +20,13 @@ from openai_agents.attach import Hooks, Lab, watched
 async def one_after_the_other(probe):
     lab = Lab(probe)
     spanish, french = lab.agent("spanish", lab.say("Hola")), lab.agent("french", lab.say("Salut"))
-    boss = lab.agent("boss", [lab.use("to_spanish", input="Hi")], [lab.use("to_french", input="Hi")], lab.say("Hola, Salut"),
-                     tools=[spanish.as_tool("to_spanish", "Spanish"), french.as_tool("to_french", "French")])
+    boss = lab.agent(
+        "boss",
+        [lab.use("to_spanish", input="Hi")],
+        [lab.use("to_french", input="Hi")],
+        lab.say("Hola, Salut"),
+        tools=[spanish.as_tool("to_spanish", "Spanish"), french.as_tool("to_french", "French")],
+    )
     async with watched(probe):
         return lab.record(await Runner.run(boss, "Translate Hi.", hooks=Hooks(probe)), boss).final_output
 
@@ -25,8 +36,12 @@ async def in_parallel(probe):
     lab = Lab(probe)
     names = ("facts", "figures", "quotes", "links")
     workers = [lab.agent(name, lab.say(f"{name} found")) for name in names]
-    boss = lab.agent("boss", [lab.use(f"ask_{name}", input="Find them.") for name in names], lab.say("All found."),
-                     tools=[worker.as_tool(f"ask_{worker.name}", "finds") for worker in workers])
+    boss = lab.agent(
+        "boss",
+        [lab.use(f"ask_{name}", input="Find them.") for name in names],
+        lab.say("All found."),
+        tools=[worker.as_tool(f"ask_{worker.name}", "finds") for worker in workers],
+    )
     async with watched(probe):
         return lab.record(await Runner.run(boss, "Research it."), boss).final_output
 
@@ -37,12 +52,20 @@ async def parallel_tools_whose_agents_ask_others(probe):
 
     def planner(name):
         helpers = [lab.agent(f"{name}_{i}", lab.say(f"part {i} of {name}")) for i in (1, 2)]
-        return lab.agent(name, [lab.use(f"ask_{h.name}", input=f"Do {h.name}.") for h in helpers], lab.say(f"plan of {name}"),
-                         tools=[h.as_tool(f"ask_{h.name}", "helps") for h in helpers])
+        return lab.agent(
+            name,
+            [lab.use(f"ask_{h.name}", input=f"Do {h.name}.") for h in helpers],
+            lab.say(f"plan of {name}"),
+            tools=[h.as_tool(f"ask_{h.name}", "helps") for h in helpers],
+        )
 
     planners = [planner("ann"), planner("bob")]
-    boss = lab.agent("boss", [lab.use(f"ask_{p.name}", input="Plan it.") for p in planners], lab.say("Both plans."),
-                     tools=[p.as_tool(f"ask_{p.name}", "plans") for p in planners])
+    boss = lab.agent(
+        "boss",
+        [lab.use(f"ask_{p.name}", input="Plan it.") for p in planners],
+        lab.say("Both plans."),
+        tools=[p.as_tool(f"ask_{p.name}", "plans") for p in planners],
+    )
     async with watched(probe):
         return lab.record(await Runner.run(boss, "Plan it."), boss).final_output
 
@@ -51,8 +74,13 @@ async def parallel_tools_whose_agents_ask_others(probe):
 async def same_question_twice(probe):
     lab = Lab(probe)
     oracle = lab.agent("oracle", lab.say("7"), lab.say("7"), lab.say("8"))
-    boss = lab.agent("boss", [lab.use("ask", input="How many?"), lab.use("ask", input="How many?")],
-                     [lab.use("ask", input="How many?")], lab.say("7, twice of three."), tools=[oracle.as_tool("ask", "answers")])
+    boss = lab.agent(
+        "boss",
+        [lab.use("ask", input="How many?"), lab.use("ask", input="How many?")],
+        [lab.use("ask", input="How many?")],
+        lab.say("7, twice of three."),
+        tools=[oracle.as_tool("ask", "answers")],
+    )
     async with watched(probe):
         return lab.record(await Runner.run(boss, "How many?"), boss).final_output
 
@@ -61,8 +89,12 @@ async def same_question_twice(probe):
 async def same_question_to_several(probe):
     lab = Lab(probe)
     voters = [lab.agent(name, lab.say("yes")) for name in ("ann", "bob", "cid")]
-    boss = lab.agent("boss", [lab.use(f"ask_{v.name}", input="Is it so?") for v in voters], lab.say("Yes, by three votes."),
-                     tools=[v.as_tool(f"ask_{v.name}", "votes") for v in voters])
+    boss = lab.agent(
+        "boss",
+        [lab.use(f"ask_{v.name}", input="Is it so?") for v in voters],
+        lab.say("Yes, by three votes."),
+        tools=[v.as_tool(f"ask_{v.name}", "votes") for v in voters],
+    )
     async with watched(probe):
         return lab.record(await Runner.run(boss, "Is it so?"), boss).final_output
 
@@ -72,7 +104,9 @@ async def failed_agent_tool_that_is_retried(probe):
     lab = Lab(probe)
     researcher = lab.agent("researcher", ModelStep.raise_error(ConnectionError("down")), lab.say("42 sources"))
     ask = [[lab.use("research", input="Find sources.")] for _ in range(2)]
-    writer = lab.agent("writer", *ask, lab.say("A report with 42 sources."), tools=[researcher.as_tool("research", "finds")])
+    writer = lab.agent(
+        "writer", *ask, lab.say("A report with 42 sources."), tools=[researcher.as_tool("research", "finds")]
+    )
     async with watched(probe):
         return lab.record(await Runner.run(writer, "Write a report."), writer).final_output
 
@@ -82,8 +116,13 @@ async def failed_agent_tool_with_a_fallback(probe):
     lab = Lab(probe)
     first = lab.agent("first", ModelStep.raise_error(ConnectionError("down")))
     second = lab.agent("second", lab.say("42 sources"))
-    writer = lab.agent("writer", [lab.use("ask_first", input="Find sources.")], [lab.use("ask_second", input="Find sources.")],
-                       lab.say("A report."), tools=[first.as_tool("ask_first", "finds"), second.as_tool("ask_second", "finds")])
+    writer = lab.agent(
+        "writer",
+        [lab.use("ask_first", input="Find sources.")],
+        [lab.use("ask_second", input="Find sources.")],
+        lab.say("A report."),
+        tools=[first.as_tool("ask_first", "finds"), second.as_tool("ask_second", "finds")],
+    )
     async with watched(probe):
         return lab.record(await Runner.run(writer, "Write a report."), writer).final_output
 
@@ -93,7 +132,9 @@ async def failed_agent_tool_whose_error_the_author_words(probe):
     lab = Lab(probe)
     researcher = lab.agent("researcher", ModelStep.raise_error(ConnectionError("down")))
     tool = researcher.as_tool("research", "finds", failure_error_function=lambda context, error: "No sources today.")
-    writer = lab.agent("writer", [lab.use("research", input="Find sources.")], lab.say("A report without sources."), tools=[tool])
+    writer = lab.agent(
+        "writer", [lab.use("research", input="Find sources.")], lab.say("A report without sources."), tools=[tool]
+    )
     async with watched(probe):
         return lab.record(await Runner.run(writer, "Write a report."), writer).final_output
 
@@ -107,8 +148,12 @@ async def agent_tool_that_reaches_its_turn_limit(probe):
         return "nothing yet"
 
     finder = lab.agent("finder", [lab.use("look")], [lab.use("look")], tools=[look])
-    writer = lab.agent("writer", [lab.use("find", input="Find it.")], lab.say("Not found in time."),
-                       tools=[finder.as_tool("find", "finds", max_turns=1)])
+    writer = lab.agent(
+        "writer",
+        [lab.use("find", input="Find it.")],
+        lab.say("Not found in time."),
+        tools=[finder.as_tool("find", "finds", max_turns=1)],
+    )
     async with watched(probe):
         return lab.record(await Runner.run(writer, "Find it, briefly."), writer).final_output
 
@@ -122,7 +167,9 @@ async def agent_tool_whose_guardrail_trips(probe):
         return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
 
     guarded = lab.agent("guarded", input_guardrails=[never])
-    boss = lab.agent("boss", [lab.use("ask", input="Do it.")], lab.say("It was refused."), tools=[guarded.as_tool("ask", "does")])
+    boss = lab.agent(
+        "boss", [lab.use("ask", input="Do it.")], lab.say("It was refused."), tools=[guarded.as_tool("ask", "does")]
+    )
     async with watched(probe):
         return lab.record(await Runner.run(boss, "Have it done."), boss).final_output
 
@@ -157,8 +204,14 @@ async def tools_that_start_runs(probe):
         except ConnectionError:
             return "not now"
 
-    boss = lab.agent("boss", [lab.use("ask")], [lab.use("try_endless")], [lab.use("try_broken")], lab.say("7"),
-                     tools=[ask, try_endless, try_broken])
+    boss = lab.agent(
+        "boss",
+        [lab.use("ask")],
+        [lab.use("try_endless")],
+        [lab.use("try_broken")],
+        lab.say("7"),
+        tools=[ask, try_endless, try_broken],
+    )
     async with watched(probe):
         return lab.record(await Runner.run(boss, "Count."), boss).final_output
 
@@ -191,8 +244,12 @@ async def agent_tool_with_an_extractor(probe):
         return result.final_output[:5]
 
     inner = lab.agent("inner", lab.say("A long answer"))
-    boss = lab.agent("boss", [lab.use("ask", input="Say it.")], lab.say("A lon, in short."),
-                     tools=[inner.as_tool("ask", "answers", custom_output_extractor=shorten)])
+    boss = lab.agent(
+        "boss",
+        [lab.use("ask", input="Say it.")],
+        lab.say("A lon, in short."),
+        tools=[inner.as_tool("ask", "answers", custom_output_extractor=shorten)],
+    )
     async with watched(probe):
         return lab.record(await Runner.run(boss, "Say it."), boss).final_output
 
@@ -202,7 +259,9 @@ async def agent_tool_that_hands_off(probe):
     lab = Lab(probe)
     expert = lab.agent("expert", lab.say("In depth."))
     clerk = lab.agent("clerk", lab.hand("expert"), handoffs=[expert])
-    boss = lab.agent("boss", [lab.use("ask", input="Explain.")], lab.say("As the expert says."), tools=[clerk.as_tool("ask", "x")])
+    boss = lab.agent(
+        "boss", [lab.use("ask", input="Explain.")], lab.say("As the expert says."), tools=[clerk.as_tool("ask", "x")]
+    )
     async with watched(probe):
         return lab.record(await Runner.run(boss, "Explain."), boss).final_output
 
@@ -217,7 +276,9 @@ async def agent_tool_that_waits_for_an_approval(probe):
         return "paid"
 
     payer = lab.agent("payer", [lab.use("pay")], lab.say("I paid it."), tools=[pay])
-    clerk = lab.agent("clerk", [lab.use("payer", input="Pay.")], lab.say("It is paid."), tools=[payer.as_tool("payer", "pays")])
+    clerk = lab.agent(
+        "clerk", [lab.use("payer", input="Pay.")], lab.say("It is paid."), tools=[payer.as_tool("payer", "pays")]
+    )
     async with watched(probe):
         result = lab.record(await Runner.run(clerk, "Pay it."), clerk)
         state = result.to_state()
@@ -252,8 +313,12 @@ async def two_agent_tools_that_wait_for_approvals(probe):
         return "paid"
 
     payers = [lab.agent(name, [lab.use("pay")], lab.say(f"{name} paid."), tools=[pay]) for name in ("ann", "bob")]
-    clerk = lab.agent("clerk", [lab.use(p.name, input="Pay.") for p in payers], lab.say("Both paid."),
-                      tools=[p.as_tool(p.name, "pays") for p in payers])
+    clerk = lab.agent(
+        "clerk",
+        [lab.use(p.name, input="Pay.") for p in payers],
+        lab.say("Both paid."),
+        tools=[p.as_tool(p.name, "pays") for p in payers],
+    )
     async with watched(probe):
         result = await Runner.run(clerk, "Pay both.")
         while result.interruptions:
@@ -358,7 +423,9 @@ async def many_runs_in_threads(probe):
 
     def ask(i):
         helper = lab.agent(f"helper {i}", lab.say(f"part {i}"))
-        agent = lab.agent(f"agent {i}", [lab.use("ask", input="x")], lab.say(f"answer {i}"), tools=[helper.as_tool("ask", "x")])
+        agent = lab.agent(
+            f"agent {i}", [lab.use("ask", input="x")], lab.say(f"answer {i}"), tools=[helper.as_tool("ask", "x")]
+        )
         asyncio.set_event_loop(asyncio.new_event_loop())
         try:
             return Runner.run_sync(agent, f"question {i}").final_output
@@ -378,8 +445,12 @@ async def tree_of_agents_as_tools(probe):
         if depth == 0:
             return lab.agent(name, lab.say(f"{name} done"))
         children = [node(f"{name}{i}", depth - 1) for i in range(3)]
-        return lab.agent(name, [lab.use(f"ask_{c.name}", input="Do it.") for c in children], lab.say(f"{name} done"),
-                         tools=[c.as_tool(f"ask_{c.name}", "does") for c in children])
+        return lab.agent(
+            name,
+            [lab.use(f"ask_{c.name}", input="Do it.") for c in children],
+            lab.say(f"{name} done"),
+            tools=[c.as_tool(f"ask_{c.name}", "does") for c in children],
+        )
 
     root = node("n", 3)
     async with watched(probe):
@@ -391,7 +462,11 @@ async def agent_tool_that_ends_between_two_agents(probe):
     lab = Lab(probe)
     expert = lab.agent("expert")
     clerk = lab.agent("clerk", lab.hand("expert"), handoffs=[expert])
-    boss = lab.agent("boss", [lab.use("ask", input="Explain.")], lab.say("No time for it."),
-                     tools=[clerk.as_tool("ask", "explains", max_turns=1)])
+    boss = lab.agent(
+        "boss",
+        [lab.use("ask", input="Explain.")],
+        lab.say("No time for it."),
+        tools=[clerk.as_tool("ask", "explains", max_turns=1)],
+    )
     async with watched(probe):
         return lab.record(await Runner.run(boss, "Explain."), boss).final_output

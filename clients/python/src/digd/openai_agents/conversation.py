@@ -34,7 +34,8 @@ class Conversation(RunHooks[Any]):
     inner: the hooks that the program gave to the run.
     """
 
-    def __init__(self, steps: Steps, caller: Conversation | None, inner: RunHooks[Any] | None, context: Any = None) -> None:
+    def __init__(self, steps: Steps, caller: Conversation | None, inner: RunHooks[Any] | None,
+                 context: Any = None) -> None:
         self.steps = steps
         self.caller = caller
         self.turns = Turns(steps.feed, steps.mail)
@@ -84,8 +85,8 @@ class Conversation(RunHooks[Any]):
         await self._enter(name_of(agent))
         if self.caller is None:
             await self.steps.follow(self, name_of(agent))
-        for one in given:
-            self.turns.give(one)
+        for item in given:
+            self.turns.give(item)
 
     async def _enter(self, agent: str) -> None:
         self.turns.agent = agent
@@ -114,7 +115,7 @@ class Conversation(RunHooks[Any]):
                 self.steps.open.remove(paused)
                 self.steps.open.append(self)
         else:
-            paused = next((one for one in self.caller.paused if names & one.agents), None)
+            paused = next((run for run in self.caller.paused if names & run.agents), None)
             if paused is not None:
                 self.caller.paused.remove(paused)
                 self.steps.nested.add(self)
@@ -251,15 +252,15 @@ class Conversation(RunHooks[Any]):
             await self.settle_requests()
         first = next((call for call in calls if call.name in handoffs), None)
         self._handoff_arguments = first.arguments if first is not None else ""
-        self._worked = self._worked or any(item.type not in ("function_call", "reasoning") for item in response.output) or any(
-            call.name not in handoffs for call in calls)
+        spoke = any(item.type not in ("function_call", "reasoning") for item in response.output)
+        self._worked = self._worked or spoke or any(call.name not in handoffs for call in calls)
         tools = {getattr(tool, "name", None) for tool in agent.tools}
         for call in calls:
             if call.name.startswith(HANDOFF_PREFIX) and call.name not in handoffs | tools:
                 await self._hand_off_to_nobody(call.name[len(HANDOFF_PREFIX):], call.arguments)
 
     async def _hand_off_to_nobody(self, name: str, arguments: str) -> None:
-        """A hand-off that the model made up. Reported in closed rosters only: an open one takes any name for an agent."""
+        """A hand-off that the model made up. Reported in closed rosters only: an open one takes any name."""
         known = {re.sub(r"[^a-zA-Z0-9_]", "_", agent) for agent in self.steps.known_agents}
         if self.steps.feed.run.agents is None or name in known or self.turns.activation is None:
             return

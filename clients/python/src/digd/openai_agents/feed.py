@@ -31,8 +31,8 @@ def begin(work: Coroutine[Any, Any, Any]) -> None:
 class Feed:
     """A run's reports, with the methods of `digd.Run` that activations need.
 
-    It waits for a verdict only while the verdict can change something. Otherwise no method gives way to another task, so
-    that the program's tasks take turns as they would without digd.
+    It waits for a verdict only while the verdict can change something. Otherwise no method gives way to another task,
+    so that the program's tasks take turns as they would without digd.
 
     run: a `digd.Run`, or a `digd.sync.Run`, whose loop is in a thread of its own.
     """
@@ -56,8 +56,9 @@ class Feed:
     def activation(self, agent: str, inputs: Iterable[EventLike]) -> Activation:
         return Activation(self, self.next_id("v"), agent, inputs)  # type: ignore[arg-type]
 
-    async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None, id: str | None = None,
-                   fyi: bool = False, submit: bool = False, source: str | None = None, hold: bool = True) -> Verdict:
+    async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None,
+                   id: str | None = None, fyi: bool = False, submit: bool = False, source: str | None = None,
+                   hold: bool = True) -> Verdict:
         """As `Run.emit`. Without `hold` the event goes out as is: it waits for no verdict."""
         to, event = tuple(recipients), id or self.next_id("e")
         work = self.run.emit(to, payload, kind=kind, id=event, fyi=fyi, submit=submit, source=source)
@@ -70,8 +71,9 @@ class Feed:
         name = id or self.next_id("v")
         return self._tell(self.run.start_activation(agent, tuple(inputs), id=name), name, None)
 
-    async def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None, outputs: Sequence[Event] = (),
-                             *, inputs: Iterable[EventLike] = (), error: str | None = None) -> tuple[Verdict, ...]:
+    async def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None,
+                             outputs: Sequence[Event] = (), *, inputs: Iterable[EventLike] = (),
+                             error: str | None = None) -> tuple[Verdict, ...]:
         order, reactions = [event_id(e) for e in inputs], dict(reactions or {})
         rerouted = [Blocked(e, tuple(reactions[e])) for e in order if not isinstance(reactions.get(e, ""), str)]
         unheld = tuple(blocked.as_is("unheld") for blocked in (*rerouted, *(output.blocked() for output in outputs)))
@@ -111,7 +113,7 @@ class Feed:
             begin(work)
 
     def _tell(self, work: Coroutine[Any, Any, Any], unheld: T, as_is: str | None) -> T:
-        """Reports without waiting. `as_is`: the reason why a verdict would come too late, if one could change something."""
+        """Reports without waiting. `as_is`: why a verdict would come too late, if it could change something."""
         if self._alive:
             self._in_loop(functools.partial(self._begin, work, as_is))
         else:

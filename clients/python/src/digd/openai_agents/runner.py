@@ -20,8 +20,8 @@ class WatchingRunner(AgentRunner):
     """Replaces the SDK's default runner while a team is attached anywhere in the process.
 
     This is the one change to the SDK, by its own means (`set_default_agent_runner`). It is undone when the last team is
-    detached and the streams that began in it have ended. Tasks to which no team is attached go straight to the runner that
-    was there before.
+    detached and the streams that began in it have ended. Tasks to which no team is attached go straight to the runner
+    that was there before.
     """
 
     _lock = threading.Lock()

@@ -1,7 +1,7 @@
 """The outermost runs of one digd run: each is a step, and the program decides by its next move what a step meant.
 
-The program goes on with another step, or leaves the digd run. Until then the step's last activation stays open. So a result
-is the answer of the digd run only if nothing follows it, and an exception is a failure only if nobody caught it.
+The program goes on with another step, or leaves the digd run. Until then the step's last activation stays open. So a
+result is the answer of the digd run only if nothing follows it, and an exception is a failure only if nobody caught it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Steps:
     # ---- the end of the digd run
 
     def _prepare_end(self, outcome: Outcome | None) -> Outcome | None:
-        """Reports what is still open; returns the outcome. A fault of the adapter must not become one of the program."""
+        """Reports what is still open; returns the outcome. A fault of the adapter must not reach the program."""
         self.is_over = True
         if self.is_broken:
             return outcome
@@ -110,15 +110,15 @@ class Steps:
         """Logs the exception that is being handled, once; nothing is reported from then on."""
         if not self.is_broken:
             self.is_broken = True
-            log.warning("digd: a fault in the adapter for the OpenAI Agents SDK; run %s goes on unwatched. Please report it",
-                        self.feed.run.id, exc_info=True)
+            log.warning("digd: a fault in the adapter for the OpenAI Agents SDK; run %s goes on unwatched. Please "
+                        "report it", self.feed.run.id, exc_info=True)
 
     def warn_of_late_work(self) -> None:
         """Logs once that an agent acts although the digd run has ended."""
         if not self._warned:
             self._warned = True
-            log.warning("digd: run %s has ended, and agent runs that began within it go on; they are not watched. Consume "
-                        "streams and await runs inside the `async with` of the digd run", self.feed.run.id)
+            log.warning("digd: run %s has ended, and agent runs that began within it go on; they are not watched. "
+                        "Consume streams and await runs inside the `async with` of the digd run", self.feed.run.id)
 
     def _report_unanswered(self, steps: list[Conversation]) -> None:
         for step in steps:

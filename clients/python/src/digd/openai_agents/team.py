@@ -50,7 +50,7 @@ Input = Union[str, "list[TResponseInputItem]", RunState[Any], Handed, Sequence[H
 def handed_of(input: Any) -> list[Handed]:
     """The results of other runs in a run's input."""
     several = [input] if isinstance(input, Handed) else input if isinstance(input, (list, tuple)) else []
-    return [one for one in several if isinstance(one, Handed)]
+    return [item for item in several if isinstance(item, Handed)]
 
 
 class Again(NamedTuple):
@@ -64,8 +64,8 @@ class Team:
     """`with attach(run) as team:` — inside, every `Runner.run` is watched, and healed where the run's mode says so.
 
     run: an open `digd.Run` or `digd.sync.Run`. Its mode is `shadow` unless the user or DIGD_MODE chose another.
-    wait_for_healing_ms: how long a run that gave an empty answer, or raised with `heal_errors`, waits for the monitor. 0: not
-    at all, and an empty answer is an answer.
+    wait_for_healing_ms: how long a run that gave an empty answer, or raised with `heal_errors`, waits for the monitor.
+    0: not at all, and an empty answer is an answer.
     heal_errors: lets the monitor take a run up again that raised one of the SDK's errors.
     max_returns_per_agent, max_added_ms: bounds on healing, as in `digd.Run`.
     """
@@ -100,7 +100,8 @@ class Team:
             self._tokens.append(attached.set(self))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
         if self.is_off:
             return
         try:
@@ -181,7 +182,7 @@ class Team:
     async def _run(self, agent: Agent[Any], input: Any, to: tuple[str, ...], options: dict[str, Any], *,
                    final: bool) -> tuple[RunResult, Handed | None]:
         handed = handed_of(input)
-        items = "\n\n".join(one.text for one in handed) if handed else input
+        items = "\n\n".join(item.text for item in handed) if handed else input
         if self.is_off or not self.watches(options.get("hooks")):
             return await WatchingRunner.sdk().run(agent, items, **options), None
         conversation = self._conversation(options)
@@ -189,7 +190,7 @@ class Team:
         token, again = None, cast("Again | None", None)
         try:
             if handed:
-                given = [Given(one.event, one.note, one.verdict if one.note else None) for one in handed]
+                given = [Given(item.event, item.note, item.verdict if item.note else None) for item in handed]
                 await conversation.report(conversation.start_with(agent, given, items))
             else:
                 await conversation.report(conversation.start(agent, items))
@@ -201,7 +202,8 @@ class Team:
                 except HandoffGivenBack as error:
                     again = self._without_handoff(conversation, agent, items, options, error)
                 except BaseException as error:
-                    again = await self._failed(conversation, agent, items, options, error, round == MAX_ROUNDS or bool(to))
+                    is_last = round == MAX_ROUNDS or bool(to)
+                    again = await self._failed(conversation, agent, items, options, error, is_last)
                     if again is None:
                         raise
                 else:
@@ -263,7 +265,8 @@ class Team:
             if not is_last:
                 self.feed.applied(verdict.event, verdict)
                 turns.give(Given(verdict.event))
-                return self._again(result.last_agent, options, result.to_input_list(), verdict.inject or "", result), None
+                return self._again(result.last_agent, options, result.to_input_list(),
+                                   verdict.inject or "", result), None
             self.feed.applied(verdict.event, verdict, as_is=f"run again {MAX_ROUNDS} times")
         if not to or verdict is None:
             return None, None
