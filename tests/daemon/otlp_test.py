@@ -208,7 +208,8 @@ def test_the_error_of_a_called_agent_is_its_answer(tmp_path):
         app.agent("b", boss, 150 * MS, 300 * MS, failed="it broke")
         boss.end(BASE + 500 * MS)
         app.flush()
-        assert wait_for_end(daemon, run_of(boss))["outcome"] == "success"
+        wait_for_end(daemon, run_of(boss))
+        assert outcome_of(daemon, run_of(boss)) == "success"
         assert detections(daemon, run_of(boss)) == []
 
 
@@ -221,6 +222,10 @@ def recorded_spans(name):
                 one = {"resource": resource["resource"], "scopeSpans": [{"scope": scope["scope"], "spans": [span]}]}
                 out.append(json.dumps({"resourceSpans": [one]}))
     return out
+
+
+def outcome_of(daemon, run):
+    return trace_of(daemon, run)[-1]["outcome"]
 
 
 def exported(daemon, folder):
@@ -241,7 +246,7 @@ def test_no_rule_fires_in_a_healthy_program(tmp_path):
         assert len(runs) >= len(list((RECORDED / "healthy").glob("*.json")))
         for run, name in runs.items():
             assert detections(daemon, run) == [], name
-            assert trace_of(daemon, run)[-1]["outcome"] == "success", name
+            assert outcome_of(daemon, run) == "success", name
 
 
 def test_a_rule_fires_in_a_broken_program(tmp_path):
@@ -250,7 +255,7 @@ def test_a_rule_fires_in_a_broken_program(tmp_path):
         assert len(runs) == len(list((RECORDED / "broken").glob("*.json")))
         for run, name in runs.items():
             assert detections(daemon, run) != [], name
-            assert trace_of(daemon, run)[-1]["outcome"] == "failure", name
+            assert outcome_of(daemon, run) == "failure", name
 
 
 def messages_of(daemon, run):
@@ -310,7 +315,8 @@ def test_a_run_without_its_root_is_aborted_after_a_while(tmp_path):
         app.agent("a", root, 10 * MS, 100 * MS)
         app.agent("b", root, 200 * MS, 300 * MS)
         app.flush()
-        assert wait_for_end(daemon, run_of(root))["outcome"] == "aborted"
+        wait_for_end(daemon, run_of(root))
+        assert outcome_of(daemon, run_of(root)) == "aborted"
         assert detections(daemon, run_of(root)) == []
         outputs = [m for m in trace_of(daemon, run_of(root)) if m["type"] == "activation_ended"]
         assert outputs[-1]["outputs"][0]["fyi"] is True
