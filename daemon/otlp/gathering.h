@@ -1,8 +1,8 @@
 // Gathers the spans of runs that have not ended, until there are messages to send.
 //
 // A table without I/O or clock: callers pass the time (Unix milliseconds) and ask for the run that is due. One thread.
-// Bounds: `spans` and `held_bytes` over all runs, `run_spans` a run, `max_past` ended traces remembered. The table drops
-// and counts a span that it holds already, and rejects one of a run that has ended.
+// Bounds: `spans` and `held_bytes` over all runs, `run_spans` a run, `max_past` ended traces remembered. The table
+// drops and counts a span that it holds already, and rejects one of a run that has ended.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

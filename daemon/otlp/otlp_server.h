@@ -1,9 +1,9 @@
 // Serves POST /v1/traces: spans in, runs out. docs/otlp.md lists the promises to a sender.
 //
-// One thread of its own unpacks, decodes, writes to otlp.db, gathers and maps. Engine threads only receive the messages,
-// as from any client. A request is answered once its spans are synced (where there is an archive).
-// Threads: `submit` and `counted` any; `start` and `stop` one, in turn; everything else its own. Lifetime: stopped
-// before the engine threads end. Bounds: `max_waiting` requests; those of the table (gathering.h).
+// One thread of its own unpacks, decodes, writes to otlp.db, gathers and maps. Engine threads only receive the
+// messages, as from any client. A request is answered once its spans are synced (where there is an archive). Threads:
+// `submit` and `counted` any; `start` and `stop` one, in turn; everything else its own. Lifetime: stopped before the
+// engine threads end. Bounds: `max_waiting` requests; those of the table (gathering.h).
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>

@@ -1,9 +1,9 @@
 // Sends a run the messages made of its spans, as a client that keeps to the protocol would: hello, then messages up to
 // the credits. After a restart it goes on behind the last acknowledged message.
 //
-// Thread: its run's engine thread; construction, `open`, `send` and `close` are for any. It calls its listener from the
-// engine thread, which must not wait. Lifetime: shared; the run holds a weak reference. Bounds: its owner bounds the lines
-// that it holds.
+// Thread: its run's engine thread; construction, `open`, `send` and `close` are for any. It calls its listener from
+// the engine thread, which must not wait. Lifetime: shared; the run holds a weak reference. Bounds: its owner bounds
+// the lines that it holds.
 #pragma once
 
 #include <cstdint>

@@ -403,8 +403,8 @@ class step_mapper {
     ++counts_.times.inferred;
   }
 
-  // The log's grade; without one, an answer is a success. A log that stops without an answer and without silence after it
-  // was cut off, so its end shows nothing. Empty: unknown.
+  // The log's grade; without one, an answer is a success. A log that stops without an answer and without silence after
+  // it was cut off, so its end shows nothing. Empty: unknown.
   std::string_view outcome_of(bool finished) const {
     if (!finished && options_.quiet_ms == 0) return "aborted";
     if (log_.correct) return *log_.correct ? "success" : "failure";

@@ -1,7 +1,7 @@
 // Who&When failure logs into digd traces (the mapping and its reasons: docs/importers.md).
 //
-// It reads both subsets: Algorithm-Generated (a step's agent in `name`) and Hand-Crafted (in `role`). It neither reads nor
-// writes the annotation (`mistake_agent`, `mistake_step`, `mistake_reason`, `ground_truth`). `is_correct` or
+// It reads both subsets: Algorithm-Generated (a step's agent in `name`) and Hand-Crafted (in `role`). It neither reads
+// nor writes the annotation (`mistake_agent`, `mistake_step`, `mistake_reason`, `ground_truth`). `is_correct` or
 // `is_corrected` only gives the outcome in the last line.
 //
 // Ids name the step: step 12 of `history` is the activation `a12` and the event `s12`.

@@ -76,7 +76,8 @@ class cause_finder {
     }
   }
 
-  // Agents of one name may run at once. A turn that no other handoff led to is preferred, then one with the same parent.
+  // Agents of one name may run at once. A turn that no other handoff led to is preferred, then one with the same
+  // parent.
   std::size_t receiver_of_handoff(const span& handoff, std::size_t from, const std::string& named) const {
     const turn& giver = run_.turns[from];
     std::size_t best = none;

@@ -1,4 +1,5 @@
-// The dialects of spans that are understood: one table a dialect and version, in dialects/*.inc, listed in dialects.inc.
+// The dialects of spans that are understood: one table a dialect and version, in dialects/*.inc, listed in
+// dialects.inc.
 //
 // A table is data. It says by what a span of the dialect is known, which role a span has in the run, and in which
 // attributes its agent, its texts and what ties it to others are found. The code knows roles, not frameworks.
@@ -79,7 +80,8 @@ std::span<const dialect> dialects();
 const dialect* dialect_of(const span& s);
 role role_of(const dialect& d, const span& s);
 
-// An attribute as text: strings as they are, numbers and booleans written out; nothing if there is none or it is a list.
+// An attribute as text: strings as they are, numbers and booleans written out; nothing if there is none or it is a
+// list.
 std::optional<std::string> text_of(const span& s, std::string_view key);
 std::optional<std::string> first_of(const span& s, const key_list& keys);
 

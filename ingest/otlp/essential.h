@@ -8,8 +8,8 @@
 
 namespace digd::otlp {
 
-// Drops the attributes that no table reads, and all attributes of a span of no dialect. Without `texts` it also drops the
-// texts of agents and of errors. The span maps to the same messages, except for their texts.
+// Drops the attributes that no table reads, and all attributes of a span of no dialect. Without `texts` it also drops
+// the texts of agents and of errors. The span maps to the same messages, except for their texts.
 void keep_essential(span& s, bool texts);
 
 // A request that decodes into these spans.

@@ -15,8 +15,8 @@ struct import_options {
   std::size_t max_bytes = 256u << 20;  // of a file, packed and unpacked
 };
 
-// Reads a file of an exporter or the collector: an ExportTraceServiceRequest as JSON, several as lines of JSON, or one in
-// protobuf, each packed with gzip or not. Adds its spans; `rejected` counts invalid ones.
+// Reads a file of an exporter or the collector: an ExportTraceServiceRequest as JSON, several as lines of JSON, or one
+// in protobuf, each packed with gzip or not. Adds its spans; `rejected` counts invalid ones.
 struct read_file_result {
   std::string problem;  // the file's first fault and its place; empty: none
   std::size_t rejected = 0;

@@ -10,8 +10,8 @@
 
 namespace digd::otlp {
 
-// Stops once the text exceeds `max_bytes` (`too_large`), and so holds at most 64 KiB more. Several gzip members in a row
-// are one text (RFC 1952, 2.2). Any thread.
+// Stops once the text exceeds `max_bytes` (`too_large`), and so holds at most 64 KiB more. Several gzip members in a
+// row are one text (RFC 1952, 2.2). Any thread.
 boost::system::result<std::string, decode_failure> inflate(std::string_view packed, std::size_t max_bytes);
 
 }  // namespace digd::otlp

@@ -1,7 +1,7 @@
 // Spans into the messages that a client of the multi-agent system would have sent: the messages of a run.
 //
-// Pure: no I/O, no clock, no state; any thread; only lack of memory throws. Neither the order of the spans nor duplicates
-// change the messages. docs/otlp.md has the table of the mapping.
+// Pure: no I/O, no clock, no state; any thread; only lack of memory throws. Neither the order of the spans nor
+// duplicates change the messages. docs/otlp.md has the table of the mapping.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -41,7 +41,8 @@ enum class span_set : std::uint8_t {
 mapped_run map_spans(std::span<const span> spans, span_set known);
 
 // The `rules` of a hello for runs made of spans. Spans show no pauses: what happened between two turns is unknown, and
-// whatever followed a pause shows that the run had not stopped. So the rules that wait for a window report at the end only.
+// whatever followed a pause shows that the run had not stopped. So the rules that wait for a window report at the end
+// only.
 boost::json::object rules_for_spans();
 
 }  // namespace digd::otlp

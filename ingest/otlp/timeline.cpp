@@ -201,8 +201,9 @@ class planner {
     for (const std::size_t a : mine) gather_outputs(out_.acts[a]);
   }
 
-  // Puts several outputs into one message, at the end. The engine counts the outputs of a message together: an activation
-  // with several outputs splits its problem for all of their readers or for none. The end comes no later than a reader.
+  // Puts several outputs into one message, at the end. The engine counts the outputs of a message together: an
+  // activation with several outputs splits its problem for all of their readers or for none. The end comes no later
+  // than a reader.
   void gather_outputs(act& of) {
     const auto is_work = [](const act_event& made) { return !made.fyi; };
     if (of.failed || std::count_if(of.outputs.begin(), of.outputs.end(), is_work) < 2) return;

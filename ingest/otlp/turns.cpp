@@ -91,8 +91,8 @@ class turn_finder {
     std::size_t turn;  // that it is in
   };
 
-  // Gives agents that a tool called their caller, in dialects that show this by times alone: the turn of the tool's span
-  // that encloses the agent's and began last.
+  // Gives agents that a tool called their caller, in dialects that show this by times alone: the turn of the tool's
+  // span that encloses the agent's and began last.
   void nest_in_tools(std::vector<turn>& turns) {
     std::vector<tool_call> tools;  // by start, as the tree has them
     for (std::size_t i = 0; i < tree_.size(); ++i) {
