@@ -70,7 +70,7 @@ export class Digd {
   url(path = '/'): string { return `http://${this.address}${path}`; }
 
   send(trace: string): void {
-    const sent = spawnSync(DIGCTL, ['send', trace, '--to', `ws://${this.address}/v1/ingest`, '--speed', '1000000', '--format', 'jsonl'],
+    const sent = spawnSync(DIGCTL, ['send', trace, '--to', `ws://${this.address}`, '--speed', '1000000', '--format', 'jsonl'],
       {maxBuffer: 1 << 30});
     if (sent.status !== 0) throw new Error(`digctl send: ${sent.stderr}`);
   }
