@@ -16,4 +16,4 @@ const code = await run.activation("coder", [plan], (a) => a.output(["tester"], {
 const report = await run.activation("tester", [await code.verdict], (a) => a.output(["planner"], { kind: "report", payload: { text: "it adds" } }));
 const answer = await run.activation("planner", early.givenBack ? [early, await report.verdict] : [await report.verdict], (a) => a.submit({ text: "it adds, and is tested" }));
 console.log(`submitted again: ${answer.action}`);
-console.log((await run.end("success")) ? `all of it is durable: digctl show ${run.id}` : "nobody was listening; the run went on as is");
+console.log((await run.end("success")) ? `everything is recorded: digctl show ${run.id}` : "no daemon was listening; the run went on unchanged");

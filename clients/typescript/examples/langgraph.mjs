@@ -1,26 +1,28 @@
-// A LangGraph.js graph whose lead answers while a worker still works. digd gives the answer back; the lead sees why.
+// A LangGraph.js graph whose lead hands over to an agent that does not exist. With `enforce`, the lead reads who there is.
 //
 //   build/release/bin/digd &        node examples/langgraph.mjs
 import { FakeChatModel } from "@langchain/core/utils/testing";
 import { HumanMessage } from "@langchain/core/messages";
-import { Annotation, END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+import { Command, END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 import { instrument } from "@digd/client/langgraph";
 
-const State = Annotation.Root({ ...MessagesAnnotation.spec, turn: Annotation({ reducer: (_, next) => next, default: () => 0 }) });
-const model = new FakeChatModel({}); // says what it is told
-const ask = async (name, { messages }) => console.log(`${name} reads: ${(await model.invoke(messages)).content.replaceAll("\n", "\n    ")}`);
+const model = new FakeChatModel({}); // answers with the text that it was given
+const ask = async (name, { messages }) => {
+  const { content } = await model.invoke(messages);
+  console.log(`${name} reads: ${content.replaceAll("\n", "\n    ")}`);
+  return content;
+};
 
-const builder = new StateGraph(State)
-  .addNode("lead", async (state) => {
-    await ask("lead", state);
-    return { turn: state.turn + 1 };
+const builder = new StateGraph(MessagesAnnotation)
+  .addNode("lead", async (state) => new Command({ update: { messages: [] }, goto: (await ask("lead", state)).includes('"worker"') ? "worker" : "wroker" }), { ends: ["worker"] })
+  .addNode("worker", async (state) => {
+    await ask("worker", state);
+    return {};
   })
-  .addNode("worker", async (state) => ask("worker", state))
   .addEdge(START, "lead")
-  .addConditionalEdges("lead", ({ turn }) => (turn === 1 ? ["worker", END] : turn === 2 ? [] : END))
-  .addEdge("worker", "lead");
+  .addEdge("worker", END);
 
 let run;
-const graph = instrument(builder, { onRun: (one) => (run = one) }).compile();
+const graph = instrument(builder, { mode: "enforce", onRun: (begun) => (run = begun) }).compile();
 await graph.invoke({ messages: [new HumanMessage("the task")] });
-console.log(run.welcome ? `digctl show ${run.id}` : "nobody was listening; the graph went on as is");
+console.log(run.welcome ? `digctl show ${run.id}` : "no daemon was listening; the graph ran unchanged");

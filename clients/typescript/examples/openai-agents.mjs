@@ -21,7 +21,7 @@ const support = new Agent({ name: "support", model: script("support", "billing")
 billing.handoffs = [support];
 
 let run;
-const runner = instrument(new Runner({ tracingDisabled: true }), { onRun: (one) => (run = one) });
+const runner = instrument(new Runner({ tracingDisabled: true }), { mode: "enforce", onRun: (begun) => (run = begun) });
 const result = await runner.run(support, "my invoice is wrong");
 console.log(result.finalOutput);
-console.log(run.welcome ? `digctl show ${run.id}` : "nobody was listening; the run went on as is");
+console.log(run.welcome ? `digctl show ${run.id}` : "no daemon was listening; the run went on unchanged");

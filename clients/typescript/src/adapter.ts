@@ -1,16 +1,12 @@
-// What adapters of frameworks share: payloads of bounded size, interventions that wait until the framework can act, and
-// how long a system that has come to rest waits for the monitor.
+// Parts that the adapters share: payloads of bounded size, and interventions that wait until the framework can act.
 import { now } from "#transport";
 import type { RunOptions } from "./options.js";
-import type { Run } from "./run.js";
-import type { Intervention, RuleName } from "./wire.js";
+import type { Intervention } from "./wire.js";
 
 const payloadBytes = 16 << 10;
-const restRules: readonly RuleName[] = ["deadlock", "missing_termination", "orphaned_event"];
 const actWithinMs = 25_000; // less than a handler has
-const slackMs = 1000; // for the daemon's timer and the way here
 
-/** A value as a payload: JSON, or what is said of it if it is none or too long. */
+/** A value as a payload: JSON, or a note if it is none or too long. */
 export function snapshot(value: unknown): unknown {
   let text: string | undefined;
   try {
@@ -73,7 +69,7 @@ export class Inbox {
     });
   }
 
-  /** Waits for the first, `withinMs` at most, or until `given up` says so; whether there is one. */
+  /** Waits for the first, `withinMs` at most, or until `gone` is true. Returns whether there is one. */
   async arrives(withinMs: number, gone: () => boolean): Promise<boolean> {
     const until = now() + withinMs;
     while (this.waiting.length === 0 && !gone()) {
@@ -96,16 +92,4 @@ export class Inbox {
     this.closed = true;
     for (const { resolve } of this.waiting.splice(0)) resolve(false);
   }
-}
-
-/** How long a system at rest without an answer should wait for the monitor: as long as its slowest window that heals. */
-export function restMs(run: Run): number {
-  const welcome = run.welcome;
-  if (!run.connected || !welcome || welcome.mode !== "enforce") return 0;
-  const windows = restRules.map((rule) => {
-    const settings = welcome.rules[rule];
-    return settings && (settings.mode ?? "enforce") === "enforce" ? (settings.window_ms ?? 0) : 0;
-  });
-  const longest = Math.max(...windows);
-  return longest > 0 ? longest + slackMs : 0;
 }

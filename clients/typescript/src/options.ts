@@ -1,5 +1,5 @@
 // What a run can be told when it begins, with its defaults, and the words it says hello with.
-import { checkTarget, defaultToken, defaultUrl } from "#transport";
+import { checkTarget, defaultMode, defaultToken, defaultUrl } from "#transport";
 import type { Target } from "./transport.js";
 import type { Applied, Capabilities, Hello, Intervention, Mode, RuleName, RuleSettings } from "./wire.js";
 
@@ -21,14 +21,19 @@ export interface RunOptions {
   session?: string;
   /** The agents that can receive: given, the roster is closed. */
   agents?: readonly string[];
-  /** ws://, wss://, HOST:PORT, unix:/PATH. Default: DIGD_URL, else ws://127.0.0.1:7344; in a browser the page's host. */
+  /** HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH. Default: DIGD_URL, else 127.0.0.1:7344; in a browser the page's host. */
   url?: string;
   /** Bearer token. Default: DIGD_TOKEN. */
   token?: string;
+  /** Default: DIGD_MODE, else the adapter's default (`shadow`), else the daemon's. `off` opens no connection. */
   mode?: Mode;
   rules?: Partial<Record<RuleName, RuleSettings>>;
   /** How many healings the run may have. */
   budget?: number;
+  /** How often healing may make the same agent act again in this run. */
+  maxReturnsPerAgent?: number;
+  /** How long messages may be held in this run in all, in milliseconds; then they go out unchanged. */
+  maxAddedMs?: number;
   limits?: Record<string, number>;
   labels?: Record<string, string>;
   /** What this system can do. `create` is true by default if there is an intervention handler. */
@@ -59,6 +64,9 @@ export interface RunOptions {
 
 export interface Settings {
   options: RunOptions;
+  mode: Mode | undefined;
+  /** The client's name in the hello. */
+  client: string;
   target: Target;
   session: string;
   log: (line: string) => void;
@@ -70,17 +78,28 @@ export function nonce(length = 8): string {
   return Array.from({ length }, () => Math.floor(Math.random() * 36).toString(36)).join("");
 }
 
+const modes: readonly string[] = ["off", "observe", "shadow", "enforce"];
+
+/** The mode that the caller or DIGD_MODE asks for. Throws a TypeError if it is no mode. */
+export function requestedMode(given: string | undefined): Mode | undefined {
+  const mode = given ?? defaultMode();
+  if (mode === undefined || modes.includes(mode)) return mode as Mode | undefined;
+  throw new TypeError(`${given === undefined ? "DIGD_MODE" : "mode"}: ${JSON.stringify(mode)} is no mode; expected off, observe, shadow or enforce`);
+}
+
 /** Fills in defaults. Throws a TypeError on what can never work, before anything is tried. */
 export function settled(options: RunOptions): Settings {
-  for (const name of ["deadlineMs", "failClosedMs", "keep", "maxBufferBytes", "lingerMs"] as const) {
+  for (const name of ["deadlineMs", "failClosedMs", "keep", "maxBufferBytes", "lingerMs", "maxReturnsPerAgent", "maxAddedMs"] as const) {
     const value = options[name];
     if (value !== undefined && !(Number.isFinite(value) && value >= 0)) throw new TypeError(`${name}: expected a number from 0, got ${value}`);
   }
   const run = options.run ?? `run-${Date.now().toString(36)}-${nonce()}`;
   const target: Target = { url: options.url ?? defaultUrl(), run, token: options.token ?? defaultToken() };
-  checkTarget(target);
+  checkTarget(target.url, options.url === undefined ? "DIGD_URL" : "url");
   return {
     options,
+    mode: requestedMode(options.mode),
+    client: "digd-typescript",
     target,
     session: options.session ?? "main",
     log: options.log ?? ((line) => console.warn(line)),
@@ -98,14 +117,14 @@ export function helloOf(settings: Settings, agents: ReadonlySet<string> | null, 
     run: settings.target.run,
     session: settings.session,
     ...given("agents", agents ? [...agents] : undefined),
-    ...given("mode", options.mode),
+    ...given("mode", settings.mode),
     clock: options.clock ?? "wall",
     ...given("rules", options.rules),
-    ...given("healing", options.budget === undefined ? undefined : { budget: options.budget }),
+    ...given("healing", options.budget === undefined && options.maxReturnsPerAgent === undefined ? undefined : { ...given("budget", options.budget), ...given("max_returns_per_agent", options.maxReturnsPerAgent) }),
     ...given("limits", options.limits),
     capabilities: { inject: true, reroute: true, create: canCreate, ...options.capabilities },
     ...given("witness", options.witness),
-    client: { name: "digd-typescript", version },
+    client: { name: settings.client, version },
     ...given("labels", options.labels),
   };
 }

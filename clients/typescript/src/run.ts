@@ -3,13 +3,14 @@ import { now as clock } from "#transport";
 import { Activation, type OutputOptions } from "./activation.js";
 import { Link } from "./link.js";
 import { helloOf, nonce, settled, type Handled, type InterventionHandler, type Redact, type RunOptions, type Settings } from "./options.js";
-import { Session, type Blocked, type Counters } from "./session.js";
+import { Session, type Answer, type Blocked, type Counters } from "./session.js";
 import { eventId, verdictsOf, type EventLike, type Verdict } from "./verdict.js";
-import type { Applied, Intervention, Message, Outcome, Reaction, Welcome, WireEvent } from "./wire.js";
+import type { Applied, Detection, Intervention, Message, Mode, Outcome, Reaction, Welcome, WireEvent } from "./wire.js";
 
 export type EmitOptions = Omit<OutputOptions, "submit">;
 
 const handlerWithinMs = 30_000;
+const maxFailedHealings = 3; // then everything goes out unchanged for the rest of the run
 
 /**
  * One run of one system. Connects in the background at once; nothing waits for it but an event that is held, and that no
@@ -30,6 +31,11 @@ export class Run {
   private readonly made = { e: 0, v: 0 }; // events, activations
   private handling: Promise<void> = Promise.resolve(); // one intervention after the other
   private closed = false;
+  private readonly unhealed = new Map<string, number>(); // by rule: what `enforce` would have healed
+  private failedHealings = 0;
+  private addedMs = 0; // time that holding has added
+  private unheldBecause: "max_added_ms" | "healing_failed" | null = null;
+  private readonly logged = new Set<string>();
 
   constructor(options: RunOptions = {}) {
     this.settings = settled(options);
@@ -50,6 +56,10 @@ export class Run {
         welcome: (what) => {
           if (this.session.counters.welcomes === 1 && what.acked_seq > 0) this.suffix = `-${nonce(4)}`;
         },
+        verdicts: (verdicts) => verdicts.forEach((v) => this.countUnhealed(v.detections ?? [])),
+        error: (why) => {
+          if (why.code === "run_closed" && !this.closed) this.logOnce("run_closed", `digd: run ${this.id} has ended already, so the daemon refuses it; give each run a new id, or leave \`run\` out`);
+        },
         refused: (why) => {
           this.settings.log(`digd: refused: ${why.code} ${JSON.stringify(why.message ?? "")}; this run goes on without it`);
           this.link.stop();
@@ -57,7 +67,7 @@ export class Run {
       },
     );
     this.link = new Link(this.session, this.settings.target, this.settings.backoff, this.settings.log);
-    if (options.mode === "off") this.session.finish();
+    if (this.settings.mode === "off") this.session.finish();
     else this.link.start();
   }
 
@@ -68,6 +78,15 @@ export class Run {
   /** What holds for this run, as the daemon told it last. */
   get welcome(): Welcome | null {
     return this.session.lastWelcome;
+  }
+  /** The mode that was asked for; undefined leaves it to the daemon. `welcome.mode` is the one in force. */
+  get mode(): Mode | undefined {
+    return this.settings.mode;
+  }
+  /** Whether a verdict may still change what this run does. */
+  get heals(): boolean {
+    if (this.unheldBecause !== null || this.session.isOver) return false;
+    return (this.settings.mode ?? "enforce") === "enforce" && (this.welcome?.mode ?? "enforce") === "enforce";
   }
   get counters(): Readonly<Counters> {
     return this.session.counters;
@@ -86,6 +105,12 @@ export class Run {
   /** Waits until all that was said is durable. */
   flush(withinMs = 5000): Promise<boolean> {
     return this.link.until(() => this.session.isDurable, withinMs);
+  }
+
+  /** Called by an adapter before the hello goes out: names the client, and makes `shadow` the mode if nobody chose one. */
+  adapterDefaults(name: string): void {
+    this.settings.client = `digd-${name}`;
+    this.settings.mode ??= "shadow";
   }
 
   // ---- saying
@@ -140,6 +165,7 @@ export class Run {
   /** Reports that a verdict was followed or, with `asIs`, why it was not. One to deliver needs no report. */
   applied(verdict: Verdict, asIs?: string): void {
     if (verdict.asIs !== undefined || (verdict.action === "deliver" && asIs === undefined)) return;
+    if (asIs !== undefined && verdict.action !== "deliver") this.countFailedHealing(asIs);
     const applied: Applied = asIs !== undefined ? "as_is" : verdict.action === "inject" ? "injected" : "rerouted";
     this.say({ type: "delivery", event: verdict.event, applied, ...(asIs === undefined ? {} : { reason: this.words(asIs, "reason") }) });
   }
@@ -170,6 +196,7 @@ export class Run {
     const durable = this.session.isDurable && !this.session.isOver;
     this.session.finish();
     this.link.stop();
+    this.logSummary();
     return durable;
   }
 
@@ -224,14 +251,62 @@ export class Run {
       this.say(message);
       return Promise.resolve([]);
     }
-    if (this.settings.options.hold === false) {
-      this.say(message);
-      return Promise.resolve(verdictsOf(blocked, { verdicts: null, asIs: "unheld" }));
+    const unheld = this.settings.options.hold === false ? "unheld" : this.unheldBecause;
+    if (unheld !== null) {
+      this.session.say(message, clock(), blocked);
+      this.link.touch();
+      return Promise.resolve(verdictsOf(blocked, { verdicts: null, asIs: unheld }));
     }
+    const from = clock();
     return new Promise((resolve) => {
-      this.session.say(message, clock(), blocked, (answer) => resolve(verdictsOf(blocked, answer)));
+      const settle = (answer: Answer): void => {
+        this.countAdded(clock() - from);
+        resolve(verdictsOf(blocked, answer));
+      };
+      this.session.say(message, from, blocked, settle, (this.settings.options.maxAddedMs ?? Infinity) - this.addedMs);
       this.link.touch();
     });
+  }
+
+  // ---- bounds
+
+  private countAdded(ms: number): void {
+    const { maxAddedMs } = this.settings.options;
+    this.addedMs += ms;
+    if (maxAddedMs === undefined || this.addedMs < maxAddedMs || !this.heals) return;
+    this.unheldBecause = "max_added_ms";
+    this.logOnce("bound", `digd: run ${this.id}: holding messages has added maxAddedMs (${maxAddedMs} ms); messages go out unchanged from now on`);
+  }
+
+  private countFailedHealing(reason: string): void {
+    this.failedHealings += 1;
+    if (this.failedHealings < maxFailedHealings) return;
+    this.unheldBecause ??= "healing_failed";
+    this.logOnce("bound", `digd: run ${this.id}: ${maxFailedHealings} of digd's decisions could not be carried out (the last one: ${reason}); messages go out unchanged from now on`);
+  }
+
+  private countUnhealed(detections: readonly Detection[]): void {
+    for (const { rule, cause, healing } of detections) {
+      if (cause === "mode" && healing !== null) this.unhealed.set(rule, (this.unhealed.get(rule) ?? 0) + 1);
+    }
+  }
+
+  /** Logs one line for a run in which something would have been healed; nothing for any other run. */
+  private logSummary(): void {
+    if (this.unhealed.size === 0) return;
+    const counts = [...this.unhealed].sort(([a], [b]) => (a < b ? -1 : 1));
+    const total = counts.reduce((sum, [, n]) => sum + n, 0);
+    const log = this.settings.options.log ?? ((line: string) => console.info(line));
+    log(
+      `digd: run ${this.id}: digd would have healed ${total} times (${counts.map(([rule, n]) => `${rule} ${n}`).join(", ")}), and changed nothing, as the mode is ` +
+        `${this.welcome?.mode ?? "shadow"}. Pass mode: "enforce" or set DIGD_MODE=enforce to let it; \`digctl show ${this.id}\` has the details`,
+    );
+  }
+
+  private logOnce(key: string, line: string): void {
+    if (this.logged.has(key)) return;
+    this.logged.add(key);
+    this.settings.log(line);
   }
 
   private say(message: Message): void {
@@ -248,13 +323,14 @@ export class Run {
     let applied: Applied = "unsupported";
     let reason: string | undefined;
     try {
-      const done = this.handler ? await within(this.handler(what), handlerWithinMs) : false;
+      const done = this.handler && this.heals ? await within(this.handler(what), handlerWithinMs) : false;
       if (typeof done === "string") applied = done;
       else if (done !== false) applied = what.action === "create" ? "created" : "rerouted";
     } catch (error) {
       applied = "failed";
       reason = error instanceof Error ? error.message : String(error);
     }
+    if (this.heals && (applied === "unsupported" || applied === "failed" || applied === "as_is")) this.countFailedHealing(reason ?? applied);
     this.session.answerIntervention(what.id, applied, clock(), reason === undefined ? undefined : this.words(reason, "reason"));
     this.link.touch();
   }

@@ -17,7 +17,7 @@ export interface Blocked {
 }
 
 /** Why something was delivered without a verdict. */
-export type AsIsReason = "timeout" | "disconnected" | "credits" | "off" | "unheld" | `error:${string}`;
+export type AsIsReason = "timeout" | "disconnected" | "credits" | "off" | "unheld" | "max_added_ms" | "healing_failed" | `error:${string}`;
 
 /** What became of a held message: the daemon's verdicts, or none and the reason. */
 export interface Answer {
@@ -43,6 +43,10 @@ export interface SessionEvents {
   welcome(what: Welcome): void;
   /** The daemon will have no more of this session; final. */
   refused(why: DaemonError): void;
+  /** The daemon's verdicts on a message, whether somebody waits for them or not. */
+  verdicts?(verdicts: readonly WireVerdict[]): void;
+  /** The daemon refused one message. */
+  error?(why: DaemonError): void;
 }
 
 export interface Counters {
@@ -80,6 +84,7 @@ export class Session {
   private readonly bySeq = new Map<number, Kept>(); // sent and waited for
   private lastSeq = 0;
   private acked = 0;
+  private lastAnswered = 0;
   private gap = 0; // dropped and not admitted yet
   private lastWords: string | null = null; // a run_ended that found no room
   private outbox: string[] = [];
@@ -157,8 +162,8 @@ export class Session {
 
   // ---- saying
 
-  /** Says something; with `blocked` events, `settle` is called once with what became of it. */
-  say(message: Message, now: number, blocked: readonly Blocked[] = [], settle: ((answer: Answer) => void) | null = null): void {
+  /** Says something; with `blocked` events, `settle` is called once, within `maxMs`, with what became of it. */
+  say(message: Message, now: number, blocked: readonly Blocked[] = [], settle: ((answer: Answer) => void) | null = null, maxMs = Infinity): void {
     if (this.state === "over") return settle?.({ verdicts: null, asIs: "off" });
     const body = this.fitting(message);
     if (!this.hasRoom(body.length)) {
@@ -169,10 +174,12 @@ export class Session {
       return settle?.({ verdicts: null, asIs: "credits" });
     }
     const one = this.keep(body, blocked);
+    // What nobody waits for has been delivered already.
+    one.asIs = settle === null && blocked.length > 0;
     if (settle) {
       one.settle = settle;
       this.held.add(one);
-      one.deadline = now + this.patience(one);
+      one.deadline = now + Math.min(this.patience(one), maxMs);
       if (this.state === "down" && !this.failsClosed(one)) this.giveUp(one, "disconnected");
     }
     this.write();
@@ -242,6 +249,7 @@ export class Session {
   private startOver(durable: number): void {
     this.gap += this.acked - durable;
     this.lastSeq = durable;
+    this.lastAnswered = durable;
     this.bySeq.clear();
     for (const one of this.kept) {
       if (one.seq > 0 && one.settle === null && one.blocked.length > 0) one.asIs = true;
@@ -271,6 +279,10 @@ export class Session {
   }
 
   private hearAnswer(seq: number, answer: Answer): void {
+    if (answer.verdicts && seq > this.lastAnswered) {
+      this.lastAnswered = seq;
+      this.events.verdicts?.(answer.verdicts);
+    }
     const one = this.bySeq.get(seq);
     if (one) this.settle(one, answer);
   }
@@ -281,6 +293,7 @@ export class Session {
       this.finish();
       return this.events.refused(error);
     }
+    this.events.error?.(error);
     // bad_seq names the seq expected, which is no message of ours that was refused.
     if (error.code === "bad_seq" || error.seq === undefined) return;
     const one = this.bySeq.get(error.seq);

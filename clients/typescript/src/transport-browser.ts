@@ -1,19 +1,22 @@
 // Browsers (and whatever else has the platform's WebSocket): a token travels as a subprotocol, as no header can be set.
-import { finalCloses, ingestUrl, openWithinMs, subprotocol, type Socket, type SocketEvents, type Target } from "./transport.js";
+import { checkUrl, finalCloses, ingestUrl, openWithinMs, subprotocol, type Socket, type SocketEvents, type Target } from "./transport.js";
 
 /** The page's own host, else the default address. */
 export const defaultUrl = (): string => {
-  const page = (globalThis as { location?: { origin?: string } }).location?.origin;
-  return page && /^https?:/.test(page) ? page : "ws://127.0.0.1:7344";
+  const page = (globalThis as { location?: { protocol?: string; hostname?: string; port?: string } }).location;
+  const secure = page?.protocol === "https:";
+  if (!page?.hostname || (!secure && page.protocol !== "http:")) return "ws://127.0.0.1:7344";
+  return `${secure ? "wss" : "ws"}://${page.hostname}:${page.port || (secure ? 443 : 80)}`;
 };
+export const defaultMode = (): string | undefined => undefined;
 export const defaultToken = (): string | undefined => undefined;
 
 /** Monotonic milliseconds. */
 export const now = (): number => performance.now();
 
-/** Fails with a TypeError on an address that cannot be one, before anything is tried. */
-export function checkTarget(target: Target): void {
-  ingestUrl(target.url, target.run);
+export function checkTarget(url: string, name?: string): void {
+  if (url.startsWith("unix:")) throw new TypeError(`${name ?? "url"}: a browser cannot open ${JSON.stringify(url)}; expected HOST:PORT, ws://HOST:PORT or wss://HOST:PORT`);
+  checkUrl(url, name);
 }
 
 /** Opens a connection; whatever becomes of it is told to `on`. */

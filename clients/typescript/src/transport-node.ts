@@ -3,9 +3,10 @@
 import * as net from "node:net";
 import * as tls from "node:tls";
 import type { WebSocket as NodeWebSocket } from "ws";
-import { finalCloses, ingestUrl, openWithinMs, subprotocol, type Socket, type SocketEvents, type Target } from "./transport.js";
+import { checkUrl, finalCloses, ingestUrl, openWithinMs, socketPath, subprotocol, type Socket, type SocketEvents, type Target } from "./transport.js";
 
 export const defaultUrl = (): string => process.env["DIGD_URL"] || "ws://127.0.0.1:7344";
+export const defaultMode = (): string | undefined => process.env["DIGD_MODE"] || undefined;
 export const defaultToken = (): string | undefined => process.env["DIGD_TOKEN"] || undefined;
 
 /** Monotonic milliseconds. */
@@ -14,10 +15,7 @@ export function now(): number {
   return seconds * 1e3 + nanoseconds / 1e6;
 }
 
-/** Fails with a TypeError on an address that cannot be one, before anything is tried. */
-export function checkTarget(target: Target): void {
-  if (!target.url.startsWith("unix:")) ingestUrl(target.url, target.run);
-}
+export const checkTarget = checkUrl;
 
 /** Opens a connection; whatever becomes of it is told to `on`. */
 export function openSocket(target: Target, on: SocketEvents): Socket {
@@ -33,12 +31,12 @@ class NodeSocket implements Socket {
     private readonly target: Target,
     private readonly on: SocketEvents,
   ) {
-    const path = /^unix:(?:\/\/)?(\/.*)$/.exec(target.url)?.[1];
-    const url = ingestUrl(path === undefined ? target.url : "ws://localhost", target.run);
+    const path = socketPath(target.url);
+    const url = ingestUrl(path === null ? target.url : "ws://localhost", target.run);
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const port = Number(url.port || (url.protocol === "wss:" ? 443 : 80));
     const secure = url.protocol === "wss:";
-    if (path !== undefined) this.raw = net.connect(path);
+    if (path !== null) this.raw = net.connect(path);
     else if (secure) this.raw = tls.connect({ host, port, ...(net.isIP(host) ? {} : { servername: host }) });
     else this.raw = net.connect({ host, port, noDelay: true });
     this.raw.setTimeout(openWithinMs, () => this.raw.destroy(new Error(`no answer within ${openWithinMs} ms`)));

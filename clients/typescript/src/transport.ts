@@ -1,7 +1,7 @@
 // What a connection is to the rest of the client. One implementation for Node, one for browsers; `#transport` chooses.
 
 export interface Target {
-  /** ws://, wss://, http://, https://, HOST:PORT, or unix:/PATH (Node only). */
+  /** HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or, in Node, unix:/PATH. */
   url: string;
   run: string;
   token?: string | undefined;
@@ -29,20 +29,27 @@ export const finalCloses: ReadonlyMap<number, string> = new Map([
   [4409, "replaced by a newer connection of the same run and session"],
 ]);
 
-/** The address of the ingest door: `url` with the path if it has none, and the run. */
+const network = /^(?:(wss?):\/\/)?(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:[\]]+):([0-9]{1,5})$/;
+const maxSocketPathBytes = 107; // of sockaddr_un
+
+/** Throws a TypeError on an address that is none of the four forms: a typing error must not become a run that nobody watches. */
+export function checkUrl(url: string, name = "url"): void {
+  const path = socketPath(url);
+  if (path !== null && !path.startsWith("//") && !path.includes("\0") && new TextEncoder().encode(path).length <= maxSocketPathBytes) return;
+  const port = Number(network.exec(url)?.[3] ?? 0);
+  if (path === null && port > 0 && port < 65536) return;
+  throw new TypeError(`${name}: ${JSON.stringify(url)} is no address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH`);
+}
+
+/** The path of a `unix:/PATH` address; null for the other forms. */
+export function socketPath(url: string): string | null {
+  return url.startsWith("unix:/") ? url.slice("unix:".length) : null;
+}
+
+/** The URL of the ingest endpoint of a run, for an address that `checkUrl` accepts. */
 export function ingestUrl(url: string, run: string): URL {
-  let parsed: URL;
-  try {
-    parsed = new URL(/^[a-z+]+:\/\//i.test(url) ? url : `ws://${url}`);
-  } catch {
-    throw new TypeError(`url: expected ws://HOST:PORT, wss://HOST:PORT, HOST:PORT or unix:/PATH, got ${JSON.stringify(url)}`);
-  }
-  if (parsed.protocol === "http:") parsed.protocol = "ws:";
-  if (parsed.protocol === "https:") parsed.protocol = "wss:";
-  if (parsed.protocol !== "ws:" && parsed.protocol !== "wss:") {
-    throw new TypeError(`url: expected ws, wss, http, https or unix, got ${JSON.stringify(url)}`);
-  }
-  if (parsed.pathname === "/" || parsed.pathname === "") parsed.pathname = "/v1/ingest";
-  if (!parsed.searchParams.has("run")) parsed.searchParams.set("run", run);
-  return parsed;
+  const endpoint = new URL(/^wss?:\/\//.test(url) ? url : `ws://${url}`);
+  endpoint.pathname = "/v1/ingest";
+  endpoint.searchParams.set("run", run);
+  return endpoint;
 }

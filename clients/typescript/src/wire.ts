@@ -16,6 +16,8 @@ export type RuleName =
 export interface RuleSettings {
   mode?: Mode;
   kinds?: string[];
+  /** Agents for which the rule only observes. */
+  except?: string[];
   window_ms?: number;
   max_attempts?: number;
   max_reroutes?: number;
@@ -37,7 +39,7 @@ export interface Hello {
   mode?: Mode;
   clock: "wall" | "trace";
   rules?: Partial<Record<RuleName, RuleSettings>>;
-  healing?: { budget: number };
+  healing?: { budget?: number; max_returns_per_agent?: number };
   limits?: Record<string, number>;
   capabilities: Partial<Capabilities>;
   witness?: boolean;

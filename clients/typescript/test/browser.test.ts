@@ -70,7 +70,7 @@ it("a page that the daemon trusts is held, given back and recorded, with its tok
   expect(told).toMatchObject({ connected: true, durable: true, early: { action: "reroute", recipients: ["planner"], givenBack: true } });
   expect(told.early.inject).toContain(told.plan);
   const { detections } = await daemon.get("/v1/runs/page-1/detections", token);
-  expect(detections.map((one: any) => one.detection.rule)).toEqual(["early_termination"]);
+  expect(detections.map((one: any) => [one.detection.rule, one.detection.cause])).toEqual([["early_termination", null], ["deadlock", "ended"]]); // no answer stood
 });
 
 it("a page of somebody else's, or one without the token, is not let in, and goes on as is", async () => {

@@ -102,7 +102,7 @@ describe("the real daemon", () => {
     const { type: _t, protocol: _p, run: _r, client: _c, agents, ...hello } = lines[0] as Line;
     const interventions: Line[] = [];
     const run = new Run({
-      ...hello, ...(hello["healing"] ? { budget: hello["healing"].budget } : {}), ...(agents ? { agents } : {}), run: `v-${name}`, url: daemon.url, log: () => {},
+      ...hello, ...(hello["healing"] ? { budget: hello["healing"].budget, maxReturnsPerAgent: hello["healing"].max_returns_per_agent } : {}), ...(agents ? { agents } : {}), run: `v-${name}`, url: daemon.url, log: () => {},
       deadlineMs: 20_000, onIntervention: (what) => (interventions.push(what), "created"), capabilities: { create: true, ...hello["capabilities"] },
     });
     await run.ready(20_000);

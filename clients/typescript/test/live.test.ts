@@ -243,8 +243,13 @@ describe("without a daemon", () => {
     await new Promise((closed) => server.close(closed));
   });
 
-  it("wrong use is said at once", () => {
-    expect(() => new Run({ url: "ftp://x" })).toThrow(/url: expected ws/);
+  it("wrong arguments throw at once", () => {
+    expect(() => new Run({ url: "ftp://x" })).toThrow(/url: "ftp:.*expected HOST:PORT, ws:/);
+    for (const url of ["http://localhost:1", "localhost", "ws://localhost", "ws://h:1/path", "unix:relative", "unix://h/x", "h:70000", ""]) {
+      expect(() => new Run({ url }), url).toThrow(/expected HOST:PORT, ws:.*unix:/);
+    }
+    for (const url of ["127.0.0.1:1", "ws://h.example:80", "wss://[::1]:443", "unix:/run/digd.sock"]) expect(() => new Run({ url, mode: "off" }), url).not.toThrow();
+    expect(() => new Run({ mode: "loud" as never })).toThrow(/mode: "loud" is no mode/);
     expect(() => new Run({ deadlineMs: -1 })).toThrow(/deadlineMs: expected a number from 0/);
   });
 });

@@ -16,7 +16,7 @@ afterAll(() => daemon.stop());
 
 function watched(run: RunOptions = {}, more: Omit<OpenAIAgentsOptions, "run" | "onRun"> = {}) {
   const runs: Run[] = [];
-  const runner = instrument(new Runner({ tracingDisabled: true }), { run: { url: daemon.url, deadlineMs: 20_000, log: () => {}, ...run }, onRun: (r) => runs.push(r), ...more });
+  const runner = instrument(new Runner({ tracingDisabled: true }), { mode: "enforce", run: { url: daemon.url, deadlineMs: 20_000, log: () => {}, ...run }, onRun: (r) => runs.push(r), ...more });
   const id = (): string => (runs[0] as Run).id;
   return {
     runner,
@@ -50,8 +50,8 @@ describe("what is seen", () => {
     const result = await w.runner.run(triage, "build it");
     expect([result.finalOutput, result.lastAgent?.name]).toEqual(["done", "coder"]);
     const { activations, events } = await w.graph();
-    expect(activations.map((a: any) => [a.agent, a.inputs.map((i: any) => i.reaction), a.outputs.length])).toEqual([["triage", ["reroute"], 0], ["coder", ["consume"], 1]]);
-    expect(events.map((e: any) => e.submit === true)).toEqual([false, true]);
+    expect(activations.map((a: any) => [a.agent, a.inputs.map((i: any) => i.reaction), a.outputs.length])).toEqual([["triage", ["consume"], 1], ["coder", ["consume"], 1]]);
+    expect(events.map((e: any) => e.submit === true)).toEqual([false, false, true]);
     expect((await w.trace()).at(-1)).toMatchObject({ type: "run_ended", outcome: "success" });
   });
 
@@ -75,9 +75,9 @@ describe("what is seen", () => {
     expect((await w.runner.run(lead, "question")).finalOutput).toBe("it is 42");
     const { activations, events } = await w.graph();
     expect(activations.map((a: any) => [a.agent, a.inputs.map((i: any) => i.event), a.outputs])).toEqual([
+      ["lead", ["r1"], ["r2"]],
+      ["helper", ["r2"], ["e1"]],
       ["lead", ["e1"], ["e2"]],
-      ["helper", ["e2"], ["e3"]],
-      ["lead", ["e3"], ["e4"]],
     ]);
     expect(events.map((e: any) => e.deliveries.map((d: any) => `${d.agent} ${d.state}`))).toEqual([["lead consumed"], ["helper consumed"], ["lead consumed"], []]);
     expect(await daemon.detections(w.runs[0]!.id)).toEqual([]);
@@ -104,7 +104,7 @@ describe("what is seen", () => {
     expect((await w.runner.run(lead, first.state)).finalOutput).toBe("done");
     expect(w.runs).toHaveLength(1);
     const { activations } = await w.graph();
-    expect(activations.map((a: any) => a.inputs.map((i: any) => [i.event, i.reaction]))).toEqual([[["e1", "wait"]], [["e1", "consume"]]]);
+    expect(activations.map((a: any) => a.inputs.map((i: any) => [i.event, i.reaction]))).toEqual([[["r1", "wait"]], [["r1", "consume"]]]);
   });
 
   it("an error fails the activation and the run, and comes through", async () => {
@@ -140,61 +140,44 @@ describe("each rule fires, and the agents see the healing", () => {
     lead.script.assertComplete();
   });
 
-  it("orphaned event: a handoff to nobody known comes back to who made it", async () => {
+  it("a handoff that leads to an agent chosen at run time is no orphan", async () => {
     const coder = agent("coder", [says("done")]);
-    const ghost = agent("ghost", []);
-    const lost = new Handoff(coder, () => ghost);
-    lost.toolName = "transfer_somewhere";
-    const triage = agent("triage", [does("transfer_somewhere"), does("transfer_to_coder")], { handoffs: [lost, coder] });
+    const expert = agent("expert", [says("done by the expert")]);
+    const chosen = new Handoff(coder, () => expert);
+    const triage = agent("triage", [does("transfer_to_coder")], { handoffs: [chosen] });
     const w = watched();
-    expect((await w.runner.run(triage, "go")).finalOutput).toBe("done");
-    expect(await w.rules()).toEqual(["orphaned_event"]);
-    expect(read(triage, 1)).toMatch(/ghost.*coder/);
-    expect(ghost.script.calls).toHaveLength(0);
+    expect((await w.runner.run(triage, "go")).finalOutput).toBe("done by the expert");
+    expect(await daemon.detections(w.runs[0]!.id)).toEqual([]);
   });
 
   it("excessive rerouting: who gets it next is told to handle it", async () => {
-    const a = agent("a", [does("transfer_to_b"), does("transfer_to_b")]);
-    const b = agent("b", [does("transfer_to_a"), says("handled")]);
+    const a = agent("a", [does("transfer_to_b"), does("transfer_to_b"), says("handled")]);
+    const b = agent("b", [does("transfer_to_a"), does("transfer_to_a")]);
     a.handoffs = [b];
     b.handoffs = [a];
     const w = watched();
     expect((await w.runner.run(a, "go")).finalOutput).toBe("handled");
     expect(await w.rules()).toEqual(["excessive_rerouting"]);
-    expect(read(b, 1)).toMatch(/passed on 3 times/);
+    expect(read(a, 2)).toMatch(/passed on 3 times/);
   });
 
-  it("repeated subproblem: who asked two for the same is told so", async () => {
-    const one = agent("one", [says("1")]);
-    const two = agent("two", [says("2")]);
-    const lead = agent("lead", [does(asks("ask_one", "same")), does(asks("ask_two", "same")), says("done")]);
-    lead.tools = [one.asTool({ toolName: "ask_one", toolDescription: "asks" }), two.asTool({ toolName: "ask_two", toolDescription: "asks" })];
-    const w = watched();
-    await w.runner.run(lead, "go");
-    expect(await w.rules()).toEqual(["repeated_subproblem"]);
-    expect(read(lead, 2)).toMatch(/one/);
-    expect(read(lead, 1)).not.toMatch(/already/);
-  });
-
-  it("cross-lineage aggregation: who joins answers of different problems is told where each comes from", async () => {
+  it("equal requests to two agents are separate events, and the answers of a tree of requests may meet", async () => {
     const leaf = agent("leaf", [says("p"), says("q")]);
-    const left = agent("left", [does(asks("ask_leaf", "p?"), asks("ask_leaf", "q?")), says("left's")]);
+    const left = agent("left", [does(asks("ask_leaf", "same"), asks("ask_leaf", "same")), says("left's")]);
     left.tools = [leaf.asTool({ toolName: "ask_leaf", toolDescription: "asks" })];
-    const leafToo = agent("leaf_too", [says("r"), says("s")]);
-    const right = agent("right", [does(asks("ask_leaf", "r?"), asks("ask_leaf", "s?")), says("right's")]);
-    right.tools = [leafToo.asTool({ toolName: "ask_leaf", toolDescription: "asks" })];
-    const lead = agent("lead", [does(asks("ask_left", "x"), asks("ask_right", "y")), says("both")]);
+    const other = agent("other", [says("r"), says("s")]);
+    const right = agent("right", [does(asks("ask_leaf", "same"), asks("ask_leaf", "same")), says("right's")]);
+    right.tools = [other.asTool({ toolName: "ask_leaf", toolDescription: "asks" })];
+    const lead = agent("lead", [does(asks("ask_left", "x"), asks("ask_right", "x")), says("both")]);
     lead.tools = [left.asTool({ toolName: "ask_left", toolDescription: "asks" }), right.asTool({ toolName: "ask_right", toolDescription: "asks" })];
     const w = watched();
-    await w.runner.run(lead, "go");
-    expect(await w.rules()).toContain("cross_lineage_aggregation");
-    expect(read(lead, 1)).toMatch(/left|right/);
-    expect(read(lead, 1)).toMatch(/"role":"user"/);
+    expect((await w.runner.run(lead, "go")).finalOutput).toBe("both");
+    expect(await daemon.detections(w.runs[0]!.id)).toEqual([]);
   });
 
   it("missing termination: an empty answer is none; who acted last is told to answer, and does", async () => {
     const lead = agent("lead", [says(""), says("done")]);
-    const w = watched({ rules: { missing_termination: { window_ms: 100 } } });
+    const w = watched({ rules: { missing_termination: { window_ms: 100, max_attempts: 1 } } }, { waitForHealingMs: 20_000 });
     expect((await w.runner.run(lead, "go")).finalOutput).toBe("done");
     expect(new Set(await w.rules())).toEqual(new Set(["missing_termination"])); // a slow machine may let its window pass twice
     expect(read(lead, 1)).toMatch(/"role":"user"/);
@@ -203,9 +186,9 @@ describe("each rule fires, and the agents see the healing", () => {
 
   it("deadlock: after an error nobody acts and work is open; the agents are woken", async () => {
     const lead = agent("lead", [modelError(new Error("no model")), says("done")]);
-    const w = watched({ rules: { deadlock: { window_ms: 100 } } }, { healErrors: true });
+    const w = watched({ rules: { deadlock: { window_ms: 100, max_attempts: 1 } } }, { healErrors: true, waitForHealingMs: 20_000 });
     expect((await w.runner.run(lead, "go")).finalOutput).toBe("done");
     expect(await w.rules()).toContain("deadlock");
-    expect(read(lead, 1)).toMatch(/e1/);
+    expect(read(lead, 1)).toMatch(/r1/);
   });
 });
