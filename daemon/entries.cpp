@@ -15,7 +15,8 @@ entry_kind kind_of(ingest::taken::what_kind kind) {
     case ingest::taken::what_kind::refused: return entry_kind::refused;
     case ingest::taken::what_kind::firing: return entry_kind::firing;
     case ingest::taken::what_kind::operator_mode:
-    case ingest::taken::what_kind::limit: break;
+    case ingest::taken::what_kind::limit:
+    case ingest::taken::what_kind::semantics: break;
   }
   return entry_kind::operator_mode;
 }

@@ -76,6 +76,11 @@ class replayer {
       inbox.durable(s, inbox.sessions()[s].taken_seq);
     }
     host_->go_live({.n = last_n_, .bytes = run_.bytes});
+    if (first_.semantics.value_or(1) < semantics_version && !follows_current_semantics_ && !inbox.run().ended()) {
+      spdlog::info("semantics_adopted run={} number={} from={} to={}", quoted(run_.run), run_.number, first_.semantics.value_or(1),
+                   semantics_version);
+      host_->adopt_semantics();
+    }
     return host_;
   }
 
@@ -112,6 +117,7 @@ class replayer {
   }
 
   bool take_own_line(const archive::stored_entry& e) {
+    follows_current_semantics_ |= ingest::adopts_current_semantics(e.frame);
     return (has_host() && host_->inbox().follow(e.frame)) || fail("a line of the monitor's own cannot be read");
   }
 
@@ -146,6 +152,7 @@ class replayer {
   ingest::decoder decoder_;
   hello first_;
   bool opened_ = false;
+  bool follows_current_semantics_ = false;
   canary_group group_ = canary_group::none;
   std::shared_ptr<run_host> host_;
   std::uint64_t last_n_ = 0;

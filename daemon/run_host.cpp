@@ -214,7 +214,8 @@ void run_host::count(const ingest::taken& what) {
       return counts.refusals[static_cast<std::size_t>(what.answer.refused.code)].add();
     case ingest::taken::what_kind::firing: return counts.firings.add();
     case ingest::taken::what_kind::operator_mode:
-    case ingest::taken::what_kind::limit: return;
+    case ingest::taken::what_kind::limit:
+    case ingest::taken::what_kind::semantics: return;
   }
 }
 

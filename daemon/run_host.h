@@ -59,6 +59,9 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   // Tells every connection how the run stands: a congestion is over.
   void tell_standing();
 
+  // A run that was read back from an archive of an older version goes on under the current semantics.
+  void adopt_semantics() { inbox_.adopt_semantics(now()); }
+
   // ---- memory runs out
   bool can_be_unburdened() const;
   std::size_t graph_size() const;  // events and activations that it knows

@@ -104,6 +104,19 @@ void run::give_way(limit_id hit, limit_policy how, milliseconds stamp, answer& o
   let_due_happen(now, out);
   clock_ = now;
   if (how == limit_policy::observe) return stop_judging(hit, out);
+  forget_pending(out);
+}
+
+void run::adopt_semantics(milliseconds stamp, answer& out) {
+  out.clear();
+  if (unjudged_ || ended_) return;
+  const milliseconds now = time_of_daemon(stamp);
+  let_due_happen(now, out);
+  clock_ = now;
+  forget_pending(out);
+}
+
+void run::forget_pending(answer& out) {
   graph_.gap();
   windows_.update(clock_, live());
   graph_.settle();

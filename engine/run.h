@@ -59,6 +59,9 @@ class run {
   // What made it judge no more; none: it is judged.
   std::optional<limit_id> unjudged() const { return unjudged_; }
 
+  // From `stamp` on the run is judged by the current semantics: what the older one left pending is forgotten, as with a `gap`.
+  void adopt_semantics(milliseconds stamp, answer& out);
+
   // The operator's switch for all rules of the run, from `stamp` on (the run's own time with the trace clock).
   void switch_mode(mode strongest, milliseconds stamp, answer& out);
 
@@ -89,6 +92,7 @@ class run {
   refusal_note check(const message& m) const;  // engine/check.cpp
   void pass(const message& m, milliseconds time, answer& out);
   void stop_judging(limit_id why, answer& out);
+  void forget_pending(answer& out);
   milliseconds time_of_daemon(milliseconds stamp) const;
   void let_due_happen(milliseconds now, answer& out);
   void happen(const due_item& due, answer& out);

@@ -13,7 +13,7 @@ namespace digd::ingest {
 namespace {
 
 constexpr std::string_view refused_type = "\"type\":\"refused\"";
-constexpr std::string_view own_types[] = {"{\"type\":\"operator_mode\"", "{\"type\":\"limit\""};
+constexpr std::string_view own_types[] = {"{\"type\":\"operator_mode\"", "{\"type\":\"limit\"", "{\"type\":\"semantics\""};
 
 // What stands for a refused frame in a replay: it uses up the same seq and is refused with the same words.
 std::string stand_in(std::uint64_t seq, const refusal_note& note) {
@@ -51,6 +51,10 @@ std::optional<limit_line> limit_line_of(std::string_view line) {
   const auto how = policy_from(word_of(line, "policy"));
   if (!hit || !how) return std::nullopt;
   return limit_line{*hit, *how};
+}
+
+bool adopts_current_semantics(std::string_view line) {
+  return line.starts_with(own_types[2]) && line.find("\"version\":" + std::to_string(semantics_version) + ',') != std::string_view::npos;
 }
 
 bool is_own_line(std::string_view line) {
@@ -237,6 +241,11 @@ void inbox::give_way(limit_id hit, limit_policy how, milliseconds stamp) {
                 "\"limit\":\"" + std::string(to_string(hit)) + "\",\"policy\":\"" + std::string(to_string(how)) + '"', hit);
 }
 
+void inbox::adopt_semantics(milliseconds stamp) {
+  run_.adopt_semantics(stamp, work().said_back);
+  tell_own_line(taken::what_kind::semantics, "semantics", "\"version\":" + std::to_string(semantics_version), {});
+}
+
 void inbox::tell_own_line(taken::what_kind kind, std::string_view type, std::string_view member,
                           std::optional<limit_id> limit) {
   encode_interventions();
@@ -261,6 +270,10 @@ bool inbox::follow(std::string_view line) {
   if (!stamp) return false;
   if (const auto strongest = operator_mode_of(line)) {
     switch_mode(*strongest, *stamp);
+    return true;
+  }
+  if (line.starts_with(own_types[2])) {
+    adopt_semantics(*stamp);
     return true;
   }
   if (word_of(line, "limit") == to_string(limit_id::judging_work)) return true;  // the engine comes to it by itself

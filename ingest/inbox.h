@@ -32,11 +32,12 @@ struct taken {
                                         refused,
                                         firing,
                                         operator_mode,
-                                        limit } kind = what_kind::message;
+                                        limit,
+                                        semantics } kind = what_kind::message;
   std::string_view session;  // empty for what is the monitor's own
   std::uint64_t seq = 0;
   milliseconds ts = 0;     // the run's time that counts
-  std::string_view type;   // the message's; "refused"; "firing"; "operator_mode"; "limit"
+  std::string_view type;   // the message's; "refused"; "firing"; "operator_mode"; "limit"; "semantics"
   std::string_view frame;  // as received; of a refused one, what stands for it in a replay
   const digd::answer& answer;
   std::string_view verdicts;                      // the frame as sent; empty if none
@@ -55,6 +56,9 @@ struct limit_line {
   limit_policy how = limit_policy::observe;
 };
 std::optional<limit_line> limit_line_of(std::string_view line);
+// Whether `inbox::adopt_semantics` wrote the line, for the current version.
+bool adopts_current_semantics(std::string_view line);
+
 // Whether it is a line of the monitor's own, which `inbox::follow` takes.
 bool is_own_line(std::string_view line);
 
@@ -126,6 +130,8 @@ class inbox {
   void advance(milliseconds now);
   // The operator's switch. Said to the record as a line of its own, `operator_mode`, so that a replay agrees.
   void switch_mode(mode strongest, milliseconds stamp);
+  // A run of an older version of the semantics goes on under the current one, after a gap; the record has a line of it.
+  void adopt_semantics(milliseconds stamp);
   // A limit that is not the engine's made the run give way (`overload`, `run_bytes`); the record has a line of it, `limit`.
   void hit(limit_id which, limit_policy how, milliseconds stamp);
   // While set, every message but `run_ended` is refused with it. Its record is short: a line that stands for the message.

@@ -14,6 +14,7 @@ from websockets.exceptions import ConnectionClosed
 
 from killing import windows_trace
 from live import DIGCTL, DIGD, WITHIN, Daemon, wait_until
+from watching import get
 
 ABC = ["a", "b", "c"]
 
@@ -319,3 +320,39 @@ def test_no_name_breaks_out_of_the_log(tmp_path, form):
         assert not line.startswith("2026-01-01") and not any(c in line for c in "\x1b\u202e\x00"), repr(line)
         if form == "json":
             assert "forged" not in json.loads(line)
+
+
+@pytest.mark.parametrize("clock", ["trace", "wall"])
+def test_an_open_run_of_an_older_version_goes_on_under_the_current_one_after_a_gap(tmp_path, clock):
+    def lines(daemon):
+        with sqlite3.connect(daemon.data / "digd.sqlite") as db:
+            return [row[0] for row in db.execute("SELECT frame FROM entries WHERE type = 'semantics'")]
+
+    with Daemon(tmp_path) as daemon:
+        with daemon.client("r", clock=clock, agents=["a", "b"]) as c:
+            c.event("pending", ["a"])
+            c.wait_acked()
+        daemon.stop()
+        with sqlite3.connect(daemon.data / "digd.sqlite") as db:  # as version 1 wrote it
+            frame, = db.execute("SELECT frame FROM entries WHERE kind = 'run_opened'").fetchone()
+            older = {k: v for k, v in json.loads(frame).items() if k != "semantics"}
+            db.execute("UPDATE entries SET frame = ? WHERE kind = 'run_opened'", (json.dumps(older, separators=(",", ":")),))
+        for _ in range(2):  # the second start finds the line of the first
+            daemon.start()
+            assert get(daemon, "/v1/runs/r")["state"] == "open"
+            daemon.stop()
+            assert [json.loads(line)["version"] for line in lines(daemon)] == [2]
+        daemon.start()
+        with daemon.client("r", clock=clock, agents=["a", "b"]) as c:
+            c.seq = c.welcome["acked_seq"]
+            c.start("v", "b", [])
+            c.end("v", outputs=[{"id": "answer", "submit": True}])  # what was pending is unknown: no early termination
+            assert c.verdicts() == [{"event": "answer", "action": "deliver"}]
+            c.wait_acked()
+        exported = subprocess.run([DIGCTL, "export", "r", "--to", daemon.address], capture_output=True, text=True, timeout=WITHIN)
+        again = subprocess.run([DIGCTL, "replay", "-", "--output", "messages", "--format", "jsonl"], input=exported.stdout,
+                               capture_output=True, text=True, timeout=WITHIN)
+        assert '{"event":"answer","action":"deliver"}' in again.stdout
+        if clock == "wall":
+            assert "began under version 1" in again.stderr
+
