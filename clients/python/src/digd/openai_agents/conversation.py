@@ -198,7 +198,7 @@ class Conversation(RunHooks[Any]):
     def observe_stream(self) -> None:
         """Takes the state of a streamed run from its result. Calls no coroutine."""
         stream = self.stream
-        if stream is None or self.state != "running" or not stream.run_loop_task.done():
+        if stream is None or self.state != "running" or stream.run_loop_task is None or not stream.run_loop_task.done():
             return
         self.output = stream.final_output
         self.state = "paused" if stream.interruptions else "failed" if self.output is None else "answered"
