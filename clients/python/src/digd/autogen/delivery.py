@@ -10,8 +10,8 @@ from autogen_core import Agent, MessageContext
 if TYPE_CHECKING:
     from .calls import Calls
 
-delivering: ContextVar[bool] = ContextVar("digd_autogen_delivering", default=False)
-"""Whether the runtime itself looks an agent up, to deliver a message to it."""
+delivering: ContextVar[str | None] = ContextVar("digd_autogen_delivering", default=None)
+"""The message for which the runtime itself looks an agent up, to deliver it."""
 
 
 class Watched:
@@ -29,7 +29,7 @@ class Watched:
         return type(self._digd_agent)
 
     async def on_message(self, message: Any, ctx: MessageContext) -> Any:
-        token = delivering.set(False)
+        token = delivering.set(None)
         try:
             return await self._digd_calls.handle(self._digd_agent, message, ctx)
         finally:

@@ -22,6 +22,15 @@ class Flow:
         self._recipients: dict[str, set[str]] = {}
         self._work: set[str] = set()  # messages that ask for something
         self._chats: set[str] = set()
+        self._announcing = 0  # messages that are held, and not on their way yet
+
+    @contextmanager
+    def announcing(self) -> Iterator[None]:
+        self._announcing += 1
+        try:
+            yield
+        finally:
+            self._announcing -= 1
 
     def send(self, message: str, agents: Iterable[str], *, is_work: bool) -> None:
         self._recipients[message] = set(agents)
@@ -37,8 +46,9 @@ class Flow:
         left = self._recipients.get(message)
         if left is not None:
             left.discard(agent)
-            if not left:
-                self.forget(message)
+
+    def is_handled(self, message: str) -> bool:
+        return not self._recipients.get(message)
 
     def forget(self, message: str) -> set[str]:
         """Nobody handles the message any more. Returns who has not handled it."""
@@ -51,10 +61,13 @@ class Flow:
     def end_chat(self, chat: str) -> None:
         self._chats.discard(chat)
 
-    def rests(self, but: Iterable[str] = ()) -> bool:
-        """Whether no work is on its way or being handled, and no chat runs, but for these messages and chats."""
+    def rests(self, but: Iterable[str] = (), announcing: int = 0) -> bool:
+        """Whether no work is on its way or being handled, and no chat runs, but for these messages and chats.
+
+        announcing: how many held messages are the caller's own.
+        """
         own = set(but)
-        return self._work <= own and self._chats <= own
+        return self._work <= own and self._chats <= own and self._announcing <= announcing
 
 
 class Holds:

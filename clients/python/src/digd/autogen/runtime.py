@@ -89,6 +89,7 @@ class Runtime(SingleThreadedAgentRuntime):
         self.calls = Calls(self, self._heal_errors)
         self._introduced: set[str] = set(run.agents or ())
         self._events: dict[str, str] = {}  # by AutoGen's message id
+        self._undeliverable: set[str] = set()  # message ids: an agent of theirs could not be made
         self._had: dict[str, frozenset[str]] = {}  # by event that is being sent: who had its message and passed it on
         self._passed_on_by: dict[str, frozenset[str]] = {}  # the same by message id
         self._awaited: dict[str, list[str]] = {}  # by message id of a request: the event of its response
@@ -165,9 +166,9 @@ class Runtime(SingleThreadedAgentRuntime):
         """Held messages are not in AutoGen's queue yet: the runtime is not idle while there are some."""
         if self._run_context is None and self._has_stopped_itself:
             return
-        if self._run_context is not None and not self.is_off:
+        if self._run_context is not None and not self.is_off and self.digd_run.heals:
             await self.holding.rest(self._message_queue)
-            if self.wait_for_healing_ms and self._answers and self.digd_run.heals:
+            if self.wait_for_healing_ms and self._answers:
                 try:
                     await self.answer(self.wait_for_healing_ms / 1000)
                 except asyncio.TimeoutError:
@@ -215,12 +216,16 @@ class Runtime(SingleThreadedAgentRuntime):
         return [name_of(a) for a in agents if a != sender and self._traits.get(a.type, Traits()).takes(message)]
 
     async def _get_agent(self, agent_id: AgentId) -> Agent:
-        delivers, token = delivering.get(), delivering.set(False)  # not for tasks that a new agent starts
+        message_id = delivering.get()
+        token = delivering.set(None)  # not for tasks that a new agent starts
         try:
             agent = await super()._get_agent(agent_id)
+        except BaseException:
+            self._undeliverable.update([message_id] if message_id is not None else [])
+            raise
         finally:
             delivering.reset(token)
-        return Watched(self.calls, agent) if delivers and not self.is_off else agent
+        return Watched(self.calls, agent) if message_id is not None and not self.is_off else agent
 
     # ---- messages on their way
 
@@ -241,7 +246,7 @@ class Runtime(SingleThreadedAgentRuntime):
         if known:
             await self.introduce(name)
         to = [name] if known or self.digd_run.agents is not None else []
-        with self.holding():
+        with self.holding(), self.flow.announcing():
             verdict = await self._announce(handling, message, to, "request", is_request=True)
         followed = self.follow(handling, message, verdict)
         if isinstance(followed, Given):
@@ -296,8 +301,9 @@ class Runtime(SingleThreadedAgentRuntime):
             for sending in await self.chats.published(message, topic_id, {**options, "message_id": message_id}):
                 await self.publish_unwatched(*sending)
             return None
-        with self.holding():
+        with self.holding(), self.flow.announcing():
             await self._publish(message, topic_id, self._handling(sender), message_id or str(uuid.uuid4()), options)
+        await self._come_to_rest()
 
     async def _publish(self, message: Any, topic_id: TopicId, handling: Handling | None, message_id: str,
                        options: dict[str, Any]) -> None:
@@ -330,10 +336,13 @@ class Runtime(SingleThreadedAgentRuntime):
         return handling if sender is not None and handling is not None and handling.agent == name_of(sender) else None
 
     def _expect(self, message_id: str, event: str, agents: Iterable[str], *, is_work: bool) -> None:
-        self._events[message_id] = event
-        if event in self._had:
-            self._passed_on_by[message_id] = self._had.pop(event)
-        self.flow.send(message_id, agents, is_work=is_work)
+        had = self._had.pop(event, None)
+        agents = list(agents)
+        if agents:
+            self._events[message_id] = event
+            self.flow.send(message_id, agents, is_work=is_work)
+            if had is not None:
+                self._passed_on_by[message_id] = had
 
     def _asks_nothing(self, message: Any, to: list[str]) -> bool:
         """Whether a published message is a notice: by its class, or as nobody who gets it can put anything out.
@@ -367,7 +376,7 @@ class Runtime(SingleThreadedAgentRuntime):
             verdict = (await line.pass_on(to))[0]
         else:
             handling.put_out = not passed_on
-            defers = submit and not self.flow.rests(handling.own_messages())
+            defers = submit and not self.flow.rests(handling.own_messages(), announcing=1)
             verdict = await line.emit(to, payload, kind, fyi=fyi or (defers and not to), submit=submit and not defers)
             if defers:
                 self.defer_answer(handling.agent, verdict.event, message)
@@ -419,7 +428,8 @@ class Runtime(SingleThreadedAgentRuntime):
 
     async def handled(self, message_id: str, agent: str) -> None:
         self.flow.handle(message_id, agent)
-        await self._come_to_rest()
+        if self.flow.is_handled(message_id):
+            await self._finish(message_id)
 
     async def chat_ended(self, chat: str) -> None:
         self.flow.end_chat(chat)
@@ -469,16 +479,23 @@ class Runtime(SingleThreadedAgentRuntime):
     async def _process_send(self, message_envelope: Any) -> None:
         await self._deliver(super()._process_send, message_envelope)
 
+    async def _process_response(self, message_envelope: Any) -> None:
+        await self.holding.start()  # in its order among the deliveries
+        await super()._process_response(message_envelope)
+
     async def _deliver(self, process: Callable[[Any], Awaitable[None]], envelope: Any) -> None:
         if self.is_off:
             return await process(envelope)
         await self.holding.start()
-        token = delivering.set(True)
+        message_id = envelope.message_id
+        token = delivering.set(message_id)
         try:
             return await process(envelope)
         finally:
             delivering.reset(token)
-            await self._finish(envelope.message_id)
+            if message_id in self._undeliverable:  # else a handler that raised has left others at work
+                self._undeliverable.discard(message_id)
+                await self._finish(message_id)
 
     # ---- interventions
 
