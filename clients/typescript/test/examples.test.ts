@@ -18,7 +18,7 @@ async function output(script: string, url: string): Promise<string> {
 it.each([
   ["examples/hand-made.mjs", /submitted too early: reroute to planner\n {2}.*coder.*\nsubmitted again: deliver\neverything is recorded/s],
   ["examples/langgraph.mjs", /lead reads: the task\n.*lead reads: the task\n.*worker reads: the task.*digctl show/s],
-  ["examples/openai-agents.mjs", /billing reads: .*Do not pass it on.*\nbilling has handled it\n/s],
+  ["examples/openai-agents.mjs", /support reads: .*Do not pass it on.*\nsupport has handled it\n/s],
 ])("%s", async (script, says) => {
   expect(await output(script, daemon.url)).toMatch(says);
   expect(await output(script, "ws://127.0.0.1:1")).toMatch(/no daemon was listening/);
