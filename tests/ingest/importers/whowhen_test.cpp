@@ -290,7 +290,7 @@ std::string graded(const std::string& grade, const std::string& last) {
 }  // namespace
 
 TEST_CASE("the_outcome_is_the_grade_or_else_whether_there_is_an_answer") {
-  const auto last_of = [](const std::string& file) { return trace_view(imported(file).lines).last(); };
+  const auto last_of = [](const std::string& file) -> json::object { return trace_view(imported(file).lines).last(); };
   REQUIRE(text(last_of(graded("true", "hm")).at("outcome")) == "success");
   REQUIRE(text(last_of(graded("false", "TERMINATE")).at("outcome")) == "failure");
   REQUIRE(text(last_of(graded("", "TERMINATE")).at("outcome")) == "success");
@@ -299,7 +299,8 @@ TEST_CASE("the_outcome_is_the_grade_or_else_whether_there_is_an_answer") {
 
 TEST_CASE("a_log_graded_as_correct_is_not_followed_by_silence") {
   const auto result = imported(graded("true", "hm"));
-  for (const auto& message : trace_view(result.lines).messages()) REQUIRE(text(message.at("type")) != "time");
+  const trace_view trace(result.lines);
+  for (const auto& message : trace.messages()) REQUIRE(text(message.at("type")) != "time");
 }
 
 TEST_CASE("a_log_without_an_answer_and_without_silence_was_cut_off") {
