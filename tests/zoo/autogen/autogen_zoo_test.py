@@ -16,6 +16,7 @@ import zoo  # noqa: E402
 import broken_cases  # noqa: E402,F401
 import chat_cases  # noqa: E402,F401
 import core_cases  # noqa: E402,F401
+import random_cases  # noqa: E402,F401
 
 # AutoGen sets results of futures that were cancelled; asyncio logs that whenever it collects the garbage, in any mode.
 logging.getLogger("asyncio").addFilter(lambda record: "was never retrieved" not in record.getMessage())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from autogen_agentchat.teams._group_chat._events import GroupChatAgentResponse, 
 from autogen_agentchat.teams._group_chat._swarm_group_chat import SwarmGroupChatManager
 
 from ..line import NOTE, said
+from ..session import log
 from .flow import AgentLine
 
 TEAM_SUFFIX = 37  # characters: `_` and the team's UUID end the types of a chat
@@ -85,6 +86,15 @@ def reads_text(container: Any) -> bool:
 def is_swarm(manager: Any) -> bool:
     """Whether hand-offs decide who speaks next."""
     return isinstance(manager, SwarmGroupChatManager)
+
+
+def takes_for_answer(is_answer: Callable[[TaskResult], bool] | None, result: TaskResult) -> bool:
+    """Whether the user takes a team's result for an answer."""
+    try:
+        return is_answer is None or bool(is_answer(result))
+    except Exception:
+        log.warning("digd: is_answer raised; the result counts as an answer", exc_info=True)
+        return True
 
 
 async def would_stop(manager: Any, message: GroupChatAgentResponse) -> bool:

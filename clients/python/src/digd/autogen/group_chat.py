@@ -27,7 +27,7 @@ from autogen_core import AgentId, TopicId
 from ..line import NOTE, ROUNDS, Given, said
 from ..messages import Intervention, Verdict, event_id
 from .conversation import (Spoken, fail, has_worked, is_swarm, name_of_speaker, overheard, reads_text, text_of_messages,
-                           text_of_response, text_of_result, whispered, would_stop)
+                           takes_for_answer, text_of_response, text_of_result, whispered, would_stop)
 from .flow import AgentLine, consume_unseen
 
 if TYPE_CHECKING:
@@ -423,7 +423,7 @@ class Chats:
                     await overheard(floor[:-1])
                     await self._pause(chat, floor[-1])
                 return None
-            if not self._runtime.takes_for_answer(result):
+            if not takes_for_answer(self._runtime.is_answer, result):
                 await overheard(floor)
                 return await self._helped(chat, floor)
             with self._runtime.holding():

@@ -22,7 +22,6 @@ from autogen_core import Agent, AgentId, AgentType, CancellationToken, SingleThr
 from ..line import Given, GivenBack, Mail, quoted, said
 from ..messages import Intervention, Outcome, Verdict
 from ..run import Run
-from ..session import log
 from .agents import DIRECT, Traits, all_absorb, id_of, name_of, traits_of
 from .calls import Calls, Followed, Handling, current
 from .delivery import Watched, delivering
@@ -64,7 +63,8 @@ class Runtime(SingleThreadedAgentRuntime):
             raise TypeError(f"digd.autogen needs a digd.Run, not a {type(run).__module__}.{type(run).__name__}")
         run.adapter_defaults("autogen")
         if run.mode != "off" and options.get("intervention_handlers"):
-            options["intervention_handlers"] = [reporting_drops(h, self._finish) for h in options["intervention_handlers"]]
+            handlers = options["intervention_handlers"]
+            options["intervention_handlers"] = [reporting_drops(handler, self._finish) for handler in handlers]
         super().__init__(**options)
         self.is_answer = is_answer
         self.wait_for_healing_ms = wait_for_healing_ms
@@ -114,11 +114,9 @@ class Runtime(SingleThreadedAgentRuntime):
     def _outcome_at_end(self, known: Outcome | None) -> Outcome | None:
         if known not in (None, "success"):
             return known
-        missing = (self._answers or self.is_answer) and not self.state.answered.is_set() and not self._is_paused()
+        is_paused = self.chats is not None and self.chats.is_paused()
+        missing = (self._answers or self.is_answer) and not self.state.answered.is_set() and not is_paused
         return "failure" if missing and self.state.outcome == "success" else self.state.outcome
-
-    def _is_paused(self) -> bool:
-        return self.chats is not None and self.chats.is_paused()
 
     async def answer(self, within_s: float | None = None) -> Any:
         """The final answer, once one was let through. Raises asyncio.TimeoutError after `within_s` seconds."""
@@ -443,14 +441,6 @@ class Runtime(SingleThreadedAgentRuntime):
         """Keeps an answer that was put out while others still work. It is submitted once all is handled."""
         self.state.deferred = (agent, event, message)
 
-    def takes_for_answer(self, result: Any) -> bool:
-        """Whether the user takes a team's result for an answer."""
-        try:
-            return self.is_answer is None or bool(self.is_answer(result))
-        except Exception:
-            log.warning("digd: is_answer raised; the result counts as an answer", exc_info=True)
-            return True
-
     async def _come_to_rest(self) -> None:
         if self.state.deferred is None or not self.flow.rests():
             return
@@ -463,7 +453,7 @@ class Runtime(SingleThreadedAgentRuntime):
     # ---- what nobody handles
 
     async def _finish(self, message_id: str) -> None:
-        """Nobody will handle the message any more, or an intervention handler took it; whoever has not was never called."""
+        """Nobody will handle the message any more. Whoever has not was never called with it."""
         event = self._events.pop(message_id, None)
         if event is None:
             return
