@@ -1,4 +1,4 @@
-// One span of an agent acting: what it was given, what it does with that, what it makes of it.
+// One span of an agent acting: its inputs, its reactions to them, and its outputs.
 import type { Run } from "./run.js";
 import { eventId, type EventLike, type Verdict } from "./verdict.js";
 import type { Reaction, WireEvent } from "./wire.js";
@@ -26,7 +26,7 @@ interface Pending extends Output {
   resolve(verdict: Verdict): void;
 }
 
-/** Made by `Run.begin` or `Run.activation`. Ended once; what is said afterwards throws. */
+/** Made by `Run.begin` or `Run.activation`. Ended once; calls after that throw. */
 export class Activation {
   private readonly reactions = new Map<string, Reaction>();
   private readonly outputs: Pending[] = [];
@@ -44,7 +44,7 @@ export class Activation {
     return !this.ended;
   }
 
-  /** Took the input up; what happens to one without a word, too. */
+  /** Took the input up; the default for an input without a reaction. */
   consume(...inputs: EventLike[]): void {
     this.react(inputs, "consume");
   }

@@ -1,4 +1,4 @@
-// What a run can be told when it begins, with its defaults, and the words it says hello with.
+// The options of a run with their defaults, and the hello that is made from them.
 import { checkTarget, defaultMode, defaultToken, defaultUrl } from "#transport";
 import type { Target } from "./transport.js";
 import type { Applied, Capabilities, Hello, Intervention, Mode, RuleName, RuleSettings } from "./wire.js";
@@ -8,10 +8,10 @@ export const version = "0.1.0";
 /** Changes a value before it leaves the process; `where` says what it is. Throwing leaves the value out. */
 export type Redact = (value: unknown, where: "payload" | "error" | "reason") => unknown;
 
-/** What a handler says it did: nothing or true: done; false: cannot; a word of the protocol: that. Throwing: failed. */
+/** The result of a handler. Nothing or true: done; false: cannot; a word of the protocol: that. Throwing: failed. */
 export type Handled = void | boolean | Applied;
 
-/** Does what the daemon asks for: gives `recipients` the text and, for `reroute`, the event again. */
+/** Carries out an intervention: gives `recipients` the text and, for `reroute`, the event again. */
 export type InterventionHandler = (what: Intervention) => Handled | Promise<Handled>;
 
 export interface RunOptions {
@@ -47,14 +47,14 @@ export interface RunOptions {
   /** False waits for no verdict, ever: pure observation. */
   hold?: boolean;
   onIntervention?: InterventionHandler;
-  /** Verdict deadline until the daemon has told its own; milliseconds. */
+  /** Verdict deadline until the daemon has sent its own; milliseconds. */
   deadlineMs?: number;
   /** How long a final answer waits for its verdict at most, even without a connection; milliseconds. 0: as all others. */
   failClosedMs?: number;
-  /** Messages, and bytes, that are kept while they are not durable; beyond, they are dropped and admitted with `gap`. */
+  /** Limits on unacknowledged messages; beyond them, messages are dropped and reported with `gap`. */
   keep?: number;
   maxBufferBytes?: number;
-  /** How long `end` and `close` wait until all is durable; milliseconds. */
+  /** How long `end` and `close` wait for the last ack; milliseconds. */
   lingerMs?: number;
   /** Waiting times between tries to connect: doubled from the first to the most; milliseconds. */
   backoff?: { firstMs?: number; mostMs?: number };
@@ -73,7 +73,7 @@ export interface Settings {
   backoff: { firstMs: number; mostMs: number };
 }
 
-/** Some characters that make ids of different processes differ; no secret. */
+/** Characters that make ids of different processes differ; no secret. */
 export function nonce(length = 8): string {
   return Array.from({ length }, () => Math.floor(Math.random() * 36).toString(36)).join("");
 }
@@ -87,7 +87,7 @@ export function requestedMode(given: string | undefined): Mode | undefined {
   throw new TypeError(`${given === undefined ? "DIGD_MODE" : "mode"}: ${JSON.stringify(mode)} is no mode; expected off, observe, shadow or enforce`);
 }
 
-/** Fills in defaults. Throws a TypeError on what can never work, before anything is tried. */
+/** Fills in defaults. Throws a TypeError on values that can never work. */
 export function settled(options: RunOptions): Settings {
   for (const name of ["deadlineMs", "failClosedMs", "keep", "maxBufferBytes", "lingerMs", "maxReturnsPerAgent", "maxAddedMs"] as const) {
     const value = options[name];

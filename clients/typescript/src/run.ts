@@ -1,4 +1,4 @@
-// A run of a multi-agent system, as its code sees it. Everything here goes on when the daemon is away, slow or gone.
+// A run of a multi-agent system, as its program reports it. Everything here works without a daemon, too.
 import { now as clock } from "#transport";
 import { Activation, type OutputOptions } from "./activation.js";
 import { Link } from "./link.js";
@@ -13,8 +13,8 @@ const handlerWithinMs = 30_000;
 const maxFailedHealings = 3; // then everything goes out unchanged for the rest of the run
 
 /**
- * One run of one system. Connects in the background at once; nothing waits for it but an event that is held, and that no
- * longer than the verdict's deadline. `end` it: that waits until all is durable, for a second at most.
+ * One run of one system. It connects in the background at once. Only a held event waits for the daemon, and no longer than
+ * the verdict's deadline. Call `end`: it waits for the last ack, `lingerMs` at most.
  *
  * Not for several threads; any number of asynchronous tasks may share it.
  */
@@ -75,7 +75,7 @@ export class Run {
   get connected(): boolean {
     return this.session.isOpen;
   }
-  /** What holds for this run, as the daemon told it last. */
+  /** The mode, rules and limits in force, from the daemon's last welcome. */
   get welcome(): Welcome | null {
     return this.session.lastWelcome;
   }
@@ -91,18 +91,18 @@ export class Run {
   get counters(): Readonly<Counters> {
     return this.session.counters;
   }
-  /** Messages said and not durable yet. */
+  /** The number of messages without an ack. */
   get unacked(): number {
     return this.session.unacked;
   }
 
-  /** Waits until the daemon has welcomed this run (true), or can not be had now (false). */
+  /** Waits until the daemon has welcomed this run (true), or the connection has failed (false). */
   async ready(withinMs = 1000): Promise<boolean> {
     await this.link.until(() => this.session.isOpen || this.session.hasFailed, withinMs);
     return this.session.isOpen;
   }
 
-  /** Waits until all that was said is durable. */
+  /** Waits until the daemon has acknowledged every message. */
   flush(withinMs = 5000): Promise<boolean> {
     return this.link.until(() => this.session.isDurable, withinMs);
   }
@@ -152,7 +152,7 @@ export class Run {
     this.say({ type: "agent_left", agent });
   }
 
-  /** Admits that `dropped` observations are missing. */
+  /** Reports that `dropped` observations are missing. */
   gap(dropped = 1): void {
     this.say({ type: "gap", dropped });
   }
@@ -162,7 +162,7 @@ export class Run {
     this.say({ type: "time", ts });
   }
 
-  /** Reports that a verdict was followed or, with `asIs`, why it was not. One to deliver needs no report. */
+  /** Reports that a verdict was carried out or, with `asIs`, the reason why it was not. One to deliver needs no report. */
   applied(verdict: Verdict, asIs?: string): void {
     if (verdict.asIs !== undefined || (verdict.action === "deliver" && asIs === undefined)) return;
     if (asIs !== undefined && verdict.action !== "deliver") this.countFailedHealing(asIs);
@@ -170,7 +170,7 @@ export class Run {
     this.say({ type: "delivery", event: verdict.event, applied, ...(asIs === undefined ? {} : { reason: this.words(asIs, "reason") }) });
   }
 
-  /** Says a message of the protocol as it is; with `blocked`, resolves to their verdicts. For replays and adapters. */
+  /** Sends a message of the protocol; with `blocked`, resolves to their verdicts. For replays and adapters. */
   tell(message: Message, blocked: readonly Blocked[] = []): Promise<Verdict[]> {
     return this.held(message, blocked);
   }
@@ -181,18 +181,21 @@ export class Run {
     if (!this.handed) this.link.reconnect();
   }
 
-  /** The run is over. Waits until that is durable, `lingerMs` at most, and hangs up. True: all of it is durable. */
+  /** Ends the run. Waits for the last ack, `lingerMs` at most, and disconnects. Returns whether everything is durable. */
   async end(outcome?: Outcome, metrics?: Record<string, number>): Promise<boolean> {
     if (this.closed) return this.session.isDurable;
     this.say({ type: "run_ended", ...(outcome ? { outcome } : {}), ...(metrics ? { metrics } : {}) });
     return this.close();
   }
 
-  /** Hangs up without ending the run: another process may go on with it. */
+  /** Disconnects without ending the run: another process may go on with it. */
   async close(): Promise<boolean> {
     if (this.closed) return this.session.isDurable;
     this.closed = true;
-    await this.link.until(() => this.session.isDurable || this.session.isOver || this.session.hasFailed, this.settings.options.lingerMs ?? 2000);
+    const { lingerMs = 2000, deadlineMs = 250 } = this.settings.options;
+    // A daemon that has never answered gets no longer than a verdict would.
+    const withinMs = this.welcome ? lingerMs : Math.min(lingerMs, deadlineMs);
+    await this.link.until(() => this.session.isDurable || this.session.isOver || this.session.hasFailed, withinMs);
     const durable = this.session.isDurable && !this.session.isOver;
     this.session.finish();
     this.link.stop();
@@ -340,7 +343,7 @@ export class Run {
     return typeof cleaned === "string" ? cleaned : "left out";
   }
 
-  /** What may leave the process of a value: as the redaction hook says, and only what is JSON. */
+  /** What may leave the process of a value: what `redact` returns, if it is JSON. */
   private clean(value: unknown, where: "payload" | "error" | "reason"): unknown {
     try {
       const redacted = this.redact ? this.redact(value, where) : value;
@@ -369,7 +372,7 @@ function blockedBy(event: WireEvent): Blocked {
   return { event: event.id, recipients: event.recipients, ...(event.submit ? { submit: true } : {}) };
 }
 
-/** Begins a run and waits for the daemon's welcome, or until it is plain that there is none now. Never throws for want of one. */
+/** Begins a run and waits for the daemon's welcome, or until the connection has failed, which is no error. */
 export async function connect(options: RunOptions = {}): Promise<Run> {
   const run = new Run(options);
   await run.ready();

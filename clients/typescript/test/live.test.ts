@@ -38,6 +38,41 @@ describe("with a daemon", () => {
     expect((await daemon.detections(run.id)).map((d) => d.rule)).toEqual(["early_termination"]);
   });
 
+  it("the id of a run that has ended is refused, and one line gives the remedy", async () => {
+    for (let use = 0; use < 2; ++use) {
+      const run = await open({ run: "used", agents: ["a"] });
+      const event = await run.emit(["a"]);
+      await run.activation("a", [event], (a) => a.submit("done"));
+      await run.end("success");
+      expect(log.filter((line) => line.includes("has ended already"))).toHaveLength(use);
+    }
+    expect(log).toHaveLength(1);
+    expect(log[0]).toMatch(/give each run a new id/);
+  });
+
+  it("DIGD_MODE and an adapter choose the mode only where the program does not", async () => {
+    const modeOf = async (options: RunOptions, environment?: string): Promise<string | undefined> => {
+      if (environment !== undefined) process.env["DIGD_MODE"] = environment;
+      const run = new Run({ url: daemon.url, log: quiet, ...options });
+      delete process.env["DIGD_MODE"];
+      run.adapterDefaults("test");
+      await run.ready(20_000);
+      await run.end("aborted");
+      return run.welcome?.mode;
+    };
+    expect(await modeOf({})).toBe("shadow");
+    expect(await modeOf({}, "observe")).toBe("observe");
+    expect(await modeOf({ mode: "enforce" }, "observe")).toBe("enforce");
+    expect(await modeOf({ mode: "off" }, "enforce")).toBeUndefined();
+  });
+
+  it("a hand-made run asks for the bounds on healing", async () => {
+    const run = await open({ maxReturnsPerAgent: 1, budget: 7 });
+    await run.end("aborted");
+    await until(async () => (await daemon.trace(run.id)).length > 0, "the trace");
+    expect((await daemon.trace(run.id))[0].healing).toMatchObject({ max_returns_per_agent: 1, budget: 7 });
+  });
+
   it("reactions reach the graph: wait, discard, reroute", async () => {
     const run = await open({ agents: ["a", "b"] });
     const events = await Promise.all(["w", "d", "r"].map((id) => run.emit(["a"], { id })));

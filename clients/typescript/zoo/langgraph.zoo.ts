@@ -4,7 +4,7 @@ import { FakeListChatModel } from "@langchain/core/utils/testing";
 import { tool } from "@langchain/core/tools";
 import { InMemoryCache } from "@langchain/langgraph-checkpoint";
 import { Annotation, Command, END, MemorySaver, MessagesAnnotation, Send, START, StateGraph, interrupt, task } from "@langchain/langgraph";
-import { ToolNode } from "@langchain/langgraph/prebuilt";
+import { createReactAgent, ToolNode } from "@langchain/langgraph/prebuilt";
 import { z } from "zod";
 import { afterAll, beforeAll, expect } from "vitest";
 import { instrument, notes, type LangGraphOptions } from "../src/langgraph.js";
@@ -241,6 +241,41 @@ zoo.healthy("langgraph joins and subgraphs with an error handler", async (p) => 
   builder.addNode("a", node(p, "a", () => { throw new Error("no luck"); }), { errorHandler: async () => (p.call("handler"), { log: ["handled"] }) }).addEdge(START, "a").addEdge("a", "c");
   return watched(p, builder).compile().invoke(question);
 });
+
+/** A model that takes tools, and calls one of them first. */
+class ToolModel extends FakeListChatModel {
+  override bindTools(): any {
+    return this;
+  }
+  override async _generate(messages: BaseMessage[], ...more: any[]): Promise<any> {
+    const answer = await (super._generate as any)(messages, ...more);
+    if (messages.some((m) => m.getType() === "tool")) return { generations: [{ text: "done", message: new AIMessage({ content: "done", id: "done" }) }] };
+    return answer && { generations: [{ text: "", message: asksTool }] };
+  }
+}
+zoo.healthy("langgraph prebuilt agent, and as a node of another graph", async (p) => {
+  const tools = [tool(async () => (p.call("look"), "seen"), { name: "look", description: "looks", schema: z.object({ q: z.string() }) })];
+  const prebuilt = createReactAgent({ llm: new ToolModel({ responses: ["x"] }), tools }) as any;
+  p.saw(await watched(p, prebuilt).invoke(question));
+  const outer = (new StateGraph(MessagesAnnotation) as any).addNode("agent", prebuilt).addEdge(START, "agent").addEdge("agent", END);
+  const graph = watched(p, outer).compile({ checkpointer: new MemorySaver() });
+  for await (const chunk of await graph.stream(question, { ...thread, streamMode: ["values", "updates", "messages", "debug"], subgraphs: true })) p.saw(chunk);
+}, parallel);
+zoo.healthy("langgraph a wide fan-out by Send", async (p) => {
+  const builder = build(p, { plan: undefined, work: (s) => ({ log: [String(s.n)] }), reduce: undefined }, [[START, "plan"], ["work", "reduce"], ["reduce", END]]).addConditionalEdges("plan" as never, () => Array.from({ length: 300 }, (_, n) => new Send("work", { n })) as never);
+  return watched(p, builder).compile().invoke(question);
+}, parallel);
+zoo.healthy("langgraph a long loop", async (p) => {
+  const builder = build(p, { a: (s) => ({ n: s.n + 1 }), b: undefined }, [[START, "a"], ["a", "b"]]).addConditionalEdges("b" as never, (s: S) => (s.n < 100 ? "a" : END) as never);
+  return watched(p, builder).compile().invoke({ n: 0 }, { recursionLimit: 300 });
+});
+zoo.healthy("langgraph a deferred node after a conditional fan-out, and a second one", async (p) => observe(p, () => build(p, { a: undefined, b: undefined, c: undefined, d: undefined, e: undefined }, [[START, "a"], ["b", "d"], ["c", "d"], ["a", "e"], ["d", "e"], ["e", END]], ["d", "e"]).addConditionalEdges("a" as never, () => ["b", "c"] as never)), parallel);
+zoo.healthy("langgraph an optional branch that joins without a list", async (p) => observe(p, () => build(p, { a: undefined, b: undefined, c: undefined, d: undefined }, [[START, "a"], ["b", "d"], ["c", "d"], ["d", END]]).addConditionalEdges("a" as never, () => ["c"] as never)));
+zoo.healthy("langgraph Send of a whole state, and a bare goto with Send", async (p) => observe(p, () => build(p, { a: (s) => new Command({ goto: [new Send("b", s), new Send("c", s)] }), b: undefined, c: () => new Command({ goto: "d" }), d: undefined }, [[START, "a"], ["b", END], ["d", END]])), parallel);
+zoo.healthy("langgraph five invocations at once", async (p) => {
+  const graph = watched(p, two(p)).compile() as any;
+  return Promise.all(Array.from({ length: 5 }, () => graph.invoke(question)));
+}, parallel);
 
 // ---- broken graphs: their nodes play a model that looks at the last message, and acts on digd's text
 
