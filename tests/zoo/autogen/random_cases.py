@@ -48,7 +48,9 @@ class Acting(RoutedAgent):
         """One step: publishes the job, tells the sink, asks one agent or three at once."""
         kind = chance.random()
         if kind < 0.35:
-            await self.publish_message(job, TopicId(f"topic{chance.randrange(self.agents)}", chance.choice(["default", "k"])))
+            await self.publish_message(
+                job, TopicId(f"topic{chance.randrange(self.agents)}", chance.choice(["default", "k"]))
+            )
             return []
         if kind < 0.5:
             await self.publish_message(Finding(job.text), TopicId("findings", "default"))
@@ -89,7 +91,9 @@ def program(seed):
                     await runtime.publish_message(job, TopicId(f"topic{chance.randrange(agents)}", "default"))
                     continue
                 try:
-                    probe.saw(str(await runtime.send_message(job, AgentId(f"agent{chance.randrange(agents)}", "default"))))
+                    probe.saw(
+                        str(await runtime.send_message(job, AgentId(f"agent{chance.randrange(agents)}", "default")))
+                    )
                 except ValueError as error:
                     probe.saw(str(error))
             await runtime.stop_when_idle()

@@ -202,6 +202,6 @@ class _Dropping:
         return result
 
 
-def reporting_drops(handler: Any, dropped: Callable[[str], Awaitable[None]]) -> Any:
-    """The handler behind a stand-in of the same class name, which AutoGen puts into its traces."""
-    return type(type(handler).__name__, (_Dropping,), {})(handler, dropped)
+def reporting_drops(handlers: Iterable[Any], dropped: Callable[[str], Awaitable[None]]) -> list[Any]:
+    """The handlers behind stand-ins of the same class names, which AutoGen puts into its traces."""
+    return [type(type(handler).__name__, (_Dropping,), {})(handler, dropped) for handler in handlers]

@@ -63,8 +63,7 @@ class Runtime(SingleThreadedAgentRuntime):
             raise TypeError(f"digd.autogen needs a digd.Run, not a {type(run).__module__}.{type(run).__name__}")
         run.adapter_defaults("autogen")
         if run.mode != "off" and options.get("intervention_handlers"):
-            handlers = options["intervention_handlers"]
-            options["intervention_handlers"] = [reporting_drops(handler, self._finish) for handler in handlers]
+            options["intervention_handlers"] = reporting_drops(options["intervention_handlers"], self._finish)
         super().__init__(**options)
         self.is_answer = is_answer
         self.wait_for_healing_ms = wait_for_healing_ms
@@ -477,8 +476,7 @@ class Runtime(SingleThreadedAgentRuntime):
         if self.is_off:
             return await process(envelope)
         await self.holding.start()
-        message_id = envelope.message_id
-        token = delivering.set(message_id)
+        message_id, token = envelope.message_id, delivering.set(envelope.message_id)
         try:
             return await process(envelope)
         finally:
