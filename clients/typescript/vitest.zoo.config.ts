@@ -1,4 +1,4 @@
-import { mergeConfig } from "vitest/config";
+import { defineConfig } from "vitest/config";
 import base from "./vitest.config.js";
 
-export default mergeConfig(base, { test: { include: ["zoo/**/*.zoo.ts"], testTimeout: 120_000 } });
+export default defineConfig({ ...base, test: { ...base.test, include: ["zoo/**/*.zoo.ts"], testTimeout: 120_000 } });
