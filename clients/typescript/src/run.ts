@@ -36,6 +36,8 @@ export class Run {
   private addedMs = 0; // time that holding has added
   private unheldBecause: "max_added_ms" | "healing_failed" | null = null;
   private readonly logged = new Set<string>();
+  private greeted = false; // a hello was sent
+  private isShadowLate = false; // an adapter came after the hello: the daemon may hold a stronger mode than this run follows
 
   constructor(options: RunOptions = {}) {
     this.settings = settled(options);
@@ -44,7 +46,10 @@ export class Run {
     this.redact = options.redact ?? null;
     this.handler = options.onIntervention ?? null;
     this.session = new Session(
-      () => helloOf(this.settings, this.agents, (this.handed = this.handler !== null)),
+      () => {
+        this.greeted = true;
+        return helloOf(this.settings, this.agents, (this.handed = this.handler !== null));
+      },
       {
         deadlineMs: options.deadlineMs ?? 250,
         failClosedMs: options.failClosedMs ?? 0,
@@ -83,10 +88,13 @@ export class Run {
   get mode(): Mode | undefined {
     return this.settings.mode;
   }
-  /** Whether a verdict may still change what this run does. */
+  /**
+   * Whether a verdict may still change what this run does. The welcome's mode decides: an operator's canary enforces some of
+   * the runs that asked for shadow.
+   */
   get heals(): boolean {
-    if (this.unheldBecause !== null || this.session.isOver) return false;
-    return (this.settings.mode ?? "enforce") === "enforce" && (this.welcome?.mode ?? "enforce") === "enforce";
+    if (this.unheldBecause !== null || this.session.isOver || this.isShadowLate || this.settings.mode === "off") return false;
+    return (this.welcome?.mode ?? this.settings.mode ?? "enforce") === "enforce";
   }
   get counters(): Readonly<Counters> {
     return this.session.counters;
@@ -110,6 +118,7 @@ export class Run {
   /** Called by an adapter before the hello goes out: names the client, and makes `shadow` the mode if nobody chose one. */
   adapterDefaults(name: string): void {
     this.settings.client = `digd-${name}`;
+    if (this.settings.mode === undefined && this.greeted) this.isShadowLate = true;
     this.settings.mode ??= "shadow";
   }
 

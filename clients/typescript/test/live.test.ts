@@ -66,6 +66,31 @@ describe("with a daemon", () => {
     expect(await modeOf({ mode: "off" }, "enforce")).toBeUndefined();
   });
 
+  it("an adapter's run follows the mode of the welcome: the operator's canary may enforce it", async () => {
+    for (const [config, mode] of [["enforce_share = 1\n", "enforce"], ["enforce_share = 0\n", "shadow"]] as const) {
+      const other = await Daemon.start(config);
+      try {
+        const run = new Run({ url: other.url, agents: ["a"], log: quiet });
+        run.adapterDefaults("test");
+        expect(run.heals).toBe(false); // nothing is known yet
+        expect(await run.ready(20_000)).toBe(true);
+        expect([run.welcome?.mode, run.heals]).toEqual([mode, mode === "enforce"]);
+        await run.end("aborted");
+      } finally {
+        await other.stop();
+      }
+    }
+  });
+
+  it("an adapter that comes after the hello changes nothing, whatever mode the daemon holds", async () => {
+    const run = new Run({ url: daemon.url, agents: ["a"], log: quiet });
+    expect(await run.ready(20_000)).toBe(true);
+    expect(run.heals).toBe(true);
+    run.adapterDefaults("test");
+    expect(run.heals).toBe(false);
+    await run.end("aborted");
+  });
+
   it("a hand-made run asks for the bounds on healing", async () => {
     const run = await open({ maxReturnsPerAgent: 1, budget: 7 });
     await run.end("aborted");
