@@ -33,6 +33,7 @@ class orphaned_event final : public rule {
              evidence_cache&, std::vector<finding>& found) const override {
     if (g.event(b.event).submit) return;
     for (const graph::agent_index a : b.to) {
+      g.look_at(1);
       if (g.agent(a).in_roster) return;
     }
     found.push_back({.event = b.event, .agents = b.to});

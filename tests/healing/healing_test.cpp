@@ -162,7 +162,7 @@ TEST_CASE("a system event is the monitor's own: no work, never an orphan, settle
 
 TEST_CASE("watches are bounded: the oldest beyond 64 is reported unresolved") {
   scenario s(R"(
-{"type":"hello","agents":["ada"]}
+{"type":"hello","agents":["ada"],"healing":{"max_returns_per_agent":65}}
 {"type":"activation_started","activation":"v1","agent":"ada"})");
   for (int i = 0; i < 65; ++i) {
     s.then(R"({"type":"event","event":{"source":"v1","recipients":["zed"],"id":"e)" + std::to_string(i) + R"("}})");
