@@ -148,7 +148,7 @@ int attribute(shapley_options& o) {
   r.weights = game.weights;
   if (o.threshold) {
     r.threshold = *o.threshold;
-    r.metrics = measure(game.what->players(), r.result.phi.value, r.threshold, o.q);
+    r.metrics = measure(game.what->players(), r.result.phi.value, r.threshold, o.q, r.result.largest_risk());
   }
   if (o.faithful && !stop_asked) {
     r.faithful = judge(*game.what, r.result.phi.value, o.how.seed);

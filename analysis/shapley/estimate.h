@@ -5,6 +5,8 @@
 // (eq. 18), and it is the same for any number of threads.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -58,6 +60,8 @@ struct estimate_result {
   bool interrupted = false;
   double seconds = 0;
 
+  // The larger of |R(∅)| and |R(Ω)|: the scale of the rounding in φ.
+  double largest_risk() const { return std::max(std::abs(baseline), std::abs(baseline + total)); }
   explicit operator bool() const { return problem.empty(); }
 };
 

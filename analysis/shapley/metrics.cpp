@@ -56,8 +56,23 @@ double pearson(std::span<const double> x, std::span<const double> y) {
   return scale > 0 ? std::clamp(xy / scale, -1.0, 1.0) : 0;
 }
 
-metrics measure(const cast& who, std::span<const double> phi, double threshold, double q) {
+namespace {
+
+std::vector<double> without_rounding(std::span<const double> phi, double largest_risk) {
+  double largest = largest_risk;
+  for (const double x : phi) largest = std::max(largest, std::abs(x));
+  std::vector<double> out(phi.begin(), phi.end());
+  for (double& x : out) {
+    if (std::abs(x) <= rounding_share * largest) x = 0;
+  }
+  return out;
+}
+
+}  // namespace
+
+metrics measure(const cast& who, std::span<const double> estimated, double threshold, double q, double largest_risk) {
   metrics out;
+  const std::vector<double> phi = without_rounding(estimated, largest_risk);
   const std::size_t agents = who.agent_names.size();
   const std::vector<double> step = by_step(who, phi), agent = by_agent(who, phi);
 

@@ -13,6 +13,9 @@ namespace digd::shapley {
 
 inline constexpr double usual_share = 0.9;  // q
 
+// φ is a sum of differences of risks, so an action without influence keeps the rounding of the largest risk.
+inline constexpr double rounding_share = 1e-12;
+
 struct metrics {
   double latency = 0;                  // L_tm, eq. 4
   std::optional<std::size_t> formed;   // T*, counted from 1; none if the running sum never exceeds q·ρ
@@ -32,6 +35,8 @@ std::vector<double> by_behaviour(const cast& who, std::span<const double> phi);
 double gini(std::span<const double> x);
 double pearson(std::span<const double> x, std::span<const double> y);
 
-metrics measure(const cast& who, std::span<const double> phi, double threshold, double q = usual_share);
+// `largest_risk` is the largest |R| behind φ. Where |φ| is at most `rounding_share` of it, or of the largest |φ|, φ is
+// rounding and every metric takes it as 0.
+metrics measure(const cast& who, std::span<const double> phi, double threshold, double q = usual_share, double largest_risk = 0);
 
 }  // namespace digd::shapley

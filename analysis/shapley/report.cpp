@@ -73,7 +73,7 @@ report make_report(const game& what, estimate_result result, double q, std::uint
   r.threshold = std::isnan(what.threshold()) ? r.result.total : what.threshold();
   r.q = q;
   r.seed = seed;
-  r.metrics = measure(what.players(), r.result.phi.value, r.threshold, q);
+  r.metrics = measure(what.players(), r.result.phi.value, r.threshold, q, r.result.largest_risk());
   r.risk_curve = what.risk_curve();
   return r;
 }

@@ -2,6 +2,8 @@
 
 #include "analysis/shapley/faithfulness.h"
 #include "analysis/shapley/metrics.h"
+#include "analysis/shapley/report.h"
+#include "analysis/shapley/trajectory.h"
 #include "tests/analysis/shapley/support.h"
 
 using namespace digd::shapley;
@@ -68,6 +70,29 @@ TEST_CASE("the threshold is exceeded, not reached") {
 TEST_CASE("concentration is 0 for equals and (n-1)/n for one alone") {
   CHECK(gini(std::vector<double>{2, -2, 2, 2}) == Approx(0).margin(1e-15));
   CHECK(gini(std::vector<double>{0, 0, -7, 0}) == Approx(0.75));
+}
+
+TEST_CASE("an action whose share is rounding has no part in any metric") {
+  // Step 1 holds only what rounding leaves; the metrics are those of the same values with exact zeros.
+  const metrics exact = measure(two_by_three(), std::vector<double>{0, 0, 3, -1, 0, 4}, 5);
+  const metrics rounded = measure(two_by_three(), std::vector<double>{3e-16, 2e-16, 3, -1, -1e-16, 4}, 5);
+  CHECK(rounded.synchronization == Approx((2.0 / 4 + 1) / 3));
+  CHECK(rounded.synchronization == exact.synchronization);
+  CHECK(rounded.agent_concentration == exact.agent_concentration);
+  CHECK(rounded.instability_correlation == exact.instability_correlation);
+}
+
+TEST_CASE("the rounding of a large risk hides the values below it") {
+  const std::vector<double> rounding{1e-11, 2e-11, -1e-11, 3e-11, 0, 1e-11};
+  CHECK(measure(two_by_three(), rounding, 1, usual_share, 1000).synchronization == 0);
+  CHECK(measure(two_by_three(), rounding, 1, usual_share, 1000).agent_concentration == 0);
+  CHECK(measure(two_by_three(), rounding, 1, usual_share, 1).synchronization > 0);
+}
+
+TEST_CASE("steps in which nothing matters do not count as synchronized") {
+  const generated made = generate({"socialnetwork", 3, 4, 5, 12}, false);
+  const report r = make_report(*made.game, estimate(*made.game, shapley_tests::ask(estimator::exact)), usual_share, 1);
+  CHECK(r.metrics.synchronization == Approx(0.390).margin(0.0005));
 }
 
 TEST_CASE("deleting the top actions drops the risk by what they hold together") {
