@@ -16,17 +16,16 @@ bool risk_drops(evaluator& ask, std::span<const double> scores, std::array<doubl
   std::vector<player_index> order(scores.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return scores[a] > scores[b]; });
-  // Lane 0: nobody, lane 1: everybody, lanes 2 …: everybody but the first k.
-  std::vector<lane_mask> masks(scores.size(), static_cast<lane_mask>(every_lane & ~1u));
+  // Lane 0 keeps every action; lane 1 + c drops the first deleted_counts[c].
+  std::vector<lane_mask> masks(scores.size(), every_lane);
   for (std::size_t c = 0; c < deleted_counts.size(); ++c) {
     for (std::size_t k = 0; k < std::min(deleted_counts[c], order.size()); ++k) {
-      masks[order[k]] &= static_cast<lane_mask>(~(4u << c));
+      masks[order[k]] &= static_cast<lane_mask>(~(2u << c));
     }
   }
-  double v[lanes];
-  if (!ask.values(masks, 2 + deleted_counts.size(), v)) return false;
-  const double total = v[1] - v[0];
-  for (std::size_t c = 0; c < deleted_counts.size(); ++c) drops[c] = total != 0 ? (v[1] - v[2 + c]) / total : 0;
+  double risk[lanes];
+  if (!ask.values(masks, 1 + deleted_counts.size(), risk)) return false;
+  for (std::size_t c = 0; c < deleted_counts.size(); ++c) drops[c] = risk[0] > 0 ? (risk[0] - risk[1 + c]) / risk[0] : 0;
   return true;
 }
 

@@ -1,5 +1,6 @@
 // Whether scores point at what matters: the risk drop (R_T(τ) - R_T(τ^del))/R_T(τ) after the k highest scored actions
-// are replaced by the baseline (Interpreting Emergent Extreme Events in MAS, section 4.2, Table 3).
+// are replaced by the baseline (Interpreting Emergent Extreme Events in MAS, section 4.2, Table 3). R_T is the risk at
+// the last step (section 3.1), with the baseline's share in it; v(Ω) = R_T(τ) - R(∅) is not.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@ inline constexpr std::array<std::size_t, 2> deleted_counts{3, 10};
 
 struct faithfulness {
   std::string problem;  // empty if it succeeded
-  // Risk drops as shares of v(Ω), one for each of `deleted_counts`.
+  // Risk drops as shares of R_T(τ), one for each of `deleted_counts`; 0 where R_T(τ) ≤ 0.
   std::array<double, 2> shapley{}, leave_one_out{}, random{}, random_error{};
 };
 

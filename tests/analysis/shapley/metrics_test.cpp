@@ -95,13 +95,20 @@ TEST_CASE("steps in which nothing matters do not count as synchronized") {
   CHECK(r.metrics.synchronization == Approx(0.390).margin(0.0005));
 }
 
-TEST_CASE("deleting the top actions drops the risk by what they hold together") {
-  // Twelve players; three of them make the risk, only together with nobody's help.
+TEST_CASE("deleting the top actions drops the risk by what they hold together, as a share of the whole risk") {
+  // Twelve players; four of them make half of the risk, the baseline has the other half.
   const shapley_tests::small_game g(12, [](const shapley_tests::set& s) { return 10.0 + 4 * s[2] + 3 * s[5] + 2 * s[7] + 1 * s[9]; });
   const estimate_result r = estimate(g, shapley_tests::ask(estimator::exact));
   const faithfulness f = judge(g, r.phi.value, 1);
-  CHECK(f.shapley[0] == Approx(0.9));
-  CHECK(f.shapley[1] == Approx(1.0));
-  CHECK(f.leave_one_out[0] == Approx(0.9));
-  CHECK(f.random[0] == Approx(0.25).margin(0.1));
+  CHECK(f.shapley[0] == Approx(9.0 / 20));
+  CHECK(f.shapley[1] == Approx(10.0 / 20));
+  CHECK(f.leave_one_out[0] == Approx(9.0 / 20));
+  CHECK(f.random[0] == Approx(0.125).margin(0.05));
+}
+
+TEST_CASE("a run without risk has no risk to drop") {
+  const shapley_tests::small_game g(4, [](const shapley_tests::set& s) { return -5.0 + s[0]; });
+  const faithfulness f = judge(g, std::vector<double>{1, 0, 0, 0}, 1);
+  CHECK(f.shapley[0] == 0);
+  CHECK(f.random[0] == 0);
 }
