@@ -124,3 +124,18 @@ def test_a_program_that_stops_early_prints_nothing(shared_daemon, name):
     done = subprocess.run([sys.executable, "-X", "dev", "-W", "ignore::ResourceWarning", "-c", code],
                           capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("mode", ["shadow", "enforce"])
+def test_a_shutdown_that_cancels_all_tasks_waits_for_nothing(shared_daemon, mode):
+    async def program_that_shuts_down():
+        async with digd.Run(agents=AB, url=url_of(shared_daemon), mode=mode, linger_s=30.0) as run:
+            await run.emit(["a"])
+            tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith("digd ")]
+            assert tasks
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            assert (await run.emit(["b"])).as_is == "disconnected"
+
+    asyncio.run(asyncio.wait_for(program_that_shuts_down(), 10))

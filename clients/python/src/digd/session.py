@@ -171,6 +171,8 @@ class Session:
                     link.send([self.conversation.connected()])
                 await asyncio.shield(link.lost)
             except asyncio.CancelledError:
+                if not self.conversation.closed:
+                    self._give_up()
                 if link is not None:
                     await link.close(MAX_CLOSE_S)
                 raise
@@ -186,6 +188,17 @@ class Session:
             self._pump()
             if not self.conversation.closed:
                 await asyncio.sleep(self.backoff.next_s())
+
+    def _give_up(self) -> None:
+        """Ends the conversation: the program cancelled this task, as shutdowns do that cancel all tasks.
+
+        Nothing can be sent any more, so nothing may wait for a verdict or an ack.
+        """
+        self._pump()
+        self.conversation.close("disconnected")
+        self._settle_futures()
+        self._decided.set()
+        self._quiet.set()
 
     def _lost(self, link: Link | None) -> None:
         code = link.close_code if link is not None else None
