@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import zoo  # noqa: E402
 
 import openai_agents.broken  # noqa: E402, F401
+import openai_agents.healthy_edges  # noqa: E402, F401
 import openai_agents.healthy_flows  # noqa: E402, F401
 import openai_agents.healthy_handoffs  # noqa: E402, F401
 import openai_agents.healthy_random  # noqa: E402, F401
@@ -36,7 +37,8 @@ def test_a_broken_system_is_healed(name, zoo_daemon):
 @pytest.mark.parametrize("name", zoo.sample(HEALTHY))
 def test_a_healthy_system_is_healthy_without_digd(name):
     seen, _ = zoo.execute(zoo.HEALTHY[name], "plain", None)
-    assert seen.error is None and (seen.calls or seen.seen) and seen.logs == []
+    logs = [line for line in seen.logs if "contains invalid characters for function calling" not in line]  # the SDK's own
+    assert seen.error is None and (seen.calls or seen.seen) and logs == []
 
 
 @pytest.mark.parametrize("seed", range(8))

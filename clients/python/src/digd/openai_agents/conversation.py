@@ -12,7 +12,8 @@ from agents import (Agent, Handoff, InputGuardrailTripwireTriggered, MaxTurnsExc
 from agents.tool import default_tool_error_function
 from agents.tool_context import ToolContext
 
-from ..messages import Verdict
+from ..activation import error_text
+from ..messages import Json, Verdict
 from .notes import Given, GivenBack, HandoffGivenBack, name_of, note_item, payload, quoted, text_of
 from .steps import Steps
 from .turns import Turns, given_by, is_bare, sent_back
@@ -24,6 +25,13 @@ current: ContextVar[Conversation | None] = ContextVar("digd_openai_agents_conver
 """The conversation of the running code. Tools and the runs that they start inherit it."""
 
 T = TypeVar("T")
+
+
+def handoff_tool_name(agent: str) -> str:
+    """The same name as `Handoff.default_tool_name`, which logs a warning about names that are no identifiers."""
+    return re.sub(r"[^a-zA-Z0-9_]", "_", f"{HANDOFF_PREFIX}{agent}").lower()
+
+
 State = Literal["running", "paused", "answered", "failed"]
 
 
@@ -40,13 +48,15 @@ class Conversation(RunHooks[Any]):
         self.caller = caller
         self.turns = Turns(steps.feed, steps.mail)
         self.state: State = "running"
-        self.output: Any = None
-        self.error: BaseException | None = None
+        self.output: Json = None  # the payload of the final output
+        self.error_text = "failed"
         self.is_unanswered = False
         self.is_declared_end = False  # ended by a guardrail or by a limit on turns that the program set
         self.agents: set[str] = set()
         self.paused: list[Conversation] = []  # runs that this one's tools started and that wait for an approval
-        self.stream: Any = None  # the SDK's result of a streamed run
+        self.is_stream = False
+        self.stream: Any = None  # the SDK's result of a streamed run, until it has ended
+        self._tool_error: str | None = None  # the SDK's own text for the model, if the tool does not handle the error
         self.can_go_back = False  # the run can be taken up again: not a stream, not resumed, and not too often already
         self.begin_with: tuple[Agent[Any], Any] | None = None  # of a streamed run, until its loop has begun
         self._failed: list[Conversation] = []  # runs that this one started and that failed, until their tool returns
@@ -72,7 +82,7 @@ class Conversation(RunHooks[Any]):
         if self.caller is None:
             await self.steps.follow(self, name_of(agent))
             verdict = await self.steps.feed.emit([name_of(agent)], payload(self._asked), kind="task",
-                                                 hold=self.stream is None)  # a stream's agent has begun by now
+                                                 hold=not self.is_stream)  # a stream's agent has begun by now
         else:
             self.steps.nested.add(self)
             await self.caller._open(self.caller.turns.agent)
@@ -139,8 +149,9 @@ class Conversation(RunHooks[Any]):
 
     # ---- requests to other agents
 
-    def add_failed(self, conversation: Conversation) -> None:
+    def add_failed(self, conversation: Conversation, error: Exception) -> None:
         """Adds a run that this one started and that failed. It is handled unless the SDK reports its tool as failed."""
+        conversation._tool_error = default_tool_error_function(RunContextWrapper(None), error)
         self._failed.append(conversation)
 
     def add_stream(self, stream: Conversation) -> None:
@@ -167,7 +178,7 @@ class Conversation(RunHooks[Any]):
         """The agent answers although its requests failed: they stay pending, and wait for the agents they went to."""
         for request in self.requests_left():
             text = f"An earlier request to you is still unanswered: {quoted(request._asked)}"
-            for event in await request.turns.fail(request.error or "failed"):
+            for event in await request.turns.fail(request.error_text):
                 self.steps.mail.put(request.turns.agent, Given(event, text))
 
     def paused_below(self) -> Iterator[Conversation]:
@@ -180,15 +191,14 @@ class Conversation(RunHooks[Any]):
     def has_open_requests(self) -> bool:
         return bool(self._requests)
 
-    async def _after_tool(self, tool_call_id: str | None, context: RunContextWrapper[Any], result: object) -> None:
+    async def _after_tool(self, tool_call_id: str | None, result: object) -> None:
         """A tool that returned anything but the SDK's own error text has handled the failure of the run it started."""
         await self.complete_streams()
         for request in list(self._failed):
             if request._tool_call_id not in (None, tool_call_id):
                 continue
             self._failed.remove(request)
-            error = request.error
-            if isinstance(error, Exception) and str(result) == default_tool_error_function(context, error):
+            if isinstance(result, str) and result == request._tool_error:
                 self._requests.append(request)
             else:
                 await request.turns.settle()
@@ -200,8 +210,10 @@ class Conversation(RunHooks[Any]):
         stream = self.stream
         if stream is None or self.state != "running" or stream.run_loop_task is None or not stream.run_loop_task.done():
             return
-        self.output = stream.final_output
-        self.state = "paused" if stream.interruptions else "failed" if self.output is None else "answered"
+        has_output = stream.final_output is not None
+        self.output = payload(stream.final_output) if has_output else None
+        self.state = "paused" if stream.interruptions else "answered" if has_output else "failed"
+        self.stream = None
 
     async def complete_streams(self) -> None:
         """Reports the answers of streamed runs that this run's tools started and that have ended."""
@@ -226,8 +238,8 @@ class Conversation(RunHooks[Any]):
         if caller is None or caller.state != "running":
             await self.turns.settle()  # nobody waits for the answer any more
             return None
-        verdict = await self.turns.put_out([caller.turns.agent], payload(self.output), "answer")
-        if sent_back(verdict) and self.stream is None:
+        verdict = await self.turns.put_out([caller.turns.agent], self.output, "answer")
+        if sent_back(verdict) and not self.is_stream:
             return verdict
         if sent_back(verdict):
             self.steps.feed.applied(verdict.event, verdict, as_is="streamed")
@@ -246,7 +258,7 @@ class Conversation(RunHooks[Any]):
             items.extend(note_item(text) for text in self.turns.read_notes())
 
     async def _after_model(self, agent: Agent[Any], response: ModelResponse) -> None:
-        handoffs = {h.tool_name if isinstance(h, Handoff) else Handoff.default_tool_name(h) for h in agent.handoffs}
+        handoffs = {h.tool_name if isinstance(h, Handoff) else handoff_tool_name(h.name) for h in agent.handoffs}
         calls = [item for item in response.output if item.type == "function_call"]
         if calls:
             await self.settle_requests()
@@ -261,8 +273,8 @@ class Conversation(RunHooks[Any]):
 
     async def _hand_off_to_nobody(self, name: str, arguments: str) -> None:
         """A hand-off that the model made up. Reported in closed rosters only: an open one takes any name."""
-        known = {re.sub(r"[^a-zA-Z0-9_]", "_", agent) for agent in self.steps.known_agents}
-        if self.steps.feed.run.agents is None or name in known or self.turns.activation is None:
+        known = {handoff_tool_name(agent) for agent in self.steps.known_agents}
+        if self.steps.feed.run.agents is None or HANDOFF_PREFIX + name in known or self.turns.activation is None:
             return
         verdict = await self.turns.emit([name], payload(self._asked if is_bare(arguments) else arguments), "handoff")
         if verdict.action != "deliver":
@@ -337,8 +349,8 @@ class Conversation(RunHooks[Any]):
             await self.report(self._after_model(agent, response))
 
     async def on_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> None:
-        if self._inner is not None:
-            await self._inner.on_handoff(context, from_agent, to_agent)
+        if self._inner is not None:  # by keyword, as the SDK calls it: the program may have another order
+            await self._inner.on_handoff(context=context, from_agent=from_agent, to_agent=to_agent)
         if self.reports:
             await self.report(self._hand_off(name_of(from_agent), name_of(to_agent)))
 
@@ -350,4 +362,4 @@ class Conversation(RunHooks[Any]):
         if self._inner is not None:
             await self._inner.on_tool_end(context, agent, tool, result)
         if self.reports:
-            await self.report(self._after_tool(getattr(context, "tool_call_id", None), context, result))
+            await self.report(self._after_tool(getattr(context, "tool_call_id", None), result))

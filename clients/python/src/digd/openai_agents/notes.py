@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents import AgentBase, AgentsException, TResponseInputItem
+from pydantic import BaseModel
 
 from ..messages import Json, Verdict
 
@@ -85,6 +86,8 @@ def _text(value: Any) -> str:
     dump = getattr(value, "model_dump_json", None)
     if isinstance(value, str):
         return value
+    if isinstance(value, BaseModel):
+        return value.model_dump_json(warnings=False)
     if callable(dump) and not isinstance(value, type):
         return str(dump())
     return json.dumps(value, ensure_ascii=False, default=str)

@@ -54,17 +54,19 @@ class WatchingRunner(AgentRunner):
 
     async def run(self, starting_agent: Agent[Any], input: Any, **options: Any) -> RunResult:
         team = attached.get()
-        if team is None or not team.watches(options.get("hooks")):
+        if team is None or not team.watches(starting_agent, options.get("hooks")):
             return await self.sdk().run(starting_agent, input, **options)
         return await team.run_watched(starting_agent, input, dict(options))
 
     def run_sync(self, starting_agent: Agent[Any], input: Any, **options: Any) -> RunResult:
-        if attached.get() is None:
+        team = attached.get()
+        has_own = type(self.sdk()).run_sync is not AgentRunner.run_sync  # the program's own, which is to be called
+        if team is None or has_own or not team.watches(starting_agent, options.get("hooks")):
             return self.sdk().run_sync(starting_agent, input, **options)
         return super().run_sync(starting_agent, input, **options)
 
     def run_streamed(self, starting_agent: Agent[Any], input: Any, **options: Any) -> Any:
         team = attached.get()
-        if team is None or not team.watches(options.get("hooks")):
+        if team is None or not team.watches(starting_agent, options.get("hooks")):
             return self.sdk().run_streamed(starting_agent, input, **options)
         return team.run_streamed_watched(starting_agent, input, dict(options))

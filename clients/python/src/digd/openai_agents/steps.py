@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..messages import Outcome
 from ..session import log
 from .feed import Feed, begin
-from .notes import Given, Mail, payload
+from .notes import Given, Mail
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -59,7 +59,7 @@ class Steps:
             if step.state == "failed":
                 await step.turns.end()
                 continue
-            verdict = await step.turns.put_out([agent], payload(step.output), "answer", fyi=True)
+            verdict = await step.turns.put_out([agent], step.output, "answer", fyi=True)
             conversation.turns.give(Given(verdict.event, fyi=True))
 
     def ended(self, conversation: Conversation) -> None:
@@ -125,7 +125,7 @@ class Steps:
             for request in step.requests_left():
                 begin(request.turns.settle())
             if step.state == "failed" and not step.is_declared_end:
-                begin(step.turns.fail(step.error or "failed"))
+                begin(step.turns.fail(step.error_text))
             else:
                 begin(step.turns.settle("wait" if step.state == "paused" else "consume"))
 
@@ -134,13 +134,13 @@ class Steps:
         last = answered[-1] if answered else None
         for step in steps:
             for request in step.requests_left():
-                begin(request.turns.fail(request.error or "failed") if step is last else request.turns.settle())
+                begin(request.turns.fail(request.error_text) if step is last else request.turns.settle())
             if step is not last:
                 is_open = step.state in ("paused", "running")
                 begin(step.turns.settle(("wait" if last is None else "discard") if is_open else "consume"))
         if last is not None:
             begin(last.turns.take_rest())
-            begin(last.turns.put_out((), payload(last.output), "answer", submit=True))
+            begin(last.turns.put_out((), last.output, "answer", submit=True))
         elif any(step.state == "running" for step in steps):
             return "aborted"
         return "success" if steps and not any(step.is_unanswered for step in steps) else None

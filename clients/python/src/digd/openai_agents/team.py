@@ -17,6 +17,7 @@ from agents.lifecycle import RunHooksBase
 from agents.run_config import DEFAULT_MAX_TURNS
 
 from .. import sync
+from ..activation import error_text
 from ..messages import Intervention, Verdict, event_id
 from ..run import Run
 from .conversation import DECLARED_ENDS, Conversation, current
@@ -134,9 +135,10 @@ class Team:
 
     # ---- for the runner
 
-    def watches(self, hooks: Any) -> bool:
-        """Whether a run is watched that begins now. Hooks that the SDK refuses are left to the SDK."""
-        if self.is_off or self.steps.is_broken or (hooks is not None and not isinstance(hooks, RunHooksBase)):
+    def watches(self, agent: Any, hooks: Any) -> bool:
+        """Whether a run is watched that begins now. Agents and hooks that the SDK refuses are left to the SDK."""
+        if self.is_off or self.steps.is_broken or not isinstance(agent, Agent) or (
+                hooks is not None and not isinstance(hooks, RunHooksBase)):
             return False
         if self.steps.is_over:
             self.steps.warn_of_late_work()
@@ -149,7 +151,7 @@ class Team:
     def run_streamed_watched(self, agent: Agent[Any], input: Any, options: dict[str, Any]) -> Any:
         """A streamed run. Hand-offs and requests are held; the answer is out before it can be judged."""
         conversation = self._conversation(options)
-        conversation.begin_with = (agent, input)
+        conversation.begin_with, conversation.is_stream = (agent, input), True
         token = current.set(conversation)
         try:
             result = WatchingRunner.sdk().run_streamed(agent, input, hooks=conversation, **options)
@@ -173,6 +175,11 @@ class Team:
 
     # ---- one run, and its repetitions
 
+    def _remember(self, agent: Agent[Any]) -> None:
+        """Keeps an agent for the healing at rest. Without that, agents are freed when they would be without digd."""
+        if self._wait_s > 0:
+            self._named.setdefault(name_of(agent), agent)
+
     def _conversation(self, options: dict[str, Any]) -> Conversation:
         caller = current.get()
         if caller is not None and (caller.steps is not self.steps or caller.state != "running"):
@@ -183,10 +190,10 @@ class Team:
                    final: bool) -> tuple[RunResult, Handed | None]:
         handed = handed_of(input)
         items = "\n\n".join(item.text for item in handed) if handed else input
-        if self.is_off or not self.watches(options.get("hooks")):
+        if self.is_off or not self.watches(agent, options.get("hooks")):
             return await WatchingRunner.sdk().run(agent, items, **options), None
         conversation = self._conversation(options)
-        self._named.setdefault(name_of(agent), agent)
+        self._remember(agent)
         token, again = None, cast("Again | None", None)
         try:
             if handed:
@@ -222,7 +229,7 @@ class Team:
     async def _ended(self, conversation: Conversation, result: RunResult, to: tuple[str, ...], options: dict[str, Any],
                      final: bool, is_last: bool) -> tuple[Again | None, Handed | None]:
         """Reports the result of a run; returns how it goes on, if the monitor gives the result back."""
-        self._named.setdefault(name_of(result.last_agent), result.last_agent)
+        self._remember(result.last_agent)
         if result.interruptions:
             conversation.state = "paused"
             if conversation.caller is not None:
@@ -242,11 +249,11 @@ class Team:
         await conversation.settle_handled()
         await turns.begin(name_of(result.last_agent))
         await turns.turn()
-        conversation.output = output
+        conversation.output = payload(output)
         verdict: Verdict | None
         if to:
             await conversation.fail_requests()
-            verdict = await turns.put_out(to, payload(output), "work")
+            verdict = await turns.put_out(to, conversation.output, "work")
         elif conversation.caller is not None:
             await conversation.fail_requests()
             verdict = await conversation.answer_caller()
@@ -258,7 +265,7 @@ class Team:
                                                            result.to_input_list(), result), None
         elif final or conversation.has_open_requests:
             await conversation.fail_requests()
-            verdict = await turns.put_out((), payload(output), "answer", submit=True)
+            verdict = await turns.put_out((), conversation.output, "answer", submit=True)
         else:
             return None, None  # the program's next move decides: steps.py
         if verdict is not None and sent_back(verdict):
@@ -279,7 +286,7 @@ class Team:
         """Notes that a run raised; returns how it goes on, if the user lets the monitor heal errors."""
         if not conversation.reports:
             return None
-        conversation.error = error
+        conversation.error_text = error_text(error)
         conversation.is_declared_end = isinstance(error, DECLARED_ENDS) and (
             not isinstance(error, MaxTurnsExceeded) or options.get("max_turns", DEFAULT_MAX_TURNS) != DEFAULT_MAX_TURNS)
         again = await conversation.report(self._report_error(conversation, agent, items, options, error, is_last))
@@ -310,7 +317,7 @@ class Team:
         if isinstance(error, DECLARED_ENDS) or not isinstance(error, Exception) or caller.state != "running":
             await conversation.turns.settle()
         else:
-            caller.add_failed(conversation)
+            caller.add_failed(conversation, error)
 
     async def _heal_error(self, conversation: Conversation, agent: Agent[Any], items: Any, options: dict[str, Any],
                           error: AgentsException, is_last: bool) -> Again | None:
