@@ -148,13 +148,15 @@ int attribute(shapley_options& o) {
   r.weights = game.weights;
   if (o.threshold) {
     r.threshold = *o.threshold;
-    r.metrics = measure(game.what->players(), r.result.phi.value, r.threshold, o.q, r.result.largest_risk());
+    r.metrics = measure(game.what->players(), r.result, r.threshold, o.q);
   }
-  if (o.faithful && !stop_asked) {
+  const bool ranked = r.result.adds_risk();
+  if (o.faithful && ranked && !stop_asked) {
     r.faithful = judge(*game.what, r.result.phi.value, o.how.seed);
     if (!r.faithful->problem.empty()) return complain(r.faithful->problem);
   }
-  if (!o.plots.empty()) {
+  if (!o.plots.empty() && !ranked) std::cerr << "digctl attribute shapley: no plots: there is nothing to attribute\n";
+  if (!o.plots.empty() && ranked) {
     if (std::string why = write_plots(r, o.plots); !why.empty()) return complain(why);
   }
   const std::string text = o.format == "json" ? to_json(r) : to_table(r, o.most);

@@ -88,9 +88,8 @@ table metric_table(const shapley::report& r) {
   return {.caption = "The five metrics",
           .columns = {{"metric"}, {"value", true}, {"what it says"}},
           .rows = {{"relative risk latency, L_tm", number(m.latency),
-                    r.result.total <= 0 ? "means nothing here: together the activations took risk away"
-                    : m.formed          ? fmt::format("the risk had formed at step {} of {}", *m.formed, r.game.players().steps)
-                                        : "the running sum never exceeds q·ρ"},
+                    m.formed ? fmt::format("the risk had formed at step {} of {}", *m.formed, r.game.players().steps)
+                             : "the running sum never exceeds q·ρ"},
                    {"agent risk concentration, G_ag", number(m.agent_concentration), "0: spread evenly; towards 1: one agent's"},
                    {"risk-instability correlation, C_ag", number(m.instability_correlation), "whether agents with more risk vary more over time"},
                    {"agent risk synchronization, Z_ag", number(m.synchronization), "1: all push the same way at a time"},
@@ -111,9 +110,9 @@ std::vector<origin> origins_of(const shapley::report& r) {
 }
 
 std::string answer_of(const shapley::report& r) {
+  if (!r.result.adds_risk()) return "by Shapley value there is nothing to attribute, since the activations together added no risk";
   const shapley::cast& who = r.game.players();
   const std::size_t agent = highest_first(r.result.by_agent.value).front(), action = highest_first(r.result.phi.value).front();
-  if (r.result.phi.value[action] <= 0) return "by Shapley value no activation added risk";
   return fmt::format("by Shapley value agent {} added most risk (φ = {}), and of all activations {} (φ = {})", short_name(who.agent_names[agent]),
                      with_interval(r.result.by_agent.value[agent], r.result.by_agent.error[agent]),
                      short_name(who.name_of(static_cast<shapley::player_index>(action))),
@@ -128,6 +127,10 @@ void tell(part& out, const shapley::report& r) {
                                "divided among the {} activations: "
                                "φ is what an activation adds on average, over all orders in which they could join.",
                                e.baseline + e.total, e.baseline, e.total, who.size())));
+  if (!e.adds_risk()) {
+    out.blocks.push_back(block::remark("There is nothing to attribute: the activations together added no risk. So there is no T* and no ranking."));
+    return;
+  }
   if (e.interrupted)
     out.blocks.push_back(
         block::remark(fmt::format("Stopped when its time was up: {} of {} samples, which the error bars reflect.", e.samples, e.wanted)));
@@ -147,6 +150,7 @@ void tell(part& out, const shapley::report& r) {
 }
 
 void blame(part& out, const shapley::report& r) {
+  if (!r.result.adds_risk()) return;
   const std::vector<double>& phi = r.result.phi.value;
   std::size_t rank = 0;
   for (const std::size_t p : highest_first(phi)) {

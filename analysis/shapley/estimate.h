@@ -46,6 +46,9 @@ struct scored {
   std::vector<double> value, error;
 };
 
+// φ is a sum of differences of risks, so an action without influence keeps the rounding of the largest risk.
+inline constexpr double rounding_share = 1e-12;
+
 struct estimate_result {
   std::string problem;  // empty if it succeeded
   estimator how = estimator::exact;
@@ -62,6 +65,8 @@ struct estimate_result {
 
   // The larger of |R(∅)| and |R(Ω)|: the scale of the rounding in φ.
   double largest_risk() const { return std::max(std::abs(baseline), std::abs(baseline + total)); }
+  // v(Ω) > 0 beyond rounding. Otherwise the actions added no risk together, and there is nothing to attribute.
+  bool adds_risk() const { return total > rounding_share * largest_risk(); }
   explicit operator bool() const { return problem.empty(); }
 };
 

@@ -110,4 +110,13 @@ metrics measure(const cast& who, std::span<const double> estimated, double thres
   return out;
 }
 
+metrics measure(const cast& who, const estimate_result& result, double threshold, double q) {
+  metrics out = measure(who, result.phi.value, threshold, q, result.largest_risk());
+  if (!result.adds_risk()) {
+    out.formed.reset();
+    out.latency = 0;
+  }
+  return out;
+}
+
 }  // namespace digd::shapley

@@ -7,14 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "analysis/shapley/game.h"
+#include "analysis/shapley/estimate.h"
 
 namespace digd::shapley {
 
 inline constexpr double usual_share = 0.9;  // q
-
-// φ is a sum of differences of risks, so an action without influence keeps the rounding of the largest risk.
-inline constexpr double rounding_share = 1e-12;
 
 struct metrics {
   double latency = 0;                  // L_tm, eq. 4
@@ -38,5 +35,7 @@ double pearson(std::span<const double> x, std::span<const double> y);
 // `largest_risk` is the largest |R| behind φ. Where |φ| is at most `rounding_share` of it, or of the largest |φ|, φ is
 // rounding and every metric takes it as 0.
 metrics measure(const cast& who, std::span<const double> phi, double threshold, double q = usual_share, double largest_risk = 0);
+// The same of an estimate. Without added risk there is no T*.
+metrics measure(const cast& who, const estimate_result& result, double threshold, double q = usual_share);
 
 }  // namespace digd::shapley

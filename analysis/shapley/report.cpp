@@ -73,9 +73,14 @@ report make_report(const game& what, estimate_result result, double q, std::uint
   r.threshold = std::isnan(what.threshold()) ? r.result.total : what.threshold();
   r.q = q;
   r.seed = seed;
-  r.metrics = measure(what.players(), r.result.phi.value, r.threshold, q, r.result.largest_risk());
+  r.metrics = measure(what.players(), r.result, r.threshold, q);
   r.risk_curve = what.risk_curve();
   return r;
+}
+
+std::string nothing_to_attribute(const estimate_result& result) {
+  return fmt::format("nothing to attribute: the risk is {:.6g} with every action kept and {:.6g} with none; no T*, no ranking",
+                     result.baseline + result.total, result.baseline);
 }
 
 std::string to_table(const report& r, std::size_t most) {
@@ -87,6 +92,7 @@ std::string to_table(const report& r, std::size_t most) {
                      e.baseline + e.total, e.total, e.baseline, r.threshold);
   out += fmt::format("{}: {} of {} samples, {} evaluations{}\n\n", to_string(e.how), e.samples, e.wanted, e.evaluations,
                      e.interrupted ? ", INTERRUPTED" : "");
+  if (!e.adds_risk()) return out + nothing_to_attribute(e) + '\n';
   out += ranked("action", e.phi, most, [&](std::size_t p) { return shown(who.name_of(static_cast<player_index>(p))); });
   out += ranked("agent", e.by_agent, most, [&](std::size_t i) { return shown(who.agent_names[i]); });
   out += ranked("behaviour", e.by_behaviour, most, [&](std::size_t k) { return shown(who.behaviour_names[k]); });
@@ -119,9 +125,9 @@ std::string to_json(const report& r) {
   std::string out = fmt::format(
       "{{\"format\":\"digd.shapley\",\"version\":1,\"game\":{},\"title\":{},\"synthetic\":{},\"agents\":{},\"steps\":{},\n"
       "\"estimator\":\"{}\",\"samples\":{},\"wanted\":{},\"interrupted\":{},\"evaluations\":{},\"seed\":{},\n"
-      "\"baseline\":{},\"total\":{},\"gap\":{},\"threshold\":{},\"q\":{}",
+      "\"baseline\":{},\"total\":{},\"adds_risk\":{},\"gap\":{},\"threshold\":{},\"q\":{}",
       quoted(r.game.kind()), quoted(r.game.title()), r.game.synthetic(), who.agent_names.size(), who.steps, to_string(e.how),
-      e.samples, e.wanted, e.interrupted, e.evaluations, r.seed, number(e.baseline), number(e.total), number(e.gap),
+      e.samples, e.wanted, e.interrupted, e.evaluations, r.seed, number(e.baseline), number(e.total), e.adds_risk(), number(e.gap),
       number(r.threshold), number(r.q));
   if (!r.weights.empty()) out += fmt::format(",\"weights\":{}", quoted(r.weights));
   out += fmt::format(

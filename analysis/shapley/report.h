@@ -26,8 +26,12 @@ struct report {
 
 report make_report(const game& what, estimate_result result, double q, std::uint64_t seed);
 
+// One sentence, for a result that adds no risk.
+std::string nothing_to_attribute(const estimate_result& result);
+
+// The players stay in the order of the game; `adds_risk` says whether their φ may be ranked.
 std::string to_json(const report& r);
-// The `most` highest |φ|, then steps, agents, behaviours, metrics.
+// The `most` highest |φ|, then steps, agents, behaviours, metrics; where no risk was added, only that.
 std::string to_table(const report& r, std::size_t most);
 
 // SVG, 900 wide, light and dark by the reader's preference.

@@ -206,7 +206,7 @@ std::string metrics_table(const std::vector<study_case>& cases, std::uint64_t sa
       const estimate_result r = estimate(*g, options_of(estimator::automatic, samples, run, how.control));
       if (!r) return out + r.problem + '\n';
       const double rho = std::isnan(g->threshold()) ? r.total : g->threshold();
-      const metrics m = measure(g->players(), r.phi.value, rho, usual_share, r.largest_risk());
+      const metrics m = measure(g->players(), r, rho);
       const std::array x{m.latency, m.agent_concentration, m.instability_correlation, m.synchronization, m.behaviour_concentration};
       for (std::size_t k = 0; k < x.size(); ++k) seen[k].push_back(x[k]);
     }

@@ -18,6 +18,7 @@ def test_the_report_says_what_the_passes_say(digctl):
     shapley = told["passes"]["responsibility"]
     own = json.loads(digctl("attribute", "shapley", DEMO, "--format", "json", "--no-cache").stdout)
     assert shapley["ran"] and shapley["result"]["by_agent"] == own["by_agent"]
+    assert not own["adds_risk"] and "nothing to attribute" in shapley["says"] and shapley["result"]["metrics"]["T_star"] is None
     assert told["passes"]["decisive-error"]["result"]["ranking"][0]["step"] == 11
     assert not told["passes"]["causes"]["ran"] and "digctl causal" in told["passes"]["causes"]["command"]
     assert len(told["verdict"]) == 2

@@ -30,6 +30,17 @@ def test_a_trace_is_divided_among_its_activations(digctl, trace, tmp_path):
         assert (tmp_path / "plots" / name).read_text().startswith("<svg")
 
 
+def test_a_run_that_adds_no_risk_is_not_ranked(digctl, tmp_path):
+    demo = ROOT / "tests/traces/demo.jsonl"
+    got = shapley(digctl, demo, "--no-cache", "--faithfulness", "--plots", tmp_path / "plots")
+    assert got.returncode == 0, got.stderr
+    assert "nothing to attribute: the risk is 5.25 with every action kept and 7 with none" in got.stdout
+    assert "T* =" not in got.stdout and "writer" not in got.stdout
+    assert "no plots" in got.stderr and not (tmp_path / "plots").exists()
+    report = json.loads(shapley(digctl, demo, "--no-cache", "--faithfulness", "--format", "json").stdout)
+    assert report["adds_risk"] is False and report["metrics"]["T_star"] is None and "faithfulness" not in report
+
+
 def test_an_archived_run_is_divided_as_its_trace_is(digctl, trace, tmp_path):
     how = ("--format", "json", "--no-cache")
     from_file = shapley(digctl, trace, *how)

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "analysis/shapley/report.h"
 #include "analysis/shapley/structure.h"
 #include "ingest/replay.h"
 #include "tests/analysis/shapley/support.h"
@@ -48,6 +49,39 @@ TEST_CASE("a hand trace: each set's risk is firings and unresolved work of the r
   const estimate_result r = estimate(g, ask(estimator::exact));
   CHECK(r.phi.value[0] == Approx(1.5));
   CHECK(r.phi.value[1] == Approx(0.5));
+}
+
+TEST_CASE("a run with no more risk than one in which nobody acts has no T* and no ranking") {
+  const structure_result made = make_structure_game(file_text("demo.jsonl"), {});
+  const estimate_result result = estimate(*made.game, ask(estimator::exact));
+  REQUIRE(result.total == -1.75);
+  const report r = make_report(*made.game, result, usual_share, 1);
+  CHECK_FALSE(r.metrics.formed);
+  CHECK(r.metrics.latency == 0);
+  const std::string table = to_table(r, 10);
+  CHECK(table.find("nothing to attribute: the risk is 5.25 with every action kept and 7 with none; no T*, no ranking") != std::string::npos);
+  CHECK(table.find("writer") == std::string::npos);
+  CHECK(to_json(r).find("\"adds_risk\":false") != std::string::npos);
+  CHECK(to_json(r).find("\"T_star\":null") != std::string::npos);
+  // A threshold of the caller's changes nothing.
+  CHECK_FALSE(measure(made.game->players(), result, -10).formed);
+}
+
+TEST_CASE("a run in which the activations cancel out has nothing to attribute, whatever rounding leaves") {
+  estimate_result result;
+  result.baseline = 7;
+  result.total = 3e-15;
+  CHECK_FALSE(result.adds_risk());
+  result.total = 0.25;
+  CHECK(result.adds_risk());
+}
+
+TEST_CASE("a run that adds risk is ranked") {
+  const structure_result made = make_structure_game(hand_trace, {});
+  const report r = make_report(*made.game, estimate(*made.game, ask(estimator::exact)), usual_share, 1);
+  CHECK(r.metrics.formed);
+  CHECK(to_table(r, 10).find("A1") != std::string::npos);
+  CHECK(to_json(r).find("\"adds_risk\":true") != std::string::npos);
 }
 
 TEST_CASE("weights count what they say") {
