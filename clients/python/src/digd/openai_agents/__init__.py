@@ -1,6 +1,6 @@
 """digd for the OpenAI Agents SDK (`openai-agents`). docs/integrations/openai-agents.md.
 
-    async with digd.Run("support-42") as run:
+    async with digd.Run() as run:
         with digd.openai_agents.attach(run):
             result = await Runner.run(triage, "My invoice is wrong.")
 """
