@@ -67,11 +67,13 @@ class Link(asyncio.Protocol):
         """Says goodbye, waits a bounded time for the answer, and lets go."""
         if self._transport is None or self.lost.done():
             return
-        if self.opened.done() and not self.opened.cancelled() and self.opened.exception() is None:
-            self._ws.send_close(1000)
-            self._flush()
-            await asyncio.wait([self.lost], timeout=within_s)
-        self._transport.abort()
+        try:
+            if self.opened.done() and not self.opened.cancelled() and self.opened.exception() is None:
+                self._ws.send_close(1000)
+                self._flush()
+                await asyncio.wait([self.lost], timeout=within_s)
+        finally:  # also if this task is cancelled meanwhile
+            self._transport.abort()
 
     def abort(self) -> None:
         if self._transport is not None:
