@@ -14,3 +14,9 @@ def zoo_daemon(tmp_path_factory):
     """One daemon for all systems of a module. Its verdict deadline is long: machines that run tests are slow."""
     with Daemon(tmp_path_factory.mktemp("zoo"), "threads = 2\nverdict_deadline_ms = 60000\n") as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def patient_ends(monkeypatch):
+    """A run that is short waits longer for its first connection than it does for users: machines that run tests are slow."""
+    monkeypatch.setattr("digd.session.MAX_FIRST_CONNECTION_S", 2.0)

@@ -22,3 +22,9 @@ def shared_daemon(tmp_path_factory):
     """One daemon for tests that each have a run of their own."""
     with Daemon(tmp_path_factory.mktemp("daemon"), PATIENT) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def patient_ends(monkeypatch):
+    """A run that is short waits longer for its first connection than it does for users: machines that run tests are slow."""
+    monkeypatch.setattr("digd.session.MAX_FIRST_CONNECTION_S", 2.0)

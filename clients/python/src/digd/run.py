@@ -71,7 +71,7 @@ class Run:
     fail_closed_ms: how long a submit event waits for its verdict at most, even without a connection. 0: like other events.
     max_buffer_bytes: of unacknowledged messages. Beyond it, and beyond the daemon's credits, messages are dropped; a `gap`
         reports it.
-    linger_s: how long `close` waits for the last ack.
+    linger_s: how long `close` waits for the last ack; without a connection no longer than a first one takes.
     end_on_exit: False leaves `run_ended` to another session.
     """
 
@@ -150,7 +150,7 @@ class Run:
                 await self.end(outcome)
             else:
                 self._prepare_end(outcome)
-            await self._session.flush(self._linger_s)
+            await self._session.flush(self._linger_s, at_end=True)
         finally:
             self._log_summary()
             await self._stop()

@@ -22,10 +22,13 @@ log = logging.getLogger("digd")
 
 MAX_CONNECT_S = 5.0
 MAX_CLOSE_S = 1.0
-MAX_FIRST_CONNECTION_S = 1.0  # how long the end of a short run waits for its first connection
+MAX_FIRST_CONNECTION_S = 0.25  # the daemon's default verdict deadline; no run waits longer for a connection, nor at its end
+MIN_FIRST_CONNECTION_S = 0.02  # a loop that was busy reads what has come before it calls a daemon silent
+MAX_SILENCE_S = 30.0  # for how long runs expect nothing of a daemon that did not answer; they still try to connect
 REPLACED, FATAL = 4409, 4400
 MAX_MISSING_DAEMONS = 64
 _missing_daemons: set[str] = set()  # addresses for which it has been logged that nobody listens
+_silent_until: dict[str, float] = {}  # by address: what accepts connections and answers nothing costs one run its wait
 USED_ID_CODES = ("duplicate_event", "duplicate_activation", "activation_closed")  # where a session numbers its ids anew
 
 
@@ -78,6 +81,7 @@ class Session:
         self._pump_scheduled = False
         self._quiet = asyncio.Event()
         self._decided = asyncio.Event()  # the first attempt has succeeded or failed
+        self._started = 0.0
         self._logged_errors: set[str] = set()
 
     # ---- for the run
@@ -85,6 +89,10 @@ class Session:
     def start(self, hello: Callable[[], None] = lambda: None) -> None:
         """Begins to connect, and returns. Calls `hello` before each greeting."""
         self._loop = asyncio.get_running_loop()
+        self._started = time.monotonic()
+        if _silent_until.get(str(self.where.address), 0.0) > self._started:
+            self.conversation.disconnected(self._started)
+            self._decided.set()
         self._task = self._loop.create_task(self._keep_connected(hello), name=f"digd {self.where.run}")
 
     def tell(self, report: Message) -> Ticket:
@@ -123,19 +131,34 @@ class Session:
         if self._link is not None:
             self._link.abort()
 
-    async def flush(self, within_s: float) -> bool:
-        """Waits until every message is acked, unless the first attempt finds no daemon. Returns whether all are."""
+    async def flush(self, within_s: float, *, at_end: bool = False) -> bool:
+        """Waits until every message is acked, unless the first attempt finds no daemon. Returns whether all are.
+
+        `at_end`: the run has ended, and its program waits. A lost connection is waited for no longer than a first one.
+        """
         begun = time.monotonic()
         if self.conversation.phase is Phase.HOPING:
-            await _within(self._decided.wait(), min(within_s, MAX_FIRST_CONNECTION_S))
+            await self._await_first_connection(within_s)
         while self.conversation.welcome is not None and not self.conversation.closed and not self.conversation.idle:
-            left_s = within_s - (time.monotonic() - begun)
+            is_lost = at_end and self.conversation.phase is not Phase.UP
+            bound_s = min(within_s, MAX_FIRST_CONNECTION_S) if is_lost else within_s
+            left_s = bound_s - (time.monotonic() - begun)
             if left_s <= 0:
                 break
             self._quiet.clear()  # the pump sets it; more messages may come before this goes on
             self._schedule_pump()
-            await _within(self._quiet.wait(), left_s)
+            await _within(self._quiet.wait(), min(left_s, MAX_FIRST_CONNECTION_S) if at_end else left_s)
         return self.conversation.idle
+
+    async def _await_first_connection(self, within_s: float) -> None:
+        """Waits until the first attempt has an outcome, counted from its start: a long run has waited enough."""
+        left_s = MAX_FIRST_CONNECTION_S - (time.monotonic() - self._started)
+        await _within(self._decided.wait(), min(within_s, max(left_s, MIN_FIRST_CONNECTION_S)))
+        if self.conversation.phase is Phase.HOPING and left_s <= within_s:
+            address = str(self.where.address)
+            if address in _silent_until or len(_silent_until) < MAX_MISSING_DAEMONS:
+                _silent_until[address] = time.monotonic() + MAX_SILENCE_S
+            self._warn(f"no answer within {MAX_FIRST_CONNECTION_S:g} s")
 
     async def stop(self) -> None:
         """Ends the connection. Events that still wait go out unchanged."""
@@ -226,6 +249,7 @@ class Session:
         self._decided.set()
         self.backoff.attempts = 0
         address = str(self.where.address)
+        _silent_until.pop(address, None)
         if address in _missing_daemons:
             _missing_daemons.discard(address)
             log.warning("digd: connected to %s; runs are watched", address)
