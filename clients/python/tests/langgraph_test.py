@@ -7,7 +7,9 @@ import asyncio
 import dataclasses
 import json
 import operator
+import socket
 import sqlite3
+import time
 from typing import Annotated, TypedDict
 
 import pytest
@@ -21,6 +23,8 @@ from langgraph.types import CachePolicy, Command, RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 
 import digd.langgraph
+import digd.session
+import digd.sync
 from client_helpers import async_test, nobody, url_of
 from digd.langgraph import add_text
 from digd.langgraph.node import WatchedNode
@@ -610,3 +614,49 @@ def test_a_defect_of_the_adapter_is_logged_once_and_does_not_reach_the_graph(dae
     team = Team().node("a").node("b").edges((START, "a"), ("a", "b"), ("b", END))
     assert team.compile(daemon).invoke({"log": []})["log"] == ["a", "b"]
     assert [r.message for r in caplog.records if "unwatched" in r.message] and len(caplog.records) == 1
+
+
+def test_a_defect_at_the_end_of_a_graph_is_logged_and_does_not_reach_its_caller(daemon, monkeypatch, caplog):
+    def broken(*_):
+        raise KeyError("LangGraph has changed")
+
+    monkeypatch.setattr("digd.langgraph.watch.Watch.answer", broken)
+    team = Team().node("a").edges((START, "a"), ("a", END))
+    assert team.compile(daemon).invoke({"log": []})["log"] == ["a"]
+    assert len([r for r in caplog.records if "unwatched" in r.message]) == 1
+
+
+@async_test
+async def test_in_shadow_nothing_blocks_the_event_loop_of_the_caller(daemon, monkeypatch):
+    """`langgraph dev` raises where a call blocks the event loop."""
+    inner = digd.sync.Run._wait
+
+    def checked(run, work):
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return inner(run, work)
+        work.close()
+        raise AssertionError("a call that blocks the event loop")
+
+    monkeypatch.setattr(digd.sync.Run, "_wait", checked)
+    graph = Team().node("a").node("b").edges((START, "a"), ("a", "b"), ("b", END)).compile(daemon, mode="shadow")
+    assert (await graph.ainvoke({"log": []}))["log"] == ["a", "b"]
+    assert [chunk async for chunk in graph.astream({"log": []})] == [{"a": {"log": ["a"]}}, {"b": {"log": ["b"]}}]
+
+
+@pytest.mark.parametrize("mode", ["shadow", "enforce"])
+def test_a_daemon_that_never_answers_costs_one_short_wait(mode, monkeypatch, caplog):
+    monkeypatch.setattr(digd.session, "MAX_FIRST_CONNECTION_S", 0.25)
+    monkeypatch.setattr(digd.session, "_silent_until", {})
+    monkeypatch.setattr(digd.session, "_missing_daemons", set())
+    with socket.create_server(("127.0.0.1", 0)) as hung:
+        url = f"ws://127.0.0.1:{hung.getsockname()[1]}"
+        team = Team().node("a").node("b").edges((START, "a"), ("a", "b"), ("b", END))
+        graph = digd.langgraph.instrument(team.builder, url=url, mode=mode).compile()
+        begun = time.monotonic()
+        for _ in range(20):
+            assert graph.invoke({"log": []})["log"] == ["a", "b"]
+        took_s = time.monotonic() - begun
+    assert took_s < 20 * digd.session.MAX_FIRST_CONNECTION_S  # once, and not for each invocation
+    assert len([r for r in caplog.records if "no daemon" in r.message]) == 1

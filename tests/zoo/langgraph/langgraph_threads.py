@@ -369,3 +369,60 @@ def resumed_after_exception(probe):
         graph.invoke({"log": []}, THREAD)
     except ConnectionError:
         return graph.invoke(None, THREAD)
+
+
+@healthy("langgraph exceptions keep their cause and context")
+def exceptions(probe):
+    def broken(state):
+        raise ValueError("broken") from KeyError("why")
+
+    def chained(state):
+        try:
+            raise KeyError("first")
+        except KeyError:
+            raise ValueError("second")  # noqa: B904
+
+    def stops(state):
+        raise StopIteration("enough")
+
+    def chain_of(error):
+        return [repr(error), repr(error.__cause__), repr(error.__context__), getattr(error, "__suppress_context__", None)]
+
+    found = []
+    for behaviour in (broken, chained, stops):
+        graph = Team(probe).node("a").node("b", behaviour).edges((START, "a"), ("a", "b")).compile()
+        try:
+            raise LookupError("what the caller handles")
+        except LookupError:
+            try:
+                graph.invoke({"log": []})
+            except Exception as error:
+                found.append(chain_of(error))
+            try:
+                asyncio.run(graph.ainvoke({"log": []}))
+            except Exception as error:
+                found.append(chain_of(error))
+    return found
+
+
+@healthy("langgraph a stream that its reader closes")
+def closed_stream(probe):
+    async def slow(state):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            probe.call("slow has ended")
+
+    async def read():
+        team = Team(probe).node("a")
+        team.builder.add_node("slow", slow)
+        graph = team.edges((START, "a"), ("a", "slow")).compile()
+        chunks = graph.astream({"log": []}, stream_mode="tasks")
+        async for chunk in chunks:
+            if chunk["name"] == "slow":
+                break
+        await asyncio.sleep(0)  # the node begins
+        await chunks.aclose()
+        return sorted(task.get_coro().__qualname__ for task in asyncio.all_tasks())
+
+    return asyncio.run(read())

@@ -101,6 +101,15 @@ class Run:
         if self.aio.mode != "off":
             _open_runs.add(self)
 
+    def begin(self) -> None:
+        """As `open`, and does not wait for the background thread: the caller may be on an event loop."""
+        async def open_() -> None:
+            self.aio.open()
+
+        self.submit(open_())
+        if self.aio.mode != "off":
+            _open_runs.add(self)
+
     def close(self, error: BaseException | None = None) -> None:
         self._wait(self.aio.close(error))
         _open_runs.discard(self)

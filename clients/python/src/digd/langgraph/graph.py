@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import functools
 import sys
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -65,64 +66,60 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         watch = Watch(run, options, self.nodes, can_wake)
         if can_wake:
             run.on_intervention("create")(watch.wake)
-        run.open()
+        run.begin()  # no wait: `langgraph dev` raises where a call blocks the event loop
         return watch
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         watch = self._begin(config)
         error: BaseException | None = None
-        raised: Exception | None = None
         call: Any = input
         try:
             while True:
-                raised = None
                 watch.release_loop()
                 try:
                     yield from _within(watch, super().stream(call, config, **kwargs))
                     drive(watch.conclude())
+                    call = watch.next_call() if watch.waits_for_healing(None) else None
+                    if call is None:
+                        return
                 except Exception as e:
-                    raised = e
-                command = watch.next_call() if watch.waits_for_healing(raised) else None
-                if command is None:
-                    if raised is not None:
-                        raise raised
-                    return
-                call = command
+                    call = watch.next_call() if watch.waits_for_healing(e) else None
+                    if call is None:
+                        raise  # as it came: raising it by name would replace its context by what the caller handles
         except BaseException as e:
             error = e
             raise
         finally:
             _settle(watch.end(error))
-            error = raised = None  # no cycle of an exception and its frames
+            error = None  # no cycle of an exception and its frames
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         watch = self._begin(config)
         error: BaseException | None = None
-        raised: Exception | None = None
         call: Any = input
         try:
             while True:
-                raised = None
                 watch.release_loop()
                 try:
-                    async for chunk in _within_async(watch, super().astream(call, config, **kwargs)):
-                        yield chunk
+                    # Closed here: when a caller's `aclose` returns, LangGraph's tasks have ended.
+                    stream = _within_async(watch, super().astream(call, config, **kwargs))
+                    async with contextlib.aclosing(stream) as chunks:
+                        async for chunk in chunks:
+                            yield chunk
                     await drive_async(watch.conclude())
+                    call = await asyncio.to_thread(watch.next_call) if watch.waits_for_healing(None) else None
+                    if call is None:
+                        return
                 except Exception as e:
-                    raised = e
-                waits = watch.waits_for_healing(raised)
-                command = await asyncio.to_thread(watch.next_call) if waits else None
-                if command is None:
-                    if raised is not None:
-                        raise raised
-                    return
-                call = command
+                    call = await asyncio.to_thread(watch.next_call) if watch.waits_for_healing(e) else None
+                    if call is None:
+                        raise
         except BaseException as e:
             error = e
             raise
         finally:
             await asyncio.wait([asyncio.wrap_future(watch.end(error))], timeout=END_WITHIN_S)
-            error = raised = None
+            error = None
 
 
 def _settle(ended: Future[None]) -> None:
@@ -147,7 +144,7 @@ def _within(watch: Watch, chunks: Iterator[Any]) -> Iterator[Any]:
         chunks.close()  # type: ignore[attr-defined]
 
 
-async def _within_async(watch: Watch, chunks: AsyncIterator[Any]) -> AsyncIterator[Any]:
+async def _within_async(watch: Watch, chunks: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
     try:
         while True:
             token = current_watch.set(watch)

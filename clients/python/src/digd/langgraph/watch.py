@@ -426,7 +426,10 @@ class Watch:
     def conclude(self) -> Steps:
         """Submits the answer of a graph that has ended, if no node was left to do so."""
         if not self.disabled and self.loop is not None and self.loop.status == "done":
-            yield from self.answer(None)
+            try:
+                yield from self.answer(None)
+            except Exception as error:
+                self.give_up(error)
 
     def outcome(self, error: BaseException | None) -> Outcome | None:
         """How this invocation ended. The author meant it to pause for a person, or to hand over to a parent graph."""
