@@ -26,7 +26,7 @@ import digd.langgraph
 import digd.session
 import digd.sync
 from client_helpers import async_test, nobody, url_of
-from digd.langgraph import add_text
+from digd.langgraph import add_text, internals
 from digd.langgraph.node import WatchedNode
 
 PATIENT = {"window_ms": 1500, "max_attempts": 1}  # longer than a busy machine takes from one node to the next
@@ -442,7 +442,16 @@ def test_a_graph_that_raised_is_only_woken_if_the_user_wants_it(daemon, heal_err
     else:
         with pytest.raises(GraphRecursionError):
             graph.invoke({"log": []}, config)
-        assert [rule for rule, _ in fired(daemon)] == ["deadlock"] and team.ran == ["a"] * 6
+        assert fired(daemon) == [] and team.ran == ["a"] * 6  # the user chose the limit
+
+
+def test_a_loop_that_hits_the_default_recursion_limit_is_reported(daemon, monkeypatch):
+    monkeypatch.setattr(internals, "DEFAULT_RECURSION_LIMIT", 6)
+    team = Team().node("a", *[Command(update={"log": [0]}, goto="a")] * 9).edges((START, "a"))
+    graph = team.compile(daemon)
+    with pytest.raises(GraphRecursionError):
+        graph.invoke({"log": []}, {"recursion_limit": 6})
+    assert [rule for rule, _ in fired(daemon)] == ["deadlock"]
 
 
 def test_a_chat_model_reads_the_text_as_a_human_message_that_stays_out_of_the_state(daemon):

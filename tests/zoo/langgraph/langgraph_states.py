@@ -11,7 +11,9 @@ from typing import Annotated, Any, TypedDict
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
+from langgraph.errors import GraphRecursionError
 from langgraph.func import task
 from langgraph.graph import END, START, MessagesState, StateGraph, add_messages
 from langgraph.managed import RemainingSteps
@@ -334,6 +336,18 @@ def remaining_steps(probe):
         "a", lambda s: Command(update={"log": [s["left"]]}, goto="a" if s["left"] > 2 else END)
     )
     return team.edges((START, "a")).compile().invoke({"log": []}, {"recursion_limit": 9})
+
+
+@healthy("langgraph loop that its user stops by a recursion limit")
+def chosen_limit(probe):
+    thread = {"configurable": {"thread_id": "t"}}
+    team = Team(probe).node("a", lambda s: Command(update={"log": ["a"]}, goto="b")).node("b", {"log": ["b"]})
+    graph = team.edges((START, "a"), ("b", "a")).compile(checkpointer=InMemorySaver())
+    try:
+        graph.invoke({"log": []}, {**thread, "recursion_limit": 7})
+    except GraphRecursionError as stop:
+        probe.saw(str(stop))
+    return graph.get_state(thread).values
 
 
 @healthy("langgraph nodes that are runnables, objects and tasks", ordered=False)

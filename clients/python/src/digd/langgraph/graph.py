@@ -20,6 +20,7 @@ from .. import sync
 from ..adapter import resolve_mode
 from ..messages import Mode
 from ..options import daemon_address
+from . import internals
 from .node import WatchedNode, current_watch
 from .text import Inject, add_text
 from .watch import Options, Watch, drive, drive_async
@@ -64,6 +65,7 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         settings["capabilities"] = {"create": can_wake, **(settings.get("capabilities") or {})}
         run = sync.Run(run_id, [n for n in self.nodes if n != START], client=CLIENT, **settings)
         watch = Watch(run, options, self.nodes, can_wake)
+        watch.declares_steps = internals.declares_recursion_limit(self.config, config)
         if can_wake:
             run.on_intervention("create")(watch.wake)
         run.begin()  # no wait: `langgraph dev` raises where a call blocks the event loop

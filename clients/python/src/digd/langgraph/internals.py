@@ -7,6 +7,7 @@ They are tested with the version in clients/requirements.txt. Where one of them 
 - A task's configuration: the keys below, of which `__pregel_call` leads to the loop that runs the graph.
 - `PregelLoop`: `nodes`, `tasks`, `channels`, `status`, `step`, `after_tick`.
 - Tasks: `id`, `name`, `path`, `input`, `triggers`, `writes`, `cache_key`.
+- The default recursion limit: one that differs from it was chosen by the user.
 - Channels: the names `branch:to:NODE`, `join:NAMES:NODE` and `__pregel_tasks`; `names` and `seen` of joins; `finished`
   of those that wait for the end of the graph.
 """
@@ -27,8 +28,19 @@ SENDS, TO, JOIN = "__pregel_tasks", "branch:to:", "join:"
 ERROR_HANDLER = "node_error_handler"
 DRAINED: Any = getattr(errors, "GraphDrained", ())  # what a graph raises that was asked to stop; not in LangGraph 1.0
 
+try:
+    from langgraph._internal._config import DEFAULT_RECURSION_LIMIT
+except ImportError:
+    DEFAULT_RECURSION_LIMIT: Any = 25  # type: ignore[no-redef]  # the documented default of earlier versions
+
 Write = tuple[str, Any]
 """A write of a task: the name of a channel, and a value."""
+
+
+def declares_recursion_limit(*configs: RunnableConfig | None) -> bool:
+    """Whether one of the configurations has a recursion limit of the user's own."""
+    limits = [config["recursion_limit"] for config in configs if config and "recursion_limit" in config]
+    return any(limit != DEFAULT_RECURSION_LIMIT for limit in limits)
 
 
 def loop_of(config: RunnableConfig) -> Any:

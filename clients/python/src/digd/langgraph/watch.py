@@ -73,6 +73,7 @@ class Watch:
         self.loop: Any = None
         self.lock = threading.RLock()
         self.disabled = False
+        self.declares_steps = False  # the user chose the recursion limit
         self.answered = False
         self._idle = False  # START led to END at once: there is nothing to answer
         self._first_event: str | None = None  # everything in the run descends from the activation that wrote it
@@ -490,8 +491,10 @@ class Watch:
                 if acting.node != START:
                     self._tell(self.run.aio.end_activation(acting.id, error="left without an end"))
             self._acting.clear()
-            if outcome == "failure" and not isinstance(error, GraphRecursionError):
-                # The exception cut the run off. An activation that is open says so: what was left is no deadlock.
+            is_endless = isinstance(error, GraphRecursionError) and (self.options.heal_errors or not self.declares_steps)
+            if outcome == "failure" and not is_endless:
+                # The exception, or the limit that the user chose, cut the run off. An activation that is open says so:
+                # what was left is no deadlock.
                 self._tell(self.run.aio.start_activation(START))
             self.disabled = True
             self.release_loop()
