@@ -491,7 +491,8 @@ class Watch:
                 if acting.node != START:
                     self._tell(self.run.aio.end_activation(acting.id, error="left without an end"))
             self._acting.clear()
-            is_endless = isinstance(error, GraphRecursionError) and (self.options.heal_errors or not self.declares_steps)
+            is_reported = self.options.heal_errors or not self.declares_steps
+            is_endless = isinstance(error, GraphRecursionError) and is_reported
             if outcome == "failure" and not is_endless:
                 # The exception, or the limit that the user chose, cut the run off. An activation that is open says so:
                 # what was left is no deadlock.
