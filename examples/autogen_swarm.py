@@ -19,7 +19,9 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 import digd
 import digd.autogen
 
-CAN = ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN)
+CAN = ModelInfo(
+    vision=False, function_calling=True, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN
+)
 FREE = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
 

@@ -12,7 +12,9 @@ def main() -> None:
     try:
         from dig import DIGActivation, DIGEvent, DIGGraph
     except ImportError:
-        raise SystemExit("The library is not installed: clone HappyEureka/dig and `pip install` it from there.") from None
+        raise SystemExit(
+            "The library is not installed: clone HappyEureka/dig and `pip install` it from there."
+        ) from None
 
     graph = DIGGraph()
     with digd.attach(graph) as attachment:
@@ -22,8 +24,9 @@ def main() -> None:
         graph.record_activation(DIGActivation(agent_id="ada", inputs=[task], outputs=[ada]))
         graph.record_activation(DIGActivation(agent_id="bob", inputs=[task], outputs=[bob]))
         answer = DIGEvent(payload={"answer": 55})
-        graph.record_activation(DIGActivation(agent_id="cy", inputs=[ada, bob], outputs=[answer],
-                                              metadata={"dig": {"submitting": True}}))
+        graph.record_activation(
+            DIGActivation(agent_id="cy", inputs=[ada, bob], outputs=[answer], metadata={"dig": {"submitting": True}})
+        )
     print(f"digctl show {attachment.run_id}")
 
 

@@ -21,16 +21,27 @@ def ask(number):
     return [function_call("research", json.dumps({"input": "Find sources."}), call_id=f"call-{number}")]
 
 
-researcher = Agent(name="researcher", model=ScriptedModel([
-    ModelStep.raise_error(RuntimeError("the search engine is down")),
-    [assistant_message("42 sources")],
-]))
-writer = Agent(name="writer", tools=[researcher.as_tool("research", "Finds sources.")], model=ScriptedModel([
-    ask(1),
-    [assistant_message("A report without any source.")],  # too early: its request was never answered
-    ask(2),
-    [assistant_message("A report with 42 sources.")],
-]))
+researcher = Agent(
+    name="researcher",
+    model=ScriptedModel(
+        [
+            ModelStep.raise_error(RuntimeError("the search engine is down")),
+            [assistant_message("42 sources")],
+        ]
+    ),
+)
+writer = Agent(
+    name="writer",
+    tools=[researcher.as_tool("research", "Finds sources.")],
+    model=ScriptedModel(
+        [
+            ask(1),
+            [assistant_message("A report without any source.")],  # too early: its request was never answered
+            ask(2),
+            [assistant_message("A report with 42 sources.")],
+        ]
+    ),
+)
 
 
 async def main():

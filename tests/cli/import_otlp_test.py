@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 RECORDED = Path(__file__).parents[1] / "ingest/otlp/recorded/healthy"
-NAMES = ["langgraph_fan_out_join", "openai_agents_handoff_and_tools", "autogen_round_robin", "agent_framework_agents_fan_out_join",
-         "traceloop_plain_fan_out_join"]
+NAMES = [
+    "langgraph_fan_out_join",
+    "openai_agents_handoff_and_tools",
+    "autogen_round_robin",
+    "agent_framework_agents_fan_out_join",
+    "traceloop_plain_fan_out_join",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

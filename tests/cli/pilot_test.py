@@ -57,8 +57,10 @@ def a_run(daemon, run, agent="critic", end="success", metrics=None, lost=("lost"
 
 def request(daemon, method, path, body=None, token=None):
     text = "" if body is None else body if isinstance(body, str) else json.dumps(body)
-    head = (f"{method} {path} HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n"
-            f"Content-Length: {len(text.encode())}\r\n")
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n"
+        f"Content-Length: {len(text.encode())}\r\n"
+    )
     if token:
         head += f"Authorization: Bearer {token}\r\n"
     status, answer = daemon.http((head + "\r\n" + text).encode())
@@ -77,6 +79,7 @@ def pilot(daemon, since="1h"):
 
 
 # ---- what digd would have done
+
 
 def test_without_runs_pilot_says_so(digctl, daemon):
     got = asking(digctl, daemon)("pilot")
@@ -169,6 +172,7 @@ def test_names_that_agents_chose_cannot_act_on_the_terminal(digctl, daemon, evil
 
 # ---- what is fine
 
+
 def test_fine_prints_the_settings_and_what_they_silence(digctl, daemon):
     a_run(daemon, "r1", lost=("lost", "lost2"))
     a_run(daemon, "r2", agent="writer", mode="enforce")
@@ -231,8 +235,16 @@ def test_fine_is_written_into_a_configuration_which_is_else_as_it_was(digctl, da
     config = tmp_path / "digd.toml"
     config.write_text(CONFIG)
     hard = 'a "b"\\ \u202e'
-    got = write(digctl, daemon, config, "orphaned_event@critic", "orphaned_event@old", "deadlock@" + hard,
-                "early_termination@x", "missing_termination")
+    got = write(
+        digctl,
+        daemon,
+        config,
+        "orphaned_event@critic",
+        "orphaned_event@old",
+        "deadlock@" + hard,
+        "early_termination@x",
+        "missing_termination",
+    )
     assert got.returncode == 0, got.stderr
     before, after = tomllib.loads(CONFIG), tomllib.loads(config.read_text())
     before["rules"]["orphaned_event"]["except"] = ["ü", "old", "critic"]
@@ -280,6 +292,7 @@ def test_fine_needs_no_daemon(digctl):
 
 # ---- judgements
 
+
 def test_a_judgement_is_listed_counted_and_replaced(digctl, daemon):
     a_run(daemon, "r1", lost=("lost", "lost2"))
     ask = asking(digctl, daemon)
@@ -308,7 +321,9 @@ def test_detections_of_one_message_have_names_of_their_own(daemon):
         c.wait_acked()
     one, other = detections(daemon, "r1")
     assert one["seq"] == other["seq"] and one["name"] == str(one["seq"]) and other["name"] == f"{one['seq']}.2"
-    status, answer = request(daemon, "POST", f"/v1/runs/r1/detections/{other['name']}/judgement", {"judgement": "right"})
+    status, answer = request(
+        daemon, "POST", f"/v1/runs/r1/detections/{other['name']}/judgement", {"judgement": "right"}
+    )
     assert (status, answer) == (200, {"run": "r1", "detection": other["name"], "judgement": "right", "by": None})
     assert [each["judgement"] for each in detections(daemon, "r1")] == [None, "right"]
 
@@ -327,11 +342,25 @@ def test_a_judgement_of_what_is_not_there_is_refused(digctl, daemon):
     a_run(daemon, "r1")
     (found,) = detections(daemon, "r1")
     path = f"/v1/runs/r1/detections/{found['name']}/judgement"
-    for where in ("none/detections/1", "r1/detections/99", f"r1/detections/{found['name']}.2", "r1/detections/x",
-                  "r1/detections/0", "r1/detections/1."):
+    for where in (
+        "none/detections/1",
+        "r1/detections/99",
+        f"r1/detections/{found['name']}.2",
+        "r1/detections/x",
+        "r1/detections/0",
+        "r1/detections/1.",
+    ):
         assert request(daemon, "POST", f"/v1/runs/{where}/judgement", {"judgement": "right"})[0] == 404, where
-    for body in ("", "{", "[]", "{}", {"judgement": "maybe"}, {"judgement": 1}, {"judgement": "right", "by": 5},
-                 {"judgement": "right", "by": "x" * 300}):
+    for body in (
+        "",
+        "{",
+        "[]",
+        "{}",
+        {"judgement": "maybe"},
+        {"judgement": 1},
+        {"judgement": "right", "by": 5},
+        {"judgement": "right", "by": "x" * 300},
+    ):
         assert request(daemon, "POST", path, body)[0] == 400, body
     assert request(daemon, "GET", path)[0] == 405
     assert detections(daemon, "r1")[0]["judgement"] is None
@@ -351,10 +380,13 @@ def test_a_deleted_run_is_piloted_no_more(daemon):
 def test_judging_takes_the_right_to_operate_and_pilot_shows_a_tokens_own_runs(tmp_path):
     tokens = tmp_path / "tokens.toml"
     secrets = {"all": ("a" * 64, ["ingest", "read", "operate"], None), "reader": ("b" * 64, ["read"], ["mine-"])}
-    tokens.write_text("".join(
-        f'[[token]]\nname = "{name}"\nsha256 = "{hashlib.sha256(secret.encode()).hexdigest()}"\n'
-        f"rights = {json.dumps(rights)}\n"
-        + (f"runs = {json.dumps(runs)}\n" if runs else "") for name, (secret, rights, runs) in secrets.items()))
+    tokens.write_text(
+        "".join(
+            f'[[token]]\nname = "{name}"\nsha256 = "{hashlib.sha256(secret.encode()).hexdigest()}"\n'
+            f"rights = {json.dumps(rights)}\n" + (f"runs = {json.dumps(runs)}\n" if runs else "")
+            for name, (secret, rights, runs) in secrets.items()
+        )
+    )
     tokens.chmod(0o600)
     with Daemon(tmp_path / "d", f'tokens = "{tokens}"\n') as daemon:
         for run in ("mine-1", "theirs-1"):
@@ -407,8 +439,9 @@ def test_a_hello_that_asks_for_a_mode_gets_it(canary):
     assert pilot(canary)["canary"] is None
 
 
-@pytest.mark.parametrize("config, mode", [('[caps]\nmode = "shadow"\n', "shadow"),
-                                          ('[defaults]\nmode = "observe"\n', "observe")])
+@pytest.mark.parametrize(
+    "config, mode", [('[caps]\nmode = "shadow"\n', "shadow"), ('[defaults]\nmode = "observe"\n', "observe")]
+)
 def test_the_configuration_goes_before_the_canary(tmp_path, config, mode):
     with Daemon(tmp_path / "d", f"enforce_share = 1\n{config}") as daemon:
         assert silent_run(daemon, "r1")["mode"] == mode
@@ -457,8 +490,13 @@ def test_the_two_groups_are_compared_with_intervals(digctl, canary):
     runs = [f"run-{i}" for i in range(40)]
     for i, run in enumerate(runs):
         enforced = is_enforced(run)
-        a_run(canary, run, end="success" if enforced or i % 2 else "failure",
-              metrics={"cost": 0.5 if enforced else 0.25, "note": "x"}, lost=("lost", "lost2") if enforced else ("lost",))
+        a_run(
+            canary,
+            run,
+            end="success" if enforced or i % 2 else "failure",
+            metrics={"cost": 0.5 if enforced else 0.25, "note": "x"},
+            lost=("lost", "lost2") if enforced else ("lost",),
+        )
     answer = pilot(canary)["canary"]
     enforced, shadowed, difference = answer["groups"]["enforce"], answer["groups"]["shadow"], answer["difference"]
     assert enforced["success"]["value"] == enforced["success"]["high"] == 1 and 0.7 < enforced["success"]["low"] < 1

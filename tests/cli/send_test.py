@@ -21,7 +21,13 @@ def test_sends_every_message_in_order_and_prints_the_answers(digctl, trace):
 
 
 def test_frames_are_printed_byte_for_byte_and_in_order(digctl, trace):
-    intervention = {"type": "intervention", "id": "sys:1", "action": "create", "recipients": ["coder"], "inject": "é\"\n"}
+    intervention = {
+        "type": "intervention",
+        "id": "sys:1",
+        "action": "create",
+        "recipients": ["coder"],
+        "inject": 'é"\n',
+    }
     error = {"type": "error", "code": "over_limit", "seq": 3, "field": "", "message": "…", "fatal": False}
     with ScriptedDaemon(answers={3: [intervention, error]}) as daemon:
         got = digctl("send", trace, "--to", daemon.url, "--format", "jsonl")
@@ -30,8 +36,13 @@ def test_frames_are_printed_byte_for_byte_and_in_order(digctl, trace):
 
 
 def test_a_table_says_the_same(digctl, trace):
-    verdict = {"type": "verdicts", "seq": 3, "verdicts": [
-        {"event": "e2\u202e", "action": "reroute", "recipients": ["planner", "\x1b[31m"], "inject": "look\nat it"}]}
+    verdict = {
+        "type": "verdicts",
+        "seq": 3,
+        "verdicts": [
+            {"event": "e2\u202e", "action": "reroute", "recipients": ["planner", "\x1b[31m"], "inject": "look\nat it"}
+        ],
+    }
     with ScriptedDaemon(answers={3: [verdict]}) as daemon:
         got = digctl("send", trace, "--to", daemon.url)
     assert "reroute" in got.stdout and "look at it" in got.stdout
@@ -61,8 +72,10 @@ def test_a_run_can_be_renamed(digctl, trace):
 
 def test_never_more_than_the_credits_ahead(digctl, tmp_path):
     trace = tmp_path / "long.jsonl"
-    trace.write_text('{"type":"hello","protocol":1,"run":"r"}\n' +
-                     "".join('{"type":"time","seq":%d,"ts":%d}\n' % (i, i) for i in range(1, 41)))
+    trace.write_text(
+        '{"type":"hello","protocol":1,"run":"r"}\n'
+        + "".join('{"type":"time","seq":%d,"ts":%d}\n' % (i, i) for i in range(1, 41))
+    )
     with ScriptedDaemon(credits=4, ack_every=4) as daemon:
         assert digctl("send", trace, "--to", daemon.url).returncode == 0
     assert len(daemon.received) == 40
@@ -131,8 +144,11 @@ def test_several_sessions_have_a_connection_each_and_keep_the_order(digctl, tmp_
 
 def test_broken_lines_use_their_seq_and_are_answered(digctl, trace):
     # What the daemon cannot read it answers with an error; the player waits for that and goes on.
-    with ScriptedDaemon(answers={2: [{"type": "error", "code": "bad_message", "seq": 2, "field": "type", "message": "?",
-                                      "fatal": False}]}) as daemon:
+    with ScriptedDaemon(
+        answers={
+            2: [{"type": "error", "code": "bad_message", "seq": 2, "field": "type", "message": "?", "fatal": False}]
+        }
+    ) as daemon:
         text = trace.read_text().replace('"type":"activation_started","seq":2', '"type":"nonsense","seq":2')
         trace.write_text(text)
         got = digctl("send", trace, "--to", daemon.url, "--format", "jsonl")
@@ -142,7 +158,9 @@ def test_broken_lines_use_their_seq_and_are_answered(digctl, trace):
 
 def test_real_time_takes_its_time(digctl, tmp_path):
     trace = tmp_path / "slow.jsonl"
-    trace.write_text('{"type":"hello","protocol":1,"run":"r"}\n{"type":"time","seq":1,"ts":1000}\n{"type":"time","seq":2,"ts":3000}\n')
+    trace.write_text(
+        '{"type":"hello","protocol":1,"run":"r"}\n{"type":"time","seq":1,"ts":1000}\n{"type":"time","seq":2,"ts":3000}\n'
+    )
     with ScriptedDaemon() as daemon:
         begin = time.monotonic()
         assert digctl("send", trace, "--to", daemon.url, "--speed", "4").returncode == 0
@@ -186,8 +204,14 @@ def test_a_silent_daemon_is_not_waited_for_without_end(digctl, trace):
 
 
 def test_bad_use_is_told(digctl, trace, tmp_path):
-    for args in (["nowhere"], [trace, "--to", "ftp://x"],
-                 [tmp_path], [trace, "--speed", "0"], [trace, "--format", "xml"], []):
+    for args in (
+        ["nowhere"],
+        [trace, "--to", "ftp://x"],
+        [tmp_path],
+        [trace, "--speed", "0"],
+        [trace, "--format", "xml"],
+        [],
+    ):
         got = digctl("send", *args)
         assert got.returncode == 2 and got.stderr, args
     (tmp_path / "empty").write_text("\n")

@@ -109,7 +109,9 @@ def test_an_exported_run_is_replayed_as_it_was_judged(ask, digctl, daemon, tmp_p
         orphan(c)
         c.send_raw({"type": "event", "seq": c.seq + 1, "event": {"id": "e1", "recipients": ["a"]}})  # refused
         c.seq += 1
-        c.send_raw('{"type":"event",\n  "seq":%d,\r\n  "event":{"id":"spread\\nout",\n"recipients":["a"]}}' % (c.seq + 1))
+        c.send_raw(
+            '{"type":"event",\n  "seq":%d,\r\n  "event":{"id":"spread\\nout",\n"recipients":["a"]}}' % (c.seq + 1)
+        )
         c.seq += 1
         c.tell("run_ended", outcome="success")
         while len([f for f in live if f["type"] in ("verdicts", "error")]) < 9:
@@ -133,11 +135,15 @@ def test_a_trace_of_many_pieces_is_whole(ask, daemon, tmp_path):
     exported = lines((tmp_path / "t").read_text())
     assert [m.get("seq") for m in exported] == [None, *range(1, 61)]
     assert all(len(m["event"]["payload"]) == 100_000 for m in exported[1:])
-    status, answer = daemon.http(f"GET /v1/runs/r1/trace HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n\r\n".encode())
+    status, answer = daemon.http(
+        f"GET /v1/runs/r1/trace HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n\r\n".encode()
+    )
     assert status == 200 and "chunked" in answer and answer.endswith("\r\n0\r\n\r\n")
 
 
-@pytest.mark.parametrize("format, begin", [("json", "{"), ("dot", "digraph"), ("graphml", "<?xml"), ("dig.graph.v2", "{")])
+@pytest.mark.parametrize(
+    "format, begin", [("json", "{"), ("dot", "digraph"), ("graphml", "<?xml"), ("dig.graph.v2", "{")]
+)
 def test_graphs_are_exported_from_the_daemon_and_from_its_archive(ask, digctl, daemon, format, begin):
     a_run(daemon)
     got = ask("export", "r1", "--format", format)
@@ -227,14 +233,21 @@ def test_a_stored_archive_is_brought_up_to_date_and_its_runs_go_on(digctl, tmp_p
         assert "archive_migrating from=1 to=2" in daemon.log_text() and "recovered runs=2 ended=2" in daemon.log_text()
         got = lines(digctl("runs", "--format", "jsonl", "--to", daemon.address).stdout)
         assert [(r["run"], r["state"], r["counts"]["messages"]) for r in got] == [
-            ("failed", "ended", 4), ('<b>"\x1b[31m', "open", 4), ("waiting", "open", 4), ("ended", "ended", 7)]
+            ("failed", "ended", 4),
+            ('<b>"\x1b[31m', "open", 4),
+            ("waiting", "open", 4),
+            ("ended", "ended", 7),
+        ]
         with daemon.client("waiting", agents=["a", "b"], rules={"deadlock": {"window_ms": 2000}}) as c:
             assert c.welcome["acked_seq"] == 4
             assert {c.wait_for("intervention")["id"] for _ in range(3)} == {"sys:1", "sys:2", "sys:3"}
             c.event("more", ["a"], ts=9001)
             assert c.verdicts()[0]["action"] == "deliver"
             c.wait_acked()
-        assert "2 detections" in digctl("replay", "-", stdin=digctl("export", '<b>"\x1b[31m', "--to", daemon.address).stdout).stderr
+        assert (
+            "2 detections"
+            in digctl("replay", "-", stdin=digctl("export", '<b>"\x1b[31m', "--to", daemon.address).stdout).stderr
+        )
 
 
 # ---- tail
@@ -242,8 +255,12 @@ def test_a_stored_archive_is_brought_up_to_date_and_its_runs_go_on(digctl, tmp_p
 
 class Tail:
     def __init__(self, daemon, *args, to=None):
-        self.process = subprocess.Popen([DIGCTL, "tail", "--to", to or daemon.address, *map(str, args)],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+        self.process = subprocess.Popen(
+            [DIGCTL, "tail", "--to", to or daemon.address, *map(str, args)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
 
     def take(self, n):
         return [self.process.stdout.readline() for _ in range(n)]
@@ -270,8 +287,14 @@ def test_tail_tells_what_happened_in_words(ask, daemon):
     a_run(daemon, n=1, end="success")
     with Tail(daemon, "r1", "--since", 0) as tail:
         got = "".join(tail.until("the run ends: success"))
-    for words in ("e1 → a", "a starts v1 with e1", "v1 ends", "o1 → b", "! orphaned_event lost (healed: reroute)",
-                  "+ reroute lost → a"):
+    for words in (
+        "e1 → a",
+        "a starts v1 with e1",
+        "v1 ends",
+        "o1 → b",
+        "! orphaned_event lost (healed: reroute)",
+        "+ reroute lost → a",
+    ):
         assert words in got, (words, got)
     assert "secret" not in got and "\x1b" not in got
 
@@ -352,8 +375,9 @@ def test_without_a_terminal_nothing_is_deleted_unasked(ask, daemon):
 def test_on_a_terminal_it_asks(daemon, answer, status):
     a_run(daemon, EVIL)
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([DIGCTL, "delete", EVIL, "--to", daemon.address], stdin=theirs, stderr=subprocess.PIPE,
-                               encoding="utf-8")
+    process = subprocess.Popen(
+        [DIGCTL, "delete", EVIL, "--to", daemon.address], stdin=theirs, stderr=subprocess.PIPE, encoding="utf-8"
+    )
     os.close(theirs)
     os.write(ours, answer.encode())
     said = process.stderr.read()
@@ -405,9 +429,18 @@ def test_no_name_reaches_the_terminal_as_it_is(daemon, terminal):
         c.end("w" + EVIL, failed=True, error=EVIL)
         c.tell("run_ended", outcome="failure")
         c.wait_acked()
-    commands = (["runs"], ["runs", "--format", "jsonl"], ["show", EVIL, "--text"], ["show", EVIL, "--dot"], ["mode"],
-                ["export", EVIL], ["export", EVIL, "--format", "graphml"], ["show", EVIL + "none"], ["export", EVIL + "none"],
-                ["delete", EVIL + "none", "--yes"])
+    commands = (
+        ["runs"],
+        ["runs", "--format", "jsonl"],
+        ["show", EVIL, "--text"],
+        ["show", EVIL, "--dot"],
+        ["mode"],
+        ["export", EVIL],
+        ["export", EVIL, "--format", "graphml"],
+        ["show", EVIL + "none"],
+        ["export", EVIL + "none"],
+        ["delete", EVIL + "none", "--yes"],
+    )
     for command in commands:
         if not terminal and command[:1] == ["export"]:
             continue  # to a file it is what it is
@@ -445,18 +478,33 @@ def run_on_terminal(daemon, command):
 # ---- where the daemon is, and who asks
 
 
-@pytest.mark.parametrize("command", [["runs"], ["show", "r1"], ["tail"], ["export", "r1"], ["delete", "r1", "-y"], ["mode"],
-                                     ["mode", "off"]])
+@pytest.mark.parametrize(
+    "command", [["runs"], ["show", "r1"], ["tail"], ["export", "r1"], ["delete", "r1", "-y"], ["mode"], ["mode", "off"]]
+)
 def test_with_nobody_listening_it_says_how_to_start_one(digctl, command):
     got = digctl(*command, "--to", f"127.0.0.1:{unused_port()}")
     assert got.returncode == 2 and got.stdout == ""
     assert "nobody listens" in got.stderr and "start the daemon with `digd`" in got.stderr
 
 
-@pytest.mark.parametrize("args", [
-    ["runs", "--limit", "0"], ["runs", "--format", "xml"], ["runs", "extra"], ["runs", "--token-file", "/nowhere"], ["show"], ["export"],
-    ["export", "r", "--format", "png"], ["delete"], ["mode", "loud"], ["tail", "--since", "-1"], ["tail", "--since", "x"],
-    ["tail", "--timeout", "0"], ["export", "r", "--data-dir", "/nowhere"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["runs", "--limit", "0"],
+        ["runs", "--format", "xml"],
+        ["runs", "extra"],
+        ["runs", "--token-file", "/nowhere"],
+        ["show"],
+        ["export"],
+        ["export", "r", "--format", "png"],
+        ["delete"],
+        ["mode", "loud"],
+        ["tail", "--since", "-1"],
+        ["tail", "--since", "x"],
+        ["tail", "--timeout", "0"],
+        ["export", "r", "--data-dir", "/nowhere"],
+    ],
+)
 def test_bad_use_is_told(digctl, args):
     got = digctl(*args)
     assert got.returncode == 2 and got.stderr and got.stdout == "", args
@@ -474,11 +522,36 @@ def test_the_daemon_is_named_by_the_environment_and_over_a_unix_socket(digctl, t
             tail.until("e1")
 
 
-@pytest.mark.parametrize("text", [
-    "", "localhost", ":7344", "localhost:", "localhost:0", "localhost:65536", "localhost:http", "http://localhost:7344",
-    "https://localhost:7344", "ws://localhost", "ws://localhost:7344/", "ws://localhost:7344/v1/ingest", "ws://u@localhost:1",
-    "ws://localhost:7344?run=r", "ws:/localhost:1", "//localhost:1", "a b:1", "::1:7344", "unix:", "unix:digd", "unix:///run/digd",
-    "ws+unix:/run/digd", "unix:/" + "x" * 107, " localhost:1", "localhost:1\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "localhost",
+        ":7344",
+        "localhost:",
+        "localhost:0",
+        "localhost:65536",
+        "localhost:http",
+        "http://localhost:7344",
+        "https://localhost:7344",
+        "ws://localhost",
+        "ws://localhost:7344/",
+        "ws://localhost:7344/v1/ingest",
+        "ws://u@localhost:1",
+        "ws://localhost:7344?run=r",
+        "ws:/localhost:1",
+        "//localhost:1",
+        "a b:1",
+        "::1:7344",
+        "unix:",
+        "unix:digd",
+        "unix:///run/digd",
+        "ws+unix:/run/digd",
+        "unix:/" + "x" * 107,
+        " localhost:1",
+        "localhost:1\n",
+    ],
+)
 def test_an_address_of_another_form_is_an_error_that_names_the_forms(digctl, text):
     """The same texts as in the Python client's tests: one grammar for all."""
     for command in (["runs"], ["tail"], ["send", "/dev/null"]):
@@ -504,6 +577,7 @@ class FakeDaemon:
     def __init__(self, answer):
         import socket
         import threading
+
         self.asked = []
         self.door = socket.create_server(("127.0.0.1", 0))
         self.door.settimeout(WITHIN)
@@ -530,6 +604,7 @@ class FakeDaemon:
 
     def __exit__(self, *_):
         import socket
+
         self.door.shutdown(socket.SHUT_RDWR)
         self.door.close()
         self.thread.join()
@@ -548,16 +623,22 @@ def test_a_token_is_sent(digctl, tmp_path):
     assert "Authorization: Bearer from-environment\r\n" in fake.asked[1]
 
 
-@pytest.mark.parametrize("bytes, words", [
-    (answer("401 Unauthorized", ""), "--token-file"),
-    (answer("403 Forbidden", '{"error":{"code":"host","message":"Host is \x1b[2J"}}'.replace("\x1b", "\\u001b")), "Host is \\u001b[2J"),
-    (answer("500 Oops", "<html>"), "answered 500; is that digd?"),
-    (answer("200 OK", "<html>"), "no JSON object"),
-    (answer("200 OK", "{}"), "no list of runs"),
-    (answer("200 OK", '{"runs":[],"next":"7"}'), "does not end"),
-    (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "broke off"),
-    (b"SSH-2.0-OpenSSH\r\n", "broke off"),
-])
+@pytest.mark.parametrize(
+    "bytes, words",
+    [
+        (answer("401 Unauthorized", ""), "--token-file"),
+        (
+            answer("403 Forbidden", '{"error":{"code":"host","message":"Host is \x1b[2J"}}'.replace("\x1b", "\\u001b")),
+            "Host is \\u001b[2J",
+        ),
+        (answer("500 Oops", "<html>"), "answered 500; is that digd?"),
+        (answer("200 OK", "<html>"), "no JSON object"),
+        (answer("200 OK", "{}"), "no list of runs"),
+        (answer("200 OK", '{"runs":[],"next":"7"}'), "does not end"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "broke off"),
+        (b"SSH-2.0-OpenSSH\r\n", "broke off"),
+    ],
+)
 def test_whoever_else_answers_there_is_not_believed(digctl, bytes, words):
     with FakeDaemon(bytes) as fake:
         got = digctl("runs", "--to", fake.address)

@@ -32,8 +32,10 @@ TOKENS = {  # name: (token, rights, more)
 
 
 def entry(name, token, rights, more=""):
-    return (f'[[token]]\nname = "{name}"\nsha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\n'
-            f"rights = {json.dumps(rights)}\n{more}\n")
+    return (
+        f'[[token]]\nname = "{name}"\nsha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\n'
+        f"rights = {json.dumps(rights)}\n{more}\n"
+    )
 
 
 def guarded(folder, config="", names=TOKENS):
@@ -56,8 +58,15 @@ def status_of(daemon, path, token=None, method="GET", body=None, header="Authori
 def ingest(daemon, token=None, run=None, subprotocols=("digd.v1",), path="/v1/ingest", **more):
     headers = {"Authorization": "Bearer " + token} if token else {}
     scheme = "wss" if "ssl" in more else "ws"
-    return connect(f"{scheme}://{daemon.address}{path}" + (f"?run={run}" if run else ""), subprotocols=list(subprotocols),
-                   additional_headers=headers, compression=None, open_timeout=WITHIN, close_timeout=WITHIN, **more)
+    return connect(
+        f"{scheme}://{daemon.address}{path}" + (f"?run={run}" if run else ""),
+        subprotocols=list(subprotocols),
+        additional_headers=headers,
+        compression=None,
+        open_timeout=WITHIN,
+        close_timeout=WITHIN,
+        **more,
+    )
 
 
 def hello(run, **more):
@@ -81,42 +90,65 @@ def event(seq, id, **more):
 # ---- tokens
 
 
-@pytest.mark.parametrize("path", ["/v1/runs", "/v1/runs/x", "/v1/runs/x/graph", "/v1/runs/x/report", "/v1/runs/x/trace", "/v1/mode", "/metrics",
-                                  "/readyz", "/v1/ingest", "/v1/feed", "/v1/webhooks"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/runs",
+        "/v1/runs/x",
+        "/v1/runs/x/graph",
+        "/v1/runs/x/report",
+        "/v1/runs/x/trace",
+        "/v1/mode",
+        "/metrics",
+        "/readyz",
+        "/v1/ingest",
+        "/v1/feed",
+        "/v1/webhooks",
+    ],
+)
 def test_every_path_but_health_wants_a_token(tmp_path, path):
     with guarded(tmp_path) as daemon:
         assert status_of(daemon, "/healthz")[0] == 200
-        for token, scheme in ((None, ""), ("0" * 64, "Bearer "), ("", "Bearer "), (TOKENS["all"][0], "Basic "), (TOKENS["all"][0], "")):
+        for token, scheme in (
+            (None, ""),
+            ("0" * 64, "Bearer "),
+            ("", "Bearer "),
+            (TOKENS["all"][0], "Basic "),
+            (TOKENS["all"][0], ""),
+        ):
             status, body = status_of(daemon, path, token, scheme=scheme)
             assert status == 401 and json.loads(body)["error"]["code"] == "unauthorized"
         assert status_of(daemon, path, TOKENS["all"][0])[0] not in (401, 403)
         assert status_of(daemon, path, TOKENS["all"][0], scheme="bEARER  ")[0] not in (401, 403)
 
 
-@pytest.mark.parametrize("name,path,method,expected", [
-    ("fleet", "/v1/runs", "GET", 403),
-    ("fleet", "/v1/feed", "GET", 403),
-    ("fleet", "/metrics", "GET", 403),
-    ("watcher", "/v1/ingest", "GET", 403),
-    ("watcher", "/v1/runs", "GET", 200),
-    ("watcher", "/metrics", "GET", 200),
-    ("watcher", "/v1/runs/other", "GET", 403),
-    ("watcher", "/v1/runs/prod-1", "GET", 404),
-    ("watcher", "/v1/runs/prod-1/report?format=html", "GET", 404),
-    ("watcher", "/v1/runs/other/report", "GET", 403),
-    ("fleet", "/v1/runs/prod-1/report", "GET", 403),
-    ("watcher", "/v1/runs/prod-1", "DELETE", 403),
-    ("watcher", "/v1/feed?run=other", "GET", 403),
-    ("watcher", "/v1/mode", "PUT", 403),
-    ("some", "/v1/mode", "PUT", 403),
-    ("some", "/v1/runs/prod-1", "DELETE", 404),
-    ("some", "/v1/runs/other", "DELETE", 403),
-    ("some", "/v1/runs/other/detections/1/judgement", "POST", 403),
-    ("watcher", "/v1/runs/prod-1/detections/1/judgement", "POST", 403),
-    ("watcher", "/v1/pilot", "GET", 200),
-    ("fleet", "/v1/pilot", "GET", 403),
-    ("all", "/v1/mode", "PUT", 200),
-])
+@pytest.mark.parametrize(
+    "name,path,method,expected",
+    [
+        ("fleet", "/v1/runs", "GET", 403),
+        ("fleet", "/v1/feed", "GET", 403),
+        ("fleet", "/metrics", "GET", 403),
+        ("watcher", "/v1/ingest", "GET", 403),
+        ("watcher", "/v1/runs", "GET", 200),
+        ("watcher", "/metrics", "GET", 200),
+        ("watcher", "/v1/runs/other", "GET", 403),
+        ("watcher", "/v1/runs/prod-1", "GET", 404),
+        ("watcher", "/v1/runs/prod-1/report?format=html", "GET", 404),
+        ("watcher", "/v1/runs/other/report", "GET", 403),
+        ("fleet", "/v1/runs/prod-1/report", "GET", 403),
+        ("watcher", "/v1/runs/prod-1", "DELETE", 403),
+        ("watcher", "/v1/feed?run=other", "GET", 403),
+        ("watcher", "/v1/mode", "PUT", 403),
+        ("some", "/v1/mode", "PUT", 403),
+        ("some", "/v1/runs/prod-1", "DELETE", 404),
+        ("some", "/v1/runs/other", "DELETE", 403),
+        ("some", "/v1/runs/other/detections/1/judgement", "POST", 403),
+        ("watcher", "/v1/runs/prod-1/detections/1/judgement", "POST", 403),
+        ("watcher", "/v1/pilot", "GET", 200),
+        ("fleet", "/v1/pilot", "GET", 403),
+        ("all", "/v1/mode", "PUT", 200),
+    ],
+)
 def test_rights_and_runs(tmp_path, name, path, method, expected):
     with guarded(tmp_path) as daemon:
         body = b'{"mode":"observe"}' if method == "PUT" else None
@@ -197,19 +229,22 @@ def test_who_sends_too_fast_is_read_slowly_and_loses_nothing(tmp_path):
         assert float(paused[0].split()[1]) > 0
 
 
-@pytest.mark.parametrize("text,words", [
-    ("", "at least one"),
-    ("[token]\n", "at least one"),
-    ("[[token]\n", "tokens.toml:1:"),
-    ('[[token]]\nname = "a"\nsha256 = "12"\nrights = ["read"]\n', "64 hex digits"),
-    (entry("a", "t", ["fly"]), "there is no \"fly\""),
-    (entry("a", "t", []), "at least one of"),
-    (entry("a", "t", ["read"], "runs = []"), "leave it out for all"),
-    (entry("a", "t", ["read"], "rates = 1"), "there is no \"rates\""),
-    (entry("a", "t", ["read"], "rate = 0"), "from 1 to"),
-    (entry("a", "t", ["read"]) + entry("a", "u", ["read"]), "there twice"),
-    (entry("a", "t", ["read"]) + entry("b", "t", ["read"]), "has the same"),
-])
+@pytest.mark.parametrize(
+    "text,words",
+    [
+        ("", "at least one"),
+        ("[token]\n", "at least one"),
+        ("[[token]\n", "tokens.toml:1:"),
+        ('[[token]]\nname = "a"\nsha256 = "12"\nrights = ["read"]\n', "64 hex digits"),
+        (entry("a", "t", ["fly"]), 'there is no "fly"'),
+        (entry("a", "t", []), "at least one of"),
+        (entry("a", "t", ["read"], "runs = []"), "leave it out for all"),
+        (entry("a", "t", ["read"], "rates = 1"), 'there is no "rates"'),
+        (entry("a", "t", ["read"], "rate = 0"), "from 1 to"),
+        (entry("a", "t", ["read"]) + entry("a", "u", ["read"]), "there twice"),
+        (entry("a", "t", ["read"]) + entry("b", "t", ["read"]), "has the same"),
+    ],
+)
 def test_a_tokens_file_that_is_wrong_is_told_with_its_place(tmp_path, text, words):
     daemon = guarded(tmp_path)
     (tmp_path / "tokens.toml").write_text(text)
@@ -229,11 +264,15 @@ def test_without_tokens_nothing_wider_than_this_machine(tmp_path):
 
 def test_a_unix_socket_lets_in_who_is_named(tmp_path):
     where = f"/tmp/digd-peer-{os.getpid()}.sock"
-    script = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect({where!r}); " \
-             "s.sendall(b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n'); print(s.recv(100)[:15])"
+    script = (
+        f"import socket; s = socket.socket(socket.AF_UNIX); s.connect({where!r}); "
+        "s.sendall(b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n'); print(s.recv(100)[:15])"
+    )
 
     def as_user(number):
-        return subprocess.run(["/usr/bin/python3", "-c", script], user=number, capture_output=True, text=True, timeout=WITHIN)
+        return subprocess.run(
+            ["/usr/bin/python3", "-c", script], user=number, capture_output=True, text=True, timeout=WITHIN
+        )
 
     daemon = Daemon(tmp_path, 'unix_users = ["65533"]', listen="unix:" + where)
     with daemon:
@@ -260,8 +299,26 @@ def test_a_unix_socket_lets_in_who_is_named(tmp_path):
 def certificate(folder, name, ca=None, usage="serverAuth"):
     """A certificate for localhost, of its own or signed by another; (certificate, key)."""
     cert, key = folder / f"{name}.pem", folder / f"{name}.key"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-               "-subj", f"/CN={name}", "-keyout", key, "-out", cert, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        f"/CN={name}",
+        "-keyout",
+        key,
+        "-out",
+        cert,
+        "-addext",
+        "subjectAltName=DNS:localhost,IP:127.0.0.1",
+    ]
     if ca:
         command += ["-CA", ca[0], "-CAkey", ca[1], "-addext", f"extendedKeyUsage={usage}"]
     subprocess.run(command, check=True, capture_output=True)
@@ -315,7 +372,9 @@ def test_over_tls_everything_is_as_before(tmp_path):
         assert https(daemon, trusting(cert))[0] == 200
         with ingest(daemon, TOKENS["all"][0], ssl=trusting(cert)) as ws:
             told(ws, hello("r1"), *(event(n, f"e{n}", payload="x" * 10_000) for n in range(1, 501)), seq=500)
-            with ingest(daemon, TOKENS["all"][0], path="/v1/feed?since=0", subprotocols=["digd.feed.v1"], ssl=trusting(cert)) as feed:
+            with ingest(
+                daemon, TOKENS["all"][0], path="/v1/feed?since=0", subprotocols=["digd.feed.v1"], ssl=trusting(cert)
+            ) as feed:
                 assert json.loads(feed.recv(WITHIN))["run"] == "r1"
         with pytest.raises(Exception):  # plain text at a TLS door
             status_of(daemon, "/healthz")
@@ -332,8 +391,12 @@ def test_digctl_speaks_tls_too(tmp_path):
     token.write_text(TOKENS["all"][0])
 
     def digctl(*args, ca=cert):
-        return subprocess.run([DIGCTL, *args, "--token-file", token, *(["--ca", ca] if ca else [])], capture_output=True,
-                              text=True, timeout=WITHIN)
+        return subprocess.run(
+            [DIGCTL, *args, "--token-file", token, *(["--ca", ca] if ca else [])],
+            capture_output=True,
+            text=True,
+            timeout=WITHIN,
+        )
 
     with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
         to = f"wss://{daemon.address}"
@@ -446,8 +509,10 @@ def kept_after(tmp_path, config):
             c.wait_acked()
         assert daemon.stop() == 0
         raw = b"".join(f.read_bytes() for f in daemon.data.iterdir() if f.is_file())
-        frames = [json.loads(row[0]) for row in
-                  sqlite3.connect(daemon.data / "digd.sqlite").execute("SELECT frame FROM messages ORDER BY entry")]
+        frames = [
+            json.loads(row[0])
+            for row in sqlite3.connect(daemon.data / "digd.sqlite").execute("SELECT frame FROM messages ORDER BY entry")
+        ]
         daemon.start()
         with daemon.client(agents=["a"]) as again:  # and it is read back
             again.event("e9", ["a"])
@@ -473,7 +538,10 @@ def test_only_a_digest_is_kept(tmp_path):
     raw, frames = kept_after(tmp_path, '[payloads]\nkeep = "digest"\nredact = ["denied.*"]')
     assert SECRET.encode() not in raw
     said = json.dumps(SECRET)
-    assert frames[2]["outputs"][0]["payload"] == {"sha256": hashlib.sha256(said.encode()).hexdigest(), "bytes": len(said)}
+    assert frames[2]["outputs"][0]["payload"] == {
+        "sha256": hashlib.sha256(said.encode()).hexdigest(),
+        "bytes": len(said),
+    }
 
 
 def test_nothing_is_kept(tmp_path):

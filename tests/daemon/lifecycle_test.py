@@ -31,8 +31,17 @@ def test_help_and_version():
     assert run_digd("--version").stdout.startswith("digd ")
 
 
-@pytest.mark.parametrize("args", [["--nonsense"], ["--config", "/nowhere/digd.toml"], ["--listen", "0.0.0.0:7344"],
-                                  ["--listen", "[::]:7344"], ["--listen", "10.1.2.3:1"], ["--listen", "x"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--nonsense"],
+        ["--config", "/nowhere/digd.toml"],
+        ["--listen", "0.0.0.0:7344"],
+        ["--listen", "[::]:7344"],
+        ["--listen", "10.1.2.3:1"],
+        ["--listen", "x"],
+    ],
+)
 def test_wrong_use_exits_with_2(args, tmp_path):
     done = run_digd("--data-dir", str(tmp_path / "d"), *args)
     assert done.returncode == 2 and done.stderr
@@ -218,9 +227,13 @@ def test_killed_between_an_opening_and_its_sessions_hello_it_goes_on_and_is_expo
         daemon.start()
         for name in {"one": ["one", "two"], "two": ["two", "one"], "nobody": []}[back_first]:
             say(name)
-        exported = subprocess.run([DIGCTL, "export", "r", "--to", daemon.address], capture_output=True, text=True, timeout=WITHIN)
+        exported = subprocess.run(
+            [DIGCTL, "export", "r", "--to", daemon.address], capture_output=True, text=True, timeout=WITHIN
+        )
         assert exported.returncode == 0, exported.stderr
-        again = subprocess.run([DIGCTL, "replay", "-"], input=exported.stdout, capture_output=True, text=True, timeout=WITHIN)
+        again = subprocess.run(
+            [DIGCTL, "replay", "-"], input=exported.stdout, capture_output=True, text=True, timeout=WITHIN
+        )
         assert again.returncode == 0, again.stderr
         daemon.kill()
         daemon.start()  # and is read back once more
@@ -288,7 +301,9 @@ def test_a_damaged_archive_is_set_aside_and_what_is_whole_goes_on(tmp_path):
         file.write_bytes(content)
         daemon.start()
         assert "archive_damaged" in daemon.log_text()
-        metrics = daemon.http(f"GET /metrics HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n\r\n".encode())[1]
+        metrics = daemon.http(f"GET /metrics HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n\r\n".encode())[
+            1
+        ]
         lost = int(next(line for line in metrics.splitlines() if line.startswith("digd_archive_runs_lost ")).split()[1])
         aside = [f for f in daemon.data.iterdir() if ".damaged-" in f.name and not f.name.endswith(("-wal", "-shm"))]
         assert 0 < lost < 20 and len(aside) == 1
@@ -303,8 +318,14 @@ def test_a_damaged_archive_is_set_aside_and_what_is_whole_goes_on(tmp_path):
 def test_no_name_breaks_out_of_the_log(tmp_path, form):
     name = "x\n2026-01-01T00:00:00.000Z error forged=yes \x1b[31m\u202e\x00\"'}"
     with Daemon(tmp_path, f'[log]\nlevel = "debug"\nformat = "{form}"\n') as daemon:
-        with daemon.client(run=name, session=name, place=False, agents=[name], labels={name: name},
-                           client={"name": name, "version": name}) as c:
+        with daemon.client(
+            run=name,
+            session=name,
+            place=False,
+            agents=[name],
+            labels={name: name},
+            client={"name": name, "version": name},
+        ) as c:
             c.event(name, [name], event={"kind": name, "payload": "the payload itself"})
             c.event(name, [name])
             assert c.error()["code"] == "duplicate_event"
@@ -334,9 +355,11 @@ def test_an_open_run_of_an_older_version_goes_on_under_the_current_one_after_a_g
             c.wait_acked()
         daemon.stop()
         with sqlite3.connect(daemon.data / "digd.sqlite") as db:  # as version 1 wrote it
-            frame, = db.execute("SELECT frame FROM entries WHERE kind = 'run_opened'").fetchone()
+            (frame,) = db.execute("SELECT frame FROM entries WHERE kind = 'run_opened'").fetchone()
             older = {k: v for k, v in json.loads(frame).items() if k != "semantics"}
-            db.execute("UPDATE entries SET frame = ? WHERE kind = 'run_opened'", (json.dumps(older, separators=(",", ":")),))
+            db.execute(
+                "UPDATE entries SET frame = ? WHERE kind = 'run_opened'", (json.dumps(older, separators=(",", ":")),)
+            )
         for _ in range(2):  # the second start finds the line of the first
             daemon.start()
             assert get(daemon, "/v1/runs/r")["state"] == "open"
@@ -349,10 +372,16 @@ def test_an_open_run_of_an_older_version_goes_on_under_the_current_one_after_a_g
             c.end("v", outputs=[{"id": "answer", "submit": True}])  # what was pending is unknown: no early termination
             assert c.verdicts() == [{"event": "answer", "action": "deliver"}]
             c.wait_acked()
-        exported = subprocess.run([DIGCTL, "export", "r", "--to", daemon.address], capture_output=True, text=True, timeout=WITHIN)
-        again = subprocess.run([DIGCTL, "replay", "-", "--output", "messages", "--format", "jsonl"], input=exported.stdout,
-                               capture_output=True, text=True, timeout=WITHIN)
+        exported = subprocess.run(
+            [DIGCTL, "export", "r", "--to", daemon.address], capture_output=True, text=True, timeout=WITHIN
+        )
+        again = subprocess.run(
+            [DIGCTL, "replay", "-", "--output", "messages", "--format", "jsonl"],
+            input=exported.stdout,
+            capture_output=True,
+            text=True,
+            timeout=WITHIN,
+        )
         assert '{"event":"answer","action":"deliver"}' in again.stdout
         if clock == "wall":
             assert "began under version 1" in again.stderr
-

@@ -39,10 +39,12 @@ FORCED = {}
 
 def forces(*limits, config=""):
     """Marks a function that hits these limits on a daemon with that configuration."""
+
     def mark(hit):
         for limit in limits:
             FORCED[limit] = (hit, config)
         return hit
+
     return mark
 
 
@@ -56,6 +58,7 @@ def refused(c, limit, code="over_limit"):
 
 
 # ---- one function a limit: hits it, and asserts what the client sees with the default policy
+
 
 @forces("limits.message_bytes", config=toml("limits.message_bytes", 2000))
 def hit_message_bytes(daemon):
@@ -244,11 +247,16 @@ def hit_archive(daemon):
 
 # ---- what these need
 
+
 def handshaken(daemon, run):
     s = daemon.raw()
-    s.sendall((f"GET /v1/ingest?run={run} HTTP/1.1\r\nHost: {daemon.address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
-               "Sec-WebSocket-Protocol: digd.v1\r\n\r\n").encode())
+    s.sendall(
+        (
+            f"GET /v1/ingest?run={run} HTTP/1.1\r\nHost: {daemon.address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Protocol: digd.v1\r\n\r\n"
+        ).encode()
+    )
     s.sendall(masked(json.dumps({"type": "hello", "protocol": 1, "run": run, "clock": "trace"})))
     return s
 
@@ -307,6 +315,7 @@ def assert_turned_away(daemon, reason, actions):
 
 # ---- the table, row by row
 
+
 def test_every_limit_of_the_table_is_hit_by_a_test_and_no_other():
     assert set(FORCED) == set(TABLE)
 
@@ -315,7 +324,9 @@ def test_every_limit_of_the_table_is_hit_by_a_test_and_no_other():
 def test_a_limit_is_kept_and_counted(tmp_path, limit):
     hit, config = FORCED[limit]
     (tmp_path / "tokens.toml").write_text(
-        '[[token]]\nname = "slow"\nsha256 = "%s"\nrights = ["ingest", "read"]\nrate = 20\n' % sha256(TOKEN.encode()).hexdigest())
+        '[[token]]\nname = "slow"\nsha256 = "%s"\nrights = ["ingest", "read"]\nrate = 20\n'
+        % sha256(TOKEN.encode()).hexdigest()
+    )
     counter = TABLE[limit]["counter"]
     name = counter if counter.startswith("digd_") else 'digd_limits_hit_total{limit="%s"}' % counter
     if "overload" in limit:  # a run that was open before
@@ -342,6 +353,7 @@ def test_the_table_has_the_defaults_of_the_configuration(limit):
 
 # ---- policies
 
+
 def export(daemon, run="r1"):
     status, body, _ = ask(daemon, "GET", f"/v1/runs/{run}/trace")
     assert status == 200
@@ -349,8 +361,12 @@ def export(daemon, run="r1"):
 
 
 def replayed(trace):
-    done = subprocess.run([DIGCTL, "replay", "-", "--output", "messages", "--format", "jsonl"], input=trace, text=True,
-                          capture_output=True)
+    done = subprocess.run(
+        [DIGCTL, "replay", "-", "--output", "messages", "--format", "jsonl"],
+        input=trace,
+        text=True,
+        capture_output=True,
+    )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -373,13 +389,15 @@ def over(c, limit):
     """Hits a limit of the configuration below, and goes on."""
     c.event("e1", ["a"])
     c.start("v1", "a", ["e1"])
-    {"message_bytes": lambda: c.event("big", ["a"], event={"payload": "x" * 3000}),
-     "agents": lambda: [c.tell("agent_joined", agent=f"a{i}") for i in range(9)],
-     "recipients": lambda: c.event("wide", ["a", "b", "c", "d", "e", "f"]),
-     "inputs": lambda: c.start("v9", "a", ["e1", "x2", "x3", "x4", "x5"]),
-     "live_events": lambda: [c.event(f"l{i}", ["a"]) for i in range(6)],
-     "open_activations": lambda: [c.start(f"w{i}", "b") for i in range(4)],
-     "run_bytes": lambda: [c.event(f"b{i}", ["a"], event={"payload": "y" * 1500}) for i in range(4)]}[limit]()
+    {
+        "message_bytes": lambda: c.event("big", ["a"], event={"payload": "x" * 3000}),
+        "agents": lambda: [c.tell("agent_joined", agent=f"a{i}") for i in range(9)],
+        "recipients": lambda: c.event("wide", ["a", "b", "c", "d", "e", "f"]),
+        "inputs": lambda: c.start("v9", "a", ["e1", "x2", "x3", "x4", "x5"]),
+        "live_events": lambda: [c.event(f"l{i}", ["a"]) for i in range(6)],
+        "open_activations": lambda: [c.start(f"w{i}", "b") for i in range(4)],
+        "run_bytes": lambda: [c.event(f"b{i}", ["a"], event={"payload": "y" * 1500}) for i in range(4)],
+    }[limit]()
     c.event("last", ["nobody there"])
     c.tell("not a message")
     c.wait_acked()
@@ -395,8 +413,12 @@ live_events = 4
 open_activations = 3
 [over_limit]
 """
-CHOICES = [(limit.rpartition(".")[2], how) for limit, row in TABLE.items() for how in row["policies"]
-           if how in ("refuse", "observe", "gap") and row["policies"] != ["refuse"]]
+CHOICES = [
+    (limit.rpartition(".")[2], how)
+    for limit, row in TABLE.items()
+    for how in row["policies"]
+    if how in ("refuse", "observe", "gap") and row["policies"] != ["refuse"]
+]
 
 
 @pytest.mark.parametrize("clock", ["wall", "trace"])
@@ -442,6 +464,7 @@ def test_beyond_run_bytes_payloads_are_not_kept(tmp_path):
 
 # ---- overload
 
+
 def test_overload_begins_and_ends_with_its_cause(tmp_path):
     with Daemon(tmp_path) as daemon, daemon.client("large") as large, daemon.client("small") as small:
         work(large, 30)
@@ -480,6 +503,7 @@ def test_a_run_let_go_for_memory_replays_to_the_letter(tmp_path):
 
 # ---- finished runs
 
+
 def test_finished_runs_leave_nothing_in_memory(tmp_path):
     """Counts, not bytes: `DIGD_FINISHED_RUNS=10000` does the same at length."""
     runs = int(os.environ.get("DIGD_FINISHED_RUNS", "200"))
@@ -503,7 +527,10 @@ def test_finished_runs_leave_nothing_in_memory(tmp_path):
 def test_under_pressure_sessions_are_read_less_far_ahead_of_the_disk(tmp_path):
     others = "no_new_runs = 0\nobserve = 0\nrefuse = 0\n"
     for limit, is_short in ((0, False), (1, True)):
-        with Daemon(tmp_path / str(limit), toml("overload.memory_bytes", limit) + others) as daemon, daemon.client() as c:
+        with (
+            Daemon(tmp_path / str(limit), toml("overload.memory_bytes", limit) + others) as daemon,
+            daemon.client() as c,
+        ):
             for i in range(900):  # below the credits, 1,024; above a sixteenth of them
                 c.event(f"e{i}", ["a"])
             c.wait_acked()

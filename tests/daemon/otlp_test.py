@@ -44,7 +44,11 @@ def get(daemon, path, token=None):
         c.request("GET", path, headers={"Authorization": "Bearer " + token} if token else {})
         answer = c.getresponse()
         body = answer.read()
-        return json.loads(body) if answer.status == 200 and answer.getheader("Content-Type") == "application/json" else body.decode()
+        return (
+            json.loads(body)
+            if answer.status == 200 and answer.getheader("Content-Type") == "application/json"
+            else body.decode()
+        )
     finally:
         c.close()
 
@@ -58,17 +62,21 @@ def metric(daemon, name):
 
 def wait_for_end(daemon, run):
     """The run's facts, once it has ended."""
+
     def found():
         answer = get(daemon, "/v1/runs/" + run)
         return answer if isinstance(answer, dict) and answer["state"] == "ended" else None
+
     return wait_until(found, f"the end of {run}")
 
 
 def wait_for_messages(daemon, run, messages):
     """Waits until so many messages of the run are archived."""
+
     def found():
         answer = get(daemon, f"/v1/runs/{run}/trace")
         return not isinstance(answer, dict) and len(answer.splitlines()) > messages
+
     wait_until(found, f"{messages} messages of {run}")
 
 
@@ -104,8 +112,12 @@ class App:
         return self.tracer.start_span(name, context=context, attributes=attributes, start_time=BASE + start)
 
     def agent(self, name, parent, start, end, failed=None):
-        s = self.span("invoke_agent " + name, parent, start,
-                      **{"gen_ai.operation.name": "invoke_agent", "gen_ai.provider.name": "x", "gen_ai.agent.name": name})
+        s = self.span(
+            "invoke_agent " + name,
+            parent,
+            start,
+            **{"gen_ai.operation.name": "invoke_agent", "gen_ai.provider.name": "x", "gen_ai.agent.name": name},
+        )
         if failed:
             s.set_status(Status(StatusCode.ERROR, failed))
         if end is not None:
@@ -181,10 +193,17 @@ def test_the_environment_alone_attaches_a_system(tmp_path):
     tokens.write_text(f'[[token]]\nname = "app"\nsha256 = "{digest}"\nrights = ["ingest", "read"]\nruns = ["otlp-"]\n')
     tokens.chmod(0o600)
     with Daemon(tmp_path, f'tokens = "{tokens}"\n' + QUICK) as daemon:
-        subprocess.run([sys.executable, "-c", TRACED], check=True, timeout=60, env={
-            **os.environ, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"http://{daemon.address}/v1/traces",
-            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
-            "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "authorization=Bearer%20TOKEN"})
+        subprocess.run(
+            [sys.executable, "-c", TRACED],
+            check=True,
+            timeout=60,
+            env={
+                **os.environ,
+                "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"http://{daemon.address}/v1/traces",
+                "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
+                "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "authorization=Bearer%20TOKEN",
+            },
+        )
         wait_until(lambda: get(daemon, "/v1/runs", "TOKEN")["runs"], "the run")
 
 
@@ -192,10 +211,16 @@ def test_the_environment_alone_attaches_a_system(tmp_path):
 def test_the_javascript_exporter_makes_a_run(tmp_path, packing):
     assert (OTLP_JS / "node_modules").is_dir(), "scripts/test installs it: see otlp_js_environment in scripts/setup.sh"
     with Daemon(tmp_path, QUICK) as daemon:
-        subprocess.run(["node", OTLP_JS / "send.mjs", f"http://{daemon.address}/v1/traces", packing], check=True, timeout=60)
+        subprocess.run(
+            ["node", OTLP_JS / "send.mjs", f"http://{daemon.address}/v1/traces", packing], check=True, timeout=60
+        )
         run = only_run(daemon)
         wait_for_end(daemon, run)
-        turns = [(m["agent"], [i.split(":")[0] for i in m["inputs"]]) for m in trace_of(daemon, run) if m["type"] == "activation_started"]
+        turns = [
+            (m["agent"], [i.split(":")[0] for i in m["inputs"]])
+            for m in trace_of(daemon, run)
+            if m["type"] == "activation_started"
+        ]
         assert turns == [("boss", ["in"]), ("clerk", ["ask"]), ("boss", ["ans"])]
         assert detections(daemon, run) == []
 
@@ -233,8 +258,12 @@ def exported(daemon, folder):
     out = {}
     for path in sorted((RECORDED / folder).glob("*.json")):
         assert post(daemon, path.read_bytes())[0] == 200
-        traces = {span["traceId"] for resource in json.loads(path.read_text())["resourceSpans"]
-                  for scope in resource["scopeSpans"] for span in scope["spans"]}
+        traces = {
+            span["traceId"]
+            for resource in json.loads(path.read_text())["resourceSpans"]
+            for scope in resource["scopeSpans"]
+            for span in scope["spans"]
+        }
         out |= {"otlp-" + trace: path.stem for trace in traces}
     wait_until(lambda: metric(daemon, "digd_otlp_held_runs") == 0, "all runs to end")
     return {run: out[run] for run in (row["run"] for row in get(daemon, "/v1/runs?limit=200")["runs"])}
@@ -263,8 +292,18 @@ def messages_of(daemon, run):
     return [m for m in trace_of(daemon, run)[1:] if m["type"] != "time"]
 
 
-@pytest.mark.parametrize("name", ["langgraph_fan_out_join", "openai_agents_handoff_and_tools", "autogen_round_robin", "agent_framework_agents_fan_out_join",
-                                  "traceloop_langgraph_fan_out_join", "traceloop_openai_agents_handoff_and_tools", "traceloop_plain_fan_out_join"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "langgraph_fan_out_join",
+        "openai_agents_handoff_and_tools",
+        "autogen_round_robin",
+        "agent_framework_agents_fan_out_join",
+        "traceloop_langgraph_fan_out_join",
+        "traceloop_openai_agents_handoff_and_tools",
+        "traceloop_plain_fan_out_join",
+    ],
+)
 def test_the_order_of_spans_does_not_change_the_run(tmp_path, name):
     spans = recorded_spans(name)
     runs = []
@@ -333,7 +372,12 @@ def test_accepted_spans_survive_a_kill(tmp_path):
         run = only_run(daemon)
         wait_for_end(daemon, run)
         assert {m["agent"] for m in trace_of(daemon, run) if m["type"] == "activation_started"} == {
-            "writer", "critic", "checker", "join", "editor"}
+            "writer",
+            "critic",
+            "checker",
+            "join",
+            "editor",
+        }
 
 
 def test_after_a_kill_no_message_is_sent_twice(tmp_path):
@@ -366,7 +410,7 @@ def status_message(body):
     """google.rpc.Status by hand: field 2, a string of less than 16 KiB."""
     at = 2  # behind the code
     assert body[at] == 0x12
-    return body[at + (2 if body[at + 1] < 128 else 3):].decode()
+    return body[at + (2 if body[at + 1] < 128 else 3) :].decode()
 
 
 def test_bad_requests_are_refused_with_the_problem_and_its_place(tmp_path):
@@ -376,7 +420,10 @@ def test_bad_requests_are_refused_with_the_problem_and_its_place(tmp_path):
         assert "resource_spans[0]: its length is 5, which is more than there is" in status_message(body)
         status, body, headers = post(daemon, '{"resourceSpans":[{"scopeSpans":7}]}')
         assert (status, headers["Content-Type"]) == (400, "application/json")
-        assert json.loads(body) == {"code": 3, "message": "resourceSpans[0].scopeSpans: expected an array, found a number"}
+        assert json.loads(body) == {
+            "code": 3,
+            "message": "resourceSpans[0].scopeSpans: expected an array, found a number",
+        }
         assert post(daemon, b"x", headers={"Content-Encoding": "gzip"})[0] == 400
         assert post(daemon, b"{}", "text/plain")[0] == 415
         assert post(daemon, b"{}", headers={"Content-Encoding": "br"})[0] == 415
@@ -417,10 +464,17 @@ def test_invalid_spans_are_rejected_and_the_others_accepted(tmp_path):
 def test_the_exporter_takes_its_token_and_only_the_right_one(tmp_path):
     digest = lambda t: hashlib.sha256(t.encode()).hexdigest()
     tokens = tmp_path / "tokens.toml"
-    tokens.write_text("".join(
-        f'[[token]]\nname = "{n}"\nsha256 = "{digest(n)}"\nrights = [{r}]\n{more}\n' for n, r, more in [
-            ("tell", '"ingest"', ""), ("look", '"read", "watch"', ""), ("other", '"ingest"', 'runs = ["prod-"]'),
-            ("slow", '"ingest"', "rate = 1")]))
+    tokens.write_text(
+        "".join(
+            f'[[token]]\nname = "{n}"\nsha256 = "{digest(n)}"\nrights = [{r}]\n{more}\n'
+            for n, r, more in [
+                ("tell", '"ingest"', ""),
+                ("look", '"read", "watch"', ""),
+                ("other", '"ingest"', 'runs = ["prod-"]'),
+                ("slow", '"ingest"', "rate = 1"),
+            ]
+        )
+    )
     tokens.chmod(0o600)
     with Daemon(tmp_path, f'tokens = "{tokens}"\n' + QUICK) as daemon:
         assert post(daemon, b"{}")[0] == post(daemon, b" " * 100_000)[0] == 401

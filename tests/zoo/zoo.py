@@ -111,7 +111,9 @@ HEALTHY: dict[str, Case] = {}
 BROKEN: dict[str, Case] = {}
 
 
-def healthy(name: str, *, ordered: bool = True, **extra: Any) -> Callable[[Callable[[Probe], Any]], Callable[[Probe], Any]]:
+def healthy(
+    name: str, *, ordered: bool = True, **extra: Any
+) -> Callable[[Callable[[Probe], Any]], Callable[[Probe], Any]]:
     """Registers a healthy system under a name that is unique in the zoo."""
 
     def register(body: Callable[[Probe], Any]) -> Callable[[Probe], Any]:
@@ -192,7 +194,9 @@ def runs_of(address: str, probe: Probe) -> list[str]:
     found: list[str] = []
     cursor: str | None = None
     while True:
-        page = get(address, "/v1/runs?limit=500" + (f"&cursor={urllib.request.quote(cursor, safe='')}" if cursor else ""))
+        page = get(
+            address, "/v1/runs?limit=500" + (f"&cursor={urllib.request.quote(cursor, safe='')}" if cursor else "")
+        )
         for run in (one["run"] for one in page["runs"]):
             if (address, run) not in _labels:
                 detail = get(address, f"/v1/runs/{urllib.request.quote(run, safe='')}")
@@ -230,8 +234,13 @@ def stable(value: Any) -> str:
 
 def comparable(seen: Observation, ordered: bool) -> dict[str, Any]:
     events = [stable(v) for v in seen.seen]
-    return {"result": stable(seen.result), "error": None if seen.error is None else stable(seen.error), "calls": seen.calls,
-            "seen": events if ordered else sorted(events), "logs": sorted(stable(line) for line in seen.logs)}
+    return {
+        "result": stable(seen.result),
+        "error": None if seen.error is None else stable(seen.error),
+        "calls": seen.calls,
+        "seen": events if ordered else sorted(events),
+        "logs": sorted(stable(line) for line in seen.logs),
+    }
 
 
 def assert_healthy(case: Case, address: str) -> None:
@@ -253,7 +262,9 @@ def assert_broken(case: Case, address: str) -> None:
     url = f"ws://{address}"
     plain, _ = execute(case, "plain", None)
     shadow, probe = execute(case, "default", url)
-    assert case.rule in {d["rule"] for d in detections_of(address, probe)}, f"{case.name}: {case.rule} did not fire in shadow"
+    assert case.rule in {d["rule"] for d in detections_of(address, probe)}, (
+        f"{case.name}: {case.rule} did not fire in shadow"
+    )
     want, have = comparable(plain, case.ordered), comparable(shadow, case.ordered)
     for part in ("result", "error", "calls", "seen"):
         assert have[part] == want[part], f"{case.name} (default): {part} differs from the plain run"

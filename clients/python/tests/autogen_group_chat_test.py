@@ -17,8 +17,9 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 from client_helpers import async_test, nobody, url_of
 from framework_runs import WINDOW_MS, fired, told_of
 
-INFO = ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False,
-                 family=ModelFamily.UNKNOWN)
+INFO = ModelInfo(
+    vision=False, function_calling=True, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN
+)
 
 
 @dataclass
@@ -57,8 +58,9 @@ async def test_a_chat_that_ran_out_of_turns_is_told_to_submit(shared_daemon):
     writer, critic = agent("writer", "a draft", "a better draft"), agent("critic", "not good", "DONE")
     rules = {"missing_termination": {"window_ms": WINDOW_MS, "max_attempts": 1}}
     async with digd.Run("chat-missing", mode="enforce", url=url_of(shared_daemon), rules=rules) as run:
-        runtime = digd.autogen.Runtime(run, is_answer=lambda result: "DONE" in result.stop_reason,
-                                       wait_for_healing_ms=20000)
+        runtime = digd.autogen.Runtime(
+            run, is_answer=lambda result: "DONE" in result.stop_reason, wait_for_healing_ms=20000
+        )
         done = TextMentionTermination("DONE")
         team = RoundRobinGroupChat([writer, critic], termination_condition=done, max_turns=2, runtime=runtime)
         result = await runtime.run_team(team, task="Write it.")
@@ -72,8 +74,10 @@ async def test_a_chat_that_ran_out_of_turns_is_told_to_submit(shared_daemon):
 async def test_a_task_that_is_only_handed_around_is_told_to_be_handled(shared_daemon):
     ring = {"ann": "bob", "bob": "cid", "cid": "ann"}
     passes = {name: tools(f"transfer_to_{to}") for name, to in ring.items()}
-    team = [agent(name, passes[name], "I do it. DONE" if name == "cid" else passes[name], handoffs=[to])
-            for name, to in ring.items()]
+    team = [
+        agent(name, passes[name], "I do it. DONE" if name == "cid" else passes[name], handoffs=[to])
+        for name, to in ring.items()
+    ]
     async with digd.Run("chat-passed", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
         swarm = Swarm(team, termination_condition=TextMentionTermination("DONE"), runtime=runtime)
@@ -120,8 +124,9 @@ async def test_a_hand_off_to_a_person_ends_the_chat_and_is_taken_up_by_what_the_
     clerk = agent("clerk", tools("transfer_to_user"), "Thank you. DONE", handoffs=[Handoff(target="user")])
     async with digd.Run("chat-person", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
-        swarm = Swarm([clerk], termination_condition=HandoffTermination("user") | TextMentionTermination("DONE"),
-                      runtime=runtime)
+        swarm = Swarm(
+            [clerk], termination_condition=HandoffTermination("user") | TextMentionTermination("DONE"), runtime=runtime
+        )
         first = await runtime.run_team(swarm, task="Book it.")
         assert first.messages[-1].target == "user"
         last = await runtime.run_team(swarm, task=HandoffMessage(source="user", target="clerk", content="Monday"))
@@ -191,8 +196,12 @@ async def test_a_speaker_that_fails_ends_the_chat_as_it_would_and_is_seen_to(sha
 async def test_a_team_that_was_reset_begins_anew(shared_daemon):
     async with digd.Run("chat-reset", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
-        team = RoundRobinGroupChat([agent("writer", "a draft", "DONE"), agent("critic")], runtime=runtime,
-                                   termination_condition=TextMentionTermination("DONE"), max_turns=1)
+        team = RoundRobinGroupChat(
+            [agent("writer", "a draft", "DONE"), agent("critic")],
+            runtime=runtime,
+            termination_condition=TextMentionTermination("DONE"),
+            max_turns=1,
+        )
         runtime.start()
         await team.run(task="Write it.")
         await team.reset()
@@ -200,15 +209,20 @@ async def test_a_team_that_was_reset_begins_anew(shared_daemon):
     graph = told_of(shared_daemon, "chat-reset/graph")
     assert [len(a["inputs"]) for a in graph["activations"]] == [1, 1]
     assert [(e["source"], e.get("fyi"), e.get("submit")) for e in graph["events"]] == [
-        (None, None, None), ("v1", None, True), (None, None, None), ("v2", None, True)]
+        (None, None, None),
+        ("v1", None, True),
+        (None, None, None),
+        ("v2", None, True),
+    ]
 
 
 @async_test
 async def test_a_team_within_a_team_is_asked_and_answers(shared_daemon):
     async with digd.Run("chat-within", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
-        desk = RoundRobinGroupChat([agent("ann", "a draft"), agent("bob", "a better draft")], max_turns=2, name="desk",
-                                   runtime=runtime)
+        desk = RoundRobinGroupChat(
+            [agent("ann", "a draft"), agent("bob", "a better draft")], max_turns=2, name="desk", runtime=runtime
+        )
         done = TextMentionTermination("DONE")
         team = RoundRobinGroupChat([desk, agent("critic", "DONE")], termination_condition=done, runtime=runtime)
         result = await runtime.run_team(team, task="Write it.")

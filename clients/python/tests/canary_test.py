@@ -7,7 +7,9 @@ from client_helpers import async_test, url_of
 from live import Daemon
 
 
-@pytest.fixture(params=[("enforce_share = 1\n", "enforce"), ("enforce_share = 0\n", "shadow")], ids=["drawn", "no canary"])
+@pytest.fixture(
+    params=[("enforce_share = 1\n", "enforce"), ("enforce_share = 0\n", "shadow")], ids=["drawn", "no canary"]
+)
 def canary(tmp_path, request):
     config, mode = request.param
     with Daemon(tmp_path / "d", config) as daemon:

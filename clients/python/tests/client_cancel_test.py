@@ -115,14 +115,19 @@ async def main():
         except KeyError:
             pass
 asyncio.run(main())
-"""}
+""",
+}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_that_stops_early_prints_nothing(shared_daemon, name):
     code = f"import asyncio, digd\nurl = {url_of(shared_daemon)!r}\n{PROGRAMS[name]}"
-    done = subprocess.run([sys.executable, "-X", "dev", "-W", "ignore::ResourceWarning", "-c", code],
-                          capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "ignore::ResourceWarning", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

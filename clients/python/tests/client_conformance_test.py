@@ -14,8 +14,19 @@ from collections import Counter
 import pytest
 
 from digd.conversation import Conversation, Phase
-from digd.messages import (Blocked, Event, Message, Verdict, delivery_message, ended_message, ended_run_message,
-                           event_message, failed_message, message, started_message)
+from digd.messages import (
+    Blocked,
+    Event,
+    Message,
+    Verdict,
+    delivery_message,
+    ended_message,
+    ended_run_message,
+    event_message,
+    failed_message,
+    message,
+    started_message,
+)
 from digd.options import parse_address
 from digd.session import Session, Where
 from client_helpers import ROOT, async_test, until, url_of
@@ -47,8 +58,13 @@ def sayable(trace):
 
 def event_of(said):
     known = {k: said[k] for k in ("kind", "payload", "source") if k in said}
-    return Event(said["id"], tuple(said.get("recipients", ())), fyi=said.get("fyi", False),
-                 submit=said.get("submit", False), **known)
+    return Event(
+        said["id"],
+        tuple(said.get("recipients", ())),
+        fyi=said.get("fyi", False),
+        submit=said.get("submit", False),
+        **known,
+    )
 
 
 def said_by_builder(line):
@@ -60,8 +76,12 @@ def said_by_builder(line):
         if line["type"] == "activation_started":
             return started_message(line["activation"], line["agent"], line["inputs"], ts)
         if line["type"] == "activation_ended" and not line.get("failed"):
-            reactions = {e: tuple(r["reroute"]) if isinstance(r, dict) else r for e, r in line.get("reactions", {}).items()}
-            return ended_message(line["activation"], reactions, reactions, map(event_of, line.get("outputs", ())), ts=ts)
+            reactions = {
+                e: tuple(r["reroute"]) if isinstance(r, dict) else r for e, r in line.get("reactions", {}).items()
+            }
+            return ended_message(
+                line["activation"], reactions, reactions, map(event_of, line.get("outputs", ())), ts=ts
+            )
         if line["type"] == "activation_ended" and not {"outputs", "reactions"} & set(line):
             return failed_message(line["activation"], line.get("error"), ts=ts)
         if line["type"] == "delivery":
@@ -101,8 +121,9 @@ def blocked_in(line):
     if line["type"] != "activation_ended":
         return []
     rerouted = [Blocked(e, tuple(r["reroute"])) for e, r in line.get("reactions", {}).items() if isinstance(r, dict)]
-    return rerouted + [Blocked(o["id"], tuple(o.get("recipients", ())), o.get("submit", False))
-                       for o in line.get("outputs", ())]
+    return rerouted + [
+        Blocked(o["id"], tuple(o.get("recipients", ())), o.get("submit", False)) for o in line.get("outputs", ())
+    ]
 
 
 def expected_verdicts(frames):
@@ -136,7 +157,9 @@ def answer(conversation, frames, session):
     """Sends the client the frames that are for its session."""
     for frame in frames:
         if frame.get("session", session) == session:
-            conversation.receive(json.dumps({k: "a text" if k == "inject" else v for k, v in frame.items()}).encode(), 0.0)
+            conversation.receive(
+                json.dumps({k: "a text" if k == "inject" else v for k, v in frame.items()}).encode(), 0.0
+            )
 
 
 @pytest.mark.parametrize("path", TRACES, ids=NAMES)
@@ -148,7 +171,12 @@ def test_the_client_says_the_trace_and_delivers_what_it_is_answered(path):
         if line["type"] == "hello":
             c.hello = line
             assert json.loads(c.connected()) == line
-            welcome = {"type": "welcome", "acked_seq": c.window.next_seq - 1, "verdict_deadline_ms": 250, "credits": 1024}
+            welcome = {
+                "type": "welcome",
+                "acked_seq": c.window.next_seq - 1,
+                "verdict_deadline_ms": 250,
+                "credits": 1024,
+            }
             c.receive(json.dumps(welcome).encode(), 0)
             continue
         c.unheld_because = "unheld" if line.get("as_is") else None
@@ -183,7 +211,9 @@ async def greet(sessions, name, hello, daemon, interventions):
         sessions[name].start()
     conversation = sessions[name].conversation
     greetings = conversation.counters.connections + 1
-    await until(lambda: conversation.counters.connections == greetings and conversation.phase is Phase.UP, "the welcome")
+    await until(
+        lambda: conversation.counters.connections == greetings and conversation.phase is Phase.UP, "the welcome"
+    )
 
 
 @pytest.mark.parametrize("path", [p for p in TRACES if p.stem != "sequence"], ids=[n for n in NAMES if n != "sequence"])
@@ -211,7 +241,10 @@ async def test_a_daemon_answers_the_client_as_the_vector_expects(path, shared_da
             check_ticket(ticket, line, expected, refused)
     codes = sum((Counter(s.conversation.counters.errors) for s in sessions.values()), Counter())
     assert codes == Counter(refused.values())
-    assert interventions == Counter((f.get("session", "main"), f["id"], f["action"], f.get("event"), tuple(f["recipients"]),
-                                     "inject" in f) for f in frames if f["type"] == "intervention")
+    assert interventions == Counter(
+        (f.get("session", "main"), f["id"], f["action"], f.get("event"), tuple(f["recipients"]), "inject" in f)
+        for f in frames
+        if f["type"] == "intervention"
+    )
     for session in sessions.values():
         await session.stop()

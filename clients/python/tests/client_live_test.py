@@ -63,7 +63,9 @@ async def test_reactions_and_failures_are_told(daemon):
                 1 / 0
         assert b.verdicts == ()
         started = await run.start_activation("a", [one])
-        (early,) = await run.end_activation(started, {one.event: "discard"}, [digd.Event("x", (), submit=True)], inputs=[one])
+        (early,) = await run.end_activation(
+            started, {one.event: "discard"}, [digd.Event("x", (), submit=True)], inputs=[one]
+        )
         assert early.given_back and early.detections[0].evidence == (two.event,)  # b failed, so it is still pending
         with pytest.raises(RuntimeError, match="has ended"):
             await b.emit(["a"])
@@ -112,7 +114,11 @@ async def test_many_runs_without_a_daemon_log_one_line_until_one_of_them_connect
         if up:
             daemon.kill()
     lines = [r.getMessage() for r in caplog.records if r.name == "digd"]
-    assert [("no daemon" in line, "connected to" in line) for line in lines] == [(True, False), (False, True), (True, False)]
+    assert [("no daemon" in line, "connected to" in line) for line in lines] == [
+        (True, False),
+        (False, True),
+        (True, False),
+    ]
 
 
 @async_test
@@ -264,6 +270,7 @@ SOON = {"deadlock": {"window_ms": 30, "max_attempts": 1}}
 async def test_an_intervention_is_carried_out_once_and_answered(daemon):
     done = []
     async with of_run(daemon, "r1", rules=SOON) as run:
+
         @run.on_intervention
         async def create(intervention):
             done.append(intervention)
@@ -285,8 +292,10 @@ def deliveries(daemon):
     return [(f.get("of"), f["applied"]) for f in told(daemon, "delivery")]
 
 
-@pytest.mark.parametrize("result, applied", [(False, "unsupported"), (RuntimeError("no"), "failed"), ("created", "created"),
-                                             (None, "created")])
+@pytest.mark.parametrize(
+    "result, applied",
+    [(False, "unsupported"), (RuntimeError("no"), "failed"), ("created", "created"), (None, "created")],
+)
 @async_test
 async def test_what_a_handler_makes_of_it_is_reported(daemon, result, applied):
     async with of_run(daemon, "r1", rules=SOON) as run:
@@ -363,7 +372,10 @@ async def test_a_session_taken_over_leaves_the_older_client_unwatched(daemon):
 
 @async_test
 async def test_two_sessions_feed_one_run(daemon):
-    async with of_run(daemon, "r1", session="one") as one, of_run(daemon, "r1", session="two", end_on_exit=False) as two:
+    async with (
+        of_run(daemon, "r1", session="one") as one,
+        of_run(daemon, "r1", session="two", end_on_exit=False) as two,
+    ):
         task = await one.emit(["b"])
         async with two.activation("b", [task]) as b:
             out = b.output(["nobody"])
@@ -396,6 +408,7 @@ async def test_what_was_said_in_one_turn_leaves_in_one_write(daemon):
 @async_test
 async def test_flushing_waits_for_what_is_told_meanwhile_too(daemon):
     async with digd.Run("r1", AB, url=url_of(daemon)) as run:
+
         class Quiet(asyncio.Event):
             """Something more is told when all had just been acked."""
 
@@ -431,6 +444,7 @@ def test_the_same_for_threads(daemon):
 
 def test_many_threads_share_a_run(daemon):
     import threading
+
     with digd.sync.Run("r1", AB, url=url_of(daemon)) as run:
         got = []
 

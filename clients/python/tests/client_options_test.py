@@ -35,22 +35,51 @@ async def lose(run, task):
 # ---- the address
 
 
-@pytest.mark.parametrize("text, address", [
-    ("localhost:7344", Address("localhost", 7344)),
-    ("ws://10.0.0.1:1", Address("10.0.0.1", 1)),
-    ("wss://digd.example:443", Address("digd.example", 443, tls=True)),
-    ("ws://[::1]:7344", Address("[::1]", 7344)),
-    ("[::1]:7344", Address("[::1]", 7344)),
-    ("unix:/run/digd/socket", Address(socket_path="/run/digd/socket"))])
+@pytest.mark.parametrize(
+    "text, address",
+    [
+        ("localhost:7344", Address("localhost", 7344)),
+        ("ws://10.0.0.1:1", Address("10.0.0.1", 1)),
+        ("wss://digd.example:443", Address("digd.example", 443, tls=True)),
+        ("ws://[::1]:7344", Address("[::1]", 7344)),
+        ("[::1]:7344", Address("[::1]", 7344)),
+        ("unix:/run/digd/socket", Address(socket_path="/run/digd/socket")),
+    ],
+)
 def test_the_four_forms_of_an_address_are_read(text, address):
     assert parse_address(text) == address
 
 
-@pytest.mark.parametrize("text", [
-    "", "localhost", ":7344", "localhost:", "localhost:0", "localhost:65536", "localhost:http", "http://localhost:7344",
-    "https://localhost:7344", "ws://localhost", "ws://localhost:7344/", "ws://localhost:7344/v1/ingest", "ws://u@localhost:1",
-    "ws://localhost:7344?run=r", "ws:/localhost:1", "//localhost:1", "a b:1", "::1:7344", "unix:", "unix:digd",
-    "unix:///run/digd", "ws+unix:/run/digd", "unix:/" + "x" * 107, " localhost:1", "localhost:1\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "localhost",
+        ":7344",
+        "localhost:",
+        "localhost:0",
+        "localhost:65536",
+        "localhost:http",
+        "http://localhost:7344",
+        "https://localhost:7344",
+        "ws://localhost",
+        "ws://localhost:7344/",
+        "ws://localhost:7344/v1/ingest",
+        "ws://u@localhost:1",
+        "ws://localhost:7344?run=r",
+        "ws:/localhost:1",
+        "//localhost:1",
+        "a b:1",
+        "::1:7344",
+        "unix:",
+        "unix:digd",
+        "unix:///run/digd",
+        "ws+unix:/run/digd",
+        "unix:/" + "x" * 107,
+        " localhost:1",
+        "localhost:1\n",
+    ],
+)
 def test_any_other_address_is_an_error_that_names_the_forms(text):
     with pytest.raises(ValueError, match="url: .*HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH") as raised:
         digd.Run(url=text)
@@ -76,11 +105,19 @@ def test_an_empty_variable_counts_as_none(monkeypatch):
 # ---- the mode
 
 
-@pytest.mark.parametrize("variable, argument, run_mode, adapter_mode", [
-    (None, None, None, "shadow"), (None, "enforce", "enforce", "enforce"), ("enforce", None, "enforce", "enforce"),
-    ("off", "observe", "observe", "observe"), ("off", None, "off", "off")])
-def test_the_argument_goes_before_the_variable_and_that_before_the_default(monkeypatch, variable, argument, run_mode,
-                                                                           adapter_mode):
+@pytest.mark.parametrize(
+    "variable, argument, run_mode, adapter_mode",
+    [
+        (None, None, None, "shadow"),
+        (None, "enforce", "enforce", "enforce"),
+        ("enforce", None, "enforce", "enforce"),
+        ("off", "observe", "observe", "observe"),
+        ("off", None, "off", "off"),
+    ],
+)
+def test_the_argument_goes_before_the_variable_and_that_before_the_default(
+    monkeypatch, variable, argument, run_mode, adapter_mode
+):
     if variable is not None:
         monkeypatch.setenv("DIGD_MODE", variable)
     assert resolve_mode(argument) == adapter_mode
@@ -266,8 +303,14 @@ async def test_a_healed_run_says_so_once(daemon, caplog):
     assert "run r1: healed 1 times (orphaned_event 1)" in line
 
 
-@pytest.mark.parametrize("again, cause", [({}, "belongs to another run"), ({"session": "two"}, "belongs to another run"),
-                                          ({"mode": "shadow"}, "is in use with other settings")])
+@pytest.mark.parametrize(
+    "again, cause",
+    [
+        ({}, "belongs to another run"),
+        ({"session": "two"}, "belongs to another run"),
+        ({"mode": "shadow"}, "is in use with other settings"),
+    ],
+)
 @async_test
 async def test_a_run_id_that_was_used_before_is_one_line_with_the_remedy(daemon, caplog, again, cause):
     caplog.set_level(logging.INFO)

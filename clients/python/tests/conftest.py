@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "daemon"))  # how a daemon is started, killed and started again
+sys.path.insert(
+    0, str(Path(__file__).parents[3] / "tests" / "daemon")
+)  # how a daemon is started, killed and started again
 
 from live import Daemon  # noqa: E402
 

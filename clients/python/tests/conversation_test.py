@@ -8,7 +8,13 @@ from digd.conversation import DEAF_AFTER, Conversation, Phase
 from digd.messages import Event, delivery_message, ended_message, ended_run_message, event_message, message
 from digd.session import Backoff
 
-WELCOME = {"type": "welcome", "acked_seq": 0, "verdict_deadline_ms": 250, "credits": 16, "limits": {"message_bytes": 4096}}
+WELCOME = {
+    "type": "welcome",
+    "acked_seq": 0,
+    "verdict_deadline_ms": 250,
+    "credits": 16,
+    "limits": {"message_bytes": 4096},
+}
 
 
 def hear(c, now=0.0, **frame):
@@ -44,7 +50,9 @@ def test_a_message_is_numbered_sent_once_and_settled_by_its_verdict(c):
     (frame,) = sent(c)
     assert (frame["seq"], frame["event"]["id"]) == (1, "e1") and "as_is" not in frame
     assert sent(c) == [] and t.verdicts is None
-    hear(c, type="verdicts", seq=1, verdicts=[{"event": "e1", "action": "reroute", "recipients": ["b"], "inject": "no"}])
+    hear(
+        c, type="verdicts", seq=1, verdicts=[{"event": "e1", "action": "reroute", "recipients": ["b"], "inject": "no"}]
+    )
     assert (t.verdicts[0].action, t.verdicts[0].recipients, t.verdicts[0].inject) == ("reroute", ("b",), "no")
     assert c.take_settled() == [t] and c.next_deadline() is None
 
@@ -78,7 +86,12 @@ def test_after_the_deadline_it_goes_out_as_is_and_says_so(c):
     c.expire(0.25)
     assert reasons(t) == ["timeout"]
     (report,) = sent(c)
-    assert (report["type"], report["event"], report["applied"], report["reason"]) == ("delivery", "e1", "as_is", "timeout")
+    assert (report["type"], report["event"], report["applied"], report["reason"]) == (
+        "delivery",
+        "e1",
+        "as_is",
+        "timeout",
+    )
     hear(c, type="verdicts", seq=1, verdicts=[{"event": "e1", "action": "reroute", "recipients": ["b"]}])
     assert reasons(t) == ["timeout"] and c.counters.second_verdicts == 1
 
@@ -214,7 +227,12 @@ def test_fail_closed_holds_a_submit_event_through_a_reconnect():
     assert event(c, "e3", now=2.0, submit=True).verdicts is None
     up(c, 3.0)
     assert all("as_is" not in f for f in sent(c) if f["type"] == "event" and f["event"].get("submit"))
-    hear(c, type="verdicts", seq=2, verdicts=[{"event": "e2", "action": "reroute", "recipients": ["a"], "inject": "early"}])
+    hear(
+        c,
+        type="verdicts",
+        seq=2,
+        verdicts=[{"event": "e2", "action": "reroute", "recipients": ["a"], "inject": "early"}],
+    )
     assert answer.verdicts[0].given_back
 
 
@@ -257,9 +275,24 @@ def test_an_intervention_is_handed_out_once_and_its_answer_repeated_only_if_it_w
     assert sent(c) == [] and c.take_interventions() == []
 
 
-@pytest.mark.parametrize("frame", [b"", b"{", b"[]", b"7", b'{"type":3}', b'{"type":"verdicts"}', b'{"type":"welcome"}',
-                                   b'{"type":"verdicts","seq":1,"verdicts":7}', b'{"type":"ack","seq":"x"}',
-                                   b'{"type":"intervention"}', b'{"type":"holiday"}', b"\xff\xfe", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"7",
+        b'{"type":3}',
+        b'{"type":"verdicts"}',
+        b'{"type":"welcome"}',
+        b'{"type":"verdicts","seq":1,"verdicts":7}',
+        b'{"type":"ack","seq":"x"}',
+        b'{"type":"intervention"}',
+        b'{"type":"holiday"}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+    ],
+)
 def test_frames_that_make_no_sense_change_nothing(c, frame):
     t = event(c)
     sent(c)
@@ -292,7 +325,10 @@ def test_a_message_that_would_close_the_connection_becomes_a_gap():
     assert [f["type"] for f in sent(c)] == ["gap", "event"]
 
 
-@pytest.mark.parametrize("draw, waits", [(1.0, [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10]), (0.0, [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5])])
+@pytest.mark.parametrize(
+    "draw, waits",
+    [(1.0, [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10]), (0.0, [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5])],
+)
 def test_attempts_come_further_and_further_apart_up_to_a_bound(draw, waits):
     backoff = Backoff(random=lambda: draw)
     assert [backoff.next_s() for _ in waits] == pytest.approx(waits)
@@ -336,11 +372,29 @@ def cyclic():
     return loop
 
 
-@pytest.mark.parametrize("payload, said", [
-    (Odd(), "<odd>"), ({"s": {1}}, {"s": [1]}), (float("nan"), "digd: left out, no JSON: ValueError"),
-    (cyclic(), "digd: left out, no JSON: ValueError"), (Broken(), "digd: left out, RuntimeError"),
-    ("\ud800x", "?x"), (Event("e", ("a",)), {"id": "e", "recipients": ["a"], "kind": None, "payload": None, "fyi": False,
-                                             "submit": False, "source": None})])
+@pytest.mark.parametrize(
+    "payload, said",
+    [
+        (Odd(), "<odd>"),
+        ({"s": {1}}, {"s": [1]}),
+        (float("nan"), "digd: left out, no JSON: ValueError"),
+        (cyclic(), "digd: left out, no JSON: ValueError"),
+        (Broken(), "digd: left out, RuntimeError"),
+        ("\ud800x", "?x"),
+        (
+            Event("e", ("a",)),
+            {
+                "id": "e",
+                "recipients": ["a"],
+                "kind": None,
+                "payload": None,
+                "fyi": False,
+                "submit": False,
+                "source": None,
+            },
+        ),
+    ],
+)
 def test_a_payload_of_any_kind_becomes_json(payload, said):
     frame = event_message(Event("e1", (), payload=payload)).frame(1, False)
     assert json.loads(frame.decode())["event"]["payload"] == said
@@ -348,7 +402,11 @@ def test_a_payload_of_any_kind_becomes_json(payload, said):
 
 def test_deliveries_leave_out_what_they_do_not_say():
     assert json.loads(delivery_message("created", of="sys:1").frame(3, True)) == {
-        "type": "delivery", "seq": 3, "of": "sys:1", "applied": "created"}
+        "type": "delivery",
+        "seq": 3,
+        "of": "sys:1",
+        "applied": "created",
+    }
 
 
 # ---- bounds on what healing costs
@@ -379,7 +437,9 @@ def test_a_message_waits_no_longer_than_the_time_that_may_be_added():
     assert reasons(second) == ["max_added_ms"] and c.counters.timeouts == 0
     assert reasons(event(c, "e3", now=11.0)) == ["max_added_ms"]
     assert [(f["type"], f.get("reason"), f.get("as_is")) for f in sent(c)] == [
-        ("delivery", "max_added_ms", None), ("event", None, True)]
+        ("delivery", "max_added_ms", None),
+        ("event", None, True),
+    ]
 
 
 def test_messages_that_wait_at_the_same_time_count_once():

@@ -58,7 +58,12 @@ def test_a_graph_is_streamed_as_it_is_recorded(daemon, graph):
         plan = graph.events["e2"]
         fire(graph, "b", [plan], [DIGEvent({"text": "done"})], submitting=True)
     ends = messages(daemon, "activation_ended")
-    assert ends[0]["outputs"][0] == {"id": "e2", "recipients": ["b"], "kind": "communication", "payload": {"text": "plan"}}
+    assert ends[0]["outputs"][0] == {
+        "id": "e2",
+        "recipients": ["b"],
+        "kind": "communication",
+        "payload": {"text": "plan"},
+    }
     assert ends[1]["outputs"][0]["submit"] is True and ends[1]["reactions"] == {"e2": "consume"}
     assert messages(daemon)[-1]["type"] == "run_ended" and messages(daemon)[-1]["outcome"] == "success"
     assert rules_of(daemon) == []
@@ -106,7 +111,13 @@ def test_an_event_whose_reroute_has_not_been_named_yet_is_no_orphan(daemon, grap
         assert attached.run.flush()
         assert [f["activation"] for f in messages(daemon, "activation_ended")] == ["a2"]
         graph.reroute_event(task, to=["c"], by=done.id, from_recipients=[])
-        fire(graph, "c", list(graph.events.values())[0:1] + list(graph.events.values())[2:], [DIGEvent()], submitting=True)
+        fire(
+            graph,
+            "c",
+            list(graph.events.values())[0:1] + list(graph.events.values())[2:],
+            [DIGEvent()],
+            submitting=True,
+        )
     assert {"e1": {"reroute": ["c"]}} in reactions(daemon) and rules_of(daemon) == []
 
 
@@ -197,7 +208,11 @@ def test_a_healers_event_asks_nothing(daemon, graph):
     with digd.attach(graph, "r1", url=url_of(daemon)):
         fire(graph, "system", [], [DIGEvent({}, ["a"], metadata={"message": "wake up"})], intervention="deadlock")
     (event,) = messages(daemon, "event")
-    assert (event["event"]["kind"], event["event"]["fyi"], event["event"]["payload"]) == ("intervention", True, "wake up")
+    assert (event["event"]["kind"], event["event"]["fyi"], event["event"]["payload"]) == (
+        "intervention",
+        True,
+        "wake up",
+    )
 
 
 def test_agents_that_come_and_go(daemon, graph):
@@ -207,7 +222,9 @@ def test_agents_that_come_and_go(daemon, graph):
         del graph.agents["c"]
         graph.record_event(DIGEvent({}, ["d"]))
     assert [(f["type"], f["agent"]) for f in messages(daemon, "agent_joined", "agent_left")] == [
-        ("agent_joined", "d"), ("agent_left", "c")]
+        ("agent_joined", "d"),
+        ("agent_left", "c"),
+    ]
 
 
 # ---- time, and how a run ends
@@ -225,7 +242,9 @@ def test_the_time_between_records_is_not_judged(daemon, graph, monkeypatch):
             found = DIGEvent({}, ["b"])
             fire(graph, "b", [for_b], [found])
             for_b = found
-        last = DIGActivation("a", [for_a, for_b], [DIGEvent()], metadata={"dig": {"submitting": True}}, started_at=begun)
+        last = DIGActivation(
+            "a", [for_a, for_b], [DIGEvent()], metadata={"dig": {"submitting": True}}, started_at=begun
+        )
         graph.record_activation(last)
     assert rules_of(daemon) == []
 
@@ -288,7 +307,9 @@ def test_an_error_of_the_adapter_stays_out_of_the_program(daemon, graph, caplog)
         graph.record_event(event)
         graph.record_event(DIGEvent({}, ["a"]))
     assert len(graph.events) == 2
-    assert ["the dig adapter failed" in r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING] == [True]
+    assert ["the dig adapter failed" in r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING] == [
+        True
+    ]
 
 
 def test_the_mode_is_observe_unless_told_otherwise(daemon, graph, monkeypatch):
@@ -357,10 +378,19 @@ def nothing_submitted(graph):
     fire(graph, "a", [graph.record_event(DIGEvent({}, ["a"]))])
 
 
-@pytest.mark.parametrize("rule, story", [
-    ("early_termination", late), ("excessive_rerouting", passed_round), ("cross_lineage_aggregation", halves),
-    ("repeated_subproblem", twice), ("orphaned_event", to_a_ghost), ("deadlock", left_lying),
-    ("deadlock", waiting_for_each_other), ("missing_termination", nothing_submitted)])
+@pytest.mark.parametrize(
+    "rule, story",
+    [
+        ("early_termination", late),
+        ("excessive_rerouting", passed_round),
+        ("cross_lineage_aggregation", halves),
+        ("repeated_subproblem", twice),
+        ("orphaned_event", to_a_ghost),
+        ("deadlock", left_lying),
+        ("deadlock", waiting_for_each_other),
+        ("missing_termination", nothing_submitted),
+    ],
+)
 def test_each_rule_is_reported_and_none_healed(daemon, graph, rule, story):
     with digd.attach(graph, "r1", url=url_of(daemon)):
         story(graph)
@@ -381,8 +411,9 @@ def random_history(graph, random):
             graph.record_event(DIGEvent({}, random.sample(names, random.randrange(3))))
         elif act < 0.3 and unnamed:
             event, by = unnamed.pop(random.randrange(len(unnamed)))
-            graph.reroute_event(event, to=random.sample(names, random.randrange(1, 3)), by=by,
-                                from_recipients=random.choice([None, []]))
+            graph.reroute_event(
+                event, to=random.sample(names, random.randrange(1, 3)), by=by, from_recipients=random.choice([None, []])
+            )
         elif act < 0.4:
             healer = fire(graph, "system", [], [DIGEvent({}, ["a"])] if random.random() < 0.5 else [], intervention="x")
             graph.reroute_event(random.choice(events()), to=[random.choice(names)], by=healer.id)
@@ -394,7 +425,9 @@ def random_history(graph, random):
             outputs = [DIGEvent({}, random.sample(names, random.randrange(3))) for _ in range(random.randrange(3))]
             notes = {"failed": {"error": "E", "message": "m"}} if random.random() < 0.1 else {}
             done = fire(graph, random.choice("abc"), inputs, outputs, chosen, **notes)
-            unnamed += [(e, done.id) for e in inputs if done.input_reactions.get(e.id, Reaction()).label == Label.REROUTE]
+            unnamed += [
+                (e, done.id) for e in inputs if done.input_reactions.get(e.id, Reaction()).label == Label.REROUTE
+            ]
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -13,17 +13,30 @@ DIG = "import sys; sys.path.insert(0, {tests!r}); import dig_double; sys.modules
 
 
 def run(name, url, *command):
-    done = subprocess.run([sys.executable, *(command or [str(ROOT / "examples" / name)])], capture_output=True, text=True,
-                          env={**os.environ, "DIGD_URL": url}, timeout=120)
+    done = subprocess.run(
+        [sys.executable, *(command or [str(ROOT / "examples" / name)])],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "DIGD_URL": url},
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("name, healed, lost", [
-    ("python_team.py", "   from digd: Your event", "   lost: 'try it' for 'tester'"),
-    ("langgraph_healed.py", "coder answers", "result: over to the programmer"),
-    ("openai_agents_early_answer.py", "the answer: A report with 42 sources.", "the answer: A report without any source."),
-    ("autogen_swarm.py", "the end: cid: Then I do it.", "the end: cid: Transferred to ann")])
+@pytest.mark.parametrize(
+    "name, healed, lost",
+    [
+        ("python_team.py", "   from digd: Your event", "   lost: 'try it' for 'tester'"),
+        ("langgraph_healed.py", "coder answers", "result: over to the programmer"),
+        (
+            "openai_agents_early_answer.py",
+            "the answer: A report with 42 sources.",
+            "the answer: A report without any source.",
+        ),
+        ("autogen_swarm.py", "the end: cid: Then I do it.", "the end: cid: Transferred to ann"),
+    ],
+)
 def test_an_example_is_healed_with_a_daemon_each_time_and_goes_on_without(daemon, name, healed, lost):
     for _ in range(2):
         with_daemon, _ = run(name, url_of(daemon))
@@ -34,8 +47,14 @@ def test_an_example_is_healed_with_a_daemon_each_time_and_goes_on_without(daemon
 
 
 def readme_sample():
-    (code,) = [c for c in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S) if "digd.Run(" in c]
-    return "import asyncio, digd\nasync def main():\n" + "".join(f"    {line}\n" for line in code.splitlines()) + "asyncio.run(main())"
+    (code,) = [
+        c for c in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S) if "digd.Run(" in c
+    ]
+    return (
+        "import asyncio, digd\nasync def main():\n"
+        + "".join(f"    {line}\n" for line in code.splitlines())
+        + "asyncio.run(main())"
+    )
 
 
 def test_the_sample_of_the_readme_runs_with_a_daemon_each_time_and_without(daemon):

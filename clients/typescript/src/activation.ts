@@ -90,7 +90,12 @@ export class Activation {
       const reaction = this.reactions.get(input);
       if (typeof reaction === "object") rerouted.push({ id: input, recipients: reaction.reroute });
     }
-    const verdicts = await this.run.endActivation(this, Object.fromEntries(this.reactions), rerouted, this.outputs.map((o) => o.event));
+    const verdicts = await this.run.endActivation(
+      this,
+      Object.fromEntries(this.reactions),
+      rerouted,
+      this.outputs.map((o) => o.event),
+    );
     this.outputs.forEach((output, i) => output.resolve(verdicts[rerouted.length + i] as Verdict));
     return verdicts;
   }
@@ -109,7 +114,10 @@ export class Activation {
   private react(inputs: readonly EventLike[], reaction: Reaction): void {
     this.mustBeOpen("react");
     for (const input of inputs.map(eventId)) {
-      if (!this.inputs.includes(input)) throw new TypeError(`${JSON.stringify(input)} is no input of activation ${this.id}; its inputs: ${this.inputs.join(", ") || "none"}`);
+      if (!this.inputs.includes(input))
+        throw new TypeError(
+          `${JSON.stringify(input)} is no input of activation ${this.id}; its inputs: ${this.inputs.join(", ") || "none"}`,
+        );
       this.reactions.set(input, reaction);
     }
   }

@@ -37,7 +37,8 @@ export interface Loop {
 
 export const isSend = ([channel]: Write): boolean => channel === sends;
 /** What arrives at these channels waits until LangGraph runs the node. */
-export const startsNodes = (write: Write): boolean => isSend(write) || write[0].startsWith(branchTo) || write[0].startsWith(joinOf);
+export const startsNodes = (write: Write): boolean =>
+  isSend(write) || write[0].startsWith(branchTo) || write[0].startsWith(joinOf);
 export const hasFailed = (task: Task): boolean => task.writes.some(([channel]) => channel === errorChannel);
 /** Whether LangGraph runs this task because of a `Send`. */
 export const isSent = (task: Task): boolean => task.path[0] === "__pregel_push";
@@ -77,6 +78,15 @@ export function bareGotos(value: unknown): string[] | null {
 
 /** A task that only carries writes: how the adapter starts nodes in a graph that has come to rest. */
 export function carrierTask(writes: Write[]): Task {
-  const carrier = { id: "digd", name: startNode, path: ["__pregel_pull", startNode], input: null, triggers: [], writes, writers: [], proc: null };
+  const carrier = {
+    id: "digd",
+    name: startNode,
+    path: ["__pregel_pull", startNode],
+    input: null,
+    triggers: [],
+    writes,
+    writers: [],
+    proc: null,
+  };
   return { ...carrier, config: { tags: ["langsmith:hidden"] } } as unknown as Task;
 }

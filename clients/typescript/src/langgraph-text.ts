@@ -26,7 +26,8 @@ export function notes(config: unknown): readonly string[] {
 
 /** Calls of tools are answered by tools: a message between a call and its answer would make the conversation invalid. */
 function takesText(messages: unknown): messages is BaseMessage[] {
-  if (!Array.isArray(messages) || messages.length === 0 || !messages.every((m) => BaseMessage.isInstance(m))) return false;
+  if (!Array.isArray(messages) || messages.length === 0 || !messages.every((m) => BaseMessage.isInstance(m)))
+    return false;
   const last = messages.at(-1);
   return !(AIMessage.isInstance(last) && (last.tool_calls?.length ?? 0) > 0);
 }

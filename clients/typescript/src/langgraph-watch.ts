@@ -6,7 +6,21 @@ import { isGraphBubbleUp, isGraphDrained, isParentCommand } from "@langchain/lan
 import type { Activation, Output } from "./activation.js";
 import { Inbox, snapshot } from "./adapter.js";
 import type { LangGraphOptions } from "./langgraph.js";
-import { bareGotos, branchTo, carrierTask, hasFailed, isNodeTask, isSend, isSent, leadingWrites, startNode, targetOf, type Loop, type Task, type Write } from "./langgraph-internals.js";
+import {
+  bareGotos,
+  branchTo,
+  carrierTask,
+  hasFailed,
+  isNodeTask,
+  isSend,
+  isSent,
+  leadingWrites,
+  startNode,
+  targetOf,
+  type Loop,
+  type Task,
+  type Write,
+} from "./langgraph-internals.js";
 import { addTexts, notesByTask, type Notes } from "./langgraph-text.js";
 import type { Run } from "./run.js";
 import type { Verdict } from "./verdict.js";
@@ -127,7 +141,10 @@ export class Watch {
 
   /** The adapter failed: the graph goes on unwatched. */
   private giveUp(error: unknown): void {
-    if (!this.disabled) this.warn(`digd: run ${this.run.id}: the LangGraph adapter failed (${String(error)}); the graph goes on unwatched`);
+    if (!this.disabled)
+      this.warn(
+        `digd: run ${this.run.id}: the LangGraph adapter failed (${String(error)}); the graph goes on unwatched`,
+      );
     this.disabled = true;
   }
 
@@ -179,8 +196,21 @@ export class Watch {
     this.seen.add(task.id);
     const mails = node === startNode ? [] : this.collect(task);
     const texts = mails.flatMap((m) => (m.text === undefined ? [] : [m.text]));
-    const activation = node === startNode ? null : this.run.begin(node, mails.map((m) => m.event));
-    const acting: Acting = { activation: activation as Activation, node, mails, task, notes: { texts, asked: false }, unread: [] };
+    const activation =
+      node === startNode
+        ? null
+        : this.run.begin(
+            node,
+            mails.map((m) => m.event),
+          );
+    const acting: Acting = {
+      activation: activation as Activation,
+      node,
+      mails,
+      task,
+      notes: { texts, asked: false },
+      unread: [],
+    };
     if (activation === null) return [acting, input];
     this.acting.set(task.id, acting);
     notesByTask.set(task.id, acting.notes);
@@ -198,15 +228,23 @@ export class Watch {
 
   /** The events that a task takes up. A task that LangGraph started for reasons unknown here gets an event of its own. */
   private collect(task: Task): Mail[] {
-    let mails = this.taken.get(task.id) ?? (isSent(task) ? this.collectSend(task) : task.triggers.flatMap((channel) => this.collectFrom(channel)));
-    if (mails.length === 0) mails = [{ event: this.fromOrigin([{ node: task.name }])[0] as string, holders: new Set([task.name]), step: this.step }];
+    let mails =
+      this.taken.get(task.id) ??
+      (isSent(task) ? this.collectSend(task) : task.triggers.flatMap((channel) => this.collectFrom(channel)));
+    if (mails.length === 0)
+      mails = [
+        { event: this.fromOrigin([{ node: task.name }])[0] as string, holders: new Set([task.name]), step: this.step },
+      ];
     this.taken.set(task.id, mails);
     return mails;
   }
 
   private collectFrom(channel: string): Mail[] {
     const waiting = this.mail.get(channel) ?? [];
-    this.mail.set(channel, waiting.filter((m) => m.step >= this.step));
+    this.mail.set(
+      channel,
+      waiting.filter((m) => m.step >= this.step),
+    );
     return waiting.filter((m) => m.step < this.step);
   }
 
@@ -221,16 +259,25 @@ export class Watch {
   private handOver(failed: Task, handler: Task): void {
     const mails = this.taken.get(failed.id) ?? [];
     if (mails.length > 0) {
-      const activation = this.run.begin(failed.name, mails.map((m) => m.event));
+      const activation = this.run.begin(
+        failed.name,
+        mails.map((m) => m.event),
+      );
       for (const input of activation.inputs) activation.reroute(input, [handler.name]);
       void activation.end();
-      this.taken.set(handler.id, mails.map(({ event, holders }) => ({ event, holders: new Set([...holders, handler.name]), step: this.step })));
+      this.taken.set(
+        handler.id,
+        mails.map(({ event, holders }) => ({ event, holders: new Set([...holders, handler.name]), step: this.step })),
+      );
     }
     this.watchTask(handler);
   }
 
   /** Events that no node wrote, from an activation of START. All such activations have one common ancestor. */
-  private fromOrigin(events: readonly { node: string; payload?: unknown }[], verdicts?: (all: Promise<Verdict[]>) => void): string[] {
+  private fromOrigin(
+    events: readonly { node: string; payload?: unknown }[],
+    verdicts?: (all: Promise<Verdict[]>) => void,
+  ): string[] {
     const activation = this.run.begin(startNode, this.origin === null ? [] : [this.origin]);
     this.run.agentLeft(startNode);
     const ids = events.map(({ node, payload }) => activation.output([node], { payload }).id);
@@ -245,12 +292,20 @@ export class Watch {
   /** A node is done: announces what it starts, and lets it go as the verdicts say. */
   private async finish(acting: Acting, value: unknown): Promise<void> {
     const leading = leadingWrites(acting.task);
-    const payload = (of: unknown): unknown => (this.options.payload ? this.options.payload(of, acting.node) : snapshot(of));
+    const payload = (of: unknown): unknown =>
+      this.options.payload ? this.options.payload(of, acting.node) : snapshot(of);
     if (acting.node === startNode) {
       this.idle = leading.length === 0;
       let judged: Promise<Verdict[]> = Promise.resolve([]);
-      const ids = this.fromOrigin(leading.map((w) => ({ node: targetOf(w), payload: payload(payloadOf(w, value)) })), (all) => (judged = all));
-      const plan: Plan = { outputs: new Map(ids.map((id, i) => [id, leading[i] as Write])), returned: [], holders: new Set() };
+      const ids = this.fromOrigin(
+        leading.map((w) => ({ node: targetOf(w), payload: payload(payloadOf(w, value)) })),
+        (all) => (judged = all),
+      );
+      const plan: Plan = {
+        outputs: new Map(ids.map((id, i) => [id, leading[i] as Write])),
+        returned: [],
+        holders: new Set(),
+      };
       return this.carryOut(acting, plan, this.run.heals ? await judged : unchanged(plan, [], ids));
     }
     const plan = this.plan(acting, value, leading, payload);
@@ -272,7 +327,8 @@ export class Watch {
     if (gotos.size > 0 && gotos.size === leading.length && leading.every(([channel]) => gotos.has(channel))) {
       plan.holders = new Set([...mails.flatMap((m) => [...m.holders]), node]);
       plan.returned = leading.filter((w) => targetOf(w) !== node && mails.every((m) => m.holders.has(targetOf(w))));
-      if (plan.returned.length > 0) for (const input of activation.inputs) activation.reroute(input, plan.returned.map(targetOf));
+      if (plan.returned.length > 0)
+        for (const input of activation.inputs) activation.reroute(input, plan.returned.map(targetOf));
     }
     for (const write of leading) {
       if (plan.returned.includes(write)) continue;
@@ -319,7 +375,13 @@ export class Watch {
     const node = targetOf(write);
     if (!(node in this.loop.nodes)) return;
     const text = verdict.action === "inject" && verdict.inject !== undefined ? { text: verdict.inject } : {};
-    const mail: Mail = { event: verdict.event, holders: new Set([...holders, node]), step: this.step, verdict, ...text };
+    const mail: Mail = {
+      event: verdict.event,
+      holders: new Set([...holders, node]),
+      step: this.step,
+      verdict,
+      ...text,
+    };
     if (isSend(write)) listOf(this.sent, node).push({ packet: write[1].args, mail });
     else listOf(this.mail, write[0]).push(mail);
   }
@@ -328,7 +390,12 @@ export class Watch {
   private wake(verdict: { event: string; recipients: readonly string[]; inject?: string }): Write[] {
     return verdict.recipients.map((node) => {
       const text = verdict.inject === undefined ? {} : { text: verdict.inject };
-      listOf(this.mail, branchTo + node).push({ event: verdict.event, holders: new Set([node]), step: this.step, ...text });
+      listOf(this.mail, branchTo + node).push({
+        event: verdict.event,
+        holders: new Set([node]),
+        step: this.step,
+        ...text,
+      });
       return [branchTo + node, null];
     });
   }
@@ -357,10 +424,27 @@ export class Watch {
   /** Nodes that LangGraph served from its cache, or from an earlier invocation, count as having run. */
   private stepEnded(): void {
     for (const task of Object.values(this.loop.tasks)) {
-      if (task.name === startNode || this.seen.has(task.id) || task.writes.length === 0 || hasFailed(task) || !isNodeTask(task, this.loop)) continue;
+      if (
+        task.name === startNode ||
+        this.seen.has(task.id) ||
+        task.writes.length === 0 ||
+        hasFailed(task) ||
+        !isNodeTask(task, this.loop)
+      )
+        continue;
       const mails = this.collect(task);
-      const activation = this.run.begin(task.name, mails.map((m) => m.event));
-      const acting: Acting = { activation, node: task.name, mails, task, notes: { texts: [], asked: false }, unread: [] };
+      const activation = this.run.begin(
+        task.name,
+        mails.map((m) => m.event),
+      );
+      const acting: Acting = {
+        activation,
+        node: task.name,
+        mails,
+        task,
+        notes: { texts: [], asked: false },
+        unread: [],
+      };
       const leading = leadingWrites(task);
       const value = Object.fromEntries(task.writes.filter((w) => !leading.includes(w)));
       const plan = this.plan(acting, value, leading, snapshot);
@@ -394,7 +478,10 @@ export class Watch {
     const branches = this.ended.filter((b) => submits === undefined || submits.includes(b.node));
     if (branches.length === 0) return [];
     const latest = branches.reduce((a, b) => (b.place >= a.place ? b : a));
-    const activation = this.run.begin(latest.node, this.ended.slice(-maxAnswerInputs).map((b) => b.event));
+    const activation = this.run.begin(
+      latest.node,
+      this.ended.slice(-maxAnswerInputs).map((b) => b.event),
+    );
     activation.output([], { submit: true, payload: latest.payload });
     this.answered = true;
     this.ended = [];
@@ -415,7 +502,11 @@ export class Watch {
     if (withinMs <= 0 || !(await this.inbox.arrives(withinMs, () => !this.run.connected))) return [];
     return this.inbox.take().flatMap((what) => {
       const recipients = what.recipients.filter((node) => node in this.loop.nodes && this.reads.get(node) !== false);
-      return this.wake({ event: what.event ?? what.id, recipients, ...(what.inject === undefined ? {} : { inject: what.inject }) });
+      return this.wake({
+        event: what.event ?? what.id,
+        recipients,
+        ...(what.inject === undefined ? {} : { inject: what.inject }),
+      });
     });
   }
 }
@@ -430,7 +521,13 @@ function forget(task: Task): void {
 /** Verdicts to deliver everything unchanged: of rerouted inputs, then of outputs. */
 function unchanged(plan: Plan, inputs: readonly string[], outputs: readonly string[]): Verdict[] {
   const to = plan.returned.map(targetOf);
-  const verdict = (event: string, recipients: readonly string[]): Verdict => ({ event, action: "deliver", recipients, detections: [], givenBack: false });
+  const verdict = (event: string, recipients: readonly string[]): Verdict => ({
+    event,
+    action: "deliver",
+    recipients,
+    detections: [],
+    givenBack: false,
+  });
   return [...inputs.map((event) => verdict(event, to)), ...outputs.map((event) => verdict(event, []))];
 }
 

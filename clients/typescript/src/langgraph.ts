@@ -50,7 +50,8 @@ const watchedGraphs = new WeakMap<object, Watched>(); // by builder, or by the n
 const patchedPrototypes = new WeakSet<object>();
 
 /** Whether digd watches this graph, and how. Copies made by `withConfig` share the builder and the nodes. */
-const watchedOf = (graph: any): Watched | undefined => watchedGraphs.get(graph.nodes as object) ?? (graph.builder ? watchedGraphs.get(graph.builder as object) : undefined);
+const watchedOf = (graph: any): Watched | undefined =>
+  watchedGraphs.get(graph.nodes as object) ?? (graph.builder ? watchedGraphs.get(graph.builder as object) : undefined);
 
 /** LangGraph itself knows when nothing is left to do: a slow node, or a slow reader of a stream, is not stuck. */
 function withoutClock(rules: RunOptions["rules"]): Partial<Record<RuleName, RuleSettings>> {
@@ -116,14 +117,23 @@ function patch(prototype: any): void {
       await ended(watch.end(error, params.config?.signal?.aborted === true), params.config);
     }
   };
-  Object.defineProperty(prototype, "_runLoop", { value: runLoop, configurable: true, writable: true, enumerable: false });
+  Object.defineProperty(prototype, "_runLoop", {
+    value: runLoop,
+    configurable: true,
+    writable: true,
+    enumerable: false,
+  });
 }
 
 /** The prototype that runs a graph. */
 function runnerOf(graph: object): object {
   let prototype: object | null = graph;
-  while (prototype && !Object.hasOwn(prototype, "_runLoop")) prototype = Object.getPrototypeOf(prototype) as object | null;
-  if (!prototype) throw new TypeError("instrument: this version of @langchain/langgraph differs from those that this adapter knows (1.7)");
+  while (prototype && !Object.hasOwn(prototype, "_runLoop"))
+    prototype = Object.getPrototypeOf(prototype) as object | null;
+  if (!prototype)
+    throw new TypeError(
+      "instrument: this version of @langchain/langgraph differs from those that this adapter knows (1.7)",
+    );
   return prototype;
 }
 
@@ -144,7 +154,8 @@ function patchWhenCompiled(builder: any): void {
  */
 export function instrument<G>(graph: G, options: LangGraphOptions = {}): G {
   const given = graph as any;
-  const compiled = typeof given?._runLoop === "function" ? given : typeof given?.graph?._runLoop === "function" ? given.graph : null;
+  const compiled =
+    typeof given?._runLoop === "function" ? given : typeof given?.graph?._runLoop === "function" ? given.graph : null;
   const isBuilder = compiled === null && typeof given?.compile === "function" && typeof given?.addNode === "function";
   if (compiled?.builder === undefined && !isBuilder) {
     throw new TypeError("instrument: expected a StateGraph or what its compile() returns");

@@ -5,7 +5,17 @@
 // travels in an AsyncLocalStorage. No agent, handoff or runner is changed. In a mode that does not heal, nothing here waits,
 // and the SDK gets no filter of model inputs.
 import { AsyncLocalStorage } from "node:async_hooks";
-import { Agent, Handoff, InputGuardrailTripwireTriggered, MaxTurnsExceededError, OutputGuardrailTripwireTriggered, Runner, RunState, user, type AgentInputItem } from "@openai/agents";
+import {
+  Agent,
+  Handoff,
+  InputGuardrailTripwireTriggered,
+  MaxTurnsExceededError,
+  OutputGuardrailTripwireTriggered,
+  Runner,
+  RunState,
+  user,
+  type AgentInputItem,
+} from "@openai/agents";
 import type { Activation } from "./activation.js";
 import { Inbox, RunSettings, snapshot } from "./adapter.js";
 import { requestedMode, settled, type RunOptions } from "./options.js";
@@ -127,7 +137,8 @@ class Scope {
   /** Reports whether a model was given the texts of this turn. */
   reportTexts(): void {
     for (const { verdict } of this.letters) {
-      if (verdict?.action === "inject") this.context.run.applied(verdict, this.hasShown ? undefined : "no model was given the text");
+      if (verdict?.action === "inject")
+        this.context.run.applied(verdict, this.hasShown ? undefined : "no model was given the text");
     }
     this.letters = [];
   }
@@ -138,7 +149,10 @@ class Scope {
     this.hasShown = false;
     this.texts = inputs.flatMap((l) => (l.inject === undefined ? [] : [l.inject]));
     this.asked = 0;
-    return this.context.run.begin(agent.name, inputs.map((l) => l.event));
+    return this.context.run.begin(
+      agent.name,
+      inputs.map((l) => l.event),
+    );
   }
 }
 
@@ -151,9 +165,19 @@ const scopes = new AsyncLocalStorage<Scope>();
 const watchedRunners = new WeakMap<Runner, Watched>();
 const paused = new WeakMap<object, { context: Context; inputs: readonly string[] }>(); // runs that wait for an approval, by state
 
-const letterOf = (verdict: Verdict): Letter => ({ event: verdict.event, verdict, ...(verdict.inject === undefined ? {} : { inject: verdict.inject }) });
+const letterOf = (verdict: Verdict): Letter => ({
+  event: verdict.event,
+  verdict,
+  ...(verdict.inject === undefined ? {} : { inject: verdict.inject }),
+});
 /** An event that is delivered unchanged, in a mode that does not heal. */
-const unjudged = (event: string, recipients: readonly string[]): Verdict => ({ event, action: "deliver", recipients, detections: [], givenBack: false });
+const unjudged = (event: string, recipients: readonly string[]): Verdict => ({
+  event,
+  action: "deliver",
+  recipients,
+  detections: [],
+  givenBack: false,
+});
 
 // ---- handoffs
 
@@ -175,7 +199,9 @@ function watchedHandoff(handoff: Handoff<any, any>, agent: AnyAgent): Handoff<an
     const scope = scopes.getStore();
     return scope && scope.agent.name === agent.name ? handedOff(scope, target, args, modelCalls(runContext)) : target;
   };
-  const watched = Object.create(handoff, { onInvokeHandoff: { value: onInvokeHandoff, enumerable: true, writable: true } }) as Handoff<any, any>;
+  const watched = Object.create(handoff, {
+    onInvokeHandoff: { value: onInvokeHandoff, enumerable: true, writable: true },
+  }) as Handoff<any, any>;
   watchedHandoffs.add(watched);
   return watched;
 }
@@ -190,7 +216,8 @@ async function handedOff(scope: Scope, target: AnyAgent, args: string, calls: nu
   // A handoff without work, back to an agent that has had the same task, passes it on. Every other handoff is a new event.
   const worked = scope.requests < 0 || calls - scope.requests > 1 || scope.asked > 0;
   const holders = scope.letters.map((l) => l.holders ?? new Set<string>());
-  const passes = !worked && holders.length > 0 && holders.every((h) => h.has(target.name)) && target.name !== scope.agent.name;
+  const passes =
+    !worked && holders.length > 0 && holders.every((h) => h.has(target.name)) && target.name !== scope.agent.name;
   const held = new Set([...(worked ? [] : holders.flatMap((h) => [...h])), scope.agent.name, target.name]);
   let ids: readonly string[] = activation.inputs;
   if (passes) for (const input of activation.inputs) activation.reroute(input, [target.name]);
@@ -199,10 +226,14 @@ async function handedOff(scope: Scope, target: AnyAgent, args: string, calls: nu
   let chosen = target;
   for (const verdict of verdicts) {
     const other = verdict.action === "reroute" ? context.agents.get(verdict.recipients[0] ?? "") : undefined;
-    if (verdict.action === "reroute") context.run.applied(verdict, other ? undefined : "no agent of that name can be reached");
+    if (verdict.action === "reroute")
+      context.run.applied(verdict, other ? undefined : "no agent of that name can be reached");
     chosen = other ?? chosen;
   }
-  scope.next(chosen, verdicts.map((verdict) => ({ ...letterOf(verdict), holders: held })));
+  scope.next(
+    chosen,
+    verdicts.map((verdict) => ({ ...letterOf(verdict), holders: held })),
+  );
   scope.requests = calls;
   return chosen;
 }
@@ -211,7 +242,11 @@ async function handedOff(scope: Scope, target: AnyAgent, args: string, calls: nu
 
 /** Adds the monitor's texts to the model's input, at each call of the agent's turn. */
 function filterOf(inner: any): any {
-  const filter = async (args: { modelData: { input: AgentInputItem[]; instructions?: string }; agent: AnyAgent; context: unknown }) => {
+  const filter = async (args: {
+    modelData: { input: AgentInputItem[]; instructions?: string };
+    agent: AnyAgent;
+    context: unknown;
+  }) => {
     const data = inner ? await inner(args) : args.modelData;
     const scope = scopes.getStore();
     if (!scope || scope.agent.name !== args.agent.name || scope.texts.length === 0) return data;
@@ -224,16 +259,29 @@ function filterOf(inner: any): any {
 
 function filtered(context: Context, runner: Runner, options: any): any {
   if (!context.run.heals) return options;
-  return { ...options, callModelInputFilter: filterOf(options?.callModelInputFilter ?? (runner as any).config?.callModelInputFilter) };
+  return {
+    ...options,
+    callModelInputFilter: filterOf(options?.callModelInputFilter ?? (runner as any).config?.callModelInputFilter),
+  };
 }
 
 // ---- agents as tools
 
 /** Ends that the author declared, by a guardrail or a limit on turns. */
-const isDeclaredEnd = (error: unknown): boolean => error instanceof InputGuardrailTripwireTriggered || error instanceof OutputGuardrailTripwireTriggered || error instanceof MaxTurnsExceededError;
+const isDeclaredEnd = (error: unknown): boolean =>
+  error instanceof InputGuardrailTripwireTriggered ||
+  error instanceof OutputGuardrailTripwireTriggered ||
+  error instanceof MaxTurnsExceededError;
 
 /** A run within a run: a request to the agent, and its response. */
-async function requested(original: RunFn, runner: Runner, outer: Scope, agent: AnyAgent, input: any, options: any): Promise<AnyResult> {
+async function requested(
+  original: RunFn,
+  runner: Runner,
+  outer: Scope,
+  agent: AnyAgent,
+  input: any,
+  options: any,
+): Promise<AnyResult> {
   const { context } = outer;
   if (input instanceof RunState) return original.call(runner, agent, input, options);
   context.learn(agent, true);
@@ -241,7 +289,9 @@ async function requested(original: RunFn, runner: Runner, outer: Scope, agent: A
   outer.asked += 1;
   const id = context.nextRequest();
   const told = { id, payload: snapshot(input) };
-  const judged = outer.activation.isOpen ? outer.activation.emit([agent.name], told) : context.run.emit([agent.name], told);
+  const judged = outer.activation.isOpen
+    ? outer.activation.emit([agent.name], told)
+    : context.run.emit([agent.name], told);
   const letter = letterOf((await when(context, judged)) ?? unjudged(id, [agent.name]));
   const scope = new Scope(context, agent, [letter]);
   let result: AnyResult;
@@ -252,7 +302,11 @@ async function requested(original: RunFn, runner: Runner, outer: Scope, agent: A
     throw error;
   }
   if (!options?.stream) await respond(outer, scope, result);
-  else void Promise.resolve(result.completed).then(() => respond(outer, scope, result), (error) => raised(outer, scope, error));
+  else
+    void Promise.resolve(result.completed).then(
+      () => respond(outer, scope, result),
+      (error) => raised(outer, scope, error),
+    );
   return result;
 }
 
@@ -291,7 +345,12 @@ function runOptions(options: OpenAIAgentsOptions, given: RunOptions): RunOptions
     ...(mode === undefined ? {} : { mode }),
     ...(options.maxReturnsPerAgent === undefined ? {} : { maxReturnsPerAgent: options.maxReturnsPerAgent }),
     ...(options.maxAddedMs === undefined ? {} : { maxAddedMs: options.maxAddedMs }),
-    rules: { cross_lineage_aggregation: declared, repeated_subproblem: declared, ...withoutClock(options), ...given.rules },
+    rules: {
+      cross_lineage_aggregation: declared,
+      repeated_subproblem: declared,
+      ...withoutClock(options),
+      ...given.rules,
+    },
     limits: { stalled_ms: neverMs, ...given.limits },
   };
 }
@@ -314,16 +373,27 @@ function begun({ options, settings }: Watched, agent: AnyAgent): Context | null 
   return context;
 }
 
-async function watchedRun(original: RunFn, runner: Runner, agent: AnyAgent, input: any, options: any): Promise<AnyResult> {
+async function watchedRun(
+  original: RunFn,
+  runner: Runner,
+  agent: AnyAgent,
+  input: any,
+  options: any,
+): Promise<AnyResult> {
   const resumed = input instanceof RunState ? paused.get(input) : undefined;
   const context = resumed?.context ?? begun(watchedRunners.get(runner) as Watched, agent);
   if (!context) return original.call(runner, agent, input, options);
-  const first = input instanceof RunState ? ((input as any)._currentAgent ?? agent) as AnyAgent : agent;
+  const first = input instanceof RunState ? (((input as any)._currentAgent ?? agent) as AnyAgent) : agent;
   let letters: Letter[] = (resumed?.inputs ?? []).map((event) => ({ event }));
   if (!resumed) {
     const id = context.nextRequest();
-    const judged = context.run.emit([first.name], { id, payload: snapshot(input instanceof RunState ? undefined : input) });
-    letters = [{ ...letterOf((await when(context, judged)) ?? unjudged(id, [first.name])), holders: new Set([first.name]) }];
+    const judged = context.run.emit([first.name], {
+      id,
+      payload: snapshot(input instanceof RunState ? undefined : input),
+    });
+    letters = [
+      { ...letterOf((await when(context, judged)) ?? unjudged(id, [first.name])), holders: new Set([first.name]) },
+    ];
   }
   const scope = new Scope(context, first, letters);
   if (options?.stream) return streamed(original, runner, scope, agent, input, options);
@@ -338,7 +408,8 @@ async function watchedRun(original: RunFn, runner: Runner, agent: AnyAgent, inpu
   }
 }
 
-const outcomeOf = (error: unknown, options: any): Outcome => (isDeclaredEnd(error) || options?.signal?.aborted ? "aborted" : "failure");
+const outcomeOf = (error: unknown, options: any): Outcome =>
+  isDeclaredEnd(error) || options?.signal?.aborted ? "aborted" : "failure";
 
 /** A run that waits for an approval: its inputs wait, and resuming its state goes on with them. */
 async function pause(scope: Scope, result: AnyResult): Promise<void> {
@@ -355,7 +426,14 @@ async function ended(scope: Scope, outcome: Outcome): Promise<void> {
 }
 
 /** Runs until an answer stands. What the monitor gives back is another round, and so is waking a run that has no answer. */
-async function rounds(original: RunFn, runner: Runner, scope: Scope, agent: AnyAgent, input: any, options: any): Promise<AnyResult> {
+async function rounds(
+  original: RunFn,
+  runner: Runner,
+  scope: Scope,
+  agent: AnyAgent,
+  input: any,
+  options: any,
+): Promise<AnyResult> {
   const { context } = scope;
   let [current, given] = [agent, input];
   for (let round = 0; ; ++round) {
@@ -393,7 +471,9 @@ const waits = (context: Context): boolean => context.run.heals && (context.optio
 /** Whether the agent answered right after it got the SDK's default text for a tool that raised. */
 function ignoredError(result: AnyResult): boolean {
   const items: any[] = result.newItems ?? [];
-  const last = [...items].reverse().find((item) => item.type !== "message_output_item" && item.type !== "reasoning_item");
+  const last = [...items]
+    .reverse()
+    .find((item) => item.type !== "message_output_item" && item.type !== "reasoning_item");
   return last?.type === "tool_call_output_item" && JSON.stringify(last.rawItem ?? null).includes(defaultToolError);
 }
 
@@ -417,7 +497,12 @@ async function woken(context: Context, failed: boolean): Promise<{ agent: string
   const taken = context.inbox.take();
   const agent = taken[0]?.recipients.find((name) => context.agents.has(name));
   if (agent === undefined) return null;
-  return { agent, letters: taken.filter((i) => i.recipients.includes(agent)).map((i) => ({ event: i.event ?? i.id, ...(i.inject === undefined ? {} : { inject: i.inject }) })) };
+  return {
+    agent,
+    letters: taken
+      .filter((i) => i.recipients.includes(agent))
+      .map((i) => ({ event: i.event ?? i.id, ...(i.inject === undefined ? {} : { inject: i.inject }) })),
+  };
 }
 
 /** The conversation so far, as the next round's input; where a session keeps it, only a prompt to go on. */
@@ -429,7 +514,14 @@ function continued(input: any, result: AnyResult, options: any): AgentInputItem[
 }
 
 /** A stream is read while it comes: handoffs are held, the final answer is only reported. */
-async function streamed(original: RunFn, runner: Runner, scope: Scope, agent: AnyAgent, input: any, options: any): Promise<AnyResult> {
+async function streamed(
+  original: RunFn,
+  runner: Runner,
+  scope: Scope,
+  agent: AnyAgent,
+  input: any,
+  options: any,
+): Promise<AnyResult> {
   const { context } = scope;
   let result: AnyResult;
   const failed = async (error: unknown): Promise<void> => {
@@ -475,7 +567,12 @@ function patch(): void {
     if (watchedRunners.has(this)) return watchedRun(run, this, agent, input, options);
     return run.call(this, agent, input, options);
   };
-  Object.defineProperty(Runner.prototype, "run", { value: watchedRunOf, configurable: true, writable: true, enumerable: false });
+  Object.defineProperty(Runner.prototype, "run", {
+    value: watchedRunOf,
+    configurable: true,
+    writable: true,
+    enumerable: false,
+  });
   const handoffs = Agent.prototype.getEnabledHandoffs;
   const watchedHandoffsOf = async function (this: AnyAgent, runContext: any): Promise<Handoff<any, any>[]> {
     const enabled = await handoffs.call(this, runContext);
@@ -485,7 +582,12 @@ function patch(): void {
     await scope.takeResponses();
     return enabled.map((handoff: Handoff<any, any>) => watchedHandoff(handoff, this));
   };
-  Object.defineProperty(Agent.prototype, "getEnabledHandoffs", { value: watchedHandoffsOf, configurable: true, writable: true, enumerable: false });
+  Object.defineProperty(Agent.prototype, "getEnabledHandoffs", {
+    value: watchedHandoffsOf,
+    configurable: true,
+    writable: true,
+    enumerable: false,
+  });
 }
 
 /** Has digd watch all runs of this runner; returns it, unchanged. Calling it again replaces the options. Mode `off` undoes it. */

@@ -84,14 +84,25 @@ const modes: readonly string[] = ["off", "observe", "shadow", "enforce"];
 export function requestedMode(given: string | undefined): Mode | undefined {
   const mode = given ?? defaultMode();
   if (mode === undefined || modes.includes(mode)) return mode as Mode | undefined;
-  throw new TypeError(`${given === undefined ? "DIGD_MODE" : "mode"}: ${JSON.stringify(mode)} is no mode; expected off, observe, shadow or enforce`);
+  throw new TypeError(
+    `${given === undefined ? "DIGD_MODE" : "mode"}: ${JSON.stringify(mode)} is no mode; expected off, observe, shadow or enforce`,
+  );
 }
 
 /** Fills in defaults. Throws a TypeError on values that can never work. */
 export function settled(options: RunOptions): Settings {
-  for (const name of ["deadlineMs", "failClosedMs", "keep", "maxBufferBytes", "lingerMs", "maxReturnsPerAgent", "maxAddedMs"] as const) {
+  for (const name of [
+    "deadlineMs",
+    "failClosedMs",
+    "keep",
+    "maxBufferBytes",
+    "lingerMs",
+    "maxReturnsPerAgent",
+    "maxAddedMs",
+  ] as const) {
     const value = options[name];
-    if (value !== undefined && !(Number.isFinite(value) && value >= 0)) throw new TypeError(`${name}: expected a number from 0, got ${value}`);
+    if (value !== undefined && !(Number.isFinite(value) && value >= 0))
+      throw new TypeError(`${name}: expected a number from 0, got ${value}`);
   }
   const run = options.run ?? `run-${Date.now().toString(36)}-${nonce()}`;
   const target: Target = { url: options.url ?? defaultUrl(), run, token: options.token ?? defaultToken() };
@@ -110,7 +121,8 @@ export function settled(options: RunOptions): Settings {
 /** The hello of a run; `agents` as they are now. */
 export function helloOf(settings: Settings, agents: ReadonlySet<string> | null, canCreate: boolean): Hello {
   const { options } = settings;
-  const given = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } => (value === undefined ? {} : ({ [key]: value } as { [P in K]?: V }));
+  const given = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } =>
+    value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
   return {
     type: "hello",
     protocol: 1,
@@ -120,7 +132,12 @@ export function helloOf(settings: Settings, agents: ReadonlySet<string> | null, 
     ...given("mode", settings.mode),
     clock: options.clock ?? "wall",
     ...given("rules", options.rules),
-    ...given("healing", options.budget === undefined && options.maxReturnsPerAgent === undefined ? undefined : { ...given("budget", options.budget), ...given("max_returns_per_agent", options.maxReturnsPerAgent) }),
+    ...given(
+      "healing",
+      options.budget === undefined && options.maxReturnsPerAgent === undefined
+        ? undefined
+        : { ...given("budget", options.budget), ...given("max_returns_per_agent", options.maxReturnsPerAgent) },
+    ),
     ...given("limits", options.limits),
     capabilities: { inject: true, reroute: true, create: canCreate, ...options.capabilities },
     ...given("witness", options.witness),

@@ -2,7 +2,16 @@
 import { now as clock } from "#transport";
 import { Activation, type OutputOptions } from "./activation.js";
 import { Link } from "./link.js";
-import { helloOf, nonce, settled, type Handled, type InterventionHandler, type Redact, type RunOptions, type Settings } from "./options.js";
+import {
+  helloOf,
+  nonce,
+  settled,
+  type Handled,
+  type InterventionHandler,
+  type Redact,
+  type RunOptions,
+  type Settings,
+} from "./options.js";
 import { Session, type Answer, type Blocked, type Counters } from "./session.js";
 import { eventId, verdictsOf, type EventLike, type Verdict } from "./verdict.js";
 import type { Applied, Detection, Intervention, Message, Mode, Outcome, Reaction, Welcome, WireEvent } from "./wire.js";
@@ -63,10 +72,16 @@ export class Run {
         },
         verdicts: (verdicts) => verdicts.forEach((v) => this.countUnhealed(v.detections ?? [])),
         error: (why) => {
-          if (why.code === "run_closed" && !this.closed) this.logOnce("run_closed", `digd: run ${this.id} has ended already, so the daemon refuses it; give each run a new id, or leave \`run\` out`);
+          if (why.code === "run_closed" && !this.closed)
+            this.logOnce(
+              "run_closed",
+              `digd: run ${this.id} has ended already, so the daemon refuses it; give each run a new id, or leave \`run\` out`,
+            );
         },
         refused: (why) => {
-          this.settings.log(`digd: refused: ${why.code} ${JSON.stringify(why.message ?? "")}; this run goes on without it`);
+          this.settings.log(
+            `digd: refused: ${why.code} ${JSON.stringify(why.message ?? "")}; this run goes on without it`,
+          );
           this.link.stop();
         },
       },
@@ -93,7 +108,8 @@ export class Run {
    * the runs that asked for shadow.
    */
   get heals(): boolean {
-    if (this.unheldBecause !== null || this.session.isOver || this.isShadowLate || this.settings.mode === "off") return false;
+    if (this.unheldBecause !== null || this.session.isOver || this.isShadowLate || this.settings.mode === "off")
+      return false;
     return (this.welcome?.mode ?? this.settings.mode ?? "enforce") === "enforce";
   }
   get counters(): Readonly<Counters> {
@@ -138,7 +154,11 @@ export class Run {
   }
 
   /** Runs `body` as an activation: ended when it returns, failed when it throws. Returns what `body` returns. */
-  async activation<T>(agent: string, inputs: readonly EventLike[], body: (a: Activation) => T | Promise<T>): Promise<T> {
+  async activation<T>(
+    agent: string,
+    inputs: readonly EventLike[],
+    body: (a: Activation) => T | Promise<T>,
+  ): Promise<T> {
     const activation = this.begin(agent, inputs);
     let value: T;
     try {
@@ -176,7 +196,12 @@ export class Run {
     if (verdict.asIs !== undefined || (verdict.action === "deliver" && asIs === undefined)) return;
     if (asIs !== undefined && verdict.action !== "deliver") this.countFailedHealing(asIs);
     const applied: Applied = asIs !== undefined ? "as_is" : verdict.action === "inject" ? "injected" : "rerouted";
-    this.say({ type: "delivery", event: verdict.event, applied, ...(asIs === undefined ? {} : { reason: this.words(asIs, "reason") }) });
+    this.say({
+      type: "delivery",
+      event: verdict.event,
+      applied,
+      ...(asIs === undefined ? {} : { reason: this.words(asIs, "reason") }),
+    });
   }
 
   /** Sends a message of the protocol; with `blocked`, resolves to their verdicts. For replays and adapters. */
@@ -234,7 +259,12 @@ export class Run {
   }
 
   /** @internal */
-  endActivation(of: Activation, reactions: Record<string, Reaction>, rerouted: readonly WireEvent[], outputs: readonly WireEvent[]): Promise<Verdict[]> {
+  endActivation(
+    of: Activation,
+    reactions: Record<string, Reaction>,
+    rerouted: readonly WireEvent[],
+    outputs: readonly WireEvent[],
+  ): Promise<Verdict[]> {
     const bare = outputs.map(({ source: _, ...event }) => event);
     const message: Message = {
       type: "activation_ended",
@@ -248,7 +278,12 @@ export class Run {
   /** @internal */
   failActivation(of: Activation, error: unknown): void {
     const text = error === undefined ? undefined : String(error instanceof Error ? error.message : error);
-    this.say({ type: "activation_ended", activation: of.id, failed: true, ...(text === undefined ? {} : { error: this.words(text, "error") }) });
+    this.say({
+      type: "activation_ended",
+      activation: of.id,
+      failed: true,
+      ...(text === undefined ? {} : { error: this.words(text, "error") }),
+    });
   }
 
   /** @internal */
@@ -287,14 +322,20 @@ export class Run {
     this.addedMs += ms;
     if (maxAddedMs === undefined || this.addedMs < maxAddedMs || !this.heals) return;
     this.unheldBecause = "max_added_ms";
-    this.logOnce("bound", `digd: run ${this.id}: holding messages has added maxAddedMs (${maxAddedMs} ms); messages go out unchanged from now on`);
+    this.logOnce(
+      "bound",
+      `digd: run ${this.id}: holding messages has added maxAddedMs (${maxAddedMs} ms); messages go out unchanged from now on`,
+    );
   }
 
   private countFailedHealing(reason: string): void {
     this.failedHealings += 1;
     if (this.failedHealings < maxFailedHealings) return;
     this.unheldBecause ??= "healing_failed";
-    this.logOnce("bound", `digd: run ${this.id}: ${maxFailedHealings} of digd's decisions could not be carried out (the last one: ${reason}); messages go out unchanged from now on`);
+    this.logOnce(
+      "bound",
+      `digd: run ${this.id}: ${maxFailedHealings} of digd's decisions could not be carried out (the last one: ${reason}); messages go out unchanged from now on`,
+    );
   }
 
   private countUnhealed(detections: readonly Detection[]): void {
@@ -342,8 +383,14 @@ export class Run {
       applied = "failed";
       reason = error instanceof Error ? error.message : String(error);
     }
-    if (this.heals && (applied === "unsupported" || applied === "failed" || applied === "as_is")) this.countFailedHealing(reason ?? applied);
-    this.session.answerIntervention(what.id, applied, clock(), reason === undefined ? undefined : this.words(reason, "reason"));
+    if (this.heals && (applied === "unsupported" || applied === "failed" || applied === "as_is"))
+      this.countFailedHealing(reason ?? applied);
+    this.session.answerIntervention(
+      what.id,
+      applied,
+      clock(),
+      reason === undefined ? undefined : this.words(reason, "reason"),
+    );
     this.link.touch();
   }
 

@@ -17,7 +17,8 @@ export interface Blocked {
 }
 
 /** Why something was delivered without a verdict. */
-export type AsIsReason = "timeout" | "disconnected" | "credits" | "off" | "unheld" | "max_added_ms" | "healing_failed" | `error:${string}`;
+export type AsIsReason =
+  "timeout" | "disconnected" | "credits" | "off" | "unheld" | "max_added_ms" | "healing_failed" | `error:${string}`;
 
 /** What became of a held message: the daemon's verdicts, or none and the reason. */
 export interface Answer {
@@ -163,7 +164,13 @@ export class Session {
   // ---- saying
 
   /** Says something; with `blocked` events, `settle` is called once, within `maxMs`, with what became of it. */
-  say(message: Message, now: number, blocked: readonly Blocked[] = [], settle: ((answer: Answer) => void) | null = null, maxMs = Infinity): void {
+  say(
+    message: Message,
+    now: number,
+    blocked: readonly Blocked[] = [],
+    settle: ((answer: Answer) => void) | null = null,
+    maxMs = Infinity,
+  ): void {
     if (this.state === "over") return settle?.({ verdicts: null, asIs: "off" });
     const body = this.fitting(message);
     if (!this.hasRoom(body.length)) {
@@ -331,7 +338,9 @@ export class Session {
     const body = JSON.stringify(message);
     const limit = this.welcomed?.limits["message_bytes"] ?? presumedMessageBytes;
     if (body.length * 3 < limit || encoder.encode(body).length + envelopeBytes <= limit) return body;
-    return JSON.stringify(message, (name, value: unknown) => (name === "payload" ? { digd: "left out: too large" } : value));
+    return JSON.stringify(message, (name, value: unknown) =>
+      name === "payload" ? { digd: "left out: too large" } : value,
+    );
   }
 
   private keep(body: string, blocked: readonly Blocked[]): Kept {

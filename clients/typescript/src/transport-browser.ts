@@ -1,5 +1,14 @@
 // Browsers (and whatever else has the platform's WebSocket): a token travels as a subprotocol, as no header can be set.
-import { checkUrl, finalCloses, ingestUrl, openWithinMs, subprotocol, type Socket, type SocketEvents, type Target } from "./transport.js";
+import {
+  checkUrl,
+  finalCloses,
+  ingestUrl,
+  openWithinMs,
+  subprotocol,
+  type Socket,
+  type SocketEvents,
+  type Target,
+} from "./transport.js";
 
 /** The page's own host, else the default address. */
 export const defaultUrl = (): string => {
@@ -15,7 +24,10 @@ export const defaultToken = (): string | undefined => undefined;
 export const now = (): number => performance.now();
 
 export function checkTarget(url: string, name?: string): void {
-  if (url.startsWith("unix:")) throw new TypeError(`${name ?? "url"}: a browser cannot open ${JSON.stringify(url)}; expected HOST:PORT, ws://HOST:PORT or wss://HOST:PORT`);
+  if (url.startsWith("unix:"))
+    throw new TypeError(
+      `${name ?? "url"}: a browser cannot open ${JSON.stringify(url)}; expected HOST:PORT, ws://HOST:PORT or wss://HOST:PORT`,
+    );
   checkUrl(url, name);
 }
 

@@ -3,7 +3,17 @@
 import * as net from "node:net";
 import * as tls from "node:tls";
 import type { WebSocket as NodeWebSocket } from "ws";
-import { checkUrl, finalCloses, ingestUrl, openWithinMs, socketPath, subprotocol, type Socket, type SocketEvents, type Target } from "./transport.js";
+import {
+  checkUrl,
+  finalCloses,
+  ingestUrl,
+  openWithinMs,
+  socketPath,
+  subprotocol,
+  type Socket,
+  type SocketEvents,
+  type Target,
+} from "./transport.js";
 
 export const defaultUrl = (): string => process.env["DIGD_URL"] || "ws://127.0.0.1:7344";
 export const defaultMode = (): string | undefined => process.env["DIGD_MODE"] || undefined;

@@ -35,10 +35,18 @@ const maxSocketPathBytes = 107; // of sockaddr_un
 /** Throws a TypeError on an address that is none of the four forms: a typing error must not become a run that nobody watches. */
 export function checkUrl(url: string, name = "url"): void {
   const path = socketPath(url);
-  if (path !== null && !path.startsWith("//") && !path.includes("\0") && new TextEncoder().encode(path).length <= maxSocketPathBytes) return;
+  if (
+    path !== null &&
+    !path.startsWith("//") &&
+    !path.includes("\0") &&
+    new TextEncoder().encode(path).length <= maxSocketPathBytes
+  )
+    return;
   const port = Number(network.exec(url)?.[3] ?? 0);
   if (path === null && port > 0 && port < 65536) return;
-  throw new TypeError(`${name}: ${JSON.stringify(url)} is no address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH`);
+  throw new TypeError(
+    `${name}: ${JSON.stringify(url)} is no address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH`,
+  );
 }
 
 /** The path of a `unix:/PATH` address; null for the other forms. */

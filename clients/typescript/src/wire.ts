@@ -76,7 +76,16 @@ export type Applied = "as_is" | "injected" | "rerouted" | "created" | "unsupport
 
 /** A message of the client without its `seq`, which the session gives it when it is first sent. */
 export interface Message {
-  type: "agent_joined" | "agent_left" | "event" | "activation_started" | "activation_ended" | "delivery" | "gap" | "time" | "run_ended";
+  type:
+    | "agent_joined"
+    | "agent_left"
+    | "event"
+    | "activation_started"
+    | "activation_ended"
+    | "delivery"
+    | "gap"
+    | "time"
+    | "run_ended";
   [field: string]: unknown;
 }
 

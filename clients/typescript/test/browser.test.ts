@@ -19,20 +19,33 @@ let browser: Browser;
 let page: Page;
 
 beforeAll(async () => {
-  for (const [file, how] of [[bundle, "npm run build"], [executablePath, "apt-get install chromium, or name one with CHROMIUM"]] as const) {
+  for (const [file, how] of [
+    [bundle, "npm run build"],
+    [executablePath, "apt-get install chromium, or name one with CHROMIUM"],
+  ] as const) {
     if (!existsSync(file)) throw new Error(`${file} is missing: ${how}`);
   }
   pages = createServer((request, response) => {
     const script = request.url === "/digd.js";
     response.setHeader("content-type", script ? "text/javascript" : "text/html");
-    response.end(script ? readFileSync(bundle) : `<!doctype html><title>digd</title><script type="module">import * as digd from "/digd.js"; globalThis.digd = digd;</script>`);
+    response.end(
+      script
+        ? readFileSync(bundle)
+        : `<!doctype html><title>digd</title><script type="module">import * as digd from "/digd.js"; globalThis.digd = digd;</script>`,
+    );
   });
   await new Promise<void>((listening) => pages.listen(0, "127.0.0.1", listening));
   origin = `http://127.0.0.1:${(pages.address() as { port: number }).port}`;
   const files = new Daemon();
   const tokens = join(files.folder, "tokens.toml");
-  writeFileSync(tokens, `[[token]]\nname = "page"\nsha256 = "${createHash("sha256").update(token).digest("hex")}"\nrights = ["ingest", "read"]\n`, { mode: 0o600 });
-  daemon = await Daemon.start(`threads = 1\nverdict_deadline_ms = 20000\norigins = ["${origin}"]\ntokens = "${tokens}"\n`);
+  writeFileSync(
+    tokens,
+    `[[token]]\nname = "page"\nsha256 = "${createHash("sha256").update(token).digest("hex")}"\nrights = ["ingest", "read"]\n`,
+    { mode: 0o600 },
+  );
+  daemon = await Daemon.start(
+    `threads = 1\nverdict_deadline_ms = 20000\norigins = ["${origin}"]\ntokens = "${tokens}"\n`,
+  );
   browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
   page = await browser.newPage();
 }, 60_000);
@@ -44,12 +57,23 @@ afterAll(async () => {
 });
 
 /** Runs one small system in the page; returns what its agents were told. */
-async function inPage(url: string, run: string, withToken: string): Promise<{ connected: boolean; log: string[]; early: any; plan: string; durable: boolean }> {
+async function inPage(
+  url: string,
+  run: string,
+  withToken: string,
+): Promise<{ connected: boolean; log: string[]; early: any; plan: string; durable: boolean }> {
   return page.evaluate(
     async ([url, run, token]) => {
       const { connect } = (globalThis as any).digd; // a module's script has run when the page has loaded
       const log: string[] = [];
-      const it = await connect({ url, run, token, agents: ["planner", "coder"], deadlineMs: 20_000, log: (line: string) => log.push(line) });
+      const it = await connect({
+        url,
+        run,
+        token,
+        agents: ["planner", "coder"],
+        deadlineMs: 20_000,
+        log: (line: string) => log.push(line),
+      });
       await it.ready(20_000);
       const connected = it.connected;
       const task = await it.emit(["planner"], { payload: { text: "from a page" } });
@@ -67,10 +91,17 @@ it("a page that the daemon trusts is held, given back and recorded, with its tok
   await page.goto(`${origin}/`);
   const told = await inPage(daemon.url, "page-1", token);
   expect(told.log).toEqual([]);
-  expect(told).toMatchObject({ connected: true, durable: true, early: { action: "reroute", recipients: ["planner"], givenBack: true } });
+  expect(told).toMatchObject({
+    connected: true,
+    durable: true,
+    early: { action: "reroute", recipients: ["planner"], givenBack: true },
+  });
   expect(told.early.inject).toContain(told.plan);
   const { detections } = await daemon.get("/v1/runs/page-1/detections", token);
-  expect(detections.map((one: any) => [one.detection.rule, one.detection.cause])).toEqual([["early_termination", null], ["deadlock", "ended"]]); // no answer stood
+  expect(detections.map((one: any) => [one.detection.rule, one.detection.cause])).toEqual([
+    ["early_termination", null],
+    ["deadlock", "ended"],
+  ]); // no answer stood
 });
 
 it("a page of somebody else's, or one without the token, is not let in, and goes on as is", async () => {

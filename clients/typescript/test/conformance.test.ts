@@ -3,7 +3,15 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Run, Session, type Hello, type Intervention, type Message, type Verdict, type WireVerdict } from "../src/index.js";
+import {
+  Run,
+  Session,
+  type Hello,
+  type Intervention,
+  type Message,
+  type Verdict,
+  type WireVerdict,
+} from "../src/index.js";
 import type { Blocked, Answer } from "../src/session.js";
 import { verdictsOf } from "../src/verdict.js";
 import { Daemon, traces, until } from "./daemon.js";
@@ -33,7 +41,8 @@ const vectors: Vector[] = readdirSync(folder)
 
 /** What a line asks verdicts for. */
 function blockedBy(line: Line): Blocked[] {
-  if (line["type"] === "event" && line["event"]?.id) return [{ event: line["event"].id, recipients: line["event"].recipients ?? [] }];
+  if (line["type"] === "event" && line["event"]?.id)
+    return [{ event: line["event"].id, recipients: line["event"].recipients ?? [] }];
   if (line["type"] !== "activation_ended") return [];
   const rerouted = Object.entries(line["reactions"] ?? {}).filter(([, r]) => typeof r === "object" && r !== null);
   return [
@@ -47,11 +56,19 @@ function deliveries(blocked: readonly Blocked[], expected: readonly WireVerdict[
   return blocked.map(({ event, recipients }) => {
     const verdict = expected?.find((v) => v.event === event);
     if (!verdict || verdict.action === "deliver") return { event, recipients, text: false };
-    return { event, recipients: verdict.action === "reroute" ? verdict.recipients : recipients, text: verdict.inject !== undefined };
+    return {
+      event,
+      recipients: verdict.action === "reroute" ? verdict.recipients : recipients,
+      text: verdict.inject !== undefined,
+    };
   });
 }
 const given = (verdicts: readonly Verdict[]): unknown[] =>
-  verdicts.map((v) => ({ event: v.event, recipients: v.recipients, text: v.inject !== undefined && String(v.inject).length > 0 }));
+  verdicts.map((v) => ({
+    event: v.event,
+    recipients: v.recipients,
+    text: v.inject !== undefined && String(v.inject).length > 0,
+  }));
 
 describe("the vectors' own answers", () => {
   const one = vectors.filter((v) => v.lines.every((line) => line["session"] === undefined || line["type"] === "hello"));
@@ -63,7 +80,18 @@ describe("the vectors' own answers", () => {
       { intervention: (what) => interventions.push(what), welcome: () => {}, refused: () => {} },
     );
     session.connected();
-    session.receive(JSON.stringify({ type: "welcome", acked_seq: 0, mode: "enforce", rules: {}, limits: {}, verdict_deadline_ms: 250, credits: 4096 }), 0);
+    session.receive(
+      JSON.stringify({
+        type: "welcome",
+        acked_seq: 0,
+        mode: "enforce",
+        rules: {},
+        limits: {},
+        verdict_deadline_ms: 250,
+        credits: 4096,
+      }),
+      0,
+    );
     const answers: { blocked: Blocked[]; seq: number; answer: Answer | null }[] = [];
     let seq = 0;
     for (const line of lines.slice(1)) {
@@ -94,19 +122,35 @@ describe("the real daemon", () => {
   afterAll(() => daemon.stop());
 
   // A client numbers its messages itself, says hello itself and has one session: what is about breaking that is not for it.
-  const sayable = vectors.filter(({ lines }) => lines.slice(1).every((line, i) => line["seq"] === i + 1 && line["type"] !== "hello" && typeof line["type"] === "string"));
+  const sayable = vectors.filter(({ lines }) =>
+    lines
+      .slice(1)
+      .every((line, i) => line["seq"] === i + 1 && line["type"] !== "hello" && typeof line["type"] === "string"),
+  );
 
-  it("nearly all vectors are about what a client can say", () => expect(sayable.length / vectors.length).toBeGreaterThan(0.85));
+  it("nearly all vectors are about what a client can say", () =>
+    expect(sayable.length / vectors.length).toBeGreaterThan(0.85));
 
   it.each(sayable.map((v) => [v.name, v] as const))("%s", async (name, { lines, expected }) => {
     const { type: _t, protocol: _p, run: _r, client: _c, agents, ...hello } = lines[0] as Line;
     const interventions: Line[] = [];
     const run = new Run({
-      ...hello, ...(hello["healing"] ? { budget: hello["healing"].budget, maxReturnsPerAgent: hello["healing"].max_returns_per_agent } : {}), ...(agents ? { agents } : {}), run: `v-${name}`, url: daemon.url, log: () => {},
-      deadlineMs: 20_000, onIntervention: (what) => (interventions.push(what), "created"), capabilities: { create: true, ...hello["capabilities"] },
+      ...hello,
+      ...(hello["healing"]
+        ? { budget: hello["healing"].budget, maxReturnsPerAgent: hello["healing"].max_returns_per_agent }
+        : {}),
+      ...(agents ? { agents } : {}),
+      run: `v-${name}`,
+      url: daemon.url,
+      log: () => {},
+      deadlineMs: 20_000,
+      onIntervention: (what) => (interventions.push(what), "created"),
+      capabilities: { create: true, ...hello["capabilities"] },
     });
     await run.ready(20_000);
-    const answers = await Promise.all(lines.slice(1).map(({ seq: _s, session: _n, ...line }) => run.tell(line as Message, blockedBy(line))));
+    const answers = await Promise.all(
+      lines.slice(1).map(({ seq: _s, session: _n, ...line }) => run.tell(line as Message, blockedBy(line))),
+    );
     const wanted = expected.filter((f) => f["type"] === "verdicts");
     for (const frame of wanted) {
       const verdicts = answers[frame["seq"] - 1] as Verdict[];
@@ -114,11 +158,15 @@ describe("the real daemon", () => {
       const byId = new Map(verdicts.map((v) => [v.event, v]));
       const inOrder = (frame["verdicts"] as WireVerdict[]).map((v) => byId.get(v.event) as Verdict);
       expect(given(verdicts)).toEqual(deliveries(blocked, frame["verdicts"]));
-      expect(inOrder.map((v) => bare(v.detections as unknown as Line[]))).toEqual((frame["verdicts"] as WireVerdict[]).map((v) => bare(v.detections as unknown as Line[])));
+      expect(inOrder.map((v) => bare(v.detections as unknown as Line[]))).toEqual(
+        (frame["verdicts"] as WireVerdict[]).map((v) => bare(v.detections as unknown as Line[])),
+      );
     }
     const sent = expected.filter((f) => f["type"] === "intervention");
     await until(() => interventions.length >= sent.length, `${sent.length} interventions`);
-    expect(interventions.map(({ id, action, recipients, event }) => ({ id, action, recipients, event }))).toEqual(sent.map(({ id, action, recipients, event }) => ({ id, action, recipients, event })));
+    expect(interventions.map(({ id, action, recipients, event }) => ({ id, action, recipients, event }))).toEqual(
+      sent.map(({ id, action, recipients, event }) => ({ id, action, recipients, event })),
+    );
     await run.close();
   });
 });

@@ -11,12 +11,18 @@ beforeAll(async () => void (daemon = await Daemon.start("threads = 1\nverdict_de
 afterAll(() => daemon.stop());
 
 async function output(script: string, url: string): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "./test/crypto.mjs", script], { cwd: root, env: { ...process.env, DIGD_URL: url } });
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "./test/crypto.mjs", script], {
+    cwd: root,
+    env: { ...process.env, DIGD_URL: url },
+  });
   return stdout;
 }
 
 it.each([
-  ["examples/hand-made.mjs", /submitted too early: reroute to planner\n {2}.*coder.*\nsubmitted again: deliver\neverything is recorded/s],
+  [
+    "examples/hand-made.mjs",
+    /submitted too early: reroute to planner\n {2}.*coder.*\nsubmitted again: deliver\neverything is recorded/s,
+  ],
   ["examples/langgraph.mjs", /lead reads: the task\n.*lead reads: the task\n.*worker reads: the task.*digctl show/s],
   ["examples/openai-agents.mjs", /support reads: .*Do not pass it on.*\nsupport has handled it\n/s],
 ])("%s", async (script, says) => {

@@ -1,7 +1,16 @@
 // LangGraph.js under the real daemon: the graph of a run, and what the options do. The zoo holds the healthy and the broken graphs.
 import { FakeChatModel } from "@langchain/core/utils/testing";
 import { HumanMessage, type BaseMessage } from "@langchain/core/messages";
-import { Annotation, Command, END, MemorySaver, MessagesAnnotation, START, StateGraph, interrupt } from "@langchain/langgraph";
+import {
+  Annotation,
+  Command,
+  END,
+  MemorySaver,
+  MessagesAnnotation,
+  START,
+  StateGraph,
+  interrupt,
+} from "@langchain/langgraph";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { instrument, type LangGraphOptions } from "../src/langgraph.js";
 import type { Run, RunOptions } from "../src/index.js";
@@ -14,8 +23,14 @@ afterAll(() => daemon.stop());
 /** Options for a test, and the runs they begin. */
 function watched(run: RunOptions = {}, more: Omit<LangGraphOptions, "run" | "onRun"> = {}) {
   const runs: Run[] = [];
-  const options: LangGraphOptions = { mode: "enforce", run: { url: daemon.url, deadlineMs: 20_000, log: () => {}, ...run }, onRun: (r) => runs.push(r), ...more };
-  const rules = async (i = 0): Promise<string[]> => (await daemon.detections((runs[i] as Run).id)).filter((d) => d.healed).map((d) => d.rule);
+  const options: LangGraphOptions = {
+    mode: "enforce",
+    run: { url: daemon.url, deadlineMs: 20_000, log: () => {}, ...run },
+    onRun: (r) => runs.push(r),
+    ...more,
+  };
+  const rules = async (i = 0): Promise<string[]> =>
+    (await daemon.detections((runs[i] as Run).id)).filter((d) => d.healed).map((d) => d.rule);
   const trace = (i = 0): Promise<any[]> => daemon.trace((runs[i] as Run).id);
   const graph = (i = 0): Promise<any> => daemon.get(`/v1/runs/${(runs[i] as Run).id}/graph`);
   return { options, runs, rules, trace, graph };
@@ -32,24 +47,38 @@ type S = typeof State.State;
 const model = new FakeChatModel({});
 const said = (answer: BaseMessage): string => String(answer.content);
 /** A node that asks the model and keeps what it answered. */
-const thinks = (name: string, then: (heard: string, state: S) => object = () => ({})) => async (state: S) => {
-  const heard = said(await model.invoke(state.messages));
-  return { log: [`${name}: ${heard}`], ...then(heard, state) };
-};
+const thinks =
+  (name: string, then: (heard: string, state: S) => object = () => ({})) =>
+  async (state: S) => {
+    const heard = said(await model.invoke(state.messages));
+    return { log: [`${name}: ${heard}`], ...then(heard, state) };
+  };
 const task = { messages: [new HumanMessage("the task")] };
 
 /** The run as agents and what each was given and made, without the activations of START. */
-const acts = (graph: any): any[] => graph.activations.filter((a: any) => a.agent !== "__start__").map((a: any) => [a.agent, a.inputs.map((i: any) => i.reaction ?? "none"), a.outputs.length]);
+const acts = (graph: any): any[] =>
+  graph.activations
+    .filter((a: any) => a.agent !== "__start__")
+    .map((a: any) => [a.agent, a.inputs.map((i: any) => i.reaction ?? "none"), a.outputs.length]);
 const submitted = (graph: any): any[] => graph.events.filter((e: any) => e.submit === true);
 
 describe("the graph of a run", () => {
   it("each node is an activation, each edge an event, and the answer is submitted when the graph is at rest", async () => {
     const w = watched();
-    const builder = new StateGraph(State).addNode("plan", thinks("plan")).addNode("code", thinks("code")).addEdge(START, "plan").addEdge("plan", "code").addEdge("code", END);
+    const builder = new StateGraph(State)
+      .addNode("plan", thinks("plan"))
+      .addNode("code", thinks("code"))
+      .addEdge(START, "plan")
+      .addEdge("plan", "code")
+      .addEdge("code", END);
     const out = await instrument(builder, w.options).compile().invoke(task);
     expect(out.log).toEqual(["plan: the task", "code: the task"]);
     const graph = await w.graph();
-    expect(acts(graph)).toEqual([["plan", ["consume"], 1], ["code", ["consume"], 1], ["code", ["consume"], 1]]);
+    expect(acts(graph)).toEqual([
+      ["plan", ["consume"], 1],
+      ["code", ["consume"], 1],
+      ["code", ["consume"], 1],
+    ]);
     expect(submitted(graph)).toHaveLength(1);
     expect((await w.trace()).at(-1)).toMatchObject({ type: "run_ended", outcome: "success" });
     expect(await daemon.detections(w.runs[0]!.id)).toEqual([]);
@@ -82,9 +111,20 @@ describe("the graph of a run", () => {
       .addNode("c", async (s: S) => (s.log.length > 0 ? { log: ["c"] } : new Command({ goto: "d" })), { ends: ["d"] })
       .addNode("d", async () => new Command({ goto: "b" }), { ends: ["b"] })
       .addEdge(START, "a");
-    await instrument(builder, w.options).compile().invoke(task, { recursionLimit: 6 }).catch(() => undefined);
-    const reactions = acts(await w.graph()).map(([agent, [reaction]]) => [agent, typeof reaction === "object" || String(reaction).includes("reroute")]);
-    expect(reactions.slice(0, 4)).toEqual([["a", false], ["b", false], ["c", false], ["d", true]]);
+    await instrument(builder, w.options)
+      .compile()
+      .invoke(task, { recursionLimit: 6 })
+      .catch(() => undefined);
+    const reactions = acts(await w.graph()).map(([agent, [reaction]]) => [
+      agent,
+      typeof reaction === "object" || String(reaction).includes("reroute"),
+    ]);
+    expect(reactions.slice(0, 4)).toEqual([
+      ["a", false],
+      ["b", false],
+      ["c", false],
+      ["d", true],
+    ]);
   });
 
   it("neither the graph nor its builder is changed", async () => {
@@ -101,15 +141,23 @@ describe("the graph of a run", () => {
 
   it("mode off begins no run, and undoes an earlier instrument", async () => {
     const w = watched();
-    const builder = instrument(new StateGraph(State).addNode("a", thinks("a")).addEdge(START, "a").addEdge("a", END), w.options);
-    await instrument(builder, { ...w.options, mode: "off" }).compile().invoke(task);
+    const builder = instrument(
+      new StateGraph(State).addNode("a", thinks("a")).addEdge(START, "a").addEdge("a", END),
+      w.options,
+    );
+    await instrument(builder, { ...w.options, mode: "off" })
+      .compile()
+      .invoke(task);
     expect(w.runs).toEqual([]);
   });
 
   it("the default mode is shadow, and DIGD_MODE replaces it", async () => {
     const w = watched();
     const { mode: _, ...options } = w.options;
-    const graph = instrument(new StateGraph(State).addNode("a", thinks("a")).addEdge(START, "a").addEdge("a", END), options).compile();
+    const graph = instrument(
+      new StateGraph(State).addNode("a", thinks("a")).addEdge(START, "a").addEdge("a", END),
+      options,
+    ).compile();
     await graph.invoke(task);
     process.env["DIGD_MODE"] = "observe";
     try {
@@ -122,13 +170,18 @@ describe("the graph of a run", () => {
 
   it("an object that is no graph, a wrong address and a wrong mode are refused", () => {
     expect(() => instrument({} as object)).toThrow(/expected a StateGraph/);
-    expect(() => instrument(new StateGraph(State), { run: { url: "http://localhost:1" } })).toThrow(/expected HOST:PORT/);
+    expect(() => instrument(new StateGraph(State), { run: { url: "http://localhost:1" } })).toThrow(
+      /expected HOST:PORT/,
+    );
     expect(() => instrument(new StateGraph(State), { mode: "loud" as never })).toThrow(/is no mode/);
   });
 
   it("a node that throws fails its activation, and the run", async () => {
     const w = watched();
-    const builder = new StateGraph(State).addNode("a", () => Promise.reject(new Error("no luck"))).addEdge(START, "a").addEdge("a", END);
+    const builder = new StateGraph(State)
+      .addNode("a", () => Promise.reject(new Error("no luck")))
+      .addEdge(START, "a")
+      .addEdge("a", END);
     await expect(instrument(builder, w.options).compile().invoke(task)).rejects.toThrow("no luck");
     const trace = await w.trace();
     expect(trace).toContainEqual(expect.objectContaining({ type: "activation_ended", failed: true, error: "no luck" }));
@@ -139,7 +192,9 @@ describe("the graph of a run", () => {
     const w = watched();
     let tries = 0;
     const builder = new StateGraph(State)
-      .addNode("a", async () => (++tries < 2 ? Promise.reject(new Error("again")) : { log: ["done"] }), { retryPolicy: { maxAttempts: 2, initialInterval: 1, jitter: false, logWarning: false } })
+      .addNode("a", async () => (++tries < 2 ? Promise.reject(new Error("again")) : { log: ["done"] }), {
+        retryPolicy: { maxAttempts: 2, initialInterval: 1, jitter: false, logWarning: false },
+      })
       .addEdge(START, "a")
       .addEdge("a", END);
     await instrument(builder, w.options).compile().invoke(task);
@@ -151,7 +206,10 @@ describe("the graph of a run", () => {
 
   it("an interrupt leaves the inputs waiting and ends the run; the resumption is another run", async () => {
     const w = watched();
-    const builder = new StateGraph(State).addNode("ask", async () => ({ log: [String(interrupt("who?"))] })).addEdge(START, "ask").addEdge("ask", END);
+    const builder = new StateGraph(State)
+      .addNode("ask", async () => ({ log: [String(interrupt("who?"))] }))
+      .addEdge(START, "ask")
+      .addEdge("ask", END);
     const graph = instrument(builder, w.options).compile({ checkpointer: new MemorySaver() });
     const config = { configurable: { thread_id: "t1" } };
     await graph.invoke(task, config);
@@ -164,8 +222,13 @@ describe("the graph of a run", () => {
 
   it("an instrumented graph in another graph's node is a run of its own, labelled with the run around it", async () => {
     const w = watched();
-    const inner = instrument(new StateGraph(State).addNode("deep", thinks("deep")).addEdge(START, "deep"), w.options).compile();
-    await instrument(new StateGraph(State).addNode("sub", inner).addEdge(START, "sub"), w.options).compile().invoke(task);
+    const inner = instrument(
+      new StateGraph(State).addNode("deep", thinks("deep")).addEdge(START, "deep"),
+      w.options,
+    ).compile();
+    await instrument(new StateGraph(State).addNode("sub", inner).addEdge(START, "sub"), w.options)
+      .compile()
+      .invoke(task);
     expect(acts(await w.graph(0)).map(([agent]) => agent)).toEqual(["sub", "sub"]);
     expect(acts(await w.graph(1)).map(([agent]) => agent)).toEqual(["deep", "deep"]);
     expect((await w.trace(1))[0].labels).toEqual({ parent_run: w.runs[0]!.id });
@@ -176,7 +239,9 @@ describe("the graph of a run", () => {
     const w = watched({ log: (line) => lines.push(line) });
     const Plain = Annotation.Root({ n: State.spec.tries });
     const builder = new StateGraph(Plain)
-      .addNode("boss", async (s) => new Command({ update: { n: s.n + 1 }, goto: s.n < 5 ? ["ghost", "boss"] : [] }), { ends: ["boss"] })
+      .addNode("boss", async (s) => new Command({ update: { n: s.n + 1 }, goto: s.n < 5 ? ["ghost", "boss"] : [] }), {
+        ends: ["boss"],
+      })
       .addEdge(START, "boss");
     await instrument(builder, w.options).compile().invoke({ n: 0 });
     expect(lines.filter((line) => line.includes("could not be carried out"))).toHaveLength(1);
@@ -186,14 +251,26 @@ describe("the graph of a run", () => {
   it("at maxAddedMs messages go out unchanged, and one line reports it", async () => {
     const lines: string[] = [];
     const w = watched({ log: (line) => lines.push(line) }, { maxAddedMs: 0 });
-    await instrument(new StateGraph(State).addNode("a", thinks("a")).addNode("b", thinks("b")).addEdge(START, "a").addEdge("a", "b"), w.options).compile().invoke(task);
+    await instrument(
+      new StateGraph(State).addNode("a", thinks("a")).addNode("b", thinks("b")).addEdge(START, "a").addEdge("a", "b"),
+      w.options,
+    )
+      .compile()
+      .invoke(task);
     expect(lines.filter((line) => line.includes("maxAddedMs"))).toHaveLength(1);
   });
 
   it("in shadow a run that digd would have healed logs one line, and a healthy run none", async () => {
     const lines: string[] = [];
     const w = watched({ log: (line) => lines.push(line) }, { mode: "shadow" });
-    const graph = (goto: string) => instrument(new StateGraph(State).addNode("a", async () => new Command({ update: { tries: 1 }, goto }), { ends: ["b"] }).addNode("b", thinks("b")).addEdge(START, "a"), w.options).compile();
+    const graph = (goto: string) =>
+      instrument(
+        new StateGraph(State)
+          .addNode("a", async () => new Command({ update: { tries: 1 }, goto }), { ends: ["b"] })
+          .addNode("b", thinks("b"))
+          .addEdge(START, "a"),
+        w.options,
+      ).compile();
     await graph("b").invoke(task);
     expect(lines).toEqual([]);
     await graph("ghost").invoke(task);
@@ -204,7 +281,9 @@ describe("the graph of a run", () => {
   it("without a daemon the graph runs as before, and one line is logged", async () => {
     const lines: string[] = [];
     const builder = new StateGraph(State).addNode("a", thinks("a")).addEdge(START, "a").addEdge("a", END);
-    const out = await instrument(builder, { run: { url: "ws://127.0.0.1:1", log: (l) => lines.push(l) } }).compile().invoke(task);
+    const out = await instrument(builder, { run: { url: "ws://127.0.0.1:1", log: (l) => lines.push(l) } })
+      .compile()
+      .invoke(task);
     expect(out.log).toEqual(["a: the task"]);
     expect(lines).toHaveLength(1);
   });

@@ -10,7 +10,8 @@ import { Daemon, until } from "./daemon.js";
 let daemon: Daemon;
 const log: string[] = [];
 const quiet = (line: string): void => void log.push(line);
-const open = (options: RunOptions = {}): Promise<Run> => connect({ url: daemon.url, log: quiet, deadlineMs: 5000, ...options });
+const open = (options: RunOptions = {}): Promise<Run> =>
+  connect({ url: daemon.url, log: quiet, deadlineMs: 5000, ...options });
 const patient = "threads = 2\nverdict_deadline_ms = 10000\n";
 
 beforeEach(() => void log.splice(0));
@@ -67,7 +68,10 @@ describe("with a daemon", () => {
   });
 
   it("an adapter's run follows the mode of the welcome: the operator's canary may enforce it", async () => {
-    for (const [config, mode] of [["enforce_share = 1\n", "enforce"], ["enforce_share = 0\n", "shadow"]] as const) {
+    for (const [config, mode] of [
+      ["enforce_share = 1\n", "enforce"],
+      ["enforce_share = 0\n", "shadow"],
+    ] as const) {
       const other = await Daemon.start(config);
       try {
         const run = new Run({ url: other.url, agents: ["a"], log: quiet });
@@ -111,14 +115,18 @@ describe("with a daemon", () => {
     await expect(activation.emit(["b"])).rejects.toThrow(/has ended/);
     await run.end();
     const graph = await daemon.get(`/v1/runs/${run.id}/graph`);
-    const states = Object.fromEntries(graph.events.map((e: any) => [e.id, e.deliveries.map((d: any) => `${d.agent}:${d.state}`)]));
+    const states = Object.fromEntries(
+      graph.events.map((e: any) => [e.id, e.deliveries.map((d: any) => `${d.agent}:${d.state}`)]),
+    );
     expect(states).toEqual({ w: ["a:waiting"], d: ["a:discarded"], r: ["a:rerouted", "b:pending"] });
   });
 
   it("an exception ends the activation failed, and goes on", async () => {
     const run = await open({ redact: (value, where) => (where === "error" ? "[secret]" : value) });
     const task = await run.emit(["a"]);
-    await expect(run.activation("a", [task], () => Promise.reject(new Error("password 123")))).rejects.toThrow("password 123");
+    await expect(run.activation("a", [task], () => Promise.reject(new Error("password 123")))).rejects.toThrow(
+      "password 123",
+    );
     await run.end("failure");
     const ended = (await daemon.trace(run.id)).find((m) => m.type === "activation_ended");
     expect(ended).toMatchObject({ failed: true, error: "[secret]" });
@@ -150,7 +158,11 @@ describe("with a daemon", () => {
     await run.emit(["a"], { id: "e1" });
     await until(() => seen.length > 0, "the intervention");
     expect(seen[0]).toMatchObject({ id: "sys:1", action: "create", recipients: ["a", "b"] });
-    await until(async () => (await daemon.trace(run.id)).some((m) => m.type === "delivery" && m.of === "sys:1" && m.applied === "created"), "the report");
+    await until(
+      async () =>
+        (await daemon.trace(run.id)).some((m) => m.type === "delivery" && m.of === "sys:1" && m.applied === "created"),
+      "the report",
+    );
     await run.end();
   });
 
@@ -163,9 +175,16 @@ describe("with a daemon", () => {
   });
 
   it("a handler that throws is reported as failed", async () => {
-    const run = await open({ agents: ["a"], rules: { deadlock: { window_ms: 20 } }, onIntervention: () => Promise.reject(new Error("no hands")) });
+    const run = await open({
+      agents: ["a"],
+      rules: { deadlock: { window_ms: 20 } },
+      onIntervention: () => Promise.reject(new Error("no hands")),
+    });
     await run.emit(["a"]);
-    const report = await until(async () => (await daemon.trace(run.id)).find((m) => m.type === "delivery"), "the report");
+    const report = await until(
+      async () => (await daemon.trace(run.id)).find((m) => m.type === "delivery"),
+      "the report",
+    );
     expect(report).toMatchObject({ of: "sys:1", applied: "failed", reason: "no hands" });
     await run.end();
   });
@@ -185,7 +204,12 @@ describe("with a daemon", () => {
     expect(await run.end()).toBe(true);
     const trace = await daemon.trace(run.id);
     const ids = trace.filter((m) => m.type === "event").map((m) => m.event.id);
-    expect(ids).toEqual([...Array.from({ length: 50 }, (_, i) => `before${i}`), ...during.map((v) => v.event), "alone", "after"]);
+    expect(ids).toEqual([
+      ...Array.from({ length: 50 }, (_, i) => `before${i}`),
+      ...during.map((v) => v.event),
+      "alone",
+      "after",
+    ]);
     const admitted = new Set(trace.flatMap((m) => (m.as_is ? [m.event.id] : m.type === "delivery" ? [m.event] : [])));
     expect(during.filter((v) => v.asIs).every((v) => admitted.has(v.event))).toBe(true);
     expect(admitted).toContain("alone");
@@ -258,7 +282,11 @@ describe("tokens and doors", () => {
     const folder = new Daemon();
     const token = "0123456789abcdef".repeat(4);
     const file = join(folder.folder, "tokens.toml");
-    writeFileSync(file, `[[token]]\nname = "t"\nsha256 = "${createHash("sha256").update(token).digest("hex")}"\nrights = ["ingest"]\n`, { mode: 0o600 });
+    writeFileSync(
+      file,
+      `[[token]]\nname = "t"\nsha256 = "${createHash("sha256").update(token).digest("hex")}"\nrights = ["ingest"]\n`,
+      { mode: 0o600 },
+    );
     daemon = await Daemon.start(`threads = 1\nverdict_deadline_ms = 10000\ntokens = "${file}"\n`);
     const good = await open({ token });
     expect((await good.emit(["a"])).asIs).toBeUndefined();
@@ -305,10 +333,20 @@ describe("without a daemon", () => {
 
   it("wrong arguments throw at once", () => {
     expect(() => new Run({ url: "ftp://x" })).toThrow(/url: "ftp:.*expected HOST:PORT, ws:/);
-    for (const url of ["http://localhost:1", "localhost", "ws://localhost", "ws://h:1/path", "unix:relative", "unix://h/x", "h:70000", ""]) {
+    for (const url of [
+      "http://localhost:1",
+      "localhost",
+      "ws://localhost",
+      "ws://h:1/path",
+      "unix:relative",
+      "unix://h/x",
+      "h:70000",
+      "",
+    ]) {
       expect(() => new Run({ url }), url).toThrow(/expected HOST:PORT, ws:.*unix:/);
     }
-    for (const url of ["127.0.0.1:1", "ws://h.example:80", "wss://[::1]:443", "unix:/run/digd.sock"]) expect(() => new Run({ url, mode: "off" }), url).not.toThrow();
+    for (const url of ["127.0.0.1:1", "ws://h.example:80", "wss://[::1]:443", "unix:/run/digd.sock"])
+      expect(() => new Run({ url, mode: "off" }), url).not.toThrow();
     expect(() => new Run({ mode: "loud" as never })).toThrow(/mode: "loud" is no mode/);
     expect(() => new Run({ deadlineMs: -1 })).toThrow(/deadlineMs: expected a number from 0/);
   });

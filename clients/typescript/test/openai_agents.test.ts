@@ -1,6 +1,13 @@
 // The OpenAI Agents SDK under the real daemon: what is seen, and each rule that fires with the agents seeing what heals it.
 import { Agent, handoff, Handoff, Runner, setTracingDisabled, tool } from "@openai/agents";
-import { assistantMessage, functionCall, modelError, ScriptedModel, type RecordedModelCall, type ScriptedModelInput } from "@openai/agents/testing";
+import {
+  assistantMessage,
+  functionCall,
+  modelError,
+  ScriptedModel,
+  type RecordedModelCall,
+  type ScriptedModelInput,
+} from "@openai/agents/testing";
 import { z } from "zod";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { instrument, type OpenAIAgentsOptions } from "../src/openai-agents.js";
@@ -16,7 +23,12 @@ afterAll(() => daemon.stop());
 
 function watched(run: RunOptions = {}, more: Omit<OpenAIAgentsOptions, "run" | "onRun"> = {}) {
   const runs: Run[] = [];
-  const runner = instrument(new Runner({ tracingDisabled: true }), { mode: "enforce", run: { url: daemon.url, deadlineMs: 20_000, log: () => {}, ...run }, onRun: (r) => runs.push(r), ...more });
+  const runner = instrument(new Runner({ tracingDisabled: true }), {
+    mode: "enforce",
+    run: { url: daemon.url, deadlineMs: 20_000, log: () => {}, ...run },
+    onRun: (r) => runs.push(r),
+    ...more,
+  });
   const id = (): string => (runs[0] as Run).id;
   return {
     runner,
@@ -30,7 +42,11 @@ function watched(run: RunOptions = {}, more: Omit<OpenAIAgentsOptions, "run" | "
 let calls = 0;
 const says = (text: string): ScriptedModelInput => [assistantMessage(text)];
 const does = (...names: (string | [string, object])[]): ScriptedModelInput =>
-  names.map((name) => (typeof name === "string" ? functionCall(name, {}, { callId: `c${++calls}` }) : functionCall(name[0], name[1] as Record<string, unknown>, { callId: `c${++calls}` })));
+  names.map((name) =>
+    typeof name === "string"
+      ? functionCall(name, {}, { callId: `c${++calls}` })
+      : functionCall(name[0], name[1] as Record<string, unknown>, { callId: `c${++calls}` }),
+  );
 const asks = (name: string, input: string): [string, object] => [name, { input }];
 const agent = (name: string, script: ScriptedModelInput[], more: object = {}) => {
   const model = new ScriptedModel(script);
@@ -50,7 +66,10 @@ describe("what is seen", () => {
     const result = await w.runner.run(triage, "build it");
     expect([result.finalOutput, result.lastAgent?.name]).toEqual(["done", "coder"]);
     const { activations, events } = await w.graph();
-    expect(activations.map((a: any) => [a.agent, a.inputs.map((i: any) => i.reaction), a.outputs.length])).toEqual([["triage", ["consume"], 1], ["coder", ["consume"], 1]]);
+    expect(activations.map((a: any) => [a.agent, a.inputs.map((i: any) => i.reaction), a.outputs.length])).toEqual([
+      ["triage", ["consume"], 1],
+      ["coder", ["consume"], 1],
+    ]);
     expect(events.map((e: any) => e.submit === true)).toEqual([false, false, true]);
     expect((await w.trace()).at(-1)).toMatchObject({ type: "run_ended", outcome: "success" });
   });
@@ -60,11 +79,17 @@ describe("what is seen", () => {
   it("who has worked before the handoff makes something of it", async () => {
     const look = tool({ name: "look", description: "looks", parameters: z.object({}), execute: () => "seen" });
     const coder = agent("coder", [says("done")]);
-    const triage = agent("triage", [does("look"), does("transfer_to_coder")], { handoffs: [handoff(coder)], tools: [look] });
+    const triage = agent("triage", [does("look"), does("transfer_to_coder")], {
+      handoffs: [handoff(coder)],
+      tools: [look],
+    });
     const w = watched();
     await w.runner.run(triage, "build it");
     const { activations } = await w.graph();
-    expect(activations.map((a: any) => [a.agent, a.inputs.map((i: any) => i.reaction), a.outputs.length])).toEqual([["triage", ["consume"], 1], ["coder", ["consume"], 1]]);
+    expect(activations.map((a: any) => [a.agent, a.inputs.map((i: any) => i.reaction), a.outputs.length])).toEqual([
+      ["triage", ["consume"], 1],
+      ["coder", ["consume"], 1],
+    ]);
   });
 
   it("an agent as a tool is a request and a response", async () => {
@@ -79,7 +104,12 @@ describe("what is seen", () => {
       ["helper", ["r2"], ["e1"]],
       ["lead", ["e1"], ["e2"]],
     ]);
-    expect(events.map((e: any) => e.deliveries.map((d: any) => `${d.agent} ${d.state}`))).toEqual([["lead consumed"], ["helper consumed"], ["lead consumed"], []]);
+    expect(events.map((e: any) => e.deliveries.map((d: any) => `${d.agent} ${d.state}`))).toEqual([
+      ["lead consumed"],
+      ["helper consumed"],
+      ["lead consumed"],
+      [],
+    ]);
     expect(await daemon.detections(w.runs[0]!.id)).toEqual([]);
   });
 
@@ -96,7 +126,13 @@ describe("what is seen", () => {
   });
 
   it("an approval leaves the inputs waiting, and the resumption goes on in the same run", async () => {
-    const act = tool({ name: "act", description: "acts", parameters: z.object({}), needsApproval: true, execute: () => "acted" });
+    const act = tool({
+      name: "act",
+      description: "acts",
+      parameters: z.object({}),
+      needsApproval: true,
+      execute: () => "acted",
+    });
     const lead = agent("lead", [does("act"), says("done")], { tools: [act] });
     const w = watched();
     const first = await w.runner.run(lead, "go");
@@ -104,7 +140,10 @@ describe("what is seen", () => {
     expect((await w.runner.run(lead, first.state)).finalOutput).toBe("done");
     expect(w.runs).toHaveLength(1);
     const { activations } = await w.graph();
-    expect(activations.map((a: any) => a.inputs.map((i: any) => [i.event, i.reaction]))).toEqual([[["r1", "wait"]], [["r1", "consume"]]]);
+    expect(activations.map((a: any) => a.inputs.map((i: any) => [i.event, i.reaction]))).toEqual([
+      [["r1", "wait"]],
+      [["r1", "consume"]],
+    ]);
   });
 
   it("an error fails the activation and the run, and comes through", async () => {
@@ -120,7 +159,9 @@ describe("what is seen", () => {
     const coder = agent("coder", [says("one"), says("two")]);
     const triage = agent("triage", [does("transfer_to_coder"), does("transfer_to_coder")], { handoffs: [coder] });
     const lines: string[] = [];
-    const alone = instrument(new Runner({ tracingDisabled: true }), { run: { url: "ws://127.0.0.1:1", log: (l) => lines.push(l) } });
+    const alone = instrument(new Runner({ tracingDisabled: true }), {
+      run: { url: "ws://127.0.0.1:1", log: (l) => lines.push(l) },
+    });
     expect((await alone.run(triage, "a")).finalOutput).toBe("one");
     expect((await new Runner({ tracingDisabled: true }).run(triage, "b")).finalOutput).toBe("two");
     expect(lines).toHaveLength(1);
@@ -130,7 +171,12 @@ describe("what is seen", () => {
 describe("each rule fires, and the agents see the healing", () => {
   it("early termination: the answer is given back while a request is open, and the agent asks again", async () => {
     const helper = agent("helper", [modelError(new Error("busy")), says("42")]);
-    const lead = agent("lead", [does(asks("ask_helper", "what?")), says("no idea"), does(asks("ask_helper", "what?")), says("it is 42")]);
+    const lead = agent("lead", [
+      does(asks("ask_helper", "what?")),
+      says("no idea"),
+      does(asks("ask_helper", "what?")),
+      says("it is 42"),
+    ]);
     lead.tools = [helper.asTool({ toolName: "ask_helper", toolDescription: "asks" })];
     const w = watched();
     const result = await w.runner.run(lead, "question");
@@ -169,7 +215,10 @@ describe("each rule fires, and the agents see the healing", () => {
     const right = agent("right", [does(asks("ask_leaf", "same"), asks("ask_leaf", "same")), says("right's")]);
     right.tools = [other.asTool({ toolName: "ask_leaf", toolDescription: "asks" })];
     const lead = agent("lead", [does(asks("ask_left", "x"), asks("ask_right", "x")), says("both")]);
-    lead.tools = [left.asTool({ toolName: "ask_left", toolDescription: "asks" }), right.asTool({ toolName: "ask_right", toolDescription: "asks" })];
+    lead.tools = [
+      left.asTool({ toolName: "ask_left", toolDescription: "asks" }),
+      right.asTool({ toolName: "ask_right", toolDescription: "asks" }),
+    ];
     const w = watched();
     expect((await w.runner.run(lead, "go")).finalOutput).toBe("both");
     expect(await daemon.detections(w.runs[0]!.id)).toEqual([]);
@@ -177,16 +226,24 @@ describe("each rule fires, and the agents see the healing", () => {
 
   it("missing termination: an empty answer is none; who acted last is told to answer, and does", async () => {
     const lead = agent("lead", [says(""), says("done")]);
-    const w = watched({ rules: { missing_termination: { window_ms: 100, max_attempts: 1 } } }, { waitForHealingMs: 20_000 });
+    const w = watched(
+      { rules: { missing_termination: { window_ms: 100, max_attempts: 1 } } },
+      { waitForHealingMs: 20_000 },
+    );
     expect((await w.runner.run(lead, "go")).finalOutput).toBe("done");
     expect(new Set(await w.rules())).toEqual(new Set(["missing_termination"])); // a slow machine may let its window pass twice
     expect(read(lead, 1)).toMatch(/"role":"user"/);
-    expect((await w.trace()).some((m) => m.type === "delivery" && m.of === "sys:1" && m.applied === "created")).toBe(true);
+    expect((await w.trace()).some((m) => m.type === "delivery" && m.of === "sys:1" && m.applied === "created")).toBe(
+      true,
+    );
   });
 
   it("deadlock: after an error nobody acts and work is open; the agents are woken", async () => {
     const lead = agent("lead", [modelError(new Error("no model")), says("done")]);
-    const w = watched({ rules: { deadlock: { window_ms: 100, max_attempts: 1 } } }, { healErrors: true, waitForHealingMs: 20_000 });
+    const w = watched(
+      { rules: { deadlock: { window_ms: 100, max_attempts: 1 } } },
+      { healErrors: true, waitForHealingMs: 20_000 },
+    );
     expect((await w.runner.run(lead, "go")).finalOutput).toBe("done");
     expect(await w.rules()).toContain("deadlock");
     expect(read(lead, 1)).toMatch(/r1/);

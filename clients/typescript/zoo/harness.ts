@@ -35,7 +35,11 @@ export class Probe {
   }
   /** Options for `instrument`. */
   get options(): { mode?: "enforce"; run: RunOptions; onRun: (run: Run) => void } {
-    const run: RunOptions = { url: this.url, deadlineMs: 60_000, ...(this.extra.rules ? { rules: this.extra.rules } : {}) };
+    const run: RunOptions = {
+      url: this.url,
+      deadlineMs: 60_000,
+      ...(this.extra.rules ? { rules: this.extra.rules } : {}),
+    };
     return { ...(this.enforces ? { mode: "enforce" as const } : {}), run, onRun: (r) => this.runs.push(r) };
   }
   /** Counts a call of a node, a model or a tool. */
@@ -76,7 +80,12 @@ export function plainValue(value: unknown, path: ReadonlySet<unknown> = new Set(
   const json = (value as { toJSON?: () => unknown }).toJSON;
   if (typeof json === "function") return plainValue(json.call(value), inner);
   // LangGraph's live stream object is in some configurations; whether it is closed by now depends on the moment.
-  return Object.fromEntries(Object.keys(value).filter((k) => k !== "__pregel_stream").sort((a, b) => (a.replace(uuid, "") < b.replace(uuid, "") ? -1 : 1)).map((k) => [k, plainValue((value as Record<string, unknown>)[k], inner)]));
+  return Object.fromEntries(
+    Object.keys(value)
+      .filter((k) => k !== "__pregel_stream")
+      .sort((a, b) => (a.replace(uuid, "") < b.replace(uuid, "") ? -1 : 1))
+      .map((k) => [k, plainValue((value as Record<string, unknown>)[k], inner)]),
+  );
 }
 
 /** JSON in which each random id is replaced by the number of its first appearance. */
@@ -113,13 +122,26 @@ async function execute(one: Case, mode: Mode, url: string): Promise<[Observation
   } finally {
     Object.assign(console, originals);
   }
-  const listed = (values: unknown[]): string[] => (one.extra.ordered === false ? values.map(stable).sort() : [stable(values)]);
+  const listed = (values: unknown[]): string[] =>
+    one.extra.ordered === false ? values.map(stable).sort() : [stable(values)];
   const text = error === null ? null : stable(`${(error as Error).name}: ${(error as Error).message}`);
-  return [{ result: stable(result), error: text, calls: probe.calls, seen: listed(probe.seen), given: listed(probe.given), lines }, probe, error];
+  return [
+    {
+      result: stable(result),
+      error: text,
+      calls: probe.calls,
+      seen: listed(probe.seen),
+      given: listed(probe.given),
+      lines,
+    },
+    probe,
+    error,
+  ];
 }
 
 async function detectionsOf(daemon: Daemon, probe: Probe): Promise<Awaited<ReturnType<Daemon["detections"]>>> {
-  for (const run of probe.runs) await until(async () => (await daemon.trace(run.id)).at(-1)?.type === "run_ended", "the end of the run");
+  for (const run of probe.runs)
+    await until(async () => (await daemon.trace(run.id)).at(-1)?.type === "run_ended", "the end of the run");
   return (await Promise.all(probe.runs.map((run) => daemon.detections(run.id)))).flat();
 }
 
@@ -129,10 +151,16 @@ export async function assertHealthy(one: Case, daemon: Daemon): Promise<void> {
     const [attached, probe] = await execute(one, mode, daemon.url);
     expect(attached, `${one.name} (${mode}) differs from the plain run`).toEqual(plain);
     expect(probe.runs.length, `${one.name} (${mode}): digd saw no run`).toBeGreaterThan(0);
-    expect(await detectionsOf(daemon, probe), `${one.name} (${mode}): a rule fired`).toEqual(one.extra.reports ? expect.anything() : []);
+    expect(await detectionsOf(daemon, probe), `${one.name} (${mode}): a rule fired`).toEqual(
+      one.extra.reports ? expect.anything() : [],
+    );
     for (const run of probe.runs) {
       expect(run.welcome?.mode).toBe(mode === "enforce" ? "enforce" : "shadow");
-      expect(run.counters, "nothing was refused, dropped or given up").toMatchObject({ asIs: 0, dropped: 0, errors: 0 });
+      expect(run.counters, "nothing was refused, dropped or given up").toMatchObject({
+        asIs: 0,
+        dropped: 0,
+        errors: 0,
+      });
     }
   }
 }
@@ -146,7 +174,10 @@ export async function assertBroken(one: Case, daemon: Daemon): Promise<void> {
   const [, enforced, error] = await execute(one, "enforce", daemon.url);
   if (error !== null) throw error;
   const fired = (await detectionsOf(daemon, enforced)).filter((d) => d.rule === one.rule);
-  expect(fired.some((d) => d.healed), `${one.name}: not healed: ${JSON.stringify(fired)}`).toBe(true);
+  expect(
+    fired.some((d) => d.healed),
+    `${one.name}: not healed: ${JSON.stringify(fired)}`,
+  ).toBe(true);
 }
 
 /** All with ZOO=all; else every fourth case, from an offset that rotates by the day. */
@@ -172,7 +203,8 @@ export class Zoo {
     const chosen = sampled(names);
     for (const one of this.cases) {
       if (one.rule) it(`${one.name}: ${one.rule} fires and heals`, () => assertBroken(one, daemon()));
-      else if (chosen.has(one.name)) it(`${one.name} runs as if digd were not there`, () => assertHealthy(one, daemon()));
+      else if (chosen.has(one.name))
+        it(`${one.name} runs as if digd were not there`, () => assertHealthy(one, daemon()));
     }
   }
 }

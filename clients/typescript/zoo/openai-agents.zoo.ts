@@ -1,6 +1,12 @@
 // Healthy and broken systems of the OpenAI Agents SDK for JavaScript, in the shapes of its own guides.
 import { Agent, handoff, Handoff, MemorySession, Runner, setTracingDisabled, tool, type Session } from "@openai/agents";
-import { assistantMessage, functionCall, modelError, ScriptedModel, type ScriptedModelInput } from "@openai/agents/testing";
+import {
+  assistantMessage,
+  functionCall,
+  modelError,
+  ScriptedModel,
+  type ScriptedModelInput,
+} from "@openai/agents/testing";
 import { z } from "zod";
 import { afterAll, beforeAll, expect } from "vitest";
 import { instrument, type OpenAIAgentsOptions } from "../src/openai-agents.js";
@@ -18,7 +24,13 @@ const zoo = new Zoo();
 const says = (text: string): ScriptedModelInput => [assistantMessage(text)];
 let callNumber = 0;
 const does = (...names: (string | [string, object])[]): ScriptedModelInput =>
-  names.map((name) => functionCall(typeof name === "string" ? name : name[0], typeof name === "string" ? {} : (name[1] as Record<string, unknown>), { callId: `c${++callNumber}` }));
+  names.map((name) =>
+    functionCall(
+      typeof name === "string" ? name : name[0],
+      typeof name === "string" ? {} : (name[1] as Record<string, unknown>),
+      { callId: `c${++callNumber}` },
+    ),
+  );
 const asks = (name: string, input: string): [string, object] => [name, { input }];
 
 /** The agents of one system, with what their models were given. */
@@ -40,15 +52,30 @@ class Team {
   /** What the user sees of a result, and of the agents. */
   see(result: any): unknown {
     const { probe } = this;
-    probe.saw([result.finalOutput, result.lastAgent?.name, result.history, result.output, result.newItems?.map((i: any) => [i.type, i.rawItem]), result.state.usage]);
-    probe.saw(result.lastAgent === undefined || [...this.agents.values()].some(({ agent }) => agent === result.lastAgent));
+    probe.saw([
+      result.finalOutput,
+      result.lastAgent?.name,
+      result.history,
+      result.output,
+      result.newItems?.map((i: any) => [i.type, i.rawItem]),
+      result.state.usage,
+    ]);
+    probe.saw(
+      result.lastAgent === undefined || [...this.agents.values()].some(({ agent }) => agent === result.lastAgent),
+    );
     this.models();
     return result.finalOutput;
   }
   models(): void {
     for (const [name, { agent, script }] of this.agents) {
-      this.probe.reads([name, script.calls.map((c) => [c.request.input, c.request.systemInstructions, c.request.handoffs, c.request.tools])]);
-      this.probe.saw([Object.keys(agent).sort(), agent.handoffs.map((h: any) => [h.constructor.name, Object.keys(h).sort()])]);
+      this.probe.reads([
+        name,
+        script.calls.map((c) => [c.request.input, c.request.systemInstructions, c.request.handoffs, c.request.tools]),
+      ]);
+      this.probe.saw([
+        Object.keys(agent).sort(),
+        agent.handoffs.map((h: any) => [h.constructor.name, Object.keys(h).sort()]),
+      ]);
     }
   }
   given(name: string, call: number): string {
@@ -56,13 +83,30 @@ class Team {
   }
 }
 
-const healthy = (name: string, body: (team: Team) => Promise<unknown>, extra: Extra = {}): void => zoo.healthy(`openai ${name}`, (probe) => body(new Team(probe)), extra);
-const look = (p: Probe, text = "seen", more: object = {}): any => tool({ name: "look", description: "looks", parameters: z.object({}), execute: () => (p.call("look"), text), ...more });
-const asTool = (agent: Agent<any, any>, name = `ask_${agent.name}`): any => agent.asTool({ toolName: name, toolDescription: "asks" });
+const healthy = (name: string, body: (team: Team) => Promise<unknown>, extra: Extra = {}): void =>
+  zoo.healthy(`openai ${name}`, (probe) => body(new Team(probe)), extra);
+const look = (p: Probe, text = "seen", more: object = {}): any =>
+  tool({
+    name: "look",
+    description: "looks",
+    parameters: z.object({}),
+    execute: () => (p.call("look"), text),
+    ...more,
+  });
+const asTool = (agent: Agent<any, any>, name = `ask_${agent.name}`): any =>
+  agent.asTool({ toolName: name, toolDescription: "asks" });
 
 healthy("one agent", async (t) => t.see(await t.runner().run(t.agent("a", [says("done")]), "go")));
-healthy("input of items", async (t) => t.see(await t.runner().run(t.agent("a", [says("done")]), [{ role: "user", content: "go" }])));
-healthy("tools with equal texts", async (t) => t.see(await t.runner().run(t.agent("a", [does("look", "look"), does("look"), says("done")], { tools: [look(t.probe)] }), "go")));
+healthy("input of items", async (t) =>
+  t.see(await t.runner().run(t.agent("a", [says("done")]), [{ role: "user", content: "go" }])),
+);
+healthy("tools with equal texts", async (t) =>
+  t.see(
+    await t
+      .runner()
+      .run(t.agent("a", [does("look", "look"), does("look"), says("done")], { tools: [look(t.probe)] }), "go"),
+  ),
+);
 healthy("triage", async (t) => {
   const coder = t.agent("coder", [says("done")]);
   return t.see(await t.runner().run(t.agent("triage", [does("transfer_to_coder")], { handoffs: [coder] }), "go"));
@@ -75,12 +119,17 @@ healthy("escalation ladder", async (t) => {
 healthy("handoff back to triage and on", async (t) => {
   const billing = t.agent("billing", [does("transfer_to_triage")]);
   const sales = t.agent("sales", [says("sold")]);
-  const triage = t.agent("triage", [does("transfer_to_billing"), does("transfer_to_sales")], { handoffs: [billing, sales] });
+  const triage = t.agent("triage", [does("transfer_to_billing"), does("transfer_to_sales")], {
+    handoffs: [billing, sales],
+  });
   billing.handoffs = [triage];
   return t.see(await t.runner().run(triage, "go"));
 });
 healthy("agents that work in turns by handoff", async (t) => {
-  const turns = (name: string, to: string, n: number, end: ScriptedModelInput[]): Agent<any, any> => t.agent(name, [...Array.from({ length: n }, () => [does("look"), does(`transfer_to_${to}`)]).flat(), ...end], { tools: [look(t.probe)] });
+  const turns = (name: string, to: string, n: number, end: ScriptedModelInput[]): Agent<any, any> =>
+    t.agent(name, [...Array.from({ length: n }, () => [does("look"), does(`transfer_to_${to}`)]).flat(), ...end], {
+      tools: [look(t.probe)],
+    });
   const a = turns("a", "b", 4, [says("done")]);
   const b = turns("b", "a", 4, []);
   a.handoffs = [b];
@@ -89,95 +138,250 @@ healthy("agents that work in turns by handoff", async (t) => {
 });
 healthy("handoff with input, filter and callback", async (t) => {
   const coder = t.agent("coder", [says("done")]);
-  const to = handoff(coder, { inputType: z.object({ why: z.string() }), onHandoff: (_, input) => void t.probe.saw(input), inputFilter: (data) => ({ ...data, newItems: [] }) });
-  return t.see(await t.runner().run(t.agent("triage", [does(["transfer_to_coder", { why: "code" }])], { handoffs: [to] }), "go"));
+  const to = handoff(coder, {
+    inputType: z.object({ why: z.string() }),
+    onHandoff: (_, input) => void t.probe.saw(input),
+    inputFilter: (data) => ({ ...data, newItems: [] }),
+  });
+  return t.see(
+    await t.runner().run(t.agent("triage", [does(["transfer_to_coder", { why: "code" }])], { handoffs: [to] }), "go"),
+  );
 });
 healthy("handoff to an agent chosen at run time", async (t) => {
   const expert = t.agent("expert", [says("done")]);
-  return t.see(await t.runner().run(t.agent("triage", [does("transfer_to_coder")], { handoffs: [new Handoff(t.agent("coder", []), () => expert)] }), "go"));
+  return t.see(
+    await t
+      .runner()
+      .run(
+        t.agent("triage", [does("transfer_to_coder")], { handoffs: [new Handoff(t.agent("coder", []), () => expert)] }),
+        "go",
+      ),
+  );
 });
-healthy("agent as a tool", async (t) => t.see(await t.runner().run(t.agent("lead", [does(asks("ask_helper", "what?")), says("42")], { tools: [asTool(t.agent("helper", [says("42")]))] }), "go")));
+healthy("agent as a tool", async (t) =>
+  t.see(
+    await t
+      .runner()
+      .run(
+        t.agent("lead", [does(asks("ask_helper", "what?")), says("42")], {
+          tools: [asTool(t.agent("helper", [says("42")]))],
+        }),
+        "go",
+      ),
+  ),
+);
 healthy("equal questions to one helper, in turn and at once", async (t) => {
   const helper = t.agent("helper", [says("42"), says("42"), says("42")]);
-  return t.see(await t.runner().run(t.agent("lead", [does(asks("ask_helper", "?")), does(asks("ask_helper", "?"), asks("ask_helper", "?")), says("42")], { tools: [asTool(helper)] }), "go"));
+  return t.see(
+    await t
+      .runner()
+      .run(
+        t.agent(
+          "lead",
+          [does(asks("ask_helper", "?")), does(asks("ask_helper", "?"), asks("ask_helper", "?")), says("42")],
+          { tools: [asTool(helper)] },
+        ),
+        "go",
+      ),
+  );
 });
-healthy("a vote of three experts", async (t) => {
-  const experts = ["x", "y", "z"].map((name) => t.agent(name, [says("42")]));
-  return t.see(await t.runner().run(t.agent("lead", [does(...experts.map((e) => asks(`ask_${e.name}`, "same"))), says("42")], { tools: experts.map((e) => asTool(e)) }), "go"));
-}, { ordered: false });
-healthy("a tree of requests", async (t) => {
-  const branch = (name: string): Agent<any, any> => t.agent(name, [does(asks(`ask_${name}_leaf`, "p"), asks(`ask_${name}_leaf`, "q")), says(name)], { tools: [asTool(t.agent(`${name}_leaf`, [says("1"), says("2")]))] });
-  const [left, right] = [branch("left"), branch("right")];
-  return t.see(await t.runner().run(t.agent("lead", [does(asks("ask_left", "x"), asks("ask_right", "y")), says("both")], { tools: [asTool(left), asTool(right)] }), "go"));
-}, { ordered: false });
+healthy(
+  "a vote of three experts",
+  async (t) => {
+    const experts = ["x", "y", "z"].map((name) => t.agent(name, [says("42")]));
+    return t.see(
+      await t
+        .runner()
+        .run(
+          t.agent("lead", [does(...experts.map((e) => asks(`ask_${e.name}`, "same"))), says("42")], {
+            tools: experts.map((e) => asTool(e)),
+          }),
+          "go",
+        ),
+    );
+  },
+  { ordered: false },
+);
+healthy(
+  "a tree of requests",
+  async (t) => {
+    const branch = (name: string): Agent<any, any> =>
+      t.agent(name, [does(asks(`ask_${name}_leaf`, "p"), asks(`ask_${name}_leaf`, "q")), says(name)], {
+        tools: [asTool(t.agent(`${name}_leaf`, [says("1"), says("2")]))],
+      });
+    const [left, right] = [branch("left"), branch("right")];
+    return t.see(
+      await t
+        .runner()
+        .run(
+          t.agent("lead", [does(asks("ask_left", "x"), asks("ask_right", "y")), says("both")], {
+            tools: [asTool(left), asTool(right)],
+          }),
+          "go",
+        ),
+    );
+  },
+  { ordered: false },
+);
 healthy("a tool that runs an agent and handles its error", async (t) => {
   const helper = t.agent("helper", [modelError(new Error("busy"))]);
   const runner = t.runner();
-  const ask = tool({ name: "ask", description: "asks", parameters: z.object({}), execute: () => runner.run(helper, "?").then((r) => String(r.finalOutput), () => "nobody there") });
+  const ask = tool({
+    name: "ask",
+    description: "asks",
+    parameters: z.object({}),
+    execute: () =>
+      runner.run(helper, "?").then(
+        (r) => String(r.finalOutput),
+        () => "nobody there",
+      ),
+  });
   return t.see(await runner.run(t.agent("lead", [does("ask"), says("done without")], { tools: [ask] }), "go"));
 });
 healthy("a helper that fails and is asked again", async (t) => {
   const helper = t.agent("helper", [modelError(new Error("busy")), says("42")]);
-  return t.see(await t.runner().run(t.agent("lead", [does(asks("ask_helper", "?")), does(asks("ask_helper", "?")), says("42")], { tools: [asTool(helper)] }), "go"));
+  return t.see(
+    await t
+      .runner()
+      .run(
+        t.agent("lead", [does(asks("ask_helper", "?")), does(asks("ask_helper", "?")), says("42")], {
+          tools: [asTool(helper)],
+        }),
+        "go",
+      ),
+  );
 });
-healthy("a tool that throws", async (t) => t.see(await t.runner().run(t.agent("a", [does("bad"), says("done")], { tools: [tool({ name: "bad", description: "b", parameters: z.object({}), execute: () => { throw new Error("broken"); } })] }), "go")));
-healthy("structured output", async (t) => t.see(await t.runner().run(t.agent("a", [says('{"n":1}')], { outputType: z.object({ n: z.number() }) }), "go")));
+healthy("a tool that throws", async (t) =>
+  t.see(
+    await t.runner().run(
+      t.agent("a", [does("bad"), says("done")], {
+        tools: [
+          tool({
+            name: "bad",
+            description: "b",
+            parameters: z.object({}),
+            execute: () => {
+              throw new Error("broken");
+            },
+          }),
+        ],
+      }),
+      "go",
+    ),
+  ),
+);
+healthy("structured output", async (t) =>
+  t.see(await t.runner().run(t.agent("a", [says('{"n":1}')], { outputType: z.object({ n: z.number() }) }), "go")),
+);
 healthy("empty answer", async (t) => t.see(await t.runner().run(t.agent("a", [says("")]), "go")));
 healthy("limit on turns", async (t) => {
-  const error = await t.runner().run(t.agent("a", [does("look"), does("look"), says("late")], { tools: [look(t.probe)] }), "go", { maxTurns: 2 }).catch((e: Error) => e);
+  const error = await t
+    .runner()
+    .run(t.agent("a", [does("look"), does("look"), says("late")], { tools: [look(t.probe)] }), "go", { maxTurns: 2 })
+    .catch((e: Error) => e);
   t.models();
   return [(error as Error).name, (error as Error).message];
 });
-healthy("model error", async (t) => {
-  const error = await t.runner().run(t.agent("a", [modelError(new Error("no model"))]), "go").catch((e: Error) => e);
-  return [(error as Error).name, (error as Error).message];
-}, { reports: true });
+healthy(
+  "model error",
+  async (t) => {
+    const error = await t
+      .runner()
+      .run(t.agent("a", [modelError(new Error("no model"))]), "go")
+      .catch((e: Error) => e);
+    return [(error as Error).name, (error as Error).message];
+  },
+  { reports: true },
+);
 healthy("input guardrail that trips", async (t) => {
   const guard = { name: "g", execute: async () => ({ tripwireTriggered: true, outputInfo: null }) };
-  return t.runner().run(t.agent("a", [says("done")], { inputGuardrails: [guard] }), "go").catch((e: Error) => [e.name, e.message]);
+  return t
+    .runner()
+    .run(t.agent("a", [says("done")], { inputGuardrails: [guard] }), "go")
+    .catch((e: Error) => [e.name, e.message]);
 });
-healthy("output guardrail", async (t) => t.see(await t.runner().run(t.agent("a", [says("done")], { outputGuardrails: [{ name: "g", execute: async () => ({ tripwireTriggered: false, outputInfo: 1 }) }] }), "go")));
+healthy("output guardrail", async (t) =>
+  t.see(
+    await t
+      .runner()
+      .run(
+        t.agent("a", [says("done")], {
+          outputGuardrails: [{ name: "g", execute: async () => ({ tripwireTriggered: false, outputInfo: 1 }) }],
+        }),
+        "go",
+      ),
+  ),
+);
 healthy("session over several turns", async (t) => {
   const session: Session = new MemorySession();
   const [runner, a] = [t.runner(), t.agent("a", [says("one"), says("two")])];
   for (const text of ["hello", "again"]) t.see(await runner.run(a, text, { session }));
   t.probe.saw(await session.getItems());
 });
-healthy("stop at the first tool", async (t) => t.see(await t.runner().run(t.agent("a", [does("look")], { tools: [look(t.probe)], toolUseBehavior: "stop_on_first_tool" }), "go")));
+healthy("stop at the first tool", async (t) =>
+  t.see(
+    await t
+      .runner()
+      .run(t.agent("a", [does("look")], { tools: [look(t.probe)], toolUseBehavior: "stop_on_first_tool" }), "go"),
+  ),
+);
 healthy("approval given", async (t) => {
-  const [runner, a] = [t.runner(), t.agent("a", [does("look"), says("done")], { tools: [look(t.probe, "seen", { needsApproval: true })] })];
+  const [runner, a] = [
+    t.runner(),
+    t.agent("a", [does("look"), says("done")], { tools: [look(t.probe, "seen", { needsApproval: true })] }),
+  ];
   const first = await runner.run(a, "go");
   first.state.approve(first.interruptions[0]!);
   return t.see(await runner.run(a, first.state));
 });
 healthy("approval refused", async (t) => {
-  const [runner, a] = [t.runner(), t.agent("a", [does("look"), says("not done")], { tools: [look(t.probe, "seen", { needsApproval: true })] })];
+  const [runner, a] = [
+    t.runner(),
+    t.agent("a", [does("look"), says("not done")], { tools: [look(t.probe, "seen", { needsApproval: true })] }),
+  ];
   const first = await runner.run(a, "go");
   first.state.reject(first.interruptions[0]!);
   return t.see(await runner.run(a, first.state));
 });
 healthy("stream with a handoff and a tool", async (t) => {
   const coder = t.agent("coder", [does("look"), says("done")], { tools: [look(t.probe)] });
-  const stream = await t.runner().run(t.agent("triage", [does("transfer_to_coder")], { handoffs: [coder] }), "go", { stream: true });
-  for await (const event of stream) t.probe.saw(event.type === "run_item_stream_event" ? [event.name, event.item.type] : event);
+  const stream = await t
+    .runner()
+    .run(t.agent("triage", [does("transfer_to_coder")], { handoffs: [coder] }), "go", { stream: true });
+  for await (const event of stream)
+    t.probe.saw(event.type === "run_item_stream_event" ? [event.name, event.item.type] : event);
   await stream.completed;
   return t.see(stream);
 });
-healthy("stream that fails", async (t) => {
-  const stream = await t.runner().run(t.agent("a", [modelError(new Error("no model"))]), "go", { stream: true });
-  const error = await (async () => { for await (const event of stream) t.probe.saw(event.type); })().catch((e: Error) => [e.name, e.message]);
-  await stream.completed.catch(() => undefined);
-  return error;
-}, { reports: true });
-healthy("two runs at once", async (t) => {
-  const runner = t.runner();
-  const results = await Promise.all(["a", "b"].map((name) => runner.run(t.agent(name, [says(name)]), "go")));
-  return results.map((r) => r.finalOutput);
-}, { ordered: false });
+healthy(
+  "stream that fails",
+  async (t) => {
+    const stream = await t.runner().run(t.agent("a", [modelError(new Error("no model"))]), "go", { stream: true });
+    const error = await (async () => {
+      for await (const event of stream) t.probe.saw(event.type);
+    })().catch((e: Error) => [e.name, e.message]);
+    await stream.completed.catch(() => undefined);
+    return error;
+  },
+  { reports: true },
+);
+healthy(
+  "two runs at once",
+  async (t) => {
+    const runner = t.runner();
+    const results = await Promise.all(["a", "b"].map((name) => runner.run(t.agent(name, [says(name)]), "go")));
+    return results.map((r) => r.finalOutput);
+  },
+  { ordered: false },
+);
 healthy("judge in a loop of the program", async (t) => {
-  const [runner, writer, judge] = [t.runner(), t.agent("writer", [says("draft"), says("better")]), t.agent("judge", [says("no"), says("yes")])];
+  const [runner, writer, judge] = [
+    t.runner(),
+    t.agent("writer", [says("draft"), says("better")]),
+    t.agent("judge", [says("no"), says("yes")]),
+  ];
   const seen: unknown[] = [];
-  for (let verdict: unknown = "no"; verdict !== "yes"; ) {
+  for (let verdict: unknown = "no"; verdict !== "yes";) {
     seen.push((await runner.run(writer, "write")).finalOutput);
     seen.push((verdict = (await runner.run(judge, "judge")).finalOutput));
   }
@@ -187,25 +391,59 @@ healthy("listeners and hooks", async (t) => {
   const runner = t.runner();
   const coder = t.agent("coder", [says("done")]);
   const triage = t.agent("triage", [does("transfer_to_coder")], { handoffs: [coder] });
-  for (const name of ["agent_start", "agent_end", "agent_handoff"] as const) runner.on(name, (_: unknown, ...words: any[]) => void t.probe.saw([name, words.map((w) => w?.name ?? typeof w)]));
+  for (const name of ["agent_start", "agent_end", "agent_handoff"] as const)
+    runner.on(name, (_: unknown, ...words: any[]) => void t.probe.saw([name, words.map((w) => w?.name ?? typeof w)]));
   t.probe.saw(Object.keys(runner).sort());
   return t.see(await runner.run(triage, "go"));
 });
-healthy("a model input filter of the user's", async (t) => t.see(await t.runner().run(t.agent("a", [says("done")]), "go", { callModelInputFilter: ({ modelData }: any) => ({ ...modelData, instructions: "short" }) })));
-healthy("cancelled by a signal", async (t) => {
-  const control = new AbortController();
-  const stop = tool({ name: "stop", description: "s", parameters: z.object({}), execute: () => (control.abort(), "stopped") });
-  return t.runner().run(t.agent("a", [does("stop"), says("late")], { tools: [stop] }), "go", { signal: control.signal }).then((r) => r.finalOutput, (e: Error) => e.name);
-}, { reports: true });
+healthy("a model input filter of the user's", async (t) =>
+  t.see(
+    await t
+      .runner()
+      .run(t.agent("a", [says("done")]), "go", {
+        callModelInputFilter: ({ modelData }: any) => ({ ...modelData, instructions: "short" }),
+      }),
+  ),
+);
+healthy(
+  "cancelled by a signal",
+  async (t) => {
+    const control = new AbortController();
+    const stop = tool({
+      name: "stop",
+      description: "s",
+      parameters: z.object({}),
+      execute: () => (control.abort(), "stopped"),
+    });
+    return t
+      .runner()
+      .run(t.agent("a", [does("stop"), says("late")], { tools: [stop] }), "go", { signal: control.signal })
+      .then(
+        (r) => r.finalOutput,
+        (e: Error) => e.name,
+      );
+  },
+  { reports: true },
+);
 
 // ---- broken systems
 
-const broken = (name: string, rule: string, body: (team: Team) => Promise<unknown>, extra: Extra = {}): void => zoo.broken(`openai ${name}`, rule, (probe) => body(new Team(probe)), extra);
-const patient = (t: Team): OpenAIAgentsOptions => (t.probe.enforces ? { waitForHealingMs: 20_000, healErrors: true } : {});
+const broken = (name: string, rule: string, body: (team: Team) => Promise<unknown>, extra: Extra = {}): void =>
+  zoo.broken(`openai ${name}`, rule, (probe) => body(new Team(probe)), extra);
+const patient = (t: Team): OpenAIAgentsOptions =>
+  t.probe.enforces ? { waitForHealingMs: 20_000, healErrors: true } : {};
 
 broken("an answer in spite of a helper that failed", "early_termination", async (t) => {
   const helper = t.agent("helper", [modelError(new Error("busy")), says("42")]);
-  const lead = t.agent("lead", [does(asks("ask_helper", "?")), says("no idea"), ...(t.probe.enforces ? [does(asks("ask_helper", "?")), says("42")] : [])], { tools: [asTool(helper)] });
+  const lead = t.agent(
+    "lead",
+    [
+      does(asks("ask_helper", "?")),
+      says("no idea"),
+      ...(t.probe.enforces ? [does(asks("ask_helper", "?")), says("42")] : []),
+    ],
+    { tools: [asTool(helper)] },
+  );
   const { finalOutput } = await t.runner().run(lead, "go");
   expect(finalOutput).toBe(t.probe.enforces ? "42" : "no idea");
   if (t.probe.enforces) expect(t.given("lead", 2)).toContain("helper");
@@ -218,10 +456,21 @@ broken("agents that hand the same task to and fro", "excessive_rerouting", async
   await t.runner().run(a, "go");
   expect(t.given("a", 2).includes("passed on 3 times")).toBe(t.probe.enforces);
 });
-broken("an error leaves the work open", "deadlock", async (t) => {
-  const lead = t.agent("lead", [modelError(new Error("no model")), ...(t.probe.enforces ? [says("done")] : [])]);
-  const output = await t.runner(patient(t)).run(lead, "go").then((r) => r.finalOutput, () => "failed");
-  expect(output).toBe(t.probe.enforces ? "done" : "failed");
-}, { rules: { deadlock: { window_ms: 200, max_attempts: 1 } } });
+broken(
+  "an error leaves the work open",
+  "deadlock",
+  async (t) => {
+    const lead = t.agent("lead", [modelError(new Error("no model")), ...(t.probe.enforces ? [says("done")] : [])]);
+    const output = await t
+      .runner(patient(t))
+      .run(lead, "go")
+      .then(
+        (r) => r.finalOutput,
+        () => "failed",
+      );
+    expect(output).toBe(t.probe.enforces ? "done" : "failed");
+  },
+  { rules: { deadlock: { window_ms: 200, max_attempts: 1 } } },
+);
 
 zoo.register(() => daemon);

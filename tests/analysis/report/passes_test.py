@@ -18,7 +18,11 @@ def test_the_report_says_what_the_passes_say(digctl):
     shapley = told["passes"]["responsibility"]
     own = json.loads(digctl("attribute", "shapley", DEMO, "--format", "json", "--no-cache").stdout)
     assert shapley["ran"] and shapley["result"]["by_agent"] == own["by_agent"]
-    assert not own["adds_risk"] and "nothing to attribute" in shapley["says"] and shapley["result"]["metrics"]["T_star"] is None
+    assert (
+        not own["adds_risk"]
+        and "nothing to attribute" in shapley["says"]
+        and shapley["result"]["metrics"]["T_star"] is None
+    )
     assert told["passes"]["decisive-error"]["result"]["ranking"][0]["step"] == 11
     assert not told["passes"]["causes"]["ran"] and "digctl causal" in told["passes"]["causes"]["command"]
     assert len(told["verdict"]) == 2
@@ -40,7 +44,12 @@ def test_causes_over_many_runs_are_told_where_they_are_handed_in(digctl, tmp_pat
 
 def test_a_made_run_of_many_messages_is_told_in_sums(tmp_path):
     script = Path(__file__).parents[3] / "scripts/measure-report"
-    done = subprocess.run([script, "--messages", "30000", "--json", "--most-seconds", "120"], capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run(
+        [script, "--messages", "30000", "--json", "--most-seconds", "120"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
     row = json.loads(done.stdout)
     assert row["messages"] == 30000 and row["bytes"] < 10_000_000
-

@@ -87,13 +87,17 @@ def traceloop_crewai(name):
 
 # The name of a recording's source: the module in programs/, and what traces it.
 SOURCES = {
-    "openinference": {"langgraph": ("langgraph_programs", openinference_langgraph),
-                      "openai_agents": ("openai_agents_programs", openinference_openai_agents),
-                      "autogen": ("autogen_programs", own_provider),
-                      "agent_framework": ("agent_framework_programs", own_provider)},
-    "traceloop": {"traceloop_langgraph": ("langgraph_programs", traceloop),
-                  "traceloop_openai_agents": ("openai_agents_programs", traceloop),
-                  "traceloop_plain": ("plain_programs", traceloop)},
+    "openinference": {
+        "langgraph": ("langgraph_programs", openinference_langgraph),
+        "openai_agents": ("openai_agents_programs", openinference_openai_agents),
+        "autogen": ("autogen_programs", own_provider),
+        "agent_framework": ("agent_framework_programs", own_provider),
+    },
+    "traceloop": {
+        "traceloop_langgraph": ("langgraph_programs", traceloop),
+        "traceloop_openai_agents": ("openai_agents_programs", traceloop),
+        "traceloop_plain": ("plain_programs", traceloop),
+    },
     "crewai": {"traceloop_crewai": ("crewai_programs", traceloop_crewai)},
 }
 
@@ -123,7 +127,9 @@ def written(document, service):
         for scope in one["scopeSpans"]:
             spans = ",\n".join(json.dumps(span, sort_keys=True) for span in scope["spans"])
             scopes.append(f'{{"scope": {json.dumps(scope["scope"])}, "spans": [\n{spans}]}}')
-    return f'{{"resourceSpans": [{{"resource": {json.dumps(resource)}, "scopeSpans": [\n' + ",\n".join(scopes) + "]}]}\n"
+    return (
+        f'{{"resourceSpans": [{{"resource": {json.dumps(resource)}, "scopeSpans": [\n' + ",\n".join(scopes) + "]}]}\n"
+    )
 
 
 def record(source, module, tracing, program):
@@ -154,8 +160,11 @@ def main():
         for program in programs_of(module):
             if wanted and program not in wanted and source not in wanted:
                 continue
-            subprocess.run([sys.executable, __file__, instrumentation, source, program], check=False,
-                           env={**os.environ, "RECORD_ONE": "1"})
+            subprocess.run(
+                [sys.executable, __file__, instrumentation, source, program],
+                check=False,
+                env={**os.environ, "RECORD_ONE": "1"},
+            )
 
 
 if __name__ == "__main__":

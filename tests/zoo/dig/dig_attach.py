@@ -19,11 +19,22 @@ def record_of(graph: DIGGraph) -> dict[str, Any]:
     """Everything in a graph and its agents, but times."""
     return {
         "members": sorted(vars(graph)),
-        "events": {id: [e.payload, e.snapshot(), e.source_activation_id, list(e.received_at), e.metadata]
-                   for id, e in graph.events.items()},
-        "activations": {id: [a.agent_id, [e.id for e in a.inputs], [e.id for e in a.outputs], a.metadata,
-                             {e: r.label.value for e, r in a.input_reactions.items()}] for id, a in graph.activations.items()},
-        "mailboxes": {name: [e.id for e in getattr(a, "pending", ())] for name, a in graph.agents.items()}}
+        "events": {
+            id: [e.payload, e.snapshot(), e.source_activation_id, list(e.received_at), e.metadata]
+            for id, e in graph.events.items()
+        },
+        "activations": {
+            id: [
+                a.agent_id,
+                [e.id for e in a.inputs],
+                [e.id for e in a.outputs],
+                a.metadata,
+                {e: r.label.value for e, r in a.input_reactions.items()},
+            ]
+            for id, a in graph.activations.items()
+        },
+        "mailboxes": {name: [e.id for e in getattr(a, "pending", ())] for name, a in graph.agents.items()},
+    }
 
 
 class Team:

@@ -65,7 +65,10 @@ def deadlock(probe):
         for name, other in (("a", "b"), ("b", "a")):
             team.task(f"work of {name}", name)
         with team.act("a") as first, team.act("b") as second:
-            first.outputs, second.outputs = [DIGEvent({"text": "you first"}, ["b"])], [DIGEvent({"text": "you first"}, ["a"])]
+            first.outputs, second.outputs = (
+                [DIGEvent({"text": "you first"}, ["b"])],
+                [DIGEvent({"text": "you first"}, ["a"])],
+            )
         team.wait("a")
         team.wait("b")
 

@@ -145,8 +145,9 @@ def direct(probe):
     with watched(probe, Team(probe)) as team:
         seen, out = DIGEvent({"task": "root"}), DIGEvent({"answer": "draft"}, ["reviewer"])
         team.graph.record_activation(DIGActivation("worker", [seen], [out]))
-        team.graph.record_activation(DIGActivation("reviewer", [out], [DIGEvent({"answer": 42})],
-                                                   metadata={"dig": {"submitting": True}}))
+        team.graph.record_activation(
+            DIGActivation("reviewer", [out], [DIGEvent({"answer": 42})], metadata={"dig": {"submitting": True}})
+        )
 
 
 @healthy("dig messages that another framework carries")
@@ -156,8 +157,9 @@ def carried(probe):
         last = team.graph.record_event(DIGEvent({"text": "m0"}))
         for number, name in enumerate(("planner", "worker", "verifier"), 1):
             message = DIGEvent({"text": f"m{number}"})
-            team.graph.record_activation(DIGActivation(name, [last], [message],
-                                                       metadata={"dig": {"submitting": name == "verifier"}}))
+            team.graph.record_activation(
+                DIGActivation(name, [last], [message], metadata={"dig": {"submitting": name == "verifier"}})
+            )
             last = message
 
 
@@ -192,7 +194,9 @@ def healer(probe):
         event = team.task("go", "a")
         team.send("a", b="part")
         part = team.agents["b"].pending[0]
-        act = team.graph.record_activation(DIGActivation("system", metadata={"dig": {"intervention": "orphaned_event"}}))
+        act = team.graph.record_activation(
+            DIGActivation("system", metadata={"dig": {"intervention": "orphaned_event"}})
+        )
         part.metadata["message"] = "SYSTEM: handle it"
         team.graph.reroute_event(part, to=["c"], by=act.id)
         team.submit("c", "done")

@@ -17,8 +17,15 @@ from zoo import BROKEN, HEALTHY, assert_healthy, comparable, detections_of, exec
 
 SYSTEMS = sorted(name for name in HEALTHY if name.startswith("dig "))
 BROKEN_SYSTEMS = sorted(name for name in BROKEN if name.startswith("dig "))
-RULES = {"early_termination", "orphaned_event", "excessive_rerouting", "cross_lineage_aggregation", "repeated_subproblem",
-         "deadlock", "missing_termination"}
+RULES = {
+    "early_termination",
+    "orphaned_event",
+    "excessive_rerouting",
+    "cross_lineage_aggregation",
+    "repeated_subproblem",
+    "deadlock",
+    "missing_termination",
+}
 
 
 @pytest.mark.parametrize("name", sample(SYSTEMS))

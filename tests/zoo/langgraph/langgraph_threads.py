@@ -386,7 +386,12 @@ def exceptions(probe):
         raise StopIteration("enough")
 
     def chain_of(error):
-        return [repr(error), repr(error.__cause__), repr(error.__context__), getattr(error, "__suppress_context__", None)]
+        return [
+            repr(error),
+            repr(error.__cause__),
+            repr(error.__context__),
+            getattr(error, "__suppress_context__", None),
+        ]
 
     found = []
     for behaviour in (broken, chained, stops):

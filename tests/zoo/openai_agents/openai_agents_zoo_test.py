@@ -37,7 +37,9 @@ def test_a_broken_system_is_healed(name, zoo_daemon):
 @pytest.mark.parametrize("name", zoo.sample(HEALTHY))
 def test_a_healthy_system_is_healthy_without_digd(name):
     seen, _ = zoo.execute(zoo.HEALTHY[name], "plain", None)
-    logs = [line for line in seen.logs if "contains invalid characters for function calling" not in line]  # the SDK's own
+    logs = [
+        line for line in seen.logs if "contains invalid characters for function calling" not in line
+    ]  # the SDK's own
     assert seen.error is None and (seen.calls or seen.seen) and logs == []
 
 

@@ -40,7 +40,9 @@ class Ticket:
 
     blocked: tuple[Blocked, ...]
     deadline: float
-    stubborn: bool = False  # a submit event of a run that fails closed: waits for its deadline even without a connection
+    stubborn: bool = (
+        False  # a submit event of a run that fails closed: waits for its deadline even without a connection
+    )
     seq: int = 0
     verdicts: tuple[Verdict, ...] | None = None
     kept: Kept | None = None  # None: it was dropped
@@ -70,8 +72,15 @@ def count(counts: dict[str, int], name: str, step: int = 1) -> None:
 class Conversation:
     """One session's state. Not for several threads at once."""
 
-    def __init__(self, hello: Mapping[str, Json], *, hold: bool = True, fail_closed_s: float = 0.0,
-                 max_buffer_bytes: int = 16 << 20, max_added_s: float | None = None) -> None:
+    def __init__(
+        self,
+        hello: Mapping[str, Json],
+        *,
+        hold: bool = True,
+        fail_closed_s: float = 0.0,
+        max_buffer_bytes: int = 16 << 20,
+        max_added_s: float | None = None,
+    ) -> None:
         self.hello = dict(hello)
         self.unheld_because: str | None = None if hold else "unheld"  # set: nothing waits for a verdict
         self.fail_closed_s = fail_closed_s
@@ -289,8 +298,13 @@ class Conversation:
         if ticket is not None:
             self._settle(ticket, tuple(b.as_is(f"error:{code}") for b in ticket.blocked))
 
-    _handlers = {"welcome": _on_welcome, "verdicts": _on_verdicts, "intervention": _on_intervention, "ack": _on_ack,
-                 "error": _on_error}
+    _handlers = {
+        "welcome": _on_welcome,
+        "verdicts": _on_verdicts,
+        "intervention": _on_intervention,
+        "ack": _on_ack,
+        "error": _on_error,
+    }
 
     # ---- results
 

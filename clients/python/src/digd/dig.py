@@ -71,7 +71,9 @@ class Withheld:
 
     def __init__(self, activation: Any) -> None:
         self.activation = activation
-        self.rerouted = {event for event, reaction in activation.input_reactions.items() if label_of(reaction) == "reroute"}
+        self.rerouted = {
+            event for event, reaction in activation.input_reactions.items() if label_of(reaction) == "reroute"
+        }
         recorded = {e.id: recorded_targets(e, activation.id) for e in activation.inputs if e.id in self.rerouted}
         self.targets = {event: targets for event, targets in recorded.items() if targets is not None}
         self.outputs = [e for e in activation.outputs if e.source_activation_id == activation.id]
@@ -104,10 +106,15 @@ class Attachment:
         self.run: sync.Run | None = None
         mode = resolve_mode(mode)
         rules = run.pop("rules", None) or {}
-        self._options = {"clock": "trace", "hold": False, "mode": "observe" if mode == "shadow" else mode,
-                         "capabilities": {"inject": False, "reroute": False, "create": False},
-                         "client": {"name": "digd-dig", "version": "0.1.0"}, **run,
-                         "rules": {**rules, **{r: {"window_ms": NEVER_MS, **rules.get(r, {})} for r in RULES_BY_TIME}}}
+        self._options = {
+            "clock": "trace",
+            "hold": False,
+            "mode": "observe" if mode == "shadow" else mode,
+            "capabilities": {"inject": False, "reroute": False, "create": False},
+            "client": {"name": "digd-dig", "version": "0.1.0"},
+            **run,
+            "rules": {**rules, **{r: {"window_ms": NEVER_MS, **rules.get(r, {})} for r in RULES_BY_TIME}},
+        }
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
         self._events: set[str] = set()
@@ -118,7 +125,9 @@ class Attachment:
         self._withheld: dict[str, Withheld] = {}
         self._output_of: dict[str, str] = {}  # withheld outputs, to their activation
         self._unaddressed: dict[str, Any] = {}  # events that nobody can receive yet
-        self._pending: dict[str, set[str]] = {}  # by event: the agents that have it pending, as far as this adapter reported
+        self._pending: dict[
+            str, set[str]
+        ] = {}  # by event: the agents that have it pending, as far as this adapter reported
         self._is_rerouting = False
         self._is_submitted = False
         self._closed = mode == "off"
@@ -150,7 +159,9 @@ class Attachment:
     def __enter__(self) -> Attachment:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close(error)
 
     def _detach(self) -> None:
@@ -239,7 +250,9 @@ class Attachment:
     def _is_addressed(self, event: Any) -> bool:
         """Whether some agent can receive it."""
         agents = receivers_of(event)
-        return bool(agents) and (not self._is_roster_closed or any(a in self._agents or a in self._actors for a in agents))
+        return bool(agents) and (
+            not self._is_roster_closed or any(a in self._agents or a in self._actors for a in agents)
+        )
 
     # ---- events from outside
 
@@ -270,12 +283,23 @@ class Attachment:
     def _report_intervention(self, run: sync.Run, event: Any) -> None:
         """An event of one of the library's healers, which asks nothing of its recipients."""
         self._give(event.id, receivers_of(event))
-        run.emit(receivers_of(event), event.metadata.get("message"), kind="intervention", id=event.id, fyi=True,
-                 ts=milliseconds(event.generated_at))
+        run.emit(
+            receivers_of(event),
+            event.metadata.get("message"),
+            kind="intervention",
+            id=event.id,
+            fyi=True,
+            ts=milliseconds(event.generated_at),
+        )
 
     def _event(self, event: Any, *more: str, submit: bool = False) -> Event:
-        return Event(event.id, tuple(dict.fromkeys((*receivers_of(event), *more))),
-                     str(getattr(event.label, "value", event.label)), event.payload, submit=submit)
+        return Event(
+            event.id,
+            tuple(dict.fromkeys((*receivers_of(event), *more))),
+            str(getattr(event.label, "value", event.label)),
+            event.payload,
+            submit=submit,
+        )
 
     # ---- pending deliveries. digd refuses a reroute of an event that nobody holds any more, and with it the whole message
 
@@ -338,7 +362,9 @@ class Attachment:
         for event in list(self._unaddressed.values()):
             self._report_root(self.run, event)
 
-    def _finish(self, run: sync.Run, withheld: Withheld, *, taken: tuple[str, str] = ("", ""), last: bool = False) -> None:
+    def _finish(
+        self, run: sync.Run, withheld: Withheld, *, taken: tuple[str, str] = ("", ""), last: bool = False
+    ) -> None:
         """Reports an activation's end. `taken`: an output, and the agent that took it in without being named.
 
         Unless it is the last chance, an output without a recipient is kept back and goes out later, without its source.
@@ -401,7 +427,9 @@ class Attachment:
 
     # ---- reroutes
 
-    def _reroute_event(self, event: Any, *, to: Sequence[str], by: str, from_recipients: Sequence[str] | None = None) -> Any:
+    def _reroute_event(
+        self, event: Any, *, to: Sequence[str], by: str, from_recipients: Sequence[str] | None = None
+    ) -> Any:
         """Stands in for the graph's own method, which it calls: the targets of a reroute are found nowhere else in time."""
         holders = [a for a, r in event.recipients.items() if label_of(r) in UNSETTLED]
         if from_recipients is not None:
@@ -416,7 +444,9 @@ class Attachment:
     @guarded
     def _rerouted(self, event: Any, holders: Iterable[str], to: tuple[str, ...], by: str) -> None:
         withheld = self._withheld.get(by)
-        was_reported = event.id in self._events and event.id not in self._unaddressed and event.id not in self._output_of
+        was_reported = (
+            event.id in self._events and event.id not in self._unaddressed and event.id not in self._output_of
+        )
         if withheld is not None and event.id in withheld.rerouted:
             withheld.targets[event.id] = to
             to = ()
@@ -436,7 +466,9 @@ class Attachment:
         """The event was taken from its holders: each lets it go, the first to the new recipients."""
         for i, agent in enumerate([a for a in holders if self._holds(event.id, a)]):
             self._take(event.id, agent)
-            activation = run.start_activation(agent, [event.id], id=f"rerouted:{event.id}:{agent}:{next(self._numbers)}")
+            activation = run.start_activation(
+                agent, [event.id], id=f"rerouted:{event.id}:{agent}:{next(self._numbers)}"
+            )
             run.end_activation(activation, {event.id: to if to and i == 0 else "discard"}, inputs=[event.id])
             if i == 0:
                 self._give(event.id, to)

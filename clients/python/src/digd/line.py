@@ -144,14 +144,23 @@ class Line:
             await self.begin(self.agent)
             self.notes = notes + self.notes
 
-    async def emit(self, recipients: Iterable[str], payload: Json, kind: str | None = None, *, id: str | None = None,
-                   fyi: bool = False, submit: bool = False) -> Verdict:
+    async def emit(
+        self,
+        recipients: Iterable[str],
+        payload: Json,
+        kind: str | None = None,
+        *,
+        id: str | None = None,
+        fyi: bool = False,
+        submit: bool = False,
+    ) -> Verdict:
         """An output while the activation stays open."""
         assert self.activation is not None
         return await self.activation.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit)
 
-    async def put_out(self, recipients: Iterable[str], payload: Json, kind: str | None = None, *,
-                      submit: bool = False) -> Verdict:
+    async def put_out(
+        self, recipients: Iterable[str], payload: Json, kind: str | None = None, *, submit: bool = False
+    ) -> Verdict:
         """Ends the activation with an output."""
         assert self.activation is not None
         event = self.activation.output(recipients, payload, kind=kind, submit=submit)
@@ -161,8 +170,11 @@ class Line:
 
     def can_pass_on(self) -> bool:
         """Whether all inputs may be rerouted."""
-        return self.activation is not None and bool(self.activation.inputs) and not (
-            self._repeats & set(self.activation.inputs))
+        return (
+            self.activation is not None
+            and bool(self.activation.inputs)
+            and not (self._repeats & set(self.activation.inputs))
+        )
 
     async def pass_on(self, agents: Iterable[str]) -> tuple[Verdict, ...]:
         """Ends the activation by handing all its inputs to others."""

@@ -45,10 +45,20 @@ class Detection:
     @staticmethod
     def of(frame: Mapping[str, Json]) -> Detection:
         return Detection(
-            rule=str(frame.get("rule", "")), severity=str(frame.get("severity", "")), event=frame.get("event"),
-            agent=frame.get("agent"), evidence=tuple(frame.get("evidence") or ()), healed=bool(frame.get("healed")),
-            healing=frame.get("healing"), cause=frame.get("cause"), reason=str(frame.get("reason", "")),
-            session=frame.get("session"), at=frame.get("at"), ts=frame.get("ts"), witness=frame.get("witness"))
+            rule=str(frame.get("rule", "")),
+            severity=str(frame.get("severity", "")),
+            event=frame.get("event"),
+            agent=frame.get("agent"),
+            evidence=tuple(frame.get("evidence") or ()),
+            healed=bool(frame.get("healed")),
+            healing=frame.get("healing"),
+            cause=frame.get("cause"),
+            reason=str(frame.get("reason", "")),
+            session=frame.get("session"),
+            at=frame.get("at"),
+            ts=frame.get("ts"),
+            witness=frame.get("witness"),
+        )
 
 
 @dataclass(frozen=True)
@@ -89,9 +99,13 @@ class Intervention:
     @staticmethod
     def of(frame: Mapping[str, Json]) -> Intervention:
         return Intervention(
-            id=str(frame["id"]), action=str(frame["action"]), recipients=tuple(frame.get("recipients") or ()),
-            inject=frame.get("inject"), event=frame.get("event"),
-            detections=tuple(Detection.of(d) for d in frame.get("detections") or ()))
+            id=str(frame["id"]),
+            action=str(frame["action"]),
+            recipients=tuple(frame.get("recipients") or ()),
+            inject=frame.get("inject"),
+            event=frame.get("event"),
+            detections=tuple(Detection.of(d) for d in frame.get("detections") or ()),
+        )
 
 
 EventLike = Union[str, Verdict, Intervention]
@@ -124,9 +138,13 @@ class Blocked:
         action: Action = frame["action"]
         named = frame.get("recipients")
         return Verdict(
-            self.event, action, tuple(named) if action == "reroute" and named is not None else self.recipients,
-            inject=frame.get("inject"), detections=tuple(Detection.of(d) for d in frame.get("detections") or ()),
-            submit=self.submit)
+            self.event,
+            action,
+            tuple(named) if action == "reroute" and named is not None else self.recipients,
+            inject=frame.get("inject"),
+            detections=tuple(Detection.of(d) for d in frame.get("detections") or ()),
+            submit=self.submit,
+        )
 
 
 @dataclass(frozen=True)
@@ -218,8 +236,9 @@ def transmitted(name: str) -> str:
     return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
-def message(type: str, blocked: Iterable[Blocked] = (), ts: int | None = None, last: bool = False,
-            **members: Json) -> Message:
+def message(
+    type: str, blocked: Iterable[Blocked] = (), ts: int | None = None, last: bool = False, **members: Json
+) -> Message:
     """A message with these members, except those that are None."""
     present = [(k, v) for k, v in (*members.items(), ("ts", ts)) if v is not None]
     rest = b"".join(b',"%s":%s' % (k.encode(), v if isinstance(v, bytes) else encode(v)) for k, v in present)
@@ -238,8 +257,9 @@ def encode_event(event: Event, redact: Redact | None, limit_bytes: int) -> bytes
     return whole[:-1] + b',"payload":' + payload + b"}"
 
 
-def event_message(event: Event, redact: Redact | None = None, limit_bytes: int = 1 << 20,
-                  ts: int | None = None) -> Message:
+def event_message(
+    event: Event, redact: Redact | None = None, limit_bytes: int = 1 << 20, ts: int | None = None
+) -> Message:
     return message("event", (event.blocked(),), ts, event=encode_event(event, redact, limit_bytes))
 
 
@@ -247,8 +267,15 @@ def started_message(activation: str, agent: str, inputs: Iterable[str], ts: int 
     return message("activation_started", ts=ts, activation=activation, agent=agent, inputs=list(inputs))
 
 
-def ended_message(activation: str, inputs: Iterable[str], reactions: Mapping[str, Reaction], outputs: Iterable[Event],
-                  redact: Redact | None = None, limit_bytes: int = 1 << 20, ts: int | None = None) -> Message:
+def ended_message(
+    activation: str,
+    inputs: Iterable[str],
+    reactions: Mapping[str, Reaction],
+    outputs: Iterable[Event],
+    redact: Redact | None = None,
+    limit_bytes: int = 1 << 20,
+    ts: int | None = None,
+) -> Message:
     """The end of an activation. It blocks rerouted events in the order of the inputs, then outputs in theirs."""
     outputs = list(outputs)
     order = list(dict.fromkeys((*inputs, *reactions)))
@@ -257,21 +284,34 @@ def ended_message(activation: str, inputs: Iterable[str], reactions: Mapping[str
     encoded_reactions = {e: {"reroute": list(r)} if isinstance(r, tuple) else r for e, r in reactions.items()}
     budget = limit_bytes // max(1, len(outputs))
     encoded = b"[" + b",".join(encode_event(o, redact, budget) for o in outputs) + b"]"
-    return message("activation_ended", blocked, ts, activation=activation, reactions=encoded_reactions or None,
-                   outputs=encoded if outputs else None)
+    return message(
+        "activation_ended",
+        blocked,
+        ts,
+        activation=activation,
+        reactions=encoded_reactions or None,
+        outputs=encoded if outputs else None,
+    )
 
 
 def failed_message(activation: str, error: str | None, redact: Redact | None = None, ts: int | None = None) -> Message:
-    return message("activation_ended", ts=ts, activation=activation, failed=True,
-                   error=None if error is None else str(redacted(error[:2000], redact)))
+    return message(
+        "activation_ended",
+        ts=ts,
+        activation=activation,
+        failed=True,
+        error=None if error is None else str(redacted(error[:2000], redact)),
+    )
 
 
-def delivery_message(applied: str, event: str | None = None, of: str | None = None, reason: str | None = None,
-                     ts: int | None = None) -> Message:
+def delivery_message(
+    applied: str, event: str | None = None, of: str | None = None, reason: str | None = None, ts: int | None = None
+) -> Message:
     return message("delivery", ts=ts, event=event, of=of, applied=applied, reason=reason)
 
 
-def ended_run_message(outcome: Outcome | None, metrics: Mapping[str, Json] | None, redact: Redact | None = None,
-                      ts: int | None = None) -> Message:
+def ended_run_message(
+    outcome: Outcome | None, metrics: Mapping[str, Json] | None, redact: Redact | None = None, ts: int | None = None
+) -> Message:
     reported = None if metrics is None else redacted(dict(metrics), redact)
     return message("run_ended", ts=ts, last=True, outcome=outcome, metrics=reported)

@@ -33,13 +33,17 @@ class Address:
     @property
     def origin(self) -> str:
         """The address as the start of a WebSocket URI."""
-        return "ws://localhost" if self.socket_path is not None else f"{'wss' if self.tls else 'ws'}://{self.host}:{self.port}"
+        return (
+            "ws://localhost"
+            if self.socket_path is not None
+            else f"{'wss' if self.tls else 'ws'}://{self.host}:{self.port}"
+        )
 
 
 def parse_address(text: str, name: str = "url") -> Address:
     """Reads one of the four forms of an address. Raises ValueError, which names `name`, the value and the forms."""
     if text.startswith("unix:"):
-        path = text[len("unix:"):]
+        path = text[len("unix:") :]
         is_absolute = path.startswith("/") and not path.startswith("//") and "\0" not in path
         if is_absolute and len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
             return Address(socket_path=path)
@@ -47,8 +51,9 @@ def parse_address(text: str, name: str = "url") -> Address:
         scheme, host, port = match.groups()
         if 0 < int(port) < 65536:
             return Address(host, int(port), scheme == "wss")
-    raise ValueError(f"{name}: {text!r} is no address of a daemon; "
-                     "expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH")
+    raise ValueError(
+        f"{name}: {text!r} is no address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH"
+    )
 
 
 def daemon_address(url: str | None) -> Address:

@@ -16,9 +16,29 @@ from typing import Any, Union, overload
 
 from .activation import Activation
 from .conversation import Conversation, Counters, Phase, count
-from .messages import (Blocked, Detection, Event, EventLike, Intervention, Json, Message, Mode, Outcome, Reaction, Redact,
-                       Verdict, delivery_message, ended_message, ended_run_message, event_id, event_message, failed_message,
-                       message, redacted, started_message)
+from .messages import (
+    Blocked,
+    Detection,
+    Event,
+    EventLike,
+    Intervention,
+    Json,
+    Message,
+    Mode,
+    Outcome,
+    Reaction,
+    Redact,
+    Verdict,
+    delivery_message,
+    ended_message,
+    ended_run_message,
+    event_id,
+    event_message,
+    failed_message,
+    message,
+    redacted,
+    started_message,
+)
 from .options import daemon_address, requested_mode
 from .session import Session, Where, log
 
@@ -75,15 +95,33 @@ class Run:
     end_on_exit: False leaves `run_ended` to another session.
     """
 
-    def __init__(self, run_id: str | None = None, agents: Iterable[str] | None = None, *, url: str | None = None,
-                 token: str | None = None, session: str = "main", mode: Mode | None = None, clock: str = "wall",
-                 rules: Mapping[str, Json] | None = None, healing: Mapping[str, Json] | None = None,
-                 limits: Mapping[str, Json] | None = None, capabilities: Mapping[str, bool] | None = None,
-                 labels: Mapping[str, str] | None = None, witness: bool = False, redact: Redact | None = None,
-                 hold: bool = True, fail_closed_ms: int = 0, max_buffer_bytes: int = 16 << 20, linger_s: float = 2.0,
-                 end_on_exit: bool = True, tls_context: tls.SSLContext | None = None,
-                 client: Mapping[str, Json] | None = None, max_returns_per_agent: int | None = None,
-                 max_added_ms: float | None = None) -> None:
+    def __init__(
+        self,
+        run_id: str | None = None,
+        agents: Iterable[str] | None = None,
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        session: str = "main",
+        mode: Mode | None = None,
+        clock: str = "wall",
+        rules: Mapping[str, Json] | None = None,
+        healing: Mapping[str, Json] | None = None,
+        limits: Mapping[str, Json] | None = None,
+        capabilities: Mapping[str, bool] | None = None,
+        labels: Mapping[str, str] | None = None,
+        witness: bool = False,
+        redact: Redact | None = None,
+        hold: bool = True,
+        fail_closed_ms: int = 0,
+        max_buffer_bytes: int = 16 << 20,
+        linger_s: float = 2.0,
+        end_on_exit: bool = True,
+        tls_context: tls.SSLContext | None = None,
+        client: Mapping[str, Json] | None = None,
+        max_returns_per_agent: int | None = None,
+        max_added_ms: float | None = None,
+    ) -> None:
         self._mode = requested_mode(mode)
         address = daemon_address(url)
         for name, bound in (("max_returns_per_agent", max_returns_per_agent), ("max_added_ms", max_added_ms)):
@@ -111,16 +149,34 @@ class Run:
         self._unannounced: dict[str, Message] = {}
         self._interventions: asyncio.Queue[Intervention] | None = None
         self._worker: asyncio.Task[None] | None = None
-        hello: dict[str, Json] = {"type": "hello", "protocol": 1, "run": self.id, "session": session, "clock": clock,
-                                  "client": dict(client or {"name": "digd-python", "version": __version__})}
-        optional = {"agents": None if self.agents is None else list(self.agents), "mode": self._mode, "rules": rules,
-                    "healing": healing, "limits": limits, "labels": labels, "witness": witness or None}
+        hello: dict[str, Json] = {
+            "type": "hello",
+            "protocol": 1,
+            "run": self.id,
+            "session": session,
+            "clock": clock,
+            "client": dict(client or {"name": "digd-python", "version": __version__}),
+        }
+        optional = {
+            "agents": None if self.agents is None else list(self.agents),
+            "mode": self._mode,
+            "rules": rules,
+            "healing": healing,
+            "limits": limits,
+            "labels": labels,
+            "witness": witness or None,
+        }
         hello.update((k, v) for k, v in optional.items() if v is not None)
-        self._conversation = Conversation(hello, hold=hold, fail_closed_s=fail_closed_ms / 1000,
-                                          max_buffer_bytes=max_buffer_bytes,
-                                          max_added_s=None if max_added_ms is None else max_added_ms / 1000)
-        where = Where(address, self.id,
-                      token if token is not None else os.environ.get("DIGD_TOKEN") or None, tls_context)
+        self._conversation = Conversation(
+            hello,
+            hold=hold,
+            fail_closed_s=fail_closed_ms / 1000,
+            max_buffer_bytes=max_buffer_bytes,
+            max_added_s=None if max_added_ms is None else max_added_ms / 1000,
+        )
+        where = Where(
+            address, self.id, token if token is not None else os.environ.get("DIGD_TOKEN") or None, tls_context
+        )
         self._session = Session(where, self._conversation, self._intervene)
         if self._mode == "off":
             self._conversation.close("off")
@@ -136,8 +192,9 @@ class Run:
         if self._mode != "off":
             self._session.start(self._before_hello)
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                        trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self.close(error)
 
     async def close(self, error: BaseException | None = None) -> None:
@@ -145,7 +202,9 @@ class Run:
         if self._mode == "off":
             return
         try:
-            outcome: Outcome | None = None if error is None else "failure" if isinstance(error, Exception) else "aborted"
+            outcome: Outcome | None = (
+                None if error is None else "failure" if isinstance(error, Exception) else "aborted"
+            )
             if not self._ended and self._end_on_exit:
                 await self.end(outcome)
             else:
@@ -173,17 +232,28 @@ class Run:
 
     def _log_summary(self) -> None:
         """Logs one line for a run in which something was healed or would have been; nothing for any other run."""
+
         def listed(counts: Mapping[str, int]) -> str:
             return ", ".join(f"{rule} {n}" for rule, n in sorted(counts.items()))
 
         unhealed = self._conversation.unhealed
         if self._healed:
-            log.info("digd: run %s: healed %d times (%s); `digctl show %s` has the details", self.id,
-                     sum(self._healed.values()), listed(self._healed), self.id)
+            log.info(
+                "digd: run %s: healed %d times (%s); `digctl show %s` has the details",
+                self.id,
+                sum(self._healed.values()),
+                listed(self._healed),
+                self.id,
+            )
         elif unhealed:
-            log.info("digd: run %s: digd would have healed %d times (%s), and changed nothing, as the mode is shadow. Pass "
-                     "mode=\"enforce\" or set DIGD_MODE=enforce to let it; `digctl show %s` has the details", self.id,
-                     sum(unhealed.values()), listed(unhealed), self.id)
+            log.info(
+                "digd: run %s: digd would have healed %d times (%s), and changed nothing, as the mode is shadow. Pass "
+                'mode="enforce" or set DIGD_MODE=enforce to let it; `digctl show %s` has the details',
+                self.id,
+                sum(unhealed.values()),
+                listed(unhealed),
+                self.id,
+            )
 
     async def end(self, outcome: Outcome | None = None, metrics: Mapping[str, Json] | None = None) -> None:
         """Reports the end of the run. Nothing is reported after it."""
@@ -206,8 +276,14 @@ class Run:
             outcome = prepare(outcome) or outcome
         return outcome
 
-    def ask_for(self, *, rules: Mapping[str, Mapping[str, Json]] | None = None, limits: Mapping[str, Json] | None = None,
-                healing: Mapping[str, Json] | None = None, max_added_ms: float | None = None) -> None:
+    def ask_for(
+        self,
+        *,
+        rules: Mapping[str, Mapping[str, Json]] | None = None,
+        limits: Mapping[str, Json] | None = None,
+        healing: Mapping[str, Json] | None = None,
+        max_added_ms: float | None = None,
+    ) -> None:
         """Adds an adapter's settings to the hello, where the user chose none. They have no effect after the hello."""
         hello, conversation = self._conversation.hello, self._conversation
         if rules is not None:
@@ -300,9 +376,18 @@ class Run:
 
     # ---- what happens in the run
 
-    async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None,
-                   id: str | None = None, fyi: bool = False, submit: bool = False, source: str | None = None,
-                   ts: int | None = None) -> Verdict:
+    async def emit(
+        self,
+        recipients: Iterable[str],
+        payload: Json = None,
+        *,
+        kind: str | None = None,
+        id: str | None = None,
+        fyi: bool = False,
+        submit: bool = False,
+        source: str | None = None,
+        ts: int | None = None,
+    ) -> Verdict:
         """Reports an event and returns the verdict on it. Without a `source`, an open activation, it is a root event."""
         event = Event(id or self.next_id("e"), tuple(dict.fromkeys(recipients)), kind, payload, fyi, submit, source)
         if source is not None:
@@ -315,8 +400,9 @@ class Run:
         """A span of `agent` acting on these inputs."""
         return Activation(self, id or self.next_id("v"), agent, inputs)
 
-    async def start_activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None,
-                               ts: int | None = None) -> str:
+    async def start_activation(
+        self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None, ts: int | None = None
+    ) -> str:
         """The same as `activation` for programs that cannot use `async with`. Returns the activation's id."""
         activation = id or self.next_id("v")
         report = started_message(activation, agent, dict.fromkeys(event_id(e) for e in inputs), ts)
@@ -324,9 +410,16 @@ class Run:
             self._unannounced[activation] = report
         return activation
 
-    async def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None,
-                             outputs: Sequence[Event] = (), *, inputs: Iterable[EventLike] = (),
-                             error: str | None = None, ts: int | None = None) -> tuple[Verdict, ...]:
+    async def end_activation(
+        self,
+        activation: str,
+        reactions: Mapping[str, Any] | None = None,
+        outputs: Sequence[Event] = (),
+        *,
+        inputs: Iterable[EventLike] = (),
+        error: str | None = None,
+        ts: int | None = None,
+    ) -> tuple[Verdict, ...]:
         """Ends an activation. Returns verdicts on rerouted events in the order of `inputs`, then on outputs in theirs.
 
         With `error` it has failed: its reactions and outputs are not reported, and go out unchanged.
@@ -336,8 +429,15 @@ class Run:
             self._send(failed_message(activation, error, self._redact, ts))
             return ()
         reactions = {e: reaction_of(r) for e, r in (reactions or {}).items()}
-        report = ended_message(activation, [event_id(e) for e in inputs], reactions, outputs, self._redact,
-                             self._conversation.message_bytes, ts)
+        report = ended_message(
+            activation,
+            [event_id(e) for e in inputs],
+            reactions,
+            outputs,
+            self._redact,
+            self._conversation.message_bytes,
+            ts,
+        )
         return await self._verdicts(report)
 
     async def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
@@ -437,7 +537,11 @@ class Run:
             return "failed", str(redacted(f"{type(error).__name__}: {error}"[:2000], self._redact))
         if isinstance(result, str):
             return result, None
-        return ("unsupported", "the handler cannot") if result is False else (DONE.get(intervention.action, "created"), None)
+        return (
+            ("unsupported", "the handler cannot")
+            if result is False
+            else (DONE.get(intervention.action, "created"), None)
+        )
 
     # ---- within
 
@@ -447,8 +551,11 @@ class Run:
         verdicts = await self._session.verdicts(ticket)
         because = self._conversation.unheld_because
         if because == "max_added_ms":
-            self._log_once("max_added_ms", "holding its messages has taken the %g ms that max_added_ms allows; they go out "
-                           "unchanged from now on", (self._conversation.max_added_s or 0) * 1000)
+            self._log_once(
+                "max_added_ms",
+                "holding its messages has taken the %g ms that max_added_ms allows; they go out unchanged from now on",
+                (self._conversation.max_added_s or 0) * 1000,
+            )
         if self._shadow_late or self._is_healing_stopped:
             verdicts = tuple(map(self._unfollowed, ticket.blocked, verdicts))
         for verdict in verdicts:
@@ -475,8 +582,13 @@ class Run:
         if self._failed_healings == MAX_FAILED_HEALINGS:
             self._is_healing_stopped = True
             self._conversation.unheld_because = self._conversation.unheld_because or "healing_failed"
-            self._log_once("healing_failed", "%d of digd's decisions could not be carried out (the last one: %s); messages go "
-                           "out unchanged from now on, and are still reported", MAX_FAILED_HEALINGS, reason)
+            self._log_once(
+                "healing_failed",
+                "%d of digd's decisions could not be carried out (the last one: %s); messages go "
+                "out unchanged from now on, and are still reported",
+                MAX_FAILED_HEALINGS,
+                reason,
+            )
 
     def _log_once(self, name: str, text: str, *values: Json) -> None:
         if name not in self._logged:

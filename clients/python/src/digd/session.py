@@ -22,7 +22,9 @@ log = logging.getLogger("digd")
 
 MAX_CONNECT_S = 5.0
 MAX_CLOSE_S = 1.0
-MAX_FIRST_CONNECTION_S = 0.25  # the daemon's default verdict deadline; no run waits longer for a connection, nor at its end
+MAX_FIRST_CONNECTION_S = (
+    0.25  # the daemon's default verdict deadline; no run waits longer for a connection, nor at its end
+)
 MIN_FIRST_CONNECTION_S = 0.02  # a loop that was busy reads what has come before it calls a daemon silent
 MAX_SILENCE_S = 30.0  # for how long runs expect nothing of a daemon that did not answer; they still try to connect
 REPLACED, FATAL = 4409, 4400
@@ -67,8 +69,13 @@ class Where:
 class Session:
     """Drives a Conversation over a Link. `on_intervention` is called for each intervention that is new."""
 
-    def __init__(self, where: Where, conversation: Conversation, on_intervention: Callable[[Intervention], None],
-                 backoff: Backoff | None = None) -> None:
+    def __init__(
+        self,
+        where: Where,
+        conversation: Conversation,
+        on_intervention: Callable[[Intervention], None],
+        backoff: Backoff | None = None,
+    ) -> None:
         self.where = where
         self.conversation = conversation
         self.backoff = backoff or Backoff()
@@ -184,8 +191,15 @@ class Session:
         while not self.conversation.closed:
             link = None
             try:
-                link = await connect(self.where.address, self.where.run, self.where.token, MAX_CONNECT_S,
-                                     self._frame_in, self._schedule_pump, self.where.tls_context)
+                link = await connect(
+                    self.where.address,
+                    self.where.run,
+                    self.where.token,
+                    MAX_CONNECT_S,
+                    self._frame_in,
+                    self._schedule_pump,
+                    self.where.tls_context,
+                )
                 if self.conversation.closed:  # stopped just now, and the cancellation was lost
                     raise asyncio.CancelledError
                 hello()
@@ -201,8 +215,11 @@ class Session:
                 raise
             except Refused as error:
                 self.conversation.close("error:unauthorized")
-                log.warning("digd: %s refuses this client (%s); the run goes on unwatched. Is DIGD_TOKEN right?",
-                            self.where.address, error)
+                log.warning(
+                    "digd: %s refuses this client (%s); the run goes on unwatched. Is DIGD_TOKEN right?",
+                    self.where.address,
+                    error,
+                )
             except Exception as error:  # whatever goes wrong with a socket, the run goes on
                 self._warn(str(error) or type(error).__name__)
             self._link = None
@@ -227,8 +244,10 @@ class Session:
         code = link.close_code if link is not None else None
         if code == REPLACED:
             self.conversation.close("error:replaced")
-            log.warning("digd: run %r is fed by a newer connection of the same session; this one goes on unwatched",
-                        self.where.run)
+            log.warning(
+                "digd: run %r is fed by a newer connection of the same session; this one goes on unwatched",
+                self.where.run,
+            )
         elif code == FATAL:
             self.conversation.close("error:refused")
         else:
@@ -242,8 +261,11 @@ class Session:
         address = str(self.where.address)
         if address not in _missing_daemons and len(_missing_daemons) < MAX_MISSING_DAEMONS:
             _missing_daemons.add(address)
-            log.warning("digd: no daemon at %s (%s); runs go on unwatched, and the client tries again in the background",
-                        address, reason)
+            log.warning(
+                "digd: no daemon at %s (%s); runs go on unwatched, and the client tries again in the background",
+                address,
+                reason,
+            )
 
     def _connected(self) -> None:
         self._decided.set()
@@ -275,14 +297,22 @@ class Session:
             self.conversation.close(f"error:{code}")
             self.reconnect()  # drops the connection; a closed conversation opens no other
             cause = "is in use with other settings" if code == "hello_conflict" else "belongs to another run"
-            log.warning("digd: run id %r %s (%s). This run goes on unwatched. Leave the run id out to get a new one, or pass "
-                        "an id that was never used", self.where.run, cause, error.get("message"))
+            log.warning(
+                "digd: run id %r %s (%s). This run goes on unwatched. Leave the run id out to get a new one, or pass "
+                "an id that was never used",
+                self.where.run,
+                cause,
+                error.get("message"),
+            )
             return
         if code in self._logged_errors or len(self._logged_errors) >= 64:
             return
         self._logged_errors.add(code)
-        consequence = "this client is refused, and the run goes on unwatched" if error.get("fatal") else \
-            "a message was refused, and its events go out unchanged (further ones of this code are only counted)"
+        consequence = (
+            "this client is refused, and the run goes on unwatched"
+            if error.get("fatal")
+            else "a message was refused, and its events go out unchanged (further ones of this code are only counted)"
+        )
         log.warning("digd: %s: %s, field %s: %r", consequence, code, error.get("field"), error.get("message"))
 
     def _is_used_id(self, error: Mapping[str, Json]) -> bool:

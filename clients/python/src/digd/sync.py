@@ -55,8 +55,16 @@ class Activation(ActivationRecord):
         super().__init__(id, agent, inputs, run.next_id)
         self._run = run
 
-    def emit(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
-             id: str | None = None, fyi: bool = False, submit: bool = False) -> Verdict:
+    def emit(
+        self,
+        recipients: Iterable[str] = (),
+        payload: Json = None,
+        *,
+        kind: str | None = None,
+        id: str | None = None,
+        fyi: bool = False,
+        submit: bool = False,
+    ) -> Verdict:
         """Reports an output while the activation goes on, and returns the verdict on it."""
         if self.ended:
             raise RuntimeError(f"activation {self.id!r} has ended; emit before that, or use output()")
@@ -67,14 +75,18 @@ class Activation(ActivationRecord):
         if not self.ended:
             self.ended = True
             text = error_text(error) if isinstance(error, BaseException) else error
-            self.verdicts = self._run.end_activation(self.id, self.reactions, self.outputs, inputs=self.inputs, error=text)
+            self.verdicts = self._run.end_activation(
+                self.id, self.reactions, self.outputs, inputs=self.inputs, error=text
+            )
         return self.verdicts
 
     def __enter__(self) -> Activation:
         self._run.start_activation(self.agent, self.inputs, id=self.id)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.end(error)
 
 
@@ -93,7 +105,9 @@ class Run:
         self.open()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close(error)
 
     def open(self) -> None:
@@ -103,6 +117,7 @@ class Run:
 
     def begin(self) -> None:
         """As `open`, and does not wait for the background thread: the caller may be on an event loop."""
+
         async def open_() -> None:
             self.aio.open()
 
@@ -154,21 +169,42 @@ class Run:
         with self._ids:
             return self.aio.next_id(kind)
 
-    def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None, id: str | None = None,
-             fyi: bool = False, submit: bool = False, source: str | None = None, ts: int | None = None) -> Verdict:
-        return self._wait(self.aio.emit(recipients, payload, kind=kind, id=id or self.next_id("e"), fyi=fyi, submit=submit,
-                                        source=source, ts=ts))
+    def emit(
+        self,
+        recipients: Iterable[str],
+        payload: Json = None,
+        *,
+        kind: str | None = None,
+        id: str | None = None,
+        fyi: bool = False,
+        submit: bool = False,
+        source: str | None = None,
+        ts: int | None = None,
+    ) -> Verdict:
+        return self._wait(
+            self.aio.emit(
+                recipients, payload, kind=kind, id=id or self.next_id("e"), fyi=fyi, submit=submit, source=source, ts=ts
+            )
+        )
 
     def activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None) -> Activation:
         return Activation(self, id or self.next_id("v"), agent, inputs)
 
-    def start_activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None,
-                         ts: int | None = None) -> str:
+    def start_activation(
+        self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None, ts: int | None = None
+    ) -> str:
         return self._wait(self.aio.start_activation(agent, inputs, id=id or self.next_id("v"), ts=ts))
 
-    def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None, outputs: Sequence[Event] = (), *,
-                       inputs: Iterable[EventLike] = (), error: str | None = None,
-                       ts: int | None = None) -> tuple[Verdict, ...]:
+    def end_activation(
+        self,
+        activation: str,
+        reactions: Mapping[str, Any] | None = None,
+        outputs: Sequence[Event] = (),
+        *,
+        inputs: Iterable[EventLike] = (),
+        error: str | None = None,
+        ts: int | None = None,
+    ) -> tuple[Verdict, ...]:
         return self._wait(self.aio.end_activation(activation, reactions, outputs, inputs=inputs, error=error, ts=ts))
 
     def agent_joined(self, agent: str, *, ts: int | None = None) -> None:

@@ -37,7 +37,9 @@ def ingest_uri(address: Address, run: str) -> str:
 class Link(asyncio.Protocol):
     """A connection from its handshake to its end. `on_frame` is called with each text, `on_lost` once, both on the loop."""
 
-    def __init__(self, uri: str, token: str | None, on_frame: Callable[[bytes], None], on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self, uri: str, token: str | None, on_frame: Callable[[bytes], None], on_lost: Callable[[], None]
+    ) -> None:
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._has_room = True
@@ -160,8 +162,15 @@ class Link(asyncio.Protocol):
             self._transport.write_eof()
 
 
-async def connect(address: Address, run: str, token: str | None, within_s: float, on_frame: Callable[[bytes], None],
-                  on_lost: Callable[[], None], tls_context: tls.SSLContext | None = None) -> Link:
+async def connect(
+    address: Address,
+    run: str,
+    token: str | None,
+    within_s: float,
+    on_frame: Callable[[bytes], None],
+    on_lost: Callable[[], None],
+    tls_context: tls.SSLContext | None = None,
+) -> Link:
     """Opens a connection and shakes hands. Raises OSError, TimeoutError, Refused, or an error of `websockets`."""
     uri = ingest_uri(address, run)
     loop = asyncio.get_running_loop()

@@ -2,8 +2,22 @@
 
 import asyncio
 
-from agent_framework import (Agent, AgentExecutorRequest, AgentExecutorResponse, BaseChatClient, Case, ChatResponse, Default,
-                             Executor, Message, WorkflowBuilder, WorkflowContext, WorkflowExecutor, handler, response_handler)
+from agent_framework import (
+    Agent,
+    AgentExecutorRequest,
+    AgentExecutorResponse,
+    BaseChatClient,
+    Case,
+    ChatResponse,
+    Default,
+    Executor,
+    Message,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    handler,
+    response_handler,
+)
 from agent_framework.observability import ChatTelemetryLayer, enable_instrumentation
 
 enable_instrumentation(enable_sensitive_data=True)
@@ -19,6 +33,7 @@ class Fake(ChatTelemetryLayer, BaseChatClient):
     def _inner_get_response(self, **_):
         async def answer():
             return ChatResponse(messages=[Message(role="assistant", contents=[self.text])], response_id="r")
+
         return answer()
 
 
@@ -62,11 +77,19 @@ def run(builder, given="write a poem"):
 
 def agents_fan_out_join():
     """A writer, two who check at once, a join, an editor."""
-    writer, critic, checker, editor = (agent("writer", "draft"), agent("critic", "bad"), agent("checker", "true"),
-                                       agent("editor", "final"))
+    writer, critic, checker, editor = (
+        agent("writer", "draft"),
+        agent("critic", "bad"),
+        agent("checker", "true"),
+        agent("editor", "final"),
+    )
     join = Join(id="join")
-    run(WorkflowBuilder(start_executor=writer).add_fan_out_edges(writer, [critic, checker])
-        .add_fan_in_edges([critic, checker], join).add_edge(join, editor))
+    run(
+        WorkflowBuilder(start_executor=writer)
+        .add_fan_out_edges(writer, [critic, checker])
+        .add_fan_in_edges([critic, checker], join)
+        .add_edge(join, editor)
+    )
 
 
 def chain():
@@ -89,39 +112,62 @@ def two_stages():
     """A fan-out whose branches all hand to the same two, which a last executor joins."""
     head, law, facts, pro, contra = (Step(name) for name in ("head", "law", "facts", "pro", "contra"))
     join = Collect(id="judge")
-    run(WorkflowBuilder(start_executor=head).add_fan_out_edges(head, [law, facts]).add_fan_out_edges(law, [pro, contra])
-        .add_fan_out_edges(facts, [pro, contra]).add_fan_in_edges([pro, contra], join))
+    run(
+        WorkflowBuilder(start_executor=head)
+        .add_fan_out_edges(head, [law, facts])
+        .add_fan_out_edges(law, [pro, contra])
+        .add_fan_out_edges(facts, [pro, contra])
+        .add_fan_in_edges([pro, contra], join)
+    )
 
 
 def uneven_join():
     head, draft, check, price = (Step(name) for name in ("head", "draft", "check", "price"))
     join = Collect(id="offer")
-    run(WorkflowBuilder(start_executor=head).add_fan_out_edges(head, [draft, price]).add_edge(draft, check)
-        .add_fan_in_edges([check, price], join))
+    run(
+        WorkflowBuilder(start_executor=head)
+        .add_fan_out_edges(head, [draft, price])
+        .add_edge(draft, check)
+        .add_fan_in_edges([check, price], join)
+    )
 
 
 def switch_case():
     triage, billing, sales = Step("triage"), Step("billing", last=True), Step("sales", last=True)
-    run(WorkflowBuilder(start_executor=triage).add_switch_case_edge_group(
-        triage, [Case(condition=lambda text: "bill" in text, target=billing), Default(target=sales)]), "a bill")
+    run(
+        WorkflowBuilder(start_executor=triage).add_switch_case_edge_group(
+            triage, [Case(condition=lambda text: "bill" in text, target=billing), Default(target=sales)]
+        ),
+        "a bill",
+    )
 
 
 def conditional_edges():
     """Two edges with conditions, one of which holds."""
     triage, billing, sales = Step("triage"), Step("billing", last=True), Step("sales", last=True)
-    run(WorkflowBuilder(start_executor=triage).add_edge(triage, billing, condition=lambda text: "bill" in text)
-        .add_edge(triage, sales, condition=lambda text: "buy" in text), "a bill")
+    run(
+        WorkflowBuilder(start_executor=triage)
+        .add_edge(triage, billing, condition=lambda text: "bill" in text)
+        .add_edge(triage, sales, condition=lambda text: "buy" in text),
+        "a bill",
+    )
 
 
 def multi_selection():
     a, b, c, d = Step("a"), Step("b", last=True), Step("c", last=True), Step("d", last=True)
-    run(WorkflowBuilder(start_executor=a).add_multi_selection_edge_group(a, [b, c, d], selection_func=lambda text, ids: ids[:2]))
+    run(
+        WorkflowBuilder(start_executor=a).add_multi_selection_edge_group(
+            a, [b, c, d], selection_func=lambda text, ids: ids[:2]
+        )
+    )
 
 
 def selection_of_none():
     """A router that finds that nothing more is to be done."""
     a, b, c = Step("a"), Step("b", last=True), Step("c", last=True)
-    run(WorkflowBuilder(start_executor=a).add_multi_selection_edge_group(a, [b, c], selection_func=lambda text, ids: []))
+    run(
+        WorkflowBuilder(start_executor=a).add_multi_selection_edge_group(a, [b, c], selection_func=lambda text, ids: [])
+    )
 
 
 class Writer(Executor):
@@ -141,8 +187,12 @@ class Critic(Executor):
 def loop_until_approved():
     """The edge back has a condition; once it is false the critic's last message goes nowhere, as its author meant."""
     writer, critic = Writer(id="writer"), Critic(id="critic")
-    run(WorkflowBuilder(start_executor=writer).add_edge(writer, critic)
-        .add_edge(critic, writer, condition=lambda round: round < 3), 0)
+    run(
+        WorkflowBuilder(start_executor=writer)
+        .add_edge(writer, critic)
+        .add_edge(critic, writer, condition=lambda round: round < 3),
+        0,
+    )
 
 
 def several_messages():
@@ -189,13 +239,18 @@ def person_asked():
     async def work():
         result = await workflow.run("task")
         await workflow.run(responses={one.request_id: "yes" for one in result.get_request_info_events()})
+
     asyncio.run(work())
 
 
 def voting():
     head = Step("head")
     voters = [Step(f"voter_{n}") for n in range(3)]
-    run(WorkflowBuilder(start_executor=head).add_fan_out_edges(head, voters).add_fan_in_edges(voters, Collect(id="count")))
+    run(
+        WorkflowBuilder(start_executor=head)
+        .add_fan_out_edges(head, voters)
+        .add_fan_in_edges(voters, Collect(id="count"))
+    )
 
 
 class Failing(Executor):
@@ -224,7 +279,22 @@ def message_nobody_handles():
     run(WorkflowBuilder(start_executor=a).add_edge(a, b))
 
 
-HEALTHY = (agents_fan_out_join, chain, agents_in_sequence, fan_out_to_ends, two_stages, uneven_join, switch_case,
-           conditional_edges, multi_selection, selection_of_none, loop_until_approved, several_messages, addressed_messages,
-           sub_workflow, person_asked, voting)
+HEALTHY = (
+    agents_fan_out_join,
+    chain,
+    agents_in_sequence,
+    fan_out_to_ends,
+    two_stages,
+    uneven_join,
+    switch_case,
+    conditional_edges,
+    multi_selection,
+    selection_of_none,
+    loop_until_approved,
+    several_messages,
+    addressed_messages,
+    sub_workflow,
+    person_asked,
+    voting,
+)
 BROKEN = (executor_fails, message_nobody_handles)

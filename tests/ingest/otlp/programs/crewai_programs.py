@@ -20,7 +20,9 @@ class Fake(BaseLLM):
 
 
 def agent(role, answer):
-    return Agent(role=role, goal="help", backstory="an agent", llm=Fake(answer), allow_delegation=False, max_retry_limit=0)
+    return Agent(
+        role=role, goal="help", backstory="an agent", llm=Fake(answer), allow_delegation=False, max_retry_limit=0
+    )
 
 
 def task(agent, **options):

@@ -39,39 +39,79 @@ def run(graph, config=None, **options):
 
 
 def chain():
-    run(graph_of("planner writer editor",
-                 [(START, "planner"), ("planner", "writer"), ("writer", "editor"), ("editor", END)]))
+    run(
+        graph_of(
+            "planner writer editor", [(START, "planner"), ("planner", "writer"), ("writer", "editor"), ("editor", END)]
+        )
+    )
 
 
 def fan_out_join():
     """A planner, two workers at once, a writer who waits for both."""
-    run(graph_of("planner searcher coder writer",
-                 [(START, "planner"), ("planner", "searcher"), ("planner", "coder"), (["searcher", "coder"], "writer"),
-                  ("writer", END)]))
+    run(
+        graph_of(
+            "planner searcher coder writer",
+            [
+                (START, "planner"),
+                ("planner", "searcher"),
+                ("planner", "coder"),
+                (["searcher", "coder"], "writer"),
+                ("writer", END),
+            ],
+        )
+    )
 
 
 def two_starts_two_stages():
     """Two nodes begin the run; each hands to the same two, which a last node joins."""
-    run(graph_of("law facts pro contra judge",
-                 [(START, "law"), (START, "facts"), ("law", "pro"), ("law", "contra"), ("facts", "pro"),
-                  ("facts", "contra"), (["pro", "contra"], "judge"), ("judge", END)]))
+    run(
+        graph_of(
+            "law facts pro contra judge",
+            [
+                (START, "law"),
+                (START, "facts"),
+                ("law", "pro"),
+                ("law", "contra"),
+                ("facts", "pro"),
+                ("facts", "contra"),
+                (["pro", "contra"], "judge"),
+                ("judge", END),
+            ],
+        )
+    )
 
 
 def branches_to_end():
-    run(graph_of("planner mailer logger",
-                 [(START, "planner"), ("planner", "mailer"), ("planner", "logger"), ("mailer", END), ("logger", END)]))
+    run(
+        graph_of(
+            "planner mailer logger",
+            [(START, "planner"), ("planner", "mailer"), ("planner", "logger"), ("mailer", END), ("logger", END)],
+        )
+    )
 
 
 def uneven_join():
     """One branch takes two steps, the other one; the join waits for both."""
-    run(graph_of("planner draft check price offer",
-                 [(START, "planner"), ("planner", "draft"), ("draft", "check"), ("planner", "price"),
-                  (["check", "price"], "offer"), ("offer", END)]))
+    run(
+        graph_of(
+            "planner draft check price offer",
+            [
+                (START, "planner"),
+                ("planner", "draft"),
+                ("draft", "check"),
+                ("planner", "price"),
+                (["check", "price"], "offer"),
+                ("offer", END),
+            ],
+        )
+    )
 
 
 def deferred_join():
-    graph = graph_of("planner draft check price",
-                     [(START, "planner"), ("planner", "draft"), ("draft", "check"), ("planner", "price")])
+    graph = graph_of(
+        "planner draft check price",
+        [(START, "planner"), ("planner", "draft"), ("draft", "check"), ("planner", "price")],
+    )
     graph.add_node("offer", note("offer"), defer=True)
     for before, after in [("check", "offer"), ("price", "offer"), ("offer", END)]:
         graph.add_edge(before, after)
@@ -193,9 +233,18 @@ def command_fan_out():
 
 def voting():
     """The same question to three; the majority decides."""
-    run(graph_of("voter_1 voter_2 voter_3 count",
-                 [(START, "voter_1"), (START, "voter_2"), (START, "voter_3"),
-                  (["voter_1", "voter_2", "voter_3"], "count"), ("count", END)]))
+    run(
+        graph_of(
+            "voter_1 voter_2 voter_3 count",
+            [
+                (START, "voter_1"),
+                (START, "voter_2"),
+                (START, "voter_3"),
+                (["voter_1", "voter_2", "voter_3"], "count"),
+                ("count", END),
+            ],
+        )
+    )
 
 
 def streamed():
@@ -219,6 +268,7 @@ def async_fan_out_join():
 
 def functional_api():
     """Tasks at once, then one more."""
+
     @task
     def research(topic):
         return "facts on " + topic
@@ -253,8 +303,10 @@ def two_graphs_in_turn():
 
 def nested_map_reduce():
     """Two stages of `Send`, each with a join."""
-    graph = graph_of("topics worker collect check summary",
-                     [(START, "topics"), ("worker", "collect"), ("check", "summary"), ("summary", END)])
+    graph = graph_of(
+        "topics worker collect check summary",
+        [(START, "topics"), ("worker", "collect"), ("check", "summary"), ("summary", END)],
+    )
     graph.add_conditional_edges("topics", lambda state: [Send("worker", {"notes": [t]}) for t in "abc"], ["worker"])
     graph.add_conditional_edges("collect", lambda state: [Send("check", {"notes": [t]}) for t in "de"], ["check"])
     run(graph)
@@ -276,8 +328,9 @@ def fallback_inside_a_node():
 
 def interrupt_beside_a_branch():
     """One branch asks a person while the other one goes on; both join after the answer."""
-    graph = graph_of("planner worker writer", [(START, "planner"), ("planner", "worker"), ("planner", "approval"),
-                                               ("writer", END)])
+    graph = graph_of(
+        "planner worker writer", [(START, "planner"), ("planner", "worker"), ("planner", "approval"), ("writer", END)]
+    )
     graph.add_node("approval", lambda state: {"notes": [interrupt("may I?")]})
     graph.add_edge(["worker", "approval"], "writer")
     compiled = graph.compile(checkpointer=InMemorySaver())
@@ -309,8 +362,31 @@ def recursion_limit():
         pass
 
 
-HEALTHY = (chain, fan_out_join, two_starts_two_stages, branches_to_end, uneven_join, deferred_join, send_map_reduce,
-           loop_until_approved, router, retry, subgraph, parent_command, interrupt_and_resume, react_agent, supervisor,
-           command_fan_out, voting, streamed, async_fan_out_join, functional_api, graph_in_a_function, two_graphs_in_turn,
-           nested_map_reduce, fallback_inside_a_node, interrupt_beside_a_branch)
+HEALTHY = (
+    chain,
+    fan_out_join,
+    two_starts_two_stages,
+    branches_to_end,
+    uneven_join,
+    deferred_join,
+    send_map_reduce,
+    loop_until_approved,
+    router,
+    retry,
+    subgraph,
+    parent_command,
+    interrupt_and_resume,
+    react_agent,
+    supervisor,
+    command_fan_out,
+    voting,
+    streamed,
+    async_fan_out_join,
+    functional_api,
+    graph_in_a_function,
+    two_graphs_in_turn,
+    nested_map_reduce,
+    fallback_inside_a_node,
+    interrupt_beside_a_branch,
+)
 BROKEN = (node_fails, recursion_limit)

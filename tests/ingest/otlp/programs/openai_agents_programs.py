@@ -2,8 +2,20 @@
 
 import asyncio
 
-from agents import (Agent, GuardrailFunctionOutput, InputGuardrail, InputGuardrailTripwireTriggered, MaxTurnsExceeded, Model,
-                    ModelResponse, Runner, Usage, function_tool, handoff, trace)
+from agents import (
+    Agent,
+    GuardrailFunctionOutput,
+    InputGuardrail,
+    InputGuardrailTripwireTriggered,
+    MaxTurnsExceeded,
+    Model,
+    ModelResponse,
+    Runner,
+    Usage,
+    function_tool,
+    handoff,
+    trace,
+)
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 
@@ -15,7 +27,9 @@ class Fake(Model):
 
     async def get_response(self, *_, **__):
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return ModelResponse(output=answer if isinstance(answer, list) else [text(answer)], usage=Usage(), response_id="r")
+        return ModelResponse(
+            output=answer if isinstance(answer, list) else [text(answer)], usage=Usage(), response_id="r"
+        )
 
     def stream_response(self, *_, **__):
         raise NotImplementedError
@@ -27,8 +41,9 @@ def text(content):
 
 
 def call(name, arguments="{}", number=0):
-    return ResponseFunctionToolCall(id=f"f{number}", call_id=f"c{name}{number}", type="function_call", name=name,
-                                    arguments=arguments)
+    return ResponseFunctionToolCall(
+        id=f"f{number}", call_id=f"c{name}{number}", type="function_call", name=name, arguments=arguments
+    )
 
 
 @function_tool
@@ -47,8 +62,12 @@ def run(work):
 def handoff_and_tools():
     """A tool, a handoff, an agent as a tool."""
     helper = agent("helper", "helped")
-    writer = agent("writer", [call("ask_helper", '{"input":"x"}')], "final", tools=[helper.as_tool("ask_helper", "ask")])
-    triage = agent("triage", [call("search", '{"q":"x"}')], [call("transfer_to_writer")], handoffs=[writer], tools=[search])
+    writer = agent(
+        "writer", [call("ask_helper", '{"input":"x"}')], "final", tools=[helper.as_tool("ask_helper", "ask")]
+    )
+    triage = agent(
+        "triage", [call("search", '{"q":"x"}')], [call("transfer_to_writer")], handoffs=[writer], tools=[search]
+    )
     run(Runner.run(triage, "write something"))
 
 
@@ -66,8 +85,12 @@ def handoff_back():
 def parallel_tools():
     """Two agents as tools in one answer."""
     spanish, french = agent("spanish", "hola"), agent("french", "salut")
-    lead = agent("lead", [call("to_spanish", '{"input":"hi"}', 1), call("to_french", '{"input":"hi"}', 2)], "hola, salut",
-                 tools=[spanish.as_tool("to_spanish", "s"), french.as_tool("to_french", "f")])
+    lead = agent(
+        "lead",
+        [call("to_spanish", '{"input":"hi"}', 1), call("to_french", '{"input":"hi"}', 2)],
+        "hola, salut",
+        tools=[spanish.as_tool("to_spanish", "s"), french.as_tool("to_french", "f")],
+    )
     run(Runner.run(lead, "translate"))
 
 
@@ -79,6 +102,7 @@ def parallel_runs_and_judge():
         with trace("translate"):
             answers = await asyncio.gather(*(Runner.run(translator, "hi") for _ in range(3)))
             await Runner.run(judge, " ".join(one.final_output for one in answers))
+
     run(work())
 
 
@@ -88,8 +112,10 @@ def parallel_handoffs():
 
     async def work():
         with trace("two at once"):
-            await asyncio.gather(*(Runner.run(agent("triage", [call("transfer_to_writer")], handoffs=[writer]), "go")
-                                   for _ in range(2)))
+            await asyncio.gather(
+                *(Runner.run(agent("triage", [call("transfer_to_writer")], handoffs=[writer]), "go") for _ in range(2))
+            )
+
     run(work())
 
 
@@ -103,6 +129,7 @@ def evaluator_loop():
                 verdict = await Runner.run(critic, draft.final_output)
                 if verdict.final_output == "pass":
                     return
+
     run(work())
 
 
@@ -111,6 +138,7 @@ def deterministic_chain():
         with trace("story"):
             outline = await Runner.run(agent("outliner", "an outline"), "a story")
             await Runner.run(agent("author", "a story"), outline.final_output)
+
     run(work())
 
 
@@ -148,6 +176,7 @@ def handoff_with_callback():
 
 def guardrail_trips():
     """The author's guardrail rejects the question, and the program answers with a text of its own."""
+
     async def check(context, checked, given):
         return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
 
@@ -159,6 +188,7 @@ def guardrail_trips():
 
 def race():
     """Two agents at once; the first answer wins and the other agent is cancelled."""
+
     class Slow(Fake):
         async def get_response(self, *_, **__):
             await asyncio.Event().wait()
@@ -169,27 +199,33 @@ def race():
             await Runner.run(agent("fast", "first"), "go")
             slow.cancel()
             await asyncio.wait([slow])
+
     run(work())
 
 
 def research_team():
     """A planner, searches at once, a writer: the SDK's research example."""
+
     async def work():
         with trace("research"):
             await Runner.run(agent("planner", "three searches"), "a topic")
             await asyncio.gather(*(Runner.run(agent("search", "found"), term) for term in "abc"))
             await Runner.run(agent("writer", "a report"), "found found found")
+
     run(work())
 
 
 def agent_as_tool_that_fails():
     """The tool's agent fails; the SDK gives its caller an error text, and the caller answers without it."""
+
     class Down(Fake):
         async def get_response(self, *_, **__):
             raise ConnectionError("the model is away")
 
     helper = Agent(name="helper", model=Down("x"))
-    writer = agent("writer", [call("ask_helper", '{"input":"x"}')], "without help", tools=[helper.as_tool("ask_helper", "ask")])
+    writer = agent(
+        "writer", [call("ask_helper", '{"input":"x"}')], "without help", tools=[helper.as_tool("ask_helper", "ask")]
+    )
     run(Runner.run(writer, "write"))
 
 
@@ -216,7 +252,22 @@ def model_fails():
         pass
 
 
-HEALTHY = (handoff_and_tools, single_agent, handoff_back, parallel_tools, parallel_runs_and_judge, parallel_handoffs,
-           evaluator_loop, deterministic_chain, guardrail, nested_agents_as_tools, tool_failure_handled, handoff_with_callback,
-           guardrail_trips, race, research_team, agent_as_tool_that_fails)
+HEALTHY = (
+    handoff_and_tools,
+    single_agent,
+    handoff_back,
+    parallel_tools,
+    parallel_runs_and_judge,
+    parallel_handoffs,
+    evaluator_loop,
+    deterministic_chain,
+    guardrail,
+    nested_agents_as_tools,
+    tool_failure_handled,
+    handoff_with_callback,
+    guardrail_trips,
+    race,
+    research_team,
+    agent_as_tool_that_fails,
+)
 BROKEN = (too_many_turns, model_fails)

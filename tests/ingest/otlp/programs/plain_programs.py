@@ -36,21 +36,25 @@ def chain():
     @workflow(name="story")
     def work(text):
         return critic(writer(text))
+
     work("a poem")
 
 
 def fan_out_join():
     """Two researchers at once; a writer reads both."""
+
     @workflow(name="report")
     def work(text):
         with ThreadPoolExecutor(2) as pool:
             found = [pool.submit(copy_context().run, researcher, topic) for topic in ("law", "facts")]
         return writer(" ".join(one.result() for one in found))
+
     work("a report")
 
 
 def nested_agents():
     """An agent that calls another twice."""
+
     @agent(name="editor")
     def editor(text):
         return critic(text) + critic(text)
@@ -58,6 +62,7 @@ def nested_agents():
     @workflow(name="edit")
     def work(text):
         return editor(writer(text))
+
     work("a poem")
 
 
@@ -83,11 +88,13 @@ def critic_again_after_failure():
             return shaky(draft)
         except ConnectionError:
             return shaky(draft)
+
     work("a poem")
 
 
 def race():
     """Two agents at once; the first answer wins and the other agent is cancelled."""
+
     @agent(name="slow")
     async def slow():
         await asyncio.Event().wait()
@@ -104,6 +111,7 @@ def race():
         other.cancel()
         await asyncio.wait([other])
         return answer
+
     asyncio.run(work())
 
 
@@ -115,6 +123,7 @@ def agent_fails():
     @workflow(name="story")
     def work(text):
         return database(writer(text))
+
     try:
         work("a poem")
     except ValueError:
