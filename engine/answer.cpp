@@ -7,8 +7,8 @@ namespace digd {
 namespace {
 
 constexpr std::array<std::string_view, 5> action_names{"none", "deliver", "inject", "reroute", "create"};
-constexpr std::array<std::string_view, 9> cause_names{"none", "mode", "as_is", "superseded", "unsupported",
-                                                      "target", "attempts", "budget", "ended"};
+constexpr std::array<std::string_view, cause_count> cause_names{"none", "mode", "as_is", "superseded", "unsupported",
+                                                                "target", "attempts", "budget", "ended"};
 constexpr std::array<std::string_view, 2> severity_names{"warning", "failure"};
 constexpr std::array<std::string_view, 3> outcome_names{"cleared", "recurred", "unresolved"};
 

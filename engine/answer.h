@@ -1,6 +1,7 @@
 // What the monitor has to say after a message or after some time: refusals, verdicts, interventions, detections.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,7 @@ enum class cause : std::uint8_t { none,
                                   attempts,
                                   budget,
                                   ended };
+inline constexpr std::size_t cause_count = static_cast<std::size_t>(cause::ended) + 1;
 
 enum class severity : std::uint8_t { warning,
                                      failure };

@@ -52,7 +52,7 @@ class latency_histogram {
   counter sum_ns_;
 };
 
-inline constexpr std::size_t message_type_count = 9, action_count = 5, cause_count = 7, outcome_count = 3;
+inline constexpr std::size_t message_type_count = 9, action_count = 5, outcome_count = 3;
 
 struct alignas(64) thread_counts {
   std::array<counter, message_type_count> messages;  // accepted

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 
 from killing import windows_trace
 from live import DIGCTL, DIGD, WITHIN, Daemon, wait_until
-from watching import get
+from watching import get, metric
 
 ABC = ["a", "b", "c"]
 
@@ -385,3 +385,13 @@ def test_an_open_run_of_an_older_version_goes_on_under_the_current_one_after_a_g
         assert '{"event":"answer","action":"deliver"}' in again.stdout
         if clock == "wall":
             assert "began under version 1" in again.stderr
+
+
+def test_a_report_at_the_end_of_a_run_is_counted_with_its_cause(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        with daemon.client(agents=["a"]) as c:
+            c.event("left", ["a"])
+            c.tell("run_ended", outcome="failure")
+            c.wait_acked()
+        assert metric(daemon, 'digd_unhealed_total{cause="ended"}') == 1
+        assert metric(daemon, 'digd_unhealed_total{cause="mode"}') == 0
