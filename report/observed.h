@@ -87,9 +87,9 @@ struct told_detection {
 
 struct rule_facts {
   std::uint64_t found = 0, healed = 0;
-  std::array<std::uint64_t, 3> outcomes{};                                         // by outcome_kind
+  std::array<std::uint64_t, 3> outcomes{};          // by outcome_kind
   std::array<std::uint64_t, cause_count> causes{};  // of unhealed detections, by cause
-  std::vector<std::uint32_t> over_time;                                            // by bin
+  std::vector<std::uint32_t> over_time;             // by bin
 };
 
 struct waiting_event {
