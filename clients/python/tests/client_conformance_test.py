@@ -28,7 +28,7 @@ from digd.messages import (
     started_message,
 )
 from digd.options import parse_address
-from digd.session import Session, Where
+from digd.session import Session, Target
 from client_helpers import ROOT, async_test, until, url_of
 
 FOLDER = ROOT / "tests" / "traces" / "conformance"
@@ -179,8 +179,8 @@ def test_the_client_says_the_trace_and_delivers_what_it_is_answered(path):
             }
             c.receive(json.dumps(welcome).encode(), 0)
             continue
-        c.unheld_because = "unheld" if line.get("as_is") else None
-        tickets.append((line, c.tell(as_message(line), 0.0)))
+        c.no_hold_reason = "unheld" if line.get("as_is") else None
+        tickets.append((line, c.enqueue(as_message(line), 0.0)))
         (frame,) = c.take_frames()
         assert normal(json.loads(frame)) == normal({k: v for k, v in line.items() if k != "session"})
         answer(c, (f for f in frames if f.get("seq") == line["seq"]), line.get("session", "main"))
@@ -207,7 +207,7 @@ async def greet(sessions, name, hello, daemon, interventions):
         sessions[name].conversation.hello = hello
         sessions[name].reconnect()
     else:
-        sessions[name] = Session(Where(parse_address(url_of(daemon)), hello["run"]), Conversation(hello), told)
+        sessions[name] = Session(Target(parse_address(url_of(daemon)), hello["run"]), Conversation(hello), told)
         sessions[name].start()
     conversation = sessions[name].conversation
     greetings = conversation.counters.connections + 1
@@ -227,8 +227,8 @@ async def test_a_daemon_answers_the_client_as_the_vector_expects(path, shared_da
             await greet(sessions, name, {**line, "run": path.stem}, shared_daemon, interventions)
             continue
         session = sessions[name]
-        session.conversation.unheld_because = "unheld" if line.get("as_is") else None
-        tickets.append((line, session.tell(as_message(line))))
+        session.conversation.no_hold_reason = "unheld" if line.get("as_is") else None
+        tickets.append((line, session.enqueue(as_message(line))))
         if len(sessions) > 1:
             assert await session.flush(20)  # the order among sessions is that of the trace
     for session in sessions.values():

@@ -418,7 +418,7 @@ async def test_flushing_waits_for_what_is_told_meanwhile_too(daemon):
                 super().set()
 
         told = []
-        run._session._quiet = Quiet()
+        run._session._idle = Quiet()
         await run.emit(["a"])
         assert await run.flush(20) and len(told) == 3
 

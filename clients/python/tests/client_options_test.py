@@ -92,7 +92,7 @@ def test_a_bad_address_in_the_environment_is_an_error_that_names_the_variable(mo
     monkeypatch.setenv("DIGD_URL", "http://localhost:7344")
     with pytest.raises(ValueError, match="DIGD_URL: 'http://localhost:7344'"):
         digd.Run()
-    assert digd.Run(url="localhost:1")._session.where.address == Address("localhost", 1)
+    assert digd.Run(url="localhost:1")._session.target.address == Address("localhost", 1)
 
 
 def test_an_empty_variable_counts_as_none(monkeypatch):
@@ -129,11 +129,11 @@ def test_the_argument_goes_before_the_variable_and_that_before_the_default(
 
 def test_a_bad_mode_is_an_error(monkeypatch):
     for make in (digd.Run, digd.sync.Run, resolve_mode):
-        with pytest.raises(ValueError, match="mode: 'heal' is no mode; expected off, observe, shadow or enforce"):
+        with pytest.raises(ValueError, match="mode: 'heal' is not a mode; expected off, observe, shadow or enforce"):
             make(mode="heal")
     monkeypatch.setenv("DIGD_MODE", "on")
     for make in (digd.Run, digd.sync.Run, resolve_mode):
-        with pytest.raises(ValueError, match="DIGD_MODE: 'on' is no mode"):
+        with pytest.raises(ValueError, match="DIGD_MODE: 'on' is not a mode"):
             make()
 
 

@@ -46,7 +46,7 @@ class Client(RuleBasedStateMachine):
     # ---- the program
 
     def tell(self, said, id=None):
-        ticket = self.conversation.tell(said, self.now)
+        ticket = self.conversation.enqueue(said, self.now)
         self.tickets.append((self.now, ticket))
         if id is not None and self.conversation.accepted(ticket):
             self.told.append(id)
@@ -88,7 +88,7 @@ class Client(RuleBasedStateMachine):
     def lose_the_connection(self):
         self.open = False
         self.conversation.disconnected(self.now)
-        assert all(t.verdicts is not None or t.stubborn for _, t in self.tickets), "held without a connection"
+        assert all(t.verdicts is not None or t.fails_closed for _, t in self.tickets), "held without a connection"
 
     @rule()
     def an_attempt_fails(self):

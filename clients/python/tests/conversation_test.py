@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from digd.conversation import DEAF_AFTER, Conversation, Phase
+from digd.conversation import MAX_MISSED_DEADLINES, Conversation, Phase
 from digd.messages import Event, delivery_message, ended_message, ended_run_message, event_message, message
 from digd.session import Backoff
 
@@ -27,7 +27,7 @@ def up(c, now=0.0, **change):
 
 
 def event(c, id="e1", now=0.0, submit=False):
-    return c.tell(event_message(Event(id, ("a",), submit=submit)), now)
+    return c.enqueue(event_message(Event(id, ("a",), submit=submit)), now)
 
 
 def sent(c):
@@ -105,7 +105,7 @@ def test_a_message_not_sent_before_its_deadline_is_marked_and_needs_no_report(c)
 
 
 def test_a_lost_connection_settles_what_waits_and_resumption_repeats_it(c):
-    t, quiet = event(c), c.tell(message("time"), 0.0)
+    t, quiet = event(c), c.enqueue(message("time"), 0.0)
     sent(c)
     c.disconnected(0.1)
     assert reasons(t) == ["disconnected"] and quiet.verdicts == ()
@@ -165,10 +165,10 @@ def test_the_end_of_the_run_is_told_even_at_the_limit():
     up(c, credits=4)
     for i in range(5):
         event(c, f"e{i}")
-    c.tell(ended_run_message("success", None), 0.0)
+    c.enqueue(ended_run_message("success", None), 0.0)
     frames = sent(c)
     assert (frames[-1]["type"], frames[-1]["outcome"]) == ("run_ended", "success") and len(frames) <= 4
-    c.over = True
+    c.is_over = True
     assert reasons(event(c, "after")) == ["error:run_closed"]
 
 
@@ -176,7 +176,7 @@ def test_what_is_kept_is_bounded_by_bytes_too():
     c = Conversation({}, max_buffer_bytes=10_000)
     c.disconnected(0.0)
     for i in range(100):
-        c.tell(event_message(Event(f"e{i}", ("a",), payload="x" * 1000)), 0.0)
+        c.enqueue(event_message(Event(f"e{i}", ("a",), payload="x" * 1000)), 0.0)
     assert c.window.bytes <= 10_000 and c.window.dropped > 80
 
 
@@ -211,9 +211,9 @@ def test_a_fatal_error_ends_it_for_good(c):
 
 def test_a_wrong_seq_asks_for_a_new_welcome(c):
     hear(c, type="error", code="bad_seq", seq=7, message="…", fatal=False)
-    assert c.want_reconnect
+    assert c.wants_reconnect
     c.disconnected(0.0)
-    assert not c.want_reconnect
+    assert not c.wants_reconnect
 
 
 def test_fail_closed_holds_a_submit_event_through_a_reconnect():
@@ -246,7 +246,7 @@ def test_fail_closed_is_bounded():
 
 
 def test_a_deaf_daemon_is_not_waited_for_again_until_it_is_heard(c):
-    for i in range(DEAF_AFTER):
+    for i in range(MAX_MISSED_DEADLINES):
         event(c, f"e{i}", now=float(i))
         sent(c)
         c.expire(i + 0.25)
@@ -303,7 +303,7 @@ def test_frames_that_make_no_sense_change_nothing(c, frame):
 
 
 def test_too_few_verdicts_leave_the_rest_as_is(c):
-    t = c.tell(ended_message("v1", ["x"], {"x": ("b",)}, [Event("e1", ("a",))]), 0.0)
+    t = c.enqueue(ended_message("v1", ["x"], {"x": ("b",)}, [Event("e1", ("a",))]), 0.0)
     assert [b.event for b in t.blocked] == ["x", "e1"]
     sent(c)
     hear(c, type="verdicts", seq=1, verdicts=[{"event": "x", "action": "deliver"}])
@@ -319,7 +319,7 @@ def test_an_unheld_run_waits_for_nothing_and_marks_everything():
 
 def test_a_message_that_would_close_the_connection_becomes_a_gap():
     c = Conversation({})
-    c.tell(event_message(Event("e1", ("a",), payload="x" * 70_000), limit_bytes=1 << 20), 0.0)
+    c.enqueue(event_message(Event("e1", ("a",), payload="x" * 70_000), limit_bytes=1 << 20), 0.0)
     event(c, "e2")
     up(c)  # message_bytes 4096: the daemon closes at 16 times that
     assert [f["type"] for f in sent(c)] == ["gap", "event"]
@@ -449,7 +449,7 @@ def test_messages_that_wait_at_the_same_time_count_once():
     sent(c)
     judged(c, 1, "e1", 0.15)
     judged(c, 2, "e2", 0.2)
-    assert c.added_s(9.0) == pytest.approx(0.2) and c.unheld_because is None
+    assert c.added_s(9.0) == pytest.approx(0.2) and c.no_hold_reason is None
 
 
 def test_a_lost_connection_ends_the_time_that_is_added():

@@ -638,7 +638,7 @@ def test_a_defect_at_the_end_of_a_graph_is_logged_and_does_not_reach_its_caller(
 @async_test
 async def test_in_shadow_nothing_blocks_the_event_loop_of_the_caller(daemon, monkeypatch):
     """`langgraph dev` raises where a call blocks the event loop."""
-    inner = digd.sync.Run._wait
+    inner = digd.sync.Run._run_on_loop
 
     def checked(run, work):
         try:
@@ -648,7 +648,7 @@ async def test_in_shadow_nothing_blocks_the_event_loop_of_the_caller(daemon, mon
         work.close()
         raise AssertionError("a call that blocks the event loop")
 
-    monkeypatch.setattr(digd.sync.Run, "_wait", checked)
+    monkeypatch.setattr(digd.sync.Run, "_run_on_loop", checked)
     graph = Team().node("a").node("b").edges((START, "a"), ("a", "b"), ("b", END)).compile(daemon, mode="shadow")
     assert (await graph.ainvoke({"log": []}))["log"] == ["a", "b"]
     assert [chunk async for chunk in graph.astream({"log": []})] == [{"a": {"log": ["a"]}}, {"b": {"log": ["b"]}}]

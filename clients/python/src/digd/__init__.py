@@ -1,9 +1,10 @@
-"""digd's client: it reports what the agents of a run do, and follows the daemon's verdicts. docs/clients-python.md."""
+"""The client of digd: reports what the agents of a run do, and follows the daemon's verdicts. docs/clients-python.md."""
 
 from . import sync
 from .activation import Activation
 from .dig import attach
 from .messages import Detection, Event, Intervention, Verdict
-from .run import Run, __version__
+from .run import Run
+from .version import __version__
 
 __all__ = ["Activation", "Detection", "Event", "Intervention", "Run", "Verdict", "__version__", "attach", "sync"]

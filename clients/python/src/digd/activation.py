@@ -1,19 +1,32 @@
-"""One span of an agent acting: its reactions to its inputs, and its outputs."""
+"""Activations: one span of an agent acting, with its reactions to inputs and its outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from .messages import Event, EventLike, Json, Reaction, Verdict, event_id
 
-if TYPE_CHECKING:
-    from .run import Run
+
+class Reporter(Protocol):
+    """The methods of `digd.Run` that an activation needs."""
+
+    def next_id(self, kind: str) -> str: ...
+
+    async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None,
+                   id: str | None = None, fyi: bool = False, submit: bool = False,
+                   source: str | None = None) -> Verdict: ...
+
+    async def start_activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None) -> str: ...
+
+    async def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None,
+                             outputs: Sequence[Event] = (), *, inputs: Iterable[EventLike] = (),
+                             error: str | None = None) -> tuple[Verdict, ...]: ...
 
 
 def error_text(error: BaseException) -> str:
-    """The text of an error, for the end of the activation that it ended."""
+    """The text of an error, as reported with a failed activation."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
@@ -31,54 +44,54 @@ class ActivationRecord:
         self._next_id = next_id
 
     def consume(self, event: EventLike) -> None:
-        """Reacts to the input: it is taken up."""
+        """Reacts to an input: the agent took it up."""
         self.reactions[event_id(event)] = "consume"
 
     def wait(self, event: EventLike) -> None:
-        """Reacts to the input: it stays pending, for a later activation."""
+        """Reacts to an input: it stays pending, for a later activation."""
         self.reactions[event_id(event)] = "wait"
 
     def discard(self, event: EventLike) -> None:
-        """Reacts to the input: it is dropped."""
+        """Reacts to an input: the agent dropped it."""
         self.reactions[event_id(event)] = "discard"
 
     def reroute(self, event: EventLike, agents: Iterable[str]) -> None:
-        """Reacts to the input: other agents get it. The verdict names the final recipients."""
+        """Reacts to an input: it goes to other agents. The verdict names the final recipients."""
         self.reactions[event_id(event)] = tuple(agents)
 
     def output(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
                id: str | None = None, fyi: bool = False, submit: bool = False) -> str:
-        """Adds an output to the end of the activation and returns its id. Deliver it when its verdict has come."""
+        """Adds an output, reported with the end of the activation; returns its id. Deliver it after its verdict."""
         event = Event(id or self._next_id("e"), tuple(recipients), kind, payload, fyi, submit)
         self.outputs.append(event)
         return event.id
 
     def verdict(self, event: EventLike) -> Verdict:
         """The verdict on an output or a rerouted input, once the activation has ended."""
-        wanted = event_id(event)
+        target_id = event_id(event)
         for verdict in self.verdicts:
-            if verdict.event == wanted:
+            if verdict.event == target_id:
                 return verdict
-        raise KeyError(f"no verdict on {wanted!r} in activation {self.id!r}"
+        raise KeyError(f"no verdict on {target_id!r} in activation {self.id!r}"
                        + ("" if self.ended else ", which has not ended"))
 
 
 class Activation(ActivationRecord):
     """`async with run.activation(agent, inputs) as a:`. An exception ends it as failed and propagates."""
 
-    def __init__(self, run: Run, id: str, agent: str, inputs: Iterable[EventLike]) -> None:
+    def __init__(self, run: Reporter, id: str, agent: str, inputs: Iterable[EventLike]) -> None:
         super().__init__(id, agent, inputs, run.next_id)
         self._run = run
 
     async def emit(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
                    id: str | None = None, fyi: bool = False, submit: bool = False) -> Verdict:
-        """Reports an output while the activation goes on, and returns the verdict on it."""
+        """Reports an output while the activation is open; returns the verdict on it."""
         if self.ended:
             raise RuntimeError(f"activation {self.id!r} has ended; emit before that, or use output()")
         return await self._run.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id)
 
     async def end(self, error: BaseException | str | None = None) -> tuple[Verdict, ...]:
-        """Ends the activation, once. Leaving the `async with` does the same."""
+        """Ends the activation; later calls do nothing. Leaving the `async with` calls it."""
         if not self.ended:
             self.ended = True
             text = error_text(error) if isinstance(error, BaseException) else error

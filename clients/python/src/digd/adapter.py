@@ -1,4 +1,4 @@
-"""What adapters of agent frameworks share before a run exists."""
+"""Options that adapters of agent frameworks resolve before a run exists."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from .options import requested_mode
 
 
 def resolve_mode(mode: str | None = None) -> Mode:
-    """The mode of an adapter's run: the caller's, else DIGD_MODE, else `shadow`, which changes nothing a user can observe."""
+    """The mode of an adapter's run: `mode`, else DIGD_MODE, else `shadow`, which changes nothing observable."""
     return requested_mode(mode) or "shadow"

@@ -25,6 +25,7 @@ from typing import Any
 from . import sync
 from .adapter import resolve_mode
 from .messages import Event, Outcome, Reaction
+from .version import __version__
 
 log = logging.getLogger("digd")
 
@@ -111,7 +112,7 @@ class Attachment:
             "hold": False,
             "mode": "observe" if mode == "shadow" else mode,
             "capabilities": {"inject": False, "reroute": False, "create": False},
-            "client": {"name": "digd-dig", "version": "0.1.0"},
+            "client": {"name": "digd-dig", "version": __version__},
             **run,
             "rules": {**rules, **{r: {"window_ms": NEVER_MS, **rules.get(r, {})} for r in RULES_BY_TIME}},
         }

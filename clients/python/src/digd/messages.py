@@ -1,6 +1,6 @@
-"""The protocol's values: verdicts, detections and interventions received, the bodies of messages sent.
+"""The protocol's values: verdicts, detections and interventions as received, and the bodies of messages to send.
 
-Pure values and functions, without I/O or a clock. docs/protocol.md defines the fields.
+No I/O and no clock. docs/protocol.md defines the fields.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Literal, Union
 
 Json = Any
-"""Anything that becomes JSON: payloads, metrics."""
+"""A value to be encoded as JSON: a payload or metrics."""
 
 Redact = Callable[[Json], Json]
-"""Returns what may leave the process of a payload, an error text or metrics. If it raises, nothing of the value leaves."""
+"""Returns the part of a payload, an error text or metrics that may leave the process. If it raises, nothing leaves."""
 
 Action = Literal["deliver", "inject", "reroute"]
 Mode = Literal["off", "observe", "shadow", "enforce"]
@@ -63,12 +63,12 @@ class Detection:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How to deliver an event: to `recipients`, with the text `inject` added if there is one.
+    """How to deliver an event: to `recipients`, with the text `inject` added if it is set.
 
-    `as_is` is None if the daemon decided so. Otherwise it says why the event goes out unchanged: `timeout`, `disconnected`,
-    `credits` (too far ahead of the daemon), `error:CODE` (the daemon refused the message, or this client for good),
-    `max_added_ms`, `healing_failed`, `shadow` (this run follows no more verdicts), `off`, `unheld` (it waits for none),
-    `forked` (the run belongs to the parent process).
+    `as_is` is None if the daemon decided. Otherwise it is the reason why the event is delivered unchanged:
+    `timeout`, `disconnected`; `credits`: too far ahead of the last ack; `error:CODE`: the daemon refused the message,
+    or this client permanently; `max_added_ms`, `healing_failed`, `shadow`: this run follows no more verdicts;
+    `off`; `unheld`: the run waits for no verdict; `forked`: the run belongs to the parent process.
     """
 
     event: str
@@ -81,13 +81,13 @@ class Verdict:
 
     @property
     def given_back(self) -> bool:
-        """Whether an answer was submitted too early and goes back to its author as work."""
+        """Whether this answer was submitted too early and returns to its author as work."""
         return self.submit and self.action == "reroute"
 
 
 @dataclass(frozen=True)
 class Intervention:
-    """A healing of no blocked event: `create` the event `id` for `recipients`, or `reroute` the event `event` to them."""
+    """Healing without a blocked event: `create` the event `id` for `recipients`, or `reroute` `event` to them."""
 
     id: str
     action: str
@@ -122,7 +122,7 @@ def event_id(event: EventLike) -> str:
 
 @dataclass(frozen=True)
 class Blocked:
-    """An event that waits for its verdict, with the recipients that it has otherwise."""
+    """An event that waits for its verdict, and the recipients that it has if the verdict names no others."""
 
     event: str
     recipients: tuple[str, ...]
@@ -149,7 +149,7 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Event:
-    """An event to report. `source` is set only if it is reported by itself, while its activation is open."""
+    """An event to report. Set `source` only to report the event by itself, while its activation is open."""
 
     id: str
     recipients: tuple[str, ...] = ()
@@ -180,7 +180,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Message:
-    """A message without a number yet: its type, the bytes that follow `"seq":N`, and the events that it blocks."""
+    """A message without its number: the type, the bytes that follow `"seq":N`, and the events that it blocks.
+
+    `last`: the message may use the places that the window reserves.
+    """
 
     type: str
     rest: bytes
@@ -196,7 +199,7 @@ LEFT_OUT = "digd: left out"
 
 
 def redacted(value: Json, redact: Redact | None) -> Json:
-    """The value as the hook returns it. If the hook raises, a text replaces the value."""
+    """Returns the hook's result. If the hook raises, a text replaces the value."""
     if redact is None:
         return value
     try:
@@ -206,11 +209,11 @@ def redacted(value: Json, redact: Redact | None) -> Json:
 
 
 def plain(value: Json) -> Json:
-    """A value that `json` can write for one that it cannot: pydantic models and dataclasses by their fields, sets as lists."""
+    """Replaces a value that `json` cannot write: pydantic models and dataclasses by their fields, sets by lists."""
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         try:
-            return dump(warnings=False)  # pydantic warns of fields of another type; that is not this program's output
+            return dump(warnings=False)  # pydantic's warnings about field types would appear as the program's output
         except TypeError:
             return dump()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -221,32 +224,32 @@ def plain(value: Json) -> Json:
 
 
 def encode(value: Json) -> bytes:
-    """JSON in UTF-8. It never raises: a value that JSON cannot express becomes a text that says so."""
+    """Returns JSON in UTF-8. Never raises: a text replaces a value that JSON cannot express."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
     except (TypeError, ValueError, RecursionError) as error:
         text = json.dumps(f"{LEFT_OUT}, no JSON: {type(error).__name__}")
-    except Exception as error:  # a foreign `model_dump` or `__repr__`
+    except Exception as error:  # raised by the program's own `model_dump` or `__repr__`
         text = json.dumps(f"{LEFT_OUT}, {type(error).__name__}")
-    return text.encode("utf-8", "replace")  # a lone surrogate is no character
+    return text.encode("utf-8", "replace")  # UTF-8 cannot encode lone surrogates
 
 
 def transmitted(name: str) -> str:
-    """An id or a name as the daemon receives it: UTF-8 has no lone surrogates, so they become question marks."""
+    """An id or a name as the daemon receives it: UTF-8 cannot encode lone surrogates; they become question marks."""
     return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
 def message(
     type: str, blocked: Iterable[Blocked] = (), ts: int | None = None, last: bool = False, **members: Json
 ) -> Message:
-    """A message with these members, except those that are None."""
+    """Builds a message with these members, except those that are None."""
     present = [(k, v) for k, v in (*members.items(), ("ts", ts)) if v is not None]
     rest = b"".join(b',"%s":%s' % (k.encode(), v if isinstance(v, bytes) else encode(v)) for k, v in present)
     return Message(type, rest, tuple(blocked), last)
 
 
 def encode_event(event: Event, redact: Redact | None, limit_bytes: int) -> bytes:
-    """An event's JSON. A payload that would exceed the limit is left out: no rule reads it."""
+    """Returns an event's JSON. A text replaces a payload over the limit; no rule reads payloads."""
     members = event.members(redact)
     payload = encode(members.pop("payload")) if "payload" in members else None
     whole = encode(members)
@@ -276,7 +279,7 @@ def ended_message(
     limit_bytes: int = 1 << 20,
     ts: int | None = None,
 ) -> Message:
-    """The end of an activation. It blocks rerouted events in the order of the inputs, then outputs in theirs."""
+    """Builds the end of an activation. It blocks first the rerouted inputs, then the outputs, each in their order."""
     outputs = list(outputs)
     order = list(dict.fromkeys((*inputs, *reactions)))
     rerouted = [(e, reactions[e]) for e in order if isinstance(reactions.get(e), tuple)]

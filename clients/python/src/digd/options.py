@@ -1,6 +1,6 @@
-"""What a run takes from its caller or from the environment: the daemon's address and the mode.
+"""The options that a run takes from its caller or the environment: the daemon's address and the mode.
 
-Bad values raise ValueError when the run is constructed. A typing error must not become a run that nobody watches.
+Bad values raise ValueError when the run is constructed, so that a typo cannot leave a run unwatched.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Address:
 
 
 def parse_address(text: str, name: str = "url") -> Address:
-    """Reads one of the four forms of an address. Raises ValueError, which names `name`, the value and the forms."""
+    """Parses one of the four forms of an address. The ValueError otherwise names `name`, the value and the forms."""
     if text.startswith("unix:"):
         path = text[len("unix:") :]
         is_absolute = path.startswith("/") and not path.startswith("//") and "\0" not in path
@@ -52,7 +52,7 @@ def parse_address(text: str, name: str = "url") -> Address:
         if 0 < int(port) < 65536:
             return Address(host, int(port), scheme == "wss")
     raise ValueError(
-        f"{name}: {text!r} is no address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH"
+        f"{name}: {text!r} is not a daemon address; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH"
     )
 
 
@@ -64,8 +64,8 @@ def daemon_address(url: str | None) -> Address:
 
 
 def requested_mode(mode: str | None) -> Mode | None:
-    """The mode that the caller or DIGD_MODE asks for; None if neither does. Raises ValueError if it is no mode."""
+    """The mode from the caller or DIGD_MODE; None if neither sets one. Raises ValueError for any other word."""
     name, value = ("mode", mode) if mode is not None else ("DIGD_MODE", os.environ.get("DIGD_MODE") or None)
     if value is not None and value not in MODES:
-        raise ValueError(f"{name}: {value!r} is no mode; expected {', '.join(MODES[:-1])} or {MODES[-1]}")
+        raise ValueError(f"{name}: {value!r} is not a mode; expected {', '.join(MODES[:-1])} or {MODES[-1]}")
     return value  # type: ignore[return-value]

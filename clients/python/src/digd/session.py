@@ -1,6 +1,7 @@
-"""One session's connection, on an event loop: it connects in the background, reconnects with backoff and moves frames.
+"""One session's connection on an event loop: connects in the background, reconnects with backoff, and moves frames.
 
-Call all methods on the loop's thread. `conversation.py` makes the decisions; the socket, the timer and the log are here.
+Call all methods on the loop's thread. `conversation.py` makes the decisions; this module owns the socket, the timer and
+the log.
 """
 
 from __future__ import annotations
@@ -22,19 +23,17 @@ log = logging.getLogger("digd")
 
 MAX_CONNECT_S = 5.0
 MAX_CLOSE_S = 1.0
-MAX_FIRST_CONNECTION_S = (
-    0.25  # the daemon's default verdict deadline; no run waits longer for a connection, nor at its end
-)
-MIN_FIRST_CONNECTION_S = 0.02  # a loop that was busy reads what has come before it calls a daemon silent
-MAX_SILENCE_S = 30.0  # for how long runs expect nothing of a daemon that did not answer; they still try to connect
-REPLACED, FATAL = 4409, 4400
+MAX_FIRST_CONNECTION_S = 0.25  # also at the end of a run; equal to the daemon's default verdict deadline
+MIN_FIRST_CONNECTION_S = 0.02  # lets a loop that was busy read an answer that has arrived already
+MAX_SILENCE_S = 30.0  # how long runs do not wait for a daemon that did not answer; they still try to connect
+CLOSED_AS_REPLACED, CLOSED_AS_FATAL = 4409, 4400  # close codes of docs/protocol.md
 MAX_MISSING_DAEMONS = 64
-_missing_daemons: set[str] = set()  # addresses for which it has been logged that nobody listens
-_silent_until: dict[str, float] = {}  # by address: what accepts connections and answers nothing costs one run its wait
-USED_ID_CODES = ("duplicate_event", "duplicate_activation", "activation_closed")  # where a session numbers its ids anew
+_missing_daemons: set[str] = set()  # addresses without a daemon, each logged once
+_silent_until: dict[str, float] = {}  # by address: only one run waits for a daemon that accepts and never answers
+USED_ID_CODES = ("duplicate_event", "duplicate_activation", "activation_closed")
 
 
-async def _within(work: Awaitable[object], seconds: float) -> None:
+async def _wait_at_most(work: Awaitable[object], seconds: float) -> None:
     try:
         await asyncio.wait_for(work, seconds)
     except asyncio.TimeoutError:
@@ -43,21 +42,21 @@ async def _within(work: Awaitable[object], seconds: float) -> None:
 
 @dataclass
 class Backoff:
-    """The wait before the next attempt: doubled each time from `first_s` to `most_s`, with jitter."""
+    """The wait before the next attempt: doubled each time from `first_s` to `max_s`, with jitter."""
 
     first_s: float = 0.1
-    most_s: float = 10.0
+    max_s: float = 10.0
     attempts: int = 0
     random: Callable[[], float] = random.random
 
     def next_s(self) -> float:
-        ceiling = min(self.most_s, self.first_s * 2.0 ** min(self.attempts, 30))
+        full_s = min(self.max_s, self.first_s * 2.0 ** min(self.attempts, 30))
         self.attempts += 1
-        return ceiling * (0.5 + 0.5 * self.random())
+        return full_s * (0.5 + 0.5 * self.random())
 
 
 @dataclass(frozen=True)
-class Where:
+class Target:
     """The daemon to connect to, and the run."""
 
     address: Address
@@ -67,16 +66,16 @@ class Where:
 
 
 class Session:
-    """Drives a Conversation over a Link. `on_intervention` is called for each intervention that is new."""
+    """Drives a Conversation over a Link. Calls `on_intervention` once for each intervention."""
 
     def __init__(
         self,
-        where: Where,
+        target: Target,
         conversation: Conversation,
         on_intervention: Callable[[Intervention], None],
         backoff: Backoff | None = None,
     ) -> None:
-        self.where = where
+        self.target = target
         self.conversation = conversation
         self.backoff = backoff or Backoff()
         self._on_intervention = on_intervention
@@ -86,36 +85,36 @@ class Session:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0.0
         self._pump_scheduled = False
-        self._quiet = asyncio.Event()
-        self._decided = asyncio.Event()  # the first attempt has succeeded or failed
-        self._started = 0.0
+        self._idle = asyncio.Event()
+        self._first_attempt_done = asyncio.Event()  # it has succeeded or failed
+        self._started_at = 0.0
         self._logged_errors: set[str] = set()
 
     # ---- for the run
 
-    def start(self, hello: Callable[[], None] = lambda: None) -> None:
-        """Begins to connect, and returns. Calls `hello` before each greeting."""
+    def start(self, before_hello: Callable[[], None] = lambda: None) -> None:
+        """Begins to connect in the background. Calls `before_hello` before each hello."""
         self._loop = asyncio.get_running_loop()
-        self._started = time.monotonic()
-        if _silent_until.get(str(self.where.address), 0.0) > self._started:
-            self.conversation.disconnected(self._started)
-            self._decided.set()
-        self._task = self._loop.create_task(self._keep_connected(hello), name=f"digd {self.where.run}")
+        self._started_at = time.monotonic()
+        if _silent_until.get(str(self.target.address), 0.0) > self._started_at:
+            self.conversation.disconnected(self._started_at)
+            self._first_attempt_done.set()
+        self._task = self._loop.create_task(self._keep_connected(before_hello), name=f"digd {self.target.run}")
 
-    def tell(self, report: Message) -> Ticket:
-        """Takes a message to send; never waits."""
+    def enqueue(self, report: Message) -> Ticket:
+        """Queues a message for sending. Never blocks."""
         if self._task is None and not self.conversation.closed:
             raise RuntimeError("the run is not open; use `async with` or call open()")
-        ticket = self.conversation.tell(report, time.monotonic())
+        ticket = self.conversation.enqueue(report, time.monotonic())
         if self.conversation.closed:
-            self._settle_futures()  # there may be no loop any more, or none yet
+            self._settle_futures()  # not through the loop: it may not exist yet, or not any more
         else:
-            self._quiet.clear()
+            self._idle.clear()
             self._schedule_pump()
         return ticket
 
     async def verdicts(self, ticket: Ticket) -> tuple[Verdict, ...]:
-        """The verdicts on the events that a message blocks, at the latest at its deadline."""
+        """Waits for the verdicts on the events that a message blocks; returns at its deadline at the latest."""
         if ticket.verdicts is not None:
             return ticket.verdicts
         future: asyncio.Future[tuple[Verdict, ...]] = self._loop.create_future()
@@ -130,56 +129,56 @@ class Session:
         self.conversation.answer(intervention, applied, reason, time.monotonic())
         if self.conversation.closed:
             return
-        self._quiet.clear()
+        self._idle.clear()
         self._schedule_pump()
 
     def reconnect(self) -> None:
-        """Drops the connection. The next one greets with the hello of that time."""
+        """Drops the connection. The next one sends the hello as it is then."""
         if self._link is not None:
             self._link.abort()
 
     async def flush(self, within_s: float, *, at_end: bool = False) -> bool:
         """Waits until every message is acked, unless the first attempt finds no daemon. Returns whether all are.
 
-        `at_end`: the run has ended, and its program waits. A lost connection is waited for no longer than a first one.
+        at_end: the run has ended and its program waits. Then the wait for a lost connection is as short as for a first.
         """
-        begun = time.monotonic()
-        if self.conversation.phase is Phase.HOPING:
+        begun_at = time.monotonic()
+        if self.conversation.phase is Phase.CONNECTING:
             await self._await_first_connection(within_s)
         while self.conversation.welcome is not None and not self.conversation.closed and not self.conversation.idle:
             is_lost = at_end and self.conversation.phase is not Phase.UP
-            bound_s = min(within_s, MAX_FIRST_CONNECTION_S) if is_lost else within_s
-            left_s = bound_s - (time.monotonic() - begun)
+            max_s = min(within_s, MAX_FIRST_CONNECTION_S) if is_lost else within_s
+            left_s = max_s - (time.monotonic() - begun_at)
             if left_s <= 0:
                 break
-            self._quiet.clear()  # the pump sets it; more messages may come before this goes on
+            self._idle.clear()  # the pump sets it; more messages may be queued before this coroutine resumes
             self._schedule_pump()
-            await _within(self._quiet.wait(), min(left_s, MAX_FIRST_CONNECTION_S) if at_end else left_s)
+            await _wait_at_most(self._idle.wait(), min(left_s, MAX_FIRST_CONNECTION_S) if at_end else left_s)
         return self.conversation.idle
 
     async def _await_first_connection(self, within_s: float) -> None:
-        """Waits until the first attempt has an outcome, counted from its start: a long run has waited enough."""
-        left_s = MAX_FIRST_CONNECTION_S - (time.monotonic() - self._started)
-        await _within(self._decided.wait(), min(within_s, max(left_s, MIN_FIRST_CONNECTION_S)))
-        if self.conversation.phase is Phase.HOPING and left_s <= within_s:
-            address = str(self.where.address)
+        """Waits for the outcome of the first attempt. The time counts from its start, so that a long run does not wait."""
+        left_s = MAX_FIRST_CONNECTION_S - (time.monotonic() - self._started_at)
+        await _wait_at_most(self._first_attempt_done.wait(), min(within_s, max(left_s, MIN_FIRST_CONNECTION_S)))
+        if self.conversation.phase is Phase.CONNECTING and left_s <= within_s:
+            address = str(self.target.address)
             if address in _silent_until or len(_silent_until) < MAX_MISSING_DAEMONS:
                 _silent_until[address] = time.monotonic() + MAX_SILENCE_S
             self._warn(f"no answer within {MAX_FIRST_CONNECTION_S:g} s")
 
     async def stop(self) -> None:
-        """Ends the connection. Events that still wait go out unchanged."""
+        """Ends the connection. Held events are delivered unchanged."""
         self.conversation.close("off")
         self._settle_futures()
-        self._quiet.set()
+        self._idle.set()
         while self._task is not None and not self._task.done():
-            self._task.cancel()  # again, should a cancellation be lost: wait_for of Python 3.11 and older can swallow one
+            self._task.cancel()  # in a loop: wait_for of Python 3.11 and older can lose a cancellation
             await asyncio.wait([self._task], timeout=2 * MAX_CLOSE_S)
         if self._timer is not None:
             self._timer.cancel()
 
     def abandon(self, reason: str) -> None:
-        """Forgets the connection, which belongs to another process, without closing it."""
+        """Drops all references to the connection without closing it: it belongs to another process."""
         self._task, self._link, self._timer = None, None, None
         self._futures.clear()
         self.conversation.close(reason)
@@ -187,68 +186,68 @@ class Session:
 
     # ---- the connection
 
-    async def _keep_connected(self, hello: Callable[[], None]) -> None:
+    async def _keep_connected(self, before_hello: Callable[[], None]) -> None:
         while not self.conversation.closed:
             link = None
             try:
                 link = await connect(
-                    self.where.address,
-                    self.where.run,
-                    self.where.token,
+                    self.target.address,
+                    self.target.run,
+                    self.target.token,
                     MAX_CONNECT_S,
-                    self._frame_in,
+                    self._on_frame,
                     self._schedule_pump,
-                    self.where.tls_context,
+                    self.target.tls_context,
                 )
-                if self.conversation.closed:  # stopped just now, and the cancellation was lost
+                if self.conversation.closed:  # `stop` was called and its cancellation was lost
                     raise asyncio.CancelledError
-                hello()
+                before_hello()
                 self._link = link
                 if link.writable:
                     link.send([self.conversation.connected()])
                 await asyncio.shield(link.lost)
             except asyncio.CancelledError:
                 if not self.conversation.closed:
-                    self._give_up()
+                    self._end_after_cancellation()
                 if link is not None:
                     await link.close(MAX_CLOSE_S)
                 raise
             except Refused as error:
                 self.conversation.close("error:unauthorized")
                 log.warning(
-                    "digd: %s refuses this client (%s); the run goes on unwatched. Is DIGD_TOKEN right?",
-                    self.where.address,
+                    "digd: %s refuses this client (%s); the run goes on unwatched. Check DIGD_TOKEN",
+                    self.target.address,
                     error,
                 )
-            except Exception as error:  # whatever goes wrong with a socket, the run goes on
+            except Exception as error:  # no error of a socket may reach the run
                 self._warn(str(error) or type(error).__name__)
             self._link = None
-            self._lost(link)
-            self._decided.set()
+            self._on_connection_lost(link)
+            self._first_attempt_done.set()
             self._pump()
             if not self.conversation.closed:
                 await asyncio.sleep(self.backoff.next_s())
 
-    def _give_up(self) -> None:
-        """Ends the conversation: the program cancelled this task, as shutdowns do that cancel all tasks.
+    def _end_after_cancellation(self) -> None:
+        """Ends the conversation after the program cancelled this task, for example in a shutdown of all tasks.
 
         Nothing can be sent any more, so nothing may wait for a verdict or an ack.
         """
         self._pump()
         self.conversation.close("disconnected")
         self._settle_futures()
-        self._decided.set()
-        self._quiet.set()
+        self._first_attempt_done.set()
+        self._idle.set()
 
-    def _lost(self, link: Link | None) -> None:
+    def _on_connection_lost(self, link: Link | None) -> None:
         code = link.close_code if link is not None else None
-        if code == REPLACED:
+        if code == CLOSED_AS_REPLACED:
             self.conversation.close("error:replaced")
             log.warning(
-                "digd: run %r is fed by a newer connection of the same session; this one goes on unwatched",
-                self.where.run,
+                "digd: a newer connection of the same session feeds run %r; this one goes on unwatched",
+                self.target.run,
             )
-        elif code == FATAL:
+        elif code == CLOSED_AS_FATAL:
             self.conversation.close("error:refused")
         else:
             was_up = self.conversation.phase is Phase.UP
@@ -257,50 +256,50 @@ class Session:
                 self._warn(f"the connection was closed ({code})")
 
     def _warn(self, reason: str) -> None:
-        """Logs once for all runs of the process that a daemon is missing, until one of them connects."""
-        address = str(self.where.address)
+        """Logs once for all runs of the process that a daemon is missing. A connection allows the next log line."""
+        address = str(self.target.address)
         if address not in _missing_daemons and len(_missing_daemons) < MAX_MISSING_DAEMONS:
             _missing_daemons.add(address)
             log.warning(
-                "digd: no daemon at %s (%s); runs go on unwatched, and the client tries again in the background",
+                "digd: no daemon at %s (%s); runs go on unwatched, and the client retries in the background",
                 address,
                 reason,
             )
 
     def _connected(self) -> None:
-        self._decided.set()
+        self._first_attempt_done.set()
         self.backoff.attempts = 0
-        address = str(self.where.address)
+        address = str(self.target.address)
         _silent_until.pop(address, None)
         if address in _missing_daemons:
             _missing_daemons.discard(address)
             log.warning("digd: connected to %s; runs are watched", address)
 
-    def _frame_in(self, frame: bytes) -> None:
+    def _on_frame(self, frame: bytes) -> None:
         if frame:
             phase = self.conversation.phase
             self.conversation.receive(frame, time.monotonic())
             if phase is not Phase.UP and self.conversation.phase is Phase.UP:
                 self._connected()
-            self._on_error()
-            if self.conversation.want_reconnect:
+            self._handle_error()
+            if self.conversation.wants_reconnect:
                 self.reconnect()
         self._schedule_pump()
 
-    def _on_error(self) -> None:
-        """Logs one line a code, not one a message."""
+    def _handle_error(self) -> None:
+        """Logs each error code once, and ends the conversation if the run id belongs to another run."""
         error, self.conversation.last_error = self.conversation.last_error, None
         if error is None:
             return
         code = str(error.get("code"))
         if self._is_used_id(error):
             self.conversation.close(f"error:{code}")
-            self.reconnect()  # drops the connection; a closed conversation opens no other
+            self.reconnect()  # drops the connection; a closed conversation opens no new one
             cause = "is in use with other settings" if code == "hello_conflict" else "belongs to another run"
             log.warning(
                 "digd: run id %r %s (%s). This run goes on unwatched. Leave the run id out to get a new one, or pass "
-                "an id that was never used",
-                self.where.run,
+                "an unused id",
+                self.target.run,
                 cause,
                 error.get("message"),
             )
@@ -309,14 +308,15 @@ class Session:
             return
         self._logged_errors.add(code)
         consequence = (
-            "this client is refused, and the run goes on unwatched"
+            "the daemon refuses this client, and the run goes on unwatched"
             if error.get("fatal")
-            else "a message was refused, and its events go out unchanged (further ones of this code are only counted)"
+            else "the daemon refused a message, and its events are delivered unchanged (further refusals with this code "
+            "are only counted)"
         )
         log.warning("digd: %s: %s, field %s: %r", consequence, code, error.get("field"), error.get("message"))
 
     def _is_used_id(self, error: Mapping[str, Json]) -> bool:
-        """Whether the run's id belongs to an earlier run: the hello contradicts it, or it refuses the first message."""
+        """Whether the run's id belongs to an earlier run: the daemon refuses the hello or the first message."""
         code, first_seq = error.get("code"), self.conversation.first_seq
         if code == "hello_conflict":
             return first_seq is None
@@ -327,7 +327,7 @@ class Session:
     # ---- results
 
     def _schedule_pump(self) -> None:
-        """Pumps once a turn of the loop, so that the messages of a turn leave in one write."""
+        """Pumps once per turn of the loop, so that the messages of a turn leave in one write."""
         if not self._pump_scheduled:
             self._pump_scheduled = True
             self._loop.call_soon(self._pump)
@@ -342,7 +342,7 @@ class Session:
         for intervention in self.conversation.take_interventions():
             self._on_intervention(intervention)
         if self.conversation.idle or self.conversation.closed:
-            self._quiet.set()
+            self._idle.set()
         self._set_timer()
 
     def _settle_futures(self) -> None:
@@ -354,7 +354,7 @@ class Session:
     def _set_timer(self) -> None:
         due = self.conversation.next_deadline()
         if due is None or (self._timer is not None and self._timer_due <= due):
-            return  # a timer that comes too early only looks again
+            return  # a timer that fires too early sets the next one
         if self._timer is not None:
             self._timer.cancel()
         self._timer_due = due

@@ -1,7 +1,7 @@
 """The client for programs without an event loop: `with digd.sync.Run(…) as run:`.
 
-One background thread with an event loop serves all runs of the process, for any number of threads. A call returns when its
-verdict has come, at the latest at the verdict deadline.
+One background thread with an event loop serves all runs and all threads of the process. A call returns when its verdict
+has arrived, at the latest at the verdict deadline.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Callable, TypeVar
 from . import run as asynchronous
 from .activation import ActivationRecord, error_text
 from .conversation import Counters
+from .interventions import Applied, Handler
 from .messages import Event, EventLike, Intervention, Json, Mode, Outcome, Verdict
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ _open_runs: weakref.WeakSet[Run] = weakref.WeakSet()
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
-    """The loop of all runs of this module. Its thread starts with the first run and does not keep the process alive."""
+    """The event loop of all runs of this module. Its thread starts with the first run and is a daemon thread."""
     global _loop
     with _lock:
         if _loop is None:
@@ -36,8 +37,8 @@ def background_loop() -> asyncio.AbstractEventLoop:
         return _loop
 
 
-def _forget_parent() -> None:
-    """In a forked child the background thread does not run: its runs go unwatched there, and new ones get a new thread."""
+def _abandon_after_fork() -> None:
+    """A forked child has no background thread: it abandons the parent's runs, and new runs start a new thread."""
     global _loop, _lock
     _loop, _lock = None, threading.Lock()
     for run in list(_open_runs):
@@ -45,7 +46,7 @@ def _forget_parent() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_parent)
+    os.register_at_fork(after_in_child=_abandon_after_fork)
 
 
 class Activation(ActivationRecord):
@@ -65,13 +66,13 @@ class Activation(ActivationRecord):
         fyi: bool = False,
         submit: bool = False,
     ) -> Verdict:
-        """Reports an output while the activation goes on, and returns the verdict on it."""
+        """Reports an output while the activation is open; returns the verdict on it."""
         if self.ended:
             raise RuntimeError(f"activation {self.id!r} has ended; emit before that, or use output()")
         return self._run.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id)
 
     def end(self, error: BaseException | str | None = None) -> tuple[Verdict, ...]:
-        """Ends the activation, once. Leaving the `with` does the same."""
+        """Ends the activation; later calls do nothing. Leaving the `with` calls it."""
         if not self.ended:
             self.ended = True
             text = error_text(error) if isinstance(error, BaseException) else error
@@ -91,7 +92,7 @@ class Activation(ActivationRecord):
 
 
 class Run:
-    """`digd.Run` for threads: the same arguments and methods, without `await`. Intervention handlers run in a thread."""
+    """`digd.Run` for threads: same arguments and methods, without `await`. Intervention handlers run in a thread."""
 
     def __init__(self, run_id: str | None = None, agents: Iterable[str] | None = None, **options: Any) -> None:
         self.aio = asynchronous.Run(run_id, agents, **options)
@@ -111,12 +112,12 @@ class Run:
         self.close(error)
 
     def open(self) -> None:
-        self._in_loop(self.aio.open)
+        self._call_on_loop(self.aio.open)
         if self.aio.mode != "off":
             _open_runs.add(self)
 
     def begin(self) -> None:
-        """As `open`, and does not wait for the background thread: the caller may be on an event loop."""
+        """As `open`, but does not wait for the background thread: the caller may be on an event loop."""
 
         async def open_() -> None:
             self.aio.open()
@@ -126,22 +127,22 @@ class Run:
             _open_runs.add(self)
 
     def close(self, error: BaseException | None = None) -> None:
-        self._wait(self.aio.close(error))
+        self._run_on_loop(self.aio.close(error))
         _open_runs.discard(self)
 
     def end(self, outcome: Outcome | None = None, metrics: Mapping[str, Json] | None = None) -> None:
-        self._wait(self.aio.end(outcome, metrics))
+        self._run_on_loop(self.aio.end(outcome, metrics))
 
     def flush(self, within_s: float = 5.0) -> bool:
-        return self._wait(self.aio.flush(within_s))
+        return self._run_on_loop(self.aio.flush(within_s))
 
     def adapter_defaults(self, name: str) -> None:
-        """Called by an adapter that is given this run: names the client, and makes `shadow` the mode if nobody chose one."""
-        self._in_loop(lambda: self.aio.adapter_defaults(name))
+        """As `digd.Run.adapter_defaults`."""
+        self._call_on_loop(lambda: self.aio.adapter_defaults(name))
 
     @property
     def mode(self) -> Mode | None:
-        """The mode that was asked for; None leaves it to the daemon."""
+        """The requested mode; None leaves it to the daemon."""
         return self.aio.mode
 
     @property
@@ -181,7 +182,7 @@ class Run:
         source: str | None = None,
         ts: int | None = None,
     ) -> Verdict:
-        return self._wait(
+        return self._run_on_loop(
             self.aio.emit(
                 recipients, payload, kind=kind, id=id or self.next_id("e"), fyi=fyi, submit=submit, source=source, ts=ts
             )
@@ -193,7 +194,7 @@ class Run:
     def start_activation(
         self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None, ts: int | None = None
     ) -> str:
-        return self._wait(self.aio.start_activation(agent, inputs, id=id or self.next_id("v"), ts=ts))
+        return self._run_on_loop(self.aio.start_activation(agent, inputs, id=id or self.next_id("v"), ts=ts))
 
     def end_activation(
         self,
@@ -205,57 +206,57 @@ class Run:
         error: str | None = None,
         ts: int | None = None,
     ) -> tuple[Verdict, ...]:
-        return self._wait(self.aio.end_activation(activation, reactions, outputs, inputs=inputs, error=error, ts=ts))
+        return self._run_on_loop(self.aio.end_activation(activation, reactions, outputs, inputs=inputs, error=error, ts=ts))
 
     def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
-        self._wait(self.aio.agent_joined(agent, ts=ts))
+        self._run_on_loop(self.aio.agent_joined(agent, ts=ts))
 
     def agent_left(self, agent: str, *, ts: int | None = None) -> None:
-        self._wait(self.aio.agent_left(agent, ts=ts))
+        self._run_on_loop(self.aio.agent_left(agent, ts=ts))
 
     def applied(self, event: EventLike, verdict: Verdict, *, as_is: str | None = None) -> None:
-        self._in_loop(lambda: self.aio.applied(event, verdict, as_is=as_is))
+        self._call_on_loop(lambda: self.aio.applied(event, verdict, as_is=as_is))
 
     def gap(self, dropped: int, *, ts: int | None = None) -> None:
-        self._in_loop(lambda: self.aio.gap(dropped, ts=ts))
+        self._call_on_loop(lambda: self.aio.gap(dropped, ts=ts))
 
     def tick(self, ts: int) -> None:
-        self._in_loop(lambda: self.aio.tick(ts))
+        self._call_on_loop(lambda: self.aio.tick(ts))
 
     def on_intervention(self, action: Any) -> Any:
-        """Registers a handler as `digd.Run` does. It is called in a thread and may block. Register before `with`."""
+        """As `digd.Run.on_intervention`. The handler is called in a thread and may block. Register before `with`."""
         if isinstance(action, str):
-            register = self.aio.on_intervention(action)
+            register_async = self.aio.on_intervention(action)
 
-            def registered(handler: Callable[[Intervention], asynchronous.Applied]) -> Any:
-                register(_in_thread(handler))
+            def register(handler: Callable[[Intervention], Applied]) -> Any:
+                register_async(_in_thread(handler))
                 return handler
 
-            return registered
+            return register
         self.aio.on_intervention(_in_thread(action))
         return action
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Runs a coroutine of `self.aio` on the background loop; for adapters that serve threads and event loops alike."""
+        """Runs a coroutine of `self.aio` on the background loop. For adapters that serve both threads and event loops."""
         if self.aio.mode == "off":
-            return _finished(work)
+            return _run_without_loop(work)
         return asyncio.run_coroutine_threadsafe(work, background_loop())
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run_on_loop(self, work: Coroutine[Any, Any, T]) -> T:
         if threading.current_thread().name == "digd":
             work.close()
             raise RuntimeError("digd.sync called from the event loop's own thread; use digd.Run there")
         return self.submit(work).result()
 
-    def _in_loop(self, work: Callable[[], T]) -> T:
+    def _call_on_loop(self, work: Callable[[], T]) -> T:
         async def call() -> T:
             return work()
 
-        return self._wait(call())
+        return self._run_on_loop(call())
 
 
-def _finished(work: Coroutine[Any, Any, T]) -> Future[T]:
-    """Runs a coroutine that waits for nothing, here and now: a run in mode `off` has no thread."""
+def _run_without_loop(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Runs a coroutine that never suspends, in the calling thread: a run in mode `off` has no background thread."""
     future: Future[T] = Future()
     try:
         work.send(None)
@@ -265,12 +266,12 @@ def _finished(work: Coroutine[Any, Any, T]) -> Future[T]:
         future.set_exception(error)
     else:
         work.close()
-        future.set_exception(RuntimeError("a run in mode `off` waited for something"))
+        future.set_exception(RuntimeError("a coroutine suspended in a run of mode `off`"))
     return future
 
 
-def _in_thread(handler: Callable[[Intervention], asynchronous.Applied]) -> asynchronous.Handler:
-    async def call(intervention: Intervention) -> asynchronous.Applied:
+def _in_thread(handler: Callable[[Intervention], Applied]) -> Handler:
+    async def call(intervention: Intervention) -> Applied:
         return await asyncio.to_thread(handler, intervention)
 
     return call

@@ -1,7 +1,7 @@
-"""One WebSocket connection, on asyncio: many frames a write, fragments joined, nothing kept beyond the socket's buffers.
+"""One WebSocket connection on asyncio. It writes frames in batches and joins fragments.
 
-The `websockets` library's protocol without I/O does the WebSocket part. Its own asyncio connection writes once a frame;
-this one writes once a batch.
+The `websockets` library's protocol without I/O does the WebSocket part. The library's own asyncio connection writes once
+per frame; this one writes once per batch.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from websockets.uri import parse_uri
 
 from .options import Address
 
-MAX_FRAME_BYTES = 64 << 20  # of a frame from the daemon: verdicts with all their evidence
+MAX_FRAME_BYTES = 64 << 20  # of a frame from the daemon; verdicts with evidence can be large
 
 
 class Refused(Exception):
-    """The daemon does not let this client in; trying again is no use."""
+    """The daemon refuses this client. Retrying does not help."""
 
 
 def ingest_uri(address: Address, run: str) -> str:
@@ -35,7 +35,10 @@ def ingest_uri(address: Address, run: str) -> str:
 
 
 class Link(asyncio.Protocol):
-    """A connection from its handshake to its end. `on_frame` is called with each text, `on_lost` once, both on the loop."""
+    """A connection from its handshake to its end. Calls `on_frame` with each text and `on_lost` once, on the loop.
+
+    `on_frame` is also called with empty bytes when the socket can take data again.
+    """
 
     def __init__(
         self, uri: str, token: str | None, on_frame: Callable[[bytes], None], on_lost: Callable[[], None]
@@ -51,22 +54,22 @@ class Link(asyncio.Protocol):
 
     @property
     def close_code(self) -> int | None:
-        """What the daemon closed with; None if it went without a word."""
+        """The daemon's close code; None if it sent no close frame."""
         return self._ws.close_rcvd.code if self._ws.close_rcvd is not None else None
 
     @property
     def writable(self) -> bool:
-        """Whether frames may be sent now: the socket has room and neither side has begun to close."""
+        """Whether frames may be sent now: the socket has room and neither side is closing."""
         return self._has_room and self._ws.state is State.OPEN
 
     def send(self, frames: Iterable[bytes]) -> None:
-        """Writes all of them at once."""
+        """Writes all frames at once."""
         for frame in frames:
             self._ws.send_text(frame)
         self._flush()
 
     async def close(self, within_s: float) -> None:
-        """Says goodbye, waits a bounded time for the answer, and lets go."""
+        """Sends a close frame, waits a bounded time for the answer, and aborts the connection."""
         if self._transport is None or self.lost.done():
             return
         try:
@@ -74,7 +77,7 @@ class Link(asyncio.Protocol):
                 self._ws.send_close(1000)
                 self._flush()
                 await asyncio.wait([self.lost], timeout=within_s)
-        finally:  # also if this task is cancelled meanwhile
+        finally:  # also if this task is cancelled while it waits
             self._transport.abort()
 
     def abort(self) -> None:
@@ -94,56 +97,56 @@ class Link(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._ws.receive_data(data)
-        self._events()
+        self._handle_events()
 
     def eof_received(self) -> None:
         self._ws.receive_eof()
-        self._events()
+        self._handle_events()
 
     def pause_writing(self) -> None:
         self._has_room = False
 
     def resume_writing(self) -> None:
         self._has_room = True
-        self._on_frame(b"")  # there is room: go on sending
+        self._on_frame(b"")
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.opened.done():
-            self._refuse(exc or ConnectionError("closed during the handshake"))
+            self._fail_handshake(exc or ConnectionError("closed during the handshake"))
         if not self.lost.done():
             self.lost.set_result(None)
         self._on_lost()
 
-    # ---- within
+    # ---- internals
 
-    def _events(self) -> None:
+    def _handle_events(self) -> None:
         for event in self._ws.events_received():
             if isinstance(event, Response):
-                self._opened()
+                self._finish_handshake()
             elif isinstance(event, Frame):
-                self._frame(event)
+                self._add_fragment(event)
         if self._ws.handshake_exc is not None and not self.opened.done():
-            self._opened()
+            self._finish_handshake()
         self._flush()
         if self._ws.close_expected() and self._transport is not None:
             self._transport.close()
 
-    def _opened(self) -> None:
+    def _finish_handshake(self) -> None:
         error = self._ws.handshake_exc
         if self.opened.done():
             return
         if error is None:
             self.opened.set_result(None)
         elif isinstance(error, InvalidStatus) and error.response.status_code in (401, 403):
-            self._refuse(Refused(f"HTTP {error.response.status_code}"))
+            self._fail_handshake(Refused(f"HTTP {error.response.status_code}"))
         else:
-            self._refuse(error)
+            self._fail_handshake(error)
 
-    def _refuse(self, error: BaseException) -> None:
+    def _fail_handshake(self, error: BaseException) -> None:
         self.opened.set_exception(error)
-        self.opened.exception()  # counts as retrieved: the task that waited may have been cancelled
+        self.opened.exception()  # marks it as retrieved: the waiting task may have been cancelled
 
-    def _frame(self, frame: Frame) -> None:
+    def _add_fragment(self, frame: Frame) -> None:
         if frame.opcode not in (Opcode.TEXT, Opcode.CONT):
             return
         self._parts.append(bytes(frame.data))
@@ -158,7 +161,7 @@ class Link(asyncio.Protocol):
         joined = b"".join(data)
         if joined:
             self._transport.write(joined)
-        if data and data[-1] == b"" and self._transport.can_write_eof():  # the protocol's way to say half-close
+        if data and data[-1] == b"" and self._transport.can_write_eof():  # empty bytes mean half-close in `websockets`
             self._transport.write_eof()
 
 
@@ -171,7 +174,7 @@ async def connect(
     on_lost: Callable[[], None],
     tls_context: tls.SSLContext | None = None,
 ) -> Link:
-    """Opens a connection and shakes hands. Raises OSError, TimeoutError, Refused, or an error of `websockets`."""
+    """Opens a connection and completes the handshake. Raises OSError, TimeoutError, Refused or a `websockets` error."""
     uri = ingest_uri(address, run)
     loop = asyncio.get_running_loop()
 
@@ -188,7 +191,7 @@ async def connect(
             if raw is not None:
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         try:
-            await asyncio.wait([link.opened])  # a cancellation of this task leaves the future alone
+            await asyncio.wait([link.opened])  # `await link.opened` would cancel the future together with this task
             link.opened.result()
         except BaseException:
             link.abort()
@@ -199,8 +202,8 @@ async def connect(
 
 
 async def _bounded(opening: asyncio.Task[Link], within_s: float) -> Link:
-    """The task's link. `asyncio.wait_for` of Python 3.11 can lose a cancellation, and leave an exception that asyncio logs."""
-    opening.add_done_callback(lambda task: task.cancelled() or task.exception())  # counts as retrieved
+    """Waits for the link. `asyncio.wait_for` of Python 3.11 can lose a cancellation, or leave an unretrieved exception."""
+    opening.add_done_callback(lambda task: task.cancelled() or task.exception())  # marks the exception as retrieved
     try:
         await asyncio.wait([opening], timeout=within_s)
         if opening.done():

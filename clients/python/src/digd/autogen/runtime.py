@@ -98,7 +98,7 @@ class Runtime(SingleThreadedAgentRuntime):
             return
         self._ask_for_settings()
         if not run.heals:  # no verdict can change anything, so none is waited for
-            run._conversation.unheld_because = run._conversation.unheld_because or "unheld"
+            run._conversation.no_hold_reason = run._conversation.no_hold_reason or "unheld"
         self.state.runtimes.append(self)
         run.on_intervention(self._carry_out)
         run.before_end(self._outcome_at_end)

@@ -20,13 +20,14 @@ from .. import sync
 from ..adapter import resolve_mode
 from ..messages import Mode
 from ..options import daemon_address
+from ..version import __version__
 from . import internals
 from .node import WatchedNode, current_watch
 from .text import Inject, add_text
 from .watch import Options, Watch, drive, drive_async
 
 G = TypeVar("G")
-CLIENT = {"name": "digd-langgraph", "version": "0.1.0"}
+CLIENT = {"name": "digd-langgraph", "version": __version__}
 NEVER_MS = 7 * 24 * 3600 * 1000
 END_WITHIN_S = 3.0  # how long an invocation waits at most for digd to have the end of its run
 

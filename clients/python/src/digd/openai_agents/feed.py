@@ -54,7 +54,7 @@ class Feed:
         return self.run.next_id(kind)
 
     def activation(self, agent: str, inputs: Iterable[EventLike]) -> Activation:
-        return Activation(self, self.next_id("v"), agent, inputs)  # type: ignore[arg-type]
+        return Activation(self, self.next_id("v"), agent, inputs)
 
     async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None,
                    id: str | None = None, fyi: bool = False, submit: bool = False, source: str | None = None,
