@@ -1,7 +1,7 @@
 """digd for AutoGen (`autogen-core`, `autogen-agentchat`). docs/integrations/autogen.md.
 
     async with digd.Run() as run:
-        team = digd.autogen.instrument(team, run)  # a team; its own run() and run_stream() are watched
+        team = digd.autogen.instrument(team, run)  # watches the team's own run() and run_stream()
         runtime = digd.autogen.Runtime(run)        # instead of SingleThreadedAgentRuntime()
 """
 

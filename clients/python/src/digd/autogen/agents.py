@@ -1,4 +1,4 @@
-"""What the class of an agent says about it: which messages it takes, and whether it can put anything out."""
+"""Names of agents, and what an agent's class tells: which messages it handles, and whether it can send any."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from autogen_core import AgentId, ClosureAgent, RoutedAgent
 from autogen_core._closure_agent import get_handled_types_from_closure
 
 DEFAULT_KEY = "default"
-DIRECT = ":digd"  # of topics that reach one agent: its type, this, its key as source. BaseAgent subscribes it
+DIRECT = ":digd"  # a topic of the agent's type plus this suffix, with its key as source, reaches that agent alone
 MAX_NAME_BYTES = 256
 FRAMEWORK = {"autogen_core", "autogen_agentchat", "autogen_ext"}
 SENDING = {"send_message", "publish_message"}
 
 
 def name_of(agent: AgentId) -> str:
-    """An agent's name for digd: its type, with its key where that is not the default one."""
+    """An agent's name for digd: its type, and its key unless that is the default."""
     return short_name(agent.type if agent.key == DEFAULT_KEY else str(agent))
 
 
 def short_name(name: str) -> str:
-    """The name, within the protocol's limit; keys are the program's own and may be long."""
+    """The name, shortened to the protocol's limit. A program's keys may be long."""
     encoded = name.encode("utf-8", "replace")
     if len(encoded) <= MAX_NAME_BYTES:
         return name
@@ -40,10 +40,10 @@ def id_of(name: str) -> AgentId:
 
 @dataclass(frozen=True)
 class Traits:
-    """What is known of the agents of one type before they act.
+    """What is known about the agents of one type before they act.
 
-    handled: the classes of messages that they have handlers for; None: unknown, they may take any.
-    absorbs: they can put nothing out: no sending, no publishing, no response. Messages to them ask for nothing.
+    handled: the classes of messages that they have handlers for. None: unknown; they may handle any.
+    absorbs: they cannot send, publish or respond. A message to them asks for nothing.
     """
 
     handled: frozenset[Any] | None = None
@@ -54,7 +54,7 @@ class Traits:
 
 
 def traits_of(expected: Any, factory: Callable[..., Any] | None = None) -> Traits:
-    """Of an agent type, from the class it was registered with and, for a closure agent, from its factory."""
+    """The traits of an agent type, from its registered class and, for a closure agent, from its factory."""
     if not isinstance(expected, type):
         return Traits()
     if issubclass(expected, ClosureAgent):
@@ -75,13 +75,13 @@ def _of_closure(closure: Any) -> Traits:
     absorbs = not _sends(getattr(closure, "__code__", None))
     try:
         handled = frozenset(get_handled_types_from_closure(closure))
-    except Exception:  # AutoGen itself reports a closure that it cannot use
+    except Exception:  # AutoGen reports a closure that it cannot use
         return Traits(None, absorbs)
     return Traits(None if Any in handled else handled, absorbs)
 
 
 def _own_functions(cls: type) -> Iterator[types.CodeType]:
-    """The code of what the program itself wrote for this class."""
+    """The code objects of the class that are the program's own, not a framework's."""
     for base in cls.__mro__:
         if base is object or base.__module__.partition(".")[0] in FRAMEWORK:
             continue
@@ -93,11 +93,14 @@ def _own_functions(cls: type) -> Iterator[types.CodeType]:
 
 
 def _sends(code: types.CodeType | None) -> bool:
-    """Whether the code, or a function within it, names something that sends. Code that cannot be read may."""
+    """Whether the code, or a function within it, may send. True for code that cannot be read.
+
+    An agent that calls `digd.autogen.wait()` has work to do, so it counts as sending.
+    """
     if code is None:
         return True
     names = set(code.co_names)
-    return bool(SENDING & names) or {"autogen", "wait"} <= names or any(  # who calls digd.autogen.wait() has work
+    return bool(SENDING & names) or {"autogen", "wait"} <= names or any(
         _sends(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
 
 

@@ -1,4 +1,4 @@
-"""What a group chat's messages and parts say: who speaks, whether a model reads, whether a chat would stop."""
+"""Reads a group chat's messages and parts: who speaks, whether a model reads a text, whether a chat would stop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, TextMess
 from autogen_agentchat.teams._group_chat._events import GroupChatAgentResponse, GroupChatStart
 from autogen_agentchat.teams._group_chat._swarm_group_chat import SwarmGroupChatManager
 
-from ..line import NOTE, said
+from ..line import NOTE, text_payload
 from ..session import log
 from .flow import AgentLine
 
@@ -25,13 +25,13 @@ PURE_CONDITIONS = (conditions.MaxMessageTermination, conditions.TextMentionTermi
 
 
 @dataclass
-class Spoken:
-    """What a speaker said last; its line is open until somebody takes it up."""
+class Utterance:
+    """A speaker's message that no other speaker has taken up yet. Its line stays open until then."""
 
     line: AgentLine
     text: str
     handoff: HandoffMessage | None = None
-    worked: bool = False  # a speaker that hands off did something else too
+    has_other_work: bool = False  # the speaker did more than hand off
 
 
 def name_of_speaker(type: str) -> str:
@@ -40,7 +40,7 @@ def name_of_speaker(type: str) -> str:
 
 
 def text_of_messages(messages: Iterable[Any]) -> str:
-    """The texts of messages, one below the other; a class of the program's own may have none."""
+    """The texts of messages, one per line. A program's own message class may fail to give a text."""
     texts = []
     for message in messages:
         try:
@@ -56,25 +56,25 @@ def text_of_response(message: Any) -> str:
 
 
 def text_of_result(result: TaskResult) -> str:
-    """The last chat message of a result: a manager may have written it."""
+    """The last chat message of a result. A manager may have written it."""
     return text_of_messages([m for m in result.messages if isinstance(m, BaseChatMessage)][-1:])
 
 
 def has_worked(message: GroupChatAgentResponse) -> bool:
-    """Whether an agent that hands off did something else: called tools, or said what it thinks."""
+    """Whether an agent that hands off did something else: called tools, or wrote a text."""
     handoff = message.response.chat_message
     inner = message.response.inner_messages or []
     results = sum(len(m.content) for m in inner if isinstance(m, ToolCallExecutionEvent))
     return bool(getattr(handoff, "context", None)) or results > 1
 
 
-def whispered(text: str) -> GroupChatStart:
-    """Puts a text before one participant's next turn, without asking it to speak."""
+def text_before_turn(text: str) -> GroupChatStart:
+    """A message that gives one participant a text before its turn, without asking it to speak."""
     return GroupChatStart(messages=[TextMessage(content=NOTE + text, source="digd")])
 
 
 def reads_text(container: Any) -> bool:
-    """Whether a model reads this participant's text messages. A team or the program's own code may not."""
+    """Whether a model reads this participant's text messages. False for teams and for agents without a known model."""
     agent = getattr(container, "_agent", None)
     while agent is not None and not isinstance(agent, Team):
         if getattr(agent, "_model_client", None) is not None:
@@ -84,12 +84,12 @@ def reads_text(container: Any) -> bool:
 
 
 def is_swarm(manager: Any) -> bool:
-    """Whether hand-offs decide who speaks next."""
+    """Whether hand-offs choose the next speaker."""
     return isinstance(manager, SwarmGroupChatManager)
 
 
 def takes_for_answer(is_answer: Callable[[TaskResult], bool] | None, result: TaskResult) -> bool:
-    """Whether the user takes a team's result for an answer."""
+    """Whether a team's result is an answer, by the user's `is_answer`."""
     try:
         return is_answer is None or bool(is_answer(result))
     except Exception:
@@ -98,7 +98,7 @@ def takes_for_answer(is_answer: Callable[[TaskResult], bool] | None, result: Tas
 
 
 async def would_stop(manager: Any, message: GroupChatAgentResponse) -> bool:
-    """Whether the chat may stop at this message. Asks a copy of the condition, unless the program wrote it."""
+    """Whether the chat may stop at this message. Evaluates a copy of AutoGen's conditions; True for a program's own."""
     if manager._max_turns is not None and manager._current_turn + 1 >= manager._max_turns:
         return True
     condition = manager._termination_condition
@@ -109,7 +109,7 @@ async def would_stop(manager: Any, message: GroupChatAgentResponse) -> bool:
     try:
         delta = [*(message.response.inner_messages or ()), message.response.chat_message]
         return await copy.deepcopy(condition)(delta) is not None
-    except Exception:  # it has stopped already, or cannot be copied
+    except Exception:  # the condition was met already, or cannot be copied
         return True
 
 
@@ -120,13 +120,13 @@ def _leaves(condition: Any) -> list[Any]:
 
 
 async def fail(line: AgentLine, error: BaseException) -> None:
-    """A speaker's turn failed, and so does its chat: its inputs are no open work."""
+    """Ends the line of a speaker whose turn failed. The chat fails too, so its inputs are not open work."""
     await line.begin(line.agent)
-    await line.end_failed(error, said(f"{type(error).__name__}: {error}"))
+    await line.end_failed(error, text_payload(f"{type(error).__name__}: {error}"))
 
 
-async def overheard(floor: list[Spoken]) -> None:
-    """What was said last and is for nobody: notices."""
-    for spoken in floor:
-        await spoken.line.begin(spoken.line.agent)
-        await spoken.line.end_with([], said(spoken.text), "message", fyi=True)
+async def emit_as_notices(pending: list[Utterance]) -> None:
+    """Reports utterances that no speaker will take up as notices."""
+    for utterance in pending:
+        await utterance.line.begin(utterance.line.agent)
+        await utterance.line.end_with([], text_payload(utterance.text), "message", fyi=True)

@@ -1,23 +1,26 @@
-"""The stand-in for an agent while the runtime delivers a message to it. The agent itself is not changed."""
+"""The proxy of an agent while the runtime delivers a message to it. The agent itself is not changed."""
 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from autogen_core import Agent, MessageContext
 
-if TYPE_CHECKING:
-    from .calls import Calls
-
 delivering: ContextVar[str | None] = ContextVar("digd_autogen_delivering", default=None)
-"""The message for which the runtime itself looks an agent up, to deliver it."""
+"""The message that the runtime is delivering while it looks an agent up."""
 
 
-class Watched:
-    """Reports the call of an agent; everything else is the agent's."""
+class Caller(Protocol):
+    """Calls an agent's handler and reports the call."""
 
-    def __init__(self, calls: Calls, agent: Agent) -> None:
+    async def handle(self, agent: Agent, message: Any, ctx: MessageContext) -> Any: ...
+
+
+class WatchedAgent:
+    """Reports the calls of an agent, and passes every other access on to it."""
+
+    def __init__(self, calls: Caller, agent: Agent) -> None:
         self._digd_calls = calls
         self._digd_agent = agent
 
@@ -25,7 +28,7 @@ class Watched:
         return getattr(self._digd_agent, name)
 
     @property  # type: ignore[misc]
-    def __class__(self) -> Any:  # AutoGen's traces name it
+    def __class__(self) -> Any:  # AutoGen's traces contain the name of the class
         return type(self._digd_agent)
 
     async def on_message(self, message: Any, ctx: MessageContext) -> Any:

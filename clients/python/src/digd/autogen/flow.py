@@ -1,4 +1,4 @@
-"""Which messages are on their way or held, what a user's intervention handlers drop, and an agent's line of work."""
+"""The messages in flight or held, the messages that a user's intervention handlers drop, and agents' lines of work."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..run import Run
 
 
 class Flow:
-    """The messages that are not handled yet, by AutoGen's message id, and the chats that run."""
+    """The messages that are not handled yet, by AutoGen's message id, and the running chats."""
 
     def __init__(self) -> None:
         self._recipients: dict[str, set[str]] = {}
         self._work: set[str] = set()  # messages that ask for something
         self._chats: set[str] = set()
-        self._announcing = 0  # messages that are held, and not on their way yet
+        self._announcing = 0  # messages that wait for their verdict and are not sent yet
 
     @contextmanager
     def announcing(self) -> Iterator[None]:
@@ -38,20 +38,20 @@ class Flow:
             self._work.add(message)
 
     def expects(self, message: str, agent: str) -> bool:
-        """Whether the message is on its way to this agent, or being handled by it."""
+        """Whether this agent has not handled the message yet."""
         return agent in self._recipients.get(message, ())
 
     def handle(self, message: str, agent: str) -> None:
-        """The agent is done with the message."""
-        left = self._recipients.get(message)
-        if left is not None:
-            left.discard(agent)
+        """Notes that the agent has handled the message."""
+        remaining = self._recipients.get(message)
+        if remaining is not None:
+            remaining.discard(agent)
 
     def is_handled(self, message: str) -> bool:
         return not self._recipients.get(message)
 
     def forget(self, message: str) -> set[str]:
-        """Nobody handles the message any more. Returns who has not handled it."""
+        """Removes a message that no agent will handle any more. Returns the agents that have not handled it."""
         self._work.discard(message)
         return self._recipients.pop(message, set())
 
@@ -61,26 +61,26 @@ class Flow:
     def end_chat(self, chat: str) -> None:
         self._chats.discard(chat)
 
-    def rests(self, but: Iterable[str] = (), announcing: int = 0) -> bool:
-        """Whether no work is on its way or being handled, and no chat runs, but for these messages and chats.
+    def is_idle(self, except_for: Iterable[str] = (), announcing: int = 0) -> bool:
+        """Whether no work is in flight or being handled, and no chat runs, except for these messages and chats.
 
-        announcing: how many held messages are the caller's own.
+        announcing: the number of held messages that belong to the caller.
         """
-        own = set(but)
+        own = set(except_for)
         return self._work <= own and self._chats <= own and self._announcing <= announcing
 
 
 class Holds:
-    """Messages that wait for their verdict. While there are some, no handler starts.
+    """Counts messages that wait for their verdict. While there are any, no handler starts.
 
-    Without digd, sending does not suspend. So what a handler does between two messages, and the order in which handlers
-    start, are as they would be.
+    Without digd, sending does not suspend the sender. With this class, handlers start in the same order as without
+    digd, and none starts between two messages of another one.
     """
 
     def __init__(self) -> None:
         self._held = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._is_starting = False  # somebody was let go and does not run yet
+        self._is_starting = False  # a waiting task was released and does not run yet
         self._none_held = asyncio.Event()
         self._none_held.set()
 
@@ -97,7 +97,7 @@ class Holds:
                 self._start_next()
 
     def _start_next(self) -> None:
-        """Lets whoever has waited longest start; the next one follows once that one suspends and holds nothing."""
+        """Releases the task that has waited longest. The next one follows when that task suspends and holds nothing."""
         while self._waiting and not self._held and not self._is_starting:
             start = self._waiting.popleft()
             if not start.done():
@@ -118,8 +118,8 @@ class Holds:
                 self._is_starting = False
                 loop.call_soon(self._start_next)
 
-    async def rest(self, queue: Any) -> None:
-        """Waits until AutoGen's queue is done and no message is held that would be put into it."""
+    async def wait_until_idle(self, queue: Any) -> None:
+        """Waits until AutoGen's queue is processed and no message is held that would enter it."""
         await queue.join()
         while self._held:
             await self._none_held.wait()
@@ -127,31 +127,31 @@ class Holds:
 
 
 class RunState:
-    """What the runtimes of one run share: what is on its way, the answer, and the outcome."""
+    """The state that the runtimes of one run share: messages in flight, the answer, and the outcome."""
 
     def __init__(self) -> None:
         self.flow = Flow()
         self.runtimes: list[Any] = []
-        self.deferred: tuple[str, str, Any] | None = None  # an answer that is submitted once all else is handled
+        self.deferred: tuple[str, str, Any] | None = None  # agent, event and message of an answer to submit at rest
         self.answer: Any = None
         self.answered = asyncio.Event()
         self.outcome: Outcome = "success"  # of the last call from outside
 
     @classmethod
     def of(cls, run: Run) -> RunState:
-        """The run's own; it lives as long as the run."""
+        """Returns the state of this run. It is stored on the run, so that both are freed together."""
         state: RunState = vars(run).setdefault("_autogen_state", cls())
         return state
 
     def settle(self, answer: Any) -> None:
-        """The answer was let through; the first one counts."""
+        """Stores the answer that was delivered. Later calls do nothing."""
         if not self.answered.is_set():
             self.answer = answer
             self.answered.set()
 
 
 class AgentLine(Line):
-    """An agent's line of work, with outputs that ask nothing and with an end for what was given up."""
+    """An agent's line of work that can end with a notice, or with an error."""
 
     async def end_with(self, recipients: Iterable[str], payload: Json, kind: str, *, submit: bool = False,
                        fyi: bool = False) -> Verdict:
@@ -163,26 +163,26 @@ class AgentLine(Line):
         return activation.verdict(event)
 
     async def end_failed(self, error: BaseException, payload: Json, recipients: Iterable[str] = ()) -> str:
-        """Ends the activation as failed, and takes its inputs up again with the error as the only output.
+        """Ends the activation as failed, then consumes its inputs in another one with the error as the only output.
 
-        Whoever waits is given the error, so that the inputs are no open work. Returns the error's event.
+        The recipients get the error, so that the inputs are not open work. Returns the error's event.
         """
         await self.fail(error)
-        inputs, self._next = tuple(self._next), {}
+        inputs, self._next_inputs = tuple(self._next_inputs), {}
         to = list(recipients)
         async with self.run.activation(self.agent, inputs) as noticed:
             event = noticed.output(to, payload, kind="error", fyi=not to)
         return event
 
 
-async def consume_unseen(run: Run, agent: str, event: str) -> None:
-    """The agent was never called with the event: it is taken up without effect."""
+async def consume_without_call(run: Run, agent: str, event: str) -> None:
+    """Consumes an event that the agent was never called with."""
     async with run.activation(agent, [event]):
         pass
 
 
-class _Dropping:
-    """A user's intervention handler, with a report of the published messages that it drops or fails on."""
+class _DropReporter:
+    """Wraps a user's intervention handler, and reports the published messages that it drops or fails on."""
 
     def __init__(self, handler: Any, dropped: Callable[[str], Awaitable[None]]) -> None:
         self._handler = handler
@@ -203,5 +203,5 @@ class _Dropping:
 
 
 def reporting_drops(handlers: Iterable[Any], dropped: Callable[[str], Awaitable[None]]) -> list[Any]:
-    """The handlers behind stand-ins of the same class names, which AutoGen puts into its traces."""
-    return [type(type(handler).__name__, (_Dropping,), {})(handler, dropped) for handler in handlers]
+    """Wraps the handlers. The wrappers have the same class names, because AutoGen's traces contain them."""
+    return [type(type(handler).__name__, (_DropReporter,), {})(handler, dropped) for handler in handlers]

@@ -1,7 +1,7 @@
-"""Where the monitor's texts may go in AutoGen's messages.
+"""The places for the monitor's texts in AutoGen's messages.
 
-A text goes into a message only where a model reads it, so only into AutoGen's own text messages. Classes that a program
-made for its messages are data: they are left alone unless the program passes `add_note=` to `digd.autogen.Runtime`.
+A text is added only where a model reads it: in AutoGen's own text messages. The program's own message classes are data.
+They stay unchanged unless the program passes `add_note=` to `digd.autogen.Runtime`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ except ModuleNotFoundError:  # autogen-core alone
 
 
 class NoPlaceForNote(TypeError):
-    """The message has no text that another could be added to."""
+    """Raised when a message has no text field for a note."""
 
 
 def text_of(message: Any) -> str:
@@ -39,20 +39,20 @@ def text_of(message: Any) -> str:
     name = _text_field(message)
     try:
         return str(getattr(message, name)) if name is not None else repr(message)
-    except Exception as error:  # the program's own __repr__
+    except Exception as error:  # raised by the program's own __repr__
         return f"({type(message).__name__}: {type(error).__name__})"
 
 
 def content_of(message: Any) -> str:
-    """All that a message holds, to tell whether it was changed in place."""
+    """A text of the whole message, to detect changes in place."""
     try:
         return repr(message)
-    except Exception:  # the program's own __repr__
+    except Exception:  # raised by the program's own __repr__
         return ""
 
 
-def careful(add_note: AddNote) -> AddNote:
-    """A user's `add_note`, of which every error means that the message has no place for a text."""
+def wrapping_errors(add_note: AddNote) -> AddNote:
+    """Wraps a user's `add_note`: every error becomes NoPlaceForNote."""
 
     def try_note(message: Any, text: str) -> Any:
         try:
@@ -66,7 +66,7 @@ def careful(add_note: AddNote) -> AddNote:
 
 
 def add_model_note(message: Message, text: str) -> Message:
-    """The default: a copy of one of AutoGen's own text messages with the monitor's text at its end."""
+    """The default `add_note`: returns a copy of one of AutoGen's text messages with the monitor's text at its end."""
     if isinstance(message, MODEL_MESSAGES) and isinstance(message.content, str):  # type: ignore[attr-defined]
         return add_note(message, text)
     raise NoPlaceForNote(f"a {type(message).__name__} is the program's own data; digd.autogen.notes() returns the text "
@@ -74,9 +74,9 @@ def add_model_note(message: Message, text: str) -> Message:
 
 
 def add_note(message: Message, text: str) -> Message:
-    """For `Runtime(add_note=…)`: a copy of any message with the text at the end of its own.
+    """For `Runtime(add_note=…)`: returns a copy of any message with the text appended.
 
-    That is the message itself if it is a string, else its field of one of the names in FIELDS.
+    A string is extended itself; any other message in the first of its fields that FIELDS names.
     """
     if isinstance(message, str):
         return f"{message}\n\n{NOTE}{text}"  # type: ignore[return-value]

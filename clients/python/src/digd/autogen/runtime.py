@@ -1,11 +1,11 @@
-"""AutoGen's runtime with every message judged before it enters the queue.
+"""AutoGen's runtime, in which every message gets its verdict before it enters the queue.
 
-An intervention handler, AutoGen's own place for this, is not enough. It runs in the runtime's one loop, so a message
-held there holds all others. It does not see which call of an agent a message comes from, nor when that call ends. It
-cannot send a message elsewhere, and `stop_when_idle` waits for ever for one that it drops. This runtime holds a message
-in the task of its sender and drops none.
+AutoGen's intervention handlers are not enough for this. They run in the runtime's single loop, so a message held there
+blocks all others. They do not know which call of an agent a message comes from, or when that call ends. They cannot
+send a message elsewhere, and `stop_when_idle` never returns after they drop one. This runtime holds a message in the
+task of its sender and drops none.
 
-No agent is changed. While the runtime delivers a message, it sees a stand-in for the agent that reports the call.
+Agents are not changed. While the runtime delivers a message, it sees a proxy of the agent that reports the call.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from typing import Any
 
 from autogen_core import Agent, AgentId, AgentType, CancellationToken, SingleThreadedAgentRuntime, TopicId
 
-from ..line import Given, GivenBack, Mail, quoted, said
+from ..line import InputEvent, GivenBack, Mail, quoted, text_payload
 from ..messages import Intervention, Outcome, Verdict
 from ..run import Run
 from .agents import DIRECT, Traits, all_absorb, id_of, name_of, traits_of
-from .calls import Calls, Followed, Handling, current
-from .delivery import Watched, delivering
-from .flow import Holds, RunState, consume_unseen, reporting_drops
-from .notes import AddNote, NoPlaceForNote, add_model_note, careful, text_of
+from .calls import Calls, JudgedMessage, HandlerCall, current
+from .delivery import WatchedAgent, delivering
+from .flow import Holds, RunState, consume_without_call, reporting_drops
+from .notes import AddNote, NoPlaceForNote, add_model_note, wrapping_errors, text_of
 
 try:
     from . import group_chat
 except ModuleNotFoundError as error:  # autogen-core alone
     if (error.name or "").partition(".")[0] != "autogen_agentchat" or "autogen_agentchat" in sys.modules:
-        raise  # it is installed, but not in the version that this adapter knows
+        raise  # it is installed, but in a version that this adapter does not know
     group_chat = None  # type: ignore[assignment]
 
-OPT_IN = ("repeated_subproblem", "cross_lineage_aggregation")  # AutoGen does not say which messages are parts of one
+OPT_IN = ("repeated_subproblem", "cross_lineage_aggregation")  # AutoGen does not tell which messages are parts of one
 Classes = type | Iterable[type]
 
 
 class Runtime(SingleThreadedAgentRuntime):
-    """`runtime = digd.autogen.Runtime(run)` instead of `SingleThreadedAgentRuntime()`.
+    """`runtime = digd.autogen.Runtime(run)` replaces `SingleThreadedAgentRuntime()`.
 
-    run: an open `digd.Run`; make the runtime before the first `await` within it. The mode is `shadow` unless the run or
+    run: an open `digd.Run`. Make the runtime before the first `await` within it. The mode is `shadow` unless the run or
     DIGD_MODE names another.
-    answers: classes of messages that are the final answer, however an agent puts them out. Without them the response to
-    a message from outside is the answer, and digd does not say that an answer is missing.
-    is_answer: whether a team's TaskResult is an answer; every one is by default, whatever ended the team.
-    fyi: classes of messages that ask nothing of anybody.
-    add_note: copies a message with the monitor's text in it; the default leaves the program's own classes alone.
+    answers: classes of messages that are the final answer, whether returned, sent or published. Without them the
+    response to a message from outside is the answer, and digd does not report a missing answer.
+    is_answer: whether a team's TaskResult is an answer. By default each one is, independent of its stop reason.
+    fyi: classes of messages that ask nothing of their recipients.
+    add_note: returns a copy of a message with the monitor's text. The default leaves the program's own classes alone.
     heal_errors: keeps the input of a handler that raised as open work, which digd may give to the agent again.
-    wait_for_healing_ms: how long `stop_when_idle` and a team without an answer wait for the monitor's help.
-    max_returns_per_agent, max_added_ms: as of `digd.Run`, where that names none.
+    wait_for_healing_ms: how long `stop_when_idle` and a team without an answer wait for an intervention.
+    max_returns_per_agent, max_added_ms: as in `digd.Run`, if the run does not set them.
     options: of SingleThreadedAgentRuntime.
     """
 
@@ -63,22 +63,22 @@ class Runtime(SingleThreadedAgentRuntime):
             raise TypeError(f"digd.autogen needs a digd.Run, not a {type(run).__module__}.{type(run).__name__}")
         run.adapter_defaults("autogen")
         if run.mode != "off" and options.get("intervention_handlers"):
-            options["intervention_handlers"] = reporting_drops(options["intervention_handlers"], self._finish)
+            options["intervention_handlers"] = reporting_drops(options["intervention_handlers"], self._forget_message)
         super().__init__(**options)
         self.is_answer = is_answer
         self.wait_for_healing_ms = wait_for_healing_ms
-        self.try_note = careful(add_note)
+        self.try_note = wrapping_errors(add_note)
         self._answers = (answers,) if isinstance(answers, type) else tuple(answers)
         self._fyi = (fyi,) if isinstance(fyi, type) else tuple(fyi)
         self._heal_errors = heal_errors
         self._bounds = (max_returns_per_agent, max_added_ms)
         self._traits: dict[str, Traits] = {}  # by agent type
-        self._has_stopped_itself = False  # run_team did; a program that stops the runtime once more may
+        self._has_stopped_itself = False  # `run_team` stopped it; a second stop by the program is allowed
         self.chats = None if group_chat is None else group_chat.Chats(self)
         self.watch(run)
 
     def watch(self, run: Run) -> None:
-        """Reports to this run from now on. Nothing may be on its way."""
+        """Reports to this run from now on. No message may be in flight."""
         self.digd_run = run
         self.is_off = run.mode == "off"
         self.mail = Mail()
@@ -86,25 +86,25 @@ class Runtime(SingleThreadedAgentRuntime):
         self.state = RunState.of(run)
         self.flow = self.state.flow
         self.calls = Calls(self, self._heal_errors)
-        self._introduced: set[str] = set(run.agents or ())
+        self._announced_agents: set[str] = set(run.agents or ())
         self._events: dict[str, str] = {}  # by AutoGen's message id
-        self._undeliverable: set[str] = set()  # message ids: an agent of theirs could not be made
-        self._had: dict[str, frozenset[str]] = {}  # by event that is being sent: who had its message and passed it on
-        self._passed_on_by: dict[str, frozenset[str]] = {}  # the same by message id
-        self._awaited: dict[str, list[str]] = {}  # by message id of a request: the event of its response
+        self._undeliverable_messages: set[str] = set()  # message ids; an agent could not be created
+        self._forwarders_by_event: dict[str, frozenset[str]] = {}  # agents that forwarded an event that is being sent
+        self._forwarders_by_message: dict[str, frozenset[str]] = {}  # the same, by message id
+        self._response_events: dict[str, list[str]] = {}  # by message id of a request: the event of its response
         if self.chats is not None:
-            self.chats.begin_anew()
+            self.chats.reset()
         if self.is_off:
             return
         self._ask_for_settings()
-        if not run.heals:  # no verdict can change anything, so none is waited for
+        if not run.heals:  # no verdict can change anything, so messages wait for none
             run._conversation.no_hold_reason = run._conversation.no_hold_reason or "unheld"
         self.state.runtimes.append(self)
         run.on_intervention(self._carry_out)
         run.before_end(self._outcome_at_end)
 
     def _ask_for_settings(self) -> None:
-        """The bounds, and the rules that need to know what messages mean: off unless the user sets their mode."""
+        """Sets the bounds, and turns off the rules that need to know what messages mean, unless the user set them."""
         unknown = OPT_IN if self._answers or self.is_answer else (*OPT_IN, "missing_termination")
         max_returns, max_added_ms = self._bounds
         self.digd_run.ask_for(rules={rule: {"mode": "off"} for rule in unknown}, max_added_ms=max_added_ms,
@@ -118,14 +118,14 @@ class Runtime(SingleThreadedAgentRuntime):
         return "failure" if missing and self.state.outcome == "success" else self.state.outcome
 
     async def answer(self, within_s: float | None = None) -> Any:
-        """The final answer, once one was let through. Raises asyncio.TimeoutError after `within_s` seconds."""
+        """Waits for the final answer. Raises asyncio.TimeoutError after `within_s` seconds."""
         await asyncio.wait_for(self.state.answered.wait(), within_s)
         return self.state.answer
 
     # ---- teams
 
     async def run_team(self, team: Any, *, task: Any = None, **options: Any) -> Any:
-        """As `team.run(task=…)`, for a team that was made with `runtime=` this one. Healing may make it go on."""
+        """As `team.run(task=…)`, for a team made with `runtime=` this one. Healing may make the team continue."""
         result = None
         async with aclosing(self.run_team_stream(team, task=task, **options)) as items:
             async for item in items:
@@ -133,20 +133,20 @@ class Runtime(SingleThreadedAgentRuntime):
         return result
 
     async def run_team_stream(self, team: Any, *, task: Any = None, **options: Any) -> AsyncGenerator[Any, None]:
-        """As `team.run_stream(task=…)`. Starts the runtime if need be, and stops what it started."""
+        """As `team.run_stream(task=…)`. Starts the runtime if it is not running, and then stops it at the end."""
         if self.chats is None:
             raise RuntimeError("run_team needs the package autogen-agentchat")
         if getattr(team, "_runtime", self) is not self:
-            raise ValueError(f"the team {team.name!r} has a runtime of its own; make it with runtime= this one, or "
-                             "attach it: digd.autogen.instrument(team, run)")
-        begins = self._run_context is None
-        if begins:
+            raise ValueError(f"the team {team.name!r} has its own runtime; make it with runtime= this one, or attach "
+                             "it: digd.autogen.instrument(team, run)")
+        starts_runtime = self._run_context is None
+        if starts_runtime:
             self.start()
         try:
             async for item in self.chats.run(team, team.run_stream, task, options):
                 yield item
         finally:
-            if begins:
+            if starts_runtime:
                 await super().stop_when_idle()
                 self._has_stopped_itself = True
 
@@ -155,22 +155,22 @@ class Runtime(SingleThreadedAgentRuntime):
             return
         await super().stop()
         for message_id in list(self._events):
-            await self._finish(message_id)
+            await self._forget_message(message_id)
         if self.chats is not None:
             self.chats.stop()
 
     async def stop_when_idle(self) -> None:
-        """Held messages are not in AutoGen's queue yet: the runtime is not idle while there are some."""
+        """As AutoGen's, but held messages, which are not in AutoGen's queue yet, count as well."""
         if self._run_context is None and self._has_stopped_itself:
             return
         if self._run_context is not None and not self.is_off and self.digd_run.heals:
-            await self.holding.rest(self._message_queue)
+            await self.holding.wait_until_idle(self._message_queue)
             if self.wait_for_healing_ms and self._answers:
                 try:
                     await self.answer(self.wait_for_healing_ms / 1000)
                 except asyncio.TimeoutError:
                     pass
-                await self.holding.rest(self._message_queue)
+                await self.holding.wait_until_idle(self._message_queue)
         await super().stop_when_idle()
 
     # ---- the roster
@@ -178,53 +178,53 @@ class Runtime(SingleThreadedAgentRuntime):
     def is_registered(self, type: str) -> bool:
         return type in self._agent_factories
 
-    async def introduce(self, *names: str) -> None:
+    async def announce_agents(self, *names: str) -> None:
         """Announces agents to the daemon, each once."""
         for name in names:
-            if name not in self._introduced:
-                self._introduced.add(name)
+            if name not in self._announced_agents:
+                self._announced_agents.add(name)
                 await self.digd_run.agent_joined(name)
 
     async def register_factory(self, type: str | AgentType, agent_factory: Callable[[], Any], *,
                                expected_class: Any = None) -> AgentType:
-        known = await super().register_factory(type, agent_factory, expected_class=expected_class)
+        registered = await super().register_factory(type, agent_factory, expected_class=expected_class)
         if self.is_off:
-            return known
-        if self.chats is not None and self.chats.register(known.type, expected_class):
-            await self.introduce(*self.chats.participant(known.type))
-            return known
-        self._traits[known.type] = traits_of(expected_class, agent_factory)
-        await self.introduce(known.type)
-        return known
+            return registered
+        if self.chats is not None and self.chats.register(registered.type, expected_class):
+            await self.announce_agents(*self.chats.participant(registered.type))
+            return registered
+        self._traits[registered.type] = traits_of(expected_class, agent_factory)
+        await self.announce_agents(registered.type)
+        return registered
 
     async def register_agent_instance(self, agent_instance: Agent, agent_id: AgentId) -> AgentId:
-        known = await super().register_agent_instance(agent_instance, agent_id)
+        registered = await super().register_agent_instance(agent_instance, agent_id)
         if not self.is_off:
-            self._traits[known.type] = traits_of(type(agent_instance))
-            await self.introduce(name_of(known))
-        return known
+            self._traits[registered.type] = traits_of(type(agent_instance))
+            await self.announce_agents(name_of(registered))
+        return registered
 
-    async def takers(self, message: Any, topic: TopicId, sender: AgentId | None) -> list[str]:
-        """The subscribers that will be given the message and have a handler for it."""
+    async def recipients_of(self, message: Any, topic: TopicId, sender: AgentId | None) -> list[str]:
+        """The subscribers that will get the message and have a handler for it."""
         try:
             agents = dict.fromkeys(await self._subscription_manager.get_subscribed_recipients(topic))
-        except Exception:  # a subscription of the program's own; AutoGen meets it again as it delivers
+        except Exception:  # raised by the program's own subscription; AutoGen raises it again when it delivers
             return []
         return [name_of(a) for a in agents if a != sender and self._traits.get(a.type, Traits()).takes(message)]
 
     async def _get_agent(self, agent_id: AgentId) -> Agent:
         message_id = delivering.get()
-        token = delivering.set(None)  # not for tasks that a new agent starts
+        token = delivering.set(None)  # tasks that a new agent starts must not inherit it
         try:
             agent = await super()._get_agent(agent_id)
         except BaseException:
-            self._undeliverable.update([message_id] if message_id is not None else [])
+            self._undeliverable_messages.update([message_id] if message_id is not None else [])
             raise
         finally:
             delivering.reset(token)
-        return Watched(self.calls, agent) if message_id is not None and not self.is_off else agent
+        return WatchedAgent(self.calls, agent) if message_id is not None and not self.is_off else agent
 
-    # ---- messages on their way
+    # ---- messages in flight
 
     async def send_message(self, message: Any, recipient: AgentId, *, sender: AgentId | None = None,
                            cancellation_token: CancellationToken | None = None, message_id: str | None = None) -> Any:
@@ -237,54 +237,54 @@ class Runtime(SingleThreadedAgentRuntime):
         if self.chats is not None and self.chats.owns(recipient.type):
             await self.chats.sent(message, recipient)
             return await super().send_message(message, recipient, message_id=message_id, **options)
-        handling = self._handling(sender)
+        call = self._call_of(sender)
         name = name_of(recipient)
-        known = self.is_registered(recipient.type)
-        if known:
-            await self.introduce(name)
-        to = [name] if known or self.digd_run.agents is not None else []
+        registered = self.is_registered(recipient.type)
+        if registered:
+            await self.announce_agents(name)
+        to = [name] if registered or self.digd_run.agents is not None else []
         with self.holding(), self.flow.announcing():
-            verdict = await self._announce(handling, message, to, "request", is_request=True)
-        followed = self.follow(handling, message, verdict)
-        if isinstance(followed, Given):
-            assert handling is not None
-            handling.line.give(followed.event)  # the handler may take the exception and go on by itself
-            raise GivenBack(followed.event, followed.note or "")
-        if verdict.action == "reroute" and verdict.recipients and not followed.as_is:
+            verdict = await self._announce(call, message, to, "request", is_request=True)
+        judged = self.apply_verdict(call, message, verdict)
+        if isinstance(judged, InputEvent):
+            assert call is not None
+            call.line.add_input(judged.event)  # the handler may catch the exception and continue
+            raise GivenBack(judged.event, judged.note or "")
+        if verdict.action == "reroute" and verdict.recipients and not judged.as_is:
             recipient = id_of(verdict.recipients[0])
         elif verdict.submit:
             self.state.settle(message)
-        return await self._request(handling, verdict.event, followed.message, recipient, message_id, options)
+        return await self._request(call, verdict.event, judged.message, recipient, message_id, options)
 
-    async def _request(self, handling: Handling | None, event: str, message: Any, recipient: AgentId,
+    async def _request(self, call: HandlerCall | None, event: str, message: Any, recipient: AgentId,
                        message_id: str | None, options: dict[str, Any]) -> Any:
-        """Sends an announced request and waits for the response, which becomes an input of the caller."""
+        """Sends an announced request and waits for its response, which becomes an input of the caller."""
         message_id = message_id or str(uuid.uuid4())
         if self.is_registered(recipient.type):
-            self._expect(message_id, event, [name_of(recipient)], is_work=True)
-        answered = self._awaited[message_id] = []
-        if handling is not None:
-            handling.requests.add(message_id)
-            self.calls.callers[message_id] = handling
+            self._record_delivery(message_id, event, [name_of(recipient)], is_work=True)
+        answered = self._response_events[message_id] = []
+        if call is not None:
+            call.requests.add(message_id)
+            self.calls.callers[message_id] = call
         try:
             response = await super().send_message(message, recipient, message_id=message_id, **options)
-            if handling is None:
+            if call is None:
                 self.state.outcome = "success"
             return response
         except BaseException as error:
-            if handling is None:
+            if call is None:
                 self.state.outcome = "failure" if isinstance(error, Exception) else "aborted"
             if isinstance(error, asyncio.CancelledError):
-                await self.calls.give_up(message_id)
-            await self._finish(message_id)
+                await self.calls.abandon_request(message_id)
+            await self._forget_message(message_id)
             raise
         finally:
             self.calls.callers.pop(message_id, None)
-            self._awaited.pop(message_id, None)
-            if handling is not None:
-                handling.requests.discard(message_id)
+            self._response_events.pop(message_id, None)
+            if call is not None:
+                call.requests.discard(message_id)
                 for response_event in answered:
-                    handling.line.give(response_event)
+                    call.line.add_input(response_event)
 
     async def publish_message(self, message: Any, topic_id: TopicId, *, sender: AgentId | None = None,
                               cancellation_token: CancellationToken | None = None,
@@ -299,52 +299,52 @@ class Runtime(SingleThreadedAgentRuntime):
                 await self.publish_unwatched(*sending)
             return None
         with self.holding(), self.flow.announcing():
-            await self._publish(message, topic_id, self._handling(sender), message_id or str(uuid.uuid4()), options)
-        await self._come_to_rest()
+            await self._publish(message, topic_id, self._call_of(sender), message_id or str(uuid.uuid4()), options)
+        await self._submit_deferred_answer()
 
-    async def _publish(self, message: Any, topic_id: TopicId, handling: Handling | None, message_id: str,
+    async def _publish(self, message: Any, topic_id: TopicId, call: HandlerCall | None, message_id: str,
                        options: dict[str, Any]) -> None:
-        to = await self.takers(message, topic_id, options["sender"])
-        await self.introduce(*to)
-        verdict = await self._announce(handling, message, to, type(message).__name__)
-        followed = self.follow(handling, message, verdict)
-        if isinstance(followed, Given):
-            assert handling is not None
-            if handling.over:
-                await self.calls.remind(handling.agent, followed)
+        to = await self.recipients_of(message, topic_id, options["sender"])
+        await self.announce_agents(*to)
+        verdict = await self._announce(call, message, to, type(message).__name__)
+        judged = self.apply_verdict(call, message, verdict)
+        if isinstance(judged, InputEvent):
+            assert call is not None
+            if call.is_finished:
+                await self.calls.resend_last_message(call.agent, judged)
             else:
-                handling.back.append(followed)
+                call.returned.append(judged)
             return
-        if verdict.action == "reroute" and not followed.as_is:
+        if verdict.action == "reroute" and not judged.as_is:
             for name in verdict.recipients:
-                await self.publish_to(name, followed.message, verdict.event)
+                await self.publish_to(name, judged.message, verdict.event)
             return
-        self._expect(message_id, verdict.event, to, is_work=not self._asks_nothing(message, to))
+        self._record_delivery(message_id, verdict.event, to, is_work=not self._asks_nothing(message, to))
         if verdict.submit:
             self.state.settle(message)
-        await super().publish_message(followed.message, topic_id, message_id=message_id, **options)
+        await super().publish_message(judged.message, topic_id, message_id=message_id, **options)
 
     async def publish_unwatched(self, message: Any, topic_id: TopicId, options: dict[str, Any]) -> None:
         await super().publish_message(message, topic_id, **options)
 
-    def _handling(self, sender: AgentId | None) -> Handling | None:
-        """The call that a message comes from; None from outside."""
-        handling = current.get()
-        return handling if sender is not None and handling is not None and handling.agent == name_of(sender) else None
+    def _call_of(self, sender: AgentId | None) -> HandlerCall | None:
+        """The handler call that a message comes from; None for a message from outside."""
+        call = current.get()
+        return call if sender is not None and call is not None and call.agent == name_of(sender) else None
 
-    def _expect(self, message_id: str, event: str, agents: Iterable[str], *, is_work: bool) -> None:
-        had = self._had.pop(event, None)
+    def _record_delivery(self, message_id: str, event: str, agents: Iterable[str], *, is_work: bool) -> None:
+        forwarders = self._forwarders_by_event.pop(event, None)
         agents = list(agents)
         if agents:
             self._events[message_id] = event
             self.flow.send(message_id, agents, is_work=is_work)
-            if had is not None:
-                self._passed_on_by[message_id] = had
+            if forwarders is not None:
+                self._forwarders_by_message[message_id] = forwarders
 
     def _asks_nothing(self, message: Any, to: list[str]) -> bool:
-        """Whether a published message is a notice: by its class, or as nobody who gets it can put anything out.
+        """Whether a published message is a notice: by its class, or because no recipient can send anything.
 
-        Publishing to nobody is a notice too, but for programs that declare their answers: there it may be a mistake.
+        A message to nobody is a notice too, unless the program declares its answers: then it may be a mistake.
         """
         if isinstance(message, self._fyi):
             return True
@@ -352,48 +352,48 @@ class Runtime(SingleThreadedAgentRuntime):
             return not self._answers
         return all_absorb(self._traits.get(id_of(name).type, Traits()) for name in to)
 
-    async def _announce(self, handling: Handling | None, message: Any, to: list[str], kind: str, *,
+    async def _announce(self, call: HandlerCall | None, message: Any, to: list[str], kind: str, *,
                         is_request: bool = False) -> Verdict:
-        """The verdict on a message, of the first event where it is several."""
+        """Reports a message; returns the verdict on it, or on the first event if a reroute has several."""
         fyi = not is_request and self._asks_nothing(message, to)
-        payload = said(text_of(message))
-        if handling is None:
+        payload = text_payload(text_of(message))
+        if call is None:
             return await self.digd_run.emit(to, payload, kind=kind, fyi=fyi)
         submit = isinstance(message, self._answers)
-        if handling.over:  # a task that the agent started and did not wait for
+        if call.is_finished:  # a task that the agent started and did not wait for
             late = self.calls.line()
-            await late.begin(handling.agent)
+            await late.begin(call.agent)
             return await late.end_with(to, payload, kind, submit=submit, fyi=fyi)
-        line = handling.line
-        await line.begin(handling.agent)
-        await line.turn()
-        passed_on = handling.passes_on(message)
-        had = self._passed_on_by.get(handling.message_id, frozenset()) | {handling.agent}
-        if passed_on and len(to) == 1 and to[0] in had and line.can_pass_on():
-            verdict = (await line.pass_on(to))[0]
+        line = call.line
+        await line.begin(call.agent)
+        await line.advance()
+        is_forwarded = call.is_forwarding(message)
+        forwarders = self._forwarders_by_message.get(call.message_id, frozenset()) | {call.agent}
+        if is_forwarded and len(to) == 1 and to[0] in forwarders and line.can_reroute_inputs():
+            verdict = (await line.reroute_inputs(to))[0]
         else:
-            handling.put_out = not passed_on
-            defers = submit and not self.flow.rests(handling.own_messages(), announcing=1)
+            call.has_output = not is_forwarded
+            defers = submit and not self.flow.is_idle(call.message_ids(), announcing=1)
             verdict = await line.emit(to, payload, kind, fyi=fyi or (defers and not to), submit=submit and not defers)
             if defers:
-                self.defer_answer(handling.agent, verdict.event, message)
-        if passed_on:
-            self._had[verdict.event] = had
+                self.defer_answer(call.agent, verdict.event, message)
+        if is_forwarded:
+            self._forwarders_by_event[verdict.event] = forwarders
         return verdict
 
-    def follow(self, handling: Handling | None, message: Any, verdict: Verdict) -> Followed | Given:
-        """The message as the verdict wants it; its event with a text if it goes back to the agent being called."""
+    def apply_verdict(self, call: HandlerCall | None, message: Any, verdict: Verdict) -> JudgedMessage | InputEvent:
+        """Returns the message as the verdict wants it, or an input if it goes back to the called agent."""
         run = self.digd_run
-        if verdict.action == "reroute" and handling is not None and verdict.recipients == (handling.agent,):
-            if not self.calls.can_read(handling.agent, handling.message):
-                run.applied(verdict.event, verdict, as_is=f"{handling.agent!r} has no place to read a text")
-                return Followed(message, as_is=True)
+        if verdict.action == "reroute" and call is not None and verdict.recipients == (call.agent,):
+            if not self.calls.can_read(call.agent, call.message):
+                run.applied(verdict.event, verdict, as_is=f"{call.agent!r} has no place to read a text")
+                return JudgedMessage(message, as_is=True)
             run.applied(verdict.event, verdict)
             text = f"{verdict.inject or 'It was given back to you.'} You wrote: {quoted(text_of(message))}"
-            return Given(verdict.event, text)
+            return InputEvent(verdict.event, text)
         if verdict.action == "reroute" and not all(self.is_registered(id_of(name).type) for name in verdict.recipients):
             run.applied(verdict.event, verdict, as_is=f"no agent of the type of {verdict.recipients} is registered")
-            return Followed(message, as_is=True)
+            return JudgedMessage(message, as_is=True)
         if verdict.inject:
             try:
                 message = self.try_note(message, verdict.inject)
@@ -401,66 +401,66 @@ class Runtime(SingleThreadedAgentRuntime):
                 self.calls.notes[verdict.event] = verdict.inject
                 if not set(verdict.recipients) <= self.calls.readers:
                     run.applied(verdict.event, verdict, as_is=str(error))
-                    return Followed(message, as_is=True)
+                    return JudgedMessage(message, as_is=True)
         run.applied(verdict.event, verdict)
-        return Followed(message)
+        return JudgedMessage(message)
 
     async def publish_to(self, name: str, message: Any, event: str) -> None:
-        """Gives a message to one agent, unjudged."""
+        """Publishes a message to one agent without a verdict."""
         agent = id_of(name)
         message_id = str(uuid.uuid4())
-        self._expect(message_id, event, [name], is_work=True)
+        self._record_delivery(message_id, event, [name], is_work=True)
         await super().publish_message(message, TopicId(agent.type + DIRECT, agent.key), message_id=message_id)
 
-    # ---- for the calls of agents
+    # ---- for handler calls
 
     def event_of(self, message_id: str, agent: str) -> str | None:
-        """The event of a message that is on its way to this agent."""
+        """The event of a message that this agent has not handled yet."""
         return self._events.get(message_id) if self.flow.expects(message_id, agent) else None
 
     def answer_request(self, message_id: str, event: str) -> None:
-        """The response to a request has been announced."""
-        if message_id in self._awaited:
-            self._awaited[message_id].append(event)
+        """Notes that the response to a request has been announced."""
+        if message_id in self._response_events:
+            self._response_events[message_id].append(event)
 
     async def handled(self, message_id: str, agent: str) -> None:
         self.flow.handle(message_id, agent)
         if self.flow.is_handled(message_id):
-            await self._finish(message_id)
+            await self._forget_message(message_id)
 
     async def chat_ended(self, chat: str) -> None:
         self.flow.end_chat(chat)
-        await self._come_to_rest()
+        await self._submit_deferred_answer()
 
     def is_answer_message(self, message: Any, *, from_outside: bool) -> bool:
         """Whether a response is the final answer."""
         return isinstance(message, self._answers) if self._answers else from_outside
 
     def defer_answer(self, agent: str, event: str, message: Any) -> None:
-        """Keeps an answer that was put out while others still work. It is submitted once all is handled."""
+        """Stores an answer given while other agents still work. It is submitted when all messages are handled."""
         self.state.deferred = (agent, event, message)
 
-    async def _come_to_rest(self) -> None:
-        if self.state.deferred is None or not self.flow.rests():
+    async def _submit_deferred_answer(self) -> None:
+        if self.state.deferred is None or not self.flow.is_idle():
             return
         (agent, event, message), self.state.deferred = self.state.deferred, None
         with self.digd_run.unheld("delivered"):
             async with self.digd_run.activation(agent, [event]) as activation:
-                activation.output([], said(text_of(message)), kind="answer", submit=True)
+                activation.output([], text_payload(text_of(message)), kind="answer", submit=True)
         self.state.settle(message)
 
-    # ---- what nobody handles
+    # ---- messages that no agent handles
 
-    async def _finish(self, message_id: str) -> None:
-        """Nobody will handle the message any more. Whoever has not was never called with it."""
+    async def _forget_message(self, message_id: str) -> None:
+        """Removes a message that no agent will handle any more. Consumes its event for agents never called with it."""
         event = self._events.pop(message_id, None)
         if event is None:
             return
         for agent in sorted(self.flow.forget(message_id)):
-            await consume_unseen(self.digd_run, agent, event)
+            await consume_without_call(self.digd_run, agent, event)
         self.calls.notes.pop(event, None)
-        self._passed_on_by.pop(message_id, None)
-        await self._come_to_rest()
+        self._forwarders_by_message.pop(message_id, None)
+        await self._submit_deferred_answer()
 
     async def _process_publish(self, message_envelope: Any) -> None:
         await self._deliver(super()._process_publish, message_envelope)
@@ -469,7 +469,7 @@ class Runtime(SingleThreadedAgentRuntime):
         await self._deliver(super()._process_send, message_envelope)
 
     async def _process_response(self, message_envelope: Any) -> None:
-        await self.holding.start()  # in its order among the deliveries
+        await self.holding.start()  # keeps its place in the order of deliveries
         await super()._process_response(message_envelope)
 
     async def _deliver(self, process: Callable[[Any], Awaitable[None]], envelope: Any) -> None:
@@ -481,21 +481,21 @@ class Runtime(SingleThreadedAgentRuntime):
             return await process(envelope)
         finally:
             delivering.reset(token)
-            if message_id in self._undeliverable:  # else a handler that raised has left others at work
-                self._undeliverable.discard(message_id)
-                await self._finish(message_id)
+            if message_id in self._undeliverable_messages:  # after another error, other agents may still handle it
+                self._undeliverable_messages.discard(message_id)
+                await self._forget_message(message_id)
 
     # ---- interventions
 
     async def _carry_out(self, intervention: Intervention) -> bool:
-        """Any runtime of this run may have the agents."""
-        return any([await runtime.help(intervention) for runtime in self.state.runtimes])
+        """Offers the intervention to all runtimes of this run: each may have some of the agents."""
+        return any([await runtime.offer_intervention(intervention) for runtime in self.state.runtimes])
 
-    async def help(self, intervention: Intervention) -> bool:
-        """Calls those of the agents that are this runtime's; returns whether there is one that reads the text."""
+    async def offer_intervention(self, intervention: Intervention) -> bool:
+        """Calls the recipients that are agents of this runtime. Returns whether any of them reads the text."""
         speakers = [n for n in intervention.recipients if self.chats is not None and self.chats.has_participant(n)]
-        helped = self.chats is not None and self.chats.carry_out(intervention, speakers)
+        is_helped = self.chats is not None and self.chats.carry_out(intervention, speakers)
         agents = [n for n in intervention.recipients if n not in speakers]
-        if self._run_context is None or not self.flow.rests():
-            return helped  # nobody is there to be called, or everybody is busy
-        return await self.calls.carry_out(intervention, agents) or helped
+        if self._run_context is None or not self.flow.is_idle():
+            return is_helped  # the runtime is stopped, or its agents are busy
+        return await self.calls.carry_out(intervention, agents) or is_helped

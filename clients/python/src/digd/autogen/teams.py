@@ -1,4 +1,4 @@
-"""Attaches a team that has a runtime of its own."""
+"""Attaches a team that has its own runtime."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .runtime import Runtime
 
 
 def instrument(team: Any, run: Run, **options: Any) -> Any:
-    """Watches a team whose runtime is its own: `team = digd.autogen.instrument(team, run)`, before it is first used.
+    """Watches a team that has its own runtime: `team = digd.autogen.instrument(team, run)`, before its first use.
 
-    The team is used as before: `run`, `run_stream`, `reset`, `save_state`. A later call with another run makes it
-    report there. In the mode `off` nothing is changed. In `enforce` the team's `run_stream` goes on where an answer is
+    The team is used as before: `run`, `run_stream`, `reset`, `save_state`. After a later call with another run the team
+    reports to that run. In mode `off` nothing changes. In `enforce` the team's `run_stream` continues if an answer is
     given back.
 
     options: of `digd.autogen.Runtime`.
