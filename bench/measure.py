@@ -1,7 +1,7 @@
 """Runs the benchmarks of build/release/bin and writes docs/performance.md. Called by scripts/bench.
 
-Every goal is a ratio to a baseline that was measured in the same run, in turns with digd: these machines are shared, and a figure
-by itself says more about the neighbours than about digd. With --quick less of everything; --no-write only prints.
+Every goal is a ratio to a baseline measured in the same run, alternating with digd. The machines are shared, so an
+absolute figure depends on other load. --quick measures less of everything; --no-write only prints.
 """
 
 import argparse
@@ -20,15 +20,16 @@ os.environ.setdefault("DIGD_BIN", str(BIN / "digd"))
 
 from live import Daemon  # noqa: E402
 
-PUBLISHED_NS = {1_000: 1_654_000, 10_000: 20_595_000}  # a node, the paper's Python library with its healers; published, not run here
+# Nanoseconds a node of the paper's Python library with its healers, by nodes. Published figures, not measured here.
+PUBLISHED_NS = {1_000: 1_654_000, 10_000: 20_595_000}
 
 
-def say(what):
-    print(what, file=sys.stderr, flush=True)
+def say(text):
+    print(text, file=sys.stderr, flush=True)
 
 
 def run(tool, *args, processor=None):
-    """`processor`: the only one it runs on."""
+    """Runs a tool, on that processor alone if one is given; returns its JSON output."""
     pin = None if processor is None else lambda: os.sched_setaffinity(0, {processor})
     done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True, preexec_fn=pin)
     if done.returncode != 0:
@@ -37,10 +38,12 @@ def run(tool, *args, processor=None):
 
 
 class Echo:
-    """The bare echo, for as long as it is needed."""
+    """The bare echo server, running inside a `with` block."""
 
     def __enter__(self):
-        self.process = subprocess.Popen([BIN / "digd-bench-echo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [BIN / "digd-bench-echo"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.at = f"{self.process.stdout.readline().strip()}:{self.process.pid}"
         return self
 
@@ -49,11 +52,14 @@ class Echo:
         self.process.wait()
 
 
-def apart():
-    """A processor for the client and one for the threads that serve it. Left to itself the scheduler has them wake each other on one
-    processor or across two, whichever it came to first, and a round trip takes twice as long in one case as in the other."""
-    all_of_them = sorted(os.sched_getaffinity(0))
-    return all_of_them[0], all_of_them[-1]
+def client_and_server_processors():
+    """One processor for the client and one for the threads that serve it.
+
+    Without pinning, the scheduler puts both on one processor or on two, by chance. A round trip takes twice as long in
+    one case as in the other.
+    """
+    processors = sorted(os.sched_getaffinity(0))
+    return processors[0], processors[-1]
 
 
 def keep_on(processor, pid, name):
@@ -63,8 +69,8 @@ def keep_on(processor, pid, name):
 
 
 def load(folder, archive, *args):
-    """digd and the echo under the same load."""
-    client, serving = apart()
+    """Puts digd and the echo under the same load; returns the figures of both."""
+    client, serving = client_and_server_processors()
     with Daemon(folder, f"threads = 1\narchive = {str(archive).lower()}\n") as daemon, Echo() as echo:
         port = daemon.address.rsplit(":", 1)[1]
         keep_on(serving, daemon.process.pid, "engine-")
@@ -74,14 +80,14 @@ def load(folder, archive, *args):
     return got
 
 
-def ratio(of, what):
-    return of["digd"][what] / of["echo"][what]
+def ratio(measured, figure):
+    return measured["digd"][figure] / measured["echo"][figure]
 
 
 def sockets(folder, quick):
     blocks = 10 if quick else 40
     say("one connection, one event in flight …")
-    one = load(folder / "one", True, "--blocks", blocks, "--events", 500)
+    single = load(folder / "one", True, "--blocks", blocks, "--events", 500)
     say("one connection, events at fixed times …")
     paced = load(folder / "paced", True, "--blocks", max(2, blocks // 10), "--events", 4000, "--rate", 4000)
     say("sixteen connections …")
@@ -90,20 +96,45 @@ def sockets(folder, quick):
     say("one connection, 64 events in flight …")
     deep = load(folder / "deep", True, "--in-flight", 64, "--blocks", blocks, "--events", 4000)
     deep_bare = load(folder / "deep_bare", False, "--in-flight", 64, "--blocks", blocks, "--events", 4000)
-    us = lambda of, what: f"{of['digd'][what] / 1000:.1f} µs to {of['echo'][what] / 1000:.1f} µs"  # noqa: E731
-    rate = lambda of, what: f"{of['digd'][what]:,.0f} to {of['echo'][what]:,.0f}"  # noqa: E731
+    us = lambda measured, figure: (
+        f"{measured['digd'][figure] / 1000:.1f} µs to {measured['echo'][figure] / 1000:.1f} µs"
+    )  # noqa: E731
+    rate = lambda measured, figure: f"{measured['digd'][figure]:,.0f} to {measured['echo'][figure]:,.0f}"  # noqa: E731
     return [
-        ("one connection, archive on: verdict's round trip, p50", us(one, "p50_ns"), ratio(one, "p50_ns"), "≤ 1.10"),
-        ("the same, p99", us(one, "p99_ns"), ratio(one, "p99_ns"), "≤ 1.35"),
-        ("the same, p99.9", us(one, "p999_ns"), ratio(one, "p999_ns"), ""),
+        (
+            "one connection, archive on: verdict's round trip, p50",
+            us(single, "p50_ns"),
+            ratio(single, "p50_ns"),
+            "≤ 1.10",
+        ),
+        ("the same, p99", us(single, "p99_ns"), ratio(single, "p99_ns"), "≤ 1.35"),
+        ("the same, p99.9", us(single, "p999_ns"), ratio(single, "p999_ns"), ""),
         ("4,000 events a second at fixed times, p50", us(paced, "p50_ns"), ratio(paced, "p50_ns"), ""),
         ("the same, p99", us(paced, "p99_ns"), ratio(paced, "p99_ns"), ""),
-        ("16 connections, no archive: events a CPU second of the serving thread", rate(bare, "per_serving_cpu_second"),
-         ratio(bare, "per_serving_cpu_second"), "≥ 0.80"),
-        ("16 connections, archive on", rate(many, "per_serving_cpu_second"), ratio(many, "per_serving_cpu_second"), "≥ 0.75"),
-        ("one connection, 64 in flight, no archive: events a second", rate(deep_bare, "per_second"), ratio(deep_bare, "per_second"), "≥ 3"),
-        ("the same: events a CPU second of the serving thread", rate(deep_bare, "per_serving_cpu_second"),
-         ratio(deep_bare, "per_serving_cpu_second"), ""),
+        (
+            "16 connections, no archive: events a CPU second of the serving thread",
+            rate(bare, "per_serving_cpu_second"),
+            ratio(bare, "per_serving_cpu_second"),
+            "≥ 0.80",
+        ),
+        (
+            "16 connections, archive on",
+            rate(many, "per_serving_cpu_second"),
+            ratio(many, "per_serving_cpu_second"),
+            "≥ 0.75",
+        ),
+        (
+            "one connection, 64 in flight, no archive: events a second",
+            rate(deep_bare, "per_second"),
+            ratio(deep_bare, "per_second"),
+            "≥ 3",
+        ),
+        (
+            "the same: events a CPU second of the serving thread",
+            rate(deep_bare, "per_serving_cpu_second"),
+            ratio(deep_bare, "per_serving_cpu_second"),
+            "",
+        ),
         ("the same with archive", rate(deep, "per_serving_cpu_second"), ratio(deep, "per_serving_cpu_second"), ""),
     ]
 
@@ -112,37 +143,76 @@ def many_runs(folder, quick):
     say("ten thousand runs, a burst beside them …")
     with Daemon(folder, "threads = 1\nruns = 20000\n") as daemon, Echo() as echo:
         port = daemon.address.rsplit(":", 1)[1]
-        got = run("digd-many-runs", "--digd", f"{port}:{daemon.process.pid}", "--echo", echo.at, "--seconds", 0.5 if quick else 2)
+        got = run(
+            "digd-many-runs",
+            "--digd",
+            f"{port}:{daemon.process.pid}",
+            "--echo",
+            echo.at,
+            "--seconds",
+            0.5 if quick else 2,
+        )
         daemon.stop()
-    p99 = lambda who, when: got[who][when]["p99_ns"]  # noqa: E731
+    p99 = lambda server, phase: got[server][phase]["p99_ns"]  # noqa: E731
     both = lambda a, b: f"{a / 1000:,.0f} µs to {b / 1000:,.0f} µs"  # noqa: E731
-    moved = lambda who: both(p99(who, "beside_a_burst"), p99(who, "alone"))  # noqa: E731
+    moved = lambda server: both(p99(server, "beside_a_burst"), p99(server, "alone"))  # noqa: E731
     return [
-        (f"{got['runs']:,} runs open, 20 events in each, {got['connections']:,} connections: memory a run", f"{got['bytes_a_run'] / 1000:.1f} kB", None, ""),
+        (
+            f"{got['runs']:,} runs open, 20 events in each, {got['connections']:,} connections: memory a run",
+            f"{got['bytes_a_run'] / 1000:.1f} kB",
+            None,
+            "",
+        ),
         ("opening them, each over a connection of its own", f"{got['opening_s']:.1f} s", None, ""),
-        (f"one engine thread; another run bursts, {got['digd']['burst_per_second']:,.0f} events a second: p99 of an answer, beside its p99 without", moved("digd"),
-         p99("digd", "beside_a_burst") / p99("digd", "alone"), "≤ 10"),
-        (f"the same at the echo, {got['echo']['burst_per_second']:,.0f} a second", moved("echo"), p99("echo", "beside_a_burst") / p99("echo", "alone"), ""),
-        ("p99 beside the burst, digd to the echo", both(p99("digd", "beside_a_burst"), p99("echo", "beside_a_burst")),
-         p99("digd", "beside_a_burst") / p99("echo", "beside_a_burst"), ""),
+        (
+            f"one engine thread; another run bursts, {got['digd']['burst_per_second']:,.0f} events a second: "
+            "p99 of an answer, beside its p99 without",
+            moved("digd"),
+            p99("digd", "beside_a_burst") / p99("digd", "alone"),
+            "≤ 10",
+        ),
+        (
+            f"the same at the echo, {got['echo']['burst_per_second']:,.0f} a second",
+            moved("echo"),
+            p99("echo", "beside_a_burst") / p99("echo", "alone"),
+            "",
+        ),
+        (
+            "p99 beside the burst, digd to the echo",
+            both(p99("digd", "beside_a_burst"), p99("echo", "beside_a_burst")),
+            p99("digd", "beside_a_burst") / p99("echo", "beside_a_burst"),
+            "",
+        ),
     ]
 
 
 def decoding(quick):
     say("decoding …")
     ns = {}
-    for _ in range(1 if quick else 5):  # where a program's memory lies has its share in this, too
-        got = run("digd-bench-decode", "--benchmark_format=json", "--benchmark_enable_random_interleaving=true",
-                  "--benchmark_repetitions=20", "--benchmark_min_time=0.01")
+    for _ in range(1 if quick else 5):  # repeat: the memory layout of a process affects the result
+        got = run(
+            "digd-bench-decode",
+            "--benchmark_format=json",
+            "--benchmark_enable_random_interleaving=true",
+            "--benchmark_repetitions=20",
+            "--benchmark_min_time=0.01",
+        )
         for b in got["benchmarks"]:
             if b["run_type"] == "iteration":
                 ns.setdefault(b["run_name"], []).append(b["cpu_time"])
     rows = []
-    for what in ("event", "activation_ended"):
-        ours, theirs = sorted(ns["decodes/" + what]), sorted(ns["simdjson_reads/" + what])
+    for message in ("event", "activation_ended"):
+        ours, theirs = sorted(ns["decodes/" + message]), sorted(ns["simdjson_reads/" + message])
         for part, name, goal in ((10, "repetitions least disturbed (10 %)", "≤ 1.3"), (2, "their median", "")):
             mine, base = ours[len(ours) // part], theirs[len(theirs) // part]
-            rows.append((f"reading and checking one `{what}`, beside simdjson on-demand: {name}", f"{mine:.0f} ns to {base:.0f} ns", mine / base, goal))
+            rows.append(
+                (
+                    f"reading and checking one `{message}`, beside simdjson on-demand: {name}",
+                    f"{mine:.0f} ns to {base:.0f} ns",
+                    mine / base,
+                    goal,
+                )
+            )
     return rows
 
 
@@ -150,18 +220,35 @@ def archiving(folder, quick):
     say("archiving …")
     got = run("digd-archive-rows", folder, "--blocks", 3 if quick else 10)
     return [
-        ("rows a second, beside a plain SQLite program", f"{got['rows_per_second']:,.0f} to {got['plain_rows_per_second']:,.0f}",
-         got["rows_per_second"] / got["plain_rows_per_second"], "≥ 0.8"),
-        ("bytes on disk for a byte received", f"{got['disk_bytes'] / 1e6:.0f} MB for {got['received_bytes'] / 1e6:.0f} MB",
-         got["disk_bytes"] / got["received_bytes"], "≤ 1.5"),
-        ("handing an entry just made to the writer, p50 (p99)", f"{got['enqueue_p50_ns']} ns ({got['enqueue_p99_ns']} ns)", None, "≤ 100 ns"),
+        (
+            "rows a second, beside a plain SQLite program",
+            f"{got['rows_per_second']:,.0f} to {got['plain_rows_per_second']:,.0f}",
+            got["rows_per_second"] / got["plain_rows_per_second"],
+            "≥ 0.8",
+        ),
+        (
+            "bytes on disk for a byte received",
+            f"{got['disk_bytes'] / 1e6:.0f} MB for {got['received_bytes'] / 1e6:.0f} MB",
+            got["disk_bytes"] / got["received_bytes"],
+            "≤ 1.5",
+        ),
+        (
+            "handing an entry just made to the writer, p50 (p99)",
+            f"{got['enqueue_p50_ns']} ns ({got['enqueue_p99_ns']} ns)",
+            None,
+            "≤ 100 ns",
+        ),
     ]
 
 
-def exponent(stretches, what):
-    """k of the curve ns = c · events^k that fits best, by least squares on logarithms: 0 is flat, 1 grows as the run does."""
+def exponent(stretches, figure):
+    """k of the best-fitting curve ns = c · events^k, by least squares on logarithms.
+
+    0 is flat; 1 grows in proportion to the run.
+    """
     import math
-    points = [(math.log(one["events"]), math.log(one[what])) for one in stretches]
+
+    points = [(math.log(stretch["events"]), math.log(stretch[figure])) for stretch in stretches]
     x, y = (sum(axis) / len(points) for axis in zip(*points))
     return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
 
@@ -171,71 +258,131 @@ def growing(quick):
     got = run("digd-growth", "long", "--events", 1_000_000 if quick else 10_000_000)
     first, last = got["stretches"][0], got["stretches"][-1]
     million = next(s for s in got["stretches"] if s["events"] == 1_000_000)
-    rows = [(f"graph and rules, median an event at {last['events']:,} beside the first 1,000", f"{last['p50_ns']} ns to {first['p50_ns']} ns",
-             last["p50_ns"] / first["p50_ns"], "≤ 1.5"),
-            ("exponent of the fitted curve, nanoseconds by events: median (99 %)", f"{exponent(got['stretches'], 'p50_ns'):.3f} ({exponent(got['stretches'], 'p99_ns'):.3f})",
-             None, "0: flat"),
-            ("slowest step, in both of two passes", f"{got['slowest_step_ns'] / 1e6:.2f} ms", None, "≤ 5 ms")]
+    rows = [
+        (
+            f"graph and rules, median an event at {last['events']:,} beside the first 1,000",
+            f"{last['p50_ns']} ns to {first['p50_ns']} ns",
+            last["p50_ns"] / first["p50_ns"],
+            "≤ 1.5",
+        ),
+        (
+            "exponent of the fitted curve, nanoseconds by events: median (99 %)",
+            f"{exponent(got['stretches'], 'p50_ns'):.3f} ({exponent(got['stretches'], 'p99_ns'):.3f})",
+            None,
+            "0: flat",
+        ),
+        ("slowest step, in both of two passes", f"{got['slowest_step_ns'] / 1e6:.2f} ms", None, "≤ 5 ms"),
+    ]
     if last["events"] > 1_000_000:
         grown = (last["resident_bytes"] - million["resident_bytes"]) / (last["events"] - 1_000_000)
         rows.append(("memory after the first million, an event", f"{grown:.2f} B", None, "≤ 1 B"))
     kept = run("digd-growth", "kept")
-    rows.append((f"memory of {kept['events']:,} events kept, each, besides its id ({kept['of_them_the_id']} B and what is longer than 15 bytes)",
-                 f"{kept['bytes_an_event'] - kept['of_them_the_id']:.0f} B", None, "≤ 160 B"))
+    rows.append(
+        (
+            f"memory of {kept['events']:,} events kept, each, besides its id "
+            f"({kept['of_them_the_id']} B and what is longer than 15 bytes)",
+            f"{kept['bytes_an_event'] - kept['of_them_the_id']:.0f} B",
+            None,
+            "≤ 160 B",
+        )
+    )
     hundred = next(s for s in got["stretches"] if s["events"] == 100_000)
-    rows.append(("the same in this run, with its ids and its share of the activations (5 to 7 events) and lineages",
-                 f"{(hundred['resident_bytes'] - first['resident_bytes']) / 99_000:.0f} B", None, ""))
+    rows.append(
+        (
+            "the same in this run, with its ids and its share of the activations (5 to 7 events) and lineages",
+            f"{(hundred['resident_bytes'] - first['resident_bytes']) / 99_000:.0f} B",
+            None,
+            "",
+        )
+    )
     return rows, got["stretches"]
 
 
 def shapes():
     say("hostile shapes …")
-    return [(f"{s['shape']}: {10 * s['size']:,} beside {s['size']:,}, median an event", f"{s['p50_ns_at_ten_times']:.0f} ns to {s['p50_ns']:.0f} ns",
-             s["p50_ns_at_ten_times"] / max(s["p50_ns"], 1), "") for s in run("digd-growth", "shapes")["shapes"]]
+    return [
+        (
+            f"{s['shape']}: {10 * s['size']:,} beside {s['size']:,}, median an event",
+            f"{s['p50_ns_at_ten_times']:.0f} ns to {s['p50_ns']:.0f} ns",
+            s["p50_ns_at_ten_times"] / max(s["p50_ns"], 1),
+            "",
+        )
+        for s in run("digd-growth", "shapes")["shapes"]
+    ]
 
 
 def chain():
     say("a chain …")
-    return [(f"chain of {c['nodes']:,} activations, beside the paper's library (published)", f"{c['ns_a_node'] / 1000:.2f} µs to {PUBLISHED_NS[c['nodes']] / 1000:,.0f} µs a node",
-             PUBLISHED_NS[c["nodes"]] / c["ns_a_node"], "≥ 1,000" if c["nodes"] == 1_000 else "≥ 10,000") for c in run("digd-growth", "chain")["chain"]]
+    return [
+        (
+            f"chain of {c['nodes']:,} activations, beside the paper's library (published)",
+            f"{c['ns_a_node'] / 1000:.2f} µs to {PUBLISHED_NS[c['nodes']] / 1000:,.0f} µs a node",
+            PUBLISHED_NS[c["nodes"]] / c["ns_a_node"],
+            "≥ 1,000" if c["nodes"] == 1_000 else "≥ 10,000",
+        )
+        for c in run("digd-growth", "chain")["chain"]
+    ]
 
 
 def machine():
-    model = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), platform.machine())
-    return f"{os.cpu_count()} cores of {model}, Linux {platform.release().split('-')[0]}; load average when it began: {os.getloadavg()[0]:.1f}"
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    system = f"{os.cpu_count()} cores of {model}, Linux {platform.release().split('-')[0]}"
+    return f"{system}; load average when it began: {os.getloadavg()[0]:.1f}"
 
 
 def table(rows):
     lines = ["| | digd to baseline | ratio | goal |", "|---|---|---|---|"]
-    for what, figures, of, goal in rows:
-        lines.append(f"| {what} | {figures} | {'' if of is None else f'{of:,.2f}'} | {goal} |")
+    for title, figures, ratio, goal in rows:
+        lines.append(f"| {title} | {figures} | {'' if ratio is None else f'{ratio:,.2f}'} | {goal} |")
     return "\n".join(lines)
 
 
 def growth_picture(stretches):
-    """Nanoseconds an event by the run's length, both axes logarithmic; an SVG of two lines."""
+    """An SVG of nanoseconds an event by the run's length: two lines, both axes logarithmic."""
     import math
+
     width, height, left, bottom = 640, 300, 60, 40
     xs = [math.log10(s["events"]) for s in stretches]
     top = math.ceil(math.log10(max(s["p99_ns"] for s in stretches)))
     x = lambda v: left + (v - xs[0]) / (xs[-1] - xs[0]) * (width - left - 90)  # noqa: E731
     y = lambda ns: height - bottom - (math.log10(max(ns, 100)) - 2) / (top - 2) * (height - bottom - 20)  # noqa: E731
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 0 {width + 16} {height}" font-family="sans-serif" font-size="12" role="img">',
-           "<title>Nanoseconds an event by the length of the run, with fitted curves</title>", f'<rect x="-16" width="{width + 16}" height="{height}" fill="white"/>']
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 0 {width + 16} {height}" font-family="sans-serif" font-size="12" role="img">',
+        "<title>Nanoseconds an event by the length of the run, with fitted curves</title>",
+        f'<rect x="-16" width="{width + 16}" height="{height}" fill="white"/>',
+    ]
     for power in range(2, top + 1):
-        at = y(10 ** power)
-        out.append(f'<path d="M{left} {at:.1f}H{width - 90}" stroke="#ddd"/><text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end">{10 ** power:,} ns</text>')
+        at = y(10**power)
+        out.append(
+            f'<path d="M{left} {at:.1f}H{width - 90}" stroke="#ddd"/>'
+            f'<text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end">{10**power:,} ns</text>'
+        )
     for s, v in zip(stretches, xs):
         out.append(f'<text x="{x(v):.1f}" y="{height - bottom + 18}" text-anchor="middle">{s["events"]:,}</text>')
     for key, colour, dash, name in (("p50_ns", "#0072b2", "", "median"), ("p99_ns", "#d55e00", "6 4", "99 %")):
         points = " ".join(f"{x(v):.1f},{y(s[key]):.1f}" for s, v in zip(stretches, xs))
-        out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>')
+        out.append(
+            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>'
+        )
         out.append(f'<text x="{width - 84}" y="{y(stretches[-1][key]) + 4:.1f}" fill="{colour}">{name}</text>')
         k = exponent(stretches, key)  # the fitted curve, through the middle of the points
         middle = [math.log10(s[key]) for s in stretches]
         at = lambda v: 10 ** (sum(middle) / len(middle) + k * (v - sum(xs) / len(xs)))  # noqa: E731, B023
-        out.append(f'<path d="M{x(xs[0]):.1f} {y(at(xs[0])):.1f}L{x(xs[-1]):.1f} {y(at(xs[-1])):.1f}" stroke="{colour}" stroke-width="1" opacity="0.5"/>')
-        out.append(f'<text x="{width - 84}" y="{y(stretches[-1][key]) + 18:.1f}" fill="{colour}" font-size="10">~ n^{k:.2f}</text>')
+        out.append(
+            f'<path d="M{x(xs[0]):.1f} {y(at(xs[0])):.1f}L{x(xs[-1]):.1f} {y(at(xs[-1])):.1f}" '
+            f'stroke="{colour}" stroke-width="1" opacity="0.5"/>'
+        )
+        out.append(
+            f'<text x="{width - 84}" y="{y(stretches[-1][key]) + 18:.1f}" fill="{colour}" font-size="10">'
+            f"~ n^{k:.2f}</text>"
+        )
     return "\n".join([*out, "</svg>", ""])
 
 
@@ -243,23 +390,30 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true")
     options.add_argument("--no-write", action="store_true")
-    asked = options.parse_args()
-    where = machine()
+    arguments = options.parse_args()
+    host = machine()
     with tempfile.TemporaryDirectory(prefix="digd-bench-", dir=ROOT / "build") as name:
         folder = Path(name)
-        growth, stretches = growing(asked.quick)
-        parts = [("Beside the socket", sockets(folder, asked.quick)), ("Many runs", many_runs(folder / "runs", asked.quick)), ("Decoding", decoding(asked.quick)), ("The archive", archiving(folder, asked.quick)),
-                 ("A run that goes on", growth), ("Shapes that hurt", shapes()), ("Beside the paper's library", chain())]
+        growth, stretches = growing(arguments.quick)
+        parts = [
+            ("Beside the socket", sockets(folder, arguments.quick)),
+            ("Many runs", many_runs(folder / "runs", arguments.quick)),
+            ("Decoding", decoding(arguments.quick)),
+            ("The archive", archiving(folder, arguments.quick)),
+            ("A run that goes on", growth),
+            ("Shapes that hurt", shapes()),
+            ("Beside the paper's library", chain()),
+        ]
     text = "\n\n".join(f"## {title}\n\n{table(rows)}" for title, rows in parts)
-    print(f"{where}\n\n{text}")
-    if asked.no_write:
+    print(f"{host}\n\n{text}")
+    if arguments.no_write:
         return
     page = ROOT / "docs/performance.md"
     head, mark, rest = page.read_text().partition("<!-- measured -->")
     if not mark:
         sys.exit(f"{page} has no line <!-- measured --> to write behind")
     kept = rest.partition("<!-- end -->")[2]
-    page.write_text(f"{head}<!-- measured -->\n\nMeasured on {where}.\n\n{text}\n\n<!-- end -->{kept}")
+    page.write_text(f"{head}<!-- measured -->\n\nMeasured on {host}.\n\n{text}\n\n<!-- end -->{kept}")
     (ROOT / "docs/images/growth.svg").write_text(growth_picture(stretches))
 
 

@@ -2,9 +2,9 @@
 
     python bench/healing/daemon.py --seeds 1-5 --agents 6 --integers 1000 [--arm digd] [--url ws://127.0.0.1:7344]
 
-The world (digd-bench-healing --speak) writes its messages, one a line; each is told to the daemon by `digd.Run`, and what the
-daemon says goes back. Results are lines of JSON as digd-bench-healing writes them. The run's clock is the world's own, so
-that what comes out is what the engine alone gives (tests/bench/healing_test.py).
+The world (digd-bench-healing --speak) writes one message a line. `digd.Run` sends each message to the daemon; the
+daemon's answer goes back to the world. Results are lines of JSON as digd-bench-healing writes them. The run uses the
+world's own clock, so the results equal those of the engine alone (tests/bench/healing_daemon_test.py).
 """
 
 from __future__ import annotations
@@ -24,19 +24,25 @@ import digd  # noqa: E402
 from digd.messages import Event  # noqa: E402
 
 BENCH = os.environ.get("DIGD_BENCH_HEALING", str(ROOT / "build/release/bin/digd-bench-healing"))
-WITHIN_S = 60.0
+TIMEOUT_S = 60.0
 
 
-def said(answer: Any) -> dict[str, Any]:
-    """A verdict or an intervention as the world reads it."""
-    detections = [{"rule": d.rule, "event": d.event, "evidence": list(d.evidence), "healed": d.healed}
-                  for d in answer.detections]
-    return {"action": answer.action, "recipients": list(answer.recipients), "inject": answer.inject,
-            "event": answer.event, "detections": detections}
+def as_answer(answer: Any) -> dict[str, Any]:
+    """A verdict or an intervention in the form that the world reads."""
+    detections = [
+        {"rule": d.rule, "event": d.event, "evidence": list(d.evidence), "healed": d.healed} for d in answer.detections
+    ]
+    return {
+        "action": answer.action,
+        "recipients": list(answer.recipients),
+        "inject": answer.inject,
+        "event": answer.event,
+        "detections": detections,
+    }
 
 
 class Conductor:
-    """Tells a daemon what a world does, and the world what the daemon says."""
+    """Relays a world's messages to a daemon and the daemon's answers to the world."""
 
     def __init__(self, hello: dict[str, Any], url: str) -> None:
         options = {k: hello[k] for k in ("mode", "rules", "limits") if k in hello}
@@ -45,27 +51,27 @@ class Conductor:
         self.inputs: dict[str, list[str]] = {}
         self.run.on_intervention(self._intervene)
 
-    def _intervene(self, what: Any) -> None:
-        self.interventions.append({**said(what), "id": what.id, "event": what.event})
+    def _intervene(self, intervention: Any) -> None:
+        self.interventions.append({**as_answer(intervention), "id": intervention.id, "event": intervention.event})
 
-    async def tell(self, message: dict[str, Any]) -> dict[str, Any]:
-        verdicts = await self._say(message)
+    async def relay(self, message: dict[str, Any]) -> dict[str, Any]:
+        verdicts = await self._send(message)
         for verdict in verdicts:
             if verdict.as_is is not None:
                 raise RuntimeError(f"no verdict on {verdict.event}: {verdict.as_is}")
-        if not await self.run.flush(WITHIN_S):  # what came of it came before its ack
+        if not await self.run.flush(TIMEOUT_S):  # interventions arrive before the ack
             raise RuntimeError(f"no ack of {message['type']} {message['seq']}")
-        for _ in range(3):  # the client hands interventions on in the next turn of the loop
+        for _ in range(3):  # the client delivers interventions on the next turn of the event loop
             await asyncio.sleep(0)
         interventions, self.interventions = self.interventions, []
-        return {"verdicts": [said(v) for v in verdicts], "interventions": interventions}
+        return {"verdicts": [as_answer(v) for v in verdicts], "interventions": interventions}
 
-    async def _say(self, message: dict[str, Any]) -> tuple[Any, ...]:
+    async def _send(self, message: dict[str, Any]) -> tuple[Any, ...]:
         ts = message["ts"]
         kind = message["type"]
         if kind == "event":
-            e = message["event"]
-            return (await self.run.emit(e["recipients"], kind=e["kind"], id=e["id"], ts=ts),)
+            event = message["event"]
+            return (await self.run.emit(event["recipients"], kind=event["kind"], id=event["id"], ts=ts),)
         if kind == "activation_started":
             self.inputs[message["activation"]] = message["inputs"]
             await self.run.start_activation(message["agent"], message["inputs"], id=message["activation"], ts=ts)
@@ -75,24 +81,37 @@ class Conductor:
             self.run.tick(ts)
         elif kind == "run_ended":
             await self.run.end(message["outcome"])
-        return ()  # a `delivery` is the client's own business
+        return ()  # the client sends `delivery` messages itself
 
     async def _end(self, message: dict[str, Any]) -> tuple[Any, ...]:
         v, ts = message["activation"], message["ts"]
         inputs = self.inputs.pop(v)
         if message.get("failed"):
             return await self.run.end_activation(v, error="too much for one call", ts=ts)
-        outputs = [Event(e["id"], tuple(e["recipients"]), e["kind"], submit=e.get("submit", False))
-                   for e in message["outputs"]]
+        outputs = [
+            Event(e["id"], tuple(e["recipients"]), e["kind"], submit=e.get("submit", False)) for e in message["outputs"]
+        ]
         reactions = {e: tuple(r["reroute"]) if isinstance(r, dict) else r for e, r in message["reactions"].items()}
         return await self.run.end_activation(v, reactions, outputs, inputs=inputs, ts=ts)
 
 
 async def play(url: str, run: str, agents: int, integers: int, seed: int, arm: str = "digd") -> dict[str, Any]:
-    """One run through the daemon at `url`; its result."""
+    """Plays one run through the daemon at `url`; returns its result."""
     world = await asyncio.create_subprocess_exec(
-        BENCH, "--speak", run, "--agents", str(agents), "--integers", str(integers), "--first-seed", str(seed), "--arm", arm,
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+        BENCH,
+        "--speak",
+        run,
+        "--agents",
+        str(agents),
+        "--integers",
+        str(integers),
+        "--first-seed",
+        str(seed),
+        "--arm",
+        arm,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
     assert world.stdin is not None and world.stdout is not None
     try:
         conductor = Conductor(json.loads(await world.stdout.readline()), url)
@@ -104,7 +123,7 @@ async def play(url: str, run: str, agents: int, integers: int, seed: int, arm: s
                     return message
                 if message["type"] == "silence":
                     raise RuntimeError("the world ended without a result")
-                world.stdin.write(json.dumps(await conductor.tell(message)).encode() + b"\n")
+                world.stdin.write(json.dumps(await conductor.relay(message)).encode() + b"\n")
                 await world.stdin.drain()
     finally:
         world.stdin.close()
@@ -112,12 +131,13 @@ async def play(url: str, run: str, agents: int, integers: int, seed: int, arm: s
 
 
 async def until_connected(run: Any) -> None:
-    """A run that begins before the daemon is there goes out as is; here it waits."""
+    """Waits for the connection: a run that begins without one is delivered as is."""
+
     async def connected() -> None:
         while not run.connected:
             await asyncio.sleep(0.005)
 
-    await asyncio.wait_for(connected(), WITHIN_S)
+    await asyncio.wait_for(connected(), TIMEOUT_S)
 
 
 def main() -> None:
@@ -127,11 +147,16 @@ def main() -> None:
     parser.add_argument("--integers", type=int, default=1_000)
     parser.add_argument("--seeds", default="1-5", help="first-last")
     parser.add_argument("--arm", default="digd")
-    how = parser.parse_args()
-    first, _, last = how.seeds.partition("-")
+    arguments = parser.parse_args()
+    first, _, last = arguments.seeds.partition("-")
     for seed in range(int(first), int(last or first) + 1):
-        name = f"bench-{how.agents}-{how.integers}-{how.arm}-{seed}"
-        print(json.dumps(asyncio.run(play(how.url, name, how.agents, how.integers, seed, how.arm))), flush=True)
+        name = f"bench-{arguments.agents}-{arguments.integers}-{arguments.arm}-{seed}"
+        print(
+            json.dumps(
+                asyncio.run(play(arguments.url, name, arguments.agents, arguments.integers, seed, arguments.arm))
+            ),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Intervals and tests for runs that are paired by seed. All at 95 %; the bootstrap is seeded, so a report is reproducible."""
+"""95 % intervals and tests for runs that are paired by seed. The bootstrap is seeded, so a report is reproducible."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ def wilson(successes: int, n: int) -> tuple[float, float]:
     return (middle - half) / (1 + Z * Z / n), (middle + half) / (1 + Z * Z / n)
 
 
-def paired_difference(one: Sequence[bool], other: Sequence[bool]) -> tuple[float, float, float]:
-    """Difference of two paired rates, one - other, with its interval (Newcombe 1998, Statistics in Medicine 17, method 10)."""
-    n = len(one)
-    both = sum(a and b for a, b in zip(one, other))
-    only_one = sum(a and not b for a, b in zip(one, other))
-    only_other = sum(b and not a for a, b in zip(one, other))
-    neither = n - both - only_one - only_other
-    p1, p2 = (both + only_one) / n, (both + only_other) / n
-    l1, u1 = wilson(both + only_one, n)
-    l2, u2 = wilson(both + only_other, n)
-    product = (both + only_one) * (only_other + neither) * (both + only_other) * (only_one + neither)
-    excess = both * neither - only_one * only_other
+def paired_difference(first: Sequence[bool], second: Sequence[bool]) -> tuple[float, float, float]:
+    """Difference of two paired rates, first - second, with its interval.
+
+    Method 10 of Newcombe 1998, Statistics in Medicine 17.
+    """
+    n = len(first)
+    both = sum(a and b for a, b in zip(first, second))
+    only_first = sum(a and not b for a, b in zip(first, second))
+    only_second = sum(b and not a for a, b in zip(first, second))
+    neither = n - both - only_first - only_second
+    p1, p2 = (both + only_first) / n, (both + only_second) / n
+    l1, u1 = wilson(both + only_first, n)
+    l2, u2 = wilson(both + only_second, n)
+    product = (both + only_first) * (only_second + neither) * (both + only_second) * (only_first + neither)
+    excess = both * neither - only_first * only_second
     if excess > 0:
         excess = max(excess - n / 2, 0)
     phi = excess / math.sqrt(product) if product else 0.0
@@ -39,19 +42,19 @@ def paired_difference(one: Sequence[bool], other: Sequence[bool]) -> tuple[float
     return p1 - p2, p1 - p2 - math.sqrt(max(down, 0)), p1 - p2 + math.sqrt(max(up, 0))
 
 
-def mcnemar(one: Sequence[bool], other: Sequence[bool]) -> float:
+def mcnemar(first: Sequence[bool], second: Sequence[bool]) -> float:
     """Two-sided exact p that two paired rates are the same."""
-    only_one = sum(a and not b for a, b in zip(one, other))
-    only_other = sum(b and not a for a, b in zip(one, other))
-    n, k = only_one + only_other, min(only_one, only_other)
+    only_first = sum(a and not b for a, b in zip(first, second))
+    only_second = sum(b and not a for a, b in zip(first, second))
+    n, k = only_first + only_second, min(only_first, only_second)
     if n == 0:
         return 1.0
     return min(1.0, 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n)
 
 
-def bootstrap_difference(one: Sequence[float], other: Sequence[float], seed: int = 1) -> tuple[float, float, float]:
-    """Mean of the paired differences, one - other, with its percentile bootstrap interval over the pairs."""
-    difference = np.asarray(one, float) - np.asarray(other, float)
+def bootstrap_difference(first: Sequence[float], second: Sequence[float], seed: int = 1) -> tuple[float, float, float]:
+    """Mean of the paired differences, first - second, with its percentile bootstrap interval over the pairs."""
+    difference = np.asarray(first, float) - np.asarray(second, float)
     rng = np.random.default_rng(seed)
     means = difference[rng.integers(0, len(difference), (RESAMPLES, len(difference)))].mean(axis=1)
     low, high = np.percentile(means, [2.5, 97.5])

@@ -1,4 +1,4 @@
-"""The plots of docs/healing.md, as SVG that is the same for the same results."""
+"""The plots of docs/healing.md, as SVG. The same results give the same bytes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,29 @@ from results import CODES, RULES, Cell, Results, valid  # noqa: E402
 from intervals import paired_difference, wilson  # noqa: E402
 from tables import detailed, short, size  # noqa: E402
 
-STYLE = {"without": ("#8a8a8a", "s"), "control": ("#c77d1f", "v"), "judge": ("#7a5cb8", "^"), "digd": ("#1f6fb2", "o"),
-         "large team": ("#2a8f5b", "D")}
+STYLE = {
+    "without": ("#8a8a8a", "s"),
+    "control": ("#c77d1f", "v"),
+    "judge": ("#7a5cb8", "^"),
+    "digd": ("#1f6fb2", "o"),
+    "large team": ("#2a8f5b", "D"),
+}
 
-plt.rcParams.update({"svg.hashsalt": "digd", "svg.fonttype": "none", "font.size": 9, "font.family": "sans-serif",
-                     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#dddddd",
-                     "axes.axisbelow": True, "figure.facecolor": "white", "legend.frameon": False})
+plt.rcParams.update(
+    {
+        "svg.hashsalt": "digd",
+        "svg.fonttype": "none",
+        "font.size": 9,
+        "font.family": "sans-serif",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.color": "#dddddd",
+        "axes.axisbelow": True,
+        "figure.facecolor": "white",
+        "legend.frameon": False,
+    }
+)
 
 
 def save(figure: plt.Figure, path: Path) -> None:
@@ -38,14 +55,26 @@ def rate_bars(axes: plt.Axes, at: list[float], r: Results, cells: list[Cell], ar
         low.append(rates[-1] - 100 * bounds[0])
         high.append(100 * bounds[1] - rates[-1])
     line = "none" if len(cells) == 1 else "-"
-    axes.errorbar([x + shift for x in at], rates, [low, high], color=colour, marker=marker, markersize=5, linewidth=1,
-                  linestyle=line, capsize=2, label=arm)
+    axes.errorbar(
+        [x + shift for x in at],
+        rates,
+        [low, high],
+        color=colour,
+        marker=marker,
+        markersize=5,
+        linewidth=1,
+        linestyle=line,
+        capsize=2,
+        label=arm,
+    )
 
 
 def valid_by_agents(r: Results, path: Path) -> None:
-    """A panel an array size, and the case study."""
+    """One panel for each array size, and one for the case study."""
     sizes = sorted({n for _, n in r.cells()})
-    figure, panels = plt.subplots(1, len(sizes), figsize=(9, 3.2), layout="constrained", sharey=True, width_ratios=[3] * (len(sizes) - 1) + [1])
+    figure, panels = plt.subplots(
+        1, len(sizes), figsize=(9, 3.2), layout="constrained", sharey=True, width_ratios=[3] * (len(sizes) - 1) + [1]
+    )
     for axes, n in zip(panels, sizes):
         cells = [cell for cell in r.cells() if cell[1] == n]
         places = list(range(len(cells)))
@@ -62,13 +91,15 @@ def valid_by_agents(r: Results, path: Path) -> None:
 
 
 def valid_by_chance(r: Results, path: Path) -> None:
-    """How much depends on whether hints are followed."""
+    """Valid answers by the chance that an agent follows a hint."""
     cells = detailed(r)
     figure, panels = plt.subplots(1, len(cells), figsize=(9, 2.8), layout="constrained", sharey=True)
     chances = sorted({follow for _, arm, follow in r.groups if arm == "digd"})
     for axes, cell in zip(panels, cells):
         base = r.column(cell, "without", valid)
-        axes.axhline(100 * sum(base) / len(base), color=STYLE["without"][0], linewidth=1, linestyle="--", label="without")
+        axes.axhline(
+            100 * sum(base) / len(base), color=STYLE["without"][0], linewidth=1, linestyle="--", label="without"
+        )
         for arm in ("control", "judge", "digd"):
             colour, marker = STYLE[arm]
             rates = [100 * sum(runs) / len(runs) for runs in (r.column(cell, arm, valid, f) for f in chances)]
@@ -89,10 +120,22 @@ def single_rules(r: Results, path: Path) -> None:
     for axes, cell in zip(panels, cells):
         axes.axvline(0, color="#555555", linewidth=0.8)
         for k, rule in enumerate(RULES):
-            for arm, base, shift, fill in ((f"only {rule}", "observe", -0.15, "full"), ("digd", f"all but {rule}", 0.15, "none")):
+            for arm, base, shift, fill in (
+                (f"only {rule}", "observe", -0.15, "full"),
+                ("digd", f"all but {rule}", 0.15, "none"),
+            ):
                 d, low, high = paired_difference(r.column(cell, arm, valid), r.column(cell, base, valid))
-                axes.errorbar([100 * d], [k + shift], xerr=[[100 * (d - low)], [100 * (high - d)]], color=STYLE["digd"][0],
-                              marker="o", markersize=4, fillstyle=fill, linewidth=1, capsize=2)
+                axes.errorbar(
+                    [100 * d],
+                    [k + shift],
+                    xerr=[[100 * (d - low)], [100 * (high - d)]],
+                    color=STYLE["digd"][0],
+                    marker="o",
+                    markersize=4,
+                    fillstyle=fill,
+                    linewidth=1,
+                    capsize=2,
+                )
         axes.set_title(short(cell), fontsize=9)
     panels[0].set_yticks(range(len(RULES)), [CODES[rule] for rule in RULES])
     panels[0].invert_yaxis()

@@ -1,6 +1,6 @@
-"""Writes the figures of docs/healing.md anew: each table between its marks, and the plots.
+"""Rewrites the figures of docs/healing.md: each table between its marks, and the plots.
 
-    python bench/healing/report.py build/bench-healing/study.jsonl build/bench-healing/tuning.jsonl [--docs docs]
+python bench/healing/report.py build/bench-healing/study.jsonl build/bench-healing/tuning.jsonl [--docs docs]
 """
 
 from __future__ import annotations
@@ -30,19 +30,27 @@ def main() -> None:
     parser.add_argument("study", type=Path)
     parser.add_argument("tuning", type=Path)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="folder of healing.md and images/")
-    how = parser.parse_args()
-    study, tried = Results(how.study), Results(how.tuning)
-    page = (how.docs / "healing.md").read_text()
-    for name, content in (("facts", tables.facts(study, tried)), ("valid", tables.valid_rates(study)),
-                          ("costs", tables.costs(study)), ("large", tables.large_teams(study)), ("arms", tables.other_arms(study)),
-                          ("rules", tables.single_rules(study)), ("detections", tables.detections(study)),
-                          ("outcomes", tables.outcomes(study)), ("following", tables.following(study)),
-                          ("tuning", tables.tuning(tried)), ("case", tables.case_study(tried))):
+    arguments = parser.parse_args()
+    study, tuning = Results(arguments.study), Results(arguments.tuning)
+    page = (arguments.docs / "healing.md").read_text()
+    for name, content in (
+        ("facts", tables.facts(study, tuning)),
+        ("valid", tables.valid_rates(study)),
+        ("costs", tables.costs(study)),
+        ("large", tables.large_teams(study)),
+        ("arms", tables.other_arms(study)),
+        ("rules", tables.single_rules(study)),
+        ("detections", tables.detections(study)),
+        ("outcomes", tables.outcomes(study)),
+        ("following", tables.following(study)),
+        ("tuning", tables.tuning(tuning)),
+        ("case", tables.case_study(tuning)),
+    ):
         page = fill(page, name, content)
-    (how.docs / "healing.md").write_text(page)
-    plots.valid_by_agents(study, how.docs / "images/healing-valid.svg")
-    plots.valid_by_chance(study, how.docs / "images/healing-following.svg")
-    plots.single_rules(study, how.docs / "images/healing-rules.svg")
+    (arguments.docs / "healing.md").write_text(page)
+    plots.valid_by_agents(study, arguments.docs / "images/healing-valid.svg")
+    plots.valid_by_chance(study, arguments.docs / "images/healing-following.svg")
+    plots.single_rules(study, arguments.docs / "images/healing-rules.svg")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Results of digd-bench-healing, read and grouped: a group is one arm in one cell at one chance to follow, by seed."""
+"""Reads and groups the results of digd-bench-healing. A group is one arm in one cell at one chance to follow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CASE_STUDY: Cell = (20, 100_000)
 
 
 class Results:
-    """All runs of a study. Seeds are in order in each group, so that groups of a cell are paired."""
+    """All runs of a study. Each group is sorted by seed, so the groups of a cell are paired."""
 
     def __init__(self, path: Path) -> None:
         self.groups: dict[tuple[Cell, str, float], list[Run]] = {}
@@ -31,15 +31,15 @@ class Results:
             runs.sort(key=lambda run: run["seed"])
 
     def cells(self, arm: str = "digd") -> list[Cell]:
-        """Those in which this arm was run, arrays from small to large."""
+        """The cells in which this arm ran, sorted by array size."""
         found = {cell for cell, name, _ in self.groups if name == arm}
         return sorted(found, key=lambda cell: (cell[1], cell[0]))
 
     def runs(self, cell: Cell, arm: str, follow: float = USUAL) -> list[Run]:
         return self.groups[(cell, arm, follow)]
 
-    def column(self, cell: Cell, arm: str, what: Callable[[Run], Any], follow: float = USUAL) -> list[Any]:
-        return [what(run) for run in self.runs(cell, arm, follow)]
+    def column(self, cell: Cell, arm: str, value_of: Callable[[Run], Any], follow: float = USUAL) -> list[Any]:
+        return [value_of(run) for run in self.runs(cell, arm, follow)]
 
     def seeds(self) -> tuple[int, int]:
         all_seeds = [run["seed"] for runs in self.groups.values() for run in runs]
@@ -58,7 +58,7 @@ def answered(run: Run) -> bool:
 
 
 def rmse_share(run: Run) -> float:
-    """RMSE in per cent of the array's size; of an empty table where there is no answer."""
+    """RMSE in per cent of the array's size. A run without an answer counts as an empty table."""
     return 100 * run["rmse"] / run["integers"]
 
 
