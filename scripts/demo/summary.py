@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what an archive's runs had wrong, by rule: how often, in how many runs, healed or not, and what came of it."""
+"""Prints the detections in an archive by rule: how many, in how many runs, how many healed, and the outcomes."""
 
 import sqlite3
 import sys
@@ -17,7 +17,7 @@ def main() -> None:
     clean = archive.execute(
         "SELECT count(*) FROM runs WHERE number NOT IN (SELECT run FROM detections)"
     ).fetchone()[0]
-    print(f"\nFound in {runs} runs ({messages} messages); {clean} runs show none of the seven shapes:\n")
+    print(f"\nFound in {runs} runs ({messages} messages); {clean} runs without any detection:\n")
     print(f"{'rule':28}{'fired':>6}{'runs':>6}{'healed':>8}{'cleared':>9}{'recurred':>10}{'open':>6}")
     for rule, fired, in_runs, healed, cleared, recurred, unresolved in archive.execute(QUERY):
         print(f"{rule:28}{fired:>6}{in_runs:>6}{healed:>8}{cleared or 0:>9}{recurred or 0:>10}{unresolved or 0:>6}")
