@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""Writes the seed inputs of the fuzz targets, one small file a case, into tests/fuzz/corpus.
+"""Writes the seed inputs of the fuzz targets into tests/fuzz/corpus, one small file for each case.
 
     tests/fuzz/make_corpus.py
 
-The same files each time. A file that a fuzzer found and that broke something is kept beside them under a name
-`found-…`, and never written here. Traces of tests/traces and the importers' sample logs are inputs as well, from
-where they are (CMakeLists.txt). What is too large for a file is made by tests/ingest/hostile_test.cpp.
+It writes the same files every time. An input that a fuzzer found, and that broke something, is kept next to them as
+`found-…`; this script does not write it. The traces of tests/traces and the importers' sample logs are inputs too
+(CMakeLists.txt). tests/ingest/hostile_test.cpp covers inputs that are too large for a file.
 """
+
 import gzip
 import json
 import pathlib
 import random
 
+from hostile_messages import EDGES, end, event, hostile_frames, hostile_runs, start
+
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 HELLO = '{"type":"hello","protocol":1,"run":"r","clock":"trace"}'
 WALL = '{"type":"hello","protocol":1,"run":"r","clock":"wall"}'
-EDGES = ["9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
-         "18446744073709551615", "18446744073709551616", "1e400", "-0", "1.0", "1e2", "0", "1" + "0" * 400]
-BROKEN_UTF8 = [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82", b"\x80"]
 
 
 def put(target, name, content):
@@ -26,204 +26,277 @@ def put(target, name, content):
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def event(seq, id="e1", recipients=("a",), **more):
-    return {"type": "event", "seq": seq, "event": {"id": id, "recipients": list(recipients), **more}}
-
-
-def start(seq, activation, agent, inputs=()):
-    return {"type": "activation_started", "seq": seq, "activation": activation, "agent": agent, "inputs": list(inputs)}
-
-
-def end(seq, activation, reactions=None, outputs=()):
-    return {"type": "activation_ended", "seq": seq, "activation": activation, "reactions": reactions or {},
-            "outputs": [{"id": id, "recipients": list(to)} for id, to in outputs]}
-
-
-def lines(*all):
-    return "\n".join(one if isinstance(one, str) else json.dumps(one) for one in all) + "\n"
-
-
-def hostile_frames():
-    """Frames with what only an enemy or a broken program writes."""
-    yield "empty", b""
-    yield "spaces", b" \t\r\n "
-    yield "zero-byte", b'{"type":"time","seq":1}\0'
-    yield "after-the-end", b'{"type":"time","seq":1} {"type":"time","seq":1}'
-    yield "byte-order-mark", b'\xef\xbb\xbf{"type":"time","seq":1}'
-    yield "no-object", b'["type","time"]'
-    yield "duplicate-keys", b'{"type":"time","seq":1,"seq":2}'
-    yield "duplicate-type", b'{"type":"time","type":"hello","seq":1}'
-    yield "duplicate-in-event", b'{"type":"event","seq":1,"event":{"id":"e1","id":"e2","recipients":["a"]}}'
-    yield "duplicate-reaction", (b'{"type":"activation_ended","seq":1,"activation":"v","reactions":'
-                                 b'{"e1":"wait","e1":{"reroute":["a"]}}}')
-    yield "escaped-keys", b'{"\\u0074ype":"time","se\\u0071":1,"t\\u0073":5}'
-    yield "deep-payload", (b'{"type":"event","seq":1,"event":{"id":"e1","recipients":[],"payload":' + b"[" * 990 + b"]" * 990 +
-                           b"}}")
-    yield "deeper-than-allowed", (b'{"type":"event","seq":1,"event":{"id":"e1","recipients":[],"payload":' + b"[" * 2000 +
-                                  b"]" * 2000 + b"}}")
-    yield "unclosed", b'{"type":"event","seq":1,"event":{"id":"e1","recipients":[' + b"[" * 3000
-    yield "deep-objects", b'{"a":' * 1200 + b"1" + b"}" * 1200
-    yield "lone-surrogate", b'{"type":"agent_joined","seq":1,"agent":"\\ud800"}'
-    yield "surrogates-swapped", b'{"type":"agent_joined","seq":1,"agent":"\\udc00\\ud800"}'
-    yield "escaped-zero", b'{"type":"agent_joined","seq":1,"agent":"\\u0000"}'
-    yield "reordering-name", '{"type":"agent_joined","seq":1,"agent":"a\u202eb\u2066"}'.encode()
-    yield "longest-name", b'{"type":"agent_joined","seq":1,"agent":"' + b"x" * 256 + b'"}'
-    yield "too-long-name", b'{"type":"agent_joined","seq":1,"agent":"' + b"x" * 257 + b'"}'
-    yield "nulls", b'{"type":"event","seq":1,"ts":null,"event":{"id":"e1","source":null,"recipients":null,"kind":null}}'
-    yield "wrong-kinds", b'{"type":5,"seq":"1","event":[],"reactions":[],"outputs":{},"inputs":{}}'
-    for i, number in enumerate(EDGES):
-        yield f"seq-edge-{i}", f'{{"type":"time","seq":{number}}}'.encode()
-        yield f"ts-edge-{i}", f'{{"type":"time","seq":1,"ts":{number}}}'.encode()
-        yield f"payload-number-{i}", (f'{{"type":"event","seq":1,"event":{{"id":"e","recipients":[],"payload":{number}}}}}'
-                                      .encode())
-    for i, bad in enumerate(BROKEN_UTF8):
-        yield f"broken-utf8-{i}", b'{"type":"agent_joined","seq":1,"agent":"' + bad + b'"}'
-        yield f"broken-utf8-in-payload-{i}", (b'{"type":"event","seq":1,"event":{"id":"e1","recipients":[],"payload":{"' + bad +
-                                              b'":0}}}')
-
-
-def hostile_runs():
-    """What a run can be told, message by message, that no honest system says."""
-    yield "self-reroute", [event(1), start(2, "v1", "a", ["e1"]), end(3, "v1", {"e1": {"reroute": ["a"]}}),
-                           start(4, "v2", "a", ["e1"]), end(5, "v2", {"e1": {"reroute": ["a", "a"]}})]
-    agents = [f"a{i}" for i in range(12)]
-    circle, seq = [event(1, "e1", [agents[0]])], 1
-    for turn in range(40):
-        at, to = agents[turn % 12], agents[(turn + 1) % 12]
-        circle += [start(seq + 1, f"v{turn}", at, ["e1"]), end(seq + 2, f"v{turn}", {"e1": {"reroute": [to]}})]
-        seq += 2
-    yield "reroutes-in-a-circle", circle
-    yield "delivered-to-its-author", [start(1, "v1", "a"), end(2, "v1", None, [("e1", ["a"])]), start(3, "v2", "a", ["e1"]),
-                                      end(4, "v2", {"e1": "consume"}, [("e2", ["a"])])]
-    yield "input-of-its-own-source", [start(1, "v1", "a", ["e1"]),
-                                      {"type": "event", "seq": 2, "event": {"id": "e1", "source": "v1", "recipients": ["a"]}},
-                                      end(3, "v1", {"e1": "consume"})]
-    yield "ids-again", [event(1), event(2), start(3, "v1", "a", ["e1"]), start(4, "v1", "a", ["e1"]), end(5, "v1"), end(6, "v1")]
-    yield "same-id-for-all", [event(1, "x", ["x"]), start(2, "x", "x", ["x"]), end(3, "x", {"x": {"reroute": ["x"]}}, [("x2", ["x"])])]
-    yield "reserved", [event(1, "sys:1"), start(2, "sys:1", "a", ["sys:9"]), end(3, "sys:1", {"sys:9": "consume"})]
-    yield "outputs-twice", [start(1, "v1", "a"), end(2, "v1", None, [("e1", ["b"]), ("e1", ["c"])])]
-    yield "times-to-the-edges", [{"type": "time", "seq": 1, "ts": 2**63 - 1}, {"type": "time", "seq": 2, "ts": -(2**63)},
-                                 event(3), {"type": "time", "seq": 4, "ts": 2**63 - 1}]
-    yield "time-backwards", [{**event(1), "ts": 1000}, {"type": "time", "seq": 2, "ts": -5}, {"type": "time", "seq": 3, "ts": 20_000}]
-    yield "over-every-limit", [event(i, f"e{i}", [f"a{i}-{j}" for j in range(22)]) for i in range(1, 90)]
-    yield "gap-in-the-middle", [event(1), start(2, "v1", "a", ["e1"]), {"type": "gap", "seq": 3, "dropped": 2**63 - 1},
-                                end(4, "v1", {"e1": "consume"})]
-    yield "after-the-end", [event(1), {"type": "run_ended", "seq": 2, "outcome": "aborted", "metrics": {"x": 1e300}}, event(3, "e2"),
-                            {"type": "run_ended", "seq": 4, "outcome": "success"}]
-    yield "answers-nobody-asked-for", [{"type": "delivery", "seq": 1, "of": "sys:77", "applied": "created"},
-                                       {"type": "delivery", "seq": 2, "event": "e9", "of": "give:e9:1", "applied": "failed"}]
+def lines(*messages):
+    return "\n".join(message if isinstance(message, str) else json.dumps(message) for message in messages) + "\n"
 
 
 def messages_and_runs():
     for name, frame in hostile_frames():
         put("message", name, frame)
-    known = {"event": event(1), "start": start(1, "v1", "a", ["e1"]),
-             "end": end(1, "v1", {"e1": "consume", "e2": {"reroute": ["a", "b"]}}, [("e3", ["b"])]),
-             "joined": {"type": "agent_joined", "seq": 1, "agent": "a"}, "left": {"type": "agent_left", "seq": 1, "agent": "a"},
-             "delivery": {"type": "delivery", "seq": 1, "event": "e1", "of": "sys:1", "applied": "injected", "reason": "x"},
-             "gap": {"type": "gap", "seq": 1, "dropped": 3}, "time": {"type": "time", "seq": 1, "ts": 5},
-             "run-ended": {"type": "run_ended", "seq": 1, "outcome": "success", "metrics": {"rmse": 0.3}}}
+    known = {
+        "event": event(1),
+        "start": start(1, "v1", "a", ["e1"]),
+        "end": end(1, "v1", {"e1": "consume", "e2": {"reroute": ["a", "b"]}}, [("e3", ["b"])]),
+        "joined": {"type": "agent_joined", "seq": 1, "agent": "a"},
+        "left": {"type": "agent_left", "seq": 1, "agent": "a"},
+        "delivery": {"type": "delivery", "seq": 1, "event": "e1", "of": "sys:1", "applied": "injected", "reason": "x"},
+        "gap": {"type": "gap", "seq": 1, "dropped": 3},
+        "time": {"type": "time", "seq": 1, "ts": 5},
+        "run-ended": {"type": "run_ended", "seq": 1, "outcome": "success", "metrics": {"rmse": 0.3}},
+    }
     for name, message in known.items():
         put("message", "good-" + name, json.dumps(message))
-    for name, told in hostile_runs():
-        for hello, how in ((HELLO, ""), (WALL, "-wall")):
-            put("session", name + how, lines(hello, *told))
-        put("trace", name, lines(HELLO, *told))
+    for name, messages in hostile_runs():
+        for hello, suffix in ((HELLO, ""), (WALL, "-wall")):
+            put("session", name + suffix, lines(hello, *messages))
+        put("trace", name, lines(HELLO, *messages))
     one_line = [frame.replace(b"\n", b" ") for name, frame in hostile_frames()]
     put("session", "hostile-frames", HELLO.encode() + b"\n" + b"\n".join(one_line))
     put("trace", "hostile-frames", HELLO.encode() + b"\n" + b"\n".join(one_line))
     put("trace", "no-hello", lines(event(1)))
-    put("trace", "operator-line", lines(HELLO, '{"type":"operator_mode","mode":"off","ts":99999999999999999999}', event(1)))
+    put(
+        "trace",
+        "operator-line",
+        lines(HELLO, '{"type":"operator_mode","mode":"off","ts":99999999999999999999}', event(1)),
+    )
     put("trace", "unknown-session", lines(HELLO, {**event(1), "session": "other"}))
 
 
 def sessions():
     two = HELLO[:-1] + ',"session":"b","agents":["b"]}'
-    put("session", "two-sessions-that-wait", lines(
-        HELLO, ">" + two, "1" + json.dumps(start(1, "v1", "b", ["e1"])), "~10", "0" + json.dumps(event(1)), "!", "~200",
-        "1" + json.dumps(end(2, "v1", {"e1": "consume"}, [("e2", ["a"])])), ">" + two, "1" + json.dumps(start(1, "v1", "b", ["e1"]))))
-    put("session", "windows-by-wall-clock", lines(WALL, event(1), "~12000", "^1", "~20000", "^3", "#5000000", "~400000",
-                                                  {"type": "delivery", "seq": 3, "of": "sys:1", "applied": "created"}, "!"))
-    put("session", "comes-back-with-less", lines(HELLO, event(1), ">" + HELLO[:-1] + ',"capabilities":{"create":false}}', event(1),
-                                                 event(2, "e2", ["ghost"])))
+    put(
+        "session",
+        "two-sessions-that-wait",
+        lines(
+            HELLO,
+            ">" + two,
+            "1" + json.dumps(start(1, "v1", "b", ["e1"])),
+            "~10",
+            "0" + json.dumps(event(1)),
+            "!",
+            "~200",
+            "1" + json.dumps(end(2, "v1", {"e1": "consume"}, [("e2", ["a"])])),
+            ">" + two,
+            "1" + json.dumps(start(1, "v1", "b", ["e1"])),
+        ),
+    )
+    put(
+        "session",
+        "windows-by-wall-clock",
+        lines(
+            WALL,
+            event(1),
+            "~12000",
+            "^1",
+            "~20000",
+            "^3",
+            "#5000000",
+            "~400000",
+            {"type": "delivery", "seq": 3, "of": "sys:1", "applied": "created"},
+            "!",
+        ),
+    )
+    put(
+        "session",
+        "comes-back-with-less",
+        lines(
+            HELLO, event(1), ">" + HELLO[:-1] + ',"capabilities":{"create":false}}', event(1), event(2, "e2", ["ghost"])
+        ),
+    )
     put("session", "another-run-in-its-hello", lines(HELLO, ">" + HELLO.replace('"r"', '"other"'), event(1)))
-    # A message refused for its `ts`, and one with an escaped key, once came out of the archive as others.
+    # Regressions: the archive once changed a message refused for its `ts`, and one with an escaped key.
     for policy in ("observe", "gap"):
         policies = ',"over_limit":{"message_bytes":"%s","live_events":"%s","recipients":"observe"}}' % (policy, policy)
         for clock, hello in (("wall", WALL), ("trace", HELLO)):
             small = hello[:-1] + ',"limits":{"live_events":2,"message_bytes":300}' + policies
             many = [event(n, f"e{n}") for n in range(1, 6)]
             put("session", f"over-live-events-{policy}-{clock}", lines(small, *many, "~20000", event(6, "e6"), "^1"))
-            put("session", f"too-large-{policy}-{clock}", lines(small, many[0], "@12000", "#900", event(3, "e3"), "~30000"))
-    put("session", "over-recipients-observe", lines(HELLO[:-1] + policies, event(1), event(2, "e2", [f"a{n}" for n in range(30)]),
-                                                    end(3, "v", {"e1": "wait"}, [("o", ["a"])])))
-    put("session", "memory-ran-out", lines(WALL, event(1), "~12000", "$", event(2), start(3, "v", "a", ["e1"]), "$", "~90000"))
-    put("session", "turned-away", lines(WALL, event(1), "%", event(2, "e2"), "~20000", event(3, "e3"), "%", event(4, "e4"),
-                                        '{"type":"refused","seq":5,"code":"run_closed","message":"a lie"}', event(6, "e6"), "{"))
-    put("session", "found-refused-for-its-ts", lines(HELLO, event(1), '{"type":"time","seq":2,"ts":"soon"}', {**event(3, "e3"), "ts": 7}))
-    put("session", "found-escaped-ts", lines(WALL, event(1), '{"type":"time","t\\u0073":7,"seq":2}', '{"typ\\u0065":"time","seq":3}'))
-    put("session", "found-refused-after-a-window", lines(WALL, event(1), "@20000", '{"type":"time","seq":2,"ts":"soon"}'))
+            put(
+                "session",
+                f"too-large-{policy}-{clock}",
+                lines(small, many[0], "@12000", "#900", event(3, "e3"), "~30000"),
+            )
+    put(
+        "session",
+        "over-recipients-observe",
+        lines(
+            HELLO[:-1] + policies,
+            event(1),
+            event(2, "e2", [f"a{n}" for n in range(30)]),
+            end(3, "v", {"e1": "wait"}, [("o", ["a"])]),
+        ),
+    )
+    put(
+        "session",
+        "memory-ran-out",
+        lines(WALL, event(1), "~12000", "$", event(2), start(3, "v", "a", ["e1"]), "$", "~90000"),
+    )
+    put(
+        "session",
+        "turned-away",
+        lines(
+            WALL,
+            event(1),
+            "%",
+            event(2, "e2"),
+            "~20000",
+            event(3, "e3"),
+            "%",
+            event(4, "e4"),
+            '{"type":"refused","seq":5,"code":"run_closed","message":"a lie"}',
+            event(6, "e6"),
+            "{",
+        ),
+    )
+    put(
+        "session",
+        "found-refused-for-its-ts",
+        lines(HELLO, event(1), '{"type":"time","seq":2,"ts":"soon"}', {**event(3, "e3"), "ts": 7}),
+    )
+    put(
+        "session",
+        "found-escaped-ts",
+        lines(WALL, event(1), '{"type":"time","t\\u0073":7,"seq":2}', '{"typ\\u0065":"time","seq":3}'),
+    )
+    put(
+        "session",
+        "found-refused-after-a-window",
+        lines(WALL, event(1), "@20000", '{"type":"time","seq":2,"ts":"soon"}'),
+    )
     put("session", "refused-by-the-engine-after-a-window", lines(WALL, event(1), "@20000", event(2), "@90000", "^1"))
     put("session", "broken-after-a-window", lines(WALL, event(1), "@20000", "{", "@20000", "^1", "@20000", "#99999"))
 
 
 def hellos():
     put("hello", "plain", HELLO)
-    put("hello", "all", json.dumps({
-        "type": "hello", "protocol": 1, "run": "r1", "session": "main", "agents": ["planner", "coder"], "mode": "enforce",
-        "clock": "wall", "rules": {"deadlock": {"window_ms": 2000, "max_attempts": 3, "text": "go on"},
-                                   "cross_lineage_aggregation": {"mode": "shadow", "kinds": ["solution"]},
-                                   "excessive_rerouting": {"max_reroutes": 4}},
-        "healing": {"budget": 1000}, "limits": {"stalled_ms": 300000, "agents": 10, "sessions": 3},
-        "capabilities": {"inject": True, "reroute": False, "create": True}, "witness": False,
-        "client": {"name": "x", "version": "0.1"}, "labels": {"task": "t42", "\u202e": "\n"}}))
+    put(
+        "hello",
+        "all",
+        json.dumps(
+            {
+                "type": "hello",
+                "protocol": 1,
+                "run": "r1",
+                "session": "main",
+                "agents": ["planner", "coder"],
+                "mode": "enforce",
+                "clock": "wall",
+                "rules": {
+                    "deadlock": {"window_ms": 2000, "max_attempts": 3, "text": "go on"},
+                    "cross_lineage_aggregation": {"mode": "shadow", "kinds": ["solution"]},
+                    "excessive_rerouting": {"max_reroutes": 4},
+                },
+                "healing": {"budget": 1000},
+                "limits": {"stalled_ms": 300000, "agents": 10, "sessions": 3},
+                "capabilities": {"inject": True, "reroute": False, "create": True},
+                "witness": False,
+                "client": {"name": "x", "version": "0.1"},
+                "labels": {"task": "t42", "\u202e": "\n"},
+            }
+        ),
+    )
     put("hello", "stamped", '{"type":"hello","protocol":1,"run":"r","clock":"trace","stamped":true}')
     put("hello", "wrong-protocol", '{"type":"hello","protocol":2,"run":"r"}')
     put("hello", "no-run", '{"type":"hello","protocol":1}')
     put("hello", "empty-run", '{"type":"hello","protocol":1,"run":""}')
-    put("hello", "duplicates", '{"type":"hello","protocol":1,"run":"r","run":"s","rules":{"deadlock":{},"deadlock":{}}}')
+    put(
+        "hello", "duplicates", '{"type":"hello","protocol":1,"run":"r","run":"s","rules":{"deadlock":{},"deadlock":{}}}'
+    )
     put("hello", "duplicate-labels", '{"type":"hello","protocol":1,"run":"r","labels":{"a":"1","a":"2"}}')
     put("hello", "duplicate-agents", '{"type":"hello","protocol":1,"run":"r","agents":["a","a","b"]}')
     put("hello", "unknown-rule", '{"type":"hello","protocol":1,"run":"r","rules":{"deadlok":{"window_ms":1}}}')
     for i, number in enumerate(EDGES):
-        put("hello", f"edge-{i}", f'{{"type":"hello","protocol":1,"run":"r","rules":{{"deadlock":{{"window_ms":{number},'
-                                  f'"max_attempts":{number}}}}},"healing":{{"budget":{number}}},"limits":{{"stalled_ms":{number}}}}}')
-        put("hello", f"limit-edge-{i}", f'{{"type":"hello","protocol":1,"run":"r","limits":{{"message_bytes":{number},'
-                                        f'"agents":{number},"live_events":{number},"reorder_ms":{number}}}}}')
+        put(
+            "hello",
+            f"edge-{i}",
+            f'{{"type":"hello","protocol":1,"run":"r","rules":{{"deadlock":{{"window_ms":{number},'
+            f'"max_attempts":{number}}}}},"healing":{{"budget":{number}}},"limits":{{"stalled_ms":{number}}}}}',
+        )
+        put(
+            "hello",
+            f"limit-edge-{i}",
+            f'{{"type":"hello","protocol":1,"run":"r","limits":{{"message_bytes":{number},'
+            f'"agents":{number},"live_events":{number},"reorder_ms":{number}}}}}',
+        )
 
 
 def logs():
     put("whowhen", "empty-history", '{"history":[],"question_ID":"q"}')
     put("whowhen", "no-history", '{"question_ID":"q"}')
-    put("whowhen", "small", json.dumps({"question_ID": "q", "question": "x", "is_correct": False, "history": [
-        {"content": "do it", "name": "Planner", "role": "assistant"}, {"content": "done\nTERMINATE", "name": "Coder", "role": "user"}]}))
-    put("whowhen", "odd-names", json.dumps({"question_ID": "q" * 300, "history": [
-        {"content": "x", "role": "Orchestrator (-> " + "W" * 400 + ")"}, {"content": "", "role": ""},
-        {"content": "\u0000", "role": "sys:1"}]}))
+    put(
+        "whowhen",
+        "small",
+        json.dumps(
+            {
+                "question_ID": "q",
+                "question": "x",
+                "is_correct": False,
+                "history": [
+                    {"content": "do it", "name": "Planner", "role": "assistant"},
+                    {"content": "done\nTERMINATE", "name": "Coder", "role": "user"},
+                ],
+            }
+        ),
+    )
+    put(
+        "whowhen",
+        "odd-names",
+        json.dumps(
+            {
+                "question_ID": "q" * 300,
+                "history": [
+                    {"content": "x", "role": "Orchestrator (-> " + "W" * 400 + ")"},
+                    {"content": "", "role": ""},
+                    {"content": "\u0000", "role": "sys:1"},
+                ],
+            }
+        ),
+    )
     put("whowhen", "wrong-kinds", '{"history":{"0":[]},"question_ID":5}')
     for name in ("deep",):
         put("whowhen", name, '{"history":' + "[" * 3000)
         put("dig_graph", name, '{"schema":"dig.graph.v2","events":' + '{"a":' * 3000)
     put("dig_graph", "empty", '{"schema":"dig.graph.v2","created_at":1.0,"events":{},"activations":{}}')
     put("dig_graph", "other-schema", '{"schema":"dig.graph.v9","events":{},"activations":{}}')
+
     def graph_event(id, source, to):
-        return {"id": id, "source_activation_id": source, "payload": {}, "recipients": {a: {"label": "pending"} for a in to},
-                "delivery_policy": {"mode": "immediate"}, "timestamps": [{"label": "generated", "at": 1.0}]}
-    circle = {"schema": "dig.graph.v2", "created_at": 1.0,
-              "events": {"e1": graph_event("e1", "v2", ["a"]), "e2": graph_event("e2", "v1", ["b"])},
-              "activations": {"v1": {"agent_id": "a", "inputs": ["e1"], "outputs": ["e2"], "started_at": 2.0, "ended_at": 3.0},
-                              "v2": {"agent_id": "b", "inputs": ["e2"], "outputs": ["e1"], "started_at": 2.0, "ended_at": 3.0}}}
+        return {
+            "id": id,
+            "source_activation_id": source,
+            "payload": {},
+            "recipients": {a: {"label": "pending"} for a in to},
+            "delivery_policy": {"mode": "immediate"},
+            "timestamps": [{"label": "generated", "at": 1.0}],
+        }
+
+    circle = {
+        "schema": "dig.graph.v2",
+        "created_at": 1.0,
+        "events": {"e1": graph_event("e1", "v2", ["a"]), "e2": graph_event("e2", "v1", ["b"])},
+        "activations": {
+            "v1": {"agent_id": "a", "inputs": ["e1"], "outputs": ["e2"], "started_at": 2.0, "ended_at": 3.0},
+            "v2": {"agent_id": "b", "inputs": ["e2"], "outputs": ["e1"], "started_at": 2.0, "ended_at": 3.0},
+        },
+    }
     put("dig_graph", "causes-in-a-circle", json.dumps(circle))
     for i, at in enumerate(("1e308", "-1e308", "9223372036854775807", "null", "1e-400")):
         put("dig_graph", f"time-edge-{i}", json.dumps(circle).replace("2.0", at).replace('"at": 1.0', f'"at": {at}'))
 
 
 def otlp_span(id, parent, agent, start, end, links=(), error=None):
-    s = {"traceId": "1" * 32, "spanId": id * 16, "parentSpanId": parent * 16, "name": "invoke_agent " + agent,
-         "startTimeUnixNano": str(start), "endTimeUnixNano": str(end),
-         "attributes": [{"key": k, "value": {"stringValue": v}} for k, v in (
-             ("gen_ai.operation.name", "invoke_agent"), ("gen_ai.agent.name", agent))],
-         "links": [{"traceId": "1" * 32, "spanId": to * 16} for to in links]}
+    s = {
+        "traceId": "1" * 32,
+        "spanId": id * 16,
+        "parentSpanId": parent * 16,
+        "name": "invoke_agent " + agent,
+        "startTimeUnixNano": str(start),
+        "endTimeUnixNano": str(end),
+        "attributes": [
+            {"key": k, "value": {"stringValue": v}}
+            for k, v in (("gen_ai.operation.name", "invoke_agent"), ("gen_ai.agent.name", agent))
+        ],
+        "links": [{"traceId": "1" * 32, "spanId": to * 16} for to in links],
+    }
     return {**s, "status": {"code": 2, "message": error}} if error else s
 
 
@@ -234,8 +307,10 @@ def otlp_protobuf(spans):
             length, size = length + bytes([size & 127 | 128]), size >> 7
         return bytes([number << 3 | 2]) + length + bytes([size]) + value
 
-    def one(s):
-        out = field(1, bytes.fromhex(s["traceId"])) + field(2, bytes.fromhex(s["spanId"])) + field(5, s["name"].encode())
+    def encoded(s):
+        out = (
+            field(1, bytes.fromhex(s["traceId"])) + field(2, bytes.fromhex(s["spanId"])) + field(5, s["name"].encode())
+        )
         out += field(4, bytes.fromhex(s["parentSpanId"]))
         for number, key in ((7, "startTimeUnixNano"), (8, "endTimeUnixNano")):
             out += bytes([number << 3 | 1]) + int(s[key]).to_bytes(8, "little")
@@ -243,18 +318,30 @@ def otlp_protobuf(spans):
             out += field(9, field(1, a["key"].encode()) + field(2, field(1, a["value"]["stringValue"].encode())))
         return out
 
-    return field(1, field(2, b"".join(field(2, one(s)) for s in spans)))
+    return field(1, field(2, b"".join(field(2, encoded(s)) for s in spans)))
 
 
 def otlp():
-    """Spans in both encodings; what frameworks export is in tests/ingest/otlp/recorded."""
-    cases = {"calls": [otlp_span("2", "", "a", 1, 9), otlp_span("6", "2", "x", 3, 4, error="no"),
-                       otlp_span("7", "2", "x", 5, 6), otlp_span("8", "2", "y", 5, 8)],
-             "circle": [otlp_span("2", "3", "a", 5, 9), otlp_span("3", "2", "b", 1, 7),
-                        otlp_span("4", "", "c", 9, 3, ["5"]), otlp_span("5", "", "d", 1, 2, ["4"])],
-             "row": [otlp_span(str(i), "", f"a{i}", i, i + 1) for i in range(1, 9)]}
+    """Spans in both encodings. tests/ingest/otlp/recorded has the exports of real frameworks."""
+    cases = {
+        "calls": [
+            otlp_span("2", "", "a", 1, 9),
+            otlp_span("6", "2", "x", 3, 4, error="no"),
+            otlp_span("7", "2", "x", 5, 6),
+            otlp_span("8", "2", "y", 5, 8),
+        ],
+        "circle": [
+            otlp_span("2", "3", "a", 5, 9),
+            otlp_span("3", "2", "b", 1, 7),
+            otlp_span("4", "", "c", 9, 3, ["5"]),
+            otlp_span("5", "", "d", 1, 2, ["4"]),
+        ],
+        "row": [otlp_span(str(i), "", f"a{i}", i, i + 1) for i in range(1, 9)],
+    }
     for name, spans in cases.items():
-        documents = [json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": part}]}]}) for part in (spans, spans[:1], spans[1:])]
+        documents = [
+            json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": part}]}]}) for part in (spans, spans[:1], spans[1:])
+        ]
         put("otlp", name + ".json", documents[0])
         put("otlp", name + ".jsonl", "\n".join(documents[1:]))
         put("otlp", name + ".pb", otlp_protobuf(spans))
@@ -264,11 +351,11 @@ def otlp():
 def configs():
     put("config", "empty", "")
     put("config", "unknown", "[rules.deadlok]\nwindow_ms = 1\n")
-    put("config", "wrong-kinds", "threads = \"two\"\nlisten = 5\nhosts = {}\n[limits]\nagents = [1]\n")
+    put("config", "wrong-kinds", 'threads = "two"\nlisten = 5\nhosts = {}\n[limits]\nagents = [1]\n')
     put("config", "duplicates", "threads = 1\nthreads = 2\n")
-    put("config", "broken-utf8", b"listen = \"\xff\"\n")
+    put("config", "broken-utf8", b'listen = "\xff"\n')
     put("config", "deep", "hosts = " + "[" * 400)
-    put("config", "text", "[rules.deadlock]\ntext = \"\"\"a \\u202e \\\" b\nc\"\"\"\n")
+    put("config", "text", '[rules.deadlock]\ntext = """a \\u202e \\" b\nc"""\n')
     put("config", "unix", 'listen = "unix:/run/digd/digd.sock"\n')
     for i, number in enumerate(EDGES):
         put("config", f"edge-{i}", f"threads = {number}\ncredits = {number}\n[limits]\nagents = {number}\n")
@@ -276,20 +363,45 @@ def configs():
 
 def targets():
     hosts = "127.0.0.1:7344\nlocalhost\n[::1]:7344\nevil.example\n127.0.0.1.evil.example\nhttp://evil@127.0.0.1:7344\nnull\ndigd.v1, bearer.x"
-    for name, target in {"plain": "/v1/runs", "name": "/v1/runs/a%2Fb%00/graph?format=dot", "dots": "/../..//%2e%2e/",
-                         "broken": "/v1/%zz?a=%", "many": "/" + "a/" * 40 + "?" + "x=1&" * 40, "absolute": "http://evil/v1/runs",
-                         "star": "*", "edge": "/v1/feed?since=18446744073709551616&limit=-1&cursor=9223372036854775808",
-                         "empty": ""}.items():
+    for name, target in {
+        "plain": "/v1/runs",
+        "name": "/v1/runs/a%2Fb%00/graph?format=dot",
+        "dots": "/../..//%2e%2e/",
+        "broken": "/v1/%zz?a=%",
+        "many": "/" + "a/" * 40 + "?" + "x=1&" * 40,
+        "absolute": "http://evil/v1/runs",
+        "star": "*",
+        "edge": "/v1/feed?since=18446744073709551616&limit=-1&cursor=9223372036854775808",
+        "empty": "",
+    }.items():
         put("http_target", name, target + "\n" + hosts)
 
 
 def requests():
     head = "\r\nHost: localhost:7344\r\n"
-    upgrade = head + "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" \
-                     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: "
-    for i, target in enumerate(["/", "/healthz", "/readyz", "/metrics", "/v1/runs?limit=5&cursor=9", "/v1/runs?limit=-1", "/v1/mode",
-                                "/v1/runs/a%2Fb%00%ff/graph?format=dot", "/v1/runs/" + "x" * 300, "/v1/runs/..%2f../detections",
-                                "/v1/webhooks/w/dead?cursor=18446744073709551616", "//", "*", "http://evil/healthz", "/%zz"]):
+    upgrade = (
+        head + "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: "
+    )
+    for i, target in enumerate(
+        [
+            "/",
+            "/healthz",
+            "/readyz",
+            "/metrics",
+            "/v1/runs?limit=5&cursor=9",
+            "/v1/runs?limit=-1",
+            "/v1/mode",
+            "/v1/runs/a%2Fb%00%ff/graph?format=dot",
+            "/v1/runs/" + "x" * 300,
+            "/v1/runs/..%2f../detections",
+            "/v1/webhooks/w/dead?cursor=18446744073709551616",
+            "//",
+            "*",
+            "http://evil/healthz",
+            "/%zz",
+        ]
+    ):
         put("routes", f"get-{i}", f"GET {target} HTTP/1.1{head}\r\n")
     for run in ("r1", "", "%00%0d%0a", "y" * 257):
         put("routes", f"ingest-{len(run)}", f"GET /v1/ingest?run={run} HTTP/1.1{upgrade}digd.v1, x\r\n\r\n")
@@ -304,9 +416,14 @@ def requests():
 def entries():
     detection = '{"rule":"deadlock","severity":"failure","reason":"\\u202e"}'
     names = ["r1", '"\\\x07\u202e', ""]
-    frames = [json.dumps(event(1, payload={"payload": [{"payload": 1}]})), '{"type":"time","seq":1}',
-              '{"type":"delivery","seq":1,"event":"e1","applied":"as_is","reason":"x"}', "{}",
-              '{"type":"limit","limit":"overload","policy":"observe","ts":5}', '{"type":"limit","limit":"agents","policy":"gap"']
+    frames = [
+        json.dumps(event(1, payload={"payload": [{"payload": 1}]})),
+        '{"type":"time","seq":1}',
+        '{"type":"delivery","seq":1,"event":"e1","applied":"as_is","reason":"x"}',
+        "{}",
+        '{"type":"limit","limit":"overload","policy":"observe","ts":5}',
+        '{"type":"limit","limit":"agents","policy":"gap"',
+    ]
     for i, name in enumerate(names):
         for j, frame in enumerate(frames):
             put("feed_frames", f"{i}-{j}", "\n".join([name, "main", frame, 'e1", "e2', detection]) + "\n")
@@ -321,10 +438,22 @@ def websocket_frames():
 
     text = frame(0x81, b'{"type":"time","seq":1}')
     for name, data in {
-        "text": text, "two": text + text, "fragments": frame(0x01, b"tw") + frame(0x89, b"ping") + frame(0x80, "o é".encode()),
-        "binary": frame(0x82, b"\x00\xff"), "close": frame(0x88, b"\x03\xe8bye"), "bare-close": frame(0x88, b""), "pong": frame(0x8A, b""),
-        "large": frame(0x81, b"x" * 500), "cut": text[:9], "unmasked": b"\x81\x01x", "reserved": frame(0xC1, b"x"), "endless": b"\x81\xff" + b"\xff" * 8 + b"mask",
-        "half-character": frame(0x81, b"caf\xc3"), "control-in-parts": frame(0x09, b"x"), "long-control": frame(0x89, b"x" * 126), "lone": frame(0x80, b"x"),
+        "text": text,
+        "two": text + text,
+        "fragments": frame(0x01, b"tw") + frame(0x89, b"ping") + frame(0x80, "o é".encode()),
+        "binary": frame(0x82, b"\x00\xff"),
+        "close": frame(0x88, b"\x03\xe8bye"),
+        "bare-close": frame(0x88, b""),
+        "pong": frame(0x8A, b""),
+        "large": frame(0x81, b"x" * 500),
+        "cut": text[:9],
+        "unmasked": b"\x81\x01x",
+        "reserved": frame(0xC1, b"x"),
+        "endless": b"\x81\xff" + b"\xff" * 8 + b"mask",
+        "half-character": frame(0x81, b"caf\xc3"),
+        "control-in-parts": frame(0x09, b"x"),
+        "long-control": frame(0x89, b"x" * 126),
+        "lone": frame(0x80, b"x"),
     }.items():
         for limit in (5, 200):
             put("websocket_frames", f"{name}-{limit}", bytes([limit]) + data)
@@ -335,12 +464,15 @@ def damage():
     put("archive_file", "none", b"\xff\xff\x03")
     put("archive_file", "empty-file", b"\x00\x00\x01")
     for kept in (1, 40, 128, 200, 254):
-        for how in (0, 1, 3):
-            put("archive_file", f"cut-{kept}-{how}", bytes([kept, 0, how]))
+        for kind in (0, 1, 3):
+            put("archive_file", f"cut-{kept}-{kind}", bytes([kept, 0, kind]))
     for i in range(24):
-        places = b"".join(bytes([0, dice.randrange(256), dice.randrange(256), dice.randrange(256)]) for _ in range(dice.choice([1, 4, 60])))
+        places = b"".join(
+            bytes([0, dice.randrange(256), dice.randrange(256), dice.randrange(256)])
+            for _ in range(dice.choice([1, 4, 60]))
+        )
         put("archive_file", f"damage-{i}", b"\xff\xff" + bytes([i % 4]) + places)
-    for i, at in enumerate((16, 18, 20, 24, 28, 36, 52, 56, 60, 68, 100, 101, 103, 105)):  # of SQLite's header
+    for i, at in enumerate((16, 18, 20, 24, 28, 36, 52, 56, 60, 68, 100, 101, 103, 105)):  # offsets in SQLite's header
         put("archive_file", f"header-{i}", b"\xff\xff" + bytes([i % 4]) + bytes([0, 0, at, 255]))
 
 
@@ -351,6 +483,19 @@ def agreement():
 
 
 if __name__ == "__main__":
-    for write in (messages_and_runs, sessions, hellos, logs, otlp, configs, targets, websocket_frames, requests, entries, damage, agreement):
+    for write in (
+        messages_and_runs,
+        sessions,
+        hellos,
+        logs,
+        otlp,
+        configs,
+        targets,
+        websocket_frames,
+        requests,
+        entries,
+        damage,
+        agreement,
+    ):
         write()
     print(f"{sum(1 for path in CORPUS.rglob('*') if path.is_file())} inputs in {CORPUS}")
