@@ -1,4 +1,4 @@
-"""The fixtures of tests/cli, for the offline passes too."""
+"""The fixtures of tests/cli, for the tests of the offline passes."""
 
 import importlib.util
 import sys

@@ -6,13 +6,35 @@ import xml.dom.minidom
 
 import pytest
 
-LOG = {"question": "How many?", "question_ID": "q1", "is_correct": False, "history": [
-    {"role": "user", "name": "Planner", "content": "Solver, please count."},
-    {"role": "user", "name": "Solver", "content": "Three. TERMINATE"}]}
+LOG = {
+    "question": "How many?",
+    "question_ID": "q1",
+    "is_correct": False,
+    "history": [
+        {"role": "user", "name": "Planner", "content": "Solver, please count."},
+        {"role": "user", "name": "Solver", "content": "Three. TERMINATE"},
+    ],
+}
 
-GRAPH = {"schema": "dig.graph.v2", "created_at": 1.0, "event_counter": 1, "activation_counter": 0, "activations": {},
-         "events": {"e1": {"id": "e1", "payload": {}, "label": "communication", "source_activation_id": None, "metadata": {},
-                           "recipients": {}, "timestamps": [], "delivery_policy": None}}}
+GRAPH = {
+    "schema": "dig.graph.v2",
+    "created_at": 1.0,
+    "event_counter": 1,
+    "activation_counter": 0,
+    "activations": {},
+    "events": {
+        "e1": {
+            "id": "e1",
+            "payload": {},
+            "label": "communication",
+            "source_activation_id": None,
+            "metadata": {},
+            "recipients": {},
+            "timestamps": [],
+            "delivery_policy": None,
+        }
+    },
+}
 
 
 @pytest.fixture
@@ -24,27 +46,31 @@ def log(tmp_path):
 
 # ---- import
 
-def test_one_log_goes_to_standard_output_and_its_report_to_standard_error(digctl, log):
+
+def test_one_log_goes_to_stdout_and_its_summary_to_stderr(digctl, log):
     got = digctl("import", "whowhen", log)
     assert got.returncode == 0, got.stderr
     assert json.loads(got.stdout.splitlines()[0])["type"] == "hello"
     assert "stated" in got.stderr and "inferred" in got.stderr and "log.json" in got.stderr
 
 
-def test_what_is_imported_can_be_replayed_and_shown(digctl, log, tmp_path):
+def test_an_imported_log_can_be_replayed_and_shown(digctl, log, tmp_path):
     assert digctl("import", "whowhen", log, "-o", tmp_path / "t.jsonl").returncode == 0
     assert digctl("replay", tmp_path / "t.jsonl").returncode == 0
     assert "Solver" in digctl("show", tmp_path / "t.jsonl").stdout
 
 
-def test_a_folder_goes_into_a_folder_in_its_own_order(digctl, tmp_path):
+def test_a_folder_is_imported_into_a_folder_of_the_same_layout(digctl, tmp_path):
     for name in ("a/1.json", "b/1.json", "b/2.json"):
         (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "in" / name).write_text(json.dumps(LOG))
     got = digctl("import", "whowhen", tmp_path / "in", "-o", tmp_path / "out")
     assert got.returncode == 0, got.stderr
     assert sorted(str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*.jsonl")) == [
-        "a/1.jsonl", "b/1.jsonl", "b/2.jsonl"]
+        "a/1.jsonl",
+        "b/1.jsonl",
+        "b/2.jsonl",
+    ]
     *each, sum = got.stderr.splitlines()
     assert len(each) == 3 and all(" -> " in line for line in each)
     assert all(line.endswith("inferred") and "messages" in line for line in each)
@@ -59,7 +85,7 @@ def test_one_bad_log_does_not_stop_the_others(digctl, log, tmp_path):
     assert (tmp_path / "out" / "log.jsonl").exists() and not (tmp_path / "out" / "bad.jsonl").exists()
 
 
-def test_two_logs_never_become_one_trace(digctl, tmp_path):
+def test_two_logs_of_one_name_are_refused(digctl, tmp_path):
     for name in ("a/1.json", "b/1.json"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(json.dumps(LOG))
@@ -68,42 +94,58 @@ def test_two_logs_never_become_one_trace(digctl, tmp_path):
     assert digctl("import", "whowhen", tmp_path / "a/1.json", tmp_path / "b/1.json").returncode == 2
 
 
-def test_a_failed_import_leaves_the_old_trace_alone(digctl, tmp_path):
+def test_a_failed_import_keeps_the_old_trace(digctl, tmp_path):
     (tmp_path / "t.jsonl").write_text("old")
     (tmp_path / "bad.json").write_text("[]")
     assert digctl("import", "dig-graph", tmp_path / "bad.json", "-o", tmp_path / "t.jsonl").returncode == 2
     assert (tmp_path / "t.jsonl").read_text() == "old"
 
 
-def test_a_graph_is_imported_from_standard_input_under_a_name(digctl):
+def test_a_graph_from_stdin_is_imported_under_the_given_name(digctl):
     got = digctl("import", "dig-graph", "-", "--run", "mine", stdin=json.dumps(GRAPH))
     assert got.returncode == 0, got.stderr
     assert json.loads(got.stdout.splitlines()[0])["run"] == "mine"
 
 
-def test_wrong_use_of_import(digctl, log, tmp_path):
-    for args in ([], ["whowhen"], ["nonsense", log], ["whowhen", log, "--step-ms", "0"], ["whowhen", tmp_path / "none"],
-                 ["whowhen", log, "-o", tmp_path / "no" / "such" / "folder.jsonl"]):
+def test_wrong_usage_of_import_is_refused(digctl, log, tmp_path):
+    for args in (
+        [],
+        ["whowhen"],
+        ["nonsense", log],
+        ["whowhen", log, "--step-ms", "0"],
+        ["whowhen", tmp_path / "none"],
+        ["whowhen", log, "-o", tmp_path / "no" / "such" / "folder.jsonl"],
+    ):
         got = digctl("import", *args)
         assert got.returncode == 2 and got.stderr, args
 
 
-def test_a_file_name_cannot_disguise_itself(digctl, tmp_path):
+def test_file_names_are_escaped_on_the_terminal(digctl, tmp_path):
     got = digctl("import", "whowhen", str(tmp_path) + "/x\x1b[2J\n.json")
     assert got.returncode == 2 and "\x1b" not in got.stderr and "\\u001b" in got.stderr
 
 
 # ---- show
 
+
 def test_the_terminal_picture_has_lanes_rows_and_findings(digctl, trace):
     got = digctl("show", trace, "--width", "100")
     assert got.returncode == 0, got.stderr
-    for what in ("planner", "coder", "tester", "e4 OE", "✕reviewer", "early_termination", "healed: given back", "sys:1"):
-        assert what in got.stdout, what
+    for words in (
+        "planner",
+        "coder",
+        "tester",
+        "e4 OE",
+        "✕reviewer",
+        "early_termination",
+        "healed: given back",
+        "sys:1",
+    ):
+        assert words in got.stdout, words
     assert "\x1b" not in got.stdout
 
 
-def test_colour_is_there_where_asked_for(digctl, trace):
+def test_colour_is_used_only_if_requested(digctl, trace):
     assert "\x1b[1;31m" in digctl("show", trace, "--color", "always").stdout
     assert "\x1b" not in digctl("show", trace, "--color", "auto").stdout
 
@@ -117,7 +159,7 @@ def test_filters_narrow_the_picture(digctl, trace):
     assert "v1" in around and "v2" in around and "sys:1" not in around
 
 
-def test_an_svg_is_one_well_formed_file(digctl, trace, tmp_path):
+def test_the_svg_is_a_well_formed_file(digctl, trace, tmp_path):
     got = digctl("show", trace, "--svg", "-o", tmp_path / "x.svg")
     assert got.returncode == 0 and got.stdout == ""
     picture = xml.dom.minidom.parse(str(tmp_path / "x.svg"))
@@ -125,24 +167,30 @@ def test_an_svg_is_one_well_formed_file(digctl, trace, tmp_path):
     assert sum(t.startswith("activation ") for t in titles) == 2
 
 
-def test_an_svg_over_the_limit_says_so(digctl, trace):
+def test_an_svg_over_the_limit_reports_the_truncation(digctl, trace):
     got = digctl("show", trace, "--svg", "--limit", "3")
     assert "shows 3 of" in got.stdout and "shows 3 of" in got.stderr
 
 
-def test_a_dot_file_is_one_for_graphviz(digctl, trace):
+def test_graphviz_accepts_the_dot_output(digctl, trace):
     got = digctl("show", trace, "--dot")
     assert got.stdout.startswith("digraph")
     assert subprocess.run(["dot", "-Tsvg"], input=got.stdout, capture_output=True, encoding="utf-8").returncode == 0
 
 
-def test_hostile_names_stay_names(digctl, tmp_path):
+def test_hostile_names_are_escaped_in_text_and_svg(digctl, tmp_path):
     name = "</text><script>\"'&\x07\x1b[31m\u202e名"
     trace = tmp_path / "t.jsonl"
-    trace.write_text("\n".join(json.dumps(line) for line in [
-        {"type": "hello", "protocol": 1, "run": name, "agents": [name], "clock": "trace"},
-        {"type": "event", "seq": 1, "event": {"id": name, "kind": name, "recipients": [name, name + "x"]}},
-        {"type": "activation_started", "seq": 2, "activation": name, "agent": name, "inputs": [name]}]))
+    trace.write_text(
+        "\n".join(
+            json.dumps(line)
+            for line in [
+                {"type": "hello", "protocol": 1, "run": name, "agents": [name], "clock": "trace"},
+                {"type": "event", "seq": 1, "event": {"id": name, "kind": name, "recipients": [name, name + "x"]}},
+                {"type": "activation_started", "seq": 2, "activation": name, "agent": name, "inputs": [name]},
+            ]
+        )
+    )
     text = digctl("show", trace, "--text").stdout
     assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text
     svg = digctl("show", trace, "--svg").stdout
@@ -150,12 +198,22 @@ def test_hostile_names_stay_names(digctl, tmp_path):
     assert "<script" not in svg and "\u202e" not in svg
 
 
-def test_wrong_use_of_show(digctl, trace, tmp_path):
+def test_wrong_usage_of_show_is_refused(digctl, trace, tmp_path):
     (tmp_path / "empty").write_text("")
     (tmp_path / "bad").write_text('{"type":"time","seq":1}\n')
-    for args in ([], [tmp_path / "none"], [tmp_path], [tmp_path / "empty"], [tmp_path / "bad"], [trace, "--rule", "nonsense"],
-                 [trace, "--width", "3"], [trace, "--agent", "nobody at all"], [trace, "--around", "no such"],
-                 [trace, "--svg", "--dot"], [trace, "--svg", "-o", tmp_path / "no" / "x.svg"]):
+    for args in (
+        [],
+        [tmp_path / "none"],
+        [tmp_path],
+        [tmp_path / "empty"],
+        [tmp_path / "bad"],
+        [trace, "--rule", "nonsense"],
+        [trace, "--width", "3"],
+        [trace, "--agent", "nobody at all"],
+        [trace, "--around", "no such"],
+        [trace, "--svg", "--dot"],
+        [trace, "--svg", "-o", tmp_path / "no" / "x.svg"],
+    ):
         got = digctl("show", *args)
         assert got.returncode == 2, args
         assert got.stderr or "note: no " in got.stdout, args
@@ -163,10 +221,14 @@ def test_wrong_use_of_show(digctl, trace, tmp_path):
 
 # ---- replay
 
+
 def test_replay_prints_detections_and_frames(digctl, trace):
     table = digctl("replay", trace).stdout
     assert "orphaned_event" in table and "healed: reroute" in table
-    frames = [json.loads(line) for line in digctl("replay", trace, "--format", "jsonl", "--output", "messages").stdout.splitlines()]
+    frames = [
+        json.loads(line)
+        for line in digctl("replay", trace, "--format", "jsonl", "--output", "messages").stdout.splitlines()
+    ]
     assert [f["type"] for f in frames[:3]] == ["verdicts"] * 3
     assert "sys:1" in digctl("replay", trace, "--output", "messages").stdout
 
@@ -188,17 +250,23 @@ def test_every_command_has_help(digctl):
         assert got.returncode == 0 and got.stdout
 
 
-# ---- wrong use
+# ---- wrong usage
 
-@pytest.mark.parametrize("words, said", [(("replya", "x"), 'there is no command "replya"; did you mean "replay"?'),
-                                         (("xyzzyxyzzy",), 'there is no command "xyzzyxyzzy"; digctl --help lists them')])
-def test_a_command_that_is_none_is_named_with_the_nearest(digctl, words, said):
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (("replya", "x"), 'there is no command "replya"; did you mean "replay"?'),
+        (("xyzzyxyzzy",), 'there is no command "xyzzyxyzzy"; digctl --help lists them'),
+    ],
+)
+def test_an_unknown_command_is_refused_with_the_nearest_one(digctl, words, message):
     got = digctl(*words)
     assert got.returncode == 2
-    assert said in got.stderr
+    assert message in got.stderr
 
 
-def test_a_trace_with_lines_that_are_no_json_is_bad_input_and_is_answered_all_the_same(digctl, tmp_path):
+def test_a_trace_with_invalid_json_lines_is_answered_and_exits_with_2(digctl, tmp_path):
     trace = tmp_path / "t.jsonl"
     hello = '{"type":"hello","protocol":1,"run":"r1","clock":"trace"}'
     trace.write_text(hello + '\n{"type":"time","seq":1}\nno JSON\n{"type":"time","seq":3}\n')
@@ -208,10 +276,18 @@ def test_a_trace_with_lines_that_are_no_json_is_bad_input_and_is_answered_all_th
     assert "2 messages, 1 refused" in got.stderr and "1 lines are no JSON" in got.stderr
 
 
-def test_the_line_that_stands_for_a_broken_frame_is_no_bad_input(digctl, tmp_path):
+def test_a_stand_in_line_for_a_broken_frame_is_valid_input(digctl, tmp_path):
     trace = tmp_path / "t.jsonl"
-    trace.write_text('{"type":"hello","protocol":1,"run":"r1","clock":"trace"}\n'
-                     '{"session":"main","ts":5,"type":"refused","seq":1,"code":"bad_json","message":"no JSON: x"}\n')
+    trace.write_text(
+        '{"type":"hello","protocol":1,"run":"r1","clock":"trace"}\n'
+        '{"session":"main","ts":5,"type":"refused","seq":1,"code":"bad_json","message":"no JSON: x"}\n'
+    )
     got = digctl("replay", trace, "--output", "messages", "--format", "jsonl")
     assert got.returncode == 0, got.stderr
-    assert json.loads(got.stdout) == {"type": "error", "code": "bad_json", "seq": 1, "message": "no JSON: x", "fatal": False}
+    assert json.loads(got.stdout) == {
+        "type": "error",
+        "code": "bad_json",
+        "seq": 1,
+        "message": "no JSON: x",
+        "fatal": False,
+    }

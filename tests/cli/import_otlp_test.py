@@ -1,4 +1,4 @@
-"""digctl import otlp: files of spans as exporters and the collector write them."""
+"""digctl import otlp: files of spans, as written by exporters and the collector."""
 
 import gzip
 import json
@@ -26,7 +26,7 @@ def test_exports_of_frameworks_are_imported_replayed_and_shown(digctl, tmp_path,
     assert digctl("show", tmp_path / "t.jsonl").returncode == 0
 
 
-def test_a_run_in_several_files_packed_or_in_lines_is_one_run(digctl, tmp_path):
+def test_a_run_spread_over_compressed_and_line_files_is_one_run(digctl, tmp_path):
     document = json.loads((RECORDED / "langgraph_fan_out_join.json").read_text())
     spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
 
@@ -40,7 +40,7 @@ def test_a_run_in_several_files_packed_or_in_lines_is_one_run(digctl, tmp_path):
     assert parts.stdout == digctl("import", "otlp", RECORDED / "langgraph_fan_out_join.json").stdout != ""
 
 
-def test_several_runs_go_into_a_folder_each_under_its_id(digctl, tmp_path):
+def test_several_runs_become_one_file_each_in_a_folder(digctl, tmp_path):
     files = [RECORDED / f"{name}.json" for name in NAMES]
     got = digctl("import", "otlp", *files)
     assert got.returncode == 2 and f"{len(NAMES)} runs" in got.stderr and "-o FOLDER/" in got.stderr
@@ -50,7 +50,7 @@ def test_several_runs_go_into_a_folder_each_under_its_id(digctl, tmp_path):
     assert digctl("import", "otlp", *files, "--run", "mine").returncode == 2
 
 
-def test_a_problem_is_named_with_its_file_and_place(digctl, tmp_path):
+def test_a_problem_is_reported_with_its_file_and_position(digctl, tmp_path):
     (tmp_path / "bad.json").write_text('{"resourceSpans":[{"scopeSpans":7}]}')
     got = digctl("import", "otlp", tmp_path / "bad.json")
     assert got.returncode == 2

@@ -36,7 +36,7 @@ def asking(digctl, daemon):
 
 
 def is_enforced(run, share=SHARE):
-    """As docs/pilot.md says it."""
+    """The formula of docs/pilot.md."""
     return int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], "big") / 2**64 < share
 
 
@@ -78,10 +78,10 @@ def pilot(daemon, since="1h"):
     return answer
 
 
-# ---- what digd would have done
+# ---- healings that digd would have done
 
 
-def test_without_runs_pilot_says_so(digctl, daemon):
+def test_pilot_reports_zero_runs_in_an_empty_archive(digctl, daemon):
     got = asking(digctl, daemon)("pilot")
     assert got.returncode == 0, got.stderr
     assert "0 runs" in got.stdout
@@ -129,19 +129,19 @@ def test_a_run_without_an_outcome_ended_badly(daemon):
     assert answer["ended"]["unknown"] == 1 and answer["ended"]["open"] == 1 and answer["ended_badly"] == 1
 
 
-def test_what_is_about_no_agent_is_silenced_by_observing(daemon):
+def test_a_detection_without_an_agent_is_silenced_by_observe_mode(daemon):
     with daemon.client(run="stuck", agents=["a", "b"], mode="shadow", rules={"deadlock": {"window_ms": 100}}) as c:
         c.event("e1", ["a"], ts=0)
         c.start("v1", "a", ["e1"], ts=1)
         c.end("v1", [{"id": "e2", "recipients": ["b"]}], ts=2)
         c.tell("time", ts=5000)
         c.wait_acked()
-    (place,) = [one for one in pilot(daemon)["places"] if one["rule"] == "deadlock"]
+    (place,) = [candidate for candidate in pilot(daemon)["places"] if candidate["rule"] == "deadlock"]
     assert place["agent"] is None and place["place"] == "a → b"
     assert place["silence"] == {"deadlock": {"mode": "observe"}}
 
 
-def test_only_runs_opened_since_then_count(digctl, daemon):
+def test_pilot_counts_only_runs_opened_since_the_given_time(digctl, daemon):
     a_run(daemon, "r1")
     assert pilot(daemon, "1m")["runs"]["total"] == 1
     for bad in ("", "7", "d", "0d", "-1d", "1y", "99999999w", "7d "):
@@ -150,30 +150,30 @@ def test_only_runs_opened_since_then_count(digctl, daemon):
     assert got.returncode == 2 and "7d" in got.stderr
 
 
-def test_the_archive_alone_says_the_same_as_the_daemon(digctl, daemon):
+def test_the_archive_alone_gives_the_daemons_answer(digctl, daemon):
     a_run(daemon, "r1")
     a_run(daemon, "r2", end="failure")
-    asked = json.loads(asking(digctl, daemon)("pilot", "--format", "json").stdout)
-    read = json.loads(digctl("pilot", "--format", "json", "--data-dir", daemon.data).stdout)
-    for one in (asked, read):
-        assert one.pop("since_ms") < one.pop("until_ms")
-    assert read == asked
+    from_daemon = json.loads(asking(digctl, daemon)("pilot", "--format", "json").stdout)
+    from_archive = json.loads(digctl("pilot", "--format", "json", "--data-dir", daemon.data).stdout)
+    for answer in (from_daemon, from_archive):
+        assert answer.pop("since_ms") < answer.pop("until_ms")
+    assert from_archive == from_daemon
     text = digctl("pilot", "--data-dir", daemon.data).stdout
     assert 'run "r2"' in text and "http" not in text
 
 
-def test_names_that_agents_chose_cannot_act_on_the_terminal(digctl, daemon, evil):
+def test_agent_names_cannot_control_the_terminal(digctl, daemon, evil):
     a_run(daemon, "r" + evil, agent="critic" + evil)
     got = asking(digctl, daemon)("pilot")
     assert got.returncode == 0 and not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", got.stdout)
-    assert "--fine" not in got.stdout  # nobody can type that
+    assert "--fine" not in got.stdout  # such a name cannot be typed
     assert pilot(daemon)["places"][0]["agent"] == "critic" + evil
 
 
-# ---- what is fine
+# ---- --fine
 
 
-def test_fine_prints_the_settings_and_what_they_silence(digctl, daemon):
+def test_fine_prints_the_settings_and_the_healings_they_silence(digctl, daemon):
     a_run(daemon, "r1", lost=("lost", "lost2"))
     a_run(daemon, "r2", agent="writer", mode="enforce")
     got = asking(digctl, daemon)("pilot", "--fine", "orphaned_event@critic", "--fine", "deadlock")
@@ -188,7 +188,7 @@ def test_fine_prints_the_settings_and_what_they_silence(digctl, daemon):
     assert machine == {"rules": {"orphaned_event": {"except": ["writer"]}}, "silences": {"would": 0, "did": 1}}
 
 
-def test_fine_is_honoured_by_a_run_that_is_given_it(digctl, daemon):
+def test_a_run_with_the_settings_of_fine_is_not_healed(digctl, daemon):
     a_run(daemon, "before")
     answer = asking(digctl, daemon)("pilot", "--fine", "orphaned_event@critic", "--format", "json").stdout
     rules = json.loads(answer)["rules"]
@@ -200,7 +200,7 @@ def test_fine_is_honoured_by_a_run_that_is_given_it(digctl, daemon):
     assert found["detection"]["cause"] == "mode" and found["detection"]["healing"] is None
 
 
-def test_fine_with_a_wrong_rule_says_the_right_one(digctl, daemon):
+def test_fine_suggests_the_rule_for_a_misspelt_one(digctl, daemon):
     ask = asking(digctl, daemon)
     got = ask("pilot", "--fine", "orphand_event@critic")
     assert got.returncode == 2 and 'did you mean "orphaned_event"?' in got.stderr
@@ -227,11 +227,11 @@ agents = 7
 
 
 def write(digctl, daemon, config, *fine):
-    options = [word for one in fine for word in ("--fine", one)]
+    options = [word for silenced in fine for word in ("--fine", silenced)]
     return asking(digctl, daemon)("pilot", *options, "--write", config)
 
 
-def test_fine_is_written_into_a_configuration_which_is_else_as_it_was(digctl, daemon, tmp_path):
+def test_fine_changes_only_its_settings_in_a_configuration(digctl, daemon, tmp_path):
     config = tmp_path / "digd.toml"
     config.write_text(CONFIG)
     hard = 'a "b"\\ \u202e'
@@ -263,11 +263,11 @@ def test_fine_is_written_into_a_configuration_which_is_else_as_it_was(digctl, da
 
 
 @pytest.mark.parametrize("text", ["", "credits = 5", "[rules.deadlock]", 'rules.orphaned_event.mode = "shadow"\n'])
-def test_fine_is_written_into_small_configurations(digctl, daemon, tmp_path, text):
+def test_fine_is_written_into_minimal_configurations(digctl, daemon, tmp_path, text):
     config = tmp_path / "digd.toml"
     config.write_text(text)
     got = write(digctl, daemon, config, "deadlock@a")
-    if got.returncode != 0:  # a table that is written with dots cannot be gone on with elsewhere
+    if got.returncode != 0:  # TOML does not allow a dotted table to be extended elsewhere
         assert "by hand" in got.stderr and config.read_text() == text
         return
     assert tomllib.loads(config.read_text())["rules"]["deadlock"]["except"] == ["a"]
@@ -276,7 +276,7 @@ def test_fine_is_written_into_small_configurations(digctl, daemon, tmp_path, tex
     assert all(rest.get(key) == value for key, value in tomllib.loads(text).items() if key != "rules")
 
 
-def test_what_cannot_be_changed_in_place_is_left_alone(digctl, daemon, tmp_path):
+def test_a_configuration_that_cannot_be_edited_in_place_stays_unchanged(digctl, daemon, tmp_path):
     config = tmp_path / "digd.toml"
     for text in ('rules = {deadlock = {mode = "shadow"}}\n', "credits = \n"):
         config.write_text(text)
@@ -293,15 +293,15 @@ def test_fine_needs_no_daemon(digctl):
 # ---- judgements
 
 
-def test_a_judgement_is_listed_counted_and_replaced(digctl, daemon):
+def test_a_judgement_is_listed_counted_and_replaceable(digctl, daemon):
     a_run(daemon, "r1", lost=("lost", "lost2"))
     ask = asking(digctl, daemon)
-    first, second = (one["name"] for one in detections(daemon, "r1"))
+    first, second = (judged["name"] for judged in detections(daemon, "r1"))
     got = ask("judge", "r1", first, "wrong", "--by", "ann")
     assert got.returncode == 0 and "judged wrong" in got.stderr
-    one, other = detections(daemon, "r1")
-    assert (one["judgement"], one["judged_by"], other["judgement"]) == ("wrong", "ann", None)
-    assert one["judged_ms"] > 0
+    judged, unjudged = detections(daemon, "r1")
+    assert (judged["judgement"], judged["judged_by"], unjudged["judgement"]) == ("wrong", "ann", None)
+    assert judged["judged_ms"] > 0
     assert ask("judge", "r1", first, "right").returncode == 0
     assert ask("judge", "r1", second, "wrong").returncode == 0
     answer = pilot(daemon)
@@ -314,17 +314,19 @@ def test_a_judgement_is_listed_counted_and_replaced(digctl, daemon):
     assert detections(daemon, "r1")[0]["judgement"] is None
 
 
-def test_detections_of_one_message_have_names_of_their_own(daemon):
+def test_detections_of_one_message_have_distinct_names(daemon):
     with daemon.client(run="r1", agents=["a"], mode="shadow") as c:
         c.start("v1", "a", [])
         c.end("v1", [{"id": "x", "recipients": ["ghost"]}, {"id": "y", "recipients": ["ghost"]}])
         c.wait_acked()
-    one, other = detections(daemon, "r1")
-    assert one["seq"] == other["seq"] and one["name"] == str(one["seq"]) and other["name"] == f"{one['seq']}.2"
-    status, answer = request(
-        daemon, "POST", f"/v1/runs/r1/detections/{other['name']}/judgement", {"judgement": "right"}
+    first, second = detections(daemon, "r1")
+    assert (
+        first["seq"] == second["seq"] and first["name"] == str(first["seq"]) and second["name"] == f"{first['seq']}.2"
     )
-    assert (status, answer) == (200, {"run": "r1", "detection": other["name"], "judgement": "right", "by": None})
+    status, answer = request(
+        daemon, "POST", f"/v1/runs/r1/detections/{second['name']}/judgement", {"judgement": "right"}
+    )
+    assert (status, answer) == (200, {"run": "r1", "detection": second["name"], "judgement": "right", "by": None})
     assert [each["judgement"] for each in detections(daemon, "r1")] == [None, "right"]
 
 
@@ -338,7 +340,7 @@ def test_a_judgement_survives_a_kill(daemon):
     assert detections(daemon, "r1")[0]["judgement"] == "right"
 
 
-def test_a_judgement_of_what_is_not_there_is_refused(digctl, daemon):
+def test_judging_an_unknown_detection_is_refused(digctl, daemon):
     a_run(daemon, "r1")
     (found,) = detections(daemon, "r1")
     path = f"/v1/runs/r1/detections/{found['name']}/judgement"
@@ -368,7 +370,7 @@ def test_a_judgement_of_what_is_not_there_is_refused(digctl, daemon):
     assert got.returncode == 2 and 'no detection "99"' in got.stderr
 
 
-def test_a_deleted_run_is_piloted_no_more(daemon):
+def test_pilot_ignores_a_deleted_run(daemon):
     a_run(daemon, "r1")
     (found,) = detections(daemon, "r1")
     request(daemon, "POST", f"/v1/runs/r1/detections/{found['name']}/judgement", {"judgement": "right"})
@@ -377,7 +379,7 @@ def test_a_deleted_run_is_piloted_no_more(daemon):
     assert answer["runs"]["total"] == 0 and answer["places"] == [] and answer["precision"] == []
 
 
-def test_judging_takes_the_right_to_operate_and_pilot_shows_a_tokens_own_runs(tmp_path):
+def test_judging_needs_the_operate_right_and_pilot_shows_only_permitted_runs(tmp_path):
     tokens = tmp_path / "tokens.toml"
     secrets = {"all": ("a" * 64, ["ingest", "read", "operate"], None), "reader": ("b" * 64, ["read"], ["mine-"])}
     tokens.write_text(
@@ -410,7 +412,7 @@ def test_judging_takes_the_right_to_operate_and_pilot_shows_a_tokens_own_runs(tm
 RUNS = [f"run-{i}" for i in range(24)]
 
 
-def test_the_share_of_runs_that_the_hash_chooses_is_enforced(canary):
+def test_the_hash_of_the_run_decides_its_canary_group(canary):
     assert 4 < sum(map(is_enforced, RUNS)) < 16
     for i, run in enumerate(RUNS):
         welcome = a_run(canary, run, mode="shadow") if i % 2 else silent_run(canary, run)
@@ -432,7 +434,7 @@ ENFORCED = next(f"e{i}" for i in range(100) if is_enforced(f"e{i}"))
 SHADOWED = next(f"s{i}" for i in range(100) if not is_enforced(f"s{i}"))
 
 
-def test_a_hello_that_asks_for_a_mode_gets_it(canary):
+def test_a_mode_requested_in_hello_overrides_the_canary(canary):
     for mode in ("off", "observe", "enforce"):
         for run in (ENFORCED, SHADOWED):
             assert silent_run(canary, run + mode, mode=mode)["mode"] == mode
@@ -442,13 +444,13 @@ def test_a_hello_that_asks_for_a_mode_gets_it(canary):
 @pytest.mark.parametrize(
     "config, mode", [('[caps]\nmode = "shadow"\n', "shadow"), ('[defaults]\nmode = "observe"\n', "observe")]
 )
-def test_the_configuration_goes_before_the_canary(tmp_path, config, mode):
+def test_a_configured_mode_overrides_the_canary(tmp_path, config, mode):
     with Daemon(tmp_path / "d", f"enforce_share = 1\n{config}") as daemon:
         assert silent_run(daemon, "r1")["mode"] == mode
         assert pilot(daemon)["canary"] is None
 
 
-def test_the_operators_switch_goes_before_the_canary(canary):
+def test_the_operators_switch_overrides_the_canary(canary):
     assert request(canary, "PUT", "/v1/mode", {"mode": "observe"})[0] == 200
     assert silent_run(canary, ENFORCED)["mode"] == "observe"
     assert pilot(canary)["canary"] is None
@@ -475,14 +477,14 @@ def test_a_run_keeps_its_group_over_a_reconnect_a_kill_and_a_changed_share(canar
     assert groups[mode]["runs"] == 1
 
 
-def test_the_recorded_mode_is_what_a_replay_follows(digctl, canary, tmp_path):
+def test_a_replay_uses_the_recorded_mode(digctl, canary, tmp_path):
     for run, healed in ((ENFORCED, True), (SHADOWED, False)):
         silent_run(canary, run)
         trace = tmp_path / "trace.jsonl"
         trace.write_text(asking(digctl, canary)("export", run, "--format", "trace").stdout)
         replayed = digctl("replay", trace, "--format", "jsonl", "--output", "detections")
         (again,) = [json.loads(line) for line in replayed.stdout.splitlines()]
-        (live,) = [one["detection"] for one in detections(canary, run)]
+        (live,) = [entry["detection"] for entry in detections(canary, run)]
         assert again["healed"] == live["healed"] == healed
 
 

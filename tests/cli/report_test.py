@@ -1,4 +1,4 @@
-"""digctl report: one page that stands alone, whatever agents call themselves; the same as md and JSON."""
+"""digctl report: a self-contained page that escapes all names, and the same content as Markdown and JSON."""
 
 import base64
 import hashlib
@@ -14,7 +14,7 @@ VOID = {"meta", "br"}
 
 
 class Page(HTMLParser):
-    """Checks that what opens closes, and gathers ids, references, elements and text."""
+    """Checks that all elements are closed; collects ids, references, elements and text."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -48,7 +48,7 @@ class Page(HTMLParser):
         if not self.open or self.open[-1] not in ("script", "style"):
             self.text.append(data)
 
-    def all(self, tag):
+    def elements(self, tag):
         return [attrs for name, attrs in self.tags if name == tag]
 
 
@@ -59,28 +59,28 @@ def report(digctl, *args, status=0):
 
 
 @pytest.mark.parametrize("which", ["demo", "evil"])
-def test_the_page_is_sound_and_asks_for_nothing(digctl, evil_trace, which):
+def test_the_page_is_well_formed_and_requests_nothing(digctl, evil_trace, which):
     text = report(digctl, DEMO if which == "demo" else evil_trace, "--budget", "0")
     page = Page(text)
     assert len(page.ids) == len(set(page.ids))
     assert set(page.references) <= set(page.ids)
-    assert page.all("html")[0]["lang"] == "en"
+    assert page.elements("html")[0]["lang"] == "en"
     for tag in ("link", "img", "iframe", "object", "base", "form", "a:external"):
-        assert page.all(tag) == []
-    assert not re.search(r"(?:https?:)?//[a-z]", text.replace("arXiv", "")), "an address of somewhere else"
-    for table in page.all("table"):
+        assert page.elements(tag) == []
+    assert not re.search(r"(?:https?:)?//[a-z]", text.replace("arXiv", "")), "an external address"
+    for table in page.elements("table"):
         assert table == {}
-    assert len(page.all("caption")) == len(page.all("table")) >= 4
-    assert all(th.get("scope") in ("col", "row") for th in page.all("th"))
-    assert len(page.all("figure")) >= 3
-    assert all(svg.get("role") == "img" for svg in page.all("svg"))
-    assert len(page.all("title")) > len(page.all("svg"))
+    assert len(page.elements("caption")) == len(page.elements("table")) >= 4
+    assert all(th.get("scope") in ("col", "row") for th in page.elements("th"))
+    assert len(page.elements("figure")) >= 3
+    assert all(svg.get("role") == "img" for svg in page.elements("svg"))
+    assert len(page.elements("title")) > len(page.elements("svg"))
 
 
 def test_the_policy_allows_the_pages_own_script_and_nothing_else(digctl):
     text = report(digctl, DEMO, "--budget", "0")
     page = Page(text)
-    policy = [m["content"] for m in page.all("meta") if m.get("http-equiv") == "Content-Security-Policy"][0]
+    policy = [m["content"] for m in page.elements("meta") if m.get("http-equiv") == "Content-Security-Policy"][0]
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     assert len(scripts) == 1
     digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
@@ -88,9 +88,9 @@ def test_the_policy_allows_the_pages_own_script_and_nothing_else(digctl):
     assert "default-src 'none'" in policy
 
 
-def test_names_are_data_in_every_format(digctl, evil, evil_trace):
+def test_names_are_escaped_in_every_format(digctl, evil, evil_trace):
     page = Page(report(digctl, evil_trace))
-    assert len(page.all("script")) == 1 and page.all("img") == []
+    assert len(page.elements("script")) == 1 and page.elements("img") == []
     assert "<script>alert(2)</script>" in " ".join(page.text)
     for text in (report(digctl, evil_trace), report(digctl, evil_trace, "--format", "md")):
         assert not set(text) & set("\u202e\u2066\x1b")
@@ -99,31 +99,35 @@ def test_names_are_data_in_every_format(digctl, evil, evil_trace):
     assert json.loads(report(digctl, evil_trace, "--format", "json"))["run"]["id"] == "r" + evil
 
 
-def test_the_report_tells_what_the_replay_finds(digctl):
-    told = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0"))
-    found = [json.loads(line) for line in digctl("replay", DEMO, "--format", "jsonl", "--output", "detections").stdout.splitlines()]
-    assert [(d["rule"], d["ts"], d["event"], d["reason"]) for d in told["detections"]] == [
-        (d["rule"], d["ts"], d["event"], d["reason"]) for d in found]
-    assert told["run"]["detections"] == len(found) == 9
-    assert all(d["outcome"] == "cleared" for d in told["detections"])
-    assert told == json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0"))
+def test_the_report_lists_the_detections_of_the_replay(digctl):
+    document = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0"))
+    found = [
+        json.loads(line)
+        for line in digctl("replay", DEMO, "--format", "jsonl", "--output", "detections").stdout.splitlines()
+    ]
+    assert [(d["rule"], d["ts"], d["event"], d["reason"]) for d in document["detections"]] == [
+        (d["rule"], d["ts"], d["event"], d["reason"]) for d in found
+    ]
+    assert document["run"]["detections"] == len(found) == 9
+    assert all(d["outcome"] == "cleared" for d in document["detections"])
+    assert document == json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0"))
 
 
-def test_without_a_budget_only_what_was_observed_is_told(digctl):
-    told = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0"))
-    assert not any(p["ran"] for p in told["passes"].values())
+def test_a_report_without_a_budget_has_only_observations(digctl):
+    document = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0"))
+    assert not any(p["ran"] for p in document["passes"].values())
     text = report(digctl, DEMO, "--format", "md", "--budget", "0")
     assert text.count("Not run: ") >= 3
 
 
-def test_a_trace_from_standard_input_is_read_as_often_as_it_takes(digctl):
+def test_a_trace_from_stdin_gives_the_report_of_the_file(digctl):
     from_file = report(digctl, DEMO, "--format", "md", "--budget", "0")
     piped = digctl("report", "-", "--format", "md", "--budget", "0", stdin=DEMO.read_text())
     assert piped.returncode == 0 and piped.stdout == from_file.replace(str(DEMO), "-")
 
 
 @pytest.mark.parametrize("content, words", [("", "no trace"), ("{}\n", "hello"), (None, "no such")])
-def test_what_is_no_trace_is_told(digctl, tmp_path, content, words):
+def test_a_file_that_is_not_a_trace_is_refused(digctl, tmp_path, content, words):
     path = tmp_path / "trace.jsonl"
     if content is not None:
         path.write_text(content)
@@ -134,8 +138,18 @@ def test_what_is_no_trace_is_told(digctl, tmp_path, content, words):
         assert words in done.stderr
 
 
-def test_a_pdf_needs_a_browser_and_says_so(digctl, tmp_path):
-    done = digctl("report", DEMO, "--budget", "0", "--format", "pdf", "-o", tmp_path / "x.pdf", env={"PATH": "", "DIGD_BROWSER": ""})
+def test_a_pdf_without_a_browser_is_refused_with_the_reason(digctl, tmp_path):
+    done = digctl(
+        "report",
+        DEMO,
+        "--budget",
+        "0",
+        "--format",
+        "pdf",
+        "-o",
+        tmp_path / "x.pdf",
+        env={"PATH": "", "DIGD_BROWSER": ""},
+    )
     assert done.returncode == 2 and "Chromium" in done.stderr
     assert not (tmp_path / "x.pdf").exists()
 

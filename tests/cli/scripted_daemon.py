@@ -1,4 +1,4 @@
-"""A daemon for tests: it judges nothing, but keeps the ingest protocol (protocol.md) and can misbehave on request."""
+"""A daemon for tests: judges nothing, but follows the ingest protocol (docs/protocol.md), and misbehaves on request."""
 
 import asyncio
 import json
@@ -12,25 +12,39 @@ from websockets.asyncio.server import serve, unix_serve
 class ScriptedDaemon:
     """Runs in a thread of its own; `with ScriptedDaemon() as daemon: daemon.url`.
 
-    answers     {seq: [frames]} sent for a message in place of the default (verdicts for held messages, then ack)
-    drop_after  {connection number: seq}: close that connection right after taking this seq, before answering it
-    restart     forget on a drop what is not acked, as a killed daemon does
-    durable     on a drop everything taken is durable: its answers are never said again
-    ack_every   acks come after so many messages only (and when all is quiet)
+    answers     {seq: [frames]}, sent for a message instead of the default: verdicts for held messages, then ack
+    drop_after  {connection number: seq}: close that connection after receiving this seq, before answering it
+    restart     on a drop, forget unacked messages, as a killed daemon does
+    durable     on a drop, treat all received messages as durable: their answers are never sent again
+    ack_every   ack only after this many messages, or when no message arrives
+    known       the last acked seq when a session begins
+    deaf        answer nothing, not even hello
+    refuse      an error frame that answers every hello
     """
 
-    def __init__(self, path=None, answers=None, drop_after=None, restart=False, durable=False, ack_every=1, credits=1024, known=0,
-                 deaf=False, refuse=None):
+    def __init__(
+        self,
+        path=None,
+        answers=None,
+        drop_after=None,
+        restart=False,
+        durable=False,
+        ack_every=1,
+        credits=1024,
+        known=0,
+        deaf=False,
+        refuse=None,
+    ):
         self.path, self.answers, self.drop_after = path, answers or {}, drop_after or {}
         self.restart, self.durable, self.ack_every, self.credits = restart, durable, ack_every, credits
         self.deaf, self.refuse = deaf, refuse
         self.taken, self.acked, self.replies = {}, {}, {}
         self.known = known
-        self.received = []      # (session, message), each as it was taken
+        self.received = []  # (session, message) in the order received
         self.hellos = []
-        self.requests = []      # (target, headers)
+        self.requests = []  # (target, headers)
         self.connections = 0
-        self.most_ahead = 0
+        self.max_unacked = 0
 
     def __enter__(self):
         self.ready = threading.Event()
@@ -84,9 +98,22 @@ class ScriptedDaemon:
         self.acked.setdefault(s, self.known)
         if self.deaf:
             return await ws.wait_closed()
-        await ws.send(json.dumps({"type": "welcome", "protocol": 1, "run": hello["run"], "session": s,
-                                  "acked_seq": self.acked[s], "mode": "enforce", "rules": {}, "limits": {},
-                                  "verdict_deadline_ms": 250, "credits": self.credits}))
+        await ws.send(
+            json.dumps(
+                {
+                    "type": "welcome",
+                    "protocol": 1,
+                    "run": hello["run"],
+                    "session": s,
+                    "acked_seq": self.acked[s],
+                    "mode": "enforce",
+                    "rules": {},
+                    "limits": {},
+                    "verdict_deadline_ms": 250,
+                    "credits": self.credits,
+                }
+            )
+        )
         try:
             while True:
                 try:
@@ -103,11 +130,21 @@ class ScriptedDaemon:
                     await ws.send(json.dumps({"type": "ack", "seq": self.acked[s]}))
                     continue
                 if seq > taken + 1:
-                    await ws.send(json.dumps({"type": "error", "code": "bad_seq", "seq": taken + 1, "field": "seq",
-                                              "message": f"expected seq {taken + 1}", "fatal": False}))
+                    await ws.send(
+                        json.dumps(
+                            {
+                                "type": "error",
+                                "code": "bad_seq",
+                                "seq": taken + 1,
+                                "field": "seq",
+                                "message": f"expected seq {taken + 1}",
+                                "fatal": False,
+                            }
+                        )
+                    )
                     continue
                 self.taken[s] = seq
-                self.most_ahead = max(self.most_ahead, seq - self.acked[s])
+                self.max_unacked = max(self.max_unacked, seq - self.acked[s])
                 self.received.append((s, message))
                 self.replies[s, seq] = self.reply_to(message)
                 if self.drop_after.get(number) == seq:

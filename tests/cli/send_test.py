@@ -1,4 +1,4 @@
-"""digctl send against a scripted daemon: what it sends, what it prints, and that it goes on after a loss."""
+"""digctl send against a scripted daemon: what it sends and prints, and that it resumes after a lost connection."""
 
 import json
 import time
@@ -35,7 +35,7 @@ def test_frames_are_printed_byte_for_byte_and_in_order(digctl, trace):
     assert "1 interventions, 1 errors" in got.stderr
 
 
-def test_a_table_says_the_same(digctl, trace):
+def test_the_table_shows_the_verdict_escaped(digctl, trace):
     verdict = {
         "type": "verdicts",
         "seq": 3,
@@ -49,7 +49,7 @@ def test_a_table_says_the_same(digctl, trace):
     assert "\\u202e" in got.stdout and "\x1b" not in got.stdout
 
 
-def test_a_trace_without_a_clock_is_played_by_its_own(digctl, trace):
+def test_a_trace_without_a_clock_is_sent_with_the_trace_clock(digctl, trace):
     trace.write_text(trace.read_text().replace('"clock":"trace",', ""))
     with ScriptedDaemon() as daemon:
         assert digctl("send", trace, "--to", daemon.url).returncode == 0
@@ -70,7 +70,7 @@ def test_a_run_can_be_renamed(digctl, trace):
     assert daemon.requests[0][0] == "/v1/ingest?run=%C3%BCbung%2F2"
 
 
-def test_never_more_than_the_credits_ahead(digctl, tmp_path):
+def test_it_never_sends_more_than_its_credits_ahead(digctl, tmp_path):
     trace = tmp_path / "long.jsonl"
     trace.write_text(
         '{"type":"hello","protocol":1,"run":"r"}\n'
@@ -79,10 +79,10 @@ def test_never_more_than_the_credits_ahead(digctl, tmp_path):
     with ScriptedDaemon(credits=4, ack_every=4) as daemon:
         assert digctl("send", trace, "--to", daemon.url).returncode == 0
     assert len(daemon.received) == 40
-    assert daemon.most_ahead <= 4
+    assert daemon.max_unacked <= 4
 
 
-def test_a_lost_connection_is_made_again_and_nothing_is_said_twice(digctl, trace):
+def test_it_reconnects_and_sends_no_message_twice(digctl, trace):
     with ScriptedDaemon(drop_after={1: 3, 2: 5}, ack_every=100) as daemon:
         got = digctl("send", trace, "--to", daemon.url, "--format", "jsonl")
     assert got.returncode == 0, got.stderr
@@ -91,7 +91,7 @@ def test_a_lost_connection_is_made_again_and_nothing_is_said_twice(digctl, trace
     assert "2 reconnects" in got.stderr and "reconnecting" in got.stderr
 
 
-def test_what_a_killed_daemon_forgot_is_sent_again(digctl, trace):
+def test_it_resends_messages_that_a_killed_daemon_lost(digctl, trace):
     with ScriptedDaemon(drop_after={1: 5}, restart=True, ack_every=100) as daemon:
         got = digctl("send", trace, "--to", daemon.url, "--format", "jsonl")
     assert got.returncode == 0, got.stderr
@@ -107,14 +107,14 @@ def test_an_answer_lost_with_a_connection_is_counted(digctl, trace):
     assert "1 answers were lost" in got.stderr
 
 
-def test_a_daemon_that_is_gone_for_good_is_given_up(digctl, trace):
+def test_it_gives_up_after_repeated_connection_losses(digctl, trace):
     with ScriptedDaemon(drop_after={n: 1 for n in range(1, 40)}, restart=True) as daemon:
         got = digctl("send", trace, "--to", daemon.url, "--format", "jsonl", timeout=60)
     assert got.returncode == 2
     assert "lost again and again" in got.stderr
 
 
-def test_goes_on_from_what_the_daemon_has(digctl, trace):
+def test_it_resumes_after_the_daemons_last_message(digctl, trace):
     with ScriptedDaemon(known=4) as daemon:
         got = digctl("send", trace, "--to", daemon.url, "--format", "jsonl")
     assert got.returncode == 0
@@ -122,7 +122,7 @@ def test_goes_on_from_what_the_daemon_has(digctl, trace):
     assert "first 4 messages" in got.stderr and "--run NAME" in got.stderr
 
 
-def test_several_sessions_have_a_connection_each_and_keep_the_order(digctl, tmp_path):
+def test_each_session_has_a_connection_and_the_order_is_kept(digctl, tmp_path):
     trace = tmp_path / "two.jsonl"
     trace.write_text("""\
 {"type":"hello","protocol":1,"run":"r","session":"a","clock":"trace"}
@@ -142,8 +142,8 @@ def test_several_sessions_have_a_connection_each_and_keep_the_order(digctl, tmp_
     assert got.stdout.startswith('{"session":"a","type"')
 
 
-def test_broken_lines_use_their_seq_and_are_answered(digctl, trace):
-    # What the daemon cannot read it answers with an error; the player waits for that and goes on.
+def test_broken_lines_use_up_their_seq_and_are_answered(digctl, trace):
+    # The daemon answers an unreadable message with an error; the sender waits for that error and continues.
     with ScriptedDaemon(
         answers={
             2: [{"type": "error", "code": "bad_message", "seq": 2, "field": "type", "message": "?", "fatal": False}]
@@ -156,10 +156,11 @@ def test_broken_lines_use_their_seq_and_are_answered(digctl, trace):
     assert [f["type"] for f in lines(got.stdout)] == ["verdicts", "error", "verdicts", "verdicts"]
 
 
-def test_real_time_takes_its_time(digctl, tmp_path):
+def test_speed_scales_the_recorded_time(digctl, tmp_path):
     trace = tmp_path / "slow.jsonl"
     trace.write_text(
-        '{"type":"hello","protocol":1,"run":"r"}\n{"type":"time","seq":1,"ts":1000}\n{"type":"time","seq":2,"ts":3000}\n'
+        '{"type":"hello","protocol":1,"run":"r"}\n'
+        '{"type":"time","seq":1,"ts":1000}\n{"type":"time","seq":2,"ts":3000}\n'
     )
     with ScriptedDaemon() as daemon:
         begin = time.monotonic()
@@ -167,27 +168,27 @@ def test_real_time_takes_its_time(digctl, tmp_path):
     assert time.monotonic() - begin >= 0.5
 
 
-def test_works_over_a_unix_socket(digctl, trace, tmp_path):
+def test_it_sends_over_a_unix_socket(digctl, trace, tmp_path):
     with ScriptedDaemon(path=str(tmp_path / "s")) as daemon:
         assert digctl("send", trace, "--to", daemon.url).returncode == 0
         assert digctl("send", trace, "--to", daemon.url, "--run", "r2").returncode == 0
     assert daemon.hellos[1]["run"] == "r2"
 
 
-def test_a_token_is_shown_to_the_daemon(digctl, trace, tmp_path):
+def test_the_token_is_sent_to_the_daemon(digctl, trace, tmp_path):
     (tmp_path / "token").write_text("secret\n")
     with ScriptedDaemon() as daemon:
         assert digctl("send", trace, "--to", daemon.url, "--token-file", tmp_path / "token").returncode == 0
     assert daemon.requests[0][1]["authorization"] == "Bearer secret"
 
 
-def test_nobody_listening_says_what_to_do(digctl, trace):
+def test_without_a_listening_daemon_it_tells_how_to_start_one(digctl, trace):
     got = digctl("send", trace, "--to", f"ws://127.0.0.1:{unused_port()}")
     assert got.returncode == 2
     assert "nobody listens" in got.stderr and "start the daemon" in got.stderr
 
 
-def test_a_refused_hello_ends_it_with_the_daemons_words(digctl, trace):
+def test_a_refused_hello_stops_it_with_the_daemons_message(digctl, trace):
     refusal = {"type": "error", "code": "hello_conflict", "message": "the run's mode is observe", "fatal": True}
     with ScriptedDaemon(refuse=refusal) as daemon:
         got = digctl("send", trace, "--to", daemon.url)
@@ -196,14 +197,14 @@ def test_a_refused_hello_ends_it_with_the_daemons_words(digctl, trace):
     assert daemon.connections == 1
 
 
-def test_a_silent_daemon_is_not_waited_for_without_end(digctl, trace):
+def test_a_silent_daemon_times_out(digctl, trace):
     with ScriptedDaemon(deaf=True) as daemon:
         got = digctl("send", trace, "--to", daemon.url, "--timeout", "0.3")
     assert got.returncode == 2
     assert "no answer for 0.3 s" in got.stderr
 
 
-def test_bad_use_is_told(digctl, trace, tmp_path):
+def test_wrong_usage_is_refused(digctl, trace, tmp_path):
     for args in (
         ["nowhere"],
         [trace, "--to", "ftp://x"],

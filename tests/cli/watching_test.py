@@ -1,4 +1,4 @@
-"""digctl runs, show, tail, export, delete and mode against a real daemon; and, but for tail, delete and mode, on its archive."""
+"""digctl runs, show, tail, export, delete and mode against a real daemon; runs, show and export also on its archive."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
 
-from live import WITHIN, Daemon, wait_until  # noqa: E402
+from live import TIMEOUT_S, Daemon, wait_until  # noqa: E402
 from scripted_daemon import unused_port  # noqa: E402
 
 DIGCTL = os.environ.get("DIGCTL_BIN", "build/release/bin/digctl")
@@ -62,7 +62,7 @@ def is_harmless(text):
 # ---- runs
 
 
-def test_runs_are_listed_newest_first_with_what_came_of_them(ask, daemon):
+def test_runs_are_listed_newest_first_with_their_outcomes(ask, daemon):
     a_run(daemon, "first", end="success")
     a_run(daemon, "second", n=3)
     got = ask("runs")
@@ -74,14 +74,14 @@ def test_runs_are_listed_newest_first_with_what_came_of_them(ask, daemon):
     assert "\x1b" not in got.stdout and "\x1b[32m" in ask("runs", "--color", "always").stdout
 
 
-def test_runs_as_lines_are_what_the_daemon_says(ask, daemon):
+def test_runs_as_json_lines_equal_the_daemons_answer(ask, daemon):
     a_run(daemon)
     got = lines(ask("runs", "--format", "jsonl").stdout)
     assert [(r["run"], r["state"], r["counts"]["healed"]) for r in got] == [("r1", "open", 1)]
     assert got[0]["bytes"] > 500 and got[0]["heard_ms"] >= got[0]["opened_ms"]
 
 
-def test_all_pages_are_listed_and_no_more_than_asked_for(ask, daemon):
+def test_all_pages_are_listed_up_to_the_limit(ask, daemon):
     for i in range(205):  # a page has 200
         with daemon.client(run=f"r{i}", agents=["a"]) as c:
             pass
@@ -94,15 +94,15 @@ def test_all_pages_are_listed_and_no_more_than_asked_for(ask, daemon):
     assert len(ask("runs").stdout.splitlines()) == 207
 
 
-def test_no_runs_yet_is_no_error(ask):
+def test_an_archive_without_runs_is_not_an_error(ask):
     got = ask("runs")
     assert (got.returncode, got.stdout) == (0, "") and "no runs yet" in got.stderr
 
 
-# ---- export: what is exported is judged as it was
+# ---- export
 
 
-def test_an_exported_run_is_replayed_as_it_was_judged(ask, digctl, daemon, tmp_path):
+def test_an_exported_run_replays_to_the_live_answers(ask, digctl, daemon, tmp_path):
     live = []
     with daemon.client(agents=["a", "b"]) as c:
         work(c, 3)
@@ -126,7 +126,7 @@ def test_an_exported_run_is_replayed_as_it_was_judged(ask, digctl, daemon, tmp_p
     assert ask("export", "r1").stdout == (tmp_path / "t.jsonl").read_text()
 
 
-def test_a_trace_of_many_pieces_is_whole(ask, daemon, tmp_path):
+def test_a_trace_sent_in_many_chunks_is_complete(ask, daemon, tmp_path):
     with daemon.client(agents=["a", "b"]) as c:
         for i in range(60):
             c.event(f"e{i}", ["a"], event={"payload": "x" * 100_000})
@@ -151,14 +151,14 @@ def test_graphs_are_exported_from_the_daemon_and_from_its_archive(ask, digctl, d
     assert digctl("export", "r1", "--format", format, "--data-dir", daemon.data).stdout == got.stdout
 
 
-def test_a_failed_export_leaves_the_old_file_alone(ask, tmp_path):
+def test_a_failed_export_keeps_the_old_file(ask, tmp_path):
     (tmp_path / "t").write_text("old")
     got = ask("export", "none", "-o", tmp_path / "t")
     assert got.returncode == 2 and 'there is no run "none"' in got.stderr
     assert (tmp_path / "t").read_text() == "old" and len(list(tmp_path.glob("t*"))) == 1
 
 
-def test_names_of_runs_are_any_text(ask, daemon):
+def test_a_run_name_can_be_any_text(ask, daemon):
     for run in ("a/b?c#d e%", "übung", "..", EVIL):
         a_run(daemon, run)
         assert json.loads(ask("export", run).stdout.splitlines()[0])["run"] == run
@@ -167,13 +167,16 @@ def test_names_of_runs_are_any_text(ask, daemon):
 # ---- show
 
 
-def test_a_run_of_the_daemon_is_drawn_like_its_trace(ask, digctl, daemon, tmp_path):
+def test_a_run_of_the_daemon_is_shown_like_its_trace(ask, digctl, daemon, tmp_path):
     a_run(daemon)
     ask("export", "r1", "-o", tmp_path / "t")
-    for how in ([], ["--svg"], ["--dot"], ["--agent", "b"], ["--rule", "orphaned_event", "--text"]):
-        got = ask("show", "r1", *how)
-        assert got.returncode == 0 and got.stdout == digctl("show", tmp_path / "t", *how).stdout, (how, got.stderr)
-        assert digctl("show", "r1", "--data-dir", daemon.data, *how).stdout == got.stdout
+    for options in ([], ["--svg"], ["--dot"], ["--agent", "b"], ["--rule", "orphaned_event", "--text"]):
+        got = ask("show", "r1", *options)
+        assert got.returncode == 0 and got.stdout == digctl("show", tmp_path / "t", *options).stdout, (
+            options,
+            got.stderr,
+        )
+        assert digctl("show", "r1", "--data-dir", daemon.data, *options).stdout == got.stdout
     assert "OE" in ask("show", "r1").stdout
 
 
@@ -190,7 +193,7 @@ def test_a_report_is_the_same_from_the_daemon_its_archive_and_the_trace(ask, dig
     assert none.returncode == 2 and none.stdout == "" and "no run" in none.stderr
 
 
-def test_a_file_of_that_name_goes_before_a_run(ask, trace, daemon):
+def test_a_file_takes_precedence_over_a_run_of_that_name(ask, trace, daemon):
     a_run(daemon, str(trace))
     assert "planner" in ask("show", trace).stdout
     got = ask("show", "nowhere")
@@ -200,7 +203,7 @@ def test_a_file_of_that_name_goes_before_a_run(ask, trace, daemon):
 # ---- reading the archive without a daemon
 
 
-def test_the_archive_tells_the_same_when_the_daemon_is_gone(ask, digctl, daemon):
+def test_the_archive_gives_the_same_output_without_the_daemon(ask, digctl, daemon):
     a_run(daemon, "one", end="success")
     a_run(daemon, "two")
     commands = (["runs", "--format", "jsonl"], ["runs"], ["show", "one"], ["export", "two"])
@@ -212,7 +215,7 @@ def test_the_archive_tells_the_same_when_the_daemon_is_gone(ask, digctl, daemon)
     assert (daemon.data / "digd.sqlite").read_bytes() == before
 
 
-def test_a_folder_without_an_archive_and_an_older_one_are_told(digctl, tmp_path):
+def test_a_missing_or_outdated_archive_is_refused_with_the_reason(digctl, tmp_path):
     got = digctl("runs", "--data-dir", tmp_path)
     assert got.returncode == 2 and "there is no archive" in got.stderr
     stored = Path(__file__).parents[1] / "archive/stored/v1.db"
@@ -224,7 +227,7 @@ def test_a_folder_without_an_archive_and_an_older_one_are_told(digctl, tmp_path)
     assert got.returncode == 2 and "database" in got.stderr
 
 
-def test_a_stored_archive_is_brought_up_to_date_and_its_runs_go_on(digctl, tmp_path):
+def test_a_stored_archive_is_migrated_and_its_runs_continue(digctl, tmp_path):
     stored = Path(__file__).parents[1] / "archive/stored/v1.db"
     daemon = Daemon(tmp_path, "")
     daemon.data.mkdir()
@@ -278,12 +281,12 @@ class Tail:
 
     def __exit__(self, *_):
         self.process.kill()
-        self.process.wait(WITHIN)
+        self.process.wait(TIMEOUT_S)
         self.process.stdout.close()
         self.process.stderr.close()
 
 
-def test_tail_tells_what_happened_in_words(ask, daemon):
+def test_tail_prints_events_as_sentences(ask, daemon):
     a_run(daemon, n=1, end="success")
     with Tail(daemon, "r1", "--since", 0) as tail:
         got = "".join(tail.until("the run ends: success"))
@@ -299,17 +302,17 @@ def test_tail_tells_what_happened_in_words(ask, daemon):
     assert "secret" not in got and "\x1b" not in got
 
 
-def test_tail_in_colour_and_with_payloads(daemon):
+def test_tail_prints_colour_and_payloads_if_requested(daemon):
     a_run(daemon, n=1, end="success")
     with Tail(daemon, "--since", 0, "--payloads", "--color", "always") as tail:
         got = "".join(tail.until("the run ends"))
     assert "\x1b[1;31m! orphaned_event" in got and '{"text":"a secret"}' in got and "r1" in got
 
 
-def test_tail_follows_what_comes_from_now_on(daemon):
+def test_tail_starts_with_the_next_message(daemon):
     a_run(daemon, "before")
     with Tail(daemon, "--jsonl") as tail:
-        wait_until(lambda: "feed_open" in daemon.log_text(), "the reader")
+        wait_until(lambda: "feed_open" in daemon.log_text(), "the feed reader to connect")
         a_run(daemon, "after", n=1)
         got = [json.loads(line) for line in tail.take(4)]
     assert {f["run"] for f in got} == {"after"} and got[0]["message"]["event"]["id"] == "e1"
@@ -319,18 +322,18 @@ def test_tail_misses_nothing_and_repeats_nothing_over_restarts(tmp_path):
     port = unused_port()
     with Daemon(tmp_path, "threads = 2\n", listen=f"127.0.0.1:{port}") as daemon:
         with Tail(daemon, "--jsonl") as tail:
-            wait_until(lambda: "feed_open" in daemon.log_text(), "the reader")
-            # The first restart comes before it was told anything.
+            wait_until(lambda: "feed_open" in daemon.log_text(), "the feed reader to connect")
+            # The first restart happens before tail received anything.
             daemon.kill()
             daemon.start()
-            told = 0
+            sent = 0
             for round in range(3):
                 with daemon.client(agents=["a", "b"]) as c:
                     for _ in range(50):
-                        told += 1
-                        c.event(f"e{told}", ["a"])
-                        c.start(f"v{told}", "a", [f"e{told}"])
-                        c.end(f"v{told}")
+                        sent += 1
+                        c.event(f"e{sent}", ["a"])
+                        c.start(f"v{sent}", "a", [f"e{sent}"])
+                        c.end(f"v{sent}")
                     c.wait_acked()
                     c.drop()
                 daemon.kill() if round != 1 else daemon.stop()
@@ -340,15 +343,15 @@ def test_tail_misses_nothing_and_repeats_nothing_over_restarts(tmp_path):
                 c.wait_acked()
             frames = [json.loads(line) for line in tail.until('"run_ended"')]
     seqs = [f["message"]["seq"] for f in frames if f["type"] == "message"]
-    assert seqs == list(range(1, 3 * told + 2))
+    assert seqs == list(range(1, 3 * sent + 2))
     assert len(frames) == len({json.dumps(f) for f in frames})
 
 
-def test_tail_gives_a_daemon_up_that_does_not_come_back(daemon):
+def test_tail_gives_up_if_the_daemon_does_not_come_back(daemon):
     with Tail(daemon, "--tries", 2) as tail:
-        wait_until(lambda: "feed_open" in daemon.log_text(), "the reader")
+        wait_until(lambda: "feed_open" in daemon.log_text(), "the feed reader to connect")
         daemon.stop()
-        assert tail.process.wait(WITHIN) == 2
+        assert tail.process.wait(TIMEOUT_S) == 2
         assert "does not come back" in tail.process.stderr.read()
 
 
@@ -364,7 +367,7 @@ def test_a_deleted_run_is_gone(ask, daemon):
     assert got.returncode == 2 and 'there is no run "r1"' in got.stderr
 
 
-def test_without_a_terminal_nothing_is_deleted_unasked(ask, daemon):
+def test_without_a_terminal_delete_needs_yes(ask, daemon):
     a_run(daemon)
     got = ask("delete", "r1", stdin="y\n")
     assert got.returncode == 2 and "--yes" in got.stderr
@@ -372,7 +375,7 @@ def test_without_a_terminal_nothing_is_deleted_unasked(ask, daemon):
 
 
 @pytest.mark.parametrize("answer, status", [("n\n", 2), ("\n", 2), ("y\n", 0)])
-def test_on_a_terminal_it_asks(daemon, answer, status):
+def test_on_a_terminal_delete_asks_for_confirmation(daemon, answer, status):
     a_run(daemon, EVIL)
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -380,17 +383,17 @@ def test_on_a_terminal_it_asks(daemon, answer, status):
     )
     os.close(theirs)
     os.write(ours, answer.encode())
-    said = process.stderr.read()
-    assert process.wait(WITHIN) == status
+    stderr = process.stderr.read()
+    assert process.wait(TIMEOUT_S) == status
     process.stderr.close()
     os.close(ours)
-    assert "for good?" in said and is_harmless(said)
+    assert "for good?" in stderr and is_harmless(stderr)
 
 
 # ---- mode
 
 
-def test_mode_is_shown_and_set_in_words(ask, daemon):
+def test_mode_shows_and_sets_the_mode(ask, daemon):
     got = ask("mode")
     assert (got.returncode, got.stdout) == (0, "enforce\n") and "rules heal" in got.stderr
     with daemon.client(agents=["a", "b"]) as c:
@@ -404,7 +407,7 @@ def test_mode_is_shown_and_set_in_words(ask, daemon):
     assert ask("mode").stdout == "observe\n"
 
 
-def test_mode_says_what_shadow_would_have_done(ask, daemon):
+def test_mode_lists_the_healings_that_shadow_suppressed(ask, daemon):
     assert "kept back" not in ask("mode").stderr
     a_run(daemon, "healed")
     assert "no healing was kept back" in ask("mode").stderr
@@ -416,11 +419,11 @@ def test_mode_says_what_shadow_would_have_done(ask, daemon):
     assert "would have" not in ask("mode", "--runs", 0).stderr
 
 
-# ---- names that try to break out
+# ---- hostile names
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_no_name_reaches_the_terminal_as_it_is(daemon, terminal):
+def test_names_are_escaped_on_the_terminal(daemon, terminal):
     with daemon.client(EVIL, place=False, agents=[EVIL, "b"]) as c:
         c.event("e" + EVIL, [EVIL], event={"kind": EVIL, "payload": {EVIL: EVIL}})
         c.start("v" + EVIL, EVIL, ["e" + EVIL])
@@ -443,16 +446,16 @@ def test_no_name_reaches_the_terminal_as_it_is(daemon, terminal):
     )
     for command in commands:
         if not terminal and command[:1] == ["export"]:
-            continue  # to a file it is what it is
-        said = run_on_terminal(daemon, command) if terminal else run_piped(daemon, command)
-        assert said and is_harmless(re.sub("\x1b\\[[0-9;]*m", "", said) if terminal else said), (command, said)
-        assert "\x1b[2J" not in said and "\x1b]" not in said
-    for how in (["--payloads"], ["--payloads", "--jsonl"]):
-        with Tail(daemon, "--since", 0, *how) as tail:
-            said = "".join(tail.until("failure"))
-        assert is_harmless(said), said
-        if "--jsonl" in how:
-            assert json.loads(said.splitlines()[0])["message"]["event"]["payload"] == {EVIL: EVIL}
+            continue  # a file gets the names unescaped
+        output = run_on_terminal(daemon, command) if terminal else run_piped(daemon, command)
+        assert output and is_harmless(re.sub("\x1b\\[[0-9;]*m", "", output) if terminal else output), (command, output)
+        assert "\x1b[2J" not in output and "\x1b]" not in output
+    for options in (["--payloads"], ["--payloads", "--jsonl"]):
+        with Tail(daemon, "--since", 0, *options) as tail:
+            output = "".join(tail.until("failure"))
+        assert is_harmless(output), output
+        if "--jsonl" in options:
+            assert json.loads(output.splitlines()[0])["message"]["event"]["payload"] == {EVIL: EVIL}
 
 
 def run_piped(daemon, command):
@@ -464,24 +467,24 @@ def run_on_terminal(daemon, command):
     ours, theirs = pty.openpty()
     process = subprocess.Popen([DIGCTL, *command, "--to", daemon.address], stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    said = b""
+    output = b""
     try:
         while chunk := os.read(ours, 65536):
-            said += chunk
+            output += chunk
     except OSError:
-        pass  # the other end is closed
-    process.wait(WITHIN)
+        pass  # the other end of the terminal is closed
+    process.wait(TIMEOUT_S)
     os.close(ours)
-    return said.decode().replace("\r\n", "\n")
+    return output.decode().replace("\r\n", "\n")
 
 
-# ---- where the daemon is, and who asks
+# ---- the daemon's address, and tokens
 
 
 @pytest.mark.parametrize(
     "command", [["runs"], ["show", "r1"], ["tail"], ["export", "r1"], ["delete", "r1", "-y"], ["mode"], ["mode", "off"]]
 )
-def test_with_nobody_listening_it_says_how_to_start_one(digctl, command):
+def test_without_a_listening_daemon_it_tells_how_to_start_one(digctl, command):
     got = digctl(*command, "--to", f"127.0.0.1:{unused_port()}")
     assert got.returncode == 2 and got.stdout == ""
     assert "nobody listens" in got.stderr and "start the daemon with `digd`" in got.stderr
@@ -505,7 +508,7 @@ def test_with_nobody_listening_it_says_how_to_start_one(digctl, command):
         ["export", "r", "--data-dir", "/nowhere"],
     ],
 )
-def test_bad_use_is_told(digctl, args):
+def test_wrong_usage_is_refused(digctl, args):
     got = digctl(*args)
     assert got.returncode == 2 and got.stderr and got.stdout == "", args
 
@@ -552,8 +555,8 @@ def test_the_daemon_is_named_by_the_environment_and_over_a_unix_socket(digctl, t
         "localhost:1\n",
     ],
 )
-def test_an_address_of_another_form_is_an_error_that_names_the_forms(digctl, text):
-    """The same texts as in the Python client's tests: one grammar for all."""
+def test_a_malformed_address_is_refused_with_the_valid_forms(digctl, text):
+    """The Python client's tests use the same texts: all clients share one grammar."""
     for command in (["runs"], ["tail"], ["send", "/dev/null"]):
         got = digctl(*command, "--to", text)
         assert got.returncode == 2 and got.stdout == ""
@@ -572,26 +575,26 @@ def test_the_four_forms_of_an_address_reach_a_daemon(digctl, tmp_path):
 
 
 class FakeDaemon:
-    """Answers every request with the same bytes; keeps what was asked."""
+    """Answers every request with the same bytes; keeps the requests."""
 
     def __init__(self, answer):
         import socket
         import threading
 
-        self.asked = []
-        self.door = socket.create_server(("127.0.0.1", 0))
-        self.door.settimeout(WITHIN)
-        self.address = "127.0.0.1:%d" % self.door.getsockname()[1]
+        self.requests = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(TIMEOUT_S)
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
 
         def serve():
             try:
                 while True:
-                    s, _ = self.door.accept()
+                    s, _ = self.listener.accept()
                     with s:
                         request = b""
                         while b"\r\n\r\n" not in request and (part := s.recv(4096)):
                             request += part
-                        self.asked.append(request.decode())
+                        self.requests.append(request.decode())
                         s.sendall(answer)
             except OSError:
                 pass
@@ -605,8 +608,8 @@ class FakeDaemon:
     def __exit__(self, *_):
         import socket
 
-        self.door.shutdown(socket.SHUT_RDWR)
-        self.door.close()
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
         self.thread.join()
 
 
@@ -619,8 +622,8 @@ def test_a_token_is_sent(digctl, tmp_path):
     with FakeDaemon(answer("200 OK", '{"runs":[],"next":null}')) as fake:
         digctl("runs", "--to", fake.address, "--token-file", tmp_path / "token")
         digctl("runs", "--to", fake.address, env={"DIGD_TOKEN": "from-environment"})
-    assert "Authorization: Bearer from-file\r\n" in fake.asked[0]
-    assert "Authorization: Bearer from-environment\r\n" in fake.asked[1]
+    assert "Authorization: Bearer from-file\r\n" in fake.requests[0]
+    assert "Authorization: Bearer from-environment\r\n" in fake.requests[1]
 
 
 @pytest.mark.parametrize(
@@ -639,13 +642,13 @@ def test_a_token_is_sent(digctl, tmp_path):
         (b"SSH-2.0-OpenSSH\r\n", "broke off"),
     ],
 )
-def test_whoever_else_answers_there_is_not_believed(digctl, bytes, words):
+def test_answers_of_other_servers_are_refused(digctl, bytes, words):
     with FakeDaemon(bytes) as fake:
         got = digctl("runs", "--to", fake.address)
     assert got.returncode == 2 and words in got.stderr and is_harmless(got.stderr.replace("\n", "")), got.stderr
 
 
-def test_a_trace_that_breaks_off_is_not_taken_for_whole(digctl, tmp_path):
+def test_a_truncated_trace_is_refused(digctl, tmp_path):
     with FakeDaemon(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{}\n\r\n") as fake:
         got = digctl("export", "r1", "--to", fake.address, "-o", tmp_path / "t")
     assert got.returncode == 2 and "broke off" in got.stderr

@@ -1,4 +1,4 @@
-"""Who may come in: tokens, their rights and runs, TLS, Unix peers; and what of payloads is kept."""
+"""Access control: tokens with rights and runs, TLS, Unix peers; and which parts of payloads are kept."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from live import DIGCTL, WITHIN, Daemon, wait_until
+from live import DIGCTL, TIMEOUT_S, Daemon, wait_until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
@@ -49,7 +49,7 @@ def status_of(daemon, path, token=None, method="GET", body=None, header="Authori
     if token is not None:
         request.add_header(header, scheme + token)
     try:
-        with urllib.request.urlopen(request, timeout=WITHIN) as answer:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -63,8 +63,8 @@ def ingest(daemon, token=None, run=None, subprotocols=("digd.v1",), path="/v1/in
         subprotocols=list(subprotocols),
         additional_headers=headers,
         compression=None,
-        open_timeout=WITHIN,
-        close_timeout=WITHIN,
+        open_timeout=TIMEOUT_S,
+        close_timeout=TIMEOUT_S,
         **more,
     )
 
@@ -73,12 +73,12 @@ def hello(run, **more):
     return json.dumps({"type": "hello", "protocol": 1, "run": run, "clock": "trace", **more})
 
 
-def told(ws, *messages, until="ack", seq=None):
-    """Sends messages, returns the first frame of that type (and seq)."""
+def send_and_wait(ws, *messages, until="ack", seq=None):
+    """Sends messages; returns the first frame of that type, and of that seq or later."""
     for message in messages:
         ws.send(message if isinstance(message, str) else json.dumps(message))
     while True:
-        frame = json.loads(ws.recv(WITHIN))
+        frame = json.loads(ws.recv(TIMEOUT_S))
         if frame["type"] == until and (seq is None or frame["seq"] >= seq):
             return frame
 
@@ -106,7 +106,7 @@ def event(seq, id, **more):
         "/v1/webhooks",
     ],
 )
-def test_every_path_but_health_wants_a_token(tmp_path, path):
+def test_every_path_but_health_requires_a_token(tmp_path, path):
     with guarded(tmp_path) as daemon:
         assert status_of(daemon, "/healthz")[0] == 200
         for token, scheme in (
@@ -149,7 +149,7 @@ def test_every_path_but_health_wants_a_token(tmp_path, path):
         ("all", "/v1/mode", "PUT", 200),
     ],
 )
-def test_rights_and_runs(tmp_path, name, path, method, expected):
+def test_a_token_grants_only_its_rights_and_runs(tmp_path, name, path, method, expected):
     with guarded(tmp_path) as daemon:
         body = b'{"mode":"observe"}' if method == "PUT" else None
         status, text = status_of(daemon, path, TOKENS[name][0], method, body)
@@ -157,7 +157,7 @@ def test_rights_and_runs(tmp_path, name, path, method, expected):
         assert TOKENS[name][0] not in text and TOKENS[name][0] not in daemon.log_text()
 
 
-def test_ingest_only_for_its_runs(tmp_path):
+def test_ingest_is_limited_to_the_runs_of_the_token(tmp_path):
     with guarded(tmp_path) as daemon:
         with pytest.raises(InvalidStatus) as refused:
             ingest(daemon)
@@ -166,25 +166,25 @@ def test_ingest_only_for_its_runs(tmp_path):
             ingest(daemon, TOKENS["fleet"][0], run="test-1")
         assert refused.value.response.status_code == 403
         with ingest(daemon, TOKENS["fleet"][0], run="prod-1") as ws:
-            assert told(ws, hello("prod-1"), until="welcome")["run"] == "prod-1"
-        with ingest(daemon, TOKENS["fleet"][0]) as ws:  # the hello names it
-            error = told(ws, hello("test-1"), until="error")
+            assert send_and_wait(ws, hello("prod-1"), until="welcome")["run"] == "prod-1"
+        with ingest(daemon, TOKENS["fleet"][0]) as ws:  # the hello names the run
+            error = send_and_wait(ws, hello("test-1"), until="error")
             assert (error["code"], error["fatal"]) == ("unauthorized", True)
             with pytest.raises(ConnectionClosed):
-                ws.recv(WITHIN)
+                ws.recv(TIMEOUT_S)
             assert ws.close_code == 4400
 
 
-def test_lists_and_feed_show_only_its_runs(tmp_path):
+def test_lists_and_feed_show_only_the_runs_of_the_token(tmp_path):
     with guarded(tmp_path) as daemon:
         with ingest(daemon, TOKENS["watcher"][0], path="/v1/feed", subprotocols=["digd.feed.v1"]) as feed:
             for run in ("prod-1", "secret-1", "prod-2"):
                 with ingest(daemon, TOKENS["all"][0]) as ws:
-                    told(ws, hello(run), event(1, "e1"), seq=1)
-            seen = [json.loads(feed.recv(WITHIN))["run"] for _ in range(4)]  # message, verdicts
+                    send_and_wait(ws, hello(run), event(1, "e1"), seq=1)
+            seen = [json.loads(feed.recv(TIMEOUT_S))["run"] for _ in range(4)]  # message, verdicts
             assert seen == ["prod-1", "prod-1", "prod-2", "prod-2"]
         listed = json.loads(status_of(daemon, "/v1/runs", TOKENS["watcher"][0])[1])["runs"]
-        assert [one["run"] for one in listed] == ["prod-2", "prod-1"]
+        assert [row["run"] for row in listed] == ["prod-2", "prod-1"]
         assert len(json.loads(status_of(daemon, "/v1/runs", TOKENS["all"][0])[1])["runs"]) == 3
 
 
@@ -197,17 +197,17 @@ def test_a_browser_offers_its_token_as_a_subprotocol(tmp_path):
         assert refused.value.response.status_code == 401
 
 
-def test_a_reload_takes_and_gives(tmp_path):
+def test_a_reload_adds_and_revokes_tokens(tmp_path):
     with guarded(tmp_path, names=["all", "fleet"]) as daemon:
         kept = ingest(daemon, TOKENS["all"][0])
-        told(kept, hello("r1"), event(1, "e1"), seq=1)
+        send_and_wait(kept, hello("r1"), event(1, "e1"), seq=1)
         gone = ingest(daemon, TOKENS["fleet"][0])
-        told(gone, hello("prod-1"), event(1, "e1"), seq=1)
+        send_and_wait(gone, hello("prod-1"), event(1, "e1"), seq=1)
         (tmp_path / "tokens.toml").write_text(entry("all", *TOKENS["all"]) + entry("watcher", *TOKENS["watcher"]))
         daemon.process.send_signal(signal.SIGHUP)
         wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
-        assert told(gone, event(2, "e2"), until="error")["code"] == "unauthorized"
-        told(kept, event(2, "e2"), seq=2)
+        assert send_and_wait(gone, event(2, "e2"), until="error")["code"] == "unauthorized"
+        send_and_wait(kept, event(2, "e2"), seq=2)
         assert status_of(daemon, "/v1/runs", TOKENS["watcher"][0])[0] == 200
         assert status_of(daemon, "/v1/runs", TOKENS["fleet"][0])[0] == 401
         (tmp_path / "tokens.toml").write_text("[[token]]\nname = 3\n")
@@ -218,12 +218,12 @@ def test_a_reload_takes_and_gives(tmp_path):
             ws.close()
 
 
-def test_who_sends_too_fast_is_read_slowly_and_loses_nothing(tmp_path):
+def test_a_fast_sender_is_slowed_down_and_loses_nothing(tmp_path):
     with guarded(tmp_path) as daemon:
         with ingest(daemon, TOKENS["slow"][0]) as ws:
             begun = time.monotonic()
-            told(ws, hello("r1"), *(event(n, f"e{n}") for n in range(1, 251)), seq=250)
-            assert time.monotonic() - begun > 1.0  # 250 at 100 a second, of which 100 at once
+            send_and_wait(ws, hello("r1"), *(event(n, f"e{n}") for n in range(1, 251)), seq=250)
+            assert time.monotonic() - begun > 1.0  # 250 messages at 100 a second, with a burst of 100
         metrics = status_of(daemon, "/metrics", TOKENS["all"][0])[1]
         paused = [line for line in metrics.splitlines() if line.startswith("digd_rate_paused_total")]
         assert float(paused[0].split()[1]) > 0
@@ -245,39 +245,40 @@ def test_who_sends_too_fast_is_read_slowly_and_loses_nothing(tmp_path):
         (entry("a", "t", ["read"]) + entry("b", "t", ["read"]), "has the same"),
     ],
 )
-def test_a_tokens_file_that_is_wrong_is_told_with_its_place(tmp_path, text, words):
+def test_a_bad_tokens_file_is_refused_with_its_position(tmp_path, text, words):
     daemon = guarded(tmp_path)
     (tmp_path / "tokens.toml").write_text(text)
-    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=WITHIN)
+    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 2
     assert words in done.stderr and "tokens.toml" in done.stderr
 
 
-def test_without_tokens_nothing_wider_than_this_machine(tmp_path):
+def test_without_tokens_it_listens_only_on_this_machine(tmp_path):
     daemon = Daemon(tmp_path, listen="0.0.0.0:0")
-    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=WITHIN)
+    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 2 and "no tokens are configured" in done.stderr
 
 
 # ---- Unix sockets
 
 
-def test_a_unix_socket_lets_in_who_is_named(tmp_path):
+def test_a_unix_socket_admits_only_the_configured_users(tmp_path):
     where = f"/tmp/digd-peer-{os.getpid()}.sock"
     script = (
         f"import socket; s = socket.socket(socket.AF_UNIX); s.connect({where!r}); "
-        "s.sendall(b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n'); print(s.recv(100)[:15])"
+        "s.sendall(b'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n'); "
+        "print(s.recv(100)[:15])"
     )
 
     def as_user(number):
         return subprocess.run(
-            ["/usr/bin/python3", "-c", script], user=number, capture_output=True, text=True, timeout=WITHIN
+            ["/usr/bin/python3", "-c", script], user=number, capture_output=True, text=True, timeout=TIMEOUT_S
         )
 
     daemon = Daemon(tmp_path, 'unix_users = ["65533"]', listen="unix:" + where)
     with daemon:
         strangers = 0
-        if os.geteuid() == 0:  # who else may be somebody else?
+        if os.geteuid() == 0:  # only root can act as another user
             assert "200" in as_user(65533).stdout
             assert "200" not in as_user(65532).stdout
             strangers = 1
@@ -289,7 +290,7 @@ def test_a_unix_socket_lets_in_who_is_named(tmp_path):
                 text += chunk
         assert f"digd_strangers_refused_total {strangers}".encode() in text
     daemon.config.write_text('unix_users = ["no such user"]')
-    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=WITHIN)
+    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode != 0 and "no user" in done.stderr
 
 
@@ -297,7 +298,7 @@ def test_a_unix_socket_lets_in_who_is_named(tmp_path):
 
 
 def certificate(folder, name, ca=None, usage="serverAuth"):
-    """A certificate for localhost, of its own or signed by another; (certificate, key)."""
+    """A certificate for localhost, self-signed or signed by `ca`; returns (certificate, key)."""
     cert, key = folder / f"{name}.pem", folder / f"{name}.key"
     command = [
         "openssl",
@@ -325,8 +326,8 @@ def certificate(folder, name, ca=None, usage="serverAuth"):
     return cert, key
 
 
-class OneAtATime(ssl.SSLSocket):
-    """Read by a thread of the WebSocket library's while another writes, which Python's TLS sockets before 3.13 do not stand."""
+class ThreadSafeSocket(ssl.SSLSocket):
+    """A TLS socket that one thread may read while another writes; Python's own are unsafe for that before 3.13."""
 
     guard = threading.Lock()
 
@@ -353,7 +354,7 @@ def trusting(cert, own=None):
     context = ssl.create_default_context(cafile=str(cert))
     if own:
         context.load_cert_chain(*map(str, own))
-    context.sslsocket_class = OneAtATime
+    context.sslsocket_class = ThreadSafeSocket
     return context
 
 
@@ -361,22 +362,22 @@ def https(daemon, context, path="/healthz", token=None):
     request = urllib.request.Request(f"https://{daemon.address}{path}")
     if token:
         request.add_header("Authorization", "Bearer " + token)
-    with urllib.request.urlopen(request, timeout=WITHIN, context=context) as answer:
+    with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=context) as answer:
         return answer.status, answer.read()
 
 
-def test_over_tls_everything_is_as_before(tmp_path):
+def test_ingest_feed_and_http_work_over_tls(tmp_path):
     cert, key = certificate(tmp_path, "one")
     tls = f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n'
     with guarded(tmp_path, tls) as daemon:
         assert https(daemon, trusting(cert))[0] == 200
         with ingest(daemon, TOKENS["all"][0], ssl=trusting(cert)) as ws:
-            told(ws, hello("r1"), *(event(n, f"e{n}", payload="x" * 10_000) for n in range(1, 501)), seq=500)
+            send_and_wait(ws, hello("r1"), *(event(n, f"e{n}", payload="x" * 10_000) for n in range(1, 501)), seq=500)
             with ingest(
                 daemon, TOKENS["all"][0], path="/v1/feed?since=0", subprotocols=["digd.feed.v1"], ssl=trusting(cert)
             ) as feed:
-                assert json.loads(feed.recv(WITHIN))["run"] == "r1"
-        with pytest.raises(Exception):  # plain text at a TLS door
+                assert json.loads(feed.recv(TIMEOUT_S))["run"] == "r1"
+        with pytest.raises(Exception):  # plain text at a TLS listener
             status_of(daemon, "/healthz")
         with pytest.raises(urllib.error.URLError):
             https(daemon, ssl.create_default_context())
@@ -385,7 +386,7 @@ def test_over_tls_everything_is_as_before(tmp_path):
         assert float(refused[0].split()[1]) >= 2
 
 
-def test_digctl_speaks_tls_too(tmp_path):
+def test_digctl_connects_over_tls(tmp_path):
     cert, key = certificate(tmp_path, "one")
     token = tmp_path / "token"
     token.write_text(TOKENS["all"][0])
@@ -395,7 +396,7 @@ def test_digctl_speaks_tls_too(tmp_path):
             [DIGCTL, *args, "--token-file", token, *(["--ca", ca] if ca else [])],
             capture_output=True,
             text=True,
-            timeout=WITHIN,
+            timeout=TIMEOUT_S,
         )
 
     with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
@@ -408,7 +409,7 @@ def test_digctl_speaks_tls_too(tmp_path):
         assert digctl("runs", "--to", to.replace("wss", "ws")).returncode == 2
 
 
-def test_a_handshake_that_never_ends_delays_nobody(tmp_path):
+def test_an_unfinished_handshake_delays_no_other_client(tmp_path):
     cert, key = certificate(tmp_path, "one")
     with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
         silent = [daemon.raw() for _ in range(20)]
@@ -417,22 +418,22 @@ def test_a_handshake_that_never_ends_delays_nobody(tmp_path):
             s.close()
 
 
-def test_a_handshake_under_way_delays_no_stop(tmp_path):
+def test_an_unfinished_handshake_does_not_delay_the_stop(tmp_path):
     cert, key = certificate(tmp_path, "one")
     with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
         with daemon.raw() as silent, daemon.raw() as halfway:
-            halfway.sendall(b"\x16\x03\x01")  # the beginning of a handshake
-            assert https(daemon, trusting(cert))[0] == 200  # they were there before it
+            halfway.sendall(b"\x16\x03\x01")  # the first bytes of a handshake
+            assert https(daemon, trusting(cert))[0] == 200  # the server accepted the other two before this one
             assert daemon.stop() == 0
             assert silent.recv(1) == b""
         assert "did not say goodbye" not in daemon.log_text()
 
 
-def test_a_connection_that_is_kept_alive_delays_no_stop(tmp_path):
+def test_an_idle_keep_alive_connection_does_not_delay_the_stop(tmp_path):
     cert, key = certificate(tmp_path, "one")
     with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
         host, port = daemon.address.rsplit(":", 1)
-        with socket.create_connection((host, int(port)), WITHIN) as plain:
+        with socket.create_connection((host, int(port)), TIMEOUT_S) as plain:
             with trusting(cert).wrap_socket(plain, server_hostname="localhost") as idle:
                 idle.sendall(f"GET /healthz HTTP/1.1\r\nHost: {daemon.address}\r\n\r\n".encode())
                 assert b" 200 " in idle.recv(65536)
@@ -440,11 +441,11 @@ def test_a_connection_that_is_kept_alive_delays_no_stop(tmp_path):
                 assert "did not say goodbye" not in daemon.log_text()
 
 
-def test_an_early_answer_arrives_over_tls_too(tmp_path):
+def test_an_early_answer_arrives_over_tls(tmp_path):
     cert, key = certificate(tmp_path, "one")
     with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
         host, port = daemon.address.rsplit(":", 1)
-        with socket.create_connection((host, int(port)), WITHIN) as plain:
+        with socket.create_connection((host, int(port)), TIMEOUT_S) as plain:
             with trusting(cert).wrap_socket(plain, server_hostname="localhost") as s:
                 s.sendall(f"PUT /v1/mode HTTP/1.1\r\nHost: {daemon.address}\r\nContent-Length: 100000\r\n\r\n".encode())
                 for _ in range(50):
@@ -452,32 +453,32 @@ def test_an_early_answer_arrives_over_tls_too(tmp_path):
                 assert b" 413 " in s.recv(65536)
 
 
-def test_a_new_certificate_holds_after_a_reload(tmp_path):
+def test_a_new_certificate_is_used_after_a_reload(tmp_path):
     cert, key = certificate(tmp_path, "one")
     with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
         with ingest(daemon, TOKENS["all"][0], ssl=trusting(cert)) as ws:
-            told(ws, hello("r1"), event(1, "e1"), seq=1)
+            send_and_wait(ws, hello("r1"), event(1, "e1"), seq=1)
             old = cert.read_bytes()
             certificate(tmp_path, "one")
             assert cert.read_bytes() != old
             daemon.process.send_signal(signal.SIGHUP)
             wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
             assert https(daemon, trusting(cert))[0] == 200
-            told(ws, event(2, "e2"), seq=2)
+            send_and_wait(ws, event(2, "e2"), seq=2)
         cert.write_text("no certificate")
         daemon.process.send_signal(signal.SIGHUP)
         wait_until(lambda: "reload_refused" in daemon.log_text(), "the refusal")
 
 
-def test_clients_show_certificates_where_that_is_asked(tmp_path):
+def test_client_certificates_are_required_if_configured(tmp_path):
     server, authority = certificate(tmp_path, "one"), certificate(tmp_path, "authority")
     mine = certificate(tmp_path, "mine", authority, "clientAuth")
     tls = f'[tls]\ncertificate = "{server[0]}"\nkey = "{server[1]}"\nclient_ca = "{authority[0]}"\n'
     with guarded(tmp_path, tls) as daemon:
         context, session = trusting(server[0], mine), None
-        for _ in range(3):  # the second and third resume the first one's session
+        for _ in range(3):  # the second and third connection resume the first one's session
             host, port = daemon.address.rsplit(":", 1)
-            with socket.create_connection((host, int(port)), WITHIN) as plain:
+            with socket.create_connection((host, int(port)), TIMEOUT_S) as plain:
                 with context.wrap_socket(plain, server_hostname="localhost", session=session) as s:
                     s.sendall(f"GET /healthz HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n\r\n".encode())
                     answer = s.recv(65536)
@@ -490,14 +491,14 @@ def test_clients_show_certificates_where_that_is_asked(tmp_path):
             https(daemon, trusting(server[0], server))
 
 
-# ---- what is kept of payloads
+# ---- which parts of payloads are kept
 
 
 SECRET = "sk-0123456789abcdef"
 
 
 def kept_after(tmp_path, config):
-    """Everything on disk, and the frames, after a run that said the secret in every place it can."""
+    """Returns all bytes on disk and the archived frames of a run with the secret in every possible place."""
     with Daemon(tmp_path, config) as daemon:
         with daemon.client(agents=["a"]) as c:
             c.event("e1", ["a"], event={"payload": {"text": f"my key is {SECRET}!", "n": [1, {"deep": SECRET}]}})
@@ -514,7 +515,7 @@ def kept_after(tmp_path, config):
             for row in sqlite3.connect(daemon.data / "digd.sqlite").execute("SELECT frame FROM messages ORDER BY entry")
         ]
         daemon.start()
-        with daemon.client(agents=["a"]) as again:  # and it is read back
+        with daemon.client(agents=["a"]) as again:  # recovery reads the run back
             again.event("e9", ["a"])
             assert again.verdicts()
         return raw, frames
@@ -526,7 +527,7 @@ def test_payloads_are_kept_in_full_by_default(tmp_path):
     assert frames[2]["outputs"][0]["payload"] == SECRET
 
 
-def test_redacted_before_anything_is_stored(tmp_path):
+def test_secrets_are_redacted_before_they_are_stored(tmp_path):
     raw, frames = kept_after(tmp_path, '[payloads]\nredact = ["sk-[0-9a-f]+", "unused"]')
     assert SECRET.encode() not in raw
     assert frames[0]["event"]["payload"] == {"text": "my key is [redacted]!", "n": [1, {"deep": "[redacted]"}]}
@@ -534,23 +535,23 @@ def test_redacted_before_anything_is_stored(tmp_path):
     assert frames[4]["error"] == "denied: [redacted]"
 
 
-def test_only_a_digest_is_kept(tmp_path):
+def test_digest_mode_keeps_only_the_digest_of_a_payload(tmp_path):
     raw, frames = kept_after(tmp_path, '[payloads]\nkeep = "digest"\nredact = ["denied.*"]')
     assert SECRET.encode() not in raw
-    said = json.dumps(SECRET)
+    payload = json.dumps(SECRET)
     assert frames[2]["outputs"][0]["payload"] == {
-        "sha256": hashlib.sha256(said.encode()).hexdigest(),
-        "bytes": len(said),
+        "sha256": hashlib.sha256(payload.encode()).hexdigest(),
+        "bytes": len(payload),
     }
 
 
-def test_nothing_is_kept(tmp_path):
+def test_none_mode_keeps_no_payload(tmp_path):
     raw, frames = kept_after(tmp_path, '[payloads]\nkeep = "none"\nredact = ["denied.*"]')
     assert SECRET.encode() not in raw
     assert "payload" not in frames[0]["event"] and "payload" not in frames[2]["outputs"][0]
 
 
-def test_refused_messages_are_kept_no_more_fully_than_others(tmp_path):
+def test_refused_messages_are_redacted_like_others(tmp_path):
     with Daemon(tmp_path, f'[payloads]\nkeep = "none"\nredact = ["{SECRET}"]') as daemon:
         with daemon.client(agents=["a"]) as c:
             c.event("e1", ["a"])
@@ -567,7 +568,7 @@ def test_refused_messages_are_kept_no_more_fully_than_others(tmp_path):
             assert again.welcome["acked_seq"] == 4
 
 
-def test_a_pattern_that_is_none_is_told(tmp_path):
+def test_an_invalid_redaction_pattern_is_refused(tmp_path):
     daemon = Daemon(tmp_path, '[payloads]\nredact = ["("]')
-    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=WITHIN)
+    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 2 and "payloads.redact" in done.stderr and "missing )" in done.stderr

@@ -1,4 +1,4 @@
-"""The feed of a running digd: what it tells, to whom, and what it does with who does not read."""
+"""The feed of a running digd: its frames, its filters, and slow readers."""
 
 import json
 import socket
@@ -7,14 +7,14 @@ import threading
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from live import WITHIN, Daemon, wait_until
+from live import TIMEOUT_S, Daemon, wait_until
 from watching import Feed, ask, metric, orphan, work
 
 
 # ---- the feed
 
 
-def test_the_feed_tells_what_happens(daemon):
+def test_the_feed_sends_messages_verdicts_and_detections(daemon):
     feed = Feed(daemon)
     with daemon.client(agents=["a", "b"]) as c:
         work(c)
@@ -23,7 +23,12 @@ def test_the_feed_tells_what_happens(daemon):
         frames = feed.until(lambda f: f["type"] == "verdicts" and f["of"] == c.seq)
     assert {f["run"] for f in frames} == {"r1"} and feed.ws.subprotocol == "digd.feed.v1"
     assert [f["message"]["type"] for f in frames if f["type"] == "message"] == [
-        "event", "activation_started", "activation_ended", "activation_started", "activation_ended"]
+        "event",
+        "activation_started",
+        "activation_ended",
+        "activation_started",
+        "activation_ended",
+    ]
     assert "secret" not in json.dumps(frames)
     detection = next(f for f in frames if f["type"] == "detection")
     assert detection["detection"]["rule"] == "orphaned_event" and detection["detection"]["witness"]
@@ -35,11 +40,13 @@ def test_the_feed_tells_what_happens(daemon):
     feed.close()
 
 
-def test_payloads_come_only_if_asked_for(daemon):
+def test_payloads_are_sent_only_if_requested(daemon):
     plain, full = Feed(daemon, "?run=r1"), Feed(daemon, "?run=r1&payloads=1")
     with daemon.client(run="other", agents=["a", "b"]) as other, daemon.client(agents=["a", "b"]) as c:
         work(other)
-        c.send_raw('{"type":"event","seq":1,"event":{"\\u0070ayload":{"x":"a secret, }]"},"id":"e1","recipients":["a"]}}')
+        c.send_raw(
+            '{"type":"event","seq":1,"event":{"\\u0070ayload":{"x":"a secret, }]"},"id":"e1","recipients":["a"]}}'
+        )
         c.seq = 1
         c.wait_acked()
         other.wait_acked()
@@ -50,19 +57,19 @@ def test_payloads_come_only_if_asked_for(daemon):
     plain.close(), full.close()
 
 
-def test_a_reader_that_comes_back_misses_nothing_over_restarts(tmp_path):
+def test_a_reader_that_reconnects_misses_nothing_over_restarts(tmp_path):
     with Daemon(tmp_path, "threads = 2\n") as daemon:
-        whole, seen, told = [], 0, 0
+        whole, seen, sent = [], 0, 0
         clients = {}
         for round in range(3):
             clients = {r: daemon.client(run=r, agents=["a", "b"]) for r in ("r1", "r2")}
             feed = Feed(daemon, f"?since={seen}")
             for part in range(3):
                 for c in clients.values():
-                    work(c, 20, first=told + 1)
+                    work(c, 20, first=sent + 1)
                     c.wait_acked()
-                told += 20
-                frames = feed.take(30)  # some of it, and gone
+                sent += 20
+                frames = feed.take(30)  # read some frames, then disconnect
                 feed.drop()
                 complete = [f["seq"] for f in frames if f.get("last")]
                 seen = complete[-1]
@@ -81,11 +88,11 @@ def test_a_reader_that_comes_back_misses_nothing_over_restarts(tmp_path):
         feed.drop()
         for run, extra in (("r1", 1), ("r2", 0)):
             seqs = [f["message"]["seq"] for f in whole if f["run"] == run and f["type"] == "message"]
-            assert seqs == list(range(1, 3 * told + 1 + extra)), run
+            assert seqs == list(range(1, 3 * sent + 1 + extra)), run
         assert all(a["seq"] <= b["seq"] for a, b in zip(whole, whole[1:]))
 
 
-def test_numbers_are_not_used_again_after_the_newest_run_went(daemon):
+def test_positions_are_not_reused_after_the_newest_run_is_deleted(daemon):
     feed = Feed(daemon)
     with daemon.client(run="gone", agents=["a", "b"]) as c:
         work(c, 5)
@@ -106,15 +113,19 @@ def test_numbers_are_not_used_again_after_the_newest_run_went(daemon):
     feed.close()
 
 
-def test_a_slow_reader_is_dropped_and_ingest_goes_on(daemon):
+def test_a_slow_reader_is_dropped_and_ingest_continues(daemon):
     slow = socket.socket()
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     host, port = daemon.address.rsplit(":", 1)
-    slow.settimeout(WITHIN)
+    slow.settimeout(TIMEOUT_S)
     slow.connect((host, int(port)))
-    slow.sendall((f"GET /v1/feed?payloads=1 HTTP/1.1\r\nHost: {daemon.address}\r\nUpgrade: websocket\r\n"
-                  "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-                  "Sec-WebSocket-Protocol: digd.feed.v1\r\n\r\n").encode())
+    slow.sendall(
+        (
+            f"GET /v1/feed?payloads=1 HTTP/1.1\r\nHost: {daemon.address}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            "Sec-WebSocket-Protocol: digd.feed.v1\r\n\r\n"
+        ).encode()
+    )
     assert slow.recv(12) == b"HTTP/1.1 101"
     good = Feed(daemon, "?payloads=1")
     count = []
@@ -122,7 +133,7 @@ def test_a_slow_reader_is_dropped_and_ingest_goes_on(daemon):
     def read():
         try:
             while True:
-                count.append(json.loads(good.ws.recv(timeout=WITHIN))["seq"])
+                count.append(json.loads(good.ws.recv(timeout=TIMEOUT_S))["seq"])
         except (ConnectionClosed, TimeoutError):
             pass
 
@@ -130,6 +141,7 @@ def test_a_slow_reader_is_dropped_and_ingest_goes_on(daemon):
     reader.start()
     sent = 0
     with daemon.client(agents=["a", "b"]) as c:
+
         def dropped():
             nonlocal sent
             for _ in range(20):
@@ -137,18 +149,19 @@ def test_a_slow_reader_is_dropped_and_ingest_goes_on(daemon):
                 c.event(f"e{sent}", ["a"], event={"payload": "x" * 50_000})
             c.wait_acked()
             return metric(daemon, 'digd_limits_hit_total{limit="feed_queue"}') >= 1
+
         wait_until(dropped, "the slow reader to be dropped", 60)
         c.event("still", ["a"])
         assert c.verdicts()
         c.wait_acked()
-    wait_until(lambda: len(count) >= 2 * (sent + 1), "the good reader to have it all")
+    wait_until(lambda: len(count) >= 2 * (sent + 1), "the good reader to receive all frames")
     assert count == sorted(count)
     good.close()
-    reader.join(WITHIN)
+    reader.join(TIMEOUT_S)
     slow.close()
 
 
-def test_a_reader_that_asks_for_batches_is_told_the_same_in_fewer_messages(daemon):
+def test_batches_carry_the_same_frames_in_fewer_messages(daemon):
     with daemon.client(agents=["a", "b"]) as c:
         work(c, 500)
         c.wait_acked()
@@ -163,23 +176,23 @@ def test_a_reader_that_asks_for_batches_is_told_the_same_in_fewer_messages(daemo
 
 
 @pytest.mark.parametrize("query", ["?since=x", "?since=-1", "?payloads=2", "?batch=yes", "?run="])
-def test_a_bad_question_to_the_feed_is_refused(daemon, query):
+def test_a_bad_feed_query_is_refused(daemon, query):
     with pytest.raises(InvalidStatus) as refused:
         Feed(daemon, query)
     assert refused.value.response.status_code == 400
     assert query[1:].split("=")[0] + ":" in json.loads(refused.value.response.body)["error"]["message"]
 
 
-def test_the_feed_wants_its_subprotocol_and_this_host(daemon):
+def test_the_feed_requires_its_subprotocol_and_a_trusted_origin(daemon):
     for options, status in ((dict(subprotocols=["digd.v1"]), 400), (dict(origin="http://evil.example"), 403)):
         with pytest.raises(InvalidStatus) as refused:
             Feed(daemon, **options)
         assert refused.value.response.status_code == status
 
 
-def test_the_daemon_says_goodbye_to_readers(daemon):
+def test_the_daemon_closes_feed_readers_when_it_stops(daemon):
     feed = Feed(daemon)
-    wait_until(lambda: metric(daemon, "digd_feed_readers") == 1, "the reader")
+    wait_until(lambda: metric(daemon, "digd_feed_readers") == 1, "the reader to connect")
     assert daemon.stop() == 0
     with pytest.raises(ConnectionClosed) as gone:
         feed.take(1)

@@ -1,4 +1,4 @@
-"""Killed under load again and again, it keeps what it promised (killing.py); scripts/kill does it a thousand times."""
+"""digd keeps its guarantees when killed repeatedly under load (killing.py). scripts/kill does it a thousand times."""
 
 import sqlite3
 
@@ -12,23 +12,23 @@ from live import Daemon
 def traces(tmp_path_factory):
     made = killing.make_traces("few", count=3, length=300)
     with Daemon(tmp_path_factory.mktemp("whole"), "threads = 2\n") as daemon:
-        killing.learn(daemon, made)
+        killing.record_expectations(daemon, made)
     assert any(t.detections for t in made) and any(t.interventions for t in made)
     return made
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_killed_a_dozen_times_under_load_it_loses_nothing_acked(tmp_path, traces, seed):
+def test_nothing_acked_is_lost_over_a_dozen_kills(tmp_path, traces, seed):
     with Daemon(tmp_path, "threads = 2\n") as daemon:
         daemon.kill()
-        tally = killing.Killing(daemon, traces, seed).go(12)
+        tally = killing.Killing(daemon, traces, seed).run(12)
     assert tally.kills == 12 and tally.runs > 0
 
 
-def test_what_checks_this_notices_a_lost_a_doubled_and_a_changed_message(tmp_path, traces):
+def test_the_check_notices_lost_duplicate_and_changed_messages(tmp_path, traces):
     with Daemon(tmp_path, "threads = 2\n") as daemon:
         daemon.kill()
-        killing.Killing(daemon, traces, 3, lanes=1).go(1)
+        killing.Killing(daemon, traces, 3, lanes=1).run(1)
         daemon.kill()
         path = daemon.data / "digd.sqlite"
         for damage in ("DELETE FROM entries WHERE seq = 5", "UPDATE entries SET seq = 4 WHERE seq = 5",

@@ -1,4 +1,4 @@
-"""Starting, stopping, being killed and coming back."""
+"""Start, stop, kill and recovery."""
 
 import json
 import os
@@ -13,14 +13,14 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from killing import windows_trace
-from live import DIGCTL, DIGD, WITHIN, Daemon, wait_until
+from live import DIGCTL, DIGD, TIMEOUT_S, Daemon, wait_until
 from watching import get, metric
 
 ABC = ["a", "b", "c"]
 
 
 def run_digd(*args, **more):
-    return subprocess.run([DIGD, *args], capture_output=True, text=True, timeout=WITHIN, **more)
+    return subprocess.run([DIGD, *args], capture_output=True, text=True, timeout=TIMEOUT_S, **more)
 
 
 # ---- starting
@@ -42,13 +42,13 @@ def test_help_and_version():
         ["--listen", "x"],
     ],
 )
-def test_wrong_use_exits_with_2(args, tmp_path):
+def test_wrong_usage_exits_with_2(args, tmp_path):
     done = run_digd("--data-dir", str(tmp_path / "d"), *args)
     assert done.returncode == 2 and done.stderr
     assert not (tmp_path / "d").exists()
 
 
-def test_a_mistake_in_the_config_is_told_with_its_place(tmp_path):
+def test_a_configuration_error_is_reported_with_its_position(tmp_path):
     file = tmp_path / "digd.toml"
     file.write_text("threads = 1\n[rules.deadlok]\nwindow_ms = 1\n")
     done = run_digd("--config", str(file), "--check-config")
@@ -58,7 +58,7 @@ def test_a_mistake_in_the_config_is_told_with_its_place(tmp_path):
     assert run_digd("--config", str(file), "--check-config").returncode == 0
 
 
-def test_a_port_in_use_a_folder_that_is_not_writable_and_a_locked_archive_are_told(tmp_path):
+def test_a_used_port_an_unwritable_folder_and_a_locked_archive_stop_the_start(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -72,7 +72,7 @@ def test_a_port_in_use_a_folder_that_is_not_writable_and_a_locked_archive_are_to
         assert done.returncode == 2 and "archive" in done.stderr
 
 
-def test_an_archive_of_a_later_digd_is_left_alone(tmp_path):
+def test_an_archive_of_a_later_version_is_refused(tmp_path):
     with Daemon(tmp_path) as daemon:
         assert daemon.stop() == 0
     with sqlite3.connect(daemon.data / "digd.sqlite") as db:
@@ -87,7 +87,7 @@ def test_the_state_directory_of_systemd_is_used(tmp_path):
     process = subprocess.Popen([DIGD, "--listen", "127.0.0.1:0"], env=env, stderr=subprocess.PIPE)
     wait_until(lambda: (tmp_path / "state/digd.address").exists(), "the address")
     process.send_signal(signal.SIGINT)
-    assert process.wait(WITHIN) == 0
+    assert process.wait(TIMEOUT_S) == 0
     process.stderr.close()
 
 
@@ -104,7 +104,7 @@ def test_the_log_can_be_json(tmp_path):
 # ---- stopping
 
 
-def test_sigterm_says_goodbye_and_keeps_everything(tmp_path):
+def test_sigterm_closes_connections_and_keeps_all_messages(tmp_path):
     with Daemon(tmp_path) as daemon:
         c = daemon.client(agents=ABC)
         for i in range(1, 301):
@@ -113,30 +113,32 @@ def test_sigterm_says_goodbye_and_keeps_everything(tmp_path):
         process = daemon.process
         process.send_signal(signal.SIGTERM)
         assert c.closed_with() == 1001
-        assert process.wait(WITHIN) == 0
+        assert process.wait(TIMEOUT_S) == 0
         assert not (daemon.data / "digd.address").exists()
         daemon.start()
         with daemon.client(agents=ABC) as again:
             assert again.welcome["acked_seq"] == 300
 
 
-def test_a_client_that_says_no_goodbye_does_not_stop_the_stop(tmp_path):
+def test_a_silent_client_does_not_block_the_stop(tmp_path):
     with Daemon(tmp_path) as daemon, daemon.raw() as silent:
         silent.sendall(b"GET /healthz HT")
         assert daemon.stop() == 0
 
 
-def test_the_thread_that_writes_stands_back_and_those_that_answer_do_not(tmp_path):
+def test_only_the_archive_thread_runs_at_low_priority(tmp_path):
     with Daemon(tmp_path) as daemon, daemon.client(agents=ABC) as c:
         c.event("e1", ["a"], event={"fyi": True})
-        c.wait_acked()  # each of the two has worked, so each has its name
-        how = {}  # of each thread: its nice value and its scheduling policy (proc(5): fields 19 and 41)
+        c.wait_acked()  # both threads have worked by now, so both are named
+        scheduling = {}  # thread name → nice value and scheduling policy (proc(5): fields 19 and 41)
         for task in Path(f"/proc/{daemon.process.pid}/task").iterdir():
             after_name = (task / "stat").read_text().rpartition(")")[2].split()
-            how[(task / "comm").read_text().strip()] = (int(after_name[16]), int(after_name[38]))
+            scheduling[(task / "comm").read_text().strip()] = (int(after_name[16]), int(after_name[38]))
     ours = os.nice(0)
-    assert how["archive"] == (max(5, ours), os.SCHED_BATCH)
-    assert {value for name, value in how.items() if name.startswith("engine-")} == {(ours, os.sched_getscheduler(0))}
+    assert scheduling["archive"] == (max(5, ours), os.SCHED_BATCH)
+    assert {value for name, value in scheduling.items() if name.startswith("engine-")} == {
+        (ours, os.sched_getscheduler(0))
+    }
 
 
 # ---- killed
@@ -148,7 +150,10 @@ def detections(daemon):
 
 
 def play(daemon, messages, kill_at=()):
-    """Sends all, is killed after so many answers, resumes; returns the answers by seq and the interventions by id."""
+    """Sends all messages, kills digd after each number of answers in `kill_at`, and resumes.
+
+    Returns the answers by seq and the interventions by id.
+    """
     answers, interventions, kill_at, heard = {}, {}, list(kill_at), 0
     done = False
     while not done:
@@ -157,12 +162,12 @@ def play(daemon, messages, kill_at=()):
         try:
             for m in messages[acked:]:
                 c.send_raw(m)
-            c.send_raw(messages[-1])  # once more: its ack comes after all that is owed
+            c.send_raw(messages[-1])  # sent again: its ack follows all pending answers
             f = {"type": None}
             while c.acked < len(messages) or f["type"] != "ack":
                 f = c.receive()
                 if f["type"] in ("verdicts", "error"):
-                    assert answers.setdefault(f["seq"], f) == f, "judged again, judged the same"
+                    assert answers.setdefault(f["seq"], f) == f, "a repeated answer must not change"
                     heard += 1
                 elif f["type"] == "intervention":
                     assert interventions.setdefault(f["id"], f) == f
@@ -178,7 +183,7 @@ def play(daemon, messages, kill_at=()):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_killed_anywhere_it_answers_as_if_it_had_never_been(tmp_path, seed):
+def test_answers_are_the_same_after_kills_at_any_point(tmp_path, seed):
     messages = windows_trace(random.Random(seed), 401)[:-1]  # the run stays open
     with Daemon(tmp_path / "whole") as daemon:
         expected = play(daemon, messages)
@@ -189,29 +194,29 @@ def test_killed_anywhere_it_answers_as_if_it_had_never_been(tmp_path, seed):
         assert detections(daemon) == expected_detections
     assert expected_detections
     answers, interventions = got
-    # What was durable when it was killed, and not yet read, is not said again; all that was said is the same.
+    # Answers to durable messages that the client had not read are not repeated; all others are the same.
     assert answers.items() <= expected[0].items()
     assert interventions == expected[1]
 
 
-def test_killed_with_two_sessions_it_remembers_both(tmp_path):
+def test_both_sessions_of_a_run_survive_a_kill(tmp_path):
     with Daemon(tmp_path) as daemon:
-        with daemon.client("r", "one", agents=ABC) as one, daemon.client("r", "two") as two:
-            one.event("e1", ["a"])
-            one.wait_acked()
-            two.start("v1", "a", ["e1"])
-            two.start("v2", "b", ["unseen"])  # waits for reorder_ms, then taken
-            two.wait_acked(2)
+        with daemon.client("r", "one", agents=ABC) as first, daemon.client("r", "two") as second:
+            first.event("e1", ["a"])
+            first.wait_acked()
+            second.start("v1", "a", ["e1"])
+            second.start("v2", "b", ["unseen"])  # waits for reorder_ms, then is applied
+            second.wait_acked(2)
         daemon.kill()
         daemon.start()
-        with daemon.client("r", "one", agents=ABC) as one, daemon.client("r", "two") as two:
-            assert (one.welcome["acked_seq"], two.welcome["acked_seq"]) == (1, 2)
-            two.end("v1", [{"id": "e2", "recipients": ["b"]}])
-            assert two.verdicts() == [{"event": "e2", "action": "deliver"}]
+        with daemon.client("r", "one", agents=ABC) as first, daemon.client("r", "two") as second:
+            assert (first.welcome["acked_seq"], second.welcome["acked_seq"]) == (1, 2)
+            second.end("v1", [{"id": "e2", "recipients": ["b"]}])
+            assert second.verdicts() == [{"event": "e2", "action": "deliver"}]
 
 
 @pytest.mark.parametrize("back_first", ["one", "two", "nobody"])
-def test_killed_between_an_opening_and_its_sessions_hello_it_goes_on_and_is_exported(tmp_path, back_first):
+def test_a_run_killed_before_its_session_joined_continues_and_is_exported(tmp_path, back_first):
     def say(name):
         with daemon.client("r", name, agents=ABC) as c:
             c.event(f"of {name}", ["a"])
@@ -222,27 +227,27 @@ def test_killed_between_an_opening_and_its_sessions_hello_it_goes_on_and_is_expo
         with daemon.client("r", "one", agents=ABC) as c:
             c.wait_acked(0)
         daemon.stop()
-        with sqlite3.connect(daemon.data / "digd.sqlite") as db:  # as a kill between two commits leaves it
+        with sqlite3.connect(daemon.data / "digd.sqlite") as db:  # the state after a kill between two commits
             db.execute("DELETE FROM entries WHERE kind = 'session_joined'")
         daemon.start()
         for name in {"one": ["one", "two"], "two": ["two", "one"], "nobody": []}[back_first]:
             say(name)
         exported = subprocess.run(
-            [DIGCTL, "export", "r", "--to", daemon.address], capture_output=True, text=True, timeout=WITHIN
+            [DIGCTL, "export", "r", "--to", daemon.address], capture_output=True, text=True, timeout=TIMEOUT_S
         )
         assert exported.returncode == 0, exported.stderr
         again = subprocess.run(
-            [DIGCTL, "replay", "-"], input=exported.stdout, capture_output=True, text=True, timeout=WITHIN
+            [DIGCTL, "replay", "-"], input=exported.stdout, capture_output=True, text=True, timeout=TIMEOUT_S
         )
         assert again.returncode == 0, again.stderr
         daemon.kill()
-        daemon.start()  # and is read back once more
+        daemon.start()  # recovery reads the run once more
         with daemon.client("r", "one", agents=ABC) as c:
             assert c.welcome["acked_seq"] == (0 if back_first == "nobody" else 1)
 
 
 @pytest.mark.parametrize("clock", ["trace", "wall"])
-def test_frames_that_were_refused_have_used_up_their_seq_after_a_kill_too(tmp_path, clock):
+def test_refused_frames_use_up_their_seq_across_a_kill(tmp_path, clock):
     with Daemon(tmp_path) as daemon:
         with daemon.client(clock=clock, limits={"message_bytes": 2000}) as c:
             for frame in ("{", b"\x00", '{"type":"time"}', '{"type":"nonsense","seq":4}', " " * 3000):
@@ -258,7 +263,7 @@ def test_frames_that_were_refused_have_used_up_their_seq_after_a_kill_too(tmp_pa
             assert c.error()["code"] == "duplicate_event"
 
 
-def test_a_wall_clock_run_goes_on_after_a_kill_with_its_own_settings(tmp_path):
+def test_a_wall_clock_run_keeps_its_settings_after_a_kill(tmp_path):
     hello = dict(clock="wall", mode="shadow", rules={"deadlock": {"window_ms": 100, "max_attempts": 1}}, agents=ABC)
     with Daemon(tmp_path) as daemon:
         with daemon.client(**hello) as c:
@@ -269,10 +274,10 @@ def test_a_wall_clock_run_goes_on_after_a_kill_with_its_own_settings(tmp_path):
         daemon.start()
         with daemon.client(**hello) as c:
             assert (c.welcome["mode"], c.welcome["rules"]["deadlock"]["window_ms"]) == ("shadow", 100)
-        wait_until(lambda: [d for d in detections(daemon) if d["rule"] == "deadlock"], "the window that was running")
+        wait_until(lambda: [d for d in detections(daemon) if d["rule"] == "deadlock"], "the running window to fire")
 
 
-def test_an_ended_run_is_known_after_a_kill(tmp_path):
+def test_an_ended_run_stays_closed_after_a_kill(tmp_path):
     with Daemon(tmp_path) as daemon:
         with daemon.client() as c:
             c.event("e1", ["a"])
@@ -286,7 +291,7 @@ def test_an_ended_run_is_known_after_a_kill(tmp_path):
             assert c.error()["code"] == "run_closed"
 
 
-def test_a_damaged_archive_is_set_aside_and_what_is_whole_goes_on(tmp_path):
+def test_a_damaged_archive_is_set_aside_and_intact_runs_continue(tmp_path):
     with Daemon(tmp_path) as daemon:
         for n in range(20):
             with daemon.client(run=f"r{n}", agents=ABC) as c:
@@ -315,7 +320,7 @@ def test_a_damaged_archive_is_set_aside_and_what_is_whole_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_no_name_breaks_out_of_the_log(tmp_path, form):
+def test_names_are_escaped_in_the_log(tmp_path, form):
     name = "x\n2026-01-01T00:00:00.000Z error forged=yes \x1b[31m\u202e\x00\"'}"
     with Daemon(tmp_path, f'[log]\nlevel = "debug"\nformat = "{form}"\n') as daemon:
         with daemon.client(
@@ -344,7 +349,7 @@ def test_no_name_breaks_out_of_the_log(tmp_path, form):
 
 
 @pytest.mark.parametrize("clock", ["trace", "wall"])
-def test_an_open_run_of_an_older_version_goes_on_under_the_current_one_after_a_gap(tmp_path, clock):
+def test_an_open_run_of_an_older_version_continues_after_a_gap(tmp_path, clock):
     def lines(daemon):
         with sqlite3.connect(daemon.data / "digd.sqlite") as db:
             return [row[0] for row in db.execute("SELECT frame FROM entries WHERE type = 'semantics'")]
@@ -360,7 +365,7 @@ def test_an_open_run_of_an_older_version_goes_on_under_the_current_one_after_a_g
             db.execute(
                 "UPDATE entries SET frame = ? WHERE kind = 'run_opened'", (json.dumps(older, separators=(",", ":")),)
             )
-        for _ in range(2):  # the second start finds the line of the first
+        for _ in range(2):  # the second start finds the line that the first one wrote
             daemon.start()
             assert get(daemon, "/v1/runs/r")["state"] == "open"
             daemon.stop()
@@ -369,25 +374,27 @@ def test_an_open_run_of_an_older_version_goes_on_under_the_current_one_after_a_g
         with daemon.client("r", clock=clock, agents=["a", "b"]) as c:
             c.seq = c.welcome["acked_seq"]
             c.start("v", "b", [])
-            c.end("v", outputs=[{"id": "answer", "submit": True}])  # what was pending is unknown: no early termination
+            c.end(
+                "v", outputs=[{"id": "answer", "submit": True}]
+            )  # pending events are unknown after a gap: no early termination
             assert c.verdicts() == [{"event": "answer", "action": "deliver"}]
             c.wait_acked()
         exported = subprocess.run(
-            [DIGCTL, "export", "r", "--to", daemon.address], capture_output=True, text=True, timeout=WITHIN
+            [DIGCTL, "export", "r", "--to", daemon.address], capture_output=True, text=True, timeout=TIMEOUT_S
         )
         again = subprocess.run(
             [DIGCTL, "replay", "-", "--output", "messages", "--format", "jsonl"],
             input=exported.stdout,
             capture_output=True,
             text=True,
-            timeout=WITHIN,
+            timeout=TIMEOUT_S,
         )
         assert '{"event":"answer","action":"deliver"}' in again.stdout
         if clock == "wall":
             assert "began under version 1" in again.stderr
 
 
-def test_a_report_at_the_end_of_a_run_is_counted_with_its_cause(tmp_path):
+def test_a_detection_at_the_end_of_a_run_is_counted_with_its_cause(tmp_path):
     with Daemon(tmp_path) as daemon:
         with daemon.client(agents=["a"]) as c:
             c.event("left", ["a"])

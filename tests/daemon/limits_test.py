@@ -1,7 +1,7 @@
-"""Every limit of docs/limits.md, hit on a running digd: what then happens, and that it is counted.
+"""Hits every limit of docs/limits.md on a running digd and checks its policy and its counter.
 
-A row of that table without a test here fails, and so does a test without a row. What a limit made of a run replays to the
-letter, and outlives a kill.
+A row of that table without a test here fails, and so does a test without a row. The effect of a limit on a run
+replays exactly and survives a kill.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from live import DIGD, WITHIN, Client, Daemon, wait_until
+from live import DIGD, TIMEOUT_S, Client, Daemon, wait_until
 from watching import Feed, ask, get, metric, work
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ def refused(c, limit, code="over_limit"):
     assert c.error(c.seq)["code"] == code, limit
 
 
-# ---- one function a limit: hits it, and asserts what the client sees with the default policy
+# ---- a function for each limit: hits it, and checks what the client sees with the default policy
 
 
 @forces("limits.message_bytes", config=toml("limits.message_bytes", 2000))
@@ -115,14 +115,14 @@ def hit_sessions(daemon):
 def hit_settled_events(daemon):
     with daemon.client() as c:
         work(c, 4)
-        c.event("e1", ["a"])  # forgotten: like one never seen
+        c.event("e1", ["a"])  # forgotten, so accepted like a new event
         assert c.verdicts()[0]["event"] == "e1"
 
 
 @forces("limits.generators", config=toml("limits.generators", 1))
 def hit_generators(daemon):
     with daemon.client() as c:
-        for v in ("v1", "v2"):  # two origins: each makes more than it was given
+        for v in ("v1", "v2"):  # two generators: each has more outputs than inputs
             c.start(v, "a")
             c.event("o" + v, ["b"], source=v)
         c.start("v3", "b", ["ov1", "ov2"])
@@ -134,7 +134,7 @@ def hit_generators(daemon):
 def hit_judging_work(daemon):
     with daemon.client(agents=["a"]) as c:
         c.event("e1", ["nobody"])
-        assert c.verdicts() == [{"event": "e1", "action": "deliver"}]  # an orphan, had it been judged
+        assert c.verdicts() == [{"event": "e1", "action": "deliver"}]  # judging it would have found an orphaned event
 
 
 @forces("limits.reorder_ms")
@@ -167,16 +167,16 @@ def hit_credits(daemon):
     with daemon.client() as c:
         for i in range(200):
             c.event(f"e{i}", ["a"])
-        c.wait_acked()  # it is read on whenever the disk has caught up
+        c.wait_acked()  # digd reads on when the disk has caught up
 
 
 @forces("rate", config='tokens = "{folder}/tokens.toml"\n')
 def hit_rate(daemon):
-    # Hellos count as well: these are refused, and yet slow down.
+    # Hellos count too: digd refuses these, and they still use up the rate.
     with slow_token(daemon) as c:
         for _ in range(60):
             c.send_raw({"type": "hello", "protocol": 1, "run": ""})
-        wait_until(lambda: rate_pauses(daemon) > 0, "the hellos to be too fast")
+        wait_until(lambda: rate_pauses(daemon) > 0, "the rate limit to pause the client")
         c.send_raw(c.hello)
         c.wait_for("welcome")
 
@@ -188,7 +188,7 @@ def hit_connections(daemon):
         assert second.recv(100).startswith(b"HTTP/1.1 200")
         with daemon.raw() as third:
             assert third.recv(1) == b""
-    wait_until(lambda: lets_in(daemon), "the two to be gone")
+    wait_until(lambda: lets_in(daemon), "the two connections to close")
 
 
 def lets_in(daemon):
@@ -245,14 +245,15 @@ def hit_archive(daemon):
     assert_turned_away(daemon, "overload_archive", "no_new_runs, refuse")
 
 
-# ---- what these need
+# ---- helpers
 
 
 def handshaken(daemon, run):
     s = daemon.raw()
     s.sendall(
         (
-            f"GET /v1/ingest?run={run} HTTP/1.1\r\nHost: {daemon.address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"GET /v1/ingest?run={run} HTTP/1.1\r\nHost: {daemon.address}\r\n"
+            "Upgrade: websocket\r\nConnection: Upgrade\r\n"
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
             "Sec-WebSocket-Protocol: digd.v1\r\n\r\n"
         ).encode()
@@ -268,21 +269,21 @@ def masked(text):
 
 
 def never_reads(daemon):
-    """A client with a small buffer that sends and never reads, until it is given up."""
+    """A client with a small buffer that sends and never reads, until digd drops it."""
     with handshaken(daemon, "r1") as s:
         frame = masked(json.dumps({"type": "event", "seq": 1, "event": {"id": "x" * 200, "recipients": []}}))
         s.settimeout(0.2)
 
-        def given_up():
+        def was_dropped():
             try:
-                s.sendall(frame * 200)  # the same seq again: answered with the same verdicts and an ack
+                s.sendall(frame * 200)  # a repeated seq is answered with the same verdicts and an ack
             except (BrokenPipeError, ConnectionResetError):
                 pass
             except TimeoutError:
                 pass
             return metric(daemon, 'digd_limits_hit_total{limit="client_queue"}') > 0
 
-        wait_until(given_up, "the client to be given up")
+        wait_until(was_dropped, "the client to be dropped")
 
 
 TOKEN = "a secret token"
@@ -299,7 +300,7 @@ def rate_pauses(daemon):
 
 
 def assert_turned_away(daemon, reason, actions):
-    """The run and its message are of before the overload; what comes now is refused."""
+    """During an overload, new runs and new messages of the run `before` are refused."""
     with Client(daemon, "new", greet=False) as other:
         other.send_raw(other.hello)
         assert other.error()["code"] == "over_limit"
@@ -316,12 +317,12 @@ def assert_turned_away(daemon, reason, actions):
 # ---- the table, row by row
 
 
-def test_every_limit_of_the_table_is_hit_by_a_test_and_no_other():
+def test_every_limit_of_the_table_has_exactly_one_test():
     assert set(FORCED) == set(TABLE)
 
 
 @pytest.mark.parametrize("limit", TABLE)
-def test_a_limit_is_kept_and_counted(tmp_path, limit):
+def test_a_limit_is_enforced_and_counted(tmp_path, limit):
     hit, config = FORCED[limit]
     (tmp_path / "tokens.toml").write_text(
         '[[token]]\nname = "slow"\nsha256 = "%s"\nrights = ["ingest", "read"]\nrate = 20\n'
@@ -329,7 +330,7 @@ def test_a_limit_is_kept_and_counted(tmp_path, limit):
     )
     counter = TABLE[limit]["counter"]
     name = counter if counter.startswith("digd_") else 'digd_limits_hit_total{limit="%s"}' % counter
-    if "overload" in limit:  # a run that was open before
+    if "overload" in limit:  # a run that was open before the overload
         with Daemon(tmp_path) as before, before.client("before") as c:
             c.event("e1", ["a"])
             c.wait_acked()
@@ -337,7 +338,7 @@ def test_a_limit_is_kept_and_counted(tmp_path, limit):
         if limit != "rate":
             assert "overload" in limit or metric(daemon, name) == 0
         hit(daemon)
-        if limit != "rate":  # which looks at it itself, with its token
+        if limit != "rate":  # its function reads the counter itself, with its token
             wait_until(lambda: metric(daemon, name) > 0, name)
 
 
@@ -371,22 +372,22 @@ def replayed(trace):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-class Told(Client):
-    """Keeps all that it is sent, but welcomes and acks, as it came."""
+class RecordingClient(Client):
+    """Keeps all frames that it receives, except welcomes and acks."""
 
     def __init__(self, *args, **more):
         self.frames = []
         super().__init__(*args, **more)
 
-    def receive(self, within=WITHIN):
+    def receive(self, within=TIMEOUT_S):
         frame = super().receive(within)
         if frame["type"] not in ("welcome", "ack"):
             self.frames.append(frame)
         return frame
 
 
-def over(c, limit):
-    """Hits a limit of the configuration below, and goes on."""
+def exceed(c, limit):
+    """Exceeds a limit of the configuration below, then continues."""
     c.event("e1", ["a"])
     c.start("v1", "a", ["e1"])
     {
@@ -414,52 +415,52 @@ open_activations = 3
 [over_limit]
 """
 CHOICES = [
-    (limit.rpartition(".")[2], how)
+    (limit.rpartition(".")[2], policy)
     for limit, row in TABLE.items()
-    for how in row["policies"]
-    if how in ("refuse", "observe", "gap") and row["policies"] != ["refuse"]
+    for policy in row["policies"]
+    if policy in ("refuse", "observe", "gap") and row["policies"] != ["refuse"]
 ]
 
 
 @pytest.mark.parametrize("clock", ["wall", "trace"])
-@pytest.mark.parametrize("limit,how", CHOICES)
-def test_what_a_policy_did_replays_to_the_letter_and_outlives_a_kill(tmp_path, limit, how, clock):
-    with Daemon(tmp_path, SMALL + f'{limit} = "{how}"\n') as daemon:
-        with Told(daemon, clock=clock, agents=["a", "b"]) as c:
-            over(c, limit)
-        assert get(daemon, "/v1/runs/r1")["unjudged"] == (limit if how == "observe" else None)
+@pytest.mark.parametrize("limit,policy", CHOICES)
+def test_the_effect_of_a_policy_replays_exactly_and_survives_a_kill(tmp_path, limit, policy, clock):
+    with Daemon(tmp_path, SMALL + f'{limit} = "{policy}"\n') as daemon:
+        with RecordingClient(daemon, clock=clock, agents=["a", "b"]) as c:
+            exceed(c, limit)
+        assert get(daemon, "/v1/runs/r1")["unjudged"] == (limit if policy == "observe" else None)
         assert metric(daemon, 'digd_limits_hit_total{limit="%s"}' % limit) > 0
         assert replayed(export(daemon)) == c.frames
         daemon.kill()
         daemon.start()
-        with Told(daemon, clock=clock, agents=["a", "b"]) as again:
+        with RecordingClient(daemon, clock=clock, agents=["a", "b"]) as again:
             assert again.welcome["acked_seq"] == c.seq
-            assert again.welcome["mode"] == ("off" if how == "observe" else "enforce")
-            assert again.welcome.get("unjudged") == (limit if how == "observe" else None)
+            assert again.welcome["mode"] == ("off" if policy == "observe" else "enforce")
+            assert again.welcome.get("unjudged") == (limit if policy == "observe" else None)
             again.event("after", ["nobody there"])
             again.wait_acked()
         assert replayed(export(daemon)) == c.frames + again.frames
 
 
-def test_a_run_that_is_judged_no_more_says_so_once(tmp_path):
+def test_the_end_of_judging_is_reported_once(tmp_path):
     with Daemon(tmp_path, SMALL + 'live_events = "observe"\n') as daemon:
         feed = Feed(daemon)
         with daemon.client() as c:
-            over(c, "live_events")
-        told = feed.until(lambda f: f["type"] == "message" and f["message"].get("event", {}).get("id") == "last")
-        limits = [f["limit"] for f in told if f["type"] == "limit"]
+            exceed(c, "live_events")
+        frames = feed.until(lambda f: f["type"] == "message" and f["message"].get("event", {}).get("id") == "last")
+        limits = [f["limit"] for f in frames if f["type"] == "limit"]
         assert [(f["limit"], f["policy"]) for f in limits] == [("live_events", "observe")]
         assert daemon.log_text().count("run_judged_no_more") == 1
 
 
-def test_beyond_run_bytes_payloads_are_not_kept(tmp_path):
+def test_payloads_beyond_run_bytes_are_not_kept(tmp_path):
     with Daemon(tmp_path, SMALL + 'run_bytes = "observe"\n') as daemon:
         with daemon.client() as c:
-            over(c, "run_bytes")
-            c.event("after", ["a"], event={"payload": "unheard of"})
+            exceed(c, "run_bytes")
+            c.event("after", ["a"], event={"payload": "not to be kept"})
             c.wait_acked()
         trace = export(daemon)
-        assert '"after"' in trace and "unheard of" not in trace
+        assert '"after"' in trace and "not to be kept" not in trace
 
 
 # ---- overload
@@ -474,27 +475,27 @@ def test_overload_begins_and_ends_with_its_cause(tmp_path):
         daemon.config.write_text(toml("overload.memory_bytes", 1))
         daemon.process.send_signal(signal.SIGHUP)
         wait_until(lambda: metric(daemon, 'digd_overload_action{action="refuse"}') == 1, "the overload")
-        wait_until(lambda: get(daemon, "/v1/runs/large")["unjudged"] == "overload", "the largest run to be let go")
+        wait_until(lambda: get(daemon, "/v1/runs/large")["unjudged"] == "overload", "the largest run to be released")
         daemon.config.write_text("")
         daemon.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: metric(daemon, 'digd_overload_action{action="refuse"}') == 0, "its end")
+        wait_until(lambda: metric(daemon, 'digd_overload_action{action="refuse"}') == 0, "the end of the overload")
         assert metric(daemon, 'digd_overload_begun_total{action="refuse"}') == 1
         assert get(daemon, "/readyz")["ready"]
         large.event("after", ["nobody there"])
-        assert large.verdicts() == [{"event": "after", "action": "deliver"}]  # judged no more
+        assert large.verdicts() == [{"event": "after", "action": "deliver"}]  # judging has stopped
         large.wait_acked()
         with daemon.client("new") as new:
             assert new.welcome["mode"] == "enforce"
 
 
-def test_a_run_let_go_for_memory_replays_to_the_letter(tmp_path):
+def test_a_run_released_for_memory_replays_exactly(tmp_path):
     with Daemon(tmp_path) as daemon:
-        with Told(daemon, "r1", agents=["a"]) as c:
+        with RecordingClient(daemon, "r1", agents=["a"]) as c:
             c.event("e1", ["a"])
             c.wait_acked()
             daemon.config.write_text(toml("overload.memory_bytes", 1) + "refuse = 0\n")
             daemon.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: get(daemon, "/v1/runs/r1")["unjudged"], "the run to be let go")
+            wait_until(lambda: get(daemon, "/v1/runs/r1")["unjudged"], "the run to be released")
             c.event("lost", ["nobody there"])
             c.wait_acked()
         assert replayed(export(daemon)) == c.frames
@@ -505,7 +506,7 @@ def test_a_run_let_go_for_memory_replays_to_the_letter(tmp_path):
 
 
 def test_finished_runs_leave_nothing_in_memory(tmp_path):
-    """Counts, not bytes: `DIGD_FINISHED_RUNS=10000` does the same at length."""
+    """Checks counters, not bytes. `DIGD_FINISHED_RUNS=10000` repeats it with more runs."""
     runs = int(os.environ.get("DIGD_FINISHED_RUNS", "200"))
     with Daemon(tmp_path) as daemon:
         for first in range(0, runs, 50):
@@ -524,7 +525,7 @@ def test_finished_runs_leave_nothing_in_memory(tmp_path):
         assert get(daemon, f"/v1/runs/r{runs - 1}")["ended"] == "success"
 
 
-def test_under_pressure_sessions_are_read_less_far_ahead_of_the_disk(tmp_path):
+def test_memory_pressure_shrinks_the_credits(tmp_path):
     others = "no_new_runs = 0\nobserve = 0\nrefuse = 0\n"
     for limit, is_short in ((0, False), (1, True)):
         with (

@@ -1,4 +1,4 @@
-"""A running digd and its clients, for live tests. No sleeps: what is waited for has a deadline."""
+"""A running digd and its clients, for live tests. Tests do not sleep: they wait for a condition with a deadline."""
 
 import json
 import os
@@ -13,21 +13,21 @@ from websockets.sync.client import connect, unix_connect
 
 DIGD = os.environ.get("DIGD_BIN", str(Path(__file__).parents[2] / "build/release/bin/digd"))
 DIGCTL = os.environ.get("DIGCTL_BIN", str(Path(__file__).parents[2] / "build/release/bin/digctl"))
-WITHIN = 20.0  # seconds, generous: sanitizers and busy machines
+TIMEOUT_S = 20.0  # generous, for sanitizers and busy machines
 
 
-def wait_until(condition, what, within=WITHIN):
+def wait_until(condition, awaited, within=TIMEOUT_S):
     deadline = time.monotonic() + within
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        assert time.monotonic() < deadline, f"timed out waiting for {awaited}"
         time.sleep(0.002)
 
 
 class Daemon:
-    """One data directory; started, killed and started again."""
+    """A digd with its data directory; can be killed and restarted."""
 
     def __init__(self, folder, config="", listen="127.0.0.1:0", args=()):
         self.folder = Path(folder)
@@ -44,7 +44,7 @@ class Daemon:
         return [DIGD, "--config", str(self.config), "--listen", self.listen, "--data-dir", str(self.data), *self.args]
 
     def launch(self):
-        """Starts it, and does not wait until it listens."""
+        """Starts digd without waiting until it listens."""
         (self.data / "digd.address").unlink(missing_ok=True)
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(self.command(), stderr=log, stdout=log)
@@ -65,13 +65,13 @@ class Daemon:
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(WITHIN)
+        self.process.wait(TIMEOUT_S)
 
     def stop(self):
         """SIGTERM; returns the exit status."""
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(WITHIN) if self.process else 0
+        return self.process.wait(TIMEOUT_S) if self.process else 0
 
     def __enter__(self):
         return self.start()
@@ -79,20 +79,20 @@ class Daemon:
     def __exit__(self, kind, *_):
         if self.process and self.process.poll() is None:
             self.process.kill()
-        status = self.process.wait(WITHIN)
+        status = self.process.wait(TIMEOUT_S)
         assert kind or status in (0, -signal.SIGKILL), self.log_text()
 
     def raw(self):
         if self.address.startswith("unix:"):
             s = socket.socket(socket.AF_UNIX)
-            s.settimeout(WITHIN)
+            s.settimeout(TIMEOUT_S)
             s.connect(self.address[5:])
             return s
         host, port = self.address.rsplit(":", 1)
-        return socket.create_connection((host.strip("[]"), int(port)), timeout=WITHIN)
+        return socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT_S)
 
     def http(self, request):
-        """Sends bytes, returns (status, everything)."""
+        """Sends bytes; returns (status, the whole answer)."""
         with self.raw() as s:
             s.sendall(request)
             answer = b""
@@ -105,24 +105,32 @@ class Daemon:
 
 
 def drop(ws):
-    """Goes away without a word, whatever is on its way."""
+    """Closes the socket without a WebSocket close, even with frames in flight."""
     try:
         ws.socket.shutdown(socket.SHUT_RDWR)
     except OSError:
-        pass  # the daemon went first
+        pass  # the daemon closed first
     ws.close()
 
 
 class Client:
-    """One session: counts its seq, keeps what it is sent."""
+    """One session: counts its seq, and keeps frames that a wait skipped."""
 
-    def __init__(self, daemon, run="r1", session="main", place=True, greet=True, next_seq=1, max_queue=None, token=None, **hello):
+    def __init__(
+        self, daemon, run="r1", session="main", place=True, greet=True, next_seq=1, max_queue=None, token=None, **hello
+    ):
         self.daemon = daemon
         self.hello = {"type": "hello", "protocol": 1, "run": run, "session": session, "clock": "trace", **hello}
         target = "/v1/ingest" + (f"?run={run}" if place else "")
-        options = dict(subprotocols=["digd.v1"], compression=None, max_size=None, open_timeout=WITHIN,
-                       close_timeout=WITHIN, max_queue=max_queue,
-                       additional_headers={"Authorization": "Bearer " + token} if token else {})
+        options = dict(
+            subprotocols=["digd.v1"],
+            compression=None,
+            max_size=None,
+            open_timeout=TIMEOUT_S,
+            close_timeout=TIMEOUT_S,
+            max_queue=max_queue,
+            additional_headers={"Authorization": "Bearer " + token} if token else {},
+        )
         if daemon.address.startswith("unix:"):
             self.ws = unix_connect(daemon.address[5:], f"ws://localhost{target}", **options)
         else:
@@ -157,7 +165,7 @@ class Client:
         more = {"reactions": reactions} if reactions else {}
         return self.tell("activation_ended", activation=activation, outputs=list(outputs), **more, **fields)
 
-    def receive(self, within=WITHIN):
+    def receive(self, within=TIMEOUT_S):
         frame = json.loads(self.ws.recv(timeout=within))
         if frame["type"] == "ack":
             assert frame["seq"] >= self.acked, "acks are cumulative"
@@ -165,15 +173,15 @@ class Client:
         return frame
 
     def wait_for(self, type, **fields):
-        """The next frame like this; others are kept for later waits."""
-        like = lambda f: f["type"] == type and all(f.get(k) == v for k, v in fields.items())
+        """Returns the next frame that matches; keeps the others for later waits."""
+        matches = lambda f: f["type"] == type and all(f.get(k) == v for k, v in fields.items())
         for i, frame in enumerate(self.kept):
-            if like(frame):
+            if matches(frame):
                 return self.kept.pop(i)
-        deadline = time.monotonic() + WITHIN
+        deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
             frame = self.receive(max(0.01, deadline - time.monotonic()))
-            if like(frame):
+            if matches(frame):
                 return frame
             if frame["type"] != "ack":
                 self.kept.append(frame)
@@ -187,14 +195,14 @@ class Client:
 
     def wait_acked(self, seq=None):
         seq = self.seq if seq is None else seq
-        deadline = time.monotonic() + WITHIN
+        deadline = time.monotonic() + TIMEOUT_S
         while self.acked < seq:
             frame = self.receive(max(0.01, deadline - time.monotonic()))
             if frame["type"] != "ack":
                 self.kept.append(frame)
 
     def closed_with(self):
-        """The close code, once whatever was sent before is read."""
+        """Reads all remaining frames; returns the close code."""
         try:
             while True:
                 frame = self.receive()

@@ -1,4 +1,4 @@
-"""The ingest protocol against a running digd: what it answers, refuses and closes."""
+"""The ingest protocol of a running digd: answers, refusals and closes."""
 
 import json
 import sqlite3
@@ -19,7 +19,7 @@ def rules_of(verdict):
 # ---- hello
 
 
-def test_welcome_says_what_holds(daemon):
+def test_welcome_has_the_effective_settings(daemon):
     with daemon.client(agents=ABC, rules={"deadlock": {"window_ms": 2000}}) as c:
         w = c.welcome
         assert (w["protocol"], w["run"], w["session"], w["acked_seq"]) == (1, "r1", "main", 0)
@@ -44,7 +44,7 @@ def test_a_run_is_reached_from_any_thread(daemon, run, place):
     c.close()
 
 
-def test_a_frame_before_hello_is_refused_and_hello_still_welcome(daemon):
+def test_a_frame_before_hello_is_refused_and_hello_still_accepted(daemon):
     c = Client(daemon, greet=False)
     for wrong, code in (({"type": "time", "seq": 1}, "bad_message"), ("{", "bad_json"), (b"\x00", "bad_json"),
                         ({"type": "hello", "protocol": 1}, "bad_message"), ("x" * (1 << 20) + "x", "too_large")):
@@ -76,13 +76,13 @@ def test_a_hello_that_contradicts_the_run_is_fatal(daemon, change):
         assert first.verdicts()
 
 
-def test_a_hello_for_another_run_than_the_address_says_is_a_conflict(daemon):
+def test_a_hello_for_another_run_than_the_url_is_a_conflict(daemon):
     c = Client(daemon, "r1", greet=False)
     c.send_raw({**c.hello, "run": "r2"})
     assert (c.error()["code"], c.closed_with()) == ("hello_conflict", 4400)
 
 
-def test_more_runs_than_allowed_are_refused_and_not_fatal(tmp_path):
+def test_a_run_over_the_limit_is_refused_and_can_retry(tmp_path):
     with Daemon(tmp_path, "runs = 1\n") as daemon, daemon.client("r1") as c:
         other = Client(daemon, "r2", greet=False)
         other.send_raw(other.hello)
@@ -98,8 +98,8 @@ def test_more_runs_than_allowed_are_refused_and_not_fatal(tmp_path):
 # ---- verdicts
 
 
-def one_rule(c, rule):
-    """The shortest trace on which the rule fires; returns the verdict or intervention."""
+def fire_rule(c, rule):
+    """Plays the shortest trace on which the rule fires; returns the verdict or intervention."""
     if rule == "early_termination":
         c.event("e1", ["a"]), c.event("e9", ["b"]), c.start("v1", "a", ["e1"])
         c.end("v1", [{"id": "e2", "submit": True}])
@@ -141,22 +141,22 @@ def one_rule(c, rule):
 @pytest.mark.parametrize("place", [True, False])
 def test_each_rule_is_healed_over_the_wire(daemon, rule, action, place):
     with daemon.client(rule, agents=ABC, place=place) as c:
-        got = one_rule(c, rule)
+        got = fire_rule(c, rule)
         assert (got["action"], rules_of(got)) == (action, [rule])
         assert got["detections"][0]["healed"] and got["inject"]
         assert "witness" not in got["detections"][0]
 
 
-def test_a_witness_is_sent_to_who_asked(daemon):
+def test_a_witness_is_sent_only_if_requested(daemon):
     with daemon.client(agents=ABC, witness=True) as c:
-        assert one_rule(c, "early_termination")["detections"][0]["witness"]["events"]
+        assert fire_rule(c, "early_termination")["detections"][0]["witness"]["events"]
 
 
 # ---- errors
 
 
 def setting(c):
-    """e1 consumed (settled), v1 ended, v2 open with e2."""
+    """e1 is consumed (settled), v1 has ended, v2 is open with e2."""
     c.event("e1", ["a"]), c.start("v1", "a", ["e1"]), c.end("v1")
     c.event("e2", ["b"]), c.start("v2", "b", ["e2"])
     c.wait_acked()
@@ -213,7 +213,7 @@ def test_a_frame_without_a_usable_seq_takes_the_next(daemon, frame):
         c.wait_acked(3)
 
 
-def test_a_seq_too_high_names_the_one_expected_and_changes_nothing(daemon):
+def test_a_seq_gap_is_refused_with_the_expected_seq(daemon):
     with daemon.client() as c:
         c.event("e1", ["a"])
         c.seq = 6
@@ -225,7 +225,7 @@ def test_a_seq_too_high_names_the_one_expected_and_changes_nothing(daemon):
         assert c.verdicts(2)
 
 
-def test_a_seq_that_is_durable_is_acked_again_and_ignored(daemon):
+def test_a_durable_seq_is_acked_again_and_ignored(daemon):
     with daemon.client() as c:
         c.event("e1", ["a"])
         c.verdicts()
@@ -236,7 +236,7 @@ def test_a_seq_that_is_durable_is_acked_again_and_ignored(daemon):
         assert c.verdicts(2)
 
 
-def test_a_frame_over_the_limit_is_refused_and_a_giant_closes(daemon):
+def test_a_large_frame_is_refused_and_a_giant_one_closes_the_connection(daemon):
     with daemon.client(limits={"message_bytes": 2000}) as c:
         assert c.welcome["limits"]["message_bytes"] == 2000
         for size in (2001, 5000, 31_000):
@@ -254,14 +254,14 @@ def test_a_frame_over_the_limit_is_refused_and_a_giant_closes(daemon):
         assert c.verdicts()
 
 
-def test_after_run_ended_messages_are_refused_also_when_read_back(daemon):
+def test_messages_after_run_ended_are_refused_in_memory_and_from_the_archive(daemon):
     with daemon.client() as c:
         c.event("e1", ["a"])
         c.tell("run_ended", outcome="success")
         c.event("e2", ["a"])
         assert c.error()["code"] == "run_closed"
         c.wait_acked(3)
-    for expected in (3, 4, 5):  # in memory, read back from the archive, and again
+    for expected in (3, 4, 5):  # in memory, read back from the archive, and read back again
         with daemon.client(next_seq=expected + 1) as c:
             assert c.welcome["acked_seq"] == expected
             c.event("e3", ["a"])
@@ -272,7 +272,7 @@ def test_after_run_ended_messages_are_refused_also_when_read_back(daemon):
 # ---- connections and sessions
 
 
-def test_what_was_not_acked_is_answered_again_after_a_reconnect(daemon):
+def test_unacked_messages_are_answered_again_after_a_reconnect(daemon):
     c = daemon.client(agents=ABC)
     c.event("e1", ["a"])
     first = c.verdicts()
@@ -300,26 +300,26 @@ def test_a_newer_connection_of_a_session_replaces_the_older(daemon):
             assert new.verdicts()
 
 
-def test_sessions_of_a_run_share_its_graph_and_detections_carry_theirs(daemon):
-    with daemon.client("r1", "one", agents=ABC) as one, daemon.client("r1", "two", place=False) as two:
-        one.event("e1", ["a"])
-        one.wait_acked()
-        two.start("v1", "a", ["e1"])
-        two.end("v1", [{"id": "e2", "recipients": ["ghost"]}])
-        assert two.verdicts()[0]["detections"][0]["session"] == "two"
+def test_sessions_share_the_graph_and_detections_name_their_session(daemon):
+    with daemon.client("r1", "one", agents=ABC) as first, daemon.client("r1", "two", place=False) as second:
+        first.event("e1", ["a"])
+        first.wait_acked()
+        second.start("v1", "a", ["e1"])
+        second.end("v1", [{"id": "e2", "recipients": ["ghost"]}])
+        assert second.verdicts()[0]["detections"][0]["session"] == "two"
 
 
-def test_a_message_that_names_an_unseen_id_waits_for_the_other_session(daemon):
+def test_a_message_with_an_unseen_id_waits_for_the_other_session(daemon):
     limits = {"reorder_ms": 5000}
-    with daemon.client("r1", "one", agents=ABC, limits=limits) as one, daemon.client("r1", "two") as two:
-        two.start("v1", "a", ["e1"])  # e1 is announced by the other session
-        two.end("v1", [{"id": "e2", "recipients": ["b"]}])
-        one.event("e1", ["a"])
-        assert one.verdicts() == [{"event": "e1", "action": "deliver"}]  # not late: judged
-        assert two.verdicts() == [{"event": "e2", "action": "deliver"}]
+    with daemon.client("r1", "one", agents=ABC, limits=limits) as first, daemon.client("r1", "two") as second:
+        second.start("v1", "a", ["e1"])  # the other session announces e1
+        second.end("v1", [{"id": "e2", "recipients": ["b"]}])
+        first.event("e1", ["a"])
+        assert first.verdicts() == [{"event": "e1", "action": "deliver"}]  # judged, because it was not late
+        assert second.verdicts() == [{"event": "e2", "action": "deliver"}]
 
 
-def test_a_message_that_waits_in_vain_is_taken_after_reorder_ms(daemon):
+def test_a_waiting_message_is_applied_after_reorder_ms(daemon):
     with daemon.client("r1", "one", limits={"reorder_ms": 30}), daemon.client("r1", "two") as two:
         two.start("v1", "a", ["never"])
         two.end("v1", [{"id": "e2", "recipients": ["b"]}])
@@ -333,12 +333,12 @@ def test_a_message_that_waits_in_vain_is_taken_after_reorder_ms(daemon):
 WALL = dict(clock="wall", rules={"deadlock": {"window_ms": 30, "max_attempts": 1}})
 
 
-def test_a_window_fires_without_a_message_and_goes_to_who_named_the_recipients(daemon):
-    with daemon.client("r1", "one", agents=["a"], **WALL) as one, \
-            daemon.client("r1", "two", agents=["b"], clock="wall") as two, \
+def test_a_window_fires_without_a_message_and_reaches_the_recipients_sessions(daemon):
+    with daemon.client("r1", "one", agents=["a"], **WALL) as first, \
+            daemon.client("r1", "two", agents=["b"], clock="wall") as second, \
             daemon.client("r1", "watching", clock="wall") as third:
-        one.event("e1", ["a"])
-        for c in (one, two):
+        first.event("e1", ["a"])
+        for c in (first, second):
             got = c.wait_for("intervention")
             assert (got["id"], got["action"], got["recipients"]) == ("sys:1", "create", ["a", "b"])
             assert got["detections"][0]["at"] is None
@@ -347,7 +347,7 @@ def test_a_window_fires_without_a_message_and_goes_to_who_named_the_recipients(d
         assert not third.kept
 
 
-def test_an_intervention_is_sent_again_until_it_is_answered(daemon):
+def test_an_intervention_is_resent_until_it_is_answered(daemon):
     with daemon.client(agents=ABC, **WALL) as c:
         c.event("e1", ["a"])
         first = c.wait_for("intervention")
@@ -377,7 +377,7 @@ def test_an_unanswered_intervention_survives_a_kill(tmp_path):
 # ---- durability
 
 
-def test_an_ack_means_that_it_is_in_the_file(daemon):
+def test_an_acked_message_is_in_the_archive_file(daemon):
     with daemon.client() as c:
         for i in range(1, 51):
             c.event(f"e{i}", ["a"], event={"fyi": True})
@@ -393,7 +393,7 @@ def test_an_ack_means_that_it_is_in_the_file(daemon):
         assert acks >= 1
 
 
-def test_a_client_that_sends_without_end_is_held_back_and_loses_nothing(tmp_path):
+def test_a_fast_client_is_throttled_and_loses_nothing(tmp_path):
     with Daemon(tmp_path, "credits = 8\nthreads = 2\n") as daemon:
         for run in ("r1", "r2"):
             for place in (True, False):
@@ -404,7 +404,7 @@ def test_a_client_that_sends_without_end_is_held_back_and_loses_nothing(tmp_path
                     assert sum(f["type"] == "verdicts" for f in c.kept) == 500
 
 
-def test_without_an_archive_everything_is_acked_at_once(tmp_path):
+def test_without_an_archive_messages_are_acked_at_once(tmp_path):
     with Daemon(tmp_path, "archive = false\n") as daemon:
         with daemon.client() as c:
             c.event("e1", ["a"])
@@ -413,7 +413,7 @@ def test_without_an_archive_everything_is_acked_at_once(tmp_path):
         assert not (daemon.data / "digd.sqlite").exists()
 
 
-def test_a_client_that_does_not_read_is_dropped_and_delays_nobody(tmp_path):
+def test_a_client_that_does_not_read_is_dropped_and_delays_no_other(tmp_path):
     with Daemon(tmp_path, "[connections]\nqueue_bytes = 65536\n") as daemon:
         deaf = daemon.client("r1", max_queue=1, agents=["a"])
         ghosts = [("g%d-" % i) + "x" * 240 for i in range(40)]
@@ -452,7 +452,7 @@ def upgrade(**change):
 def ask(daemon, headers, target="/v1/ingest", method="GET"):
     port = daemon.address.rsplit(":", 1)[-1]
     lines = [f"{method} {target} HTTP/1.1"]
-    headers = {"Connection": "close", **headers}  # `http` reads to the end
+    headers = {"Connection": "close", **headers}  # Daemon.http reads until the connection closes
     lines += [f"{k}: {v.replace('PORT', port)}" for k, v in headers.items() if v is not None]
     return daemon.http(("\r\n".join(lines) + "\r\n\r\n").encode())
 
@@ -477,12 +477,12 @@ def test_a_request_gets_its_status(daemon, headers, target, method, status):
     assert ask(daemon, headers, target, method)[0] == status
 
 
-def test_garbage_gets_400_or_nothing_and_the_daemon_goes_on(daemon):
+def test_garbage_is_refused_and_the_daemon_continues(daemon):
     assert daemon.http(b"\x16\x03\x01\x02\x00\r\n\r\n")[0] == 400
     assert ask(daemon, dict(Host="localhost:PORT"), "/healthz")[0] == 200
 
 
-def test_a_page_of_this_host_may_connect(daemon):
+def test_only_a_page_of_this_host_may_connect(daemon):
     with connect(f"ws://{daemon.address}/v1/ingest", subprotocols=["digd.v1"], origin=f"http://{daemon.address}") as c:
         assert c.subprotocol == "digd.v1"
     with pytest.raises(InvalidStatus):
@@ -505,7 +505,7 @@ def test_a_frame_sent_with_the_upgrade_request_is_not_lost(daemon):
     assert b"101 Switching Protocols" in got and b"digd.v1" in got
 
 
-def test_a_unix_socket_serves_too_and_is_for_its_owner_alone(tmp_path):
+def test_a_unix_socket_is_accessible_only_to_its_owner(tmp_path):
     path = tmp_path / "s"
     with Daemon(tmp_path, listen=f"unix:{path}") as daemon:
         assert path.stat().st_mode & 0o777 == 0o600
@@ -514,7 +514,7 @@ def test_a_unix_socket_serves_too_and_is_for_its_owner_alone(tmp_path):
                 c.event("e1", ["a"])
                 assert c.verdicts()
         daemon.kill()
-        daemon.start()  # over the socket that the killed one left
+        daemon.start()  # at the socket file that the killed daemon left
         with daemon.client() as c:
             c.event("e1", ["a"])
         assert daemon.stop() == 0

@@ -1,4 +1,4 @@
-"""POST /v1/traces: runs out of spans, sent by OpenTelemetry's own exporter and by hand."""
+"""POST /v1/traces: runs made of spans, sent by OpenTelemetry's exporter and as raw requests."""
 
 import gzip
 import hashlib
@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
-from live import WITHIN, Daemon, wait_until
+from live import TIMEOUT_S, Daemon, wait_until
 
 RECORDED = Path(__file__).parents[1] / "ingest/otlp/recorded"
 OTLP_JS = Path(__file__).parents[2] / "build/otlp-js"
@@ -28,7 +28,7 @@ PATIENT = "threads = 2\n[otlp]\nsettle_ms = 50\nwait_ms = 60000\nlate_ms = 60000
 
 def post(daemon, body, type="application/json", headers=None):
     host, port = daemon.address.rsplit(":", 1)
-    c = http.client.HTTPConnection(host, int(port), timeout=WITHIN)
+    c = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
     try:
         c.request("POST", "/v1/traces", body, {"Content-Type": type, **(headers or {})})
         answer = c.getresponse()
@@ -39,7 +39,7 @@ def post(daemon, body, type="application/json", headers=None):
 
 def get(daemon, path, token=None):
     host, port = daemon.address.rsplit(":", 1)
-    c = http.client.HTTPConnection(host, int(port), timeout=WITHIN)
+    c = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
     try:
         c.request("GET", path, headers={"Authorization": "Bearer " + token} if token else {})
         answer = c.getresponse()
@@ -61,7 +61,7 @@ def metric(daemon, name):
 
 
 def wait_for_end(daemon, run):
-    """The run's facts, once it has ended."""
+    """Waits until the run has ended; returns its facts."""
 
     def found():
         answer = get(daemon, "/v1/runs/" + run)
@@ -71,7 +71,7 @@ def wait_for_end(daemon, run):
 
 
 def wait_for_messages(daemon, run, messages):
-    """Waits until so many messages of the run are archived."""
+    """Waits until the archive has this many messages of the run."""
 
     def found():
         answer = get(daemon, f"/v1/runs/{run}/trace")
@@ -87,7 +87,7 @@ def only_run(daemon):
 
 
 def detections_with_details(daemon, run):
-    return [one["detection"] for one in get(daemon, f"/v1/runs/{run}/detections")["detections"]]
+    return [entry["detection"] for entry in get(daemon, f"/v1/runs/{run}/detections")["detections"]]
 
 
 def detections(daemon, run):
@@ -99,10 +99,10 @@ def trace_of(daemon, run):
 
 
 class App:
-    """A system of agents that is traced with OpenTelemetry's SDK and knows nothing of digd."""
+    """A multi-agent system that is traced with OpenTelemetry's SDK and does not use digd's client."""
 
-    def __init__(self, daemon, batch=True, **how):
-        exporter = OTLPSpanExporter(endpoint=f"http://{daemon.address}/v1/traces", **how)
+    def __init__(self, daemon, batch=True, **options):
+        exporter = OTLPSpanExporter(endpoint=f"http://{daemon.address}/v1/traces", **options)
         self.provider = TracerProvider(resource=Resource({"service.name": "shop"}))
         self.provider.add_span_processor((BatchSpanProcessor if batch else SimpleSpanProcessor)(exporter))
         self.tracer = self.provider.get_tracer("shop")
@@ -140,7 +140,7 @@ def run_of(span):
 
 
 def team(app):
-    """A planner, two at once, a writer."""
+    """A planner, two concurrent agents, a writer."""
     root = app.workflow()
     app.agent("planner", root, 10 * MS, 100 * MS)
     app.agent("coder", root, 110 * MS, 300 * MS)
@@ -151,7 +151,7 @@ def team(app):
     return run_of(root)
 
 
-def test_a_run_of_several_agents_appears_with_its_graph(tmp_path):
+def test_spans_of_several_agents_become_a_run_with_its_graph(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
         run = team(App(daemon))
         facts = wait_for_end(daemon, run)
@@ -163,12 +163,12 @@ def test_a_run_of_several_agents_appears_with_its_graph(tmp_path):
         assert messages[0]["mode"] == "observe"
         writer = next(m for m in messages if m["type"] == "activation_started" and m["agent"] == "writer")
         assert len(writer["inputs"]) == 2 and writer["inferred"] == ["inputs"]
-        assert wait_until(lambda: metric(daemon, "digd_otlp_held_spans") == 0, "the spans to be let go")
+        assert wait_until(lambda: metric(daemon, "digd_otlp_held_spans") == 0, "the spans to be released")
         assert metric(daemon, 'digd_otlp_spans_total{result="accepted"}') == 5
 
 
 @pytest.mark.parametrize("packing", [Compression.Gzip, Compression.Deflate, Compression.NoCompression])
-def test_the_daemon_reads_all_compressions_of_the_exporter(tmp_path, packing):
+def test_every_compression_of_the_exporter_is_accepted(tmp_path, packing):
     with Daemon(tmp_path, QUICK) as daemon:
         wait_for_end(daemon, team(App(daemon, compression=packing)))
 
@@ -239,13 +239,16 @@ def test_the_error_of_a_called_agent_is_its_answer(tmp_path):
 
 
 def recorded_spans(name):
-    """Each span of a healthy recording as a request of its own."""
+    """Each span of a healthy recording, as a separate request."""
     out = []
     for resource in json.loads((RECORDED / "healthy" / f"{name}.json").read_text())["resourceSpans"]:
         for scope in resource["scopeSpans"]:
             for span in scope["spans"]:
-                one = {"resource": resource["resource"], "scopeSpans": [{"scope": scope["scope"], "spans": [span]}]}
-                out.append(json.dumps({"resourceSpans": [one]}))
+                resource_spans = {
+                    "resource": resource["resource"],
+                    "scopeSpans": [{"scope": scope["scope"], "spans": [span]}],
+                }
+                out.append(json.dumps({"resourceSpans": [resource_spans]}))
     return out
 
 
@@ -254,7 +257,7 @@ def outcome_of(daemon, run):
 
 
 def exported(daemon, folder):
-    """Sends all recordings of a folder; the runs made of them, once they have ended, each with its recording."""
+    """Sends all recordings of a folder; returns {run: recording} once all runs have ended."""
     out = {}
     for path in sorted((RECORDED / folder).glob("*.json")):
         assert post(daemon, path.read_bytes())[0] == 200
@@ -309,8 +312,8 @@ def test_the_order_of_spans_does_not_change_the_run(tmp_path, name):
     runs = []
     for i, order in enumerate([spans, spans[::-1], spans[::2] + spans[1::2] + spans[::3]]):
         with Daemon(tmp_path / str(i), QUICK.replace("settle_ms = 50", "settle_ms = 1500")) as daemon:
-            for one in order:
-                assert post(daemon, one)[0] == 200
+            for span in order:
+                assert post(daemon, span)[0] == 200
             run = wait_until(lambda: get(daemon, "/v1/runs")["runs"], "a run")[0]["run"]
             wait_for_end(daemon, run)
             assert len(get(daemon, "/v1/runs")["runs"]) == 1
@@ -318,7 +321,7 @@ def test_the_order_of_spans_does_not_change_the_run(tmp_path, name):
     assert runs[0] == runs[1] == runs[2]
 
 
-def test_a_span_that_comes_after_its_run_was_judged_adds_to_it(tmp_path):
+def test_a_late_span_is_added_to_its_run(tmp_path):
     with Daemon(tmp_path, PATIENT) as daemon:
         app = App(daemon, batch=False)
         root = app.workflow()
@@ -328,7 +331,7 @@ def test_a_span_that_comes_after_its_run_was_judged_adds_to_it(tmp_path):
         run = run_of(root)
         wait_for_messages(daemon, run, 5)
         app.agent("c", root, 120 * MS, 180 * MS)
-        late = wait_until(lambda: [m for m in trace_of(daemon, run) if m.get("agent") == "c"], "the late turn")
+        late = wait_until(lambda: [m for m in trace_of(daemon, run) if m.get("agent") == "c"], "the late span")
         assert "ts" in late[0]["inferred"]
         assert metric(daemon, "digd_refusals_total") == 0
         assert metric(daemon, "digd_otlp_moved_total") > 0
@@ -337,8 +340,8 @@ def test_a_span_that_comes_after_its_run_was_judged_adds_to_it(tmp_path):
 def test_spans_of_a_run_that_has_ended_are_rejected_with_the_reason(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
         spans = recorded_spans("openai_agents_handoff_and_tools")
-        for one in spans:
-            assert json.loads(post(daemon, one)[1]) == {}
+        for span in spans:
+            assert json.loads(post(daemon, span)[1]) == {}
         wait_for_end(daemon, only_run(daemon))
         wait_until(lambda: metric(daemon, 'digd_otlp_runs_total{what="ended"}') == 1, "the end")
         status, body, _ = post(daemon, spans[0])
@@ -347,10 +350,10 @@ def test_spans_of_a_run_that_has_ended_are_rejected_with_the_reason(tmp_path):
         assert "have ended" in json.loads(body)["partialSuccess"]["errorMessage"]
 
 
-def test_a_run_without_its_root_is_aborted_after_a_while(tmp_path):
+def test_a_run_without_its_root_span_is_aborted(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
         app = App(daemon)
-        root = app.workflow()  # never ended, so never exported
+        root = app.workflow()  # never ends, so it is never exported
         app.agent("a", root, 10 * MS, 100 * MS)
         app.agent("b", root, 200 * MS, 300 * MS)
         app.flush()
@@ -364,8 +367,8 @@ def test_a_run_without_its_root_is_aborted_after_a_while(tmp_path):
 def test_accepted_spans_survive_a_kill(tmp_path):
     with Daemon(tmp_path, PATIENT.replace("settle_ms = 50", "settle_ms = 3000")) as daemon:
         spans = recorded_spans("agent_framework_agents_fan_out_join")
-        for one in spans:
-            assert post(daemon, one)[0] == 200
+        for span in spans:
+            assert post(daemon, span)[0] == 200
         daemon.kill()
         daemon.config.write_text(QUICK)
         daemon.start()
@@ -390,30 +393,30 @@ def test_after_a_kill_no_message_is_sent_twice(tmp_path):
         wait_for_end(daemon, run)
         starts = [m["activation"] for m in trace_of(daemon, run) if m["type"] == "activation_started"]
         assert len(starts) == len(set(starts)) == 4
-        wait_until(lambda: metric(daemon, "digd_otlp_held_spans") == 0, "the spans to be let go")
+        wait_until(lambda: metric(daemon, "digd_otlp_held_spans") == 0, "the spans to be released")
 
 
-def test_spans_without_agents_leave_nothing_behind(tmp_path):
+def test_spans_without_agents_create_no_run(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
         app = App(daemon)
         app.span("GET /", None, 0).end(BASE + MS)
         app.flush()
-        wait_until(lambda: metric(daemon, 'digd_otlp_runs_total{what="no_agents"}') == 1, "the trace to be let go")
+        wait_until(lambda: metric(daemon, 'digd_otlp_runs_total{what="no_agents"}') == 1, "the trace to be released")
         assert get(daemon, "/v1/runs")["runs"] == []
-        wait_until(lambda: metric(daemon, "digd_otlp_held_bytes") == 0, "its bytes to be let go")
+        wait_until(lambda: metric(daemon, "digd_otlp_held_bytes") == 0, "its bytes to be released")
 
 
 # ---- refused requests
 
 
 def status_message(body):
-    """google.rpc.Status by hand: field 2, a string of less than 16 KiB."""
-    at = 2  # behind the code
+    """Parses google.rpc.Status: returns field 2, a string of less than 16 KiB."""
+    at = 2  # after the code
     assert body[at] == 0x12
     return body[at + (2 if body[at + 1] < 128 else 3) :].decode()
 
 
-def test_bad_requests_are_refused_with_the_problem_and_its_place(tmp_path):
+def test_bad_requests_are_refused_with_the_problem_and_its_position(tmp_path):
     with Daemon(tmp_path, QUICK) as daemon:
         status, body, headers = post(daemon, b"\x0a\x05\x12\x09", "application/x-protobuf")
         assert (status, headers["Content-Type"]) == (400, "application/x-protobuf")
@@ -431,7 +434,7 @@ def test_bad_requests_are_refused_with_the_problem_and_its_place(tmp_path):
         assert post(daemon, b"{}", "application/json; charset=utf-8")[:2] == (200, b"{}")
 
 
-def test_a_small_body_cannot_become_a_large_one(tmp_path):
+def test_a_decompression_bomb_is_refused(tmp_path):
     config = QUICK + "body_bytes = 100000\nunpacked_bytes = 1000000\n"
     with Daemon(tmp_path, config) as daemon:
         bomb = gzip.compress(b" " * 50_000_000, 9)
@@ -449,9 +452,9 @@ def test_invalid_spans_are_rejected_and_the_others_accepted(tmp_path):
         document = json.loads(recorded_spans("openai_agents_handoff_and_tools")[0])
         document["resourceSpans"][0]["scopeSpans"][0]["spans"].append({"name": "n"})
         status, body, _ = post(daemon, json.dumps(document))
-        said = json.loads(body)["partialSuccess"]
-        assert status == 200 and said["rejectedSpans"] == "1"
-        assert "spans[1].traceId: expected 16 bytes" in said["errorMessage"]
+        partial_success = json.loads(body)["partialSuccess"]
+        assert status == 200 and partial_success["rejectedSpans"] == "1"
+        assert "spans[1].traceId: expected 16 bytes" in partial_success["errorMessage"]
         pb = ExportTraceServiceResponse()
         span = b"\x0a\x02\x01\x02"
         inner = b"\x12" + bytes([len(span)]) + span
@@ -461,15 +464,15 @@ def test_invalid_spans_are_rejected_and_the_others_accepted(tmp_path):
         assert status == 200 and pb.partial_success.rejected_spans == 1
 
 
-def test_the_exporter_takes_its_token_and_only_the_right_one(tmp_path):
+def test_the_exporter_needs_a_token_with_the_right_and_the_runs(tmp_path):
     digest = lambda t: hashlib.sha256(t.encode()).hexdigest()
     tokens = tmp_path / "tokens.toml"
     tokens.write_text(
         "".join(
             f'[[token]]\nname = "{n}"\nsha256 = "{digest(n)}"\nrights = [{r}]\n{more}\n'
             for n, r, more in [
-                ("tell", '"ingest"', ""),
-                ("look", '"read", "watch"', ""),
+                ("writer", '"ingest"', ""),
+                ("reader", '"read", "watch"', ""),
                 ("other", '"ingest"', 'runs = ["prod-"]'),
                 ("slow", '"ingest"', "rate = 1"),
             ]
@@ -479,18 +482,18 @@ def test_the_exporter_takes_its_token_and_only_the_right_one(tmp_path):
     with Daemon(tmp_path, f'tokens = "{tokens}"\n' + QUICK) as daemon:
         assert post(daemon, b"{}")[0] == post(daemon, b" " * 100_000)[0] == 401
         send = lambda token, body=b"{}": post(daemon, body, headers={"Authorization": "Bearer " + token})
-        assert send("look")[0] == 403
-        assert send("tell")[0] == 200
+        assert send("reader")[0] == 403
+        assert send("writer")[0] == 200
         status, body, _ = send("other", recorded_spans("openai_agents_handoff_and_tools")[0])
         assert status == 200 and "not for" in json.loads(body)["partialSuccess"]["errorMessage"]
         answers = [send("slow") for _ in range(4)]
         assert answers[-1][0] == 429 and int(answers[-1][2]["Retry-After"]) >= 1
-        app = App(daemon, headers={"Authorization": "Bearer tell"})
+        app = App(daemon, headers={"Authorization": "Bearer writer"})
         run = team(app)
-        wait_until(lambda: any(r["run"] == run for r in get(daemon, "/v1/runs", "look")["runs"]), "the run")
+        wait_until(lambda: any(r["run"] == run for r in get(daemon, "/v1/runs", "reader")["runs"]), "the run")
 
 
-def test_a_full_table_ends_the_oldest_run_and_asks_to_come_again(tmp_path):
+def test_a_full_span_table_ends_the_oldest_run_and_requests_a_retry(tmp_path):
     with Daemon(tmp_path, PATIENT + "spans = 100\nrun_spans = 100\n") as daemon:
         app = App(daemon, batch=False)
         root = app.workflow()
@@ -500,11 +503,11 @@ def test_a_full_table_ends_the_oldest_run_and_asks_to_come_again(tmp_path):
         status, _, headers = post(daemon, document)
         assert status == 503 and headers["Retry-After"] == "1"
         assert metric(daemon, 'digd_otlp_runs_total{what="ended_early"}') >= 1
-        wait_until(lambda: post(daemon, document)[0] == 200, "room")
+        wait_until(lambda: post(daemon, document)[0] == 200, "room in the table")
         wait_for_end(daemon, run_of(root))
 
 
-def test_a_run_waits_while_the_daemon_has_too_many(tmp_path):
+def test_a_run_of_spans_waits_while_the_run_limit_is_reached(tmp_path):
     with Daemon(tmp_path, "runs = 1\n" + QUICK) as daemon:
         with daemon.client(run="first") as client:
             run = team(App(daemon))
@@ -515,7 +518,7 @@ def test_a_run_waits_while_the_daemon_has_too_many(tmp_path):
         assert len([m for m in trace_of(daemon, run) if m["type"] == "activation_started"]) == 4
 
 
-def test_without_an_archive_spans_are_judged_all_the_same(tmp_path):
+def test_spans_are_judged_without_an_archive(tmp_path):
     with Daemon(tmp_path, QUICK.replace("threads = 2", "threads = 2\narchive = false")) as daemon:
         team(App(daemon))
         wait_until(lambda: metric(daemon, 'digd_otlp_runs_total{what="ended"}') == 1, "the run's end")

@@ -1,4 +1,4 @@
-"""Retention: what the configuration no longer wants kept goes, the oldest first; nothing else does."""
+"""Retention deletes the runs that the configuration no longer keeps, the oldest first, and no others."""
 
 import signal
 import sqlite3
@@ -25,11 +25,14 @@ def names(daemon):
 
 
 def grow_old(daemon, **days):
-    """While the daemon is stopped: moves what is stored of a run so many days back."""
+    """Makes stored runs older by a number of days. The daemon must be stopped."""
     db = sqlite3.connect(daemon.data / "digd.sqlite")
     for run, by in days.items():
-        db.execute("UPDATE runs SET opened_ms = opened_ms - ?1, ended_ms = ended_ms - ?1, heard_ms = heard_ms - ?1"
-                   " WHERE run = ?2", (by * DAY_MS, run))
+        db.execute(
+            "UPDATE runs SET opened_ms = opened_ms - ?1, ended_ms = ended_ms - ?1, heard_ms = heard_ms - ?1"
+            " WHERE run = ?2",
+            (by * DAY_MS, run),
+        )
     db.commit()
     db.close()
 
@@ -43,7 +46,7 @@ def deleted(daemon, reason):
     return metric(daemon, f'digd_retention_runs_total{{reason="{reason}"}}')
 
 
-def test_by_age_what_ended_long_ago_goes_and_what_goes_on_stays(tmp_path):
+def test_old_ended_runs_are_deleted_and_open_ones_kept(tmp_path):
     with Daemon(tmp_path, "threads = 2\n") as daemon:
         for run, end in (("old", "success"), ("older", "failure"), ("young", "success"), ("open", None)):
             a_run(daemon, run, end)
@@ -51,20 +54,20 @@ def test_by_age_what_ended_long_ago_goes_and_what_goes_on_stays(tmp_path):
         grow_old(daemon, old=8, older=30, young=6, open=400)
         daemon.config.write_text("threads = 2\n[retention]\ndays = 7\n")
         daemon.start()
-        wait_until(lambda: deleted(daemon, "age") == 2, "both old runs to go")
+        wait_until(lambda: deleted(daemon, "age") == 2, "the deletion of both old runs")
         assert names(daemon) == ["open", "young"]
         assert metric(daemon, 'digd_retention_bytes_total{reason="age"}') > 400
         assert deleted(daemon, "size") == 0 and deleted(daemon, "idle") == 0
         log = daemon.log_text()
         assert log.index('retention_deleted run="older"') < log.index('retention_deleted run="old"')
         assert "reason=age" in log
-        # The name is free, and what stays can be joined.
+        # The names of deleted runs are free, and the other runs can be joined.
         for run in ("old", "open", "young"):
             with daemon.client(run=run, agents=["a", "b"]) as c:
                 assert c.welcome["acked_seq"] == {"old": 0, "open": 2, "young": 3}[run]
 
 
-def test_a_run_with_a_client_connected_is_left_alone(tmp_path):
+def test_a_run_with_a_connected_client_is_kept(tmp_path):
     with Daemon(tmp_path, "") as daemon:
         a_run(daemon, "old")
         daemon.stop()
@@ -76,13 +79,15 @@ def test_a_run_with_a_client_connected_is_left_alone(tmp_path):
             reload(daemon, "[retention]\ndays = 7\n")
             wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
             daemon.process.send_signal(signal.SIGHUP)
-            c.send_raw({"type": "event", "seq": 2, "event": {"id": "e1", "recipients": []}})  # known: an ack, not run_closed
+            c.send_raw(
+                {"type": "event", "seq": 2, "event": {"id": "e1", "recipients": []}}
+            )  # a known seq: answered with an ack, not run_closed
             assert c.wait_for("ack")["seq"] == 3
             assert names(daemon) == ["mark", "old"]
-        wait_until(lambda: names(daemon) == ["mark"], "the run to go when its client is gone", 30)
+        wait_until(lambda: names(daemon) == ["mark"], "the deletion after the client disconnected", 30)
 
 
-def test_by_silence_what_never_ended_goes_once_nobody_is_there(tmp_path):
+def test_silent_runs_that_never_ended_are_deleted(tmp_path):
     with Daemon(tmp_path, "runs = 2\n") as daemon:
         a_run(daemon, "silent", None)
         a_run(daemon, "heard", None)
@@ -90,32 +95,32 @@ def test_by_silence_what_never_ended_goes_once_nobody_is_there(tmp_path):
         grow_old(daemon, silent=15, heard=13)
         daemon.config.write_text("runs = 2\n[retention]\nidle_days = 14\n")
         daemon.start()
-        wait_until(lambda: deleted(daemon, "idle") == 1, "the silent run to go")
+        wait_until(lambda: deleted(daemon, "idle") == 1, "the deletion of the silent run")
         assert names(daemon) == ["heard"]
         assert metric(daemon, "digd_runs_open") == 1
-        a_run(daemon, "new", None)  # there is room again
+        a_run(daemon, "new", None)  # there is room for a run again
 
 
-def test_by_size_what_ended_first_goes_until_it_fits(tmp_path):
+def test_the_earliest_ended_runs_are_deleted_until_the_archive_fits(tmp_path):
     with Daemon(tmp_path, "") as daemon:
         for i in range(8):
             a_run(daemon, f"r{i}", bytes=300_000)
         a_run(daemon, "open", None, bytes=300_000)
         size = lambda: (daemon.data / "digd.sqlite").stat().st_size
         reload(daemon, "[retention]\nbytes = 3000000\n")
-        wait_until(lambda: names(daemon) == ["open", "r7", "r6", "r5"], "runs to go by size")
+        wait_until(lambda: names(daemon) == ["open", "r7", "r6", "r5"], "the deletions by size")
         wait_until(lambda: size() < 3_000_000 + 1_100_000, "the file to shrink")
         assert deleted(daemon, "size") == 5
-        # With nothing left that may go it says so, and does no harm.
+        # If no more runs may be deleted, digd logs that and continues.
         reload(daemon, "[retention]\nbytes = 10000\n")
-        wait_until(lambda: names(daemon) == ["open"], "all that ended to go")
-        wait_until(lambda: metric(daemon, "digd_retention_over_bytes") > 500_000, "to be told that it is too much")
+        wait_until(lambda: names(daemon) == ["open"], "the deletion of all ended runs")
+        wait_until(lambda: metric(daemon, "digd_retention_over_bytes") > 500_000, "the excess to be reported")
         assert "retention_cannot_free" in daemon.log_text()
         reload(daemon, "")
-        wait_until(lambda: metric(daemon, "digd_retention_over_bytes") == 0, "no limit")
+        wait_until(lambda: metric(daemon, "digd_retention_over_bytes") == 0, "the limit to be lifted")
 
 
-def test_ingest_and_the_feed_go_on_while_a_large_run_goes(tmp_path):
+def test_ingest_and_feed_continue_during_a_large_deletion(tmp_path):
     with Daemon(tmp_path, "") as daemon:
         with daemon.client(run="large", agents=["a"]) as c:
             for i in range(8_000):
@@ -137,7 +142,7 @@ def test_ingest_and_the_feed_go_on_while_a_large_run_goes(tmp_path):
                 c.wait_acked()
                 return deleted(daemon, "age") == 1
 
-            wait_until(gone, "the large run to go", 60)
+            wait_until(gone, "the deletion of the large run", 60)
             frames = feed.until(lambda f: f["type"] == "verdicts" and f["of"] == sent)
         assert [f["message"]["seq"] for f in frames if f["type"] == "message"] == list(range(1, sent + 1))
         assert {f["run"] for f in frames} == {"other"}
@@ -148,12 +153,12 @@ def test_ingest_and_the_feed_go_on_while_a_large_run_goes(tmp_path):
         assert names(daemon) == ["other"]
 
 
-def test_a_deletion_that_was_cut_off_is_finished_after_the_next_start(tmp_path):
+def test_an_interrupted_deletion_is_finished_after_the_next_start(tmp_path):
     with Daemon(tmp_path, "") as daemon:
         a_run(daemon, "cut", n=2_000)
         a_run(daemon, "kept")
         daemon.stop()
-        # As a daemon leaves it that is killed between two steps.
+        # The state after a kill between two steps of the deletion.
         db = sqlite3.connect(daemon.data / "digd.sqlite")
         db.execute("UPDATE runs SET deleting = 1 WHERE run = 'cut'")
         db.execute("DELETE FROM entries WHERE run = 1 AND id < 700")
@@ -165,7 +170,7 @@ def test_a_deletion_that_was_cut_off_is_finished_after_the_next_start(tmp_path):
             assert c.welcome["acked_seq"] == 0
             c.event("e1", ["a"])
             c.wait_acked()
-        wait_until(lambda: metric(daemon, "digd_archive_deleted_runs_total") == 1, "the rest to go")
+        wait_until(lambda: metric(daemon, "digd_archive_deleted_runs_total") == 1, "the rest of the deletion")
         assert names(daemon) == ["cut", "kept"]
         daemon.stop()
         db = sqlite3.connect(daemon.data / "digd.sqlite")
@@ -174,21 +179,22 @@ def test_a_deletion_that_was_cut_off_is_finished_after_the_next_start(tmp_path):
         db.close()
 
 
-def test_nothing_goes_where_nothing_is_configured(tmp_path):
+def test_without_configured_retention_no_run_is_deleted(tmp_path):
     with Daemon(tmp_path, "") as daemon:
         a_run(daemon, "old")
         daemon.stop()
         grow_old(daemon, old=36_000)
         daemon.start()
         a_run(daemon, "mark")
-        reload(daemon, "[log]\nlevel = \"debug\"\n")
+        reload(daemon, '[log]\nlevel = "debug"\n')
         wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
         assert names(daemon) == ["mark", "old"]
 
 
-@pytest.mark.parametrize("line", ["days = -1", "days = \"7\"", "bytes = 1.5", "weeks = 1"])
-def test_a_bad_setting_is_told_with_its_place(tmp_path, line):
+@pytest.mark.parametrize("line", ["days = -1", 'days = "7"', "bytes = 1.5", "weeks = 1"])
+def test_a_bad_setting_is_refused_with_its_position(tmp_path, line):
     import subprocess
+
     daemon = Daemon(tmp_path, f"[retention]\n{line}\n")
     got = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=20)
     assert got.returncode == 2 and "digd.toml:2:" in got.stderr and "retention." in got.stderr

@@ -1,11 +1,13 @@
 """Hours of mixed load with faults on one digd that is never restarted. See scripts/soak.
 
-Load: lanes that play made traces, run after run, at a steady rate; a feed reader that keeps up. Faults, each again and
-again, at seeded moments: a client that drops its connection and resumes, one that replaces another, garbage instead of
-a WebSocket, a connection that says nothing, a feed reader that does not read, a reload, a run deleted while it goes on.
-The archive is held by retention. Sampled: resident memory, open descriptors, time from message to verdicts, bytes on
-disk. The first fifth is warming up; over the rest a line is laid by least squares, and a slope that would matter within
-a day is a failure.
+Load: lanes that play generated traces, run after run, at a steady rate; a feed reader that keeps up.
+
+Faults, repeated at seeded moments: a client that drops its connection and resumes; a client that replaces another;
+garbage instead of a WebSocket; a silent connection; a feed reader that does not read; a reload; deletion of an open
+run. Retention bounds the archive.
+
+Samples: resident memory, open descriptors, time from message to verdicts, bytes on disk. The first fifth is the
+warm-up. A line is fitted to the rest by least squares; the soak fails if a slope would matter within a day.
 """
 
 import argparse
@@ -28,27 +30,27 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 KEPT_BYTES = 32 << 20
-CONFIG = f'threads = 2\n[retention]\nbytes = {KEPT_BYTES}\n[connections]\nqueue_bytes = 1048576\nidle_ms = 5000\n'
+CONFIG = f"threads = 2\n[retention]\nbytes = {KEPT_BYTES}\n[connections]\nqueue_bytes = 1048576\nidle_ms = 5000\n"
 LANES = 8
-WITHIN = 60.0
+TIMEOUT_S = 60.0
 
 
 def is_held(message):
-    """Whether it has blocked events, and is therefore answered."""
+    """Whether a message has blocked events, and therefore gets an answer."""
     reactions = message.get("reactions", {}).values()
     return message["type"] == "event" or bool(message.get("outputs")) or any(isinstance(r, dict) for r in reactions)
 
 
 class Soak:
-    def __init__(self, daemon, asked):
-        self.daemon, self.asked = daemon, asked
-        self.dice = random.Random(asked.seed)
-        self.traces = killing.make_traces(asked.seed)
+    def __init__(self, daemon, arguments):
+        self.daemon, self.arguments = daemon, arguments
+        self.dice = random.Random(arguments.seed)
+        self.traces = killing.make_traces(arguments.seed)
         self.latencies, self.samples = [], []
         self.messages = self.runs = self.verdicts = self.feed_frames = 0
         self.faults = dict.fromkeys(["dropped", "replaced", "garbage", "silent", "unread_feed", "reload", "deleted"], 0)
         self.unanswered = 0
-        self.live = {}  # lane → the run that it plays
+        self.live = {}  # lane → its current run
         self.end = 0.0
 
     # ---- load
@@ -57,33 +59,41 @@ class Soak:
         return f"ws://{self.daemon.address}{path}"
 
     def open(self, path="/v1/ingest", subprotocol="digd.v1", **more):
-        return connect(self.url(path), subprotocols=[subprotocol], compression=None, max_size=None, open_timeout=WITHIN, **more)
+        return connect(
+            self.url(path), subprotocols=[subprotocol], compression=None, max_size=None, open_timeout=TIMEOUT_S, **more
+        )
 
     async def lane(self, number):
-        pace = LANES / self.asked.rate
+        pace = LANES / self.arguments.rate
         due = time.monotonic() + pace * number / LANES
         while time.monotonic() < self.end:
-            run, trace = f"soak-{number}-{self.runs}", self.dice.choice([t for t in self.traces if len(t.sessions) == 1])
+            run, trace = (
+                f"soak-{number}-{self.runs}",
+                self.dice.choice([t for t in self.traces if len(t.sessions) == 1]),
+            )
             self.runs += 1
             self.live[number] = run
-            messages, hello = trace.sessions["main"], {"type": "hello", "protocol": 1, "run": run, "clock": "trace", **trace.hello}
+            messages, hello = (
+                trace.sessions["main"],
+                {"type": "hello", "protocol": 1, "run": run, "clock": "trace", **trace.hello},
+            )
             seq = 0
             while seq < len(messages) and time.monotonic() < self.end:
                 seq, due = await self.play(hello, messages, pace, due)
 
-    # One connection, until the run is through or a fault ends it. How far the next may go on from, and when.
     async def play(self, hello, messages, pace, due):
+        """Plays a run over one connection, until its end or a fault. Returns where and when the next may resume."""
         until = self.dice.randint(50, 2000)
         try:
             async with self.open() as ws:
                 await ws.send(json.dumps(hello))
-                welcome = json.loads(await asyncio.wait_for(ws.recv(), WITHIN))
+                welcome = json.loads(await asyncio.wait_for(ws.recv(), TIMEOUT_S))
                 if welcome["type"] != "welcome":
                     return len(messages), due
                 seq = welcome["acked_seq"]
                 for message in messages[seq:]:
                     await asyncio.sleep(max(0, due - time.monotonic()))
-                    due = max(due + pace, time.monotonic() - 1)  # after a fault it does not catch up for ever
+                    due = max(due + pace, time.monotonic() - 1)  # after a fault, catch up for at most a second
                     begun = time.perf_counter()
                     await ws.send(json.dumps(message))
                     self.messages += 1
@@ -96,7 +106,7 @@ class Soak:
                         return 0, due
                     if until == 0:
                         self.faults["replaced"] += 1
-                        return 0, due  # the next connection comes while this one is being closed
+                        return 0, due  # the next connection opens while this one closes
                 await self.acked(ws, len(messages))
                 return len(messages), due
         except (ConnectionClosed, OSError, asyncio.TimeoutError):
@@ -106,7 +116,7 @@ class Soak:
 
     async def answered(self, ws, seq, begun):
         while True:
-            frame = json.loads(await asyncio.wait_for(ws.recv(), WITHIN))
+            frame = json.loads(await asyncio.wait_for(ws.recv(), TIMEOUT_S))
             if frame["type"] in ("verdicts", "error") and frame.get("seq") == seq:
                 self.latencies.append(time.perf_counter() - begun)
                 self.verdicts += frame["type"] == "verdicts"
@@ -116,7 +126,7 @@ class Soak:
 
     async def acked(self, ws, seq):
         while True:
-            frame = json.loads(await asyncio.wait_for(ws.recv(), WITHIN))
+            frame = json.loads(await asyncio.wait_for(ws.recv(), TIMEOUT_S))
             if frame["type"] == "ack" and frame["seq"] >= seq:
                 return
 
@@ -139,10 +149,10 @@ class Soak:
 
     # ---- faults
 
-    async def trouble(self):
+    async def cause_faults(self):
         kinds = [self.garbage, self.silence, self.unread_feed, self.reload, self.delete]
         while time.monotonic() < self.end:
-            await asyncio.sleep(self.dice.expovariate(1 / self.asked.trouble))
+            await asyncio.sleep(self.dice.expovariate(1 / self.arguments.trouble))
             try:
                 await self.dice.choice(kinds)()
             except (ConnectionClosed, OSError):
@@ -153,20 +163,20 @@ class Soak:
         host, port = self.daemon.address.rsplit(":", 1)
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(self.dice.randbytes(self.dice.randint(1, 4000)) + b"\r\n\r\n")
-        await asyncio.wait_for(reader.read(), WITHIN)
+        await asyncio.wait_for(reader.read(), TIMEOUT_S)
         writer.close()
 
     async def silence(self):
         self.faults["silent"] += 1
         host, port = self.daemon.address.rsplit(":", 1)
         reader, writer = await asyncio.open_connection(host, int(port))
-        await asyncio.wait_for(reader.read(), WITHIN)  # until digd has had enough
+        await asyncio.wait_for(reader.read(), TIMEOUT_S)  # until digd closes the connection
         writer.close()
 
     async def unread_feed(self):
         self.faults["unread_feed"] += 1
         async with self.open("/v1/feed?since=0&payloads=1", "digd.feed.v1", max_queue=1) as feed:
-            await asyncio.sleep(12)  # digd gives up after 10
+            await asyncio.sleep(12)  # digd drops the reader after 10
             feed.transport.abort()
 
     async def reload(self):
@@ -178,52 +188,58 @@ class Soak:
         self.faults["deleted"] += 1
         run = self.dice.choice(list(self.live.values()))
         request = Request(f"http://{self.daemon.address}/v1/runs/{run}", method="DELETE")
-        await asyncio.to_thread(lambda: urlopen(request, timeout=WITHIN).read())
+        await asyncio.to_thread(lambda: urlopen(request, timeout=TIMEOUT_S).read())
 
     # ---- samples
 
     async def sample(self):
-        every = max(1.0, min(30.0, self.asked.hours * 3600 / 200))
+        every = max(1.0, min(30.0, self.arguments.hours * 3600 / 200))
         begun = time.monotonic()
         while time.monotonic() < self.end:
             await asyncio.sleep(every)
             pid = self.daemon.process.pid
             if self.daemon.process.poll() is not None:
-                raise AssertionError("digd is gone: " + self.daemon.log_text()[-2000:])
+                raise AssertionError("digd exited: " + self.daemon.log_text()[-2000:])
             taken, self.latencies = sorted(self.latencies), []
             status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-            self.samples.append({
-                "hours": (time.monotonic() - begun) / 3600,
-                "memory_mb": int(status["VmRSS"].split()[0]) / 1024,
-                "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
-                "p50_ms": taken[len(taken) // 2] * 1000 if taken else 0.0,
-                "p99_ms": taken[len(taken) * 99 // 100] * 1000 if taken else 0.0,
-                "archive_mb": sum(f.stat().st_size for f in self.daemon.data.iterdir()) / 1e6,
-            })
+            self.samples.append(
+                {
+                    "hours": (time.monotonic() - begun) / 3600,
+                    "memory_mb": int(status["VmRSS"].split()[0]) / 1024,
+                    "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
+                    "p50_ms": taken[len(taken) // 2] * 1000 if taken else 0.0,
+                    "p99_ms": taken[len(taken) * 99 // 100] * 1000 if taken else 0.0,
+                    "archive_mb": sum(f.stat().st_size for f in self.daemon.data.iterdir()) / 1e6,
+                }
+            )
             if sys.stderr.isatty() or len(self.samples) % 10 == 0:
                 s = self.samples[-1]
-                print(f"{s['hours'] * 60:7.1f} min  {self.messages:>9,} messages  {s['memory_mb']:6.1f} MB  {s['descriptors']:3} fds  "
-                      f"p99 {s['p99_ms']:6.2f} ms  {s['archive_mb']:6.1f} MB on disk", file=sys.stderr)
+                print(
+                    f"{s['hours'] * 60:7.1f} min  {self.messages:>9,} messages  {s['memory_mb']:6.1f} MB  "
+                    f"{s['descriptors']:3} fds  "
+                    f"p99 {s['p99_ms']:6.2f} ms  {s['archive_mb']:6.1f} MB on disk",
+                    file=sys.stderr,
+                )
 
-    async def go(self):
-        self.end = time.monotonic() + self.asked.hours * 3600
-        async with asyncio.TaskGroup() as all_of:
+    async def run(self):
+        self.end = time.monotonic() + self.arguments.hours * 3600
+        async with asyncio.TaskGroup() as tasks:
             for number in range(LANES):
-                all_of.create_task(self.lane(number))
+                tasks.create_task(self.lane(number))
             for _ in range(3):
-                all_of.create_task(self.trouble())
-            all_of.create_task(self.watch())
-            all_of.create_task(self.sample())
+                tasks.create_task(self.cause_faults())
+            tasks.create_task(self.watch())
+            tasks.create_task(self.sample())
 
 
 # ---- the verdict
 
-# What a day may add, beside what a line laid through noise says by chance.
+# The growth allowed in a day, on top of three standard errors of the slope.
 ALLOWED_A_DAY = {"memory_mb": 24.0, "descriptors": 24.0, "p50_ms": 10.0, "archive_mb": 24.0}
 
 
 def slope_of(samples, name):
-    """By least squares, a unit an hour, with its standard error."""
+    """The least-squares slope in units an hour, and its standard error."""
     x, y = [s["hours"] for s in samples], [s[name] for s in samples]
     n, mx, my = len(x), statistics.fmean(x), statistics.fmean(y)
     sxx = sum((a - mx) ** 2 for a in x)
@@ -233,52 +249,85 @@ def slope_of(samples, name):
 
 
 def judge(samples):
-    warm = samples[len(samples) // 5:]
+    warm = samples[len(samples) // 5 :]
     rows = []
     for name in ("memory_mb", "descriptors", "p50_ms", "p99_ms", "archive_mb"):
         slope, error = slope_of(warm, name)
         values = [s[name] for s in warm]
         allowed = ALLOWED_A_DAY.get(name)
         grows = allowed is not None and (slope - 3 * error) * 24 > allowed
-        rows.append({"what": name, "first": statistics.median(values[:max(1, len(values) // 4)]),
-                     "last": statistics.median(values[-max(1, len(values) // 4):]), "most": max(values), "slope_an_hour": slope,
-                     "error": error, "grows": grows})
+        rows.append(
+            {
+                "what": name,
+                "first": statistics.median(values[: max(1, len(values) // 4)]),
+                "last": statistics.median(values[-max(1, len(values) // 4) :]),
+                "most": max(values),
+                "slope_an_hour": slope,
+                "error": error,
+                "grows": grows,
+            }
+        )
     return rows
 
 
 def main():
-    options = argparse.ArgumentParser(prog="scripts/soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        prog="scripts/soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("hours", type=float)
     options.add_argument("--rate", type=float, default=200, help="messages a second, over all lanes")
-    options.add_argument("--trouble", type=float, default=6, help="seconds between faults, on average, each of three troublemakers")
+    options.add_argument(
+        "--trouble", type=float, default=6, help="mean seconds between faults, for each of three fault tasks"
+    )
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--json", help="where to write the samples and the verdict")
-    asked = options.parse_args()
+    arguments = options.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="digd-soak-"))
     failed = None
     with Daemon(folder, CONFIG) as daemon:
-        soak = Soak(daemon, asked)
+        soak = Soak(daemon, arguments)
         try:
-            asyncio.run(soak.go())
-        except* (AssertionError, ConnectionClosed, OSError, asyncio.TimeoutError, KeyboardInterrupt) as broken:
-            failed = "; ".join(repr(one) for one in broken.exceptions)
+            asyncio.run(soak.run())
+        except* (AssertionError, ConnectionClosed, OSError, asyncio.TimeoutError, KeyboardInterrupt) as errors:
+            failed = "; ".join(repr(error) for error in errors.exceptions)
         status = daemon.stop()
     if len(soak.samples) < 10:
-        sys.exit(f"too short to judge: {failed or 'fewer than ten samples'}; kept: {folder}")
+        sys.exit(f"too short for a result:  {failed or 'fewer than ten samples'}; kept: {folder}")
     rows = judge(soak.samples)
     hours = soak.samples[-1]["hours"]
-    print(f"{hours:.2f} hours, {soak.messages:,} messages, {soak.runs:,} runs, {soak.verdicts:,} answers, {soak.feed_frames:,} feed frames; "
-          f"exit status {status}")
+    print(
+        f"{hours:.2f} hours, {soak.messages:,} messages, {soak.runs:,} runs, {soak.verdicts:,} answers, "
+        f"{soak.feed_frames:,} feed frames; "
+        f"exit status {status}"
+    )
     print("faults: " + ", ".join(f"{n} {name}" for name, n in soak.faults.items()))
-    print(f"{'':12} {'first':>9} {'last':>9} {'most':>9} {'an hour':>10} {'±':>8}")
+    print(f"{'':12} {'first':>9} {'last':>9} {'max':>9} {'an hour':>10} {'±':>8}")
     for r in rows:
-        print(f"{r['what']:12} {r['first']:9.2f} {r['last']:9.2f} {r['most']:9.2f} {r['slope_an_hour']:+10.3f} {r['error']:8.3f}"
-              + ("  GROWS" if r["grows"] else ""))
+        print(
+            f"{r['what']:12} {r['first']:9.2f} {r['last']:9.2f} {r['most']:9.2f} "
+            f"{r['slope_an_hour']:+10.3f} {r['error']:8.3f}"
+            + ("  GROWS" if r["grows"] else "")
+        )
     fine = not failed and status == 0 and not any(r["grows"] for r in rows)
-    print("fine: nothing grows, every message was answered" if fine else f"NOT FINE: {failed or 'see above'}; kept: {folder}")
-    if asked.json:
-        Path(asked.json).write_text(json.dumps({"hours": hours, "messages": soak.messages, "faults": soak.faults, "rows": rows,
-                                                "samples": soak.samples, "fine": fine}, indent=1))
+    print(
+        "passed: nothing grows, every message was answered"
+        if fine
+        else f"FAILED:  {failed or 'see above'}; kept: {folder}"
+    )
+    if arguments.json:
+        Path(arguments.json).write_text(
+            json.dumps(
+                {
+                    "hours": hours,
+                    "messages": soak.messages,
+                    "faults": soak.faults,
+                    "rows": rows,
+                    "samples": soak.samples,
+                    "fine": fine,
+                },
+                indent=1,
+            )
+        )
     if fine:
         shutil.rmtree(folder)
     sys.exit(0 if fine else 1)

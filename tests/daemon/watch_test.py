@@ -1,4 +1,4 @@
-"""Watching a running digd: health, metrics, runs, graphs, reports; the operator's switch and deletion."""
+"""The HTTP interface of a running digd: health, metrics, runs, graphs, reports, the operator's switch, deletion."""
 
 import http.client
 import json
@@ -10,21 +10,21 @@ from urllib.parse import quote
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from live import WITHIN, Client, Daemon, wait_until
+from live import TIMEOUT_S, Client, Daemon, wait_until
 from watching import NASTY, Feed, ask, get, metric, orphan, run_path, work
 
 
 # ---- health
 
 
-def test_it_lives_and_is_ready(daemon):
+def test_a_running_daemon_is_healthy_and_ready(daemon):
     assert get(daemon, "/healthz") == "ok\n"
     assert get(daemon, "/readyz") == {"ready": True, "reasons": []}
 
 
-def test_head_has_the_length_and_no_body_and_the_connection_goes_on(daemon):
+def test_head_has_the_length_but_no_body_and_keeps_the_connection(daemon):
     host, port = daemon.address.rsplit(":", 1)
-    c = http.client.HTTPConnection(host, int(port), timeout=WITHIN)
+    c = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
     for _ in range(3):
         c.request("HEAD", "/healthz")
         answer = c.getresponse()
@@ -35,24 +35,26 @@ def test_head_has_the_length_and_no_body_and_the_connection_goes_on(daemon):
     c.close()
 
 
-def test_a_moved_archive_is_no_longer_ready(daemon):
+def test_a_daemon_whose_archive_was_moved_is_not_ready(daemon):
     with daemon.client(agents=["a", "b"]) as c:
         work(c)
         c.wait_acked()
         (daemon.data / "digd.sqlite").rename(daemon.data / "elsewhere")
         c.event("e9", ["a"])
-        answer = wait_until(lambda: (r := ask(daemon, "GET", "/readyz"))[0] == 503 and json.loads(r[1]), "not ready")
+        answer = wait_until(
+            lambda: (r := ask(daemon, "GET", "/readyz"))[0] == 503 and json.loads(r[1]), "the daemon to be unready"
+        )
         assert not answer["ready"] and answer["reasons"][0]["code"] == "archive"
         assert metric(daemon, "digd_archive_well") == 0 and metric(daemon, "digd_ready") == 0
         (daemon.data / "elsewhere").rename(daemon.data / "digd.sqlite")
-        wait_until(lambda: ask(daemon, "GET", "/readyz")[0] == 200, "ready again")
+        wait_until(lambda: ask(daemon, "GET", "/readyz")[0] == 200, "the daemon to be ready again")
         c.wait_acked()
 
 
 # ---- metrics
 
 
-def test_metrics_move(daemon):
+def test_metrics_count_the_messages_of_a_run(daemon):
     with daemon.client(agents=["a", "b"]) as c:
         work(c, 3)
         orphan(c)
@@ -77,12 +79,13 @@ def test_metrics_move(daemon):
         assert metric(daemon, "digd_archive_entries_total") >= 13
         c.tell("run_ended", outcome="success")
         c.wait_acked()
-    wait_until(lambda: metric(daemon, "digd_sessions") == 0, "the session gone")
+    wait_until(lambda: metric(daemon, "digd_sessions") == 0, "the session to end")
     assert metric(daemon, "digd_runs_open") == 0 and metric(daemon, "digd_runs_ended_total") == 1
 
 
 def test_metrics_are_well_formed_documented_and_name_no_run(daemon):
     from pathlib import Path
+
     documented = (Path(__file__).parents[2] / "docs/operate.md").read_text()
     with daemon.client(run="visible-run", agents=["visible-agent"]) as c:
         c.event("e1", ["visible-agent"])
@@ -126,15 +129,16 @@ def test_runs_are_paged_newest_first(daemon):
     assert (seen[0]["state"], seen[0]["ended"], seen[0]["mode"]) == ("open", None, "enforce")
 
 
-def test_a_run_says_what_shadow_would_have_done(daemon):
+def test_a_run_lists_the_healings_that_shadow_suppressed(daemon):
     with daemon.client(agents=["a", "b"], rules={"orphaned_event": {"mode": "shadow"}}, labels={"task": "t1"}) as c:
         orphan(c, "x")
         orphan(c, "y")
         c.wait_acked()
     run = get(daemon, "/v1/runs/r1")
     assert run["would_have"] == [{"rule": "orphaned_event", "healing": "reroute", "count": 2}]
-    assert run["detections"] == [{"rule": "orphaned_event", "healed": False, "healing": "reroute", "cause": "mode",
-                                  "outcome": None, "count": 2}]
+    assert run["detections"] == [
+        {"rule": "orphaned_event", "healed": False, "healing": "reroute", "cause": "mode", "outcome": None, "count": 2}
+    ]
     assert (run["rules"]["orphaned_event"], run["rules"]["deadlock"]) == ("shadow", "enforce")
     assert (run["sessions"], run["labels"], run["settings"]["type"]) == (["main"], {"task": "t1"}, "hello")
 
@@ -153,34 +157,37 @@ def test_detections_are_paged_in_order(daemon):
     assert all(d["seq"] > 0 and d["detection"]["rule"] == "orphaned_event" for d in seen)
 
 
-@pytest.mark.parametrize("method, path, status, code", [
-    ("GET", "/nowhere", 404, "not_found"),
-    ("GET", "/v1", 404, "not_found"),
-    ("GET", "/v1/runs/", 404, "not_found"),
-    ("GET", "/v1/runs/none", 404, "no_such_run"),
-    ("GET", "/v1/runs/none/graph", 404, "no_such_run"),
-    ("GET", "/v1/runs/none/detections", 404, "no_such_run"),
-    ("DELETE", "/v1/runs/none", 404, "no_such_run"),
-    ("GET", "/v1/runs/" + "x" * 257, 404, "not_found"),
-    ("GET", "/v1/runs/..%2f..%2fetc%2fpasswd", 404, "no_such_run"),
-    ("GET", "/../../etc/passwd", 404, "not_found"),
-    ("GET", "/v1/runs/%zz", 400, "bad_target"),
-    ("GET", "/v1/runs?limit=0", 400, "limit"),
-    ("GET", "/v1/runs?limit=501", 400, "limit"),
-    ("GET", "/v1/runs?limit=many", 400, "limit"),
-    ("GET", "/v1/runs?cursor=-1", 400, "cursor"),
-    ("GET", "/v1/runs/none/graph?format=png", 400, "format"),
-    ("GET", "/v1/runs/none/report", 404, "no_such_run"),
-    ("GET", "/v1/runs/none/report?format=pdf", 400, "format"),
-    ("GET", "/v1/feed", 426, "websocket"),
-    ("GET", "/v1/ingest", 426, "websocket"),
-    ("POST", "/v1/runs", 405, "wrong_method"),
-    ("DELETE", "/v1/runs", 405, "wrong_method"),
-    ("DELETE", "/healthz", 405, "wrong_method"),
-    ("POST", "/v1/mode", 405, "wrong_method"),
-    ("PUT", "/v1/mode", 400, "bad_json"),
-])
-def test_what_is_wrong_is_said_in_json(daemon, method, path, status, code):
+@pytest.mark.parametrize(
+    "method, path, status, code",
+    [
+        ("GET", "/nowhere", 404, "not_found"),
+        ("GET", "/v1", 404, "not_found"),
+        ("GET", "/v1/runs/", 404, "not_found"),
+        ("GET", "/v1/runs/none", 404, "no_such_run"),
+        ("GET", "/v1/runs/none/graph", 404, "no_such_run"),
+        ("GET", "/v1/runs/none/detections", 404, "no_such_run"),
+        ("DELETE", "/v1/runs/none", 404, "no_such_run"),
+        ("GET", "/v1/runs/" + "x" * 257, 404, "not_found"),
+        ("GET", "/v1/runs/..%2f..%2fetc%2fpasswd", 404, "no_such_run"),
+        ("GET", "/../../etc/passwd", 404, "not_found"),
+        ("GET", "/v1/runs/%zz", 400, "bad_target"),
+        ("GET", "/v1/runs?limit=0", 400, "limit"),
+        ("GET", "/v1/runs?limit=501", 400, "limit"),
+        ("GET", "/v1/runs?limit=many", 400, "limit"),
+        ("GET", "/v1/runs?cursor=-1", 400, "cursor"),
+        ("GET", "/v1/runs/none/graph?format=png", 400, "format"),
+        ("GET", "/v1/runs/none/report", 404, "no_such_run"),
+        ("GET", "/v1/runs/none/report?format=pdf", 400, "format"),
+        ("GET", "/v1/feed", 426, "websocket"),
+        ("GET", "/v1/ingest", 426, "websocket"),
+        ("POST", "/v1/runs", 405, "wrong_method"),
+        ("DELETE", "/v1/runs", 405, "wrong_method"),
+        ("DELETE", "/healthz", 405, "wrong_method"),
+        ("POST", "/v1/mode", 405, "wrong_method"),
+        ("PUT", "/v1/mode", 400, "bad_json"),
+    ],
+)
+def test_errors_are_reported_as_json(daemon, method, path, status, code):
     got, body, headers = ask(daemon, method, path)
     error = json.loads(body)["error"]
     assert (got, headers["Content-Type"]) == (status, "application/json")
@@ -189,15 +196,22 @@ def test_what_is_wrong_is_said_in_json(daemon, method, path, status, code):
         assert headers["Allow"]
 
 
-@pytest.mark.parametrize("headers, status", [
-    ({"Host": "evil.example"}, 403), ({"Host": "evil.example:80"}, 403), ({"Origin": "http://evil.example"}, 403),
-    ({"Origin": "null"}, 403), ({}, 200)])
+@pytest.mark.parametrize(
+    "headers, status",
+    [
+        ({"Host": "evil.example"}, 403),
+        ({"Host": "evil.example:80"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({}, 200),
+    ],
+)
 @pytest.mark.parametrize("path", ["/healthz", "/metrics", "/v1/runs", "/v1/mode"])
-def test_strangers_are_refused_everywhere(daemon, path, headers, status):
+def test_foreign_hosts_and_origins_are_refused_everywhere(daemon, path, headers, status):
     assert ask(daemon, "GET", path, headers=headers)[0] == status
 
 
-def test_a_page_of_somebody_else_cannot_delete_or_switch(daemon):
+def test_a_page_of_another_origin_cannot_delete_or_switch(daemon):
     with daemon.client(agents=["a", "b"]) as c:
         work(c)
         c.wait_acked()
@@ -232,25 +246,25 @@ def test_without_an_archive_there_is_nothing_to_read(tmp_path):
 # ---- graphs
 
 
-def test_a_graph_in_every_format_and_no_name_breaks_out(daemon):
+def test_a_graph_escapes_names_in_every_format(daemon):
     agent = 'a"];evil[label="\x01<b>'
     with Client(daemon, quote(NASTY, safe=""), greet=False) as c:
         c.hello.update(run=NASTY, agents=[agent, "b"])
         c.send_raw(c.hello)
         c.wait_for("welcome")
-        c.event("e\"1\x02", [agent], event={"kind": "<k>&", "payload": {"text": "p"}})
-        c.start("v1\\", agent, ["e\"1\x02"])
+        c.event('e"1\x02', [agent], event={"kind": "<k>&", "payload": {"text": "p"}})
+        c.start("v1\\", agent, ['e"1\x02'])
         c.end("v1\\", [{"id": "e2]]>", "recipients": ["b"], "payload": "p2"}])
         c.wait_acked()
     graph = get(daemon, run_path(NASTY, "graph"))
     assert graph["run"] == NASTY and {a["name"] for a in graph["agents"]} == {agent, "b"}
-    assert [e["id"] for e in graph["events"]] == ["e\"1\x02", "e2]]>"]
-    assert graph["activations"][0]["inputs"] == [{"event": "e\"1\x02", "reaction": "consume"}]
+    assert [e["id"] for e in graph["events"]] == ['e"1\x02', "e2]]>"]
+    assert graph["activations"][0]["inputs"] == [{"event": 'e"1\x02', "reaction": "consume"}]
     tree = ElementTree.fromstring(get(daemon, run_path(NASTY, "graph?format=graphml")))
     names = [d.text for d in tree.iter() if d.tag.endswith("}data") and d.get("key") == "name"]
     assert "e2]]>" in names and "<k>&" in [d.text for d in tree.iter()]
     dot = get(daemon, run_path(NASTY, "graph?format=dot"))
-    for line in dot.splitlines():  # outside its strings there is nothing but ours
+    for line in dot.splitlines():  # outside strings there is only the syntax that digd writes
         bare = re.sub(r'"(\\.|[^"\\])*"', '""', line)
         assert re.fullmatch(r'[\w \[\]{}=,;>"-]*', bare), line
         assert "evil" not in bare and "script" not in bare
@@ -262,7 +276,7 @@ def test_a_graph_in_every_format_and_no_name_breaks_out(daemon):
 # ---- reports
 
 
-def test_a_report_in_every_format_and_no_name_breaks_out(daemon):
+def test_a_report_escapes_names_in_every_format(daemon):
     with Client(daemon, quote(NASTY, safe=""), greet=False) as c:
         c.hello.update(run=NASTY, agents=["a", "b"])
         c.send_raw(c.hello)
@@ -271,10 +285,10 @@ def test_a_report_in_every_format_and_no_name_breaks_out(daemon):
         c.start("v2", "a", [])
         c.end("v2", [{"id": NASTY, "recipients": ["ghost"]}])
         c.wait_acked()
-    told = get(daemon, run_path(NASTY, "report"))
-    assert told["format"] == "digd.report" and told["run"]["id"] == NASTY
-    assert [d["event"] for d in told["detections"]] == [NASTY] and told["detections"][0]["healed"]
-    assert not any(part["ran"] for part in told["passes"].values())
+    document = get(daemon, run_path(NASTY, "report"))
+    assert document["format"] == "digd.report" and document["run"]["id"] == NASTY
+    assert [d["event"] for d in document["detections"]] == [NASTY] and document["detections"][0]["healed"]
+    assert not any(part["ran"] for part in document["passes"].values())
     status, page, headers = ask(daemon, "GET", run_path(NASTY, "report?format=html"))
     assert status == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
     assert "default-src 'none'" in headers["Content-Security-Policy"] and headers["X-Content-Type-Options"] == "nosniff"
@@ -286,24 +300,24 @@ def test_a_report_in_every_format_and_no_name_breaks_out(daemon):
     assert ask(daemon, "HEAD", run_path(NASTY, "report?format=html"))[1] == b""
 
 
-def test_a_reports_run_may_be_deleted_while_others_ask_for_it(daemon):
+def test_a_run_can_be_deleted_while_its_report_is_requested(daemon):
     with daemon.client(agents=["a", "b"]) as c:
         work(c, 50)
         c.wait_acked()
-    asked = [threading.Thread(target=ask, args=(daemon, "GET", "/v1/runs/r1/report")) for _ in range(8)]
-    for one in asked:
-        one.start()
+    readers = [threading.Thread(target=ask, args=(daemon, "GET", "/v1/runs/r1/report")) for _ in range(8)]
+    for reader in readers:
+        reader.start()
     assert ask(daemon, "DELETE", "/v1/runs/r1")[0] == 204
-    for one in asked:
-        one.join(WITHIN)
-        assert not one.is_alive()
+    for reader in readers:
+        reader.join(TIMEOUT_S)
+        assert not reader.is_alive()
     assert ask(daemon, "GET", "/v1/runs/r1/report")[0] == 404
 
 
 # ---- the operator's switch
 
 
-def test_the_switch_acts_at_once_on_open_runs_and_new_ones_and_ends_with_a_restart(tmp_path):
+def test_the_switch_affects_open_and_new_runs_until_a_restart(tmp_path):
     with Daemon(tmp_path, "threads = 2\n") as daemon:
         clients = {run: daemon.client(run=run, agents=["a", "b"]) for run in ("r1", "r2", "r3")}
         for c in clients.values():
@@ -313,9 +327,9 @@ def test_the_switch_acts_at_once_on_open_runs_and_new_ones_and_ends_with_a_resta
         assert (status, json.loads(body)) == (200, {"mode": "observe", "switched": 3})
         assert get(daemon, "/v1/mode") == {"mode": "observe"}
         clients["new"] = daemon.client(run="new", agents=["a", "b"])
-        assert clients["new"].welcome["mode"] == "observe"  # what holds
-        with daemon.client(run="new", session="as told", mode="observe") as told:
-            assert told.welcome["mode"] == "observe"
+        assert clients["new"].welcome["mode"] == "observe"  # the effective mode
+        with daemon.client(run="new", session="explicit", mode="observe") as second:
+            assert second.welcome["mode"] == "observe"
         for c in clients.values():
             orphan(c, "y")
             assert [v["action"] for v in c.verdicts()] == ["deliver"]
@@ -343,7 +357,7 @@ def stored_anywhere(daemon, words):
     return [f.name for f in daemon.data.iterdir() if f.is_file() and words in f.read_bytes()]
 
 
-def test_deleted_is_deleted(daemon):
+def test_a_deleted_run_leaves_no_bytes_on_disk(daemon):
     secret, kept = b"the-secret-that-must-go", b"the-words-that-stay"
     with daemon.client(run="other", agents=["a", "b"]) as other:
         work(other, 3, payload=kept.decode())
@@ -357,16 +371,16 @@ def test_deleted_is_deleted(daemon):
         assert c.closed_with() == 4400
         assert c.error()["code"] == "run_closed"
         assert ask(daemon, "GET", "/v1/runs/r1")[0] == 404 and ask(daemon, "DELETE", "/v1/runs/r1")[0] == 404
-        wait_until(lambda: not stored_anywhere(daemon, secret), "the log to be emptied")
+        wait_until(lambda: not stored_anywhere(daemon, secret), "the write-ahead log to be emptied")
         assert stored_anywhere(daemon, kept)
-        work(other, 1, first=9)  # goes on
+        work(other, 1, first=9)  # the other run continues
         other.wait_acked()
-    with daemon.client(agents=["a", "b"]) as again:  # the name is free
+    with daemon.client(agents=["a", "b"]) as again:  # the name is free again
         assert again.welcome["acked_seq"] == 0
         work(again)
         again.tell("run_ended", outcome="success")
         again.wait_acked()
     assert get(daemon, "/v1/runs/r1")["counts"]["messages"] == 4
-    assert ask(daemon, "DELETE", "/v1/runs/r1")[0] == 204  # ended, and not in memory
+    assert ask(daemon, "DELETE", "/v1/runs/r1")[0] == 204  # the run has ended and is not in memory
     assert metric(daemon, "digd_runs_deleted_total") == 2
     assert metric(daemon, "digd_runs_open") == 1

@@ -1,4 +1,4 @@
-"""What watches a running digd in the tests: requests, metrics, the feed; and work to be seen."""
+"""Helpers that watch a running digd: requests, metrics, the feed; and messages for them to see."""
 
 import http.client
 import json
@@ -6,14 +6,14 @@ from urllib.parse import quote
 
 from websockets.sync.client import connect
 
-from live import WITHIN, drop
+from live import TIMEOUT_S, drop
 
 NASTY = 'r"<script>&\\ \n\u202e]]>/../x'
 
 
 def ask(daemon, method, path, body=None, headers=None):
     host, port = daemon.address.rsplit(":", 1)
-    c = http.client.HTTPConnection(host, int(port), timeout=WITHIN)
+    c = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
     try:
         c.request(method, path, body, headers or {})
         answer = c.getresponse()
@@ -33,7 +33,7 @@ def run_path(run, *rest):
 
 
 def metric(daemon, name):
-    """A sample, labels as written; 0 if there is none."""
+    """The value of a sample, named with its labels as printed; 0 if there is none."""
     for line in get(daemon, "/metrics").splitlines():
         if line.startswith(name + " "):
             return float(line.rsplit(" ", 1)[1])
@@ -41,7 +41,7 @@ def metric(daemon, name):
 
 
 def work(c, n=1, first=1, payload="a secret"):
-    """A root event that an agent takes up and answers with another, n times."""
+    """Sends a root event that an agent consumes and answers with another event, n times."""
     for i in range(first, first + n):
         c.event(f"e{i}", ["a"], event={"payload": {"text": payload}})
         c.start(f"v{i}", "a", [f"e{i}"])
@@ -49,22 +49,22 @@ def work(c, n=1, first=1, payload="a secret"):
 
 
 def orphan(c, id="lost"):
-    """An event to nobody there: `orphaned_event`, at once."""
+    """Sends an event to an unknown agent: `orphaned_event` fires at once."""
     c.start("v" + id, "a", [])
     return c.end("v" + id, [{"id": id, "recipients": ["ghost"]}])
 
 
 class Feed:
     def __init__(self, daemon, query="", **options):
-        options = {"subprotocols": ["digd.feed.v1"], "compression": None, "open_timeout": WITHIN, "max_size": None,
+        options = {"subprotocols": ["digd.feed.v1"], "compression": None, "open_timeout": TIMEOUT_S, "max_size": None,
                    **options}
         self.ws = connect(f"ws://{daemon.address}/v1/feed{query}", **options)
 
     def take(self, n):
-        return [json.loads(self.ws.recv(timeout=WITHIN)) for _ in range(n)]
+        return [json.loads(self.ws.recv(timeout=TIMEOUT_S)) for _ in range(n)]
 
     def until(self, found):
-        """Frames up to the first like that, which is the last of its entry."""
+        """Returns the frames up to the first that matches, and the rest of its archive entry."""
         frames = []
         while True:
             frames += self.take(1)

@@ -1,4 +1,4 @@
-"""Webhooks of a running digd: what no failure, restart or deletion loses, and where the rest ends up."""
+"""Webhooks of a running digd: retries, restarts, dead letters and deletions."""
 
 import json
 import socket
@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from access_test import TOKENS, guarded, hello, ingest, status_of, told
-from live import WITHIN, Daemon, wait_until
+from access_test import TOKENS, guarded, hello, ingest, status_of, send_and_wait
+from live import TIMEOUT_S, Daemon, wait_until
 from webhook_receiver import Receiver, ask, dead, events_of, hook, orphan, orphans, state
 
 
@@ -16,7 +16,7 @@ from webhook_receiver import Receiver, ask, dead, events_of, hook, orphan, orpha
 
 
 @pytest.mark.parametrize("failure", ["status", "redirect", "timeout", "hang up"])
-def test_what_fails_is_tried_again_with_the_same_id(tmp_path, failure):
+def test_a_failed_post_is_retried_with_the_same_id(tmp_path, failure):
     released, times = threading.Event(), []
 
     def answer(path, body):
@@ -24,7 +24,7 @@ def test_what_fails_is_tried_again_with_the_same_id(tmp_path, failure):
         if len(times) > 2:
             return 204
         if failure == "timeout":
-            released.wait(WITHIN)
+            released.wait(TIMEOUT_S)
         if failure == "hang up":
             raise ConnectionError
         return (302, {"Location": "/elsewhere"}) if failure == "redirect" else 500
@@ -38,34 +38,41 @@ def test_what_fails_is_tried_again_with_the_same_id(tmp_path, failure):
         assert {p["path"] for p in r.posts} == {"/hook"}
         now = state(daemon)
         assert (now["failed"], now["retried"], now["waiting"], now["state"]) == (2, 2, 0, "well")
-        words = {"status": "status 500", "redirect": "status 302", "timeout": "no answer within 200 ms",
-                 "hang up": "no answer: "}[failure]
+        words = {
+            "status": "status 500",
+            "redirect": "status 302",
+            "timeout": "no answer within 200 ms",
+            "hang up": "no answer: ",
+        }[failure]
         assert 'webhook_failed name="pager"' in daemon.log_text() and words in daemon.log_text()
         stamps = [int(p["headers"]["Digd-Timestamp"]) for p in r.posts]
         assert stamps == sorted(stamps)
 
 
-@pytest.mark.parametrize("answer, delivered", [
-    (b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n" + b"x" * 300_000, True),  # more than is read
-    (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx", True),                      # less than was promised
-    (b"HTTP/1.0 200 \r\n\r\n", True),
-    (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", False),
-    (b"SSH-2.0-not HTTP at all\r\n" * 100, False),
-    (b"", False),
-])
-def test_whatever_is_answered_is_bounded(tmp_path, answer, delivered):
+@pytest.mark.parametrize(
+    "answer, delivered",
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n" + b"x" * 300_000, True),  # more than digd reads
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx", True),  # shorter than its Content-Length
+        (b"HTTP/1.0 200 \r\n\r\n", True),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", False),
+        (b"SSH-2.0-not HTTP at all\r\n" * 100, False),
+        (b"", False),
+    ],
+)
+def test_the_answer_of_a_receiver_is_read_only_to_a_limit(tmp_path, answer, delivered):
     listening = socket.create_server(("127.0.0.1", 0))
-    listening.settimeout(WITHIN)
+    listening.settimeout(TIMEOUT_S)
 
     def serve():
         taken, _ = listening.accept()
         with taken:
-            taken.settimeout(WITHIN)
+            taken.settimeout(TIMEOUT_S)
             taken.recv(65536)
             try:
                 taken.sendall(answer)
             except OSError:
-                pass  # it does not read all of it
+                pass  # digd does not read all of it
 
     server = threading.Thread(target=serve)
     server.start()
@@ -73,16 +80,18 @@ def test_whatever_is_answered_is_bounded(tmp_path, answer, delivered):
     with Daemon(tmp_path, hook(tmp_path, url, attempts=1)) as daemon:
         with daemon.client(agents=["a", "b"]) as c:
             orphans(c, 1)
-            now = wait_until(lambda: (s := state(daemon))["delivered"] + s["dead"] == 1 and s, "the end of it")
+            now = wait_until(
+                lambda: (s := state(daemon))["delivered"] + s["dead"] == 1 and s, "the callback to be delivered or dead"
+            )
         assert now["delivered"] == delivered
         assert delivered or dead(daemon)["dead"][0]["why"].startswith("no answer: ")
     server.join()
     listening.close()
 
 
-def test_a_receiver_that_is_down_is_waited_for(tmp_path):
+def test_callbacks_wait_for_a_receiver_that_is_down(tmp_path):
     closed = socket.socket()
-    closed.bind(("127.0.0.1", 0))  # and does not listen: connections are refused
+    closed.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
     url = f"http://127.0.0.1:{closed.getsockname()[1]}/hook"
     with Daemon(tmp_path, hook(tmp_path, url, attempts=1000)) as daemon, daemon.client(agents=["a", "b"]) as c:
         orphans(c, 3)
@@ -94,37 +103,44 @@ def test_a_receiver_that_is_down_is_waited_for(tmp_path):
             assert events_of(r.wait_for(3), "r1") == ["o0", "o1", "o2"]
 
 
-def test_a_run_waits_for_its_own_callback_and_holds_up_no_other(tmp_path):
+def test_a_failing_callback_delays_only_its_own_run(tmp_path):
     let_through = threading.Event()
     bad = lambda path, body: path == "/bad" and body["run"] == "bad" and not let_through.is_set()
     with Receiver(lambda path, body: 500 if bad(path, body) else 200) as r:
-        config = (hook(tmp_path, r.url("/bad"), "one", attempts=1000, concurrency=1) + hook(tmp_path, r.url("/good"), "two"))
-        with Daemon(tmp_path, config) as daemon, daemon.client("bad", agents=["a", "b"]) as one, \
-                daemon.client("good", agents=["a", "b"]) as two:
-            orphans(one, 3)
+        config = hook(tmp_path, r.url("/bad"), "one", attempts=1000, concurrency=1) + hook(
+            tmp_path, r.url("/good"), "two"
+        )
+        with (
+            Daemon(tmp_path, config) as daemon,
+            daemon.client("bad", agents=["a", "b"]) as failing,
+            daemon.client("good", agents=["a", "b"]) as healthy,
+        ):
+            orphans(failing, 3)
             wait_until(lambda: state(daemon, "one")["failed"] >= 2, "failures")
-            orphans(two, 20)
+            orphans(healthy, 20)
             r.wait_for(20, "/bad")
             r.wait_for(23, "/good")
             assert events_of(r.taken("/bad"), "good") == [f"o{i}" for i in range(20)]
-            assert {p["body"]["detection"]["event"] for p in r.posts if p["path"] == "/bad" and p["body"]["run"] == "bad"} == {"o0"}
+            assert {
+                p["body"]["detection"]["event"] for p in r.posts if p["path"] == "/bad" and p["body"]["run"] == "bad"
+            } == {"o0"}
             let_through.set()
-            wait_until(lambda: events_of(r.taken("/bad"), "bad") == ["o0", "o1", "o2"], "the others, in order")
+            wait_until(lambda: events_of(r.taken("/bad"), "bad") == ["o0", "o1", "o2"], "the other callbacks, in order")
 
 
-def test_no_more_posts_are_under_way_than_configured(tmp_path):
-    lock, now, most = threading.Lock(), [0], [0]
+def test_concurrent_posts_stay_within_the_limit(tmp_path):
+    lock, current, highest = threading.Lock(), [0], [0]
     gate = threading.Barrier(3)
 
     def answer(path, body):
         with lock:
-            now[0] += 1
-            most[0] = max(most[0], now[0])
+            current[0] += 1
+            highest[0] = max(highest[0], current[0])
         try:
-            gate.wait(WITHIN)  # three at once, or none goes on
+            gate.wait(TIMEOUT_S)  # blocks until three posts are concurrent
         finally:
             with lock:
-                now[0] -= 1
+                current[0] -= 1
         return 200
 
     with Receiver(answer) as r, Daemon(tmp_path, hook(tmp_path, r.url(), concurrency=3, timeout_ms=60_000)) as daemon:
@@ -132,7 +148,7 @@ def test_no_more_posts_are_under_way_than_configured(tmp_path):
         for c in clients:
             orphan(c)
         r.wait_for(9)
-        assert most[0] == 3
+        assert highest[0] == 3
         for c in clients:
             c.close()
 
@@ -141,7 +157,7 @@ def test_no_more_posts_are_under_way_than_configured(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_what_waits_is_sent_after_a_restart(tmp_path, end):
+def test_waiting_callbacks_are_sent_after_a_restart(tmp_path, end):
     up = threading.Event()
     with Receiver(lambda *_: 200 if up.is_set() else 503) as r:
         daemon = Daemon(tmp_path, hook(tmp_path, r.url(), attempts=1000))
@@ -154,12 +170,12 @@ def test_what_waits_is_sent_after_a_restart(tmp_path, end):
         up.set()
         with daemon:
             assert events_of(r.wait_for(5), "r1") == [f"o{i}" for i in range(5)]
-            wait_until(lambda: state(daemon)["waiting"] == 0, "nothing to wait")
+            wait_until(lambda: state(daemon)["waiting"] == 0, "the queue to be empty")
     assert len({b["id"] for b in r.taken()}) == 5
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_killed_in_the_middle_nothing_is_lost_and_each_run_stays_in_order(tmp_path, seed):
+def test_a_kill_loses_no_callback_and_keeps_each_run_in_order(tmp_path, seed):
     runs, each = ["r1", "r2", "r3"], 40
     with Receiver() as r:
         daemon = Daemon(tmp_path, hook(tmp_path, r.url()))
@@ -173,16 +189,16 @@ def test_killed_in_the_middle_nothing_is_lost_and_each_run_stays_in_order(tmp_pa
             r.wait_for(10 + 30 * seed)
             daemon.kill()
         with daemon:
-            wait_until(lambda: len({b["id"] for b in r.taken()}) == each * len(runs), "all of them")
-            wait_until(lambda: state(daemon)["waiting"] == 0, "nothing to wait")
+            wait_until(lambda: len({b["id"] for b in r.taken()}) == each * len(runs), "all callbacks")
+            wait_until(lambda: state(daemon)["waiting"] == 0, "the queue to be empty")
         for run in runs:
             first_seen = list(dict.fromkeys(events_of(r.taken(), run)))
             assert first_seen == [f"o{i}" for i in range(each)]
-        # Only what was under way, or about to be written off, comes twice.
+        # Only callbacks in flight, or not yet recorded as delivered, arrive twice.
         assert len(r.taken()) <= each * len(runs) + 4
 
 
-def test_another_archive_is_noticed(tmp_path):
+def test_a_replaced_archive_is_noticed(tmp_path):
     with Receiver() as r:
         daemon = Daemon(tmp_path, hook(tmp_path, r.url()))
         with daemon, daemon.client(agents=["a", "b"]) as c:
@@ -197,11 +213,11 @@ def test_another_archive_is_noticed(tmp_path):
             assert "webhooks_begin_anew" in daemon.log_text()
 
 
-def test_a_damaged_webhooks_db_is_told_and_left_alone(tmp_path):
+def test_a_damaged_webhooks_db_stops_the_start_and_is_kept(tmp_path):
     daemon = Daemon(tmp_path, hook(tmp_path, "http://127.0.0.1:9/"))
     daemon.data.mkdir()
     (daemon.data / "webhooks.db").write_text("not a database, and long enough to be looked at as one " * 20)
-    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=WITHIN)
+    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 1 and "webhooks.db" in done.stderr and "moved away" in done.stderr
     assert (daemon.data / "webhooks.db").read_text().startswith("not a database")
 
@@ -209,15 +225,23 @@ def test_a_damaged_webhooks_db_is_told_and_left_alone(tmp_path):
 # ---- dead letters
 
 
-def test_dead_letters_are_kept_listed_in_pages_and_sent_again(tmp_path):
+def test_dead_letters_are_kept_paged_and_resent(tmp_path):
     up = threading.Event()
-    with Receiver(lambda *_: 200 if up.is_set() else 500) as r, \
-            Daemon(tmp_path, hook(tmp_path, r.url(), attempts=3, dead_letters=4)) as daemon:
+    with (
+        Receiver(lambda *_: 200 if up.is_set() else 500) as r,
+        Daemon(tmp_path, hook(tmp_path, r.url(), attempts=3, dead_letters=4)) as daemon,
+    ):
         with daemon.client('r"<1>', place=False, agents=["a", "b"]) as c:
             orphans(c, 6)
-            wait_until(lambda: state(daemon)["died"] == 6, "the deaths")
+            wait_until(lambda: state(daemon)["died"] == 6, "the dead letters")
             now = state(daemon)
-            assert (now["dead"], now["dead_dropped"], now["waiting"], now["failed"], now["retried"]) == (4, 2, 0, 18, 12)
+            assert (now["dead"], now["dead_dropped"], now["waiting"], now["failed"], now["retried"]) == (
+                4,
+                2,
+                0,
+                18,
+                12,
+            )
             first = dead(daemon, query="?limit=3")
             rest = dead(daemon, query=f"?limit=3&cursor={first['next']}")
             assert (len(first["dead"]), len(rest["dead"]), rest["next"]) == (3, 1, None)
@@ -240,7 +264,7 @@ def test_dead_letters_survive_a_kill(tmp_path):
         with daemon:
             with daemon.client(agents=["a", "b"]) as c:
                 orphans(c, 2)
-                wait_until(lambda: state(daemon)["dead"] == 2, "the deaths")
+                wait_until(lambda: state(daemon)["dead"] == 2, "the dead letters")
             before = dead(daemon)
             daemon.kill()
         with daemon:
@@ -251,31 +275,41 @@ def test_dead_letters_survive_a_kill(tmp_path):
             ask(daemon, "GET", "/v1/webhooks/pager/retry", 405)
 
 
-def test_what_is_too_old_is_not_sent_any_more(tmp_path):
-    with Receiver(lambda *_: 500) as r, \
-            Daemon(tmp_path, hook(tmp_path, r.url(), attempts=1000, max_age_ms=1000)) as daemon:
+def test_callbacks_over_their_age_limit_are_not_sent(tmp_path):
+    with (
+        Receiver(lambda *_: 500) as r,
+        Daemon(tmp_path, hook(tmp_path, r.url(), attempts=1000, max_age_ms=1000)) as daemon,
+    ):
         with daemon.client(agents=["a", "b"]) as c:
             orphans(c, 2)
-            wait_until(lambda: state(daemon)["dead"] == 2, "the deaths")
+            wait_until(lambda: state(daemon)["dead"] == 2, "the dead letters")
             letters = dead(daemon)["dead"]
             assert all(l["why"].startswith("older than max_age_ms; status 500") for l in letters)
 
 
-def test_a_token_of_some_runs_sees_their_dead_letters_alone_and_sends_none_again(tmp_path):
+def test_a_token_sees_only_its_runs_dead_letters_and_cannot_resend_them(tmp_path):
     with Receiver(lambda *_: 500) as r, guarded(tmp_path, hook(tmp_path, r.url(), attempts=1)) as daemon:
         for run in ("prod-1", "other"):
             with ingest(daemon, TOKENS["all"][0], run=run) as ws:
-                told(ws, hello(run, agents=["a"]), until="welcome")
-                told(ws, {"type": "activation_started", "seq": 1, "activation": "v1", "agent": "a", "inputs": []},
-                     {"type": "activation_ended", "seq": 2, "activation": "v1", "outputs": [{"id": "e", "recipients": ["x"]}]},
-                     seq=2)
+                send_and_wait(ws, hello(run, agents=["a"]), until="welcome")
+                send_and_wait(
+                    ws,
+                    {"type": "activation_started", "seq": 1, "activation": "v1", "agent": "a", "inputs": []},
+                    {
+                        "type": "activation_ended",
+                        "seq": 2,
+                        "activation": "v1",
+                        "outputs": [{"id": "e", "recipients": ["x"]}],
+                    },
+                    seq=2,
+                )
 
         def seen_by(name):
             status, text = status_of(daemon, "/v1/webhooks/pager/dead", TOKENS[name][0])
             assert status == 200, text
             return [letter["run"] for letter in json.loads(text)["dead"]]
 
-        wait_until(lambda: seen_by("all") == ["prod-1", "other"], "the deaths")
+        wait_until(lambda: seen_by("all") == ["prod-1", "other"], "the dead letters")
         assert seen_by("watcher") == ["prod-1"]
         tries = {None: 401, "fleet": 403, "watcher": 403, "some": 403, "all": 200}
         for name, expected in tries.items():
@@ -287,29 +321,37 @@ def test_a_token_of_some_runs_sees_their_dead_letters_alone_and_sends_none_again
 # ---- deleted runs
 
 
-def test_a_deleted_run_takes_its_callbacks_and_dead_letters_with_it(tmp_path):
+def test_deleting_a_run_deletes_its_callbacks_and_dead_letters(tmp_path):
     with Receiver(lambda path, body: 500) as r:
-        config = hook(tmp_path, r.url("/dead"), "dead", attempts=1) + hook(tmp_path, r.url("/slow"), "slow", attempts=1000)
+        config = hook(tmp_path, r.url("/dead"), "dead", attempts=1) + hook(
+            tmp_path, r.url("/slow"), "slow", attempts=1000
+        )
         with Daemon(tmp_path, config) as daemon, daemon.client("kept", agents=["a", "b"]) as kept:
             gone = daemon.client("gone", agents=["a", "b"])
             orphans(gone, 5)
             orphans(kept, 1)
-            wait_until(lambda: state(daemon, "dead")["dead"] == 6 and state(daemon, "slow")["waiting"] == 6, "all to be there")
+            wait_until(
+                lambda: state(daemon, "dead")["dead"] == 6 and state(daemon, "slow")["waiting"] == 6,
+                "all callbacks to be queued or dead",
+            )
             ask(daemon, "DELETE", "/v1/runs/gone", 204)
-            wait_until(lambda: state(daemon, "dead")["dead"] == 1 and state(daemon, "slow")["waiting"] == 1, "the run to go")
+            wait_until(
+                lambda: state(daemon, "dead")["dead"] == 1 and state(daemon, "slow")["waiting"] == 1,
+                "the deletion of the run",
+            )
             assert [l["run"] for l in dead(daemon, "dead")["dead"]] == ["kept"]
             seen = len(r.posts)
-            wait_until(lambda: len(r.posts) >= seen + 3, "attempts for the other")
-            assert {p["body"]["run"] for p in r.posts[seen + 1:]} == {"kept"}
+            wait_until(lambda: len(r.posts) >= seen + 3, "attempts for the other run")
+            assert {p["body"]["run"] for p in r.posts[seen + 1 :]} == {"kept"}
             gone.closed_with()
 
 
-def test_webhooks_db_holds_no_text_of_agents(tmp_path):
+def test_webhooks_db_contains_no_text_of_agents(tmp_path):
     with Receiver(lambda *_: 500) as r, Daemon(tmp_path, hook(tmp_path, r.url(), attempts=2)) as daemon:
         with daemon.client("a-run-with-a-name", agents=["a", "b"]) as c:
             orphan(c, "an-event-with-a-name")
             c.wait_acked()
-            wait_until(lambda: state(daemon)["dead"] == 1, "the death")
+            wait_until(lambda: state(daemon)["dead"] == 1, "the dead letter")
             daemon.stop()
         stored = b"".join(f.read_bytes() for f in daemon.data.glob("webhooks.db*"))
         assert b"orphaned_event" in stored and b"a-name" not in stored

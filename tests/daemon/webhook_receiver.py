@@ -1,18 +1,18 @@
-"""What takes the posts of a running digd's webhooks, and what its tests ask and do."""
+"""A receiver of webhook posts, and helpers of the webhook tests."""
 
 import http.client
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from live import WITHIN, wait_until
+from live import TIMEOUT_S, wait_until
 
 SECRET = "a-secret-of-more-than-16-bytes"
 WALL = dict(clock="wall", rules={"deadlock": {"window_ms": 30, "max_attempts": 1}})
 
 
 class Receiver:
-    """Takes posts; `answer(path, body)` says with what status, or a (status, headers)."""
+    """Receives posts; `answer(path, body)` returns the status, or (status, headers)."""
 
     def __init__(self, answer=lambda path, body: 200, tls=None, bound=None):
         self.answer, self.posts, self.lock = answer, [], threading.Lock()
@@ -24,8 +24,8 @@ class Receiver:
                 body = json.loads(raw)
                 with receiver.lock:
                     receiver.posts.append({"path": self.path, "body": body, "raw": raw, "headers": dict(self.headers)})
-                said = receiver.answer(self.path, body)
-                status, headers = said if isinstance(said, tuple) else (said, {})
+                reply = receiver.answer(self.path, body)
+                status, headers = reply if isinstance(reply, tuple) else (reply, {})
                 with receiver.lock:
                     receiver.posts[-1].setdefault("status", status)
                     receiver.answered.append((self.path, body, status))
@@ -42,7 +42,7 @@ class Receiver:
             request_queue_size = 128
 
             def handle_error(self, *_):
-                pass  # a client that went away
+                pass  # the client closed the connection
 
         self.answered = []
         self.server = Server(("127.0.0.1", 0), Handler, bind_and_activate=bound is None)
@@ -67,12 +67,14 @@ class Receiver:
         return f"{scheme}://{host}:{self.port}{path}"
 
     def taken(self, path=None):
-        """The bodies that were answered with 2xx, in order."""
+        """The bodies that the receiver answered with 2xx, in order."""
         with self.lock:
             return [b for p, b, status in self.answered if status < 300 and path in (None, p)]
 
     def wait_for(self, n, path=None):
-        return wait_until(lambda: len(got := self.taken(path)) >= n and got, f"{n} callbacks; got {len(self.taken(path))}")
+        return wait_until(
+            lambda: len(got := self.taken(path)) >= n and got, f"{n} callbacks; got {len(self.taken(path))}"
+        )
 
 
 def toml(value):
@@ -80,7 +82,7 @@ def toml(value):
 
 
 def hook(folder, url, name="pager", **options):
-    """A [[webhook]]; its secret lies in a file."""
+    """A [[webhook]] section whose secret is in a file."""
     folder.mkdir(parents=True, exist_ok=True)
     secret = folder / "secret"
     if not secret.exists():
@@ -91,7 +93,7 @@ def hook(folder, url, name="pager", **options):
 
 def ask(daemon, method, path, status=200):
     host, port = daemon.address.rsplit(":", 1)
-    c = http.client.HTTPConnection(host, int(port), timeout=WITHIN)
+    c = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
     try:
         c.request(method, path)
         answer = c.getresponse()
@@ -111,7 +113,7 @@ def dead(daemon, name="pager", query=""):
 
 
 def orphan(c, id="lost"):
-    """An event to nobody there: one detection, `orphaned_event`, and no intervention."""
+    """Sends an event to an unknown agent: one `orphaned_event` detection and no intervention."""
     c.start("v" + id, "a", [])
     return c.end("v" + id, [{"id": id, "recipients": ["ghost"]}])
 
@@ -123,7 +125,7 @@ def orphans(c, n, first=0):
 
 
 def stuck(c):
-    """A deadlock: one detection and one intervention."""
+    """Causes a deadlock: one detection and one intervention."""
     c.event("e1", ["a"], ts=0)
     c.tell("time", ts=15_000)
     return c.wait_for("intervention")

@@ -1,4 +1,4 @@
-"""Webhooks of a running digd, with real receivers: what they are sent, in which order, and who may see what."""
+"""Webhooks of a running digd with real receivers: content, order, filters, TLS and secrets."""
 
 import hashlib
 import hmac
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from live import DIGD, WITHIN, Daemon, wait_until
+from live import DIGD, TIMEOUT_S, Daemon, wait_until
 from webhook_receiver import SECRET, Receiver, ask, dead, events_of, hook, orphan, orphans, state, stuck
 
 DOCS = Path(__file__).parents[2] / "docs/webhooks.md"
 
 
-# ---- what is sent
+# ---- content
 
 
 def test_an_intervention_and_its_detection_are_posted_and_signed(tmp_path):
@@ -44,7 +44,7 @@ def test_an_intervention_and_its_detection_are_posted_and_signed(tmp_path):
             assert headers["Digd-Signature"] == "v1=" + expected
 
 
-def test_a_system_without_an_open_socket_is_healed_too(tmp_path):
+def test_a_system_without_an_open_socket_is_healed(tmp_path):
     with Receiver() as r, Daemon(tmp_path, hook(tmp_path, r.url(), send=["interventions"])) as daemon:
         c = daemon.client(agents=["a", "b"], clock="wall", rules={"deadlock": {"window_ms": 300}})
         c.event("e1", ["a"])
@@ -52,16 +52,21 @@ def test_a_system_without_an_open_socket_is_healed_too(tmp_path):
         c.close()
         made = r.wait_for(1)[0]["intervention"]
         assert (made["id"], made["action"]) == ("sys:1", "create") and made["inject"]
-        with daemon.client(agents=["a", "b"], clock="wall") as again:  # who comes back is told as well
+        with daemon.client(
+            agents=["a", "b"], clock="wall"
+        ) as again:  # the client gets the intervention when it reconnects
             assert again.wait_for("intervention")["id"] == "sys:1"
 
 
-def test_filters_by_kind_rule_severity_and_label(tmp_path):
+def test_a_webhook_receives_only_what_its_filters_select(tmp_path):
     with Receiver() as r:
-        config = (hook(tmp_path, r.url("/all"), "all") + hook(tmp_path, r.url("/made"), "made", send=["interventions"]) +
-                  hook(tmp_path, r.url("/rule"), "rule", rules=["orphaned_event"]) +
-                  hook(tmp_path, r.url("/severity"), "severity", severities=["warning"]) +
-                  hook(tmp_path, r.url("/label"), "label", labels=["team=search", "tier=1"]))
+        config = (
+            hook(tmp_path, r.url("/all"), "all")
+            + hook(tmp_path, r.url("/made"), "made", send=["interventions"])
+            + hook(tmp_path, r.url("/rule"), "rule", rules=["orphaned_event"])
+            + hook(tmp_path, r.url("/severity"), "severity", severities=["warning"])
+            + hook(tmp_path, r.url("/label"), "label", labels=["team=search", "tier=1"])
+        )
         with Daemon(tmp_path, config) as daemon:
             with daemon.client("plain", agents=["a", "b"]) as c:
                 orphan(c)
@@ -74,10 +79,13 @@ def test_filters_by_kind_rule_severity_and_label(tmp_path):
                 orphan(c)
                 c.wait_acked()
             everything = r.wait_for(5, "/all")
-            wait_until(lambda: all(w["unread"] == w["waiting"] == 0 for w in
-                                   ask(daemon, "GET", "/v1/webhooks")["webhooks"]), "all to be done")
-            kinds = lambda path: sorted((b["run"], "intervention" if "intervention" in b else b["detection"]["rule"])
-                                        for b in r.taken(path))
+            wait_until(
+                lambda: all(w["unread"] == w["waiting"] == 0 for w in ask(daemon, "GET", "/v1/webhooks")["webhooks"]),
+                "all webhooks to be idle",
+            )
+            kinds = lambda path: sorted(
+                (b["run"], "intervention" if "intervention" in b else b["detection"]["rule"]) for b in r.taken(path)
+            )
             assert len(everything) == 5
             assert kinds("/made") == [("plain", "intervention")]
             assert kinds("/rule") == [(run, "orphaned_event") for run in ("half", "labelled", "plain")]
@@ -85,7 +93,7 @@ def test_filters_by_kind_rule_severity_and_label(tmp_path):
             assert kinds("/label") == [("labelled", "orphaned_event")]
 
 
-def test_a_webhook_begins_with_what_comes_after_it(tmp_path):
+def test_a_new_webhook_receives_only_later_callbacks(tmp_path):
     with Receiver() as r:
         with Daemon(tmp_path) as daemon, daemon.client(agents=["a", "b"]) as c:
             orphans(c, 2)
@@ -100,7 +108,7 @@ def test_a_webhook_begins_with_what_comes_after_it(tmp_path):
 # ---- Slack
 
 
-def test_no_name_breaks_out_of_a_text_for_slack(tmp_path):
+def test_names_are_escaped_in_slack_texts(tmp_path):
     nasty = "<!channel>`*x*`<https://evil.example|y>@here&\n\u202e"
     with Receiver() as r, Daemon(tmp_path, hook(tmp_path, r.url(), format="slack", secret_file=None)) as daemon:
         with daemon.client(nasty, place=False, agents=["a", "b", nasty]) as c:
@@ -129,16 +137,61 @@ def openssl(folder, *args):
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """ca.pem signed good.pem (for localhost) and named.pem (for another name)."""
+    """ca.pem signs good.pem (for localhost) and named.pem (for another name)."""
     folder = tmp_path_factory.mktemp("certificates")
-    openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-            "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=a CA for tests")
+    openssl(
+        folder,
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+        "-keyout",
+        "ca.key",
+        "-out",
+        "ca.pem",
+        "-subj",
+        "/CN=a CA for tests",
+    )
     for name, host in (("good", "localhost"), ("named", "elsewhere.example")):
-        openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={host}")
+        openssl(
+            folder,
+            "req",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-keyout",
+            f"{name}.key",
+            "-out",
+            f"{name}.csr",
+            "-subj",
+            f"/CN={host}",
+        )
         (folder / f"{name}.ext").write_text(f"subjectAltName=DNS:{host}\n")
-        openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
-                "-days", "2", "-extfile", f"{name}.ext", "-out", f"{name}.pem")
+        openssl(
+            folder,
+            "x509",
+            "-req",
+            "-in",
+            f"{name}.csr",
+            "-CA",
+            "ca.pem",
+            "-CAkey",
+            "ca.key",
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-extfile",
+            f"{name}.ext",
+            "-out",
+            f"{name}.pem",
+        )
     return folder
 
 
@@ -148,7 +201,7 @@ def server_tls(certificates, name):
     return context
 
 
-def test_a_receiver_with_a_good_certificate_is_told(tmp_path, certificates):
+def test_a_receiver_with_a_good_certificate_gets_callbacks(tmp_path, certificates):
     with Receiver(tls=server_tls(certificates, "good")) as r:
         url = r.url(scheme="https", host="localhost")
         with Daemon(tmp_path, hook(tmp_path, url, ca_file=str(certificates / "ca.pem"))) as daemon:
@@ -158,67 +211,77 @@ def test_a_receiver_with_a_good_certificate_is_told(tmp_path, certificates):
 
 
 @pytest.mark.parametrize("name, ca", [("named", "ca.pem"), ("good", None)])
-def test_a_receiver_with_a_bad_certificate_is_told_nothing(tmp_path, certificates, name, ca):
+def test_a_receiver_with_a_bad_certificate_gets_nothing(tmp_path, certificates, name, ca):
     with Receiver(tls=server_tls(certificates, name)) as r:
         url = r.url(scheme="https", host="localhost")
         ca_file = str(certificates / ca) if ca else None
         with Daemon(tmp_path, hook(tmp_path, url, ca_file=ca_file, attempts=2)) as daemon:
             with daemon.client(agents=["a", "b"]) as c:
                 orphans(c, 1)
-                wait_until(lambda: state(daemon)["dead"] == 1, "the death")
+                wait_until(lambda: state(daemon)["dead"] == 1, "the dead letter")
             assert dead(daemon)["dead"][0]["why"].startswith("TLS")
         assert not r.posts
 
 
-# ---- nothing secret is told
+# ---- secrets
 
 
-def test_secrets_are_shown_nowhere(tmp_path):
+def test_secrets_appear_in_no_output(tmp_path):
     path = "/services/T0/B0/a-path-that-is-a-secret"
     with Receiver(lambda *_: 500) as r:
         config = hook(tmp_path, r.url(path), attempts=2) + hook(tmp_path, "http://receiver.example" + path, "far")
         (tmp_path / "check").mkdir()
         (tmp_path / "check/digd.toml").write_text(config)
-        check = subprocess.run([DIGD, "--config", str(tmp_path / "check/digd.toml"), "--data-dir", str(tmp_path),
-                                "--check-config"], capture_output=True, text=True, timeout=WITHIN)
+        check = subprocess.run(
+            [DIGD, "--config", str(tmp_path / "check/digd.toml"), "--data-dir", str(tmp_path), "--check-config"],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+        )
         assert check.returncode == 0 and 'warning: the webhook "far" goes to' in check.stderr
         assert f'url = "http://127.0.0.1:{r.port}/…"' in check.stdout
         with Daemon(tmp_path, '[log]\nlevel = "debug"\n' + hook(tmp_path, r.url(path), attempts=2)) as daemon:
             with daemon.client(agents=["a", "b"]) as c:
                 orphan(c, "payload-like-text")
                 c.wait_acked()
-                wait_until(lambda: state(daemon)["dead"] == 1, "the death")
+                wait_until(lambda: state(daemon)["dead"] == 1, "the dead letter")
             daemon.config.write_text(hook(tmp_path, r.url(path), attempts=3))
             daemon.process.send_signal(signal.SIGHUP)
             wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
-            told = [check.stdout, check.stderr, daemon.log_text(), json.dumps(ask(daemon, "GET", "/v1/webhooks")),
-                    json.dumps(dead(daemon)), ask(daemon, "GET", "/metrics")]
-        for text in told:
+            texts = [
+                check.stdout,
+                check.stderr,
+                daemon.log_text(),
+                json.dumps(ask(daemon, "GET", "/v1/webhooks")),
+                json.dumps(dead(daemon)),
+                ask(daemon, "GET", "/metrics"),
+            ]
+        for text in texts:
             assert SECRET not in text and "a-path-that-is-a-secret" not in text
         assert "payload-like-text" not in daemon.log_text()
         assert r.posts and all(SECRET.encode() not in p["raw"] for p in r.posts)
 
 
-# ---- reload, metrics, stopping
+# ---- reload, metrics, stop
 
 
 def reload(daemon, config, word):
-    said = daemon.log_text().count(word)
+    before = daemon.log_text().count(word)
     daemon.config.write_text(config)
     daemon.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: daemon.log_text().count(word) > said, word)
+    wait_until(lambda: daemon.log_text().count(word) > before, word)
 
 
-def test_a_reload_adds_changes_and_removes(tmp_path):
+def test_a_reload_adds_changes_and_removes_webhooks(tmp_path):
     with Receiver(lambda path, body: 500 if path == "/broken" else 200) as r, Daemon(tmp_path) as daemon:
         with daemon.client(agents=["a", "b"]) as c:
             orphans(c, 1)
             reload(daemon, hook(tmp_path, r.url("/broken"), attempts=1000), "reloaded")
             orphans(c, 2, first=1)
             wait_until(lambda: state(daemon)["failed"] >= 1, "a failure")
-            reload(daemon, hook(tmp_path, r.url("/mended")), "reloaded")  # keeps what waits
+            reload(daemon, hook(tmp_path, r.url("/mended")), "reloaded")  # keeps the waiting callbacks
             assert events_of(r.wait_for(2, "/mended"), "r1") == ["o1", "o2"]
-            # What cannot be set up changes nothing.
+            # A webhook that cannot be set up leaves all webhooks unchanged.
             reload(daemon, hook(tmp_path, r.url("/x"), secret_file=str(tmp_path / "none")), "reload_refused")
             reload(daemon, hook(tmp_path, "https://localhost/", ca_file=str(tmp_path / "none")), "reload_refused")
             orphans(c, 1, first=3)
@@ -226,7 +289,7 @@ def test_a_reload_adds_changes_and_removes(tmp_path):
             reload(daemon, "", "reloaded")
             assert ask(daemon, "GET", "/v1/webhooks") == {"webhooks": []}
             orphans(c, 1, first=4)
-            reload(daemon, hook(tmp_path, r.url("/mended")), "reloaded")  # begins anew
+            reload(daemon, hook(tmp_path, r.url("/mended")), "reloaded")  # starts again, without the earlier callbacks
             orphans(c, 1, first=5)
             assert events_of(r.wait_for(4, "/mended"), "r1")[3] == "o5"
         assert "webhook.pager: added" in daemon.log_text() and "webhook_forgotten" in daemon.log_text()
@@ -234,11 +297,11 @@ def test_a_reload_adds_changes_and_removes(tmp_path):
 
 def test_a_secret_that_is_missing_stops_the_start(tmp_path):
     daemon = Daemon(tmp_path, hook(tmp_path, "http://127.0.0.1:9/", secret_file=str(tmp_path / "none")))
-    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=WITHIN)
+    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 1 and 'the webhook "pager" cannot be set up' in done.stderr
 
 
-def test_a_secret_may_come_from_the_environment(tmp_path, monkeypatch):
+def test_a_secret_is_read_from_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("DIGD_PAGER__SECRET", SECRET)
     with Receiver() as r:
         config = hook(tmp_path, r.url(), secret_file=None, secret_env="DIGD_PAGER__SECRET")
@@ -247,30 +310,46 @@ def test_a_secret_may_come_from_the_environment(tmp_path, monkeypatch):
             r.wait_for(1)
             post = r.posts[0]
             signed = post["headers"]["Digd-Timestamp"].encode() + b"." + post["raw"]
-            assert post["headers"]["Digd-Signature"] == "v1=" + hmac.new(SECRET.encode(), signed, hashlib.sha256).hexdigest()
+            assert (
+                post["headers"]["Digd-Signature"]
+                == "v1=" + hmac.new(SECRET.encode(), signed, hashlib.sha256).hexdigest()
+            )
 
 
-def test_metrics_tell_each_webhook_and_no_run(tmp_path):
+def test_metrics_name_each_webhook_but_no_run(tmp_path):
     with Receiver(lambda path, body: 200 if path == "/good" else 500) as r:
         config = hook(tmp_path, r.url("/good"), "good") + hook(tmp_path, r.url("/bad"), "bad", attempts=3)
         with Daemon(tmp_path, config) as daemon, daemon.client("visible-run", agents=["a", "b"]) as c:
             orphans(c, 2)
-            wait_until(lambda: state(daemon, "bad")["dead"] == 2 and state(daemon, "good")["delivered"] == 2, "both")
+            wait_until(
+                lambda: state(daemon, "bad")["dead"] == 2 and state(daemon, "good")["delivered"] == 2,
+                "both webhooks to finish",
+            )
             text = ask(daemon, "GET", "/metrics")
         assert "visible" not in text
         samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("digd_webhook"))
-        expected = {"posted_total": (2, 0), "failed_total": (0, 6), "retried_total": (0, 4), "died_total": (0, 2),
-                    "dead_letters": (0, 2), "waiting": (0, 0), "under_way": (0, 0), "unread": (0, 0),
-                    "dead_dropped_total": (0, 0)}
+        expected = {
+            "posted_total": (2, 0),
+            "failed_total": (0, 6),
+            "retried_total": (0, 4),
+            "died_total": (0, 2),
+            "dead_letters": (0, 2),
+            "waiting": (0, 0),
+            "under_way": (0, 0),
+            "unread": (0, 0),
+            "dead_dropped_total": (0, 0),
+        }
         for name, (good, bad) in expected.items():
             assert samples[f'digd_webhook_{name}{{webhook="good"}}'] == str(good), name
             assert samples[f'digd_webhook_{name}{{webhook="bad"}}'] == str(bad), name
 
 
-def test_a_receiver_that_never_answers_delays_neither_verdicts_nor_the_stop(tmp_path):
+def test_a_receiver_that_never_answers_delays_no_verdict_and_no_stop(tmp_path):
     released = threading.Event()
-    with Receiver(lambda *_: released.wait(WITHIN) and 200) as r, \
-            Daemon(tmp_path, hook(tmp_path, r.url(), timeout_ms=120_000)) as daemon:
+    with (
+        Receiver(lambda *_: released.wait(TIMEOUT_S) and 200) as r,
+        Daemon(tmp_path, hook(tmp_path, r.url(), timeout_ms=120_000)) as daemon,
+    ):
         with daemon.client(agents=["a", "b"]) as c:
             orphans(c, 50)
             assert c.verdicts(2)[0]["action"] == "reroute"

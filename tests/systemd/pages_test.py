@@ -1,4 +1,4 @@
-"""Manual pages and completions have every command and option that --help has."""
+"""Manual pages and completions have every command and option of --help."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def commands_of(help_text):
 
 
 def all_commands(path=()):
-    """(path, options) of digctl and everything below it."""
+    """Yields (path, options) of digctl and of each subcommand."""
     text = out(DIGCTL, *path, "--help")
     yield path, options_of(text)
     for name in commands_of(text):
@@ -47,15 +47,19 @@ def commands():
 @pytest.fixture(scope="module")
 def digctl_page():
     folder = ROOT / "docs/man"
-    return (folder / "digctl.1.begin").read_text() + out(DIGCTL, "completion", "man") + (folder / "digctl.1.end").read_text()
+    return (
+        (folder / "digctl.1.begin").read_text()
+        + out(DIGCTL, "completion", "man")
+        + (folder / "digctl.1.end").read_text()
+    )
 
 
 def plain(page):
-    """mdoc as its words: "Fl \\-no\\-fyi" is "--no-fyi"."""
+    """Plain text of mdoc flags: "Fl \\-no\\-fyi" becomes "--no-fyi"."""
     return re.sub(r"Fl ", "-", page.replace("\\-", "-"))
 
 
-def test_the_page_of_digctl_has_every_command_and_option(commands, digctl_page):
+def test_the_manual_of_digctl_has_every_command_and_option(commands, digctl_page):
     text = plain(digctl_page)
     for path, options in commands:
         section = text
@@ -67,20 +71,29 @@ def test_the_page_of_digctl_has_every_command_and_option(commands, digctl_page):
             assert re.search(rf"(?<![\w-]){option}(?![\w-])", section), (path, option)
 
 
-def test_the_page_of_digd_has_every_option_and_no_other():
+def test_the_manual_of_digd_has_exactly_its_options():
     page = plain((ROOT / "docs/man/digd.8").read_text())
     helped = options_of(out(DIGD, "--help"))
     assert "--config" in helped
-    listed = {flag for line in page.splitlines() if line.startswith(".It -") for flag in re.findall(r"(?<![\w-])--?[a-z][\w-]*", line)}
+    listed = {
+        flag
+        for line in page.splitlines()
+        if line.startswith(".It -")
+        for flag in re.findall(r"(?<![\w-])--?[a-z][\w-]*", line)
+    }
     assert listed == helped
 
 
-def test_the_pages_are_sound(digctl_page, tmp_path):
+def test_man_renders_the_pages_without_warnings(digctl_page, tmp_path):
     page = tmp_path / "digctl.1"
     page.write_text(digctl_page)
-    for one in [page, ROOT / "docs/man/digd.8"]:
-        done = subprocess.run(["man", "--warnings", "-l", "-Tutf8", one], capture_output=True, text=True,
-                              env={**os.environ, "MANROFFSEQ": "", "PAGER": "cat"})
+    for source in [page, ROOT / "docs/man/digd.8"]:
+        done = subprocess.run(
+            ["man", "--warnings", "-l", "-Tutf8", source],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "MANROFFSEQ": "", "PAGER": "cat"},
+        )
         assert done.returncode == 0 and done.stderr == ""
 
 
@@ -96,7 +109,10 @@ def test_the_completions_have_every_command_and_option(commands, shell):
 
 def complete(line, script):
     words = line.split(" ")
-    command = f"{script}\nCOMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; _{words[0]}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    command = (
+        f"{script}\nCOMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; _{words[0]}; "
+        "printf '%s\\n' \"${COMPREPLY[@]}\""
+    )
     return out("bash", "-c", command).split()
 
 
@@ -111,7 +127,7 @@ def test_bash_completes_commands_options_and_choices(commands):
         assert options <= set(offered), path
 
 
-def test_zsh_can_read_what_is_written_for_it(tmp_path):
+def test_zsh_parses_the_completions(tmp_path):
     for text in (out(DIGCTL, "completion", "zsh"), (ROOT / "completions/_digd").read_text()):
         (tmp_path / "file").write_text(text)
         out("zsh", "-n", str(tmp_path / "file"))

@@ -1,4 +1,4 @@
-"""digd as systemd runs it: readiness, watchdog, sockets handed over, reload, drain; and the units themselves."""
+"""digd under systemd: readiness, watchdog, passed sockets, reload, drain; and the units themselves."""
 
 import os
 import re
@@ -14,28 +14,28 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/daemon"))
 
-from live import DIGD, WITHIN, Daemon, wait_until  # noqa: E402
+from live import DIGD, TIMEOUT_S, Daemon, wait_until  # noqa: E402
 
 UNIT = ROOT / "systemd/digd.service"
 
 
 @pytest.fixture
-def heard(tmp_path, monkeypatch):
-    """A service manager's socket; call it for what came, in order."""
+def notifications(tmp_path, monkeypatch):
+    """A service manager's notify socket; call it to get all messages so far, in order."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         s.bind(str(tmp_path / "notify"))
         s.setblocking(False)
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
-        all_of_it = []
+        messages = []
 
-        def hear():
+        def receive():
             while True:
                 try:
-                    all_of_it.append(dict(line.split("=", 1) for line in s.recv(65536).decode().splitlines()))
+                    messages.append(dict(line.split("=", 1) for line in s.recv(65536).decode().splitlines()))
                 except BlockingIOError:
-                    return all_of_it
+                    return messages
 
-        yield hear
+        yield receive
 
 
 def keys(messages):
@@ -45,33 +45,35 @@ def keys(messages):
 # ---- notify and watchdog
 
 
-def test_it_says_when_it_is_ready_and_when_it_stops(tmp_path, heard):
+def test_the_service_manager_is_notified_of_start_and_stop(tmp_path, notifications):
     with Daemon(tmp_path / "d") as daemon:
-        wait_until(lambda: "READY" in keys(heard()), "READY=1")
-        assert daemon.address in heard()[0]["STATUS"]
-        daemon.raw().close()  # it does listen
+        wait_until(lambda: "READY" in keys(notifications()), "READY=1")
+        assert daemon.address in notifications()[0]["STATUS"]
+        daemon.raw().close()  # the socket accepts connections
         assert daemon.stop() == 0
-    said = [key for key in keys(heard()) if key in ("READY", "STOPPING")]
-    assert said == ["READY", "STOPPING"]
-    assert "WATCHDOG" not in keys(heard())
+    states = [key for key in keys(notifications()) if key in ("READY", "STOPPING")]
+    assert states == ["READY", "STOPPING"]
+    assert "WATCHDOG" not in keys(notifications())
 
 
-def test_it_is_not_ready_if_it_cannot_listen(tmp_path, heard):
+def test_it_is_not_ready_if_it_cannot_listen(tmp_path, notifications):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
-        done = subprocess.run([DIGD, "--listen", listen, "--data-dir", str(tmp_path / "d")], capture_output=True, timeout=WITHIN)
-    assert done.returncode == 2 and heard() == []
+        done = subprocess.run(
+            [DIGD, "--listen", listen, "--data-dir", str(tmp_path / "d")], capture_output=True, timeout=TIMEOUT_S
+        )
+    assert done.returncode == 2 and notifications() == []
 
 
-def test_the_watchdog_is_fed_several_times_an_interval(tmp_path, heard, monkeypatch):
+def test_the_watchdog_is_notified_several_times_an_interval(tmp_path, notifications, monkeypatch):
     monkeypatch.setenv("WATCHDOG_USEC", "150000")
     with Daemon(tmp_path / "d", "threads = 2\n"):
-        wait_until(lambda: keys(heard()).count("WATCHDOG") >= 4, "pings")
+        wait_until(lambda: keys(notifications()).count("WATCHDOG") >= 4, "watchdog notifications")
 
 
-def test_a_watchdog_of_another_process_is_not_fed(tmp_path, heard, monkeypatch):
+def test_a_watchdog_of_another_process_is_not_notified(tmp_path, notifications, monkeypatch):
     monkeypatch.setenv("WATCHDOG_USEC", "30000")
     monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()))
     with Daemon(tmp_path / "d") as daemon:
@@ -79,10 +81,10 @@ def test_a_watchdog_of_another_process_is_not_fed(tmp_path, heard, monkeypatch):
             c.event("e1", ["a"])
             c.wait_acked()
         assert daemon.stop() == 0
-    assert "WATCHDOG" not in keys(heard())
+    assert "WATCHDOG" not in keys(notifications())
 
 
-# ---- sockets handed over
+# ---- passed sockets
 
 HAND_OVER = """
 import os, socket, sys
@@ -106,7 +108,7 @@ class Activated(Daemon):
         return [sys.executable, "-c", HAND_OVER, self.kind, self.where, str(self.count), *super().command()]
 
 
-def test_a_socket_that_is_handed_over_is_used_and_listen_is_not(tmp_path):
+def test_a_passed_socket_overrides_listen(tmp_path):
     with Activated(tmp_path, listen="127.0.0.1:1") as daemon:
         assert daemon.address.startswith("127.0.0.1:") and daemon.address != "127.0.0.1:1"
         with daemon.client() as c:
@@ -115,7 +117,7 @@ def test_a_socket_that_is_handed_over_is_used_and_listen_is_not(tmp_path):
         assert daemon.stop() == 0
 
 
-def test_a_unix_socket_that_is_handed_over_is_left_where_it_is(tmp_path):
+def test_a_passed_unix_socket_is_not_removed(tmp_path):
     daemon = Activated(tmp_path / "d")
     daemon.kind, daemon.where = "unix", str(tmp_path / "s")
     with daemon:
@@ -125,12 +127,18 @@ def test_a_unix_socket_that_is_handed_over_is_left_where_it_is(tmp_path):
     assert (tmp_path / "s").is_socket()
 
 
-@pytest.mark.parametrize("kind, where, count, why", [("tcp", "0.0.0.0", 1, "other machines"), ("tcp", "127.0.0.1", 2, "one socket"),
-                                                     ("deaf", "127.0.0.1", 1, "does not listen")])
-def test_a_socket_that_cannot_be_used_is_refused(tmp_path, kind, where, count, why):
+@pytest.mark.parametrize(
+    "kind, where, count, why",
+    [
+        ("tcp", "0.0.0.0", 1, "other machines"),
+        ("tcp", "127.0.0.1", 2, "one socket"),
+        ("deaf", "127.0.0.1", 1, "does not listen"),
+    ],
+)
+def test_an_unusable_passed_socket_is_refused(tmp_path, kind, where, count, why):
     daemon = Activated(tmp_path)
     daemon.kind, daemon.where, daemon.count = kind, where, count
-    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=WITHIN)
+    done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 2 and why in done.stderr
 
 
@@ -143,13 +151,17 @@ def reload(daemon, text, until):
     wait_until(lambda: until in daemon.log_text(), until)
 
 
-def test_a_reload_holds_for_new_runs_and_not_for_running_ones(tmp_path, heard):
+def test_a_reload_affects_only_new_runs(tmp_path, notifications):
     with Daemon(tmp_path / "d", "credits = 100\n") as daemon:
-        wait_until(lambda: "READY" in keys(heard()), "READY=1")
+        wait_until(lambda: "READY" in keys(notifications()), "READY=1")
         with daemon.client("old") as c:
             assert (c.welcome["credits"], c.welcome["mode"]) == (100, "enforce")
-        reload(daemon, 'credits = 7\nthreads = 5\nverdict_deadline_ms = 9\n[log]\nlevel = "debug"\n[defaults]\nmode = "observe"\n'
-                       '[caps]\nmode = "shadow"\n[rules.deadlock]\nwindow_ms = 5\n', "reloaded changed=6 need_a_restart=1")
+        reload(
+            daemon,
+            'credits = 7\nthreads = 5\nverdict_deadline_ms = 9\n[log]\nlevel = "debug"\n[defaults]\nmode = "observe"\n'
+            '[caps]\nmode = "shadow"\n[rules.deadlock]\nwindow_ms = 5\n',
+            "reloaded changed=6 need_a_restart=1",
+        )
         assert "credits: 100 -> 7 (to new runs)" in daemon.log_text()
         assert "needs_a_restart option=threads" in daemon.log_text()
         with daemon.client("new") as c:
@@ -158,17 +170,17 @@ def test_a_reload_holds_for_new_runs_and_not_for_running_ones(tmp_path, heard):
         with daemon.client("old") as c:
             assert (c.welcome["credits"], c.welcome["mode"]) == (100, "enforce")
             assert c.welcome["rules"]["deadlock"]["window_ms"] == 10_000
-            for i in range(50):  # more than the new credits: the run has its own
+            for i in range(50):  # more than the new credits: the run keeps its own
                 c.event(f"e{i}", ["a"])
             c.wait_acked()
-        # RELOADING comes before the READY that ends it.
-        wait_until(lambda: keys(heard()).count("READY") == 2, "the end of the reload")
-        said = [key for key in keys(heard()) if key in ("READY", "RELOADING")]
-        assert said == ["READY", "RELOADING", "READY"]
+        # RELOADING precedes the READY that ends the reload.
+        wait_until(lambda: keys(notifications()).count("READY") == 2, "the end of the reload")
+        states = [key for key in keys(notifications()) if key in ("READY", "RELOADING")]
+        assert states == ["READY", "RELOADING", "READY"]
         assert daemon.stop() == 0
 
 
-def test_a_bad_file_changes_nothing_and_says_where_it_is_wrong(tmp_path):
+def test_a_bad_file_is_refused_with_its_position_and_changes_nothing(tmp_path):
     with Daemon(tmp_path, "credits = 100\n") as daemon:
         reload(daemon, "threads = 0\ncredits = 0\n", "reload_refused")
         assert f"{daemon.config}:2:11" in daemon.log_text() and "from 1 to 65536" in daemon.log_text()
@@ -191,10 +203,10 @@ def test_the_log_level_changes_at_once(tmp_path):
         assert "quiet" not in daemon.log_text()
 
 
-# ---- the end
+# ---- stop
 
 
-def test_a_drain_ends_in_time_though_a_client_never_says_goodbye(tmp_path):
+def test_a_drain_ends_in_time_although_a_client_never_closes(tmp_path):
     with Daemon(tmp_path) as daemon, daemon.raw() as silent:
         c = daemon.client()
         c.event("e1", ["a"])
@@ -204,26 +216,28 @@ def test_a_drain_ends_in_time_though_a_client_never_says_goodbye(tmp_path):
         assert daemon.process.wait(12) == 0
 
 
-def test_a_second_signal_ends_it_at_once_and_a_hangup_does_not(tmp_path):
+def test_a_second_sigterm_ends_it_at_once_but_sighup_does_not(tmp_path):
     with Daemon(tmp_path) as daemon:
         with daemon.client() as c:
             c.event("e1", ["a"])
             c.wait_acked()
-        # A client that does not answer the goodbye: the drain waits for it.
+        # This client does not answer the close frame, so the drain waits for it.
         url = f"ws://{daemon.address}/v1/ingest"
         host, port = daemon.address.split(":")
         mute = socket.create_connection((host, int(port)))
-        mute.sendall(f"GET {url[url.index('/v1'):]} HTTP/1.1\r\nHost: {daemon.address}\r\nUpgrade: websocket\r\n"
-                     "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: digd.v1\r\n"
-                     "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode())
+        mute.sendall(
+            f"GET {url[url.index('/v1') :]} HTTP/1.1\r\nHost: {daemon.address}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: digd.v1\r\n"
+            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
+        )
         assert b" 101 " in mute.recv(4096)
         daemon.process.send_signal(signal.SIGTERM)
-        wait_until(lambda: "stopping signal=15" in daemon.log_text(), "the stop")
-        wait_until(lambda: mute.recv(4096) != b"", "goodbye")
+        wait_until(lambda: "stopping signal=15" in daemon.log_text(), "the stop to begin")
+        wait_until(lambda: mute.recv(4096) != b"", "the close frame")
         daemon.process.send_signal(signal.SIGHUP)
         assert daemon.process.poll() is None
         daemon.process.send_signal(signal.SIGTERM)
-        assert daemon.process.wait(WITHIN) in (-signal.SIGTERM, 0)  # 0: it was done before the signal came
+        assert daemon.process.wait(TIMEOUT_S) in (-signal.SIGTERM, 0)  # 0: it exited before the signal arrived
         mute.close()
         daemon.process.returncode = 0
 
@@ -232,13 +246,14 @@ def test_a_second_signal_ends_it_at_once_and_a_hangup_does_not(tmp_path):
 
 
 def check(*args, **env):
-    return subprocess.run([DIGD, "--check-config", *args], capture_output=True, text=True, timeout=WITHIN,
-                          env={**os.environ, **env})
+    return subprocess.run(
+        [DIGD, "--check-config", *args], capture_output=True, text=True, timeout=TIMEOUT_S, env={**os.environ, **env}
+    )
 
 
-def test_check_config_prints_what_holds(tmp_path):
+def test_check_config_prints_the_effective_configuration(tmp_path):
     file = tmp_path / "digd.toml"
-    file.write_text("credits = 5\n[log]\nlevel = \"warn\"\n")
+    file.write_text('credits = 5\n[log]\nlevel = "warn"\n')
     done = check("--config", str(file), "--data-dir", "/d", DIGD_LOG_LEVEL="debug", DIGD_RULES__DEADLOCK__WINDOW_MS="7")
     assert done.returncode == 0, done.stderr
     holds = tomllib.loads(done.stdout)
@@ -248,13 +263,13 @@ def test_check_config_prints_what_holds(tmp_path):
 
 
 @pytest.mark.parametrize("env", [{"DIGD_CREDITS": "0"}, {"DIGD_LISTEN": "0.0.0.0:1"}, {"DIGD_LOG__LEVELL": "x"}])
-def test_a_wrong_environment_is_named(env):
+def test_a_bad_environment_variable_is_named(env):
     done = check(**env)
     assert done.returncode == 2 and done.stdout == ""
     assert next(iter(env)) in done.stderr or "listen" in done.stderr
 
 
-def test_a_run_takes_the_environment(tmp_path, monkeypatch):
+def test_environment_variables_override_the_configuration(tmp_path, monkeypatch):
     monkeypatch.setenv("DIGD_CREDITS", "11")
     with Daemon(tmp_path) as daemon, daemon.client() as c:
         assert c.welcome["credits"] == 11
@@ -263,22 +278,26 @@ def test_a_run_takes_the_environment(tmp_path, monkeypatch):
 # ---- the units
 
 
-def test_the_unit_is_exposed_to_little():
-    done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", str(UNIT)], capture_output=True, text=True)
+def test_the_unit_has_a_low_exposure_level():
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", str(UNIT)], capture_output=True, text=True
+    )
     assert float(re.search(r"exposure level for digd.service: ([\d.]+)", done.stdout)[1]) <= 2.0
 
 
-def test_the_unit_waits_longer_than_a_drain_takes_and_names_what_the_daemon_has():
+def test_the_unit_allows_for_a_drain_and_all_connections():
     unit = dict(line.split("=", 1) for line in UNIT.read_text().splitlines() if re.match(r"[A-Z]\w+=", line))
     assert unit["Type"] == "notify" and unit["DynamicUser"] == "yes" and unit["StateDirectory"] == "digd"
     assert int(unit["TimeoutStopSec"]) >= 20 and int(unit["WatchdogSec"]) >= 20
-    most = tomllib.loads((ROOT / "config/digd.toml").read_text())["connections"]["most"]
-    assert int(unit["LimitNOFILE"]) > most + 1000
+    max_connections = tomllib.loads((ROOT / "config/digd.toml").read_text())["connections"]["most"]
+    assert int(unit["LimitNOFILE"]) > max_connections + 1000
     for option in re.findall(r" (--[a-z-]+)", unit["ExecStart"]):
         assert option in subprocess.run([DIGD, "--help"], capture_output=True, text=True).stdout
 
 
 def test_systemd_accepts_the_units():
-    done = subprocess.run(["systemd-analyze", "verify", "--man=no", UNIT, UNIT.with_suffix(".socket")], capture_output=True, text=True)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", UNIT, UNIT.with_suffix(".socket")], capture_output=True, text=True
+    )
     wrong = [line for line in done.stderr.splitlines() if "digd" in line and "not executable" not in line]
     assert not wrong

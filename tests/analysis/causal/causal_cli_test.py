@@ -1,4 +1,4 @@
-"""digctl causal: what it prints for good input, how it refuses bad input, and a planted cause found in digd's archive."""
+"""digctl causal: output for good input, refusal of bad input, and a planted cause found in digd's archive."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ EVIL = 'a"\x1b[2J\u202eb,=1'
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """300 runs of a team that fails by waiting."""
+    """300 runs of a team that fails because it waits."""
     return team.write(tmp_path_factory.mktemp("runs") / "waits", 300, 1, "waits")
 
 
@@ -32,8 +32,8 @@ def few(tmp_path_factory):
     return team.write(tmp_path_factory.mktemp("few") / "runs", 40, 1, "waits")
 
 
-def causal(digctl, *args, **how):
-    return digctl("causal", *args, **how)
+def causal(digctl, *args, **options):
+    return digctl("causal", *args, **options)
 
 
 def explained(digctl, *args):
@@ -55,7 +55,8 @@ def table(rows, effect, seed=1):
 
 # ---- end to end
 
-def test_three_hundred_runs_in_the_archive_of_digd_name_the_planted_cause(digctl, runs, tmp_path):
+
+def test_the_planted_cause_is_found_in_three_hundred_archived_runs(digctl, runs, tmp_path):
     with Daemon(tmp_path / "d", "threads = 2\n") as daemon:
         for trace in sorted(runs.glob("*.jsonl")):
             sent = digctl("send", trace, "--to", daemon.address, "--format", "jsonl")
@@ -68,36 +69,45 @@ def test_three_hundred_runs_in_the_archive_of_digd_name_the_planted_cause(digctl
     first = archived["levers"][0]
     assert first["factor"] == "wait_ratio" and first["evidence"] == "candidate" and first["in_boundary"]
     assert "To try: " in first["words"]
-    # The archive says of each run what its trace says.
+    # The archive and the traces give the same factors.
     tables = [sorted(csv.reader(io.StringIO(causal(digctl, "factors", where).stdout))) for where in (daemon.data, runs)]
     assert tables[0] == tables[1]
 
 
 @pytest.mark.parametrize("cause", ["reroutes", "discards"])
-def test_whatever_cause_is_planted_comes_first(digctl, tmp_path, cause):
+def test_the_planted_cause_ranks_first(digctl, tmp_path, cause):
     report = explained(digctl, team.write(tmp_path / "runs", 300, 1, cause))
     assert report["levers"][0]["factor"] == FACTOR[cause]
     edges = [(e["from"], e["to"]) for e in report["explanation"]["edges"]]
     assert (FACTOR[cause], "success") in edges
 
 
-def test_without_a_cause_no_lever_is_named(digctl, tmp_path):
+def test_runs_without_a_cause_have_no_lever(digctl, tmp_path):
     report = explained(digctl, team.write(tmp_path / "runs", 200, 1, "none"))
     assert not report["gate"]["open"] and report["levers"] == [] and report["boundary"] == []
 
 
 # ---- explain
 
-def test_people_read_words_and_programs_the_same_bytes_each_time(digctl, runs):
+
+def test_text_is_readable_and_json_is_the_same_every_time(digctl, runs):
     text = causal(digctl, "explain", runs, "--permutations", 199)
     assert text.returncode == 0, text.stderr
-    for part in ("Outcome success, 300 runs", "1. wait_ratio [candidate]", "Markov boundary", "wait_ratio -> success", "Under 500"):
+    for part in (
+        "Outcome success, 300 runs",
+        "1. wait_ratio [candidate]",
+        "Markov boundary",
+        "wait_ratio -> success",
+        "Under 500",
+    ):
         assert part in text.stdout
-    once, again = (causal(digctl, "explain", runs, "--format", "json", "--permutations", 199, "--seed", 7).stdout for _ in range(2))
+    once, again = (
+        causal(digctl, "explain", runs, "--format", "json", "--permutations", 199, "--seed", 7).stdout for _ in range(2)
+    )
     assert once == again
 
 
-def test_the_explanation_is_drawn(digctl, runs, tmp_path):
+def test_the_explanation_is_drawn_as_svg_and_dot(digctl, runs, tmp_path):
     got = causal(digctl, "explain", runs, "--format", "svg", "-o", tmp_path / "why.svg", "--permutations", 199)
     assert got.returncode == 0, got.stderr
     svg = xml.dom.minidom.parse(str(tmp_path / "why.svg"))
@@ -107,8 +117,13 @@ def test_the_explanation_is_drawn(digctl, runs, tmp_path):
     assert dot.startswith("digraph") and '[label="wait_ratio"' in dot
 
 
-def test_how_much_is_said_depends_on_how_many_runs_there_are(digctl, tmp_path):
-    for rows, stage, status in [(29, "refused", 2), (60, "screening", 0), (150, "boundary", 0), (600, "orientation", 0)]:
+def test_the_stage_of_the_analysis_depends_on_the_number_of_runs(digctl, tmp_path):
+    for rows, stage, status in [
+        (29, "refused", 2),
+        (60, "screening", 0),
+        (150, "boundary", 0),
+        (600, "orientation", 0),
+    ]:
         path = tmp_path / f"{rows}.csv"
         path.write_text(table(rows, 2))
         got = causal(digctl, "explain", path, "--target", "result", "--format", "json", "--permutations", 199)
@@ -121,19 +136,29 @@ def test_how_much_is_said_depends_on_how_many_runs_there_are(digctl, tmp_path):
     assert "no answer" in causal(digctl, "explain", tmp_path / "29.csv", "--target", "result").stdout
 
 
-@pytest.mark.parametrize("how", [["--learner", "iamb"], ["--learner", "hiton"], ["--learner", "add-prune"], ["--structure", "tabu"],
-                                 ["--structure", "tabu", "--score", "bic", "--bootstrap", 20], ["--structure", "pc"],
-                                 ["--structure", "pc", "--bootstrap", 20], ["--score", "bic"]])
-def test_every_learner_finds_the_boundary_of_a_chain(digctl, tmp_path, how):
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--learner", "iamb"],
+        ["--learner", "hiton"],
+        ["--learner", "add-prune"],
+        ["--structure", "tabu"],
+        ["--structure", "tabu", "--score", "bic", "--bootstrap", 20],
+        ["--structure", "pc"],
+        ["--structure", "pc", "--bootstrap", 20],
+        ["--score", "bic"],
+    ],
+)
+def test_every_learner_finds_the_boundary_of_a_chain(digctl, tmp_path, options):
     path = tmp_path / "t.csv"
     path.write_text(table(600, 1))
-    report = explained(digctl, path, "--target", "result", "--outcome", "result", *how)
+    report = explained(digctl, path, "--target", "result", "--outcome", "result", *options)
     assert [m["factor"] for m in report["boundary"]] == ["middle"]
     edge = [e for e in report["explanation"]["edges"] if (e["from"], e["to"]) == ("middle", "result")]
     assert edge and 0.9 <= edge[0]["support"] <= 1
 
 
-def test_what_comes_after_the_outcome_is_no_lever_but_shown_apart(digctl, tmp_path):
+def test_factors_downstream_of_the_outcome_are_listed_separately(digctl, tmp_path):
     chance = random.Random(3)
     lines = ["cause,result,after"]
     for _ in range(600):
@@ -146,21 +171,21 @@ def test_what_comes_after_the_outcome_is_no_lever_but_shown_apart(digctl, tmp_pa
     assert [m["factor"] for m in report["downstream"]] == ["after"]
 
 
-def test_near_twins_are_one_factor_and_said_to_be(digctl, tmp_path):
+def test_near_twins_are_merged_and_reported(digctl, tmp_path):
     rows = list(csv.reader(io.StringIO(table(200, 2))))
     rows = [rows[0] + ["twice"]] + [r + [str(2 * float(r[1]))] for r in rows[1:]]
     (tmp_path / "t.csv").write_text("".join(",".join(r) + "\n" for r in rows))
     report = explained(digctl, tmp_path / "t.csv", "--target", "result")
     assert [(t["kept"], t["dropped"]) for t in report["twins"]] == [("middle", "twice")]
     assert any("one factor here" in n for n in report["notes"])
-    # What an experiment confirmed is the one that stays.
+    # Of two twins, the one that an experiment confirmed is kept.
     (tmp_path / "e.yaml").write_text("- {from: twice, to: result, result: confirmed, sign: '+', p: 0.001, pairs: 20}\n")
     report = explained(digctl, tmp_path / "t.csv", "--target", "result", "--experiments", tmp_path / "e.yaml")
     assert [(t["kept"], t["dropped"]) for t in report["twins"]] == [("twice", "middle")]
     assert report["levers"][0]["factor"] == "twice" and report["levers"][0]["evidence"] == "verified"
 
 
-def test_a_difference_between_clusters_is_no_effect(digctl, tmp_path):
+def test_a_difference_between_clusters_is_not_an_effect(digctl, tmp_path):
     chance = random.Random(5)
     lines = ["label.task,factor,outcome"]
     for i in range(240):
@@ -172,63 +197,124 @@ def test_a_difference_between_clusters_is_no_effect(digctl, tmp_path):
         assert explained(digctl, *args, "--cluster", name)["levers"] == []
 
 
-def test_options_that_may_be_given_again_leave_the_paths_alone(digctl, few):
-    got = causal(digctl, "explain", "--without", "events", "--cluster", "model", "--factor", "hurry = 1 / (1 + mean(durations))", few)
+def test_repeatable_options_do_not_consume_the_paths(digctl, few):
+    got = causal(
+        digctl,
+        "explain",
+        "--without",
+        "events",
+        "--cluster",
+        "model",
+        "--factor",
+        "hurry = 1 / (1 + mean(durations))",
+        few,
+    )
     assert got.returncode == 0, got.stderr
     assert "40 runs" in got.stdout
 
 
-def test_columns_that_are_not_there_are_said(digctl, few):
+def test_unknown_columns_are_reported(digctl, few):
     for option in ("--without", "--setting", "--outcome"):
         assert f"{option}: there is no column nowhere" in causal(digctl, "explain", few, option, "nowhere").stdout
 
 
 # ---- factors
 
+
 def test_the_factor_table_has_every_factor_and_reads_back(digctl, runs, tmp_path):
     path = tmp_path / "t.csv"
-    got = causal(digctl, "factors", runs, "--csv", path, "--metric", "*", "--factor", "per_agent = messages_per_agent / agents",
-                 "--factor", "stretch = rolling_max(waits, 3)", "--factor", "who = density()")
+    got = causal(
+        digctl,
+        "factors",
+        runs,
+        "--csv",
+        path,
+        "--metric",
+        "*",
+        "--factor",
+        "per_agent = messages_per_agent / agents",
+        "--factor",
+        "stretch = rolling_max(waits, 3)",
+        "--factor",
+        "who = density()",
+    )
     assert got.returncode == 0, got.stderr
     rows = list(csv.DictReader(path.open()))
     assert len(rows) == 300
-    for name in ("run", "activations", "wait_ratio", "load_gini", "fired_orphaned_event", "injections", "label.model", "label.task",
-                 "per_agent", "stretch", "who", "metric.cost", "success"):
+    for name in (
+        "run",
+        "activations",
+        "wait_ratio",
+        "load_gini",
+        "fired_orphaned_event",
+        "injections",
+        "label.model",
+        "label.task",
+        "per_agent",
+        "stretch",
+        "who",
+        "metric.cost",
+        "success",
+    ):
         assert name in rows[0], name
     from_table = explained(digctl, "--csv", path, "--without", "metric.cost")
     assert from_table["levers"][0]["factor"] == "wait_ratio"
     assert explained(digctl, path, "--without", "metric.cost") == from_table
-    assert explained(digctl, path, "--cluster", "task")["levers"] == []  # each run its own cluster: nothing can be permuted
+    assert (
+        explained(digctl, path, "--cluster", "task")["levers"] == []
+    )  # each run is its own cluster: nothing can be permuted
 
 
 def test_the_built_in_factors_are_listed(digctl):
     names = [line.split("\t")[0] for line in causal(digctl, "factors", "--list").stdout.splitlines()]
-    for name in ("activations", "events", "agents", "fan_out", "wait_ratio", "discard_ratio", "reroute_ratio", "lineage_depth",
-                 "lineage_width", "overlap", "load_gini", "time_to_first_consume_ms", "idle_ms", "failures", "firings", "injections",
-                 "healings_cleared", "messages_per_agent"):
+    for name in (
+        "activations",
+        "events",
+        "agents",
+        "fan_out",
+        "wait_ratio",
+        "discard_ratio",
+        "reroute_ratio",
+        "lineage_depth",
+        "lineage_width",
+        "overlap",
+        "load_gini",
+        "time_to_first_consume_ms",
+        "idle_ms",
+        "failures",
+        "firings",
+        "injections",
+        "healings_cleared",
+        "messages_per_agent",
+    ):
         assert name in names
 
 
-def test_rates_and_beginnings_change_the_table(digctl, few):
-    plain, rates, first, early = (next(csv.DictReader(io.StringIO(causal(digctl, "factors", few, *how).stdout)))
-                                  for how in ([], ["--rates"], ["--first-messages", 20], ["--first-ms", 1500]))
+def test_rates_and_prefix_windows_change_the_table(digctl, few):
+    plain, rates, first, early = (
+        next(csv.DictReader(io.StringIO(causal(digctl, "factors", few, *options).stdout)))
+        for options in ([], ["--rates"], ["--first-messages", 20], ["--first-ms", 1500])
+    )
     assert float(rates["events_per_activation"]) == pytest.approx(float(plain["events"]) / float(plain["activations"]))
     assert float(first["activations"]) < float(plain["activations"])
     assert float(early["duration_ms"]) <= 1500
     assert plain["success"] == first["success"] == early["success"]
 
 
-def test_the_outcome_stays_that_of_the_whole_run_and_its_parts_are_no_factors(digctl, runs):
+def test_the_outcome_is_of_the_whole_run_and_its_parts_are_not_factors(digctl, runs):
     report = explained(digctl, runs, "--target", "failures", "--rates")
     assert any(n.startswith("left out, as parts or consequences of failures") for n in report["notes"])
-    assert not {m["factor"] for m in report["boundary"]} & {"firings_per_activation", "fired_orphaned_event_per_activation"}
-    # Nothing has failed for good after five messages; in the end something has in many runs, and that is what is explained.
+    assert not {m["factor"] for m in report["boundary"]} & {
+        "firings_per_activation",
+        "fired_orphaned_event_per_activation",
+    }
+    # No activation has failed within five messages; the analysis still explains the failures of the whole runs.
     assert explained(digctl, runs, "--target", "failures", "--first-messages", 5)["outcome"] == "failures"
     early = next(csv.DictReader(io.StringIO(causal(digctl, "factors", runs, "--first-messages", 5).stdout)))
     assert "failures" not in early
 
 
-def test_names_that_clients_chose_are_escaped_everywhere(digctl, tmp_path):
+def test_client_chosen_names_are_escaped_everywhere(digctl, tmp_path):
     team.write(tmp_path / "runs", 120, 1, "waits")
     for i, trace in enumerate(sorted((tmp_path / "runs").glob("*.jsonl"))):
         first, rest = trace.read_text().split("\n", 1)
@@ -236,7 +322,9 @@ def test_names_that_clients_chose_are_escaped_everywhere(digctl, tmp_path):
         hello["labels"] = {EVIL: EVIL + str(i % 3)}
         trace.write_text(json.dumps(hello) + "\n" + rest)
     for format in ("text", "json", "svg", "dot"):
-        got = causal(digctl, "explain", tmp_path / "runs", "--target", "label." + EVIL, "--format", format, "--permutations", 99)
+        got = causal(
+            digctl, "explain", tmp_path / "runs", "--target", "label." + EVIL, "--format", format, "--permutations", 99
+        )
         assert got.returncode == 0, got.stderr
         assert "\x1b" not in got.stdout and "\u202e" not in got.stdout, format
     assert "\x1b" not in causal(digctl, "explain", tmp_path / "runs", "--target", EVIL).stderr
@@ -246,12 +334,15 @@ def test_names_that_clients_chose_are_escaped_everywhere(digctl, tmp_path):
 
 # ---- verify, worldviews
 
+
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
-    """The same 60 tasks as they were, and with the planted habit lowered; and once more, as they were."""
+    """The same 60 tasks three times: unchanged, with the planted habit lowered, and unchanged again."""
     folder = tmp_path_factory.mktemp("experiment")
-    return [team.write(folder / name, 60, seed, "waits", shift) for name, seed, shift in
-            [("a", 5, 0.2), ("b", 5, -1.0), ("again", 6, 0.2)]]
+    return [
+        team.write(folder / name, 60, seed, "waits", shift)
+        for name, seed, shift in [("a", 5, 0.2), ("b", 5, -1.0), ("again", 6, 0.2)]
+    ]
 
 
 def test_an_experiment_confirms_the_cause_and_the_lever_is_verified(digctl, experiment, runs, tmp_path):
@@ -267,8 +358,10 @@ def test_an_experiment_confirms_the_cause_and_the_lever_is_verified(digctl, expe
     assert report["levers"][0]["factor"] == "wait_ratio" and report["levers"][0]["evidence"] == "verified"
 
 
-def test_what_an_experiment_confirmed_is_verified_also_where_runs_are_few(digctl, few, tmp_path):
-    (tmp_path / "found.yaml").write_text("- {from: wait_ratio, to: success, result: confirmed, sign: '-', p: 0.001, pairs: 20}\n")
+def test_a_confirmed_lever_is_verified_even_with_few_runs(digctl, few, tmp_path):
+    (tmp_path / "found.yaml").write_text(
+        "- {from: wait_ratio, to: success, result: confirmed, sign: '-', p: 0.001, pairs: 20}\n"
+    )
     args = (few, "--target", "success")
     assert [lever["evidence"] for lever in explained(digctl, *args)["levers"]] == ["screened"]
     report = explained(digctl, *args, "--experiments", tmp_path / "found.yaml")
@@ -284,7 +377,7 @@ def test_an_experiment_that_changes_nothing_confirms_nothing(digctl, experiment)
     assert "nothing was tried" in same.stdout
 
 
-def test_a_contradicted_worldview_loses_its_place_to_the_next(digctl, runs, tmp_path):
+def test_a_contradicted_worldview_yields_to_the_next(digctl, runs, tmp_path):
     (tmp_path / "view.yaml").write_text("""\
 name: fan-out kills
 variables:
@@ -312,6 +405,7 @@ alternatives:
 
 # ---- eval
 
+
 def test_eval_measures_a_folder_of_tables(digctl, tmp_path):
     chance = random.Random(2)
     (tmp_path / "chain.adj").write_text("0 1 0\n0 0 1\n0 0 0\n")
@@ -332,37 +426,41 @@ def test_eval_measures_a_folder_of_tables(digctl, tmp_path):
 
 # ---- bad input
 
-@pytest.mark.parametrize("args, why", [
-    (["explain"], "name archives, traces or folders"),
-    (["explain", "NOWHERE"], "does not exist"),
-    (["explain", "EMPTY"], "has no *.jsonl and no *.sqlite"),
-    (["explain", "RUNS", "--target", "nothing"], "there is no column nothing"),
-    (["explain", "RUNS", "--cluster", "nothing"], "no run has a label nothing"),
-    (["explain", "RUNS", "--factor", "x = 1 +"], "at character"),
-    (["explain", "RUNS", "--factor", "x"], "NAME = EXPRESSION"),
-    (["explain", "RUNS", "--factor", "wait_ratio = 1"], "of that name already"),
-    (["explain", "RUNS", "--factor", "x = events", "--factor", "x = agents"], "given twice"),
-    (["explain", "RUNS", "--factors", "NOWHERE"], "No such file"),
-    (["explain", "RUNS", "--learner", "magic"], "magic"),
-    (["explain", "RUNS", "--permutations", "5"], "99"),
-    (["explain", "RUNS", "--score", "bde"], "categories only"),
-    (["explain", "RUNS", "--worldview", "BAD"], "line 1"),
-    (["explain", "RUNS", "--experiments", "BAD"], "line 1"),
-    (["explain", "RUNS", "--csv", "CSV"], "not both"),
-    (["explain", "CSV"], "there is no column success"),
-    (["explain", "CSV", "--rates"], "a table already"),
-    (["explain", "RAGGED"], "row 3 has 1 cells"),
-    (["explain", "TWICE"], "two columns are called a"),
-    (["explain", "NOTADB"], "no run that has ended"),
-    (["factors"], "name an archive"),
-    (["factors", "RUNS", "--factor", "x = nothing"], "is not known"),
-    (["verify", "RUNS", "RUNS"], "--do"),
-    (["verify", "--do", "wait_ratio", "RUNS"], "A-B"),
-    (["verify", "--do", "nothing", "RUNS", "RUNS"], "not known"),
-    (["verify", "--do", "wait_ratio", "--pair-by", "nothing", "RUNS", "RUNS"], "only 0 pairs"),
-    (["eval", "NOWHERE"], "No such file"),
-    (["eval", "EMPTY"], "no NAME.adj"),
-])
+
+@pytest.mark.parametrize(
+    "args, why",
+    [
+        (["explain"], "name archives, traces or folders"),
+        (["explain", "NOWHERE"], "does not exist"),
+        (["explain", "EMPTY"], "has no *.jsonl and no *.sqlite"),
+        (["explain", "RUNS", "--target", "nothing"], "there is no column nothing"),
+        (["explain", "RUNS", "--cluster", "nothing"], "no run has a label nothing"),
+        (["explain", "RUNS", "--factor", "x = 1 +"], "at character"),
+        (["explain", "RUNS", "--factor", "x"], "NAME = EXPRESSION"),
+        (["explain", "RUNS", "--factor", "wait_ratio = 1"], "of that name already"),
+        (["explain", "RUNS", "--factor", "x = events", "--factor", "x = agents"], "given twice"),
+        (["explain", "RUNS", "--factors", "NOWHERE"], "No such file"),
+        (["explain", "RUNS", "--learner", "magic"], "magic"),
+        (["explain", "RUNS", "--permutations", "5"], "99"),
+        (["explain", "RUNS", "--score", "bde"], "categories only"),
+        (["explain", "RUNS", "--worldview", "BAD"], "line 1"),
+        (["explain", "RUNS", "--experiments", "BAD"], "line 1"),
+        (["explain", "RUNS", "--csv", "CSV"], "not both"),
+        (["explain", "CSV"], "there is no column success"),
+        (["explain", "CSV", "--rates"], "a table already"),
+        (["explain", "RAGGED"], "row 3 has 1 cells"),
+        (["explain", "TWICE"], "two columns are called a"),
+        (["explain", "NOTADB"], "no run that has ended"),
+        (["factors"], "name an archive"),
+        (["factors", "RUNS", "--factor", "x = nothing"], "is not known"),
+        (["verify", "RUNS", "RUNS"], "--do"),
+        (["verify", "--do", "wait_ratio", "RUNS"], "A-B"),
+        (["verify", "--do", "nothing", "RUNS", "RUNS"], "not known"),
+        (["verify", "--do", "wait_ratio", "--pair-by", "nothing", "RUNS", "RUNS"], "only 0 pairs"),
+        (["eval", "NOWHERE"], "No such file"),
+        (["eval", "EMPTY"], "no NAME.adj"),
+    ],
+)
 def test_bad_input_is_refused_with_the_reason(digctl, few, tmp_path, args, why):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.yaml").write_text("{")
@@ -370,8 +468,16 @@ def test_bad_input_is_refused_with_the_reason(digctl, few, tmp_path, args, why):
     (tmp_path / "ragged.csv").write_text("a,b\n1,2\n3\n")
     (tmp_path / "twice.csv").write_text("a,a\n1,2\n3,4\n")
     (tmp_path / "x.sqlite").write_text("not a database")
-    paths = {"RUNS": few, "NOWHERE": tmp_path / "nowhere", "EMPTY": tmp_path / "empty", "BAD": tmp_path / "bad.yaml",
-             "CSV": tmp_path / "t.csv", "RAGGED": tmp_path / "ragged.csv", "TWICE": tmp_path / "twice.csv", "NOTADB": tmp_path / "x.sqlite"}
+    paths = {
+        "RUNS": few,
+        "NOWHERE": tmp_path / "nowhere",
+        "EMPTY": tmp_path / "empty",
+        "BAD": tmp_path / "bad.yaml",
+        "CSV": tmp_path / "t.csv",
+        "RAGGED": tmp_path / "ragged.csv",
+        "TWICE": tmp_path / "twice.csv",
+        "NOTADB": tmp_path / "x.sqlite",
+    }
     got = causal(digctl, *[paths.get(a, a) for a in args])
     assert got.returncode == 2, (got.stdout, got.stderr)
     assert why in got.stderr, got.stderr

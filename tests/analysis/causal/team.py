@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Traces of a simulated team that counts numbers in an array, with a planted cause of failure.
 
-A planner splits the array, workers count their part, wait with it, pass it on or drop it, and the planner adds up.
-How much they do of each is a habit of the run. The planted habit makes the run fail, in proportion to how much of it
-there was; the others, the number of workers, their speed and the model change nothing.
+A planner splits the array. Workers count their part, wait, pass it on or drop it. The planner adds up the counts. Each
+run has habits: how often workers wait, pass on or drop. The planted habit makes runs fail, in proportion to its share.
+The other habits, the number of workers, their speed and the model have no effect.
 
     team.py OUT [--runs 300] [--seed 1] [--cause waits|reroutes|discards|none] [--shift X]
 
-Writes OUT/NNNN.jsonl. `--shift` is added to the planted habit of every run: the same seed with another shift is the
-same tasks in an experiment. Same arguments, same bytes.
+Writes OUT/NNNN.jsonl. `--shift` is added to the planted habit of every run: the same seed with another shift gives the
+same tasks for an experiment. The same arguments give the same bytes.
 """
 
 import argparse
@@ -51,22 +51,22 @@ class Run:
         return "takes"
 
     def work(self, parts):
-        """Each part until it is counted or dropped; returns the counts."""
+        """Works on each part until it is counted or dropped; returns the ids of the counts."""
         counts, pending = [], [(part, self.chance.choice(self.workers), 0) for part in parts]
         for part, worker, _ in pending:
             self.say("event", event={"id": part, "recipients": [worker]})
         while pending:
             part, worker, tried = pending.pop(self.chance.randrange(len(pending)))
-            what = self.choose() if tried < 4 else "takes"
-            self.done[what] += 1
-            if what == "waits":
+            habit = self.choose() if tried < 4 else "takes"
+            self.done[habit] += 1
+            if habit == "waits":
                 self.act(worker, [part], {part: "wait"})
                 pending.append((part, worker, tried + 1))
-            elif what == "reroutes":
+            elif habit == "reroutes":
                 other = self.chance.choice([w for w in self.workers if w != worker])
                 self.act(worker, [part], {part: {"reroute": [other]}})
                 pending.append((part, other, tried + 1))
-            elif what == "discards":
+            elif habit == "discards":
                 self.act(worker, [part], {part: "discard"})
             else:
                 counts.append(f"count-of-{part}")
@@ -78,15 +78,29 @@ class Run:
         return self.chance.random() > 0.95 - 1.6 * share if self.cause != "none" else self.chance.random() < 0.4
 
     def trace(self):
-        labels = {"task": f"array-{self.number}", "seed": str(self.seed), "model": self.chance.choice(["small", "large"])}
-        hello = {"type": "hello", "protocol": 1, "run": f"count-{self.seed}-{self.number}", "session": "main",
-                 "agents": ["planner", *self.workers], "clock": "trace", "labels": labels}
+        labels = {
+            "task": f"array-{self.number}",
+            "seed": str(self.seed),
+            "model": self.chance.choice(["small", "large"]),
+        }
+        hello = {
+            "type": "hello",
+            "protocol": 1,
+            "run": f"count-{self.seed}-{self.number}",
+            "session": "main",
+            "agents": ["planner", *self.workers],
+            "clock": "trace",
+            "labels": labels,
+        }
         self.say("event", event={"id": "array", "recipients": ["planner"], "kind": "problem"})
         self.act("planner", ["array"])
         counts = self.work([f"part-{i}" for i in range(self.chance.randint(6, 12))])
         self.act("planner", counts, {}, [{"id": "answer", "recipients": [], "submit": True}])
-        self.say("run_ended", outcome="failure" if self.fails() else "success",
-                 metrics={"cost": round(0.01 * self.activations + 0.02 * self.chance.random(), 4)})
+        self.say(
+            "run_ended",
+            outcome="failure" if self.fails() else "success",
+            metrics={"cost": round(0.01 * self.activations + 0.02 * self.chance.random(), 4)},
+        )
         return "".join(json.dumps(line) + "\n" for line in [hello, *self.lines])
 
 
@@ -105,8 +119,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cause", choices=[*HABITS, "none"], default="waits")
     parser.add_argument("--shift", type=float, default=0.0)
-    how = parser.parse_args()
-    write(how.out, how.runs, how.seed, how.cause, how.shift)
+    arguments = parser.parse_args()
+    write(arguments.out, arguments.runs, arguments.seed, arguments.cause, arguments.shift)
 
 
 if __name__ == "__main__":

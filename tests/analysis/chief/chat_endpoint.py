@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint on loopback that answers from a script and keeps what it was sent."""
+"""An OpenAI-compatible endpoint on loopback that answers from a script and keeps the requests."""
 
 import json
 import ssl
@@ -8,8 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def completion(text, finish="stop", tokens=(100, 10)):
-    return {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": finish}],
-            "usage": {"prompt_tokens": tokens[0], "completion_tokens": tokens[1]}}
+    return {
+        "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": finish}],
+        "usage": {"prompt_tokens": tokens[0], "completion_tokens": tokens[1]},
+    }
 
 
 def verdict(agent, step, **more):
@@ -17,7 +19,7 @@ def verdict(agent, step, **more):
 
 
 class Endpoint:
-    """`reply(request)` gives a completion, or (status, headers, body) in bytes."""
+    """`reply(request)` returns a completion, or (status, headers, body) with a body of bytes."""
 
     def __init__(self, reply, certificate=None):
         self.requests = []
@@ -68,9 +70,30 @@ class Endpoint:
 
 
 def make_certificate(folder):
-    """A certificate for 127.0.0.1 that signs itself, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     certificate, key = folder / "certificate.pem", folder / "key.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
-                    "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
-                   check=True, capture_output=True)
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "1",
+            "-subj",
+            "/CN=127.0.0.1",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-keyout",
+            key,
+            "-out",
+            certificate,
+        ],
+        check=True,
+        capture_output=True,
+    )
     return certificate, key

@@ -1,4 +1,4 @@
-"""digctl attribute chief, eval, chief-train: what they print for good input, and how they refuse bad input."""
+"""digctl attribute chief, eval, chief-train: output for good input, refusal of bad input."""
 
 import json
 import re
@@ -23,21 +23,38 @@ def step(name, content):
 
 
 def boats(clerk="Clerk", **more):
-    """The Clerk turns 12 into 21."""
-    return {"question": "How many boats are there?", "question_ID": "q1", "ground_truth": "12", "mistake_agent": clerk,
-            "mistake_step": "3",
-            "history": [step("Reader", "```python\ncount()\n```"),
-                        step("Terminal", "exitcode: 0 (execution succeeded)\nCode output: boats=12"),
-                        step("Reader", "I count boats=12."), step(clerk, "So with boats=21 we go on."),
-                        step("Writer", "There are boats=21. TERMINATE")], **more}
+    """A log in which the Clerk turns 12 into 21."""
+    return {
+        "question": "How many boats are there?",
+        "question_ID": "q1",
+        "ground_truth": "12",
+        "mistake_agent": clerk,
+        "mistake_step": "3",
+        "history": [
+            step("Reader", "```python\ncount()\n```"),
+            step("Terminal", "exitcode: 0 (execution succeeded)\nCode output: boats=12"),
+            step("Reader", "I count boats=12."),
+            step(clerk, "So with boats=21 we go on."),
+            step("Writer", "There are boats=21. TERMINATE"),
+        ],
+        **more,
+    }
 
 
 def mill(number):
-    """Some more logs, each of another question, to learn from."""
-    return {"question": f"How old is mill {number}?", "question_ID": f"m{number}", "ground_truth": "225", "mistake_agent": "Guesser",
-            "mistake_step": 1,
-            "history": [step("Reader", "I look for it."), step("Guesser", f"I assume the mill was built in {1700 + number}."),
-                        step("Checker", "I agree. TERMINATE")]}
+    """A log of another question, as training data."""
+    return {
+        "question": f"How old is mill {number}?",
+        "question_ID": f"m{number}",
+        "ground_truth": "225",
+        "mistake_agent": "Guesser",
+        "mistake_step": 1,
+        "history": [
+            step("Reader", "I look for it."),
+            step("Guesser", f"I assume the mill was built in {1700 + number}."),
+            step("Checker", "I agree. TERMINATE"),
+        ],
+    }
 
 
 @pytest.fixture
@@ -49,7 +66,7 @@ def log(tmp_path):
 
 @pytest.fixture
 def logs(tmp_path):
-    """Two subsets, one named to do harm."""
+    """Two subsets, one with a hostile name."""
     folder = tmp_path / "logs"
     for subset, count in (("Plain", 4), ("<b>&\x1b[2J", 2)):
         (folder / subset).mkdir(parents=True)
@@ -60,15 +77,31 @@ def logs(tmp_path):
 
 
 RUN = [
-    {"type": "event", "event": {"id": "task", "recipients": ["planner"], "payload": {"text": "Count the boats and weigh the fish."}}},
+    {
+        "type": "event",
+        "event": {"id": "task", "recipients": ["planner"], "payload": {"text": "Count the boats and weigh the fish."}},
+    },
     {"type": "activation_started", "activation": "a", "agent": "planner", "inputs": ["task"]},
-    {"type": "activation_ended", "activation": "a", "outputs": [
-        {"id": "count", "recipients": ["counter"], "payload": {"text": "Count the boats"}},
-        {"id": "weigh", "recipients": ["weigher"], "payload": {"text": "Weigh the fish"}}]},
+    {
+        "type": "activation_ended",
+        "activation": "a",
+        "outputs": [
+            {"id": "count", "recipients": ["counter"], "payload": {"text": "Count the boats"}},
+            {"id": "weigh", "recipients": ["weigher"], "payload": {"text": "Weigh the fish"}},
+        ],
+    },
     {"type": "activation_started", "activation": "b", "agent": "counter", "inputs": ["count"]},
-    {"type": "activation_ended", "activation": "b", "outputs": [{"id": "boats", "recipients": ["clerk"], "payload": {"text": "boats=12"}}]},
+    {
+        "type": "activation_ended",
+        "activation": "b",
+        "outputs": [{"id": "boats", "recipients": ["clerk"], "payload": {"text": "boats=12"}}],
+    },
     {"type": "activation_started", "activation": "c", "agent": "clerk", "inputs": ["boats"]},
-    {"type": "activation_ended", "activation": "c", "outputs": [{"id": "sum", "recipients": ["planner"], "payload": {"text": "boats=21"}}]},
+    {
+        "type": "activation_ended",
+        "activation": "c",
+        "outputs": [{"id": "sum", "recipients": ["planner"], "payload": {"text": "boats=21"}}],
+    },
     {"type": "activation_started", "activation": "d", "agent": "weigher", "inputs": ["weigh"]},
     {"type": "activation_ended", "activation": "d", "failed": True, "error": "timeout"},
     {"type": "run_ended", "outcome": "failure"},
@@ -84,8 +117,8 @@ def run_trace(tmp_path):
     return path
 
 
-def chief(digctl, *args, **how):
-    return digctl("attribute", "chief", *args, **how)
+def chief(digctl, *args, **options):
+    return digctl("attribute", "chief", *args, **options)
 
 
 def refused(got, *parts):
@@ -96,6 +129,7 @@ def refused(got, *parts):
 
 # ---- without a model
 
+
 def test_the_first_corruption_is_named_with_its_chain(digctl, log):
     got = chief(digctl, log)
     assert got.returncode == 0, got.stderr
@@ -103,7 +137,7 @@ def test_the_first_corruption_is_named_with_its_chain(digctl, log):
     assert "turns boats=12 into boats=21 (steps 1, 3)" in got.stdout
 
 
-def test_json_has_the_ranking_the_graph_and_the_way_back(digctl, log):
+def test_json_has_the_ranking_the_graph_and_the_backtracking(digctl, log):
     got = chief(digctl, log, "--format", "json", "--top", 2)
     whole = json.loads(got.stdout)
     assert len(whole["ranking"]) == 2
@@ -115,15 +149,17 @@ def test_json_has_the_ranking_the_graph_and_the_way_back(digctl, log):
     assert set(oracle) == {"goal", "preconditions", "key_evidence", "acceptance"}
     assert {"observation", "thought", "action", "result"} <= set(whole["subtasks"][0]["agents"][0])
     assert 3 in whole["backtracking"]["steps"]
-    assert whole["findings"] == [{"step": 3, "stage": "data-flow", "says": "turns boats=12 into boats=21", "steps": [1, 3]}]
+    assert whole["findings"] == [
+        {"step": 3, "stage": "data-flow", "says": "turns boats=12 into boats=21", "steps": [1, 3]}
+    ]
 
 
-def test_a_trace_an_archive_and_a_daemon_give_the_same(digctl, run_trace, tmp_path):
+def test_a_trace_an_archive_and_a_daemon_give_the_same_answer(digctl, run_trace, tmp_path):
     from_file = chief(digctl, run_trace, "--format", "json")
     assert from_file.returncode == 0, from_file.stderr
     whole = json.loads(from_file.stdout)
     assert whole["ranking"][0]["event"] == "sum" and whole["ranking"][0]["agent"] == "clerk"
-    # The planner's two outputs begin a branch each; what descends from them belongs to them.
+    # Each of the planner's two outputs begins a branch, which includes its descendants.
     names = {s["name"]: s["steps"] for s in whole["subtasks"]}
     assert names == {"Count the boats and weigh the fish.": [0], "Count the boats": [1, 3, 4], "Weigh the fish": [2, 5]}
     with Daemon(tmp_path / "d", "threads = 2\n") as daemon:
@@ -139,7 +175,7 @@ def test_a_trace_an_archive_and_a_daemon_give_the_same(digctl, run_trace, tmp_pa
     refused(chief(digctl, "boats", "--data-dir", tmp_path), "there is no archive")
 
 
-def test_an_imported_log_is_judged_as_the_log_itself_is(digctl, log, tmp_path):
+def test_an_imported_log_is_judged_like_the_log_itself(digctl, log, tmp_path):
     imported = tmp_path / "imported.jsonl"
     assert digctl("import", "whowhen", log, "-o", imported).returncode == 0
     whole = [json.loads(chief(digctl, path, "--format", "json").stdout) for path in (log, imported)]
@@ -152,7 +188,7 @@ def test_standard_input_is_read(digctl, log, run_trace):
     assert "clerk" in chief(digctl, "-", stdin=run_trace.read_text()).stdout
 
 
-def test_what_agents_are_called_and_say_does_not_reach_the_terminal_as_it_is(digctl, tmp_path):
+def test_control_characters_of_agents_never_reach_the_terminal(digctl, tmp_path):
     path = tmp_path / "evil.json"
     path.write_text(json.dumps(boats(EVIL)))
     got = chief(digctl, path)
@@ -162,12 +198,21 @@ def test_what_agents_are_called_and_say_does_not_reach_the_terminal_as_it_is(dig
     assert "boats=21" in prompts and "\x1b" not in prompts and "\u202e" not in prompts
 
 
-@pytest.mark.parametrize("text, says", [
-    ("", "expected"), ("not json", "expected"), ("{}", "history"), ('{"history": []}', "at least one step"),
-    ('{"history": 3}', "history"), ('{"history": [7]}', "history[0]"), ('{"history": [{"role": "a"}]}', "content"),
-    ('{"type":"hello","run":"r"}\n', "no event"), ('{"history": [{"role": "human", "content": "hi"}]}', "nobody to blame"),
-])
-def test_bad_input_is_refused_with_what_was_expected(digctl, tmp_path, text, says):
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("", "expected"),
+        ("not json", "expected"),
+        ("{}", "history"),
+        ('{"history": []}', "at least one step"),
+        ('{"history": 3}', "history"),
+        ('{"history": [7]}', "history[0]"),
+        ('{"history": [{"role": "a"}]}', "content"),
+        ('{"type":"hello","run":"r"}\n', "no event"),
+        ('{"history": [{"role": "human", "content": "hi"}]}', "nobody to blame"),
+    ],
+)
+def test_bad_input_is_refused_with_the_expected_form(digctl, tmp_path, text, says):
     path = tmp_path / "bad"
     path.write_text(text)
     refused(chief(digctl, path), str(path), says)
@@ -180,7 +225,7 @@ def test_lines_that_digd_would_refuse_are_counted(digctl, run_trace):
     assert "1 lines that digd would refuse are left out" in got.stderr
 
 
-def test_wrong_use_is_refused(digctl, log, tmp_path):
+def test_wrong_usage_is_refused(digctl, log, tmp_path):
     refused(chief(digctl, tmp_path), "it is a folder")
     assert chief(digctl, log, "--top", 0).returncode != 0
     assert chief(digctl, log, "--judge", "oracle-of-delphi", "--dry-run").returncode != 0
@@ -190,15 +235,18 @@ def test_wrong_use_is_refused(digctl, log, tmp_path):
 
 # ---- with a model
 
-def ask(digctl, log, endpoint, *args, **how):
-    return chief(digctl, log, "--llm", endpoint.url, "--model", "m", "--llm-tries", 1, *args, **how)
+
+def ask(digctl, log, endpoint, *args, **options):
+    return chief(digctl, log, "--llm", endpoint.url, "--model", "m", "--llm-tries", 1, *args, **options)
 
 
-def test_a_judge_is_asked_and_its_cost_is_told(digctl, log, tmp_path):
+def test_a_judge_is_asked_and_its_cost_is_printed(digctl, log, tmp_path):
     key = tmp_path / "key"
     key.write_text("from-the-file\n")
     with Endpoint(lambda _: verdict("Clerk", 3, others=[4])) as endpoint:
-        got = ask(digctl, log, endpoint, "--judge", "all-at-once", "--llm-key-file", key, "--price-in", 10, "--price-out", 20)
+        got = ask(
+            digctl, log, endpoint, "--judge", "all-at-once", "--llm-key-file", key, "--price-in", 10, "--price-out", 20
+        )
         assert got.returncode == 0, got.stderr
         assert got.stdout == "agent Clerk, step 3, then 4\nso it is\n"
         assert "1 requests (0 retried, 0 failed), 0 answers from the cache, 100 + 10 tokens, cost 0.0012" in got.stderr
@@ -209,7 +257,7 @@ def test_a_judge_is_asked_and_its_cost_is_told(digctl, log, tmp_path):
     assert all("The right answer" not in p for p in endpoint.prompts)
 
 
-def test_the_right_answer_is_told_if_asked_to_and_had(digctl, log, run_trace):
+def test_the_right_answer_is_sent_only_if_requested_and_known(digctl, log, run_trace):
     with Endpoint(lambda _: verdict("Clerk", 3)) as endpoint:
         assert ask(digctl, log, endpoint, "--judge", "all-at-once", "--with-answer").returncode == 0
         refused(ask(digctl, run_trace, endpoint, "--with-answer"), "no ground_truth")
@@ -226,26 +274,34 @@ def test_chief_with_a_model_goes_through_seven_stages(digctl, log):
     assert len(endpoint.requests) == 7
 
 
-def test_a_model_that_cannot_be_had_is_not_passed_off_as_one(digctl, log):
+def test_the_report_states_when_no_model_answered(digctl, log):
     with Endpoint(lambda _: (500, {}, b"")) as endpoint:
         got = ask(digctl, log, endpoint, "--format", "json")
         assert json.loads(got.stdout)["stood_in"] is True
         refused(ask(digctl, log, endpoint, "--judge", "all-at-once"), "the endpoint has a fault", "status 500")
 
 
-@pytest.mark.parametrize("answer, says", [
-    ((200, {}, b"{"), "malformed"), ((200, {}, b"<html>"), "malformed"), ((401, {}, b"{}"), "status 401"),
-    ((429, {"Retry-After": "1"}, b""), "limits the rate"), ((200, {"Content-Length": 5000}, b"{"), "cannot be reached"),
-    ((302, {"Location": "http://127.0.0.1:1/"}, b""), "status 302"),
-    (completion('{"agent": "Cl', "length"), "cut off"), (completion("", "content_filter"), "declines"),
-    (completion("I would rather not say."), "malformed"), (verdict("Nobody", 99), "decides on nothing"),
-])
-def test_bad_answers_end_in_an_error_with_a_name(digctl, log, answer, says):
+@pytest.mark.parametrize(
+    "answer, says",
+    [
+        ((200, {}, b"{"), "malformed"),
+        ((200, {}, b"<html>"), "malformed"),
+        ((401, {}, b"{}"), "status 401"),
+        ((429, {"Retry-After": "1"}, b""), "limits the rate"),
+        ((200, {"Content-Length": 5000}, b"{"), "cannot be reached"),
+        ((302, {"Location": "http://127.0.0.1:1/"}, b""), "status 302"),
+        (completion('{"agent": "Cl', "length"), "cut off"),
+        (completion("", "content_filter"), "declines"),
+        (completion("I would rather not say."), "malformed"),
+        (verdict("Nobody", 99), "decides on nothing"),
+    ],
+)
+def test_bad_answers_end_in_a_named_error(digctl, log, answer, says):
     with Endpoint(lambda _: answer) as endpoint:
         refused(ask(digctl, log, endpoint, "--judge", "all-at-once", env={"DIGD_LLM_KEY": "sekrit"}), says)
 
 
-def test_the_key_is_shown_nowhere(digctl, log, tmp_path):
+def test_the_key_is_never_printed_or_cached(digctl, log, tmp_path):
     cache = tmp_path / "cache"
     with Endpoint(lambda _: verdict("Clerk", 3)) as endpoint:
         got = ask(digctl, log, endpoint, "--judge", "all-at-once", "--llm-cache", cache, env={"DIGD_LLM_KEY": "sekrit"})
@@ -255,7 +311,7 @@ def test_the_key_is_shown_nowhere(digctl, log, tmp_path):
     assert "sekrit" not in got.stdout + got.stderr + "".join(f.read_text() for f in cache.iterdir())
 
 
-def test_a_key_never_leaves_in_clear(digctl, log):
+def test_a_key_is_never_sent_unencrypted(digctl, log):
     args = (log, "--model", "m", "--judge", "all-at-once", "--llm-tries", 1, "--llm-timeout", 1)
     for url in ("http://192.0.2.1/v1", "http://127.0.0.1.example/v1"):
         refused(chief(digctl, *args, "--llm", url, env={"DIGD_LLM_KEY": "sekrit"}), "the key could be read on the way")
@@ -270,33 +326,40 @@ def test_certificates_are_checked(digctl, log, tmp_path):
         assert len(endpoint.requests) == 1
 
 
-def test_what_the_model_says_is_data(digctl, log):
+def test_the_models_words_are_escaped(digctl, log):
     with Endpoint(lambda _: verdict("Clerk", 3, reason=EVIL)) as endpoint:
         got = ask(digctl, log, endpoint, "--judge", "all-at-once")
     assert got.returncode == 0 and "\x1b" not in got.stdout and "\u202e" not in got.stdout
 
 
-def test_a_dry_run_sends_nothing_and_estimates(digctl, log):
+def test_a_dry_run_sends_nothing_and_estimates_the_cost(digctl, log):
     with Endpoint(lambda _: verdict("Clerk", 3)) as endpoint:
         got = ask(digctl, log, endpoint, "--dry-run", "--price-in", 1000)
     assert got.returncode == 0 and endpoint.requests == []
     assert got.stdout.count("----\n") == 7 and "How many boats are there?" in got.stdout
     assert re.search(r"estimate: 7 requests .* cost [1-9]", got.stderr)
-    assert chief(digctl, log, "--dry-run").returncode == 0  # nor is there need of an endpoint
+    assert chief(digctl, log, "--dry-run").returncode == 0  # no endpoint is needed
 
 
 # ---- measuring and training
 
-def test_figures_stand_beside_the_constants_with_intervals(digctl, logs, tmp_path):
+
+def test_figures_are_compared_with_the_constants_with_intervals(digctl, logs, tmp_path):
     svg = tmp_path / "chart.svg"
     got = digctl("eval", "whowhen", logs, "--cv", "--format", "json", "--svg", svg)
     assert got.returncode == 0, got.stderr
     figures = json.loads(got.stdout)
     assert set(figures) == {"Plain", "<b>&\x1b[2J"}
     assert set(figures["Plain"]) == {*CONSTANTS, "chief (cv)"}
-    one = figures["Plain"]["chief (cv)"]
-    assert one["n"] == 5 and one["agent_interval"][0] <= one["agent"] <= one["agent_interval"][1]
-    assert one["step"] <= one["step_within_1"] <= one["step_within_5"] and one["step"] <= one["top_3"] <= one["top_5"]
+    chief_figures = figures["Plain"]["chief (cv)"]
+    assert (
+        chief_figures["n"] == 5
+        and chief_figures["agent_interval"][0] <= chief_figures["agent"] <= chief_figures["agent_interval"][1]
+    )
+    assert (
+        chief_figures["step"] <= chief_figures["step_within_1"] <= chief_figures["step_within_5"]
+        and chief_figures["step"] <= chief_figures["top_3"] <= chief_figures["top_5"]
+    )
     xml.dom.minidom.parse(str(svg))
     table = digctl("eval", "whowhen", logs, "--cv").stdout
     assert "\x1b" not in table and all(name in table for name in CONSTANTS)
@@ -308,28 +371,47 @@ def test_judges_are_measured_and_failures_count_as_wrong(digctl, logs):
         return verdict("Clerk", 3) if right else completion("no idea")
 
     with Endpoint(reply) as endpoint:
-        got = digctl("eval", "whowhen", logs / "Plain", "--method", "all-at-once", "--llm", endpoint.url, "--model", "m",
-                     "--format", "json", "--with-answer", "--price-in", 10_000)
-    one = json.loads(got.stdout)["Plain"]["all-at-once (with answer)"]
-    assert (one["n"], one["without_answer"], one["agent"], one["step"]) == (5, 4, 0.2, 0.2)
-    assert one["cost_per_case"] > 1 and one["tokens_per_case"] > 100
+        got = digctl(
+            "eval",
+            "whowhen",
+            logs / "Plain",
+            "--method",
+            "all-at-once",
+            "--llm",
+            endpoint.url,
+            "--model",
+            "m",
+            "--format",
+            "json",
+            "--with-answer",
+            "--price-in",
+            10_000,
+        )
+    judge_figures = json.loads(got.stdout)["Plain"]["all-at-once (with answer)"]
+    assert (judge_figures["n"], judge_figures["without_answer"], judge_figures["agent"], judge_figures["step"]) == (
+        5,
+        4,
+        0.2,
+        0.2,
+    )
+    assert judge_figures["cost_per_case"] > 1 and judge_figures["tokens_per_case"] > 100
     assert got.stderr.count("malformed") == 4
 
 
-def test_a_dry_run_of_the_measuring_estimates_and_has_no_figures(digctl, logs):
+def test_a_dry_run_of_eval_estimates_the_cost_without_figures(digctl, logs):
     got = digctl("eval", "whowhen", logs, "--method", "all-at-once", "--method", "binary-search", "--dry-run")
     assert got.returncode == 0 and "agent" not in got.stdout.splitlines()[-1]
     assert re.search(r"estimate: \d+ requests", got.stderr) and "95% intervals" not in got.stdout
 
 
-def test_a_refused_key_ends_the_measuring(digctl, logs):
+def test_a_refused_key_stops_the_evaluation(digctl, logs):
     with Endpoint(lambda _: (401, {}, b"{}")) as endpoint:
         got = digctl("eval", "whowhen", logs, "--method", "all-at-once", "--llm", endpoint.url, "--model", "m")
     refused(got, "status 401", "nothing is measured")
     assert len(endpoint.requests) == 1
 
 
-def test_planted_faults_are_found_and_the_seed_decides(digctl):
+def test_planted_faults_are_found_and_depend_only_on_the_seed(digctl):
     runs = [digctl("eval", "planted", "--runs", 120, "--seed", seed, "--format", "json") for seed in (5, 5, 6)]
     figures = [json.loads(r.stdout) for r in runs]
     for f in figures[:2]:
@@ -341,7 +423,7 @@ def test_planted_faults_are_found_and_the_seed_decides(digctl):
     assert len(figures[0]) == 9
 
 
-def test_training_writes_the_weights_of_every_evaluator_and_no_text(digctl, logs, tmp_path):
+def test_training_writes_every_evaluators_weight_and_no_text_of_the_logs(digctl, logs, tmp_path):
     out = tmp_path / "weights.inc"
     assert digctl("chief-train", "--data", logs, "-o", out).returncode == 0
     text = out.read_text()

@@ -1,4 +1,4 @@
-"""The page of digctl report in Chromium: nothing runs that must not, nothing is asked for, everyone can read it."""
+"""The page of digctl report in Chromium: it runs no foreign script, requests nothing, and is accessible."""
 
 import shutil
 from pathlib import Path
@@ -22,18 +22,18 @@ def browser():
 def pages(digctl, evil_trace, tmp_path):
     """The page of a run, as a file."""
 
-    def make(which, *args):
-        path = tmp_path / f"{which}.html"
-        done = digctl("report", DEMO if which == "demo" else evil_trace, "--budget", "300", "-o", path, *args)
+    def make(name, *args):
+        path = tmp_path / f"{name}.html"
+        done = digctl("report", DEMO if name == "demo" else evil_trace, "--budget", "300", "-o", path, *args)
         assert done.returncode == 0, done.stderr
         return path
 
     return make
 
 
-def opened(browser, path, **how):
-    """A page and everything that went wrong with it."""
-    page = browser.new_context(**how).new_page()
+def opened(browser, path, **options):
+    """Opens a page that collects its errors, requests and dialogs in `page.wrong`."""
+    page = browser.new_context(**options).new_page()
     page.wrong = []
     page.on("request", lambda r: None if r.url.startswith("file:") else page.wrong.append(r.url))
     page.on("dialog", lambda d: page.wrong.append(d.message) or d.dismiss())
@@ -44,7 +44,7 @@ def opened(browser, path, **how):
 
 
 @pytest.mark.parametrize("which", ["demo", "evil"])
-def test_nothing_runs_and_nothing_is_asked_for(browser, pages, which):
+def test_the_page_runs_no_foreign_script_and_requests_nothing(browser, pages, which):
     page = opened(browser, pages(which))
     assert page.locator("script").count() == 1 and page.locator("img, iframe, link, object").count() == 0
     page.click("#open-all")
@@ -54,7 +54,7 @@ def test_nothing_runs_and_nothing_is_asked_for(browser, pages, which):
 
 @pytest.mark.parametrize("which", ["demo", "evil"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser, pages, which, scheme):
+def test_axe_finds_no_accessibility_violation(browser, pages, which, scheme):
     page = opened(browser, pages(which), bypass_csp=True, color_scheme=scheme)
     page.click("#open-all")
     found = Axe().run(page).response["violations"]
@@ -62,13 +62,13 @@ def test_axe_finds_nothing(browser, pages, which, scheme):
 
 
 @pytest.mark.parametrize("width", [320, 390, 1200])
-def test_no_page_is_wider_than_its_window(browser, pages, width):
+def test_the_page_fits_its_window(browser, pages, width):
     page = opened(browser, pages("evil"), viewport={"width": width, "height": 800})
     page.click("#open-all")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_the_keyboard_gets_everywhere(browser, pages):
+def test_the_keyboard_reaches_every_control(browser, pages):
     page = opened(browser, pages("demo"))
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -84,7 +84,7 @@ def test_the_keyboard_gets_everywhere(browser, pages):
     assert page.locator("details[open]").count() == 1
 
 
-def test_on_paper_everything_is_open(browser, pages):
+def test_printing_opens_all_details(browser, pages):
     page = opened(browser, pages("demo"))
     page.pdf()
     assert page.locator("details:not([open])").count() == 0

@@ -1,4 +1,4 @@
-"""digctl report with what attribution says, and of a long run."""
+"""digctl report with the results of attribution, and the report of a long run."""
 
 import json
 import subprocess
@@ -13,9 +13,9 @@ def report(digctl, *args):
     return done.stdout
 
 
-def test_the_report_says_what_the_passes_say(digctl):
-    told = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "300"))
-    shapley = told["passes"]["responsibility"]
+def test_the_report_has_the_results_of_the_passes(digctl):
+    document = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "300"))
+    shapley = document["passes"]["responsibility"]
     own = json.loads(digctl("attribute", "shapley", DEMO, "--format", "json", "--no-cache").stdout)
     assert shapley["ran"] and shapley["result"]["by_agent"] == own["by_agent"]
     assert (
@@ -23,26 +23,26 @@ def test_the_report_says_what_the_passes_say(digctl):
         and "nothing to attribute" in shapley["says"]
         and shapley["result"]["metrics"]["T_star"] is None
     )
-    assert told["passes"]["decisive-error"]["result"]["ranking"][0]["step"] == 11
-    assert not told["passes"]["causes"]["ran"] and "digctl causal" in told["passes"]["causes"]["command"]
-    assert len(told["verdict"]) == 2
-    assert told == json.loads(report(digctl, DEMO, "--format", "json", "--budget", "300"))
+    assert document["passes"]["decisive-error"]["result"]["ranking"][0]["step"] == 11
+    assert not document["passes"]["causes"]["ran"] and "digctl causal" in document["passes"]["causes"]["command"]
+    assert len(document["verdict"]) == 2
+    assert document == json.loads(report(digctl, DEMO, "--format", "json", "--budget", "300"))
 
 
-def test_causes_over_many_runs_are_told_where_they_are_handed_in(digctl, tmp_path):
+def test_causes_over_many_runs_are_included_if_provided(digctl, tmp_path):
     table = tmp_path / "table.csv"
     rows = "".join(f"{i % 2},{i % 3},{(i % 2) ^ (i % 17 == 0)}\n" for i in range(120))
     table.write_text("careless,colour,success\n" + rows)
     causes = tmp_path / "causes.json"
     done = digctl("causal", "explain", "--csv", table, "--target", "success", "--format", "json", "-o", causes)
     assert done.returncode == 0, done.stderr
-    told = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0", "--causes", causes))
-    assert told["passes"]["causes"]["ran"] and told["passes"]["causes"]["result"]["runs"] == 120
+    document = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0", "--causes", causes))
+    assert document["passes"]["causes"]["ran"] and document["passes"]["causes"]["result"]["runs"] == 120
     done = digctl("report", DEMO, "--budget", "0", "--causes", tmp_path / "none.json")
     assert done.returncode == 2 and "none.json" in done.stderr
 
 
-def test_a_made_run_of_many_messages_is_told_in_sums(tmp_path):
+def test_the_report_of_a_long_run_stays_small(tmp_path):
     script = Path(__file__).parents[3] / "scripts/measure-report"
     done = subprocess.run(
         [script, "--messages", "30000", "--json", "--most-seconds", "120"],

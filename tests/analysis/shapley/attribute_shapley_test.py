@@ -1,4 +1,4 @@
-"""digctl attribute shapley: what it prints for good input, and how it refuses bad input."""
+"""digctl attribute shapley: output for good input, refusal of bad input."""
 
 import json
 import os
@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parents[3]
 SIMULATOR = f"exec {sys.executable} {ROOT}/examples/shapley_simulator.py"
 
 
-def shapley(digctl, *args, **how):
-    return digctl("attribute", "shapley", *args, **how)
+def shapley(digctl, *args, **options):
+    return digctl("attribute", "shapley", *args, **options)
 
 
-def test_a_trace_is_divided_among_its_activations(digctl, trace, tmp_path):
+def test_the_risk_of_a_trace_is_attributed_to_its_activations(digctl, trace, tmp_path):
     got = shapley(digctl, trace, "--format", "json", "--no-cache", "--faithfulness", "--plots", tmp_path / "plots")
     assert got.returncode == 0, got.stderr
     report = json.loads(got.stdout)
@@ -41,21 +41,21 @@ def test_a_run_that_adds_no_risk_is_not_ranked(digctl, tmp_path):
     assert report["adds_risk"] is False and report["metrics"]["T_star"] is None and "faithfulness" not in report
 
 
-def test_an_archived_run_is_divided_as_its_trace_is(digctl, trace, tmp_path):
-    how = ("--format", "json", "--no-cache")
-    from_file = shapley(digctl, trace, *how)
+def test_an_archived_run_is_attributed_like_its_trace(digctl, trace, tmp_path):
+    options = ("--format", "json", "--no-cache")
+    from_file = shapley(digctl, trace, *options)
     with Daemon(tmp_path / "d", "threads = 2\n") as daemon:
         sent = digctl("send", trace, "--to", daemon.address, "--format", "jsonl")
         assert sent.returncode == 0, sent.stderr
         run = json.loads(digctl("runs", "--to", daemon.address, "--format", "jsonl").stdout.splitlines()[0])["run"]
-        asked = shapley(digctl, run, "--to", daemon.address, *how)
+        asked = shapley(digctl, run, "--to", daemon.address, *options)
         assert asked.returncode == 0, asked.stderr
         assert daemon.stop() == 0
-    stored = shapley(digctl, run, "--data-dir", daemon.data, *how)
+    stored = shapley(digctl, run, "--data-dir", daemon.data, *options)
     assert json.loads(asked.stdout) == json.loads(stored.stdout) == json.loads(from_file.stdout)
 
 
-def test_a_trajectory_says_synthetic_everywhere_and_comes_from_the_cache_the_second_time(digctl, tmp_path):
+def test_a_trajectory_is_marked_synthetic_and_cached(digctl, tmp_path):
     file = tmp_path / "t.json"
     assert shapley(digctl, "generate", "econagent", "--agents", 3, "--steps", 5, "-o", file).returncode == 0
     assert json.loads(file.read_text())["synthetic"] is True
@@ -76,7 +76,7 @@ def test_the_number_of_threads_changes_nothing(digctl, tmp_path):
     assert len({outs[0], outs[2], outs[4]}) == 3
 
 
-def test_a_simulator_is_asked(digctl):
+def test_an_external_simulator_provides_the_risks(digctl):
     got = shapley(digctl, "--simulator", SIMULATOR, "--format", "json", "-M", 40)
     assert got.returncode == 0, got.stderr
     report = json.loads(got.stdout)
@@ -84,8 +84,8 @@ def test_a_simulator_is_asked(digctl):
     assert max(report["by_behaviour"], key=lambda b: b["phi"])["behaviour"] == "careless"
 
 
-def test_ctrl_c_keeps_what_is_done(tmp_path):
-    # The simulator says on standard error when it has been asked ten times; the signal comes then.
+def test_ctrl_c_keeps_the_samples_so_far(tmp_path):
+    # The simulator prints `now` after ten requests; the test then sends the signal.
     simulator = tmp_path / "simulator.py"
     simulator.write_text(
         "import json,sys\n"
@@ -135,9 +135,9 @@ def test_bad_input_is_refused_with_the_reason(digctl, trace, tmp_path):
         assert got.stdout == ""
 
 
-def test_the_tables_are_printed(digctl):
-    for name, what in [("accuracy", "relative L2"), ("estimators", "leverage"), ("faithfulness", "leave-one-out"),
+def test_every_table_is_printed(digctl):
+    for name, words in [("accuracy", "relative L2"), ("estimators", "leverage"), ("faithfulness", "leave-one-out"),
                        ("metrics", "G_ag")]:
         got = shapley(digctl, name, "--runs", 2, "-M", 20, "--reference", 50, "--sizes", "small", timeout=300)
         assert got.returncode == 0, got.stderr
-        assert what in got.stdout and "socialnetwork 4×5" in got.stdout
+        assert words in got.stdout and "socialnetwork 4×5" in got.stdout

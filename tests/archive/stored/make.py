@@ -1,8 +1,8 @@
-"""Makes the archive of a few small runs that the migration tests start from: one file a schema version.
+"""Creates an archive with a few small runs for the migration tests: one file for each schema version.
 
     DIGD_BIN=OLD/digd PYTHONPATH=tests/daemon python3 tests/archive/stored/make.py v1.db
 
-To be run with a digd that writes that version, and not again: a stored file is never changed.
+Run it once, with a digd that writes that version. Never change a stored file.
 """
 
 import http.client
@@ -40,7 +40,7 @@ def ended(daemon):
 
 
 def waiting(daemon):
-    """Stands still: what the monitor made has not been answered. Goes on."""
+    """An open run with unanswered interventions."""
     with daemon.client("waiting", agents=["a", "b"], rules={"deadlock": {"window_ms": 2000}}) as c:
         c.event("e1", ["a"], ts=0, event={"payload": "p" * 300})
         c.start("v1", "a", ["e1"], ts=10)
@@ -50,7 +50,7 @@ def waiting(daemon):
 
 
 def shadowed(daemon):
-    """In shadow, with the operator's switch in between, under a name that tries to break out."""
+    """A run in shadow with a hostile name; the operator switches its mode in between."""
     with daemon.client('<b>"\x1b[31m', place=False, agents=["a"], mode="shadow") as c:
         c.start("v1", "a", [], ts=1)
         c.end("v1", [{"id": "lost", "recipients": ["ghost"]}], ts=2)
@@ -72,7 +72,7 @@ def failed(daemon):
 
 
 def deleted(daemon):
-    """So that numbers are remembered that no row has any more."""
+    """A deleted run: its numbers stay reserved although no row has them."""
     with daemon.client("deleted", agents=["a"]) as c:
         c.event("e1", ["a"], ts=1)
         c.wait_acked()
@@ -80,7 +80,7 @@ def deleted(daemon):
 
 
 def measured(daemon):
-    """Reports metrics at its end; not in v1.db."""
+    """A run that reports metrics at its end; not in v1.db."""
     with daemon.client("measured", agents=["planner", "coder"], mode="shadow") as c:
         c.event("task", ["planner"], ts=1)
         c.start("v1", "planner", ["task"], ts=2)

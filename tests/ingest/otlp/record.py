@@ -1,4 +1,4 @@
-"""Records what frameworks really export, as OTLP JSON, with fake models: tests/ingest/otlp/recorded/.
+"""Records the spans that real frameworks export, with fake models, as OTLP JSON in tests/ingest/otlp/recorded/.
 
     python3 -m venv /tmp/record && /tmp/record/bin/pip install -r tests/ingest/otlp/record.txt
     /tmp/record/bin/python tests/ingest/otlp/record.py openinference [PROGRAM...]
@@ -7,9 +7,9 @@
     python3 -m venv /tmp/record3 && /tmp/record3/bin/pip install -r tests/ingest/otlp/record_crewai.txt
     /tmp/record3/bin/python tests/ingest/otlp/record.py crewai [PROGRAM...]
 
-The programs are in programs/. Each runs in a process of its own and becomes recorded/healthy/SOURCE_PROGRAM.json or
-recorded/broken/SOURCE_PROGRAM.json, a span a line. Of the resource only `service.name` is kept, and no stack trace; ids
-and times are those of the day. No network, no keys.
+The programs are in programs/. Each runs in its own process and becomes recorded/healthy/SOURCE_PROGRAM.json or
+recorded/broken/SOURCE_PROGRAM.json, one span a line. A recording keeps only `service.name` of the resource, and no
+stack traces. Ids and times differ between recordings. It needs no network and no keys.
 """
 
 import base64
@@ -67,7 +67,7 @@ def openinference_openai_agents(name):
 
 
 def traceloop(name):
-    """As Traceloop's guide has it: one call before the program."""
+    """The setup of Traceloop's guide: one call before the program."""
     from traceloop.sdk import Traceloop
 
     kept = Kept()
@@ -76,7 +76,7 @@ def traceloop(name):
 
 
 def traceloop_crewai(name):
-    """CrewAI excludes traceloop-sdk's versions: its instrumentation alone."""
+    """CrewAI conflicts with the versions of traceloop-sdk, so this uses its instrumentation alone."""
     os.environ["TRACELOOP_METRICS_ENABLED"] = "false"
     from opentelemetry.instrumentation.crewai import CrewAIInstrumentor
 
@@ -85,7 +85,7 @@ def traceloop_crewai(name):
     return provider, kept
 
 
-# The name of a recording's source: the module in programs/, and what traces it.
+# Source of a recording → the module in programs/, and the function that sets up tracing.
 SOURCES = {
     "openinference": {
         "langgraph": ("langgraph_programs", openinference_langgraph),
@@ -103,7 +103,7 @@ SOURCES = {
 
 
 def hexadecimal_ids(value):
-    """OTLP's JSON has ids in hexadecimal, protobuf's own in base64."""
+    """Converts ids from base64, as in protobuf's JSON, to hexadecimal, as in OTLP's JSON."""
     if isinstance(value, dict):
         ids = ("traceId", "spanId", "parentSpanId")
         return {k: base64.b64decode(v).hex() if k in ids else hexadecimal_ids(v) for k, v in value.items()}
@@ -111,7 +111,7 @@ def hexadecimal_ids(value):
 
 
 def without_paths(value):
-    """Leaves out stack traces, and the folders of this machine in texts that hold one."""
+    """Removes stack traces, and the folders of this machine from file names in texts."""
     if isinstance(value, dict):
         return {k: without_paths(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -120,11 +120,11 @@ def without_paths(value):
 
 
 def written(document, service):
-    """A span a line, with `service.name` as its only resource attribute."""
+    """Formats a document: one span a line, with `service.name` as the only resource attribute."""
     resource = {"attributes": [{"key": "service.name", "value": {"stringValue": service}}]}
     scopes = []
-    for one in document["resourceSpans"]:
-        for scope in one["scopeSpans"]:
+    for resource_spans in document["resourceSpans"]:
+        for scope in resource_spans["scopeSpans"]:
             spans = ",\n".join(json.dumps(span, sort_keys=True) for span in scope["spans"])
             scopes.append(f'{{"scope": {json.dumps(scope["scope"])}, "spans": [\n{spans}]}}')
     return (
@@ -147,7 +147,7 @@ def record(source, module, tracing, program):
 
 def programs_of(module):
     found = importlib.import_module(module)
-    return [one.__name__ for one in found.HEALTHY + found.BROKEN]
+    return [program.__name__ for program in found.HEALTHY + found.BROKEN]
 
 
 def main():

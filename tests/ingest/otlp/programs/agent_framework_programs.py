@@ -40,12 +40,12 @@ class Fake(ChatTelemetryLayer, BaseChatClient):
 class Join(Executor):
     @handler
     async def join(self, answers: list[AgentExecutorResponse], context: WorkflowContext[AgentExecutorRequest]) -> None:
-        messages = [m for one in answers for m in one.agent_response.messages]
+        messages = [m for answer in answers for m in answer.agent_response.messages]
         await context.send_message(AgentExecutorRequest(messages=messages, should_respond=True))
 
 
 class Step(Executor):
-    """Passes a text on; the last one yields it as the workflow's output."""
+    """Passes a text on; the last step yields it as the workflow's output."""
 
     def __init__(self, name, last=False, sends=1):
         super().__init__(id=name)
@@ -76,7 +76,7 @@ def run(builder, given="write a poem"):
 
 
 def agents_fan_out_join():
-    """A writer, two who check at once, a join, an editor."""
+    """A writer, two concurrent reviewers, a join, an editor."""
     writer, critic, checker, editor = (
         agent("writer", "draft"),
         agent("critic", "bad"),
@@ -103,13 +103,13 @@ def agents_in_sequence():
 
 
 def fan_out_to_ends():
-    """Each branch gives an output of its own; nothing joins them."""
+    """Each branch yields an output of its own; no join."""
     a, b, c = Step("a"), Step("b", last=True), Step("c", last=True)
     run(WorkflowBuilder(start_executor=a).add_fan_out_edges(a, [b, c]))
 
 
 def two_stages():
-    """A fan-out whose branches all hand to the same two, which a last executor joins."""
+    """A fan-out whose branches both send to the same two executors, which a last one joins."""
     head, law, facts, pro, contra = (Step(name) for name in ("head", "law", "facts", "pro", "contra"))
     join = Collect(id="judge")
     run(
@@ -143,7 +143,7 @@ def switch_case():
 
 
 def conditional_edges():
-    """Two edges with conditions, one of which holds."""
+    """Two edges with conditions; one condition is true."""
     triage, billing, sales = Step("triage"), Step("billing", last=True), Step("sales", last=True)
     run(
         WorkflowBuilder(start_executor=triage)
@@ -163,7 +163,7 @@ def multi_selection():
 
 
 def selection_of_none():
-    """A router that finds that nothing more is to be done."""
+    """A router that selects no target."""
     a, b, c = Step("a"), Step("b", last=True), Step("c", last=True)
     run(
         WorkflowBuilder(start_executor=a).add_multi_selection_edge_group(a, [b, c], selection_func=lambda text, ids: [])
@@ -185,7 +185,7 @@ class Critic(Executor):
 
 
 def loop_until_approved():
-    """The edge back has a condition; once it is false the critic's last message goes nowhere, as its author meant."""
+    """The loop edge has a condition. When it is false, the critic's last message has no recipient, as intended."""
     writer, critic = Writer(id="writer"), Critic(id="critic")
     run(
         WorkflowBuilder(start_executor=writer)
@@ -209,7 +209,7 @@ class Sender(Executor):
 
 
 def addressed_messages():
-    """Messages to one executor by its id; the other edges drop them."""
+    """Messages addressed to an executor by its id; the other edges drop them."""
     a, b, c = Sender(id="a"), Step("b", last=True), Step("c", last=True)
     run(WorkflowBuilder(start_executor=a).add_edge(a, b).add_edge(a, c))
 
@@ -232,13 +232,13 @@ class Asker(Executor):
 
 
 def person_asked():
-    """The workflow waits for a person and goes on with the answer in a second run."""
+    """The workflow waits for a person and continues with the answer in a second run."""
     asker, b = Asker(id="asker"), Step("b", last=True)
     workflow = WorkflowBuilder(start_executor=asker).add_edge(asker, b).build()
 
     async def work():
         result = await workflow.run("task")
-        await workflow.run(responses={one.request_id: "yes" for one in result.get_request_info_events()})
+        await workflow.run(responses={event.request_id: "yes" for event in result.get_request_info_events()})
 
     asyncio.run(work())
 
@@ -274,7 +274,7 @@ class WrongType(Executor):
 
 
 def message_nobody_handles():
-    """The next executor takes texts; this one sends a dictionary."""
+    """The next executor accepts text; this one sends a dictionary."""
     a, b = WrongType(id="a"), Step("b", last=True)
     run(WorkflowBuilder(start_executor=a).add_edge(a, b))
 

@@ -41,7 +41,7 @@ def run(make_team, tracer, task="write a poem"):
 
 
 def round_robin(tracer):
-    """Two in turn, until one ends it."""
+    """Two agents take turns until one ends the chat."""
     run(
         lambda runtime: RoundRobinGroupChat(
             [agent("writer", "draft"), agent("critic", "good TERMINATE")],
@@ -92,7 +92,7 @@ def swarm(tracer):
 
 
 def handoff_to_user(tracer):
-    """The team ends where it hands over to a person."""
+    """The team ends when it hands off to a person."""
     run(
         lambda runtime: Swarm(
             [agent("triage", call("transfer_to_user"), handoffs=["user"])],
@@ -104,17 +104,17 @@ def handoff_to_user(tracer):
 
 
 def flow(edges, *agents):
-    by_name = {one.name: one for one in agents}
+    by_name = {member.name: member for member in agents}
     builder = DiGraphBuilder()
-    for one in agents:
-        builder.add_node(one)
+    for member in agents:
+        builder.add_node(member)
     for before, after in edges:
         builder.add_edge(by_name[before], by_name[after])
     return builder.build()
 
 
 def graph_flow(tracer):
-    """A writer, two editors at once, a join."""
+    """A writer, two concurrent editors, a join."""
     agents = [agent("writer", "draft"), agent("grammar", "fixed"), agent("style", "nicer"), agent("final", "done")]
     edges = [("writer", "grammar"), ("writer", "style"), ("grammar", "final"), ("style", "final")]
     run(lambda runtime: GraphFlow(agents, graph=flow(edges, *agents), runtime=runtime), tracer)
@@ -136,7 +136,7 @@ def graph_flow_two_stages(tracer):
 
 
 def agent_tool(tracer):
-    """Two agents as tools of one."""
+    """An agent with two agents as tools."""
     tools = [AgentTool(agent("spanish", "hola")), AgentTool(agent("french", "salut"))]
     both = CreateResult(
         finish_reason="function_calls",

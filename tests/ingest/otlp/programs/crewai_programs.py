@@ -35,7 +35,7 @@ def sequence():
 
 
 def parallel_tasks_and_join():
-    """Two tasks at once; a third has both as its context."""
+    """Two concurrent tasks; a third has both as its context."""
     law, facts, writer = agent("law", "laws"), agent("facts", "facts"), agent("writer", "a text")
     first, second = task(law, async_execution=True), task(facts, async_execution=True)
     Crew(agents=[law, facts, writer], tasks=[first, second, task(writer, context=[first, second])]).kickoff()

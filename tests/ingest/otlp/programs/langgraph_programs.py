@@ -1,6 +1,6 @@
 """LangGraph programs to record: HEALTHY ones end as their author meant, BROKEN ones do not.
 
-Only what a span shows matters here: which nodes run, after which, and how they end.
+Only the content of spans matters here: which nodes run, in which order, and how they end.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ def chain():
 
 
 def fan_out_join():
-    """A planner, two workers at once, a writer who waits for both."""
+    """A planner, two concurrent workers, a writer that waits for both."""
     run(
         graph_of(
             "planner searcher coder writer",
@@ -63,7 +63,7 @@ def fan_out_join():
 
 
 def two_starts_two_stages():
-    """Two nodes begin the run; each hands to the same two, which a last node joins."""
+    """Two nodes start the run; both send to the same two nodes, which a last node joins."""
     run(
         graph_of(
             "law facts pro contra judge",
@@ -91,7 +91,7 @@ def branches_to_end():
 
 
 def uneven_join():
-    """One branch takes two steps, the other one; the join waits for both."""
+    """One branch takes two steps, the other takes one; the join waits for both."""
     run(
         graph_of(
             "planner draft check price offer",
@@ -119,7 +119,7 @@ def deferred_join():
 
 
 def send_map_reduce():
-    """As many workers as there are topics, then one who joins."""
+    """One worker for each topic, then a join."""
     graph = graph_of("topics worker summary", [(START, "topics"), ("worker", "summary"), ("summary", END)])
     graph.add_conditional_edges("topics", lambda state: [Send("worker", {"notes": [t]}) for t in "abc"], ["worker"])
     run(graph)
@@ -164,7 +164,7 @@ def subgraph():
 
 
 def parent_command():
-    """A node of a subgraph hands over to a node of the outer graph."""
+    """A node of a subgraph hands off to a node of the outer graph."""
     inner = StateGraph(Notes)
     inner.add_node("clerk", lambda state: Command(goto="expert", graph=Command.PARENT, update={"notes": ["passed on"]}))
     inner.add_edge(START, "clerk")
@@ -174,7 +174,7 @@ def parent_command():
 
 
 def interrupt_and_resume():
-    """A person is asked; the answer comes in a second invocation."""
+    """The graph asks a person; the answer comes in a second invocation."""
     graph = graph_of("planner", [(START, "planner"), ("planner", "approval"), ("approval", END)])
     graph.add_node("approval", lambda state: {"notes": [interrupt("may I?")]})
     compiled = graph.compile(checkpointer=InMemorySaver())
@@ -212,7 +212,7 @@ def react_agent():
 
 
 def supervisor():
-    """A supervisor gives the work to one after the other by commands."""
+    """A supervisor assigns the work to one agent after the other by commands."""
     plan = iter(["researcher", "writer", END])
 
     def lead(state):
@@ -232,7 +232,7 @@ def command_fan_out():
 
 
 def voting():
-    """The same question to three; the majority decides."""
+    """Three voters get the same question; the majority decides."""
     run(
         graph_of(
             "voter_1 voter_2 voter_3 count",
@@ -267,7 +267,7 @@ def async_fan_out_join():
 
 
 def functional_api():
-    """Tasks at once, then one more."""
+    """Concurrent tasks, then one more."""
 
     @task
     def research(topic):
@@ -280,7 +280,7 @@ def functional_api():
     @entrypoint()
     def report(topics):
         facts = [research(topic) for topic in topics]
-        return write([one.result() for one in facts]).result()
+        return write([future.result() for future in facts]).result()
 
     report.invoke(["law", "facts"])
 
@@ -327,7 +327,7 @@ def fallback_inside_a_node():
 
 
 def interrupt_beside_a_branch():
-    """One branch asks a person while the other one goes on; both join after the answer."""
+    """One branch asks a person while the other continues; both join after the answer."""
     graph = graph_of(
         "planner worker writer", [(START, "planner"), ("planner", "worker"), ("planner", "approval"), ("writer", END)]
     )

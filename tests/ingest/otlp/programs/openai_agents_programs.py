@@ -20,7 +20,7 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 
 
 class Fake(Model):
-    """Gives each answer once, the last one for ever. An answer is a text, or a list of calls."""
+    """Returns each answer once, and repeats the last one. An answer is a text or a list of calls."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -60,7 +60,7 @@ def run(work):
 
 
 def handoff_and_tools():
-    """A tool, a handoff, an agent as a tool."""
+    """A tool call, a handoff, and an agent as a tool."""
     helper = agent("helper", "helped")
     writer = agent(
         "writer", [call("ask_helper", '{"input":"x"}')], "final", tools=[helper.as_tool("ask_helper", "ask")]
@@ -83,7 +83,7 @@ def handoff_back():
 
 
 def parallel_tools():
-    """Two agents as tools in one answer."""
+    """One answer that calls two agents as tools."""
     spanish, french = agent("spanish", "hola"), agent("french", "salut")
     lead = agent(
         "lead",
@@ -95,19 +95,19 @@ def parallel_tools():
 
 
 def parallel_runs_and_judge():
-    """Three runs of one agent at once under one trace; a judge picks the best."""
+    """Three concurrent runs of one agent under one trace; a judge picks the best."""
     translator, judge = agent("translator", "hola"), agent("judge", "hola it is")
 
     async def work():
         with trace("translate"):
             answers = await asyncio.gather(*(Runner.run(translator, "hi") for _ in range(3)))
-            await Runner.run(judge, " ".join(one.final_output for one in answers))
+            await Runner.run(judge, " ".join(answer.final_output for answer in answers))
 
     run(work())
 
 
 def parallel_handoffs():
-    """Two runs at once under one trace; each hands off to an agent of the same name."""
+    """Two concurrent runs under one trace; each hands off to an agent of the same name."""
     writer = agent("writer", "text")
 
     async def work():
@@ -143,7 +143,7 @@ def deterministic_chain():
 
 
 def guardrail():
-    """A guardrail asks an agent of its own while the first one works."""
+    """A guardrail calls its own agent while the first agent works."""
     checker = agent("checker", "fine")
 
     async def check(context, checked, given):
@@ -187,7 +187,7 @@ def guardrail_trips():
 
 
 def race():
-    """Two agents at once; the first answer wins and the other agent is cancelled."""
+    """Two concurrent agents; the first answer wins and the other agent is cancelled."""
 
     class Slow(Fake):
         async def get_response(self, *_, **__):
@@ -204,7 +204,7 @@ def race():
 
 
 def research_team():
-    """A planner, searches at once, a writer: the SDK's research example."""
+    """A planner, concurrent searches, a writer: the SDK's research example."""
 
     async def work():
         with trace("research"):
@@ -230,7 +230,7 @@ def agent_as_tool_that_fails():
 
 
 def too_many_turns():
-    """A handoff whose target never comes to an answer."""
+    """A handoff whose target never answers."""
     writer = agent("writer", [call("search", '{"q":"x"}')], tools=[search])
     triage = agent("triage", [call("transfer_to_writer")], handoffs=[writer])
     try:

@@ -1,4 +1,7 @@
-"""Programs without a framework, traced by Traceloop's decorators. HEALTHY ones end as their author meant, BROKEN ones do not."""
+"""Programs without a framework, traced by Traceloop's decorators.
+
+HEALTHY ones end as their author meant, BROKEN ones do not.
+"""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -41,19 +44,19 @@ def chain():
 
 
 def fan_out_join():
-    """Two researchers at once; a writer reads both."""
+    """Two concurrent researchers; a writer reads both answers."""
 
     @workflow(name="report")
     def work(text):
         with ThreadPoolExecutor(2) as pool:
             found = [pool.submit(copy_context().run, researcher, topic) for topic in ("law", "facts")]
-        return writer(" ".join(one.result() for one in found))
+        return writer(" ".join(future.result() for future in found))
 
     work("a report")
 
 
 def nested_agents():
-    """An agent that calls another twice."""
+    """An agent calls another agent twice."""
 
     @agent(name="editor")
     def editor(text):
@@ -71,7 +74,7 @@ def agent_without_workflow():
 
 
 def critic_again_after_failure():
-    """A critic that failed is called again by its workflow."""
+    """A workflow calls a critic again after it failed."""
     tries = []
 
     @agent(name="shaky_critic")
@@ -93,7 +96,7 @@ def critic_again_after_failure():
 
 
 def race():
-    """Two agents at once; the first answer wins and the other agent is cancelled."""
+    """Two concurrent agents; the first answer wins and the other agent is cancelled."""
 
     @agent(name="slow")
     async def slow():
