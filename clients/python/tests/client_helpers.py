@@ -5,7 +5,7 @@ import functools
 import socket
 from pathlib import Path
 
-from live import WITHIN
+from live import TIMEOUT_S
 
 ROOT = Path(__file__).parents[3]
 
@@ -19,7 +19,7 @@ def async_test(body):
 
     @functools.wraps(body)
     def test(*args, **kwargs):
-        asyncio.run(asyncio.wait_for(body(*args, **kwargs), 3 * WITHIN))
+        asyncio.run(asyncio.wait_for(body(*args, **kwargs), 3 * TIMEOUT_S))
 
     return test
 
@@ -32,7 +32,7 @@ async def until(condition, what):
             await asyncio.sleep(0.002)
 
     try:
-        await asyncio.wait_for(poll(), WITHIN)
+        await asyncio.wait_for(poll(), TIMEOUT_S)
     except asyncio.TimeoutError:
         raise AssertionError(f"waited in vain for {what}") from None
 

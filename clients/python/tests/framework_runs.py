@@ -3,13 +3,13 @@
 import json
 import urllib.request
 
-from live import WITHIN
+from live import TIMEOUT_S
 
 WINDOW_MS = 400  # of rules by time: longer than a busy machine pauses between two messages
 
 
 def told_of(daemon, path):
-    with urllib.request.urlopen(f"http://{daemon.address}/v1/runs/{path}", timeout=WITHIN) as answer:
+    with urllib.request.urlopen(f"http://{daemon.address}/v1/runs/{path}", timeout=TIMEOUT_S) as answer:
         return json.load(answer)
 
 
