@@ -331,7 +331,7 @@ async def test_a_stream_is_watched_after_the_attachment_and_reported_as_lost_aft
     async for _ in result.stream_events():
         pass
     assert result.final_output == "7" and get_default_agent_runner() is runner
-    assert [r.levelname for r in caplog.records if "has ended, and agent runs" in r.message] == ["WARNING"]
+    assert [r.levelname for r in caplog.records if "has ended, but agent runs" in r.message] == ["WARNING"]
 
 
 @async_test
@@ -556,7 +556,7 @@ async def test_a_fault_of_the_adapter_does_not_become_one_of_the_program(shared_
     async with digd.Run("faulty", mode="enforce", url=url_of(shared_daemon)) as run:
         with digd.openai_agents.attach(run):
             assert [(await Runner.run(agent, "How many?")).final_output for _ in range(2)] == ["7", "8"]
-    assert len([r for r in caplog.records if "a fault in the adapter" in r.message]) == 1
+    assert len([r for r in caplog.records if "the adapter for the OpenAI Agents SDK failed" in r.message]) == 1
 
 
 # ---- healing and its bounds
@@ -609,7 +609,7 @@ async def test_a_request_to_an_agent_that_has_left_goes_back_to_its_author(share
 
 @async_test
 async def test_a_loop_that_stands_still_holds_a_thread_up_for_a_bounded_time(shared_daemon, monkeypatch):
-    monkeypatch.setattr(digd.openai_agents.feed, "LATE_S", 0.0)
+    monkeypatch.setattr(digd.openai_agents.feed, "MAX_LOOP_DELAY_S", 0.0)
     agent = scripted("ann", answers("7"))
 
     def ask():
@@ -659,7 +659,7 @@ async def test_nobody_waits_and_an_error_is_raised_at_once_unless_the_user_asks_
     rules = {name: {"window_ms": 3_600_000} for name in ("deadlock", "missing_termination")}
     async with digd.Run("unasked", mode="enforce", rules=rules, url=url_of(shared_daemon)) as run:
         with digd.openai_agents.attach(run) as team:
-            monkeypatch.setattr(team, "_helped", wait_for)
+            monkeypatch.setattr(team, "_wait_for_healing", wait_for)
             with pytest.raises(MaxTurnsExceeded):
                 await Runner.run(clerk, "Look.", max_turns=1)
             assert (await Runner.run(clerk, "Say nothing.")).final_output == ""

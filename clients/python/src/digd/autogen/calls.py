@@ -102,7 +102,7 @@ class Calls:
             await runtime.handled(ctx.message_id, name)
 
     async def _call_until_accepted(self, call: HandlerCall, inner: Callable[..., Awaitable[Any]], message: Any,
-                      ctx: MessageContext) -> Any:
+                                   ctx: MessageContext) -> Any:
         """Calls the handler, and again as long as the monitor gives one of its messages back."""
         line = call.line
         for _ in range(MAX_ROUNDS):

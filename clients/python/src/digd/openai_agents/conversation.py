@@ -14,9 +14,9 @@ from agents.tool_context import ToolContext
 
 from ..activation import error_text
 from ..messages import Json, Verdict
-from .notes import Given, GivenBack, HandoffGivenBack, name_of, note_item, payload, quoted, text_of
+from .notes import InputEvent, GivenBack, HandoffGivenBack, name_of, note_item, payload, quoted, text_of
 from .steps import Steps
-from .turns import Turns, given_by, is_bare, sent_back
+from .turns import Turns, input_from_verdict, has_no_arguments, is_rerouted
 
 HANDOFF_PREFIX = "transfer_to_"  # of the SDK's default names for hand-off tools
 DECLARED_ENDS = (InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, MaxTurnsExceeded)
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def handoff_tool_name(agent: str) -> str:
-    """The same name as `Handoff.default_tool_name`, which logs a warning about names that are no identifiers."""
+    """As `Handoff.default_tool_name`, which also logs a warning about names that are not identifiers."""
     return re.sub(r"[^a-zA-Z0-9_]", "_", f"{HANDOFF_PREFIX}{agent}").lower()
 
 
@@ -36,10 +36,10 @@ State = Literal["running", "paused", "answered", "failed"]
 
 
 class Conversation(RunHooks[Any]):
-    """Learns from the SDK's hooks what happens in a run, and reports it. The program's own hooks are called before it.
+    """Receives the SDK's hooks for a run, and reports them as events. It calls the program's own hooks first.
 
-    caller: the conversation whose tool, guardrail or hook started this run; None: the program started it.
-    inner: the hooks that the program gave to the run.
+    caller: the conversation whose tool, guardrail or hook started this run. None: the program started it.
+    inner: the hooks that the program passed to the run.
     """
 
     def __init__(self, steps: Steps, caller: Conversation | None, inner: RunHooks[Any] | None,
@@ -51,76 +51,76 @@ class Conversation(RunHooks[Any]):
         self.output: Json = None  # the payload of the final output
         self.error_text = "failed"
         self.is_unanswered = False
-        self.is_declared_end = False  # ended by a guardrail or by a limit on turns that the program set
+        self.is_declared_end = False  # ended by a guardrail, or by a turn limit that the program set
         self.agents: set[str] = set()
-        self.paused: list[Conversation] = []  # runs that this one's tools started and that wait for an approval
+        self.paused: list[Conversation] = []  # runs that this run's tools started and that wait for an approval
         self.is_stream = False
         self.stream: Any = None  # the SDK's result of a streamed run, until it has ended
-        self._tool_error: str | None = None  # the SDK's own text for the model, if the tool does not handle the error
-        self.can_go_back = False  # the run can be taken up again: not a stream, not resumed, and not too often already
-        self.begin_with: tuple[Agent[Any], Any] | None = None  # of a streamed run, until its loop has begun
-        self._failed: list[Conversation] = []  # runs that this one started and that failed, until their tool returns
-        self._requests: list[Conversation] = []  # those of tools that the SDK reported as failed, until the next move
+        self._tool_error: str | None = None  # the SDK's text for the model if the tool does not handle the error
+        self.can_go_back = False  # the run can be repeated: not streamed, not resumed, and below MAX_ROUNDS
+        self.pending_start: tuple[Agent[Any], Any] | None = None  # agent and input of a stream whose loop has not begun
+        self._failed_runs: list[Conversation] = []  # failed runs that this run started, until their tool returns
+        self._failed_requests: list[Conversation] = []  # failed runs whose tool failed too, until the next move
         self._streams: list[Conversation] = []
         self._tool_call_id: str | None = context.tool_call_id if isinstance(context, ToolContext) else None
         self._inner = inner
-        self._asked = ""
-        self._worked = False  # the open activation did more than hand off
-        self._passed: set[str] = set()  # agents that had the task since somebody last worked on it
+        self._request_text = ""
+        self._has_worked = False  # the open activation did more than hand off
+        self._task_holders: set[str] = set()  # agents that had the task since an agent last worked on it
         self._handoff_arguments = ""
 
-    # ---- the beginning
+    # ---- start
 
     async def start(self, agent: Agent[Any], input: Any) -> None:
-        """Reports the request of the run. Raises GivenBack if the monitor returns it to the caller."""
+        """Reports the request of the run. Raises GivenBack if the monitor gives it back to the caller."""
         if isinstance(input, RunState):
             if self._resume(agent, input):
                 return
             input = getattr(input, "_original_input", "")
-        self._asked = text_of(input)
-        await self._enter(name_of(agent))
+        self._request_text = text_of(input)
+        await self._announce_first_agent(name_of(agent))
         if self.caller is None:
-            await self.steps.follow(self, name_of(agent))
-            verdict = await self.steps.feed.emit([name_of(agent)], payload(self._asked), kind="task",
-                                                 hold=not self.is_stream)  # a stream's agent has begun by now
+            await self.steps.add_step(self, name_of(agent))
+            verdict = await self.steps.feed.emit([name_of(agent)], payload(self._request_text), kind="task",
+                                                 hold=not self.is_stream)  # a stream's agent has begun already
         else:
             self.steps.nested.add(self)
-            await self.caller._open(self.caller.turns.agent)
-            verdict = await self.caller.turns.emit([name_of(agent)], payload(self._asked), "request")
+            await self.caller._ensure_activation(self.caller.turns.agent)
+            verdict = await self.caller.turns.emit([name_of(agent)], payload(self._request_text), "request")
         self._take_request(verdict)
 
-    async def start_with(self, agent: Agent[Any], given: list[Given], text: str) -> None:
-        """As `start`, for a run whose input is other runs' work."""
-        self._asked = text
-        await self._enter(name_of(agent))
+    async def start_with(self, agent: Agent[Any], given: list[InputEvent], text: str) -> None:
+        """As `start`, for a run whose input is the output of other runs."""
+        self._request_text = text
+        await self._announce_first_agent(name_of(agent))
         if self.caller is None:
-            await self.steps.follow(self, name_of(agent))
+            await self.steps.add_step(self, name_of(agent))
         for item in given:
-            self.turns.give(item)
+            self.turns.add_input(item)
 
-    async def _enter(self, agent: str) -> None:
+    async def _announce_first_agent(self, agent: str) -> None:
         self.turns.agent = agent
         self.agents.add(agent)
-        self._passed = {agent}
+        self._task_holders = {agent}
         await self.steps.announce(agent)
 
     def _take_request(self, verdict: Verdict) -> None:
-        if not sent_back(verdict):
-            self.turns.give(given_by(verdict))
+        if not is_rerouted(verdict):
+            self.turns.add_input(input_from_verdict(verdict))
             return
         caller = self.caller
         if caller is not None and caller.turns.agent in verdict.recipients:
-            caller.turns.give(given_by(verdict))
+            caller.turns.add_input(input_from_verdict(verdict))
             self.state = "failed"
             raise GivenBack(verdict.event, verdict.inject or "the request was given back")
         self.steps.feed.applied(verdict.event, verdict, as_is="the run has begun with its agent")
-        self.turns.give(Given(verdict.event))
+        self.turns.add_input(InputEvent(verdict.event))
 
     def _resume(self, agent: Agent[Any], state: RunState[Any]) -> bool:
         acting = getattr(state, "_current_agent", None)
         names = {name_of(agent)} | ({name_of(acting)} if acting is not None else set())
         if self.caller is None:
-            paused = self.steps.resumed(names)
+            paused = self.steps.take_paused(names)
             if paused is not None:
                 self.steps.open.remove(paused)
                 self.steps.open.append(self)
@@ -132,81 +132,81 @@ class Conversation(RunHooks[Any]):
         if paused is None:
             return False
         self.turns, self.agents, self.paused = paused.turns, paused.agents, paused.paused
-        self._failed, self._requests = paused._failed, paused._requests
-        self._streams, self._asked = paused._streams, paused._asked
-        self._worked, self._passed = paused._worked, paused._passed
+        self._failed_runs, self._failed_requests = paused._failed_runs, paused._failed_requests
+        self._streams, self._request_text = paused._streams, paused._request_text
+        self._has_worked, self._task_holders = paused._has_worked, paused._task_holders
         return True
 
-    async def _open(self, agent: str) -> None:
-        if self.begin_with is not None:
-            (first, input), self.begin_with = self.begin_with, None
+    async def _ensure_activation(self, agent: str) -> None:
+        if self.pending_start is not None:
+            (first, input), self.pending_start = self.pending_start, None
             await self.start(first, input)
             agent = agent or name_of(first)
         if self.turns.activation is None:
-            self._worked = False
+            self._has_worked = False
             self.agents.add(agent)
             await self.turns.begin(agent)
 
-    # ---- requests to other agents
+    # ---- failed requests to other agents
 
     def add_failed(self, conversation: Conversation, error: Exception) -> None:
-        """Adds a run that this one started and that failed. It is handled unless the SDK reports its tool as failed."""
+        """Adds a failed run that this run started. It counts as handled unless the SDK reports its tool as failed."""
         conversation._tool_error = default_tool_error_function(RunContextWrapper(None), error)
-        self._failed.append(conversation)
+        self._failed_runs.append(conversation)
 
     def add_stream(self, stream: Conversation) -> None:
         self._streams.append(stream)
 
-    def requests_left(self) -> list[Conversation]:
-        """Removes and returns the failed requests that this run has not reacted to."""
-        requests, self._requests = self._requests, []
+    def take_failed_requests(self) -> list[Conversation]:
+        """Removes and returns the failed requests to which this run has not reacted."""
+        requests, self._failed_requests = self._failed_requests, []
         return requests
 
     async def settle_requests(self) -> None:
-        """The agent went on after its failed requests: it tried again, asked another, or handled the error."""
+        """Consumes the failed requests: the agent has continued with a retry, another request or its own handling."""
         await self.settle_handled()
-        for request in self.requests_left():
+        for request in self.take_failed_requests():
             await request.turns.settle()
 
     async def settle_handled(self) -> None:
-        """The program handled the failures that the SDK reported of no tool."""
-        failed, self._failed = self._failed, []
+        """Consumes the failed runs that the SDK did not report as a tool's failure: the program handled them."""
+        failed, self._failed_runs = self._failed_runs, []
         for conversation in failed:
             await conversation.turns.settle()
 
     async def fail_requests(self) -> None:
-        """The agent answers although its requests failed: they stay pending, and wait for the agents they went to."""
-        for request in self.requests_left():
-            text = f"An earlier request to you is still unanswered: {quoted(request._asked)}"
+        """Ends the failed requests as failed: the agent answers without them. They become mail of their recipients."""
+        for request in self.take_failed_requests():
+            text = f"An earlier request to you is still unanswered: {quoted(request._request_text)}"
             for event in await request.turns.fail(request.error_text):
-                self.steps.mail.put(request.turns.agent, Given(event, text))
+                self.steps.mail.put(request.turns.agent, InputEvent(event, text))
 
     def paused_below(self) -> Iterator[Conversation]:
-        """The runs under this one that wait for an approval."""
+        """The runs below this one that wait for an approval, at any depth."""
         for conversation in self.paused:
             yield conversation
             yield from conversation.paused_below()
 
     @property
     def has_open_requests(self) -> bool:
-        return bool(self._requests)
+        return bool(self._failed_requests)
 
     async def _after_tool(self, tool_call_id: str | None, result: object) -> None:
-        """A tool that returned anything but the SDK's own error text has handled the failure of the run it started."""
+        """Sorts the failed runs of a tool. They are failed requests only if the tool returned the SDK's error text."""
         await self.complete_streams()
-        for request in list(self._failed):
+        for request in list(self._failed_runs):
             if request._tool_call_id not in (None, tool_call_id):
                 continue
-            self._failed.remove(request)
+            self._failed_runs.remove(request)
             if isinstance(result, str) and result == request._tool_error:
-                self._requests.append(request)
+                self._failed_requests.append(request)
             else:
                 await request.turns.settle()
 
     # ---- streamed runs
 
     def observe_stream(self) -> None:
-        """Takes the state of a streamed run from its result. Calls no coroutine."""
+        """Updates the state of a streamed run from its result. No coroutine: a callback calls it."""
         stream = self.stream
         if stream is None or self.state != "running" or stream.run_loop_task is None or not stream.run_loop_task.done():
             return
@@ -216,7 +216,7 @@ class Conversation(RunHooks[Any]):
         self.stream = None
 
     async def complete_streams(self) -> None:
-        """Reports the answers of streamed runs that this run's tools started and that have ended."""
+        """Reports the answers of ended streams that this run's tools started."""
         for stream in list(self._streams):
             stream.observe_stream()
             if stream.state == "running":
@@ -233,28 +233,28 @@ class Conversation(RunHooks[Any]):
                     await stream.answer_caller()
 
     async def answer_caller(self) -> Verdict | None:
-        """Ends the run with its answer to the caller. Returns the verdict if the monitor sends the answer elsewhere."""
+        """Ends the run with its answer to the caller. Returns the verdict if it sends the answer to other agents."""
         caller = self.caller
         if caller is None or caller.state != "running":
-            await self.turns.settle()  # nobody waits for the answer any more
+            await self.turns.settle()  # no caller waits for the answer
             return None
-        verdict = await self.turns.put_out([caller.turns.agent], self.output, "answer")
-        if sent_back(verdict) and not self.is_stream:
+        verdict = await self.turns.end_with_output([caller.turns.agent], self.output, "answer")
+        if is_rerouted(verdict) and not self.is_stream:
             return verdict
-        if sent_back(verdict):
+        if is_rerouted(verdict):
             self.steps.feed.applied(verdict.event, verdict, as_is="streamed")
-            caller.turns.give(Given(verdict.event))
+            caller.turns.add_input(InputEvent(verdict.event))
         else:
-            caller.turns.give(given_by(verdict))
+            caller.turns.add_input(input_from_verdict(verdict))
         return None
 
-    # ---- within the run
+    # ---- during the run
 
     async def _before_model(self, agent: str, items: Any) -> None:
-        await self._open(agent)
+        await self._ensure_activation(agent)
         await self.complete_streams()
-        await self.turns.turn()
-        if isinstance(items, list):  # the list that the SDK passes to the model after this hook
+        await self.turns.advance()
+        if isinstance(items, list):  # the SDK passes this list to the model after the hook
             items.extend(note_item(text) for text in self.turns.read_notes())
 
     async def _after_model(self, agent: Agent[Any], response: ModelResponse) -> None:
@@ -265,52 +265,53 @@ class Conversation(RunHooks[Any]):
         first = next((call for call in calls if call.name in handoffs), None)
         self._handoff_arguments = first.arguments if first is not None else ""
         spoke = any(item.type not in ("function_call", "reasoning") for item in response.output)
-        self._worked = self._worked or spoke or any(call.name not in handoffs for call in calls)
+        self._has_worked = self._has_worked or spoke or any(call.name not in handoffs for call in calls)
         tools = {getattr(tool, "name", None) for tool in agent.tools}
         for call in calls:
             if call.name.startswith(HANDOFF_PREFIX) and call.name not in handoffs | tools:
-                await self._hand_off_to_nobody(call.name[len(HANDOFF_PREFIX):], call.arguments)
+                await self._report_unknown_handoff(call.name[len(HANDOFF_PREFIX):], call.arguments)
 
-    async def _hand_off_to_nobody(self, name: str, arguments: str) -> None:
-        """A hand-off that the model made up. Reported in closed rosters only: an open one takes any name."""
+    async def _report_unknown_handoff(self, name: str, arguments: str) -> None:
+        """Reports a hand-off to an agent that the model invented. Only in closed rosters: open ones allow any name."""
         known = {handoff_tool_name(agent) for agent in self.steps.known_agents}
         if self.steps.feed.run.agents is None or HANDOFF_PREFIX + name in known or self.turns.activation is None:
             return
-        verdict = await self.turns.emit([name], payload(self._asked if is_bare(arguments) else arguments), "handoff")
+        text = self._request_text if has_no_arguments(arguments) else arguments
+        verdict = await self.turns.emit([name], payload(text), "handoff")
         if verdict.action != "deliver":
-            self.turns.give(given_by(verdict))
+            self.turns.add_input(input_from_verdict(verdict))
 
     async def _hand_off(self, from_agent: str, to_agent: str) -> None:
-        """Reports a hand-off. One without work or words, back to an agent that had the task already, is a reroute."""
+        """Reports a hand-off. It is a reroute if it adds nothing and returns to an agent that had the task already."""
         await self.steps.announce(to_agent)
-        await self._open(from_agent)
+        await self._ensure_activation(from_agent)
         await self.complete_streams()
-        await self.turns.turn()
-        is_empty = not self._worked and is_bare(self._handoff_arguments)
-        if is_empty and to_agent in self._passed and self.turns.inputs:
-            verdicts = await self.turns.pass_on(to_agent)
+        await self.turns.advance()
+        is_empty = not self._has_worked and has_no_arguments(self._handoff_arguments)
+        if is_empty and to_agent in self._task_holders and self.turns.inputs:
+            verdicts = await self.turns.reroute_inputs(to_agent)
         else:
-            text = self._asked if is_bare(self._handoff_arguments) else self._handoff_arguments
-            verdicts = (await self.turns.put_out([to_agent], payload(text), "handoff"),)
-        self._passed = self._passed | {to_agent} if is_empty else {to_agent}
-        self._worked, self._handoff_arguments = False, ""
-        self.turns.agent = to_agent  # also if the run ends before that agent begins
+            text = self._request_text if has_no_arguments(self._handoff_arguments) else self._handoff_arguments
+            verdicts = (await self.turns.end_with_output([to_agent], payload(text), "handoff"),)
+        self._task_holders = self._task_holders | {to_agent} if is_empty else {to_agent}
+        self._has_worked, self._handoff_arguments = False, ""
+        self.turns.agent = to_agent  # set here: the run may end before that agent begins
         self.agents.add(to_agent)
         for verdict in verdicts:
-            if not sent_back(verdict):
-                self.turns.give(given_by(verdict))
+            if not is_rerouted(verdict):
+                self.turns.add_input(input_from_verdict(verdict))
                 continue
-            self.turns.give(Given(verdict.event))
+            self.turns.add_input(InputEvent(verdict.event))
             if from_agent in verdict.recipients and self.can_go_back:
                 self.steps.feed.applied(verdict.event, verdict)
                 self.turns.agent = from_agent
                 raise HandoffGivenBack(from_agent, verdict.inject or "the hand-off was given back")
             self.steps.feed.applied(verdict.event, verdict, as_is="the hand-off cannot be sent elsewhere")
 
-    # ---- the SDK's hooks: the program's part first, so that it runs when it would without digd
+    # ---- the SDK's hooks. The program's own hook comes first, so that it runs at the same time as without digd
 
     async def report(self, work: Awaitable[T]) -> T | None:
-        """Awaits the adapter's part. A fault of the adapter must not become one of the program: None stands for it."""
+        """Awaits the adapter's part. Logs an error of the adapter and returns None: it must not reach the program."""
         try:
             return await work
         except (GivenBack, HandoffGivenBack):
@@ -321,13 +322,13 @@ class Conversation(RunHooks[Any]):
 
     @property
     def reports(self) -> bool:
-        return not self.steps.is_over and not self.steps.is_broken
+        return not self.steps.is_over and not self.steps.has_fault
 
     async def on_agent_start(self, context: Any, agent: Any) -> None:
         if self._inner is not None:
             await self._inner.on_agent_start(context, agent)
         if self.reports:
-            await self.report(self._open(name_of(agent)))
+            await self.report(self._ensure_activation(name_of(agent)))
 
     async def on_agent_end(self, context: Any, agent: Any, output: Any) -> None:
         if self._inner is not None:
@@ -349,7 +350,7 @@ class Conversation(RunHooks[Any]):
             await self.report(self._after_model(agent, response))
 
     async def on_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> None:
-        if self._inner is not None:  # by keyword, as the SDK calls it: the program may have another order
+        if self._inner is not None:  # by keyword, as the SDK calls it: the program's parameters may have another order
             await self._inner.on_handoff(context=context, from_agent=from_agent, to_agent=to_agent)
         if self.reports:
             await self.report(self._hand_off(name_of(from_agent), name_of(to_agent)))

@@ -1,4 +1,4 @@
-"""Payloads of events, and the monitor's texts on their way to an agent."""
+"""Payloads of events, and the monitor's texts for agents."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NOTE = "Note from the monitor of this run: "
 
 
 @dataclass(frozen=True)
-class Given:
-    """An event for an agent and the monitor's text on it.
+class InputEvent:
+    """An event for an agent, and the monitor's text on it.
 
-    verdict: the verdict that carries the text; it is reported as applied once a model was given the text.
+    verdict: the verdict with the text. It is reported as applied when a model has received the text.
     """
 
     event: str
@@ -32,7 +32,7 @@ class Given:
 
 
 class GivenBack(Exception):
-    """Raised in a tool whose request the monitor gave back to the agent that made it. Its text gives the reason."""
+    """Raised in a tool whose request the monitor gave back to its author. The text gives the reason."""
 
     def __init__(self, event: str, text: str) -> None:
         super().__init__(text)
@@ -40,7 +40,7 @@ class GivenBack(Exception):
 
 
 class HandoffGivenBack(AgentsException):
-    """Breaks a run off whose hand-off the monitor gave back. The adapter catches it and runs the agent again."""
+    """Stops a run whose hand-off the monitor gave back. The adapter catches it and runs the agent again."""
 
     def __init__(self, agent: str, text: str) -> None:
         super().__init__(text)
@@ -49,15 +49,15 @@ class HandoffGivenBack(AgentsException):
 
 
 class Mail:
-    """Events that wait for agents which are not running."""
+    """Events that wait for agents that are not running."""
 
     def __init__(self) -> None:
-        self._waiting: defaultdict[str, deque[Given]] = defaultdict(lambda: deque(maxlen=MAX_MAIL))
+        self._waiting: defaultdict[str, deque[InputEvent]] = defaultdict(lambda: deque(maxlen=MAX_MAIL))
 
-    def put(self, agent: str, given: Given) -> None:
+    def put(self, agent: str, given: InputEvent) -> None:
         self._waiting[agent].append(given)
 
-    def take(self, agent: str) -> list[Given]:
+    def take(self, agent: str) -> list[InputEvent]:
         return list(self._waiting.pop(agent, ()))
 
     def holds(self, agent: str) -> bool:
@@ -75,10 +75,10 @@ def note_item(text: str) -> TResponseInputItem:
 
 
 def payload(value: Any) -> Json:
-    """An event's payload: the text of what an agent was given or put out. Never raises."""
+    """An event's payload: the text of an agent's input or output. Never raises."""
     try:
         return {"text": _text(value)[:MAX_TEXT_CHARACTERS]}
-    except Exception as error:  # of a foreign `model_dump_json` or `__str__`, or no JSON
+    except Exception as error:  # raised by the program's own `model_dump_json` or `__str__`, or by the JSON encoder
         return {"text": f"({type(value).__name__}: {type(error).__name__})"}
 
 
@@ -94,7 +94,7 @@ def _text(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """An agent's text within the monitor's: a JSON string, which cannot pass for the monitor's words."""
+    """Quotes an agent's text within the monitor's text: as a JSON string it cannot pass for the monitor's words."""
     return json.dumps(text[:MAX_TEXT_CHARACTERS], ensure_ascii=False)
 
 

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import threading
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from agents import Agent, RunResult
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 
-if TYPE_CHECKING:
-    from .team import Team
 
-attached: ContextVar[Team | None] = ContextVar("digd_openai_agents_team", default=None)
-"""The team that the running task is watched for."""
+class Watcher(Protocol):
+    """The methods of a team that the runner needs."""
+
+    def watches(self, agent: Any, hooks: Any) -> bool: ...
+
+    async def run_watched(self, agent: Agent[Any], input: Any, options: dict[str, Any]) -> RunResult: ...
+
+    def run_streamed_watched(self, agent: Agent[Any], input: Any, options: dict[str, Any]) -> Any: ...
+
+
+attached: ContextVar[Watcher | None] = ContextVar("digd_openai_agents_team", default=None)
+"""The team that watches the running task."""
 
 
 class WatchingRunner(AgentRunner):
     """Replaces the SDK's default runner while a team is attached anywhere in the process.
 
-    This is the one change to the SDK, by its own means (`set_default_agent_runner`). It is undone when the last team is
-    detached and the streams that began in it have ended. Tasks to which no team is attached go straight to the runner
-    that was there before.
+    This is the only change to the SDK, made with its own function `set_default_agent_runner`. It is undone when the
+    last team is detached and all streams that began under it have ended. Tasks without a team use the previous runner.
     """
 
     _lock = threading.Lock()
@@ -43,13 +50,13 @@ class WatchingRunner(AgentRunner):
             cls._users -= 1
             if cls._users > 0:
                 return
-            if get_default_agent_runner() is cls._installed:  # else the program has set its own since
+            if get_default_agent_runner() is cls._installed:  # else the program has set its own meanwhile
                 set_default_agent_runner(cls._before)
             cls._before = cls._installed = None
 
     @classmethod
     def sdk(cls) -> AgentRunner:
-        """The runner that does the work."""
+        """The previous runner, which does the work."""
         return cls._before or get_default_agent_runner()
 
     async def run(self, starting_agent: Agent[Any], input: Any, **options: Any) -> RunResult:
@@ -60,7 +67,7 @@ class WatchingRunner(AgentRunner):
 
     def run_sync(self, starting_agent: Agent[Any], input: Any, **options: Any) -> RunResult:
         team = attached.get()
-        has_own = type(self.sdk()).run_sync is not AgentRunner.run_sync  # the program's own, which is to be called
+        has_own = type(self.sdk()).run_sync is not AgentRunner.run_sync  # then the program's own method is called
         if team is None or has_own or not team.watches(starting_agent, options.get("hooks")):
             return self.sdk().run_sync(starting_agent, input, **options)
         return super().run_sync(starting_agent, input, **options)

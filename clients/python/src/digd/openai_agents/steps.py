@@ -1,7 +1,8 @@
-"""The outermost runs of one digd run: each is a step, and the program decides by its next move what a step meant.
+"""The outermost runs of one digd run. Each is a step, and the program's next move decides the meaning of a step.
 
-The program goes on with another step, or leaves the digd run. Until then the step's last activation stays open. So a
-result is the answer of the digd run only if nothing follows it, and an exception is a failure only if nobody caught it.
+The program starts another step, or leaves the digd run. Until then the step's last activation stays open. So a result
+is the answer of the digd run only if no step follows it, and an exception is a failure only if the program does not
+catch it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..messages import Outcome
 from ..session import log
-from .feed import Feed, begin
-from .notes import Given, Mail
+from .feed import Feed, run_to_first_wait
+from .notes import InputEvent, Mail
 
 if TYPE_CHECKING:
     from .conversation import Conversation
@@ -24,10 +25,10 @@ class Steps:
         self.feed = feed
         self.mail = Mail()
         self.is_over = False
-        self.is_broken = False  # the adapter has a fault, and reports nothing any more
-        self.open: list[Conversation] = []  # begun, and no later step has followed on them
+        self.has_fault = False  # the adapter failed and reports nothing any more
+        self.open: list[Conversation] = []  # begun, and not followed by a later step
         self.nested: set[Conversation] = set()  # runs that other runs started, until they end
-        self._warned = False
+        self._has_warned = False
         self.known_agents: set[str] = set(feed.run.agents or ())
         feed.run.before_end(self._prepare_end)
 
@@ -36,17 +37,17 @@ class Steps:
         steps: Steps | None = getattr(feed.run, "openai_agents_steps", None)
         if steps is None:
             steps = Steps(feed)
-            setattr(feed.run, "openai_agents_steps", steps)  # on the run, so that both are forgotten together
+            setattr(feed.run, "openai_agents_steps", steps)  # on the run, so that both are freed together
         return steps
 
     async def announce(self, agent: str) -> None:
-        """Adds an agent to a closed roster: an agent that the SDK is about to run can receive."""
+        """Adds an agent that the SDK is about to run to a closed roster."""
         if self.feed.run.agents is not None and agent not in self.known_agents:
             self.known_agents.add(agent)
             await self.feed.agent_joined(agent)
 
-    async def follow(self, conversation: Conversation, agent: str) -> None:
-        """Adds a step. The results that stand until now are information for it; they ask nothing of it."""
+    async def add_step(self, conversation: Conversation, agent: str) -> None:
+        """Adds a step. The results of the earlier steps become notices to its agent."""
         for step in self.open:
             step.observe_stream()
         earlier = [step for step in self.open if step.state in ("answered", "failed")]
@@ -59,17 +60,17 @@ class Steps:
             if step.state == "failed":
                 await step.turns.end()
                 continue
-            verdict = await step.turns.put_out([agent], step.output, "answer", fyi=True)
-            conversation.turns.give(Given(verdict.event, fyi=True))
+            verdict = await step.turns.end_with_output([agent], step.output, "answer", fyi=True)
+            conversation.turns.add_input(InputEvent(verdict.event, fyi=True))
 
     def ended(self, conversation: Conversation) -> None:
-        """Moves a step to the end of the order. Calls no coroutine: a stream's end is observed in a callback."""
+        """Moves a step to the end of the order. No coroutine: a callback at a stream's end calls it."""
         if conversation in self.open:
             self.open.remove(conversation)
             self.open.append(conversation)
 
-    def resumed(self, agents: set[str]) -> Conversation | None:
-        """The paused step that one of these agents goes on with."""
+    def take_paused(self, agents: set[str]) -> Conversation | None:
+        """The paused step that one of these agents resumes."""
         for step in self.open:
             step.observe_stream()
         paused = [step for step in self.open if step.state == "paused"]
@@ -82,7 +83,7 @@ class Steps:
     def _prepare_end(self, outcome: Outcome | None) -> Outcome | None:
         """Reports what is still open; returns the outcome. A fault of the adapter must not reach the program."""
         self.is_over = True
-        if self.is_broken:
+        if self.has_fault:
             return outcome
         try:
             with self.feed.run.unheld("answered"):
@@ -95,52 +96,52 @@ class Steps:
         steps, self.open = self.open, []
         for step in steps:
             step.observe_stream()
-            begin(step.settle_handled())
+            run_to_first_wait(step.settle_handled())
         self.nested.update(paused for step in steps for paused in step.paused_below())
         for conversation in self.nested:
-            begin(conversation.turns.settle("discard"))  # nobody in this run waits for its answer any more
+            run_to_first_wait(conversation.turns.settle("discard"))  # no agent of this run waits for the answer
         ended = [step for step in steps if step.state in ("answered", "failed")]
         if outcome in ("failure", "aborted") and (not ended or ended[-1].state == "failed"):
             self._report_unanswered(steps)
             return "aborted" if ended and ended[-1].is_declared_end else outcome
-        known = self._report_answer(steps)  # the agents answered, also where the program failed after that
+        known = self._report_answer(steps)  # the agents answered, even if the program failed after that
         return outcome or known
 
     def log_fault(self) -> None:
-        """Logs the exception that is being handled, once; nothing is reported from then on."""
-        if not self.is_broken:
-            self.is_broken = True
-            log.warning("digd: a fault in the adapter for the OpenAI Agents SDK; run %s goes on unwatched. Please "
-                        "report it", self.feed.run.id, exc_info=True)
+        """Logs the exception that is being handled, once. Nothing is reported after that."""
+        if not self.has_fault:
+            self.has_fault = True
+            log.warning("digd: the adapter for the OpenAI Agents SDK failed; run %s goes on unwatched. Please report "
+                        "this error", self.feed.run.id, exc_info=True)
 
     def warn_of_late_work(self) -> None:
-        """Logs once that an agent acts although the digd run has ended."""
-        if not self._warned:
-            self._warned = True
-            log.warning("digd: run %s has ended, and agent runs that began within it go on; they are not watched. "
+        """Logs once that an agent acts after the end of the digd run."""
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning("digd: run %s has ended, but agent runs that began within it continue; they are not watched. "
                         "Consume streams and await runs inside the `async with` of the digd run", self.feed.run.id)
 
     def _report_unanswered(self, steps: list[Conversation]) -> None:
         for step in steps:
-            for request in step.requests_left():
-                begin(request.turns.settle())
+            for request in step.take_failed_requests():
+                run_to_first_wait(request.turns.settle())
             if step.state == "failed" and not step.is_declared_end:
-                begin(step.turns.fail(step.error_text))
+                run_to_first_wait(step.turns.fail(step.error_text))
             else:
-                begin(step.turns.settle("wait" if step.state == "paused" else "consume"))
+                run_to_first_wait(step.turns.settle("wait" if step.state == "paused" else "consume"))
 
     def _report_answer(self, steps: list[Conversation]) -> Outcome | None:
         answered = [step for step in steps if step.state == "answered" and step.turns.activation is not None]
         last = answered[-1] if answered else None
         for step in steps:
-            for request in step.requests_left():
-                begin(request.turns.fail(request.error_text) if step is last else request.turns.settle())
+            for request in step.take_failed_requests():
+                run_to_first_wait(request.turns.fail(request.error_text) if step is last else request.turns.settle())
             if step is not last:
                 is_open = step.state in ("paused", "running")
-                begin(step.turns.settle(("wait" if last is None else "discard") if is_open else "consume"))
+                run_to_first_wait(step.turns.settle(("wait" if last is None else "discard") if is_open else "consume"))
         if last is not None:
-            begin(last.turns.take_rest())
-            begin(last.turns.put_out((), last.output, "answer", submit=True))
+            run_to_first_wait(last.turns.take_rest())
+            run_to_first_wait(last.turns.end_with_output((), last.output, "answer", submit=True))
         elif any(step.state == "running" for step in steps):
             return "aborted"
         return "success" if steps and not any(step.is_unanswered for step in steps) else None

@@ -1,4 +1,4 @@
-"""The activations of one `Runner.run`, one after the other."""
+"""The consecutive activations of one `Runner.run`."""
 
 from __future__ import annotations
 
@@ -8,45 +8,45 @@ from typing import Any
 from ..activation import Activation, error_text
 from ..messages import Json, Verdict
 from .feed import Feed
-from .notes import Given, Mail
+from .notes import InputEvent, Mail
 
 
 class Turns:
-    """One agent acts at a time. Its activation ends when answers have come in; the next has them as inputs."""
+    """One agent acts at a time. Its activation ends when answers have arrived; the next has them as inputs."""
 
     def __init__(self, feed: Feed, mail: Mail) -> None:
         self.feed = feed
         self.mail = mail
         self.activation: Activation | None = None
         self.agent = ""  # the agent of the open or the latest activation
-        self._next: dict[str, Given] = {}  # inputs of the next activation
-        self._notes: list[Given] = []  # what the monitor adds to the model's input in the open activation
-        self._unread: list[Given] = []  # those of the notes that no model was given yet
-        self._fyi: set[str] = set()
+        self._next_inputs: dict[str, InputEvent] = {}  # inputs of the next activation
+        self._notes: list[InputEvent] = []  # inputs of the open activation with the monitor's text
+        self._unread: list[InputEvent] = []  # the notes that no model has received yet
+        self._fyi_inputs: set[str] = set()
 
-    def give(self, given: Given) -> None:
-        """An input for the next activation."""
-        known = self._next.get(given.event)
-        self._next[given.event] = given if known is None or given.text is not None else known
-        if given.fyi:
-            self._fyi.add(given.event)
+    def add_input(self, input: InputEvent) -> None:
+        """Adds an input to the next activation."""
+        known = self._next_inputs.get(input.event)
+        self._next_inputs[input.event] = input if known is None or input.text is not None else known
+        if input.fyi:
+            self._fyi_inputs.add(input.event)
 
     async def begin(self, agent: str) -> Activation:
-        """The open activation; if none is open, a new one with all inputs that wait."""
+        """Returns the open activation. If none is open, begins one with all waiting inputs."""
         if self.activation is None:
             self.agent = agent
-            for given in self.mail.take(agent):
-                self.give(given)
-            notes = [given for given in self._next.values() if given.text]
+            for input in self.mail.take(agent):
+                self.add_input(input)
+            notes = [input for input in self._next_inputs.values() if input.text]
             self._notes, self._unread = notes, list(notes)
-            self.activation = self.feed.activation(agent, self._next)
-            self._next = {}
+            self.activation = self.feed.activation(agent, self._next_inputs)
+            self._next_inputs = {}
             await self.activation.__aenter__()
         return self.activation
 
-    async def turn(self) -> None:
-        """Goes on with answers that have come in: they are inputs of a new activation."""
-        if self.activation is not None and self._next:
+    async def advance(self) -> None:
+        """If answers have arrived, ends the activation and begins one that has them as inputs."""
+        if self.activation is not None and self._next_inputs:
             notes, unread = self._notes, self._unread
             self._unread = []
             await self.end()
@@ -54,17 +54,17 @@ class Turns:
             self._notes, self._unread = notes + self._notes, unread + self._unread
 
     def read_notes(self) -> list[str]:
-        """The monitor's texts for the model that is called now. They count as applied from here on."""
+        """Returns the monitor's texts for the model that is called now, and reports them as applied."""
         unread, self._unread = self._unread, []
-        for given in unread:
-            if given.verdict is not None:
-                self.feed.applied(given.event, given.verdict)
-        return [given.text for given in self._notes if given.text]
+        for input in unread:
+            if input.verdict is not None:
+                self.feed.applied(input.event, input.verdict)
+        return [input.text for input in self._notes if input.text]
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The inputs of the open activation that ask something of the agent."""
-        return () if self.activation is None else tuple(e for e in self.activation.inputs if e not in self._fyi)
+        """The inputs of the open activation, without notices."""
+        return () if self.activation is None else tuple(e for e in self.activation.inputs if e not in self._fyi_inputs)
 
     async def emit(self, recipients: Iterable[str], payload: Json, kind: str, *, id: str | None = None,
                    fyi: bool = False) -> Verdict:
@@ -72,8 +72,8 @@ class Turns:
         assert self.activation is not None
         return await self.activation.emit(recipients, payload, kind=kind, id=id, fyi=fyi)
 
-    async def put_out(self, recipients: Iterable[str], payload: Json, kind: str, *, submit: bool = False,
-                      fyi: bool = False) -> Verdict:
+    async def end_with_output(self, recipients: Iterable[str], payload: Json, kind: str, *, submit: bool = False,
+                              fyi: bool = False) -> Verdict:
         """Ends the activation with an output."""
         activation = self.activation
         assert activation is not None
@@ -81,7 +81,7 @@ class Turns:
         await self.end()
         return activation.verdict(event)
 
-    async def pass_on(self, agent: str) -> tuple[Verdict, ...]:
+    async def reroute_inputs(self, agent: str) -> tuple[Verdict, ...]:
         """Ends the activation by rerouting its inputs to another agent."""
         activation = self.activation
         assert activation is not None
@@ -101,18 +101,18 @@ class Turns:
         await activation.end()
 
     async def take_rest(self) -> None:
-        """Takes inputs that no activation has taken: of a run that ended before its agent began, or of late answers."""
-        if self._next and self.activation is None:
+        """Begins an activation for inputs that no activation has taken, if there are any."""
+        if self._next_inputs and self.activation is None:
             await self.begin(self.agent)
-        await self.turn()
+        await self.advance()
 
     async def settle(self, reaction: str = "consume") -> None:
-        """Ends the activation with one reaction to everything that was given."""
+        """Ends the activation with one reaction to all inputs, those included that no activation has taken."""
         await self.take_rest()
         await self.end(reaction)
 
     async def fail(self, error: BaseException | str) -> list[str]:
-        """Ends the activation as failed; returns its inputs, which stay pending."""
+        """Ends the activation as failed. Returns its inputs, which stay pending."""
         await self.take_rest()
         activation = self._close()
         if activation is None:
@@ -123,22 +123,22 @@ class Turns:
     def _close(self) -> Activation | None:
         activation, self.activation = self.activation, None
         unread, self._unread, self._notes = self._unread, [], []
-        for given in unread:
-            if given.verdict is not None:
-                self.feed.applied(given.event, given.verdict, as_is="no model was called")
+        for input in unread:
+            if input.verdict is not None:
+                self.feed.applied(input.event, input.verdict, as_is="no model was called")
         return activation
 
 
-def is_bare(arguments: str) -> bool:
-    """Whether a hand-off's arguments say nothing."""
+def has_no_arguments(arguments: str) -> bool:
+    """Whether a hand-off has no arguments."""
     return arguments.strip() in ("", "{}", "null")
 
 
-def sent_back(verdict: Verdict) -> bool:
-    """Whether the monitor sends an event elsewhere."""
+def is_rerouted(verdict: Verdict) -> bool:
+    """Whether the monitor sends the event to other agents."""
     return verdict.action == "reroute"
 
 
-def given_by(verdict: Verdict, **more: Any) -> Given:
-    """The event of a verdict as an input, with the verdict's text."""
-    return Given(verdict.event, verdict.inject, verdict if verdict.action != "deliver" else None, **more)
+def input_from_verdict(verdict: Verdict, **more: Any) -> InputEvent:
+    """The event of a verdict as an input, with the verdict's text and the fields in `more`."""
+    return InputEvent(verdict.event, verdict.inject, verdict if verdict.action != "deliver" else None, **more)
