@@ -1,9 +1,8 @@
 // The options of a run with their defaults, and the hello that is made from them.
 import { checkTarget, defaultMode, defaultToken, defaultUrl } from "#transport";
 import type { Target } from "./transport.js";
+import { version } from "./version.generated.js";
 import type { Applied, Capabilities, Hello, Intervention, Mode, RuleName, RuleSettings } from "./wire.js";
-
-export const version = "0.1.0";
 
 /** Changes a value before it leaves the process; `where` says what it is. Throwing leaves the value out. */
 export type Redact = (value: unknown, where: "payload" | "error" | "reason") => unknown;

@@ -1,17 +1,11 @@
-// What goes over the wire (docs/protocol.md), as types. Nothing here runs.
+// The frames of the ingest protocol (docs/protocol.md) as types. This module has no code.
+import type { RuleName } from "./rules.generated.js";
+
+export type { RuleName } from "./rules.generated.js";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 export type Mode = "off" | "observe" | "shadow" | "enforce";
-export type RuleName =
-  | "early_termination"
-  | "orphaned_event"
-  | "excessive_rerouting"
-  | "cross_lineage_aggregation"
-  | "repeated_subproblem"
-  | "deadlock"
-  | "missing_termination";
-
 /** What `hello` may ask of a rule; the daemon's configuration caps it. Times in milliseconds. */
 export interface RuleSettings {
   mode?: Mode;

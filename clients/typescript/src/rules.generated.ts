@@ -1,0 +1,10 @@
+// Written by scripts/generate-rules. Do not edit.
+
+export type RuleName =
+  | "early_termination"
+  | "orphaned_event"
+  | "excessive_rerouting"
+  | "cross_lineage_aggregation"
+  | "repeated_subproblem"
+  | "deadlock"
+  | "missing_termination";

@@ -1,0 +1,11 @@
+// Written by scripts/generate-rules. Do not edit.
+
+export const rules: readonly {name: string; code: string}[] = [
+  {name: 'early_termination', code: 'ET'},
+  {name: 'orphaned_event', code: 'OE'},
+  {name: 'excessive_rerouting', code: 'ER'},
+  {name: 'cross_lineage_aggregation', code: 'CLA'},
+  {name: 'repeated_subproblem', code: 'RSP'},
+  {name: 'deadlock', code: 'DL'},
+  {name: 'missing_termination', code: 'MC'},
+];
