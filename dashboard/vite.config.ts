@@ -3,14 +3,14 @@ import {gzipSync} from 'node:zlib';
 import type {Plugin} from 'vite';
 import {defineConfig} from 'vitest/config';
 
-// Beside each file the same compressed: digd has both in its binary. Node writes no time into it, so a build repeats itself.
-const zipped: Plugin = {
+// Writes a compressed copy beside each file; digd embeds both. Node writes no time stamp, so builds are reproducible.
+const compressedCopies: Plugin = {
   name: 'zipped',
   apply: 'build',
   closeBundle() {
-    for (const one of readdirSync('dist', {recursive: true, withFileTypes: true})) {
-      if (!one.isFile() || one.name.endsWith('.gz')) continue;
-      const file = `${one.parentPath ?? one.path}/${one.name}`;
+    for (const entry of readdirSync('dist', {recursive: true, withFileTypes: true})) {
+      if (!entry.isFile() || entry.name.endsWith('.gz')) continue;
+      const file = `${entry.parentPath ?? entry.path}/${entry.name}`;
       writeFileSync(`${file}.gz`, gzipSync(readFileSync(file), {level: 9}));
     }
   },
@@ -18,11 +18,9 @@ const zipped: Plugin = {
 
 export default defineConfig({
   base: '/',
-  plugins: [zipped],
+  plugins: [compressedCopies],
   esbuild: {jsx: 'automatic', jsxImportSource: 'preact'},
-  build: {
-    target: 'es2022', outDir: 'dist', assetsInlineLimit: 0, modulePreload: false, reportCompressedSize: false,
-  },
+  build: {target: 'es2022', outDir: 'dist', assetsInlineLimit: 0, modulePreload: false, reportCompressedSize: false},
   test: {
     fileParallelism: false,
     projects: [

@@ -1,10 +1,11 @@
-// The page: header, runs, the run that is looked at. The run's id is in the address (#/run/ID), so that it can be passed on.
+// The page: header, list of runs, and the chosen run. The run's id is in the address (#/run/ID), so the address can be
+// shared.
 import {useCallback, useEffect, useRef, useState} from 'preact/hooks';
 import {readTheme, type Theme} from './graph/theme';
 import {ApiError, getMode, getReadiness, getRuns, type Mode, type RunRow} from './net/api';
 import {clearToken, token} from './net/session';
 import {RunSession} from './run_session';
-import {shown} from './scene/text';
+import {displayLine} from './scene/text';
 import {Health} from './ui/health';
 import {ModeSwitch} from './ui/mode_switch';
 import {Pilot} from './ui/pilot';
@@ -12,7 +13,7 @@ import {RunList} from './ui/run_list';
 import {RunView} from './ui/run_view';
 import {TokenDialog} from './ui/token_dialog';
 
-const EVERY_MS = 2_000;
+const POLL_MS = 2_000;
 
 function runInAddress(): string | null {
   const found = /^#\/run\/(.+)$/.exec(location.hash);
@@ -36,13 +37,13 @@ function useTheme(): Theme {
 
 export function App() {
   const theme = useTheme();
-  const [locked, setLocked] = useState<string | null>(null);  // why a token is asked for
+  const [tokenReason, setTokenReason] = useState<string | null>(null); // null: no token needed
   const [problem, setProblem] = useState('');
   const [run, setRun] = useState(runInAddress);
-  const [entered, setEntered] = useState(0);
+  const [sessionCount, setSessionCount] = useState(0);
   const failed = useCallback((error: unknown): void => {
     if (error instanceof ApiError && error.status === 401) {
-      setLocked(token() === null ? '' : 'digd does not know this token.');
+      setTokenReason(token() === null ? '' : 'digd does not accept this token.');
       clearToken();
     } else {
       setProblem((error as Error).message);
@@ -53,14 +54,30 @@ export function App() {
     addEventListener('hashchange', change);
     return () => removeEventListener('hashchange', change);
   }, []);
-  if (locked !== null) {
-    return <TokenDialog key={locked} why={locked} given={() => {
-      setLocked(null);
-      setProblem('');
-      setEntered(entered + 1);
-    }} />;
+  if (tokenReason !== null) {
+    return (
+      <TokenDialog
+        key={tokenReason}
+        why={tokenReason}
+        given={() => {
+          setTokenReason(null);
+          setProblem('');
+          setSessionCount(sessionCount + 1);
+        }}
+      />
+    );
   }
-  return <Page key={entered} theme={theme} run={run} choose={setRun} problem={problem} setProblem={setProblem} failed={failed} />;
+  return (
+    <Page
+      key={sessionCount}
+      theme={theme}
+      run={run}
+      choose={setRun}
+      problem={problem}
+      setProblem={setProblem}
+      failed={failed}
+    />
+  );
 }
 
 interface PageProps {
@@ -82,54 +99,94 @@ function Page({theme, run, choose, problem, setProblem, failed}: PageProps) {
   return (
     <div class="page">
       <header class="top">
-        <a class="brand" href="#/" onClick={() => choose('')}><svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><path d="M6 6 18 12 6 18" /><circle cx="6" cy="6" r="3" /><circle cx="18" cy="12" r="3" /><circle cx="6" cy="18" r="3" /></svg>digd</a>
+        <a class="brand" href="#/" onClick={() => choose('')}>
+          <svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true">
+            <path d="M6 6 18 12 6 18" />
+            <circle cx="6" cy="6" r="3" />
+            <circle cx="18" cy="12" r="3" />
+            <circle cx="6" cy="18" r="3" />
+          </svg>
+          digd
+        </a>
         <ModeSwitch mode={mode} switched={setMode} failed={failed} />
-        <button class="pilot-button" onClick={() => setPilot(true)}>Pilot</button>
+        <button class="pilot-button" onClick={() => setPilot(true)}>
+          Pilot
+        </button>
         <button class="health-button" onClick={() => setHealth(true)}>
-          <span class={`state ${ready === null ? '' : ready ? 'well' : 'unwell'}`} role="img" aria-label={ready ? 'ready' : 'not ready'} />Health</button>
+          <span
+            class={`state ${ready === null ? '' : ready ? 'well' : 'unwell'}`}
+            role="img"
+            aria-label={ready ? 'ready' : 'not ready'}
+          />
+          Health
+        </button>
       </header>
-      {problem !== '' && <p class="problem" role="alert">{problem} <button class="quiet" aria-label="Dismiss" onClick={() => setProblem('')}>✕</button></p>}
+      {problem !== '' && (
+        <p class="problem" role="alert">
+          {problem}{' '}
+          <button class="quiet" aria-label="Dismiss" onClick={() => setProblem('')}>
+            ✕
+          </button>
+        </p>
+      )}
       <RunList runs={list.runs} more={list.more} chosen={run} choose={choose} older={list.older} />
-      {session ? <RunView key={session.session.run} session={session.session} version={session.version} theme={theme} failed={failed} />
-        : <main class="empty"><h1>Choose a run</h1><p>Its graph grows here as its agents work: every event, who took it up, and what digd found.</p></main>}
+      {session ? (
+        <RunView
+          key={session.session.run}
+          session={session.session}
+          version={session.version}
+          theme={theme}
+          failed={failed}
+        />
+      ) : (
+        <main class="empty">
+          <h1>Choose a run</h1>
+          <p>Its graph grows here as its agents work: every event, who took it up, and what digd found.</p>
+        </main>
+      )}
       {health && <Health close={() => setHealth(false)} />}
       {pilot && <Pilot close={() => setPilot(false)} />}
     </div>
   );
 }
 
-function useRuns(failed: (error: unknown) => void, answered: (ok: boolean) => void, setMode: (mode: Mode) => void, setReady: (ready: boolean) => void) {
+function useRuns(
+  failed: (error: unknown) => void,
+  answered: (ok: boolean) => void,
+  setMode: (mode: Mode) => void,
+  setReady: (ready: boolean) => void,
+) {
   const [pages, setPages] = useState<RunRow[][]>([[]]);
   const [next, setNext] = useState<string | null>(null);
   const failing = useRef(false);
   useEffect(() => {
     let timer = 0;
-    let gone = false;
-    const ask = async (): Promise<void> => {
+    let disposed = false;
+    const poll = async (): Promise<void> => {
       try {
-        const [first, mode, ready] = await Promise.all([getRuns(null), getMode(), getReadiness()]);
-        if (gone) return;
-        setPages((all) => [first.runs, ...all.slice(1)]);
-        setNext((was) => (was === null ? first.next : was));
+        const [newest, mode, ready] = await Promise.all([getRuns(null), getMode(), getReadiness()]);
+        if (disposed) return;
+        setPages((current) => [newest.runs, ...current.slice(1)]);
+        setNext((current) => (current === null ? newest.next : current));
         setMode(mode.mode);
         setReady(ready.ready);
         answered(failing.current);
         failing.current = false;
       } catch (error) {
-        if (!gone) failed(error);
+        if (!disposed) failed(error);
         failing.current = true;
       }
-      if (!gone) timer = window.setTimeout(() => void ask(), document.hidden ? EVERY_MS * 5 : EVERY_MS);
+      if (!disposed) timer = window.setTimeout(() => void poll(), document.hidden ? POLL_MS * 5 : POLL_MS);
     };
-    void ask();
+    void poll();
     return () => {
-      gone = true;
+      disposed = true;
       clearTimeout(timer);
     };
   }, []);
   const older = (): void => {
     getRuns(next).then((page) => {
-      setPages((all) => [...all, page.runs]);
+      setPages((current) => [...current, page.runs]);
       setNext(page.next ?? '');
     }, failed);
   };
@@ -137,14 +194,17 @@ function useRuns(failed: (error: unknown) => void, answered: (ok: boolean) => vo
   return {runs, more: next !== null && next !== '', older};
 }
 
-function useSession(run: string | null, failed: (error: unknown) => void): {session: RunSession; version: number} | null {
+function useSession(
+  run: string | null,
+  failed: (error: unknown) => void,
+): {session: RunSession; version: number} | null {
   const [state, setState] = useState<{session: RunSession; version: number} | null>(null);
   useEffect(() => {
-    document.title = run ? `${shown(run, 60)} · digd` : 'digd';
+    document.title = run ? `${displayLine(run, 60)} · digd` : 'digd';
     if (!run) return setState(null);
     const session = new RunSession(run, () => setState({session, version: session.version}), failed);
     setState({session, version: 0});
-    const timer = setInterval(() => !session.model.ended && void session.refresh(), EVERY_MS);
+    const timer = setInterval(() => !session.model.ended && void session.refresh(), POLL_MS);
     return () => {
       clearInterval(timer);
       session.stop();

@@ -1,31 +1,36 @@
-// The run that is being watched: its model, fed from its feed. Whoever draws it is told of changes, at most every 80 ms, and
-// so that drawing takes no more than a quarter of the time.
+// The run on display: its model, fed by its feed. It calls `changed` at most every MIN_DRAW_GAP_MS, and rarely enough
+// that drawing takes at most a quarter of the time.
 import {RunModel} from './model/run_model';
 import {ApiError, getRun, type RunDetails} from './net/api';
 import {Feed, type FeedState} from './net/feed';
 
-const LEAST_GAP_MS = 80;
-const MOST_GAP_MS = 2_000;
-const MANY_FRAMES = 2_000;  // between two drawings: the page is reading what has been, and draws once a second until it is there
-const READING_GAP_MS = 1_000;
+const MIN_DRAW_GAP_MS = 80;
+const MAX_DRAW_GAP_MS = 2_000;
+// More frames than this between two drawings: the page is reading the run's past, so it draws once a second only.
+const CATCH_UP_FRAMES = 2_000;
+const CATCH_UP_GAP_MS = 1_000;
 
 export class RunSession {
   details: RunDetails | null = null;
   model = new RunModel();
   feedState: FeedState = 'connecting';
-  why = '';
-  version = 0;  // grows with every change
+  feedError = '';
+  version = 0; // increases with every change
   private feed: Feed | null = null;
   private stopped = false;
-  private timer = 0;
-  private frames = 0;  // since the last drawing
-  private gap = LEAST_GAP_MS;
+  private drawTimer = 0;
+  private framesSinceDraw = 0;
+  private drawGapMs = MIN_DRAW_GAP_MS;
 
-  constructor(readonly run: string, private readonly changed: () => void, private readonly failed: (error: unknown) => void) {
+  constructor(
+    readonly run: string,
+    private readonly changed: () => void,
+    private readonly failed: (error: unknown) => void,
+  ) {
     void this.refresh();
   }
 
-  // Asks for the run's state; the first time that there is such a run, its feed is opened. A run that is not there may come.
+  // Reads the run's details and opens its feed the first time. A missing run is no error: it may appear later.
   async refresh(): Promise<void> {
     try {
       const details = await getRun(this.run);
@@ -37,12 +42,12 @@ export class RunSession {
       if (!(error instanceof ApiError) || error.status !== 404) return this.failed(error);
       this.feedState = 'missing';
     }
-    this.touch();
+    this.scheduleDraw();
   }
 
   stop(): void {
     this.stopped = true;
-    clearTimeout(this.timer);
+    clearTimeout(this.drawTimer);
     this.feed?.close();
   }
 
@@ -51,35 +56,40 @@ export class RunSession {
     this.feed = new Feed(this.run, {
       frame: (frame) => {
         this.model.apply(frame);
-        this.frames += 1;
-        this.touch();
+        this.framesSinceDraw += 1;
+        this.scheduleDraw();
       },
-      state: (state, why) => {
+      state: (state, feedError) => {
         this.feedState = state;
-        this.why = why;
-        this.touch();
+        this.feedError = feedError;
+        this.scheduleDraw();
       },
       resumed: () => this.model.resume(),
     });
   }
 
-  private touch(): void {
+  private scheduleDraw(): void {
     this.version += 1;
-    if (this.timer !== 0) return;
-    this.timer = window.setTimeout(() => {
-      this.timer = 0;
+    if (this.drawTimer !== 0) return;
+    this.drawTimer = window.setTimeout(() => {
+      this.drawTimer = 0;
       if (!this.stopped) this.draw();
-    }, this.gap);
+    }, this.drawGapMs);
   }
 
   private draw(): void {
-    const began = performance.now();
-    const reading = this.frames > MANY_FRAMES;
-    this.frames = 0;
+    const startedMs = performance.now();
+    const catchingUp = this.framesSinceDraw > CATCH_UP_FRAMES;
+    this.framesSinceDraw = 0;
     this.changed();
-    // Effects run after the frame that shows the change: only then it is known what it took.
-    requestAnimationFrame(() => setTimeout(() => {
-      this.gap = Math.min(MOST_GAP_MS, Math.max(reading ? READING_GAP_MS : LEAST_GAP_MS, (performance.now() - began) * 3));
-    }));
+    // Effects run after the frame that shows the change, so measure the cost of drawing only then.
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        this.drawGapMs = Math.min(
+          MAX_DRAW_GAP_MS,
+          Math.max(catchingUp ? CATCH_UP_GAP_MS : MIN_DRAW_GAP_MS, (performance.now() - startedMs) * 3),
+        );
+      }),
+    );
   }
 }

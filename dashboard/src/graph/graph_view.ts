@@ -1,5 +1,5 @@
-// A scene on the screen: sigma draws nodes and edges, a canvas below it the lanes, one above it marks. It owns no data: it is
-// shown scenes and frames, and tells which node is under the pointer.
+// Draws a scene: sigma draws nodes and edges, a canvas below it the lanes, a canvas above it the marks. It owns no
+// data; it draws the picture it is given and finds the node at a point.
 import {MultiDirectedGraph} from 'graphology';
 import Sigma from 'sigma';
 import {EdgeArrowProgram, EdgeLineProgram, EdgeRectangleProgram, NodePointProgram} from 'sigma/rendering';
@@ -11,17 +11,27 @@ import {drawLabels} from './labels';
 import {drawBackdrop, drawMarks, fitCanvas, type LaneLabel, type MarkLabel} from './layers';
 import {mix, type Theme} from './theme';
 
-const MOST_LABELLED = 160;   // nodes in view for which names are drawn
-const MOST_ARROWS = 1_500;   // edges in view for which heads are drawn
-const MOST_SHAPED = 3_000;   // nodes, beyond which those without a ring are dots: their form could not be seen any more
-const MOST_THICK = 4_000;    // beyond, an edge is a line of one pixel: cheap where there is no graphics hardware
+const MAX_LABELLED_NODES = 160; // beyond, no names
+const MAX_ARROWS = 1_500; // beyond, edges have no heads
+const MAX_SHAPED_NODES = 3_000; // beyond, nodes without a ring are dots: too small to show their form
+const MAX_THICK_EDGES = 4_000; // beyond, an edge is one pixel wide: cheap without graphics hardware
 
-const formOf: Record<Shape, number> = {
-  event: forms.disc, root: forms.hollow, activation: forms.square, submit: forms.diamond, system: forms.triangle,
-  head: forms.arrow, cell: forms.cell,
+const formByShape: Record<Shape, number> = {
+  event: forms.disc,
+  root: forms.hollow,
+  activation: forms.square,
+  submit: forms.diamond,
+  system: forms.triangle,
+  head: forms.arrow,
+  cell: forms.cell,
 };
-const ringOf: Record<Flag, number> = {
-  none: rings.none, healed: rings.thin, failure: rings.thick, failed: rings.thick, warning: rings.dotted, shadow: rings.dashed,
+const ringByFlag: Record<Flag, number> = {
+  none: rings.none,
+  healed: rings.thin,
+  failure: rings.thick,
+  failed: rings.thick,
+  warning: rings.dotted,
+  shadow: rings.dashed,
 };
 
 export interface Picture {
@@ -29,8 +39,8 @@ export interface Picture {
   frame: Frame;
   lanes: LaneLabel[];
   marks: MarkLabel[];
-  now: number;                       // x
-  focus: ReadonlySet<string> | null; // keys of nodes that stand out; null: all alike
+  now: number; // x
+  focus: ReadonlySet<string> | null; // keys of the highlighted nodes; null: no highlight
 }
 
 export class GraphView {
@@ -38,20 +48,33 @@ export class GraphView {
   private readonly sigma: Sigma;
   private readonly backdrop: HTMLCanvasElement;
   private readonly marks: HTMLCanvasElement;
-  private readonly box: HTMLDivElement;
+  private readonly sigmaBox: HTMLDivElement;
   private picture: Picture | null = null;
-  private drawn: Scene | null = null;
+  private drawnScene: Scene | null = null;
   private width = 0;
   private height = 0;
 
-  constructor(private readonly host: HTMLElement, private theme: Theme) {
+  constructor(
+    private readonly host: HTMLElement,
+    private theme: Theme,
+  ) {
     this.backdrop = layer(host, 'canvas');
-    this.box = layer(host, 'div');
-    this.sigma = new Sigma(this.graph, this.box, {
-      allowInvalidContainer: true, stagePadding: 0, defaultNodeType: 'shape', defaultEdgeType: 'line',
-      nodeProgramClasses: {shape: ShapeProgram, dot: NodePointProgram}, edgeProgramClasses: {thin: EdgeLineProgram, line: EdgeRectangleProgram, arrow: EdgeArrowProgram},
-      enableCameraPanning: false, enableCameraZooming: false, enableCameraRotation: false, itemSizesReference: 'screen',
-      zoomToSizeRatioFunction: () => 1, minEdgeThickness: 1.1, renderLabels: false, zIndex: true,
+    this.sigmaBox = layer(host, 'div');
+    this.sigma = new Sigma(this.graph, this.sigmaBox, {
+      allowInvalidContainer: true,
+      stagePadding: 0,
+      defaultNodeType: 'shape',
+      defaultEdgeType: 'line',
+      nodeProgramClasses: {shape: ShapeProgram, dot: NodePointProgram},
+      edgeProgramClasses: {thin: EdgeLineProgram, line: EdgeRectangleProgram, arrow: EdgeArrowProgram},
+      enableCameraPanning: false,
+      enableCameraZooming: false,
+      enableCameraRotation: false,
+      itemSizesReference: 'screen',
+      zoomToSizeRatioFunction: () => 1,
+      minEdgeThickness: 1.1,
+      renderLabels: false,
+      zIndex: true,
       defaultDrawNodeHover: () => undefined,
       nodeReducer: (key, data) => this.nodeLook(key, data as unknown as ShapeData),
       edgeReducer: (_, data) => this.edgeLook(data as unknown as EdgeDisplayData & {from: string; to: string}),
@@ -63,11 +86,11 @@ export class GraphView {
 
   retheme(theme: Theme): void {
     this.theme = theme;
-    this.drawn = null;
+    this.drawnScene = null;
     if (this.picture) this.show(this.picture);
   }
 
-  // Cheap if only the frame or the focus has changed since the last.
+  // Cheap if only the frame or the focus has changed since the last call.
   show(picture: Picture): void {
     this.picture = picture;
     const {frame, scene} = picture;
@@ -77,9 +100,9 @@ export class GraphView {
       this.sigma.resize();
       this.sigma.setCustomBBox({x: [0, width], y: [0, height]});
     }
-    if (scene !== this.drawn) this.fill(scene);
+    if (scene !== this.drawnScene) this.fill(scene);
     else this.place(scene);
-    this.drawn = scene;
+    this.drawnScene = scene;
     drawBackdrop(this.backdrop, frame, this.theme, picture.lanes, picture.marks, picture.now);
     fitCanvas(this.marks, width, height);
     this.label(picture);
@@ -87,20 +110,20 @@ export class GraphView {
     this.sigma.refresh();
   }
 
-  // The node nearest to a point of the host, in pixels, within reach.
+  // The node nearest to a point of the host, in pixels; null if none is within 15 pixels.
   at(px: number, py: number): SceneNode | null {
     if (!this.picture) return null;
     const {frame, scene} = this.picture;
-    let best: SceneNode | null = null;
-    let least = 15 * 15;
+    let nearest: SceneNode | null = null;
+    let bestDistance = 15 * 15;
     for (const node of scene.nodes) {
       const dx = frame.px(node.x) - px;
-      if (dx * dx > least) continue;
+      if (dx * dx > bestDistance) continue;
       const dy = this.py(node) - py;
-      const far = dx * dx + dy * dy;
-      if (far < least && node.shape !== 'head') [best, least] = [node, far];
+      const distance = dx * dx + dy * dy;
+      if (distance < bestDistance && node.shape !== 'head') [nearest, bestDistance] = [node, distance];
     }
-    return best;
+    return nearest;
   }
 
   pointOf(node: SceneNode): {x: number; y: number} {
@@ -121,7 +144,8 @@ export class GraphView {
 
   private radius(node: SceneNode): number {
     const {frame, scene} = this.picture!;
-    if (scene.summed) return Math.max(1.5, node.size * Math.min((scene.cell / frame.perPixel) * 0.55, frame.laneHeight * 0.42));
+    if (scene.summed)
+      return Math.max(1.5, node.size * Math.min((scene.cell / frame.perPixel) * 0.55, frame.laneHeight * 0.42));
     const area = (frame.plotWidth * frame.laneHeight * frame.slots) / Math.max(1, scene.inView);
     return Math.min(Math.max(0.12 * Math.sqrt(area), 1.8), node.shape === 'activation' ? 7.5 : 6.5);
   }
@@ -129,48 +153,66 @@ export class GraphView {
   private fill(scene: Scene): void {
     const {graph} = this;
     graph.clear();
-    const many = scene.edges.length;
-    const type = many > MOST_THICK ? 'thin' : scene.summed || many > MOST_ARROWS ? 'line' : 'arrow';
+    const edgeCount = scene.edges.length;
+    const type = edgeCount > MAX_THICK_EDGES ? 'thin' : scene.summed || edgeCount > MAX_ARROWS ? 'line' : 'arrow';
     const height = this.picture!.frame.size.height;
     for (const node of scene.nodes) {
       graph.addNode(node.key, {
-        x: this.picture!.frame.px(node.x), y: height - this.py(node), size: this.radius(node), color: this.fillOf(node),
-        form: formOf[node.shape], ring: node.shape === 'cell' ? rings.none : ringOf[node.flag], ringColor: this.theme.flags[node.flag],
-        type: scene.nodes.length > MOST_SHAPED && node.flag === 'none' ? 'dot' : 'shape', zIndex: 0,
+        x: this.picture!.frame.px(node.x),
+        y: height - this.py(node),
+        size: this.radius(node),
+        color: this.fillOf(node),
+        form: formByShape[node.shape],
+        ring: node.shape === 'cell' ? rings.none : ringByFlag[node.flag],
+        ringColor: this.theme.flags[node.flag],
+        type: scene.nodes.length > MAX_SHAPED_NODES && node.flag === 'none' ? 'dot' : 'shape',
+        zIndex: 0,
       });
     }
-    const most = scene.edges.reduce((m, edge) => Math.max(m, edge.count), 1);
+    const maxCount = scene.edges.reduce((m, edge) => Math.max(m, edge.count), 1);
     for (const edge of scene.edges) {
-      const size = edge.kind === 'sum' ? 1.4 + 2 * (edge.count / most) : strong.has(edge.kind) ? 2 : 1.5;
+      const size = edge.kind === 'sum' ? 1.4 + 2 * (edge.count / maxCount) : emphasizedKinds.has(edge.kind) ? 2 : 1.5;
       graph.addDirectedEdge(edge.from, edge.to, {
-        size, color: this.colourOf(edge, edge.count / most, many), type, from: edge.from, to: edge.to,
-        zIndex: strong.has(edge.kind) ? 1 : 0,
+        size,
+        color: this.colourOf(edge, edge.count / maxCount, edgeCount),
+        type,
+        from: edge.from,
+        to: edge.to,
+        zIndex: emphasizedKinds.has(edge.kind) ? 1 : 0,
       });
     }
   }
 
-  // Where edges are so many that they would fill the picture, the usual ones step back.
-  private colourOf(edge: SceneEdge, weight: number, many: number): string {
+  // With many edges, the ordinary ones are drawn paler so that they do not fill the picture.
+  private colourOf(edge: SceneEdge, weight: number, edgeCount: number): string {
     const {edges, background} = this.theme;
     if (edge.kind === 'sum') return mix(edges.sum, background, 0.35 + 0.65 * weight);
-    return many > MOST_THICK && !strong.has(edge.kind) ? mix(edges[edge.kind], background, 0.35) : edges[edge.kind];
+    return edgeCount > MAX_THICK_EDGES && !emphasizedKinds.has(edge.kind)
+      ? mix(edges[edge.kind], background, 0.35)
+      : edges[edge.kind];
   }
 
   private place(scene: Scene): void {
     const height = this.picture!.frame.size.height;
     let i = 0;
-    this.graph.updateEachNodeAttributes((_, attributes) => {
-      const node = scene.nodes[i++]!;
-      attributes.x = this.picture!.frame.px(node.x);
-      attributes.y = height - this.py(node);
-      attributes.size = this.radius(node);
-      return attributes;
-    }, {attributes: ['x', 'y', 'size']});
+    this.graph.updateEachNodeAttributes(
+      (_, attributes) => {
+        const node = scene.nodes[i++]!;
+        attributes.x = this.picture!.frame.px(node.x);
+        attributes.y = height - this.py(node);
+        attributes.size = this.radius(node);
+        return attributes;
+      },
+      {attributes: ['x', 'y', 'size']},
+    );
   }
 
   private fillOf(node: SceneNode): string {
     const {theme} = this;
-    if (node.shape === 'cell') return node.flag === 'none' ? theme.cell : mix(theme.flags[node.flag], theme.cell, Math.min(1, 0.08 + 4 * node.share));
+    if (node.shape === 'cell')
+      return node.flag === 'none'
+        ? theme.cell
+        : mix(theme.flags[node.flag], theme.cell, Math.min(1, 0.08 + 4 * node.share));
     if (node.shape === 'head') return theme.quiet;
     if (node.flag === 'failed') return theme.flags.failed;
     if (node.shape === 'activation') return node.live ? theme.open : theme.activation;
@@ -183,7 +225,11 @@ export class GraphView {
     const focus = this.picture?.focus;
     if (!focus || focus.has(key)) return focus ? {...data, zIndex: 1} : data;
     const ground = this.theme.background;
-    return {...data, color: mix(data.color, ground, 0.2), ringColor: mix(data.ringColor, ground, 0.25)} as Partial<ShapeData>;
+    return {
+      ...data,
+      color: mix(data.color, ground, 0.2),
+      ringColor: mix(data.ringColor, ground, 0.25),
+    } as Partial<ShapeData>;
   }
 
   private edgeLook(data: EdgeDisplayData & {from: string; to: string}): Partial<EdgeDisplayData> {
@@ -194,14 +240,16 @@ export class GraphView {
   }
 
   private label({scene, frame, focus}: Picture): void {
-    const seen = scene.nodes.filter((node) => node.node !== null && frame.px(node.x) > frame.left - 20 && frame.px(node.x) < frame.size.width);
-    if (scene.summed || (seen.length > MOST_LABELLED && !(focus && focus.size < MOST_LABELLED))) return;
-    const spots = seen.map((node) => ({node, x: frame.px(node.x), y: this.py(node), radius: this.radius(node)}));
+    const visible = scene.nodes.filter(
+      (node) => node.node !== null && frame.px(node.x) > frame.left - 20 && frame.px(node.x) < frame.size.width,
+    );
+    if (scene.summed || (visible.length > MAX_LABELLED_NODES && !(focus && focus.size < MAX_LABELLED_NODES))) return;
+    const spots = visible.map((node) => ({node, x: frame.px(node.x), y: this.py(node), radius: this.radius(node)}));
     drawLabels(this.marks.getContext('2d')!, spots, focus, this.theme);
   }
 }
 
-const strong: ReadonlySet<string> = new Set(['wait', 'reroute', 'pending', 'open', 'discard', 'failed']);
+const emphasizedKinds: ReadonlySet<string> = new Set(['wait', 'reroute', 'pending', 'open', 'discard', 'failed']);
 
 function layer<K extends 'canvas' | 'div'>(host: HTMLElement, tag: K): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);

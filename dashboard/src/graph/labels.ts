@@ -1,38 +1,62 @@
-// Names beside nodes, as many as there is room for: those that stand out first. Nothing is written over anything.
+// Names beside nodes, as many as fit without overlap. Highlighted, flagged and live nodes come first.
 import type {SceneNode} from '../scene/scene';
-import {shown} from '../scene/text';
+import {displayLine} from '../scene/text';
 import {mix, type Theme} from './theme';
 
-export interface LabelSpot { node: SceneNode; x: number; y: number; radius: number }
+export interface LabelSpot {
+  node: SceneNode;
+  x: number;
+  y: number;
+  radius: number;
+}
 
 const HEIGHT = 13;
-const MOST_CHARACTERS = 24;
+const MAX_CHARACTERS = 24;
 
-interface Box { left: number; right: number; top: number; bottom: number }
+interface Box {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
 
-const meet = (a: Box, b: Box): boolean => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+const overlap = (a: Box, b: Box): boolean =>
+  a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-export function drawLabels(c: CanvasRenderingContext2D, spots: LabelSpot[], focus: ReadonlySet<string> | null, theme: Theme): void {
+export function drawLabels(
+  c: CanvasRenderingContext2D,
+  spots: LabelSpot[],
+  focus: ReadonlySet<string> | null,
+  theme: Theme,
+): void {
   c.font = '11px system-ui, sans-serif';
   c.textAlign = 'center';
   c.textBaseline = 'middle';
   c.lineJoin = 'round';
   c.lineWidth = 3;
   c.setLineDash([]);
-  const taken: Box[] = spots.map(({x, y, radius}) => ({left: x - radius, right: x + radius, top: y - radius, bottom: y + radius}));
+  const taken: Box[] = spots.map(({x, y, radius}) => ({
+    left: x - radius,
+    right: x + radius,
+    top: y - radius,
+    bottom: y + radius,
+  }));
   const rank = ({node}: LabelSpot): number =>
-    (focus?.has(node.key) ? 8 : 0) + (node.flag === 'none' ? 0 : 4) + (node.live ? 2 : 0) + (node.shape === 'activation' ? 0 : 1);
+    (focus?.has(node.key) ? 8 : 0) +
+    (node.flag === 'none' ? 0 : 4) +
+    (node.live ? 2 : 0) +
+    (node.shape === 'activation' ? 0 : 1);
   for (const spot of [...spots].sort((a, b) => rank(b) - rank(a))) {
     const {node, x, y, radius} = spot;
     if (node.label === '' || (focus && !focus.has(node.key))) continue;
-    const text = shown(node.label, MOST_CHARACTERS);
+    const text = displayLine(node.label, MAX_CHARACTERS);
     const half = c.measureText(text).width / 2 + 2;
     const reach = radius + (node.flag === 'none' ? 2 : 6);
     const above = y - reach - HEIGHT / 2;
     const below = y + reach + HEIGHT / 2;
     const at = (node.shape === 'activation' ? [above, below] : [below, above]).find((middle) => {
       const box = {left: x - half, right: x + half, top: middle - HEIGHT / 2, bottom: middle + HEIGHT / 2};
-      if (taken.some((other) => meet(box, other))) return false;
+      if (taken.some((other) => overlap(box, other))) return false;
       taken.push(box);
       return true;
     });

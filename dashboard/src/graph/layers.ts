@@ -1,12 +1,22 @@
-// What is drawn below and above the graph: lanes, now, and the marks of what was detected; names of lanes and marks.
-import {shown} from '../scene/text';
+// The layers below and above the graph: lanes with their names, the current moment, and the marks of detections.
+import {displayLine} from '../scene/text';
 import {TOP, type Frame} from './frame';
 import {mix, type Theme} from './theme';
 
-export interface LaneLabel { name: string; special: boolean; left: boolean; active: boolean }
-export interface MarkLabel { x: number; text: string; color: string; strong: boolean }
+export interface LaneLabel {
+  name: string;
+  special: boolean;
+  left: boolean;
+  active: boolean;
+}
+export interface MarkLabel {
+  x: number;
+  text: string;
+  color: string;
+  strong: boolean;
+}
 
-const MOST_BADGES = 60;
+const MAX_BADGES = 60;
 
 export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
   const ratio = window.devicePixelRatio || 1;
@@ -18,8 +28,14 @@ export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: numb
   return context;
 }
 
-export function drawBackdrop(canvas: HTMLCanvasElement, frame: Frame, theme: Theme, lanes: LaneLabel[],
-  marks: MarkLabel[], now: number): void {
+export function drawBackdrop(
+  canvas: HTMLCanvasElement,
+  frame: Frame,
+  theme: Theme,
+  lanes: LaneLabel[],
+  marks: MarkLabel[],
+  now: number,
+): void {
   const {width, height} = frame.size;
   const c = fitCanvas(canvas, width, height);
   lanes.forEach((_, slot) => {
@@ -46,13 +62,13 @@ export function drawBackdrop(canvas: HTMLCanvasElement, frame: Frame, theme: The
 
 function drawLaneName(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, lane: LaneLabel, top: number): void {
   const middle = top + frame.laneHeight / 2;
-  const most = Math.floor((frame.left - 24) / 6.6);
+  const maxCharacters = Math.floor((frame.left - 24) / 6.6);
   c.font = `${lane.special ? 'italic ' : '600 '}12px system-ui, sans-serif`;
   c.textBaseline = 'middle';
   c.textAlign = 'left';
   c.lineWidth = 1;
   c.fillStyle = lane.active ? theme.open : lane.special || lane.left ? theme.quiet : theme.text;
-  c.fillText(shown(lane.name, Math.max(4, most)), 22, middle);
+  c.fillText(displayLine(lane.name, Math.max(4, maxCharacters)), 22, middle);
   c.beginPath();
   c.arc(12, middle, 3.5, 0, 7);
   if (lane.active) c.fill();
@@ -66,9 +82,9 @@ const inView = (frame: Frame, marks: MarkLabel[]): MarkLabel[] =>
   marks.filter((mark) => frame.px(mark.x) >= frame.left - 4 && frame.px(mark.x) <= frame.size.width);
 
 function drawMarkLines(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, marks: MarkLabel[]): void {
-  const seen = inView(frame, marks);
-  if (seen.length > MOST_BADGES) drawTicks(c, frame, theme, seen);
-  for (const mark of seen.length > MOST_BADGES ? seen.filter((one) => one.strong) : seen) {
+  const visible = inView(frame, marks);
+  if (visible.length > MAX_BADGES) drawTicks(c, frame, theme, visible);
+  for (const mark of visible.length > MAX_BADGES ? visible.filter((mark) => mark.strong) : visible) {
     c.strokeStyle = mix(mark.color, theme.background, mark.strong ? 0.9 : 0.4);
     c.lineWidth = mark.strong ? 1.5 : 1;
     c.setLineDash(mark.strong ? [] : [3, 4]);
@@ -78,7 +94,7 @@ function drawMarkLines(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, 
   c.lineWidth = 1;
 }
 
-// Where there are too many for lines: one tick a pixel.
+// With too many marks for lines: at most one tick for each pixel.
 function drawTicks(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, marks: MarkLabel[]): void {
   let last = -1;
   for (const mark of marks) {
@@ -90,7 +106,7 @@ function drawTicks(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, mark
   }
 }
 
-// The margin with the lanes' names covers whatever the graph has there.
+// The margin with the names of the lanes. It covers the part of the graph below it.
 function drawMargin(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, lanes: LaneLabel[]): void {
   const {height} = frame.size;
   c.fillStyle = theme.background;
@@ -108,25 +124,31 @@ function drawMargin(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, lan
   c.fillRect(frame.left - 6, TOP - 2, 1, height);
 }
 
-// Onto what is there already: names of nodes that reach into the margin are covered too.
-export function drawMarks(canvas: HTMLCanvasElement, frame: Frame, theme: Theme, lanes: LaneLabel[], marks: MarkLabel[]): void {
+// Draws without clearing, after the names of nodes, so that the margin covers names that reach into it.
+export function drawMarks(
+  canvas: HTMLCanvasElement,
+  frame: Frame,
+  theme: Theme,
+  lanes: LaneLabel[],
+  marks: MarkLabel[],
+): void {
   const c = canvas.getContext('2d')!;
   drawMargin(c, frame, theme, lanes);
   c.font = '600 10px system-ui, sans-serif';
   c.textBaseline = 'middle';
   c.textAlign = 'center';
-  const seen = inView(frame, marks);
-  if (seen.length > MOST_BADGES * 4) return;
-  let free = -1;
-  for (const mark of [...seen.filter((one) => one.strong), ...seen.filter((one) => !one.strong)]) {
-    const text = shown(mark.text, 22);
-    const wide = c.measureText(text).width + 10;
-    const px = Math.min(frame.px(mark.x), frame.size.width - wide / 2 - 2);
-    if (!mark.strong && px - wide / 2 < free) continue;
-    free = mark.strong ? -1 : px + wide / 2 + 2;
+  const visible = inView(frame, marks);
+  if (visible.length > MAX_BADGES * 4) return;
+  let firstFreePixel = -1;
+  for (const mark of [...visible.filter((mark) => mark.strong), ...visible.filter((mark) => !mark.strong)]) {
+    const text = displayLine(mark.text, 22);
+    const badgeWidth = c.measureText(text).width + 10;
+    const px = Math.min(frame.px(mark.x), frame.size.width - badgeWidth / 2 - 2);
+    if (!mark.strong && px - badgeWidth / 2 < firstFreePixel) continue;
+    firstFreePixel = mark.strong ? -1 : px + badgeWidth / 2 + 2;
     c.fillStyle = mark.color;
     c.beginPath();
-    c.roundRect(px - wide / 2, 4, wide, 15, 4);
+    c.roundRect(px - badgeWidth / 2, 4, badgeWidth, 15, 4);
     c.fill();
     c.fillStyle = theme.background;
     c.fillText(text, px, 12);

@@ -1,5 +1,6 @@
-// Draws the nodes: one WebGL program whose shapes are distance functions, so that what a node is and what became of it can be
-// told by form as well as by colour. Extends sigma's node programs; attributes beyond sigma's: `form`, `ring`, `ringColor`.
+// Draws the nodes with one WebGL program. Its shapes are distance functions; form and ring repeat the meaning of the
+// colour for people who cannot tell the colours apart. It adds the attributes `form`, `ring`, `ringColor` to sigma's
+// node programs.
 import {NodeProgram, type ProgramInfo} from 'sigma/rendering';
 import type {NodeDisplayData, RenderParams} from 'sigma/types';
 import {floatColor} from 'sigma/utils';
@@ -105,7 +106,14 @@ export class ShapeProgram extends NodeProgram<(typeof uniforms)[number]> {
         {name: 'a_id', size: 4, type: UNSIGNED_BYTE as 5121, normalized: true},
       ],
       CONSTANT_ATTRIBUTES: [{name: 'a_corner', size: 2, type: FLOAT as 5126}],
-      CONSTANT_DATA: [[-1, -1], [1, -1], [-1, 1], [-1, 1], [1, -1], [1, 1]],
+      CONSTANT_DATA: [
+        [-1, -1],
+        [1, -1],
+        [-1, 1],
+        [-1, 1],
+        [1, -1],
+        [1, 1],
+      ],
     };
   }
 

@@ -1,5 +1,5 @@
-// The colours of what is drawn on a canvas, read from the style sheet's custom properties: one palette for page and graph.
-// Built on Okabe and Ito's, which people who see colours differently can tell apart; form tells the same once more.
+// The colours for canvases, read from the custom properties of the style sheet, so that page and graph share one
+// palette. It is based on the palette of Okabe and Ito, which colour-blind people can tell apart.
 import type {EdgeKind, Flag} from '../scene/scene';
 
 export interface Theme {
@@ -25,13 +25,37 @@ export function readTheme(): Theme {
   const get = (name: string): string => style.getPropertyValue(name).trim() || '#888888';
   const failure = get('--failure');
   return {
-    background: get('--panel'), lane: get('--lane'), line: get('--line'), text: get('--text'), quiet: get('--quiet'),
-    accent: get('--accent'), event: get('--event'), activation: get('--activation'), open: get('--open'),
-    waiting: get('--waiting'), submit: get('--submit'), system: get('--system'), cell: get('--cell'),
-    flags: {none: get('--panel'), healed: get('--healed'), failure, warning: get('--warning'), shadow: get('--shadow-mode'), failed: failure},
+    background: get('--panel'),
+    lane: get('--lane'),
+    line: get('--line'),
+    text: get('--text'),
+    quiet: get('--quiet'),
+    accent: get('--accent'),
+    event: get('--event'),
+    activation: get('--activation'),
+    open: get('--open'),
+    waiting: get('--waiting'),
+    submit: get('--submit'),
+    system: get('--system'),
+    cell: get('--cell'),
+    flags: {
+      none: get('--panel'),
+      healed: get('--healed'),
+      failure,
+      warning: get('--warning'),
+      shadow: get('--shadow-mode'),
+      failed: failure,
+    },
     edges: {
-      generated: get('--edge'), consume: get('--edge-strong'), wait: get('--waiting'), discard: get('--discard'),
-      reroute: get('--reroute'), failed: failure, open: get('--open'), pending: get('--waiting'), sum: get('--edge-strong'),
+      generated: get('--edge'),
+      consume: get('--edge-strong'),
+      wait: get('--waiting'),
+      discard: get('--discard'),
+      reroute: get('--reroute'),
+      failed: failure,
+      open: get('--open'),
+      pending: get('--waiting'),
+      sum: get('--edge-strong'),
     },
   };
 }
@@ -41,16 +65,24 @@ function channels(color: string): [number, number, number] {
   return [(n >> 16) & 255, (n >> 8) & 255, n & 255];
 }
 
-const mixed = new Map<string, string>();
+const mixCache = new Map<string, string>();
 
-// `share` of `color` on `ground`, opaque; both #rrggbb.
+// `color` with the opacity `share` on `ground`, as an opaque colour. All colours are #rrggbb.
 export function mix(color: string, ground: string, share: number): string {
   const key = `${color}${ground}${share}`;
-  const known = mixed.get(key);
-  if (known) return known;
+  const cached = mixCache.get(key);
+  if (cached) return cached;
   const a = channels(color);
   const b = channels(ground);
-  const out = '#' + a.map((v, i) => Math.round(v * share + b[i]! * (1 - share)).toString(16).padStart(2, '0')).join('');
-  mixed.set(key, out);
-  return out;
+  const result =
+    '#' +
+    a
+      .map((v, i) =>
+        Math.round(v * share + b[i]! * (1 - share))
+          .toString(16)
+          .padStart(2, '0'),
+      )
+      .join('');
+  mixCache.set(key, result);
+  return result;
 }

@@ -1,5 +1,7 @@
-// The feed's frames (docs/feed.md), as far as they are read here. They come from digd, but ids, names and texts in them were
-// chosen by agents: data, whatever they look like.
+// The fields of the feed's frames (docs/feed.md) that the page reads. Agents choose the ids, names and texts in them,
+// so treat those as untrusted data.
+
+import type {Witness} from './types';
 
 export interface WireEvent {
   id: string;
@@ -39,7 +41,7 @@ export interface WireDetection {
   healing: string | null;
   cause: string | null;
   reason: string;
-  witness?: import('./types').Witness;
+  witness?: Witness;
 }
 
 export interface WireVerdict {
@@ -75,7 +77,7 @@ export interface Frame {
   operator_mode?: {mode: string};
 }
 
-// What of `/v1/runs/ID` the model starts from: a closed roster, if the run has one.
+// The part of `/v1/runs/ID` that the model starts from. `agents` is present if the roster is closed.
 export interface RunSettings {
   agents?: string[] | null;
 }

@@ -1,36 +1,37 @@
-// What an event descends from and what descends from it, along recorded edges. Pure; at most `most` nodes, nearest first.
+// The ancestors and descendants of a node, along recorded edges. Pure.
 import type {Node} from './types';
 
-export const MOST_LINEAGE = 5_000;
+export const MAX_LINEAGE_NODES = 5_000;
 
-function walk(from: Node, next: (node: Node) => Iterable<Node>, most: number): Set<Node> {
-  const seen = new Set<Node>([from]);
-  for (const node of seen) {  // a Set is walked in the order of insertion, what is added on the way too
-    for (const other of next(node)) {
-      if (seen.size >= most) return seen;
-      if (!other.forgotten) seen.add(other);
+function walk(from: Node, next: (node: Node) => Iterable<Node>, maxNodes: number): Set<Node> {
+  const visited = new Set<Node>([from]);
+  for (const node of visited) {
+    // iteration over a Set also visits what the loop adds, in insertion order
+    for (const neighbour of next(node)) {
+      if (visited.size >= maxNodes) return visited;
+      if (!neighbour.forgotten) visited.add(neighbour);
     }
   }
-  return seen;
+  return visited;
 }
 
-function* before(node: Node, at: number): Generator<Node> {
-  if (node.what === 'activation') {
+function* sourcesOf(node: Node, at: number): Generator<Node> {
+  if (node.type === 'activation') {
     for (const input of node.inputs) yield input.event;
-  } else if (node.source && node.announced <= at) {
+  } else if (node.source && node.announcedAt <= at) {
     yield node.source;
     yield* node.derivedFrom;
   }
 }
 
-function* after(node: Node, at: number): Generator<Node> {
-  if (node.what === 'activation') {
-    for (const output of node.outputs) if (output.announced <= at) yield output;
+function* resultsOf(node: Node, at: number): Generator<Node> {
+  if (node.type === 'activation') {
+    for (const output of node.outputs) if (output.announcedAt <= at) yield output;
     return;
   }
   for (const input of node.inputs) {
     const used = input.activation.used === null || input.activation.used.includes(node);
-    if (used && input.activation.born <= at) yield input.activation;
+    if (used && input.activation.createdAt <= at) yield input.activation;
   }
 }
 
@@ -40,14 +41,14 @@ export interface Lineage {
   truncated: boolean;
 }
 
-// Both sets contain the node itself. An output's ancestors are its source and what that used: an input that it only waited
-// with is no ancestor.
-export function lineageOf(node: Node, at: number, most = MOST_LINEAGE): Lineage {
-  const through = function* (one: Node): Generator<Node> {
-    if (one.what === 'event') return yield* before(one, at);
-    if (one === node) yield* before(one, at);  // an activation reached from its output adds nothing by itself
+// Both sets contain the node itself and at most `maxNodes` nodes, nearest first. The ancestors of an output are its
+// source and the inputs that the source used. An input that only waited is no ancestor.
+export function lineageOf(node: Node, at: number, maxNodes = MAX_LINEAGE_NODES): Lineage {
+  const towardsSources = function* (current: Node): Generator<Node> {
+    if (current.type === 'event') return yield* sourcesOf(current, at);
+    if (current === node) yield* sourcesOf(current, at); // elsewhere `derivedFrom` of the output has the inputs already
   };
-  const ancestors = walk(node, through, most);
-  const descendants = walk(node, (one) => after(one, at), most);
-  return {ancestors, descendants, truncated: ancestors.size >= most || descendants.size >= most};
+  const ancestors = walk(node, towardsSources, maxNodes);
+  const descendants = walk(node, (current) => resultsOf(current, at), maxNodes);
+  return {ancestors, descendants, truncated: ancestors.size >= maxNodes || descendants.size >= maxNodes};
 }

@@ -1,31 +1,39 @@
-// The deliveries that are pending, found by event and lane: an event has at most one to a lane.
+// The pending deliveries, by event and lane. An event has at most one pending delivery in each lane.
 import type {Delivery, EventNode, Lane} from './types';
 
 export class PendingTable {
-  private readonly of = new Map<EventNode, Map<Lane, Delivery>>();
+  private readonly byEvent = new Map<EventNode, Map<Lane, Delivery>>();
 
-  find(event: EventNode, lane: Lane): Delivery | undefined { return this.of.get(event)?.get(lane); }
-  anyOf(event: EventNode): boolean { return this.of.has(event); }
-  allOf(event: EventNode): Delivery[] { return [...(this.of.get(event)?.values() ?? [])]; }
-
-  all(): Delivery[] {
-    const out: Delivery[] = [];
-    for (const lanes of this.of.values()) out.push(...lanes.values());
-    return out;
+  find(event: EventNode, lane: Lane): Delivery | undefined {
+    return this.byEvent.get(event)?.get(lane);
+  }
+  hasPending(event: EventNode): boolean {
+    return this.byEvent.has(event);
+  }
+  deliveriesOf(event: EventNode): Delivery[] {
+    return [...(this.byEvent.get(event)?.values() ?? [])];
   }
 
-  add(one: Delivery): void {
-    let lanes = this.of.get(one.event);
-    if (!lanes) this.of.set(one.event, (lanes = new Map()));
-    lanes.set(one.lane, one);
+  deliveries(): Delivery[] {
+    const result: Delivery[] = [];
+    for (const lanes of this.byEvent.values()) result.push(...lanes.values());
+    return result;
   }
 
-  remove(one: Delivery): void {
-    const lanes = this.of.get(one.event);
-    if (lanes?.get(one.lane) !== one) return;
-    lanes.delete(one.lane);
-    if (lanes.size === 0) this.of.delete(one.event);
+  add(delivery: Delivery): void {
+    let lanes = this.byEvent.get(delivery.event);
+    if (!lanes) this.byEvent.set(delivery.event, (lanes = new Map()));
+    lanes.set(delivery.lane, delivery);
   }
 
-  forget(event: EventNode): void { this.of.delete(event); }
+  remove(delivery: Delivery): void {
+    const lanes = this.byEvent.get(delivery.event);
+    if (lanes?.get(delivery.lane) !== delivery) return;
+    lanes.delete(delivery.lane);
+    if (lanes.size === 0) this.byEvent.delete(delivery.event);
+  }
+
+  forget(event: EventNode): void {
+    this.byEvent.delete(event);
+  }
 }

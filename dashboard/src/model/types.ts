@@ -1,75 +1,77 @@
-// What a run is made of, as the feed told it. Nothing here is guessed: every node, edge and state comes from a frame, by the
-// rules of recording in the daemon's documentation.
+// The parts of a run, as the feed reports them. Nothing here is inferred: every node, edge and state comes from a
+// frame, by the recording rules of docs/rules.md.
 //
-// A position is the number of an entry of this run, counted from 0: everything that one message or one firing brought about
-// has the same. What a thing was at a position is asked of `at.ts`; so a step back in time changes nothing here.
+// A position is the number of an entry of this run, counted from 0. All changes caused by one message or one firing
+// window have the same position. `state_at.ts` computes the state at a position, so a step back in time changes nothing
+// here.
 
 export type Reaction = 'open' | 'consume' | 'wait' | 'discard' | 'reroute' | 'failed';
 export type DeliveryState = 'pending' | 'consumed' | 'discarded' | 'rerouted' | 'lost' | 'withdrawn' | 'unknown';
 export type LaneKind = 'outside' | 'agent' | 'monitor';
 export const NEVER = Number.POSITIVE_INFINITY;
 
-// Who events come from and go to: an agent, the world outside, the monitor.
+// A sender or receiver of events: an agent, the outside world, or the monitor.
 export interface Lane {
   index: number;
   name: string;
   kind: LaneKind;
-  left: number;  // position at which the agent left
+  leftAt: number; // position; NEVER while the agent is there
 }
 
 // An event presented to an activation.
 export interface Input {
   event: EventNode;
   activation: ActivationNode;
-  reaction: Reaction;  // holds from the activation's end on; open before
+  reaction: Reaction; // valid from the end of the activation on; `open` before it
 }
 
 export interface Delivery {
   event: EventNode;
   lane: Lane;
-  changes: {at: number; state: DeliveryState}[];  // never empty, in order
+  changes: {at: number; state: DeliveryState}[]; // never empty, in order of position
 }
 
-export interface Said {
+// A verdict or an intervention.
+export interface MonitorAction {
   at: number;
   action: string;
   recipients: string[];
   inject: string | null;
 }
 
-interface Placed {
+interface PlacedNode {
   id: string;
   lane: Lane;
-  column: number;  // its place among all nodes, left to right
-  row: number;     // among those of its entry and lane
+  column: number; // order of arrival, left to right
+  row: number; // among the nodes of its entry and lane
   rows: number;
-  born: number;
+  createdAt: number; // position
   ts: number;
-  forgotten: boolean;  // dropped: there were too many
+  forgotten: boolean; // dropped to stay within the bounds of the model
 }
 
-export interface EventNode extends Placed {
-  what: 'event';
+export interface EventNode extends PlacedNode {
+  type: 'event';
   kind: string | null;
   submit: boolean;
-  givenBack: number;   // position at which it lost `submit`
+  givenBackAt: number; // position from which on it is no submit event any more
   fyi: boolean;
   root: boolean;
   system: boolean;
-  announced: number;   // later than `born` for what was seen as an input first
+  announcedAt: number; // position; later than `createdAt` if the event was an input first
   source: ActivationNode | null;
   derivedFrom: EventNode[];
   asIs: boolean;
   deliveries: Delivery[];
   inputs: Input[];
-  said: Said[];        // verdicts and interventions
+  actions: MonitorAction[];
   reports: {at: number; applied: string; reason: string | null}[];
   detections: Detection[];
 }
 
-export interface ActivationNode extends Placed {
-  what: 'activation';
-  ended: number;       // position
+export interface ActivationNode extends PlacedNode {
+  type: 'activation';
+  endedAt: number; // position
   endedTs: number;
   failed: boolean;
   error: string | null;
@@ -95,8 +97,8 @@ export interface Witness {
 }
 
 export interface Detection {
-  key: number;  // counts the run's detections
-  name: string; // as digd calls it: the number of its entry, and its place there if it is not the first
+  key: number; // number of the detection in the run
+  name: string; // as in digd's API: the entry's seq, plus the place in the entry if it is not the first
   at: number;
   column: number;
   ts: number;
@@ -111,11 +113,11 @@ export interface Detection {
   evidence: string[];
   evidenceTotal: number;
   witness: Witness | null;
-  said: Said[];
+  actions: MonitorAction[];
   outcome: {at: number; outcome: string} | null;
 }
 
-// What is not a node and yet happened to the run as a whole.
+// Something that happened to the run as a whole and is no node.
 export interface Mark {
   at: number;
   column: number;

@@ -1,9 +1,15 @@
-// digd's HTTP interface, as far as the page uses it. Errors are thrown as ApiError with the daemon's own words.
+// The part of digd's HTTP API that the page uses. Failures throw an ApiError with the daemon's message.
 import type {RunSettings} from '../model/frames';
 import {token} from './session';
 
 export class ApiError extends Error {
-  constructor(readonly status: number, readonly code: string, message: string) { super(message); }
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
 }
 
 export type Mode = 'off' | 'observe' | 'shadow' | 'enforce';
@@ -34,7 +40,11 @@ export interface RunDetails extends RunRow {
 
 export type Judgement = 'right' | 'wrong';
 
-export interface Interval { value: number; low: number; high: number }
+export interface Interval {
+  value: number;
+  low: number;
+  high: number;
+}
 
 export interface Endings {
   ended: {success: number; failure: number; unknown: number; aborted: number; open: number};
@@ -61,7 +71,7 @@ export interface CanaryGroup extends Endings {
   metrics: Record<string, {runs: number; mean: Interval | null}>;
 }
 
-// docs/pilot.md
+// The answer of `/v1/pilot`: docs/pilot.md.
 export interface Pilot {
   since_ms: number;
   until_ms: number;
@@ -72,28 +82,42 @@ export interface Pilot {
   canary: {
     method: string;
     groups: {enforce: CanaryGroup; shadow: CanaryGroup};
-    difference: {success: Interval | null; calls: Interval | null; time_ms: Interval | null; metrics: Record<string, Interval | null>};
+    difference: {
+      success: Interval | null;
+      calls: Interval | null;
+      time_ms: Interval | null;
+      metrics: Record<string, Interval | null>;
+    };
   } | null;
   precision: {rule: string; week: string; right: number; wrong: number; precision: Interval | null}[];
   left_out: boolean;
 }
 
-export interface Readiness { ready: boolean; reasons: {code: string; message: string}[] }
+export interface Readiness {
+  ready: boolean;
+  reasons: {code: string; message: string}[];
+}
 
-const WITHIN_MS = 15_000;
+const TIMEOUT_MS = 15_000;
 
-async function ask(path: string, init: RequestInit = {}): Promise<Response> {
-  const held = token();
+async function request(path: string, init: RequestInit = {}): Promise<Response> {
+  const bearer = token();
   const headers = new Headers(init.headers);
-  if (held !== null) headers.set('Authorization', `Bearer ${held}`);
+  if (bearer !== null) headers.set('Authorization', `Bearer ${bearer}`);
   try {
-    return await fetch(path, {...init, headers, signal: AbortSignal.timeout(WITHIN_MS), credentials: 'omit', cache: 'no-store'});
+    return await fetch(path, {
+      ...init,
+      headers,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      credentials: 'omit',
+      cache: 'no-store',
+    });
   } catch {
     throw new ApiError(0, 'unreachable', 'digd does not answer');
   }
 }
 
-async function refusal(answer: Response): Promise<ApiError> {
+async function errorOf(answer: Response): Promise<ApiError> {
   try {
     const {error} = (await answer.json()) as {error: {code: string; message: string}};
     return new ApiError(answer.status, error.code, error.message);
@@ -102,59 +126,68 @@ async function refusal(answer: Response): Promise<ApiError> {
   }
 }
 
-async function json<T>(path: string, init?: RequestInit): Promise<T> {
-  const answer = await ask(path, init);
-  if (!answer.ok) throw await refusal(answer);
+async function requestJson<T>(path: string, init?: RequestInit): Promise<T> {
+  const answer = await request(path, init);
+  if (!answer.ok) throw await errorOf(answer);
   return (await answer.json()) as T;
 }
 
 export const runPath = (run: string): string => `/v1/runs/${encodeURIComponent(run)}`;
 
 export const getRuns = (cursor: string | null): Promise<{runs: RunRow[]; next: string | null}> =>
-  json(`/v1/runs?limit=100${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
-export const getRun = (run: string): Promise<RunDetails> => json(runPath(run));
-export const getMode = (): Promise<{mode: Mode}> => json('/v1/mode');
+  requestJson(`/v1/runs?limit=100${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
+export const getRun = (run: string): Promise<RunDetails> => requestJson(runPath(run));
+export const getMode = (): Promise<{mode: Mode}> => requestJson('/v1/mode');
 export const putMode = (mode: Mode): Promise<{mode: Mode; switched: number}> =>
-  json('/v1/mode', {method: 'PUT', body: JSON.stringify({mode}), headers: {'Content-Type': 'application/json'}});
+  requestJson('/v1/mode', {method: 'PUT', body: JSON.stringify({mode}), headers: {'Content-Type': 'application/json'}});
 
-export const getPilot = (since: string): Promise<Pilot> => json(`/v1/pilot?since=${encodeURIComponent(since)}`);
+export const getPilot = (since: string): Promise<Pilot> => requestJson(`/v1/pilot?since=${encodeURIComponent(since)}`);
 
-const MAX_JUDGED_PAGES = 20;
+const MAX_JUDGEMENT_PAGES = 20;
 
-// By the detections' names.
+// The judgements of a run by detection name.
 export async function getJudgements(run: string): Promise<Map<string, Judgement>> {
-  const all = new Map<string, Judgement>();
+  const judgements = new Map<string, Judgement>();
   let cursor = '';
-  for (let page = 0; page < MAX_JUDGED_PAGES; ++page) {
-    const got = await json<{detections: {name: string; judgement: Judgement | null}[]; next: string | null}>(
-      `${runPath(run)}/detections?limit=500${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
-    for (const one of got.detections) if (one.judgement !== null) all.set(one.name, one.judgement);
-    if (got.next === null) break;
-    cursor = got.next;
+  for (let page = 0; page < MAX_JUDGEMENT_PAGES; ++page) {
+    const answer = await requestJson<{detections: {name: string; judgement: Judgement | null}[]; next: string | null}>(
+      `${runPath(run)}/detections?limit=500${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+    );
+    for (const detection of answer.detections)
+      if (detection.judgement !== null) judgements.set(detection.name, detection.judgement);
+    if (answer.next === null) break;
+    cursor = answer.next;
   }
-  return all;
+  return judgements;
 }
 
-// null withdraws.
-export const postJudgement = (run: string, detection: string, judgement: Judgement | null): Promise<{judgement: Judgement | null}> =>
-  json(`${runPath(run)}/detections/${encodeURIComponent(detection)}/judgement`,
-    {method: 'POST', body: JSON.stringify({judgement}), headers: {'Content-Type': 'application/json'}});
+// Null withdraws the judgement.
+export const postJudgement = (
+  run: string,
+  detection: string,
+  judgement: Judgement | null,
+): Promise<{judgement: Judgement | null}> =>
+  requestJson(`${runPath(run)}/detections/${encodeURIComponent(detection)}/judgement`, {
+    method: 'POST',
+    body: JSON.stringify({judgement}),
+    headers: {'Content-Type': 'application/json'},
+  });
 
 export async function getReadiness(): Promise<Readiness> {
-  const answer = await ask('/readyz');
-  if (answer.status !== 200 && answer.status !== 503) throw await refusal(answer);
+  const answer = await request('/readyz');
+  if (answer.status !== 200 && answer.status !== 503) throw await errorOf(answer);
   return (await answer.json()) as Readiness;
 }
 
 export async function getMetrics(): Promise<string> {
-  const answer = await ask('/metrics');
-  if (!answer.ok) throw await refusal(answer);
+  const answer = await request('/metrics');
+  if (!answer.ok) throw await errorOf(answer);
   return answer.text();
 }
 
-// A file of digd's, for a browser that cannot send a token with a link.
+// Fetches a file of digd. Needed where a token is required, because a link cannot carry one.
 export async function getFile(path: string): Promise<Blob> {
-  const answer = await ask(path);
-  if (!answer.ok) throw await refusal(answer);
+  const answer = await request(path);
+  if (!answer.ok) throw await errorOf(answer);
   return answer.blob();
 }

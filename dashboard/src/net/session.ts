@@ -1,4 +1,4 @@
-// The token, for as long as the tab lives and nowhere else.
+// The bearer token. It lives in the tab's session storage only.
 const key = 'digd.token';
 
 export const token = (): string | null => sessionStorage.getItem(key);

@@ -1,4 +1,4 @@
-// Pointers on the graph: one moves it, two pinch, the wheel zooms, a press that does not move selects.
+// Pointer input on the graph: one pointer pans, two zoom, the wheel zooms, a press without movement selects.
 import type {RefObject} from 'preact';
 import {useEffect, useRef} from 'preact/hooks';
 
@@ -11,7 +11,10 @@ export interface DragTarget {
 
 const STILL_PIXELS = 5;
 
-interface Point { x: number; y: number }
+interface Point {
+  x: number;
+  y: number;
+}
 
 export function useDrag(host: RefObject<HTMLElement>, target: DragTarget): void {
   const now = useRef(target);
@@ -54,7 +57,13 @@ export function useDrag(host: RefObject<HTMLElement>, target: DragTarget): void 
     };
     const onLeave = (): void => now.current.hover(null, 0);
     const onCancel = (e: PointerEvent): void => void down.delete(e.pointerId);
-    const on = {pointerdown: onDown, pointermove: onMove, pointerup: onUp, pointercancel: onCancel, pointerleave: onLeave};
+    const on = {
+      pointerdown: onDown,
+      pointermove: onMove,
+      pointerup: onUp,
+      pointercancel: onCancel,
+      pointerleave: onLeave,
+    };
     for (const [name, f] of Object.entries(on)) element.addEventListener(name, f as EventListener);
     element.addEventListener('wheel', onWheel, {passive: false, capture: true});
     return () => {

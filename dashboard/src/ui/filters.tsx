@@ -1,10 +1,15 @@
-// What of the run stands out and which agents are shown.
+// Controls for highlighting, search, the shown agents and the axis.
 import type {RunModel} from '../model/run_model';
-import type {Filter, Only} from '../scene/focus';
+import type {Filter, StateFilter} from '../scene/focus';
 import type {Axis} from '../scene/scene';
-import {shown} from '../scene/text';
+import {displayLine} from '../scene/text';
 
-const onlys: [Only, string][] = [['all', 'All'], ['flagged', 'Flagged'], ['waiting', 'Waiting'], ['open', 'At work']];
+const stateFilters: [StateFilter, string][] = [
+  ['all', 'All'],
+  ['flagged', 'Flagged'],
+  ['waiting', 'Waiting'],
+  ['open', 'At work'],
+];
 
 interface Props {
   model: RunModel;
@@ -26,27 +31,55 @@ export function Filters({model, filter, setFilter, hidden, setHidden, axis, setA
   };
   return (
     <div class="filters" role="search">
-      <input type="search" placeholder="Find an event, activation, agent" aria-label="Find in the run" value={filter.search}
-        onInput={(e) => setFilter({...filter, search: e.currentTarget.value})} onKeyDown={(e) => e.key === 'Enter' && next()} />
-      {found !== null && <button class="quiet" onClick={next} aria-label="Next that was found">{found === 0 ? 'none' : `${found >= 1000 ? '1,000+' : found} found`}</button>}
-      <div class="choices" role="radiogroup" aria-label="What stands out">
-        {onlys.map(([only, name]) => (
-          <button key={only} role="radio" aria-checked={filter.only === only} onClick={() => setFilter({...filter, only})}>{name}</button>
+      <input
+        type="search"
+        placeholder="Find an event, activation, agent"
+        aria-label="Find in the run"
+        value={filter.search}
+        onInput={(e) => setFilter({...filter, search: e.currentTarget.value})}
+        onKeyDown={(e) => e.key === 'Enter' && next()}
+      />
+      {found !== null && (
+        <button class="quiet" onClick={next} aria-label="Next match">
+          {found === 0 ? 'none' : `${found >= 1000 ? '1,000+' : found} found`}
+        </button>
+      )}
+      <div class="choices" role="radiogroup" aria-label="Highlight">
+        {stateFilters.map(([state, name]) => (
+          <button
+            key={state}
+            role="radio"
+            aria-checked={filter.state === state}
+            onClick={() => setFilter({...filter, state})}
+          >
+            {name}
+          </button>
         ))}
       </div>
       <details class="agents">
         <summary>Agents{hidden.size > 0 && ` (${hidden.size} hidden)`}</summary>
         <div class="menu">
           {model.lanes.slice(0, 200).map((lane) => (
-            <label key={lane.index}><input type="checkbox" checked={!hidden.has(lane.index)} onChange={() => toggle(lane.index)} />
-              <bdi class={lane.kind}>{shown(lane.name, 40)}</bdi></label>
+            <label key={lane.index}>
+              <input type="checkbox" checked={!hidden.has(lane.index)} onChange={() => toggle(lane.index)} />
+              <bdi class={lane.kind}>{displayLine(lane.name, 40)}</bdi>
+            </label>
           ))}
           {model.lanes.length > 200 && <p class="hint">The first 200 of {model.lanes.length}.</p>}
         </div>
       </details>
       <div class="choices" role="radiogroup" aria-label="Axis">
-        <button role="radio" aria-checked={axis === 'order'} title="Evenly, in the order of happening" onClick={() => setAxis('order')}>Order</button>
-        <button role="radio" aria-checked={axis === 'time'} title="By the run's clock" onClick={() => setAxis('time')}>Time</button>
+        <button
+          role="radio"
+          aria-checked={axis === 'order'}
+          title="In order of arrival, evenly spaced"
+          onClick={() => setAxis('order')}
+        >
+          Order
+        </button>
+        <button role="radio" aria-checked={axis === 'time'} title="By the run's clock" onClick={() => setAxis('time')}>
+          Time
+        </button>
       </div>
     </div>
   );

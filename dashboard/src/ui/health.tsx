@@ -1,13 +1,13 @@
-// How the daemon is: ready or why not, how fast verdicts are, what waits, what the archive does. From /metrics and /readyz.
+// The state of the daemon: readiness, verdict latency, queues and archive. From /metrics and /readyz.
 import {useEffect, useState} from 'preact/hooks';
-import {histogram, parseMetrics, quantile, total, type Bucket, type Samples} from '../health/prometheus';
+import {histogram, parseMetrics, quantile, total, type Bucket, type Sample, type Samples} from '../health/prometheus';
 import {getMetrics, getReadiness, type Readiness} from '../net/api';
-import {bytesText, plural, ruleCode, shown} from '../scene/text';
+import {bytesText, plural, ruleCode, displayLine} from '../scene/text';
 import {Dialog} from './dialog';
 
-const EVERY_MS = 2_000;
+const POLL_MS = 2_000;
 
-export function seconds(s: number): string {
+function seconds(s: number): string {
   if (s === Infinity) return 'more';
   if (s >= 1) return `${+s.toPrecision(3)} s`;
   return s >= 1e-3 ? `${+(s * 1e3).toPrecision(3)} ms` : `${+(s * 1e6).toPrecision(3)} µs`;
@@ -19,28 +19,32 @@ export function Health({close}: {close(): void}) {
   const [problem, setProblem] = useState('');
   useEffect(() => {
     let timer = 0;
-    let gone = false;
-    const ask = async (): Promise<void> => {
+    let disposed = false;
+    const poll = async (): Promise<void> => {
       try {
         const [text, now] = await Promise.all([getMetrics(), getReadiness()]);
-        if (gone) return;
+        if (disposed) return;
         setSamples(parseMetrics(text));
         setReady(now);
         setProblem('');
       } catch (error) {
-        if (!gone) setProblem((error as Error).message);
+        if (!disposed) setProblem((error as Error).message);
       }
-      if (!gone) timer = window.setTimeout(() => void ask(), EVERY_MS);
+      if (!disposed) timer = window.setTimeout(() => void poll(), POLL_MS);
     };
-    void ask();
+    void poll();
     return () => {
-      gone = true;
+      disposed = true;
       clearTimeout(timer);
     };
   }, []);
   return (
     <Dialog title="Health" close={close} wide>
-      {problem !== '' && <p class="wrong" role="alert">{problem}</p>}
+      {problem !== '' && (
+        <p class="wrong" role="alert">
+          {problem}
+        </p>
+      )}
       {ready && <Ready now={ready} />}
       {samples && <Latency buckets={histogram(samples, 'digd_verdict_latency_seconds')} />}
       {samples && <Numbers samples={samples} />}
@@ -49,61 +53,113 @@ export function Health({close}: {close(): void}) {
 }
 
 function Ready({now}: {now: Readiness}) {
-  if (now.ready) return <p class="ready">Ready: digd takes runs and the archive keeps up.</p>;
-  return <ul class="wrong">{now.reasons.map((one) => <li key={one.code}>{shown(one.message, 300)}</li>)}</ul>;
+  if (now.ready) return <p class="ready">Ready: digd accepts runs and the archive keeps up.</p>;
+  return (
+    <ul class="wrong">
+      {now.reasons.map((reason) => (
+        <li key={reason.code}>{displayLine(reason.message, 300)}</li>
+      ))}
+    </ul>
+  );
 }
 
 function Latency({buckets}: {buckets: Bucket[]}) {
-  const used = buckets.filter((one) => one.count > 0);
-  const all = buckets.reduce((sum, one) => sum + one.count, 0);
-  if (used.length === 0) return <p class="hint">No verdict was given yet, so there is no latency to show.</p>;
+  const used = buckets.filter((bucket) => bucket.count > 0);
+  const observations = buckets.reduce((sum, bucket) => sum + bucket.count, 0);
+  if (used.length === 0) return <p class="hint">No verdicts yet, so there is no latency to show.</p>;
   const from = buckets.indexOf(used[0]!);
   const shownBuckets = buckets.slice(Math.max(0, from - 1), buckets.indexOf(used.at(-1)!) + 2);
-  const most = Math.max(...shownBuckets.map((one) => one.count));
+  const maxCount = Math.max(...shownBuckets.map((bucket) => bucket.count));
   const marks = [0.5, 0.99, 0.999].map((q) => `${q * 100}% within ${seconds(quantile(buckets, q)!)}`);
   return (
     <figure class="latency">
-      <figcaption><h3>Verdict latency</h3> {plural(all, 'verdict')}: {marks.join(', ')}</figcaption>
+      <figcaption>
+        <h3>Verdict latency</h3> {plural(observations, 'verdict')}: {marks.join(', ')}
+      </figcaption>
       <div class="bars" role="img" aria-label={`Histogram of verdict latency: ${marks.join(', ')}`}>
-        {shownBuckets.map((one) => (
-          <div class="bar" key={one.upTo} title={`${one.count} up to ${seconds(one.upTo)}`}>
-            <span class="n">{one.count > 0 ? one.count.toLocaleString('en') : ''}</span>
-            <span class="body" style={{height: `${(one.count / most) * 90}px`}} />
-            <span class="upto">{seconds(one.upTo)}</span>
+        {shownBuckets.map((bucket) => (
+          <div class="bar" key={bucket.upTo} title={`${bucket.count} up to ${seconds(bucket.upTo)}`}>
+            <span class="n">{bucket.count > 0 ? bucket.count.toLocaleString('en') : ''}</span>
+            <span class="body" style={{height: `${(bucket.count / maxCount) * 90}px`}} />
+            <span class="upto">{seconds(bucket.upTo)}</span>
           </div>
         ))}
       </div>
-      <p class="hint">From a frame read to its verdicts queued for the socket, since the start; each bar up to the time below it.</p>
+      <p class="hint">
+        From reading a frame to queueing its verdicts for the socket, since the start. Each bar counts up to the time
+        below it.
+      </p>
     </figure>
   );
 }
+
+const detectionCount = ({labels, value}: Sample): string =>
+  `${ruleCode(labels.rule ?? '')} ${value} ${labels.healed === 'true' ? 'healed' : 'not healed'}`;
 
 function Numbers({samples}: {samples: Samples}) {
   const value = (name: string): number => total(samples, name);
   const n = (name: string): string => value(name).toLocaleString('en');
   const groups: [string, [string, string][]][] = [
-    ['Runs', [['open', n('digd_runs_open')], ['sessions', n('digd_sessions')], ['connections', n('digd_connections')],
-      ['messages', n('digd_messages_total')], ['refused', n('digd_refusals_total')]]],
-    ['Queues', [['archive queue', n('digd_archive_queue_entries')], ['kept on engine threads', n('digd_archive_backlog_entries')],
-      ['congested threads', n('digd_congested_threads')], ['archive reads waiting', n('digd_archive_reads_waiting')],
-      ['limits hit', n('digd_limits_hit_total')]]],
-    ['Archive', [['file', bytesText(value('digd_archive_file_bytes'))], ['write-ahead log', bytesText(value('digd_archive_log_bytes'))],
-      ['durable entries', n('digd_archive_entries_total')], ['commits', n('digd_archive_commits_total')],
-      ['failed commits', n('digd_archive_failed_commits_total')]]],
-    ['Watching', [['feed readers', n('digd_feed_readers')], ['frames sent', n('digd_feed_frames_total')],
-      ['HTTP requests', n('digd_http_requests_total')], ['webhooks waiting', n('digd_webhook_waiting')],
-      ['memory', bytesText(value('process_resident_memory_bytes'))]]],
+    [
+      'Runs',
+      [
+        ['open', n('digd_runs_open')],
+        ['sessions', n('digd_sessions')],
+        ['connections', n('digd_connections')],
+        ['messages', n('digd_messages_total')],
+        ['refused', n('digd_refusals_total')],
+      ],
+    ],
+    [
+      'Queues',
+      [
+        ['archive queue', n('digd_archive_queue_entries')],
+        ['kept on engine threads', n('digd_archive_backlog_entries')],
+        ['congested threads', n('digd_congested_threads')],
+        ['archive reads waiting', n('digd_archive_reads_waiting')],
+        ['limits hit', n('digd_limits_hit_total')],
+      ],
+    ],
+    [
+      'Archive',
+      [
+        ['file', bytesText(value('digd_archive_file_bytes'))],
+        ['write-ahead log', bytesText(value('digd_archive_log_bytes'))],
+        ['durable entries', n('digd_archive_entries_total')],
+        ['commits', n('digd_archive_commits_total')],
+        ['failed commits', n('digd_archive_failed_commits_total')],
+      ],
+    ],
+    [
+      'Watching',
+      [
+        ['feed readers', n('digd_feed_readers')],
+        ['frames sent', n('digd_feed_frames_total')],
+        ['HTTP requests', n('digd_http_requests_total')],
+        ['webhooks waiting', n('digd_webhook_waiting')],
+        ['memory', bytesText(value('process_resident_memory_bytes'))],
+      ],
+    ],
   ];
-  const rules = (samples.get('digd_detections_total') ?? []).filter((one) => one.value > 0);
+  const rules = (samples.get('digd_detections_total') ?? []).filter((sample) => sample.value > 0);
   return (
     <div class="numbers">
       {groups.map(([title, rows]) => (
-        <table key={title}><caption>{title}</caption><tbody>
-          {rows.map(([name, text]) => <tr key={name}><th scope="row">{name}</th><td>{text}</td></tr>)}
-        </tbody></table>
+        <table key={title}>
+          <caption>{title}</caption>
+          <tbody>
+            {rows.map(([name, text]) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td>{text}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
       ))}
-      {rules.length > 0 && <p class="wide">Detections since the start: {rules.map((one) =>
-        `${ruleCode(one.labels.rule ?? '')} ${one.value} ${one.labels.healed === 'true' ? 'healed' : 'not healed'}`).join(', ')}</p>}
+      {rules.length > 0 && (
+        <p class="wide">Detections since the start: {rules.map((sample) => detectionCount(sample)).join(', ')}</p>
+      )}
     </div>
   );
 }

@@ -1,14 +1,14 @@
-// One event or activation, as it was at the position: where from, to whom, what became of it, what was said about it.
-import {detectionsAt, isOpenAt, reactionAt, stateAt} from '../model/at';
+// One event or activation at the position: source, deliveries, reactions, verdicts and detections.
+import {detectionsAt, isOpenAt, reactionAt, stateAt} from '../model/state_at';
 import type {ActivationNode, EventNode, Node} from '../model/types';
-import {ruleName, shown, shownWhole, stampText} from '../scene/text';
+import {ruleName, displayLine, displayText, stampText} from '../scene/text';
 
-const MOST_ROWS = 50;
+const MAX_ROWS = 50;
 
 interface Props {
   node: Node;
   at: number;
-  first: number;
+  firstTs: number;
   choose(node: Node): void;
   close(): void;
 }
@@ -18,77 +18,197 @@ export function Inspector(props: Props) {
   return (
     <section class="inspector" aria-label="Selected">
       <div class="panel-head">
-        <h2>{node.what === 'event' ? 'Event' : 'Activation'} <bdi>{shown(node.id, 60)}</bdi></h2>
-        <button class="quiet" onClick={close} aria-label="Close">✕</button>
+        <h2>
+          {node.type === 'event' ? 'Event' : 'Activation'} <bdi>{displayLine(node.id, 60)}</bdi>
+        </h2>
+        <button class="quiet" onClick={close} aria-label="Close">
+          ✕
+        </button>
       </div>
-      {node.what === 'event' ? <EventFacts {...props} node={node} /> : <ActivationFacts {...props} node={node} />}
+      {node.type === 'event' ? <EventFacts {...props} node={node} /> : <ActivationFacts {...props} node={node} />}
     </section>
   );
 }
 
 const Name = ({node, choose}: {node: Node; choose(node: Node): void}) =>
-  node.forgotten ? <code>{shown(node.id, 40)}</code>
-    : <button class="name" onClick={() => choose(node)}><bdi>{shown(node.id, 40)}</bdi></button>;
+  node.forgotten ? (
+    <code>{displayLine(node.id, 40)}</code>
+  ) : (
+    <button class="name" onClick={() => choose(node)}>
+      <bdi>{displayLine(node.id, 40)}</bdi>
+    </button>
+  );
 
-function EventFacts({node, at, first, choose}: Props & {node: EventNode}) {
-  const kinds = [node.kind && shown(node.kind), node.root && 'from outside', node.system && 'by digd', node.submit && 'submit', node.fyi && 'fyi',
-    node.givenBack <= at && 'given back', node.announced > at && 'not announced yet'].filter(Boolean);
+function EventFacts({node, at, firstTs, choose}: Props & {node: EventNode}) {
+  const kinds = [
+    node.kind && displayLine(node.kind),
+    node.root && 'from outside',
+    node.system && 'by digd',
+    node.submit && 'submit',
+    node.fyi && 'fyi',
+    node.givenBackAt <= at && 'given back',
+    node.announcedAt > at && 'not yet announced',
+  ].filter(Boolean);
   return (
     <>
       <dl>
-        <dt>When</dt><dd>{stampText(node.ts, first)}</dd>
-        {kinds.length > 0 && <><dt>What</dt><dd>{kinds.join(', ')}</dd></>}
-        {node.source && <><dt>Source</dt><dd><Name node={node.source} choose={choose} /> of <bdi>{shown(node.source.lane.name)}</bdi></dd></>}
+        <dt>When</dt>
+        <dd>{stampText(node.ts, firstTs)}</dd>
+        {kinds.length > 0 && (
+          <>
+            <dt>What</dt>
+            <dd>{kinds.join(', ')}</dd>
+          </>
+        )}
+        {node.source && (
+          <>
+            <dt>Source</dt>
+            <dd>
+              <Name node={node.source} choose={choose} /> of <bdi>{displayLine(node.source.lane.name)}</bdi>
+            </dd>
+          </>
+        )}
       </dl>
-      <table>
-        <caption>Deliveries</caption>
-        <tbody>
-          {node.deliveries.filter((one) => stateAt(one, at) !== null).slice(0, MOST_ROWS).map((one, i) => (
-            <tr key={i}><td><bdi>{shown(one.lane.name, 40)}</bdi></td><td class={`delivery ${stateAt(one, at)}`}>{stateAt(one, at)}</td></tr>
-          ))}
-          {node.inputs.filter((one) => one.activation.born <= at).slice(0, MOST_ROWS).map((one, i) => (
-            <tr key={`i${i}`}><td><Name node={one.activation} choose={choose} /></td><td class={`reaction ${reactionAt(one, at)}`}>{reactionAt(one, at)}</td></tr>
-          ))}
-        </tbody>
-      </table>
-      {node.deliveries.length + node.inputs.length > 2 * MOST_ROWS && <p class="hint">Only the first {MOST_ROWS} of each are listed.</p>}
-      {node.said.filter((one) => one.at <= at && one.action !== 'deliver').map((one, i) => (
-        <figure key={i}>
-          <figcaption>{one.action}{one.recipients.length > 0 && ` to ${one.recipients.map((r) => shown(r)).join(', ')}`}</figcaption>
-          {one.inject !== null && <blockquote><bdi>{shownWhole(one.inject)}</bdi></blockquote>}
-        </figure>
-      ))}
-      {node.reports.filter((one) => one.at <= at).map((one, i) => (
-        <p key={i}>The client says: {shown(one.applied)}{one.reason !== null && <>, <bdi>{shown(one.reason, 200)}</bdi></>}</p>
-      ))}
-      {detectionsAt(node, at).length > 0 && <p>Found: {detectionsAt(node, at).map((one) => ruleName(one.rule)).join(', ')}</p>}
+      <Deliveries node={node} at={at} choose={choose} />
+      {node.deliveries.length + node.inputs.length > 2 * MAX_ROWS && (
+        <p class="hint">Only the first {MAX_ROWS} of each are listed.</p>
+      )}
+      <Actions node={node} at={at} />
+      {detectionsAt(node, at).length > 0 && (
+        <p>
+          Detections:{' '}
+          {detectionsAt(node, at)
+            .map((detection) => ruleName(detection.rule))
+            .join(', ')}
+        </p>
+      )}
     </>
   );
 }
 
-function ActivationFacts({node, at, first, choose}: Props & {node: ActivationNode}) {
+function Deliveries({node, at, choose}: {node: EventNode; at: number; choose(node: Node): void}) {
+  return (
+    <table>
+      <caption>Deliveries</caption>
+      <tbody>
+        {node.deliveries
+          .filter((delivery) => stateAt(delivery, at) !== null)
+          .slice(0, MAX_ROWS)
+          .map((delivery, i) => (
+            <tr key={i}>
+              <td>
+                <bdi>{displayLine(delivery.lane.name, 40)}</bdi>
+              </td>
+              <td class={`delivery ${stateAt(delivery, at)}`}>{stateAt(delivery, at)}</td>
+            </tr>
+          ))}
+        {node.inputs
+          .filter((input) => input.activation.createdAt <= at)
+          .slice(0, MAX_ROWS)
+          .map((input, i) => (
+            <tr key={`i${i}`}>
+              <td>
+                <Name node={input.activation} choose={choose} />
+              </td>
+              <td class={`reaction ${reactionAt(input, at)}`}>{reactionAt(input, at)}</td>
+            </tr>
+          ))}
+      </tbody>
+    </table>
+  );
+}
+
+// Verdicts and interventions on an event, and the client's reports of them.
+function Actions({node, at}: {node: EventNode; at: number}) {
+  return (
+    <>
+      {node.actions
+        .filter((action) => action.at <= at && action.action !== 'deliver')
+        .map((action, i) => (
+          <figure key={i}>
+            <figcaption>
+              {action.action}
+              {action.recipients.length > 0 && ` to ${action.recipients.map((r) => displayLine(r)).join(', ')}`}
+            </figcaption>
+            {action.inject !== null && (
+              <blockquote>
+                <bdi>{displayText(action.inject)}</bdi>
+              </blockquote>
+            )}
+          </figure>
+        ))}
+      {node.reports
+        .filter((report) => report.at <= at)
+        .map((report, i) => (
+          <p key={i}>
+            The client reports: {displayLine(report.applied)}
+            {report.reason !== null && (
+              <>
+                , <bdi>{displayLine(report.reason, 200)}</bdi>
+              </>
+            )}
+          </p>
+        ))}
+    </>
+  );
+}
+
+function ActivationFacts({node, at, firstTs, choose}: Props & {node: ActivationNode}) {
   const open = isOpenAt(node, at);
   return (
     <>
       <dl>
-        <dt>Agent</dt><dd><bdi>{shown(node.lane.name)}</bdi></dd>
-        <dt>When</dt><dd>{stampText(node.ts, first)}{open ? ', still open' : ` to ${stampText(node.endedTs, first)}`}</dd>
-        {!open && node.failed && <><dt>Failed</dt><dd><bdi>{shown(node.error ?? 'without a word', 200)}</bdi></dd></>}
+        <dt>Agent</dt>
+        <dd>
+          <bdi>{displayLine(node.lane.name)}</bdi>
+        </dd>
+        <dt>When</dt>
+        <dd>
+          {stampText(node.ts, firstTs)}
+          {open ? ', still open' : ` to ${stampText(node.endedTs, firstTs)}`}
+        </dd>
+        {!open && node.failed && (
+          <>
+            <dt>Failed</dt>
+            <dd>
+              <bdi>{displayLine(node.error ?? 'without a message', 200)}</bdi>
+            </dd>
+          </>
+        )}
       </dl>
       <table>
         <caption>Inputs</caption>
         <tbody>
-          {node.inputs.slice(0, MOST_ROWS).map((one, i) => (
-            <tr key={i}><td><Name node={one.event} choose={choose} /></td><td class={`reaction ${reactionAt(one, at)}`}>{reactionAt(one, at)}</td></tr>
+          {node.inputs.slice(0, MAX_ROWS).map((input, i) => (
+            <tr key={i}>
+              <td>
+                <Name node={input.event} choose={choose} />
+              </td>
+              <td class={`reaction ${reactionAt(input, at)}`}>{reactionAt(input, at)}</td>
+            </tr>
           ))}
         </tbody>
       </table>
       <table>
         <caption>Outputs</caption>
         <tbody>
-          {node.outputs.filter((one) => one.announced <= at).slice(0, MOST_ROWS).map((one, i) => (
-            <tr key={i}><td><Name node={one} choose={choose} /></td><td>to {one.deliveries.slice(0, 5).map((d) => shown(d.lane.name, 24)).join(', ') || 'nobody'}</td></tr>
-          ))}
+          {node.outputs
+            .filter((output) => output.announcedAt <= at)
+            .slice(0, MAX_ROWS)
+            .map((output, i) => (
+              <tr key={i}>
+                <td>
+                  <Name node={output} choose={choose} />
+                </td>
+                <td>
+                  to{' '}
+                  {output.deliveries
+                    .slice(0, 5)
+                    .map((d) => displayLine(d.lane.name, 24))
+                    .join(', ') || 'nobody'}
+                </td>
+              </tr>
+            ))}
         </tbody>
       </table>
     </>

@@ -1,34 +1,56 @@
-// The operator's switch: how far digd may go with all runs, at once and until restart.
+// The operator's switch: the most that digd may do in any run, from now until restart.
 import {useState} from 'preact/hooks';
 import {modes, putMode, type Mode} from '../net/api';
 import {Dialog} from './dialog';
 
-const means: Record<Mode, string> = {
-  off: 'Nothing is judged. Messages are recorded and delivered as they are.',
-  observe: 'Rules judge and report. Nothing is changed.',
-  shadow: 'As observe, and each report says what would have been done.',
-  enforce: 'Runs are healed as far as each of them asked for.',
+const meanings: Record<Mode, string> = {
+  off: 'No rules run. Messages are recorded and delivered unchanged.',
+  observe: 'Rules run and report. Nothing is changed.',
+  shadow: 'As observe; each report also says what digd would have done.',
+  enforce: 'Runs are healed as far as their own mode allows.',
 };
 
-export function ModeSwitch({mode, switched, failed}: {mode: Mode | null; switched(mode: Mode): void; failed(error: unknown): void}) {
-  const [asked, setAsked] = useState<Mode | null>(null);
-  const go = (to: Mode): void => {
-    setAsked(null);
+export function ModeSwitch({
+  mode,
+  switched,
+  failed,
+}: {
+  mode: Mode | null;
+  switched(mode: Mode): void;
+  failed(error: unknown): void;
+}) {
+  const [requested, setRequested] = useState<Mode | null>(null);
+  const confirm = (to: Mode): void => {
+    setRequested(null);
     putMode(to).then((now) => switched(now.mode), failed);
   };
   return (
     <div class="switch" role="radiogroup" aria-label="The operator's switch, for all runs">
-      {modes.map((one) => (
-        <button key={one} role="radio" aria-checked={mode === one} class={one} disabled={mode === null} title={means[one]}
-          onClick={() => one !== mode && setAsked(one)}>{one}</button>
+      {modes.map((option) => (
+        <button
+          key={option}
+          role="radio"
+          aria-checked={mode === option}
+          class={option}
+          disabled={mode === null}
+          title={meanings[option]}
+          onClick={() => option !== mode && setRequested(option)}
+        >
+          {option}
+        </button>
       ))}
-      {asked && (
-        <Dialog title={`Switch all runs to ${asked}?`} close={() => setAsked(null)}>
-          <p>{means[asked]}</p>
-          <p class="hint">It holds at once, for all open and coming runs, until digd is restarted. A run never goes further than its own mode.</p>
+      {requested && (
+        <Dialog title={`Switch all runs to ${requested}?`} close={() => setRequested(null)}>
+          <p>{meanings[requested]}</p>
+          <p class="hint">
+            This applies at once to all open and future runs, until digd restarts. A run never goes further than its own
+            mode.
+          </p>
           <div class="actions">
-            <button onClick={() => setAsked(null)}>Leave it at {mode}</button>
-            <button class="primary" onClick={() => go(asked)}>Switch to {asked}</button>
+            <button onClick={() => setRequested(null)}>Leave it at {mode}</button>
+            <button class="primary" onClick={() => confirm(requested)}>
+              Switch to {requested}
+            </button>
           </div>
         </Dialog>
       )}

@@ -1,11 +1,15 @@
-// Over many runs: what digd did, or would have done in shadow, and where; how the canary's groups compare; how often people
-// found each rule right. From /v1/pilot; docs/pilot.md has the members.
+// The pilot's numbers over many runs: interventions by place, the groups of the canary, and the precision of each rule
+// by people's judgements. From /v1/pilot; docs/pilot.md describes its members.
 import {useEffect, useState} from 'preact/hooks';
 import {getPilot, type CanaryGroup, type Interval, type Pilot as Answer, type PilotPlace} from '../net/api';
-import {plural, ruleCode, ruleName, shown, shownWhole} from '../scene/text';
+import {plural, ruleCode, ruleName, displayLine, displayText} from '../scene/text';
 import {Dialog} from './dialog';
 
-const SPANS = [['24h', 'the last day'], ['7d', 'the last 7 days'], ['4w', 'the last 4 weeks']] as const;
+const SPANS = [
+  ['24h', 'the last day'],
+  ['7d', 'the last 7 days'],
+  ['4w', 'the last 4 weeks'],
+] as const;
 const MAX_PLACES = 50;
 const MAX_METRICS = 16;
 
@@ -17,28 +21,44 @@ export function Pilot({close}: {close(): void}) {
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [problem, setProblem] = useState('');
   useEffect(() => {
-    let gone = false;
+    let disposed = false;
     setAnswer(null);
-    getPilot(since).then((got) => {
-      if (gone) return;
-      setAnswer(got);
-      setProblem('');
-    }, (error: unknown) => !gone && setProblem((error as Error).message));
+    getPilot(since).then(
+      (loaded) => {
+        if (disposed) return;
+        setAnswer(loaded);
+        setProblem('');
+      },
+      (error: unknown) => !disposed && setProblem((error as Error).message),
+    );
     return () => {
-      gone = true;
+      disposed = true;
     };
   }, [since]);
   return (
     <Dialog title="Pilot" close={close} wide>
-      <p class="span">Runs opened in <select aria-label="Which runs" value={since} onChange={(e) => setSince(e.currentTarget.value)}>
-        {SPANS.map(([value, name]) => <option key={value} value={value}>{name}</option>)}
-      </select></p>
-      {problem !== '' && <p class="wrong" role="alert">{problem}</p>}
+      <p class="span">
+        Runs opened in{' '}
+        <select aria-label="Which runs" value={since} onChange={(e) => setSince(e.currentTarget.value)}>
+          {SPANS.map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </p>
+      {problem !== '' && (
+        <p class="wrong" role="alert">
+          {problem}
+        </p>
+      )}
       {answer && <Sums answer={answer} />}
       {answer && answer.places.length > 0 && <Places places={answer.places} close={close} />}
-      {answer?.canary && <Canary groups={answer.canary.groups} difference={answer.canary.difference} method={answer.canary.method} />}
+      {answer?.canary && (
+        <Canary groups={answer.canary.groups} difference={answer.canary.difference} method={answer.canary.method} />
+      )}
       {answer && answer.precision.length > 0 && <Precision weeks={answer.precision} />}
-      {answer?.left_out && <p class="hint">There was more than can be shown; choose a shorter time.</p>}
+      {answer?.left_out && <p class="hint">There is more than fits here; choose a shorter time.</p>}
     </Dialog>
   );
 }
@@ -46,25 +66,44 @@ export function Pilot({close}: {close(): void}) {
 function Sums({answer}: {answer: Answer}) {
   const {runs, intervened} = answer;
   if (runs.total === 0) return <p>No run was opened in this time.</p>;
-  if (intervened.runs === 0) return <p>digd intervened in none of {plural(runs.total, 'run')}, nor would it have in shadow.</p>;
+  if (intervened.runs === 0)
+    return <p>digd intervened in none of {plural(runs.total, 'run')}, nor would it have in shadow.</p>;
   return (
-    <p>digd would have intervened in <strong>{intervened.would}</strong> of {plural(runs.total, 'run')} and did intervene
-      in <strong>{intervened.did}</strong>. Of these {plural(intervened.runs, 'run')}, <strong>{intervened.ended_badly}</strong> ended badly anyway.</p>
+    <p>
+      digd would have intervened in <strong>{intervened.would}</strong> of {plural(runs.total, 'run')} and did intervene
+      in <strong>{intervened.did}</strong>. Of these {plural(intervened.runs, 'run')},{' '}
+      <strong>{intervened.ended_badly}</strong> ended badly anyway.
+    </p>
   );
 }
 
 function Places({places, close}: {places: PilotPlace[]; close(): void}) {
   return (
     <ul class="cards places">
-      {places.slice(0, MAX_PLACES).map((item, i) => <Place key={i} place={item} close={close} />)}
-      {places.length > MAX_PLACES && <li class="hint">{places.length - MAX_PLACES} more places; <code>digctl pilot</code> lists them.</li>}
+      {places.slice(0, MAX_PLACES).map((item, i) => (
+        <Place key={i} place={item} close={close} />
+      ))}
+      {places.length > MAX_PLACES && (
+        <li class="hint">
+          {places.length - MAX_PLACES} more places; <code>digctl pilot</code> lists them.
+        </li>
+      )}
     </ul>
   );
 }
 
 function endings(ended: PilotPlace['ended']): string {
-  const words = [['success', 'success'], ['failure', 'failure'], ['unknown', 'without an outcome'], ['aborted', 'aborted'], ['open', 'still open']] as const;
-  return words.filter(([key]) => ended[key] > 0).map(([key, word]) => `${ended[key]} ${word}`).join(', ');
+  const labels = [
+    ['success', 'success'],
+    ['failure', 'failure'],
+    ['unknown', 'without an outcome'],
+    ['aborted', 'aborted'],
+    ['open', 'still open'],
+  ] as const;
+  return labels
+    .filter(([key]) => ended[key] > 0)
+    .map(([key, word]) => `${ended[key]} ${word}`)
+    .join(', ');
 }
 
 function Place({place, close}: {place: PilotPlace; close(): void}) {
@@ -74,49 +113,80 @@ function Place({place, close}: {place: PilotPlace; close(): void}) {
       <div class="place">
         <span class="badge">{ruleCode(place.rule)}</span>
         <span class="rule">{ruleName(place.rule)}</span>
-        <bdi class="where">{shown(place.place ?? 'the run as a whole', 120)}</bdi>
-        <span class="done">{plural(place.runs, 'run')}: would have {place.would}, did {place.did} · ended: {endings(place.ended)}
-          {right + wrong > 0 && ` · judged ${right} right, ${wrong} wrong`}</span>
+        <bdi class="where">{displayLine(place.place ?? 'the run as a whole', 120)}</bdi>
+        <span class="done">
+          {plural(place.runs, 'run')}: would have {place.would}, did {place.did} · ended: {endings(place.ended)}
+          {right + wrong > 0 && ` · judged ${right} right, ${wrong} wrong`}
+        </span>
       </div>
       <div class="more">
         {place.examples.map((item) => (
-          <p key={item.run + item.detection}><a href={`#/run/${encodeURIComponent(item.run)}`} onClick={close}><bdi>{shown(item.run, 60)}</bdi></a>{' '}
-            <bdi>{shownWhole(item.reason)}</bdi></p>
+          <p key={item.run + item.detection}>
+            <a href={`#/run/${encodeURIComponent(item.run)}`} onClick={close}>
+              <bdi>{displayLine(item.run, 60)}</bdi>
+            </a>{' '}
+            <bdi>{displayText(item.reason)}</bdi>
+          </p>
         ))}
-        <p class="hint">If this is fine: <code>{silencing(place)}</code></p>
+        <p class="hint">
+          To silence this place: <code>{silencing(place)}</code>
+        </p>
       </div>
     </li>
   );
 }
 
-// As `digctl pilot --fine` prints it, on one line.
+// The setting that silences a place, on one line; `digctl pilot --fine` prints the same.
 function silencing(place: PilotPlace): string {
-  return Object.entries(place.silence).map(([rule, setting]) =>
-    Object.entries(setting).map(([key, value]) => `rules.${rule}.${key} = ${shown(JSON.stringify(value), 200)}`).join(' ')).join(' ');
+  return Object.entries(place.silence)
+    .map(([rule, setting]) =>
+      Object.entries(setting)
+        .map(([key, value]) => `rules.${rule}.${key} = ${displayLine(JSON.stringify(value), 200)}`)
+        .join(' '),
+    )
+    .join(' ');
 }
 
-function cell(what: Interval | null | undefined, text: (x: number) => string): string {
-  return what ? `${text(what.value)} [${text(what.low)}, ${text(what.high)}]` : 'too few';
+function cell(interval: Interval | null | undefined, format: (x: number) => string): string {
+  return interval ? `${format(interval.value)} [${format(interval.low)}, ${format(interval.high)}]` : 'too few';
 }
 
 function Canary({groups, difference, method}: NonNullable<Answer['canary']>) {
-  const row = (title: string, of: (group: CanaryGroup) => Interval | null | undefined, apart: Interval | null | undefined, text: (x: number) => string) => (
-    <tr key={title}><th>{title}</th><td>{cell(of(groups.enforce), text)}</td><td>{cell(of(groups.shadow), text)}</td><td>{cell(apart, text)}</td></tr>
+  const row = (
+    title: string,
+    valueOf: (group: CanaryGroup) => Interval | null | undefined,
+    delta: Interval | null | undefined,
+    format: (x: number) => string,
+  ) => (
+    <tr key={title}>
+      <th>{title}</th>
+      <td>{cell(valueOf(groups.enforce), format)}</td>
+      <td>{cell(valueOf(groups.shadow), format)}</td>
+      <td>{cell(delta, format)}</td>
+    </tr>
   );
   return (
     <section class="canary" aria-label="Canary">
       <h2>Canary: enforced against shadow</h2>
       <table>
-        <thead><tr><th /><th>enforce, {plural(groups.enforce.runs, 'run')}</th><th>shadow, {plural(groups.shadow.runs, 'run')}</th><th>difference</th></tr></thead>
+        <thead>
+          <tr>
+            <th />
+            <th>enforce, {plural(groups.enforce.runs, 'run')}</th>
+            <th>shadow, {plural(groups.shadow.runs, 'run')}</th>
+            <th>difference</th>
+          </tr>
+        </thead>
         <tbody>
           {row('success', (group) => group.success, difference.success, percent)}
           {row('calls', (group) => group.calls, difference.calls, short)}
           {row('time, ms', (group) => group.time_ms, difference.time_ms, short)}
-          {Object.entries(difference.metrics).slice(0, MAX_METRICS).map(([name, apart]) =>
-            row(shown(name, 40), (group) => group.metrics[name]?.mean, apart, short))}
+          {Object.entries(difference.metrics)
+            .slice(0, MAX_METRICS)
+            .map(([name, apart]) => row(displayLine(name, 40), (group) => group.metrics[name]?.mean, apart, short))}
         </tbody>
       </table>
-      <p class="hint">Success: of the runs that ended and were not aborted. {shown(method, 200)}.</p>
+      <p class="hint">Success: of the runs that ended and were not aborted. {displayLine(method, 200)}.</p>
     </section>
   );
 }
@@ -126,10 +196,24 @@ function Precision({weeks}: {weeks: Answer['precision']}) {
     <section class="canary" aria-label="Precision">
       <h2>Judged by people</h2>
       <table>
-        <thead><tr><th>rule</th><th>week of</th><th>right</th><th>wrong</th><th>precision</th></tr></thead>
+        <thead>
+          <tr>
+            <th>rule</th>
+            <th>week of</th>
+            <th>right</th>
+            <th>wrong</th>
+            <th>precision</th>
+          </tr>
+        </thead>
         <tbody>
           {weeks.map((item) => (
-            <tr key={item.rule + item.week}><th>{ruleName(item.rule)}</th><td>{shown(item.week)}</td><td>{item.right}</td><td>{item.wrong}</td><td>{cell(item.precision, percent)}</td></tr>
+            <tr key={item.rule + item.week}>
+              <th>{ruleName(item.rule)}</th>
+              <td>{displayLine(item.week)}</td>
+              <td>{item.right}</td>
+              <td>{item.wrong}</td>
+              <td>{cell(item.precision, percent)}</td>
+            </tr>
           ))}
         </tbody>
       </table>

@@ -1,11 +1,16 @@
-// Playing a run from where it is held: some entries a second, so that a run of any length takes a minute at most.
+// Plays a run from the held position, fast enough that a run of any length takes at most a minute.
 import {useEffect, useState} from 'preact/hooks';
 import type {RunModel} from '../model/run_model';
 
-const EVERY_MS = 200;
-const WHOLE_MS = 60_000;
+const STEP_MS = 200;
+const WHOLE_RUN_MS = 60_000;
 
-export function usePlay(model: RunModel, at: number, go: (at: number) => void, arrived: () => void): [boolean, (on: boolean) => void] {
+export function usePlay(
+  model: RunModel,
+  at: number,
+  go: (at: number) => void,
+  onEnd: () => void,
+): [boolean, (on: boolean) => void] {
   const [playing, setPlaying] = useState(false);
   useEffect(() => {
     if (!playing) return;
@@ -13,11 +18,11 @@ export function usePlay(model: RunModel, at: number, go: (at: number) => void, a
       const {last, first} = model.entries;
       if (at >= last) {
         setPlaying(false);
-        arrived();
+        onEnd();
       } else {
-        go(Math.min(last, at + Math.max(1, Math.round(((last - first) * EVERY_MS) / WHOLE_MS))));
+        go(Math.min(last, at + Math.max(1, Math.round(((last - first) * STEP_MS) / WHOLE_RUN_MS))));
       }
-    }, EVERY_MS);
+    }, STEP_MS);
     return () => clearTimeout(timer);
   }, [playing, at, model]);
   return [playing, setPlaying];

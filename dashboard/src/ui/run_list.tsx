@@ -1,7 +1,7 @@
-// All runs, newest first, with state and mode; asked for again every two seconds while the page is seen.
+// All runs, newest first, with state and mode.
 import {useState} from 'preact/hooks';
 import type {RunRow} from '../net/api';
-import {agoText, plural, shown} from '../scene/text';
+import {agoText, plural, displayLine} from '../scene/text';
 
 interface Props {
   runs: RunRow[];
@@ -15,7 +15,9 @@ export function RunList({runs, more, chosen, choose, older}: Props) {
   const [search, setSearch] = useState('');
   const [state, setState] = useState<'all' | 'open' | 'ended'>('all');
   const wanted = search.toLowerCase();
-  const found = runs.filter((run) => (state === 'all' || run.state === state) && run.run.toLowerCase().includes(wanted));
+  const listed = runs.filter(
+    (run) => (state === 'all' || run.state === state) && run.run.toLowerCase().includes(wanted),
+  );
   return (
     <nav class="runs" aria-label="Runs">
       <div class="runs-head">
@@ -26,32 +28,57 @@ export function RunList({runs, more, chosen, choose, older}: Props) {
           <option value="ended">ended</option>
         </select>
       </div>
-      <input type="search" placeholder="Find a run" aria-label="Find a run" value={search}
-        onInput={(e) => setSearch(e.currentTarget.value)} />
+      <input
+        type="search"
+        placeholder="Find a run"
+        aria-label="Find a run"
+        value={search}
+        onInput={(e) => setSearch(e.currentTarget.value)}
+      />
       <ul>
-        {found.map((run) => <RunItem key={run.number} run={run} chosen={run.run === chosen} choose={choose} />)}
+        {listed.map((run) => (
+          <RunItem key={run.number} run={run} chosen={run.run === chosen} choose={choose} />
+        ))}
       </ul>
-      {found.length === 0 && <p class="hint">{runs.length === 0
-        ? 'No runs yet. They appear here as soon as a client says hello.' : 'No run is called that.'}</p>}
-      {more && <button class="quiet" onClick={older}>Older runs</button>}
+      {listed.length === 0 && (
+        <p class="hint">
+          {runs.length === 0 ? 'No runs yet. They appear here as soon as a client says hello.' : 'No matching run.'}
+        </p>
+      )}
+      {more && (
+        <button class="quiet" onClick={older}>
+          Older runs
+        </button>
+      )}
     </nav>
   );
 }
 
 function RunItem({run, chosen, choose}: {run: RunRow; chosen: boolean; choose(run: string): void}) {
   const {messages, detections, healed} = run.counts;
-  const mode = run.operator_mode !== 'enforce' && run.operator_mode !== run.mode ? `${run.mode} (operator: ${run.operator_mode})` : run.mode;
+  const mode =
+    run.operator_mode !== 'enforce' && run.operator_mode !== run.mode
+      ? `${run.mode} (operator: ${run.operator_mode})`
+      : run.mode;
   return (
     <li>
-      <a href={`#/run/${encodeURIComponent(run.run)}`} aria-current={chosen ? 'true' : undefined} data-run={run.run}
-        onClick={() => choose(run.run)}>
+      <a
+        href={`#/run/${encodeURIComponent(run.run)}`}
+        aria-current={chosen ? 'true' : undefined}
+        data-run={run.run}
+        onClick={() => choose(run.run)}
+      >
         <span class={`state ${run.state} ${run.ended ?? ''}`} role="img" aria-label={run.ended ?? run.state} />
-        <bdi class="name">{shown(run.run, 60)}</bdi>
+        <bdi class="name">{displayLine(run.run, 60)}</bdi>
         <span class="when">{agoText(Date.now() - (run.heard_ms ?? run.opened_ms))}</span>
         <span class="facts">
           <span class={`mode ${run.mode}`}>{mode}</span>
           {plural(messages, 'message')}
-          {detections > 0 && <span class={healed === detections ? 'found' : 'found part'}>{healed === detections ? `${healed} healed` : `${healed} of ${detections} healed`}</span>}
+          {detections > 0 && (
+            <span class={healed === detections ? 'found' : 'found part'}>
+              {healed === detections ? `${healed} healed` : `${healed} of ${detections} healed`}
+            </span>
+          )}
         </span>
       </a>
     </li>

@@ -1,4 +1,4 @@
-// Asks for the token, where digd wants one. It is kept in this tab's session storage and goes nowhere but to digd.
+// Asks for the token that digd requires. The page keeps it in the tab's session storage and sends it to digd only.
 import {useState} from 'preact/hooks';
 import {setToken} from '../net/session';
 
@@ -15,15 +15,32 @@ export function TokenDialog({why, given}: {why: string; given(): void}) {
     <main class="token">
       <form onSubmit={submit}>
         <h1>digd</h1>
-        <p>This daemon wants a token. One with the rights <code>read</code> and <code>watch</code> shows everything here,
-          <code>operate</code> moves the switch.</p>
+        <p>
+          This daemon requires a token. The rights <code>read</code> and <code>watch</code> show everything here;
+          <code>operate</code> also allows the switch and judgements.
+        </p>
         <label for="token">Token</label>
-        <input id="token" type="password" autocomplete="off" spellcheck={false} autofocus value={value}
-          onInput={(e) => setValue(e.currentTarget.value)} />
-        {why !== '' && <p class="wrong" role="alert">{why}</p>}
-        <button class="primary" type="submit">Open</button>
-        <p class="hint"><code>digctl token NAME --rights read,watch,operate --append FILE</code> makes one. It stays in this tab and is
-          forgotten with it.</p>
+        <input
+          id="token"
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          autofocus
+          value={value}
+          onInput={(e) => setValue(e.currentTarget.value)}
+        />
+        {why !== '' && (
+          <p class="wrong" role="alert">
+            {why}
+          </p>
+        )}
+        <button class="primary" type="submit">
+          Open
+        </button>
+        <p class="hint">
+          <code>digctl token NAME --rights read,watch,operate --append FILE</code> creates one. It stays in this tab and
+          is forgotten when the tab closes.
+        </p>
       </form>
     </main>
   );

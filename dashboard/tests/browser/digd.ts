@@ -1,4 +1,4 @@
-// A running digd and a client of it, for the page's tests. Nothing sleeps: what is waited for has a deadline.
+// A running digd and a client of it, for the page tests. Tests never sleep; they wait for a condition with a deadline.
 import {spawn, spawnSync, type ChildProcess} from 'node:child_process';
 import {createHash} from 'node:crypto';
 import {existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
@@ -12,17 +12,19 @@ const bin = join(root, 'build/release/bin');
 const DIGD = process.env.DIGD_BIN ?? join(bin, 'digd');
 const DIGCTL = process.env.DIGCTL_BIN ?? join(bin, 'digctl');
 export const TRACES = join(root, 'tests/traces');
-export const WITHIN = 30_000;
+export const TIMEOUT_MS = 30_000;
 
-export async function until<T>(what: string, find: () => T | null | undefined | false): Promise<T> {
-  const deadline = Date.now() + WITHIN;
+export async function until<T>(description: string, find: () => T | null | undefined | false): Promise<T> {
+  const deadline = Date.now() + TIMEOUT_MS;
   for (;;) {
     const found = find();
     if (found) return found;
-    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+    if (Date.now() > deadline) throw new Error(`timed out waiting for ${description}`);
     await new Promise((done) => setTimeout(done, 5));
   }
 }
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 export class Digd {
   readonly folder = mkdtempSync(join(tmpdir(), 'digd-page-'));
@@ -31,17 +33,19 @@ export class Digd {
 
   constructor(private readonly config = '') {}
 
-  // Tokens by name: the token and its rights.
+  // `tokens` maps a name to the token and its rights.
   static guarded(tokens: Record<string, [string, string[]]>): Digd {
     const daemon = new Digd();
     const file = join(daemon.folder, 'tokens.toml');
-    const entries = Object.entries(tokens).map(([name, [token, rights]]) =>
-      `[[token]]\nname = "${name}"\nsha256 = "${createHash('sha256').update(token).digest('hex')}"\nrights = ${JSON.stringify(rights)}\n`);
+    const entries = Object.entries(tokens).map(
+      ([name, [token, rights]]) =>
+        `[[token]]\nname = "${name}"\nsha256 = "${sha256(token)}"\nrights = ${JSON.stringify(rights)}\n`,
+    );
     writeFileSync(file, entries.join(''), {mode: 0o600});
     return Object.assign(daemon, {config: `tokens = "${file}"\n`});
   }
 
-  // Started again, it listens where it did.
+  // A second start listens at the same address.
   async start(): Promise<this> {
     const config = join(this.folder, 'digd.toml');
     const data = join(this.folder, 'data');
@@ -67,11 +71,16 @@ export class Digd {
     rmSync(this.folder, {recursive: true, force: true});
   }
 
-  url(path = '/'): string { return `http://${this.address}${path}`; }
+  url(path = '/'): string {
+    return `http://${this.address}${path}`;
+  }
 
   send(trace: string): void {
-    const sent = spawnSync(DIGCTL, ['send', trace, '--to', `ws://${this.address}`, '--speed', '1000000', '--format', 'jsonl'],
-      {maxBuffer: 1 << 30});
+    const sent = spawnSync(
+      DIGCTL,
+      ['send', trace, '--to', `ws://${this.address}`, '--speed', '1000000', '--format', 'jsonl'],
+      {maxBuffer: 1 << 30},
+    );
     if (sent.status !== 0) throw new Error(`digctl send: ${sent.stderr}`);
   }
 
@@ -88,52 +97,68 @@ export class Digd {
   }
 }
 
-// One session: counts its seq, keeps what it is sent.
+// One session: numbers its messages and keeps the frames it receives.
 export class Client {
   private readonly socket: WebSocket;
   private seq = 0;
-  readonly got: {type: string; seq?: number; id?: string}[] = [];
+  readonly received: {type: string; seq?: number; id?: string}[] = [];
 
   constructor(address: string, token?: string) {
-    this.socket = new WebSocket(`ws://${address}/v1/ingest`, ['digd.v1'], token ? {headers: {Authorization: `Bearer ${token}`}} : {});
-    this.socket.on('message', (data) => this.got.push(JSON.parse(String(data))));
-    this.socket.on('error', () => undefined);  // a daemon that is killed takes its connections with it
+    this.socket = new WebSocket(
+      `ws://${address}/v1/ingest`,
+      ['digd.v1'],
+      token ? {headers: {Authorization: `Bearer ${token}`}} : {},
+    );
+    this.socket.on('message', (data) => this.received.push(JSON.parse(String(data))));
+    this.socket.on('error', () => undefined); // killing the daemon breaks the connection
   }
 
   async open(hello: object): Promise<void> {
     await new Promise((done, failed) => this.socket.once('open', done).once('error', failed));
     this.socket.send(JSON.stringify(hello));
-    await this.get('welcome');
+    await this.waitFor('welcome');
   }
 
-  tell(type: string, rest: object = {}): void {
+  send(type: string, rest: object = {}): void {
     this.seq += 1;
     this.socket.send(JSON.stringify({type, seq: this.seq, ...rest}));
   }
-  event(id: string, recipients: string[], rest: object = {}): void { this.tell('event', {event: {id, recipients, ...rest}}); }
-  start(activation: string, agent: string, inputs: string[]): void { this.tell('activation_started', {activation, agent, inputs}); }
-  end(activation: string, outputs: object[] = [], reactions: object = {}): void {
-    this.tell('activation_ended', {activation, outputs, reactions});
+  event(id: string, recipients: string[], rest: object = {}): void {
+    this.send('event', {event: {id, recipients, ...rest}});
   }
-  async get(type: string): Promise<{id?: string}> { return until(type, () => this.got.find((one) => one.type === type)); }
-  close(): void { this.socket.close(); }
+  start(activation: string, agent: string, inputs: string[]): void {
+    this.send('activation_started', {activation, agent, inputs});
+  }
+  end(activation: string, outputs: object[] = [], reactions: object = {}): void {
+    this.send('activation_ended', {activation, outputs, reactions});
+  }
+  async waitFor(type: string): Promise<{id?: string}> {
+    return until(type, () => this.received.find((frame) => frame.type === type));
+  }
+  close(): void {
+    this.socket.close();
+  }
 }
 
-// About `n` events among eight agents: each taken up by whoever it was sent to, who sends the next.
+// `n` events among eight agents: the recipient of each consumes it and sends the next.
 export function longRun(run: string, n: number): object[] {
   const agents = ['planner', 'researcher', 'coder', 'tester', 'writer', 'critic', 'browser', 'analyst'];
   const lines: object[] = [{type: 'hello', protocol: 1, run, session: 'main', agents, clock: 'trace'}];
   let seq = 0;
   let ts = 0;
-  const tell = (message: object): void => {
+  const add = (message: object): void => {
     seq += 1;
     ts += 7;
     lines.push({seq, ts, ...message});
   };
-  tell({type: 'event', event: {id: 'e0', recipients: [agents[0]]}});
+  add({type: 'event', event: {id: 'e0', recipients: [agents[0]]}});
   for (let i = 0; i + 1 < n; ++i) {
-    tell({type: 'activation_started', activation: `v${i}`, agent: agents[i % 8], inputs: [`e${i}`]});
-    tell({type: 'activation_ended', activation: `v${i}`, outputs: [{id: `e${i + 1}`, recipients: [agents[(i + 1) % 8]]}]});
+    add({type: 'activation_started', activation: `v${i}`, agent: agents[i % 8], inputs: [`e${i}`]});
+    add({
+      type: 'activation_ended',
+      activation: `v${i}`,
+      outputs: [{id: `e${i + 1}`, recipients: [agents[(i + 1) % 8]]}],
+    });
   }
   return lines;
 }

@@ -13,8 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 afterEach(async () => {
-  await Promise.all(browser.contexts().map((one) => one.close()));
-  await Promise.all(daemons.map((one) => one.stop()));
+  await Promise.all(browser.contexts().map((context) => context.close()));
+  await Promise.all(daemons.map((daemon) => daemon.stop()));
   daemons = [];
 });
 
@@ -25,18 +25,24 @@ async function started(daemon = new Digd()): Promise<Digd> {
 
 const runPath = (run: string): string => `/#/run/${encodeURIComponent(run)}`;
 
-describe('the files', () => {
-  const ask = (url: string, headers = {}, method = 'GET'): Promise<{status: number; headers: Record<string, unknown>; body: string}> =>
+describe('the page files', () => {
+  const ask = (
+    url: string,
+    headers = {},
+    method = 'GET',
+  ): Promise<{status: number; headers: Record<string, unknown>; body: string}> =>
     new Promise((done, failed) => {
       const asked = request(url, {method, headers}, (answer) => {
         const body: Buffer[] = [];
         answer.on('data', (piece) => body.push(piece as Buffer));
-        answer.on('end', () => done({status: answer.statusCode!, headers: answer.headers, body: Buffer.concat(body).toString('latin1')}));
+        answer.on('end', () =>
+          done({status: answer.statusCode!, headers: answer.headers, body: Buffer.concat(body).toString('latin1')}),
+        );
       });
       asked.on('error', failed).end();
     });
 
-  it('are served with a strict policy, compressed if wanted, and once', async () => {
+  it('are served with a strict policy, compressed on request, and cached', async () => {
     const daemon = await started();
     const page = await ask(daemon.url());
     expect(page.status).toBe(200);
@@ -56,10 +62,17 @@ describe('the files', () => {
     expect([head.status, head.body, Number(head.headers['content-length'])]).toEqual([200, '', plain.body.length]);
   });
 
-  it('are a table: no other name leads anywhere', async () => {
+  it('any other path is refused', async () => {
     const daemon = await started();
-    for (const path of ['/assets/', '/assets/x.js', '/assets/..%2Findex.html', '/assets/%2e%2e%2findex.html', '/index.html', '/favicon.ico',
-      '/assets/..%2F..%2F..%2Fetc%2Fpasswd']) {
+    for (const path of [
+      '/assets/',
+      '/assets/x.js',
+      '/assets/..%2Findex.html',
+      '/assets/%2e%2e%2findex.html',
+      '/index.html',
+      '/favicon.ico',
+      '/assets/..%2F..%2F..%2Fetc%2Fpasswd',
+    ]) {
       expect((await ask(daemon.url(path))).status, path).toBe(404);
     }
     expect((await ask(daemon.url('/'), {}, 'POST')).status).toBe(405);
@@ -68,10 +81,10 @@ describe('the files', () => {
 });
 
 describe('a run', () => {
-  it('appears, grows, and is drawn', async () => {
+  it('appears, grows and is drawn', async () => {
     const daemon = await started();
-    const seen = await open(browser, daemon.url());
-    const {page} = seen;
+    const watched = await open(browser, daemon.url());
+    const {page} = watched;
     await page.getByText('No runs yet').waitFor();
     const client = await daemon.client('first run', {agents: ['planner', 'coder']});
     client.event('task', ['planner']);
@@ -79,26 +92,31 @@ describe('a run', () => {
     await page.getByText('1 event, 0 activations').waitFor();
     expect(new URL(page.url()).hash).toBe('#/run/first%20run');
     const waiting = await colour(page, '--waiting');
-    await page.waitForFunction(() => document.querySelector('.stage')!.getAttribute('aria-label')!.includes('1 node in view'));
+    await page.waitForFunction(() =>
+      document.querySelector('.stage')!.getAttribute('aria-label')!.includes('1 node in view'),
+    );
     expect(await pixelsOf(page, waiting)).toBeGreaterThan(20);
     client.start('v1', 'planner', ['task']);
-    client.end('v1', [{id: 'plan', recipients: ['coder']}, {id: 'notes', recipients: ['coder']}]);
+    client.end('v1', [
+      {id: 'plan', recipients: ['coder']},
+      {id: 'notes', recipients: ['coder']},
+    ]);
     await page.getByText('3 events, 1 activation').waitFor();
     expect(await pixelsOf(page, await colour(page, '--activation'))).toBeGreaterThan(40);
-    client.tell('run_ended', {outcome: 'success'});
+    client.send('run_ended', {outcome: 'success'});
     await page.locator('.title .pill', {hasText: 'success'}).waitFor();
     client.close();
-    seen.expectClean();
+    watched.expectClean();
   });
 
-  it('is found by name, and its things by search; lineage on hover', async () => {
+  it('is found by name, its nodes by search, and hovering shows a tooltip', async () => {
     const daemon = await started();
     daemon.send(join(TRACES, 'demo.jsonl'));
-    const seen = await open(browser, daemon.url(runPath('demo')));
-    const {page} = seen;
+    const watched = await open(browser, daemon.url(runPath('demo')));
+    const {page} = watched;
     await page.getByText('15 events, 15 activations').waitFor();
     await page.getByLabel('Find in the run').fill('theme-pic');
-    await page.getByLabel('Next that was found').click();
+    await page.getByLabel('Next match').click();
     const facts = page.getByRole('region', {name: 'Selected'});
     await facts.getByRole('heading', {name: /theme-picture/}).waitFor();
     expect(await facts.locator('table').first().innerText()).toContain('consumed');
@@ -111,87 +129,93 @@ describe('a run', () => {
       if (await page.locator('.tip').isVisible()) break;
     }
     expect(await page.locator('.tip').innerText()).toMatch(/event|activation/);
-    await page.getByLabel('Find a run').fill('nothing like it');
-    await page.getByText('No run is called that').waitFor();
-    seen.expectClean();
+    await page.getByLabel('Find a run').fill('no such name');
+    await page.getByText('No matching run').waitFor();
+    watched.expectClean();
   });
 
-  it('goes on after digd was killed and started again', async () => {
+  it('resumes after digd was killed and restarted', async () => {
     const daemon = await started();
-    const seen = await open(browser, daemon.url());
-    const {page} = seen;
+    const watched = await open(browser, daemon.url());
+    const {page} = watched;
     const client = await daemon.client('r', {agents: ['a']});
     client.event('e1', ['a']);
     await page.getByRole('link', {name: /^open r/}).click();
     await page.getByText('1 event,').waitFor();
-    await client.get('ack');
+    await client.waitFor('ack');
     await daemon.kill();
     await page.getByText(/feed lost/).waitFor();
     await daemon.start();
     const again = await daemon.client('r', {agents: ['a']});
-    again.tell('event', {event: {id: 'e1', recipients: ['a']}});  // seq 1, durable already
+    again.send('event', {event: {id: 'e1', recipients: ['a']}}); // seq 1: already durable
     again.event('e2', ['a']);
     await page.getByText('2 events,').waitFor();
     await page.getByText(/feed lost/).waitFor({state: 'detached'});
     again.close();
-    seen.expectClean(/ERR_CONNECTION|WebSocket connection/);
+    watched.expectClean(/ERR_CONNECTION|WebSocket connection/);
   });
 });
 
 describe('detections', () => {
-  it('a deadlock is seen, healed with words shown in full, and cleared', async () => {
+  it('a deadlock appears with its healing text and its outcome', async () => {
     const daemon = await started();
-    const seen = await open(browser, daemon.url(runPath('stuck')));
-    const {page} = seen;
+    const watched = await open(browser, daemon.url(runPath('stuck')));
+    const {page} = watched;
     await page.getByText('There is no such run yet').waitFor();
-    const client = await daemon.client('stuck', {agents: ['coder', 'tester'], clock: 'trace', rules: {deadlock: {window_ms: 300}}});
+    const client = await daemon.client('stuck', {
+      agents: ['coder', 'tester'],
+      clock: 'trace',
+      rules: {deadlock: {window_ms: 300}},
+    });
     client.event('build', ['tester']);
     client.start('v1', 'tester', ['build']);
     client.end('v1', [], {build: 'wait'});
-    client.tell('time', {ts: 400});
-    const {id} = await client.get('intervention');
+    client.send('time', {ts: 400});
+    const {id} = await client.waitFor('intervention');
     const card = page.locator('.card[data-rule="deadlock"]');
     await card.getByText('healed: sent a message').waitFor();
     await card.getByRole('button').first().click();
-    expect(await card.locator('blockquote').innerText()).toContain('Nobody is working, but 1 event is unresolved: "build"');
-    expect(await card.innerText()).toContain('Said to coder, tester');
+    expect(await card.locator('blockquote').innerText()).toContain(
+      'Nobody is working, but 1 event is unresolved: "build"',
+    );
+    expect(await card.innerText()).toContain('Sent to coder, tester');
     client.start('v2', 'tester', ['build', id!]);
     client.end('v2');
     await card.getByText('cleared').waitFor();
     client.close();
-    seen.expectClean(/404/);
+    watched.expectClean(/404/);
   });
 
-  it('in shadow say what would have been done', async () => {
+  it('in shadow mode show what digd would have done', async () => {
     const daemon = await started();
     const client = await daemon.client('careful', {agents: ['a'], mode: 'shadow'});
     client.start('v1', 'a', []);
     client.end('v1', [{id: 'lost', recipients: ['nobody']}]);
-    const seen = await open(browser, daemon.url(runPath('careful')));
-    await seen.page.getByText('not healed (mode); would give it back').waitFor();
-    await seen.page.getByRole('region', {name: 'Would have done'}).getByText('orphaned event').waitFor();
+    const watched = await open(browser, daemon.url(runPath('careful')));
+    await watched.page.getByText('not healed (mode); would give it back').waitFor();
+    await watched.page.getByRole('region', {name: 'Would have done'}).getByText('orphaned event').waitFor();
     client.close();
-    seen.expectClean();
+    watched.expectClean();
   });
 });
 
 describe('the pilot', () => {
-  it('says what digd would have done over all runs, what silences it, and what people thought of it', async () => {
+  it('shows interventions over all runs, the setting that silences them, and judgements', async () => {
     const daemon = await started(new Digd('enforce_share = 0.5\n'));
     for (let i = 0; i < 8; ++i) {
       const client = await daemon.client(`run-${i}`, {agents: ['critic'], mode: i === 7 ? 'observe' : 'shadow'});
       client.start('v1', 'critic', []);
       client.end('v1', [{id: 'lost', recipients: ['nobody']}]);
-      client.tell('run_ended', {outcome: i % 2 ? 'success' : 'failure', metrics: {cost: 0.01 * i}});
-      await client.get('ack');
+      client.send('run_ended', {outcome: i % 2 ? 'success' : 'failure', metrics: {cost: 0.01 * i}});
+      await client.waitFor('ack');
       client.close();
     }
-    const seen = await open(browser, daemon.url(runPath('run-1')));
-    const {page} = seen;
+    const watched = await open(browser, daemon.url(runPath('run-1')));
+    const {page} = watched;
     await page.locator('.card').getByRole('button').first().click();
     await page.getByRole('button', {name: 'wrong', exact: true}).click();
     await page.locator('.card').getByText('judged wrong').waitFor();
-    await page.reload();  // it is stored
+    await page.reload(); // the judgement is stored
     await page.locator('.card').getByText('judged wrong').waitFor();
     await page.getByRole('button', {name: 'Pilot'}).click();
     const dialog = page.getByRole('dialog', {name: 'Pilot'});
@@ -212,41 +236,46 @@ describe('the pilot', () => {
       await page.locator('.card').getByRole('button').first().click();
       await page.screenshot({path: join(process.env.DIGD_SCREENSHOTS, 'judged.png')});
     }
-    seen.expectClean();
+    watched.expectClean();
   });
 
-  it('judges nothing without the right to operate', async () => {
-    const right = 'r'.repeat(64);
-    const reader = 'o'.repeat(64);
-    const daemon = await started(Digd.guarded({all: [right, ['ingest', 'watch', 'read', 'operate']], reader: [reader, ['watch', 'read']]}));
-    const client = await daemon.client('guarded', {agents: ['a'], mode: 'shadow'}, right);
+  it('refuses a judgement without the right to operate', async () => {
+    const operatorToken = 'r'.repeat(64);
+    const readerToken = 'o'.repeat(64);
+    const daemon = await started(
+      Digd.guarded({
+        operator: [operatorToken, ['ingest', 'watch', 'read', 'operate']],
+        readerToken: [readerToken, ['watch', 'read']],
+      }),
+    );
+    const client = await daemon.client('guarded', {agents: ['a'], mode: 'shadow'}, operatorToken);
     client.start('v1', 'a', []);
     client.end('v1', [{id: 'lost', recipients: ['nobody']}]);
-    const seen = await open(browser, daemon.url(runPath('guarded')));
-    const {page} = seen;
-    await page.getByLabel('Token').fill(reader);
+    const watched = await open(browser, daemon.url(runPath('guarded')));
+    const {page} = watched;
+    await page.getByLabel('Token').fill(readerToken);
     await page.getByRole('button', {name: 'Open'}).click();
     await page.locator('.card').getByRole('button').first().click();
     await page.getByRole('button', {name: 'right', exact: true}).click();
     await page.getByText(/has no right to operate/).waitFor();
     expect(await page.locator('.card').getByText('judged').count()).toBe(0);
     client.close();
-    seen.expectClean(/401|403|WebSocket/);
+    watched.expectClean(/401|403|WebSocket/);
   });
 });
 
-describe('time', () => {
-  it('is held, stepped back and forward, and gone on with', async () => {
+describe('the position in time', () => {
+  it('can be held, stepped back and forward, and released', async () => {
     const daemon = await started();
     daemon.send(join(TRACES, 'demo.jsonl'));
-    const seen = await open(browser, daemon.url(runPath('demo')));
-    const {page} = seen;
+    const watched = await open(browser, daemon.url(runPath('demo')));
+    const {page} = watched;
     const count = page.locator('.detections .count');
     await page.getByText('35 of 35').waitFor();
     expect(await count.innerText()).toBe('9');
     const card = page.locator('.card[data-rule="deadlock"]');
     await card.getByRole('button').first().click();
-    await card.getByRole('button', {name: 'See the run as it was then'}).click();
+    await card.getByRole('button', {name: 'Show the run at that moment'}).click();
     await page.getByText('27 of 35').waitFor();
     expect(await count.innerText()).toBe('7');
     expect(await card.getByText('cleared').count()).toBe(0);
@@ -261,16 +290,17 @@ describe('time', () => {
     await page.getByRole('button', {name: 'Live'}).click();
     await page.getByText('35 of 35').waitFor();
     expect(await count.innerText()).toBe('9');
-    seen.expectClean();
+    watched.expectClean();
   });
 });
 
 describe('the operator', () => {
-  it('switches all runs, after being asked', async () => {
+  it('switches all runs after a confirmation', async () => {
     const daemon = await started();
-    const seen = await open(browser, daemon.url());
-    const {page} = seen;
-    const now = async (): Promise<string> => ((await (await fetch(daemon.url('/v1/mode'))).json()) as {mode: string}).mode;
+    const watched = await open(browser, daemon.url());
+    const {page} = watched;
+    const now = async (): Promise<string> =>
+      ((await (await fetch(daemon.url('/v1/mode'))).json()) as {mode: string}).mode;
     await page.getByRole('radio', {name: 'observe'}).click();
     await page.getByRole('button', {name: 'Leave it at enforce'}).click();
     expect(await now()).toBe('enforce');
@@ -278,56 +308,74 @@ describe('the operator', () => {
     await page.getByRole('button', {name: 'Switch to observe'}).click();
     await page.locator('[role=radio].observe[aria-checked=true]').waitFor();
     expect(await now()).toBe('observe');
-    seen.expectClean();
+    watched.expectClean();
   });
 
-  it('sees how the daemon is', async () => {
+  it('sees the health of the daemon', async () => {
     const daemon = await started();
     daemon.send(join(TRACES, 'demo.jsonl'));
-    const seen = await open(browser, daemon.url());
-    await seen.page.getByRole('button', {name: /Health/}).click();
-    await seen.page.getByText('Ready: digd takes runs').waitFor();
-    await seen.page.getByRole('img', {name: /Histogram of verdict latency: 50% within/}).waitFor();
-    expect(await seen.page.getByRole('row', {name: /^messages/}).innerText()).toMatch(/35/);
-    seen.expectClean();
+    const watched = await open(browser, daemon.url());
+    await watched.page.getByRole('button', {name: /Health/}).click();
+    await watched.page.getByText('Ready: digd accepts runs').waitFor();
+    await watched.page.getByRole('img', {name: /Histogram of verdict latency: 50% within/}).waitFor();
+    expect(await watched.page.getByRole('row', {name: /^messages/}).innerText()).toMatch(/35/);
+    watched.expectClean();
   });
 
-  it('gives a token, which stays in the tab', async () => {
-    const right = 'r'.repeat(64);
-    const reader = 'o'.repeat(64);
-    const daemon = await started(Digd.guarded({all: [right, ['ingest', 'watch', 'read', 'operate']], reader: [reader, ['watch', 'read']]}));
-    const client = await daemon.client('guarded', {agents: ['a']}, right);
+  it('enters a token, which stays in the tab', async () => {
+    const operatorToken = 'r'.repeat(64);
+    const readerToken = 'o'.repeat(64);
+    const daemon = await started(
+      Digd.guarded({
+        operator: [operatorToken, ['ingest', 'watch', 'read', 'operate']],
+        readerToken: [readerToken, ['watch', 'read']],
+      }),
+    );
+    const client = await daemon.client('guarded', {agents: ['a']}, operatorToken);
     client.event('e1', ['a']);
-    const seen = await open(browser, daemon.url(runPath('guarded')));
-    const {page} = seen;
+    const watched = await open(browser, daemon.url(runPath('guarded')));
+    const {page} = watched;
     await page.getByLabel('Token').fill('x'.repeat(64));
     await page.getByRole('button', {name: 'Open'}).click();
-    await page.getByText('digd does not know this token').waitFor();
-    await page.getByLabel('Token').fill(reader);
+    await page.getByText('digd does not accept this token').waitFor();
+    await page.getByLabel('Token').fill(readerToken);
     await page.getByRole('button', {name: 'Open'}).click();
     await page.getByText('1 event,').waitFor();
-    const kept = await page.evaluate(() => [Object.values(sessionStorage), Object.values(localStorage), [document.cookie]]);
-    expect(kept).toEqual([[reader], [], ['']]);
+    const kept = await page.evaluate(() => [
+      Object.values(sessionStorage),
+      Object.values(localStorage),
+      [document.cookie],
+    ]);
+    expect(kept).toEqual([[readerToken], [], ['']]);
     await page.getByRole('radio', {name: 'off'}).click();
     await page.getByRole('button', {name: 'Switch to off'}).click();
     await page.getByText(/has no right to operate/).waitFor();
     client.close();
-    seen.expectClean(/401|403|WebSocket/);
+    watched.expectClean(/401|403|WebSocket/);
   });
 });
 
-describe('what agents chose is data', () => {
-  it('whatever it is called', async () => {
+describe('text that agents choose', () => {
+  it('is never interpreted as markup', async () => {
     const hostile = '<img src=x onerror="window.taken=1">';
-    const names = [hostile, '"><script>window.taken=1</script>', 'right\u202eto left', '__proto__', '${7*7}{{7*7}}', 'x'.repeat(250)];
+    const names = [
+      hostile,
+      '"><script>window.taken=1</script>',
+      'right\u202eto left',
+      '__proto__',
+      '${7*7}{{7*7}}',
+      'x'.repeat(250),
+    ];
     const daemon = await started();
     const client = await daemon.client(hostile, {agents: names, labels: {[hostile]: hostile}});
     names.forEach((name, i) => {
       client.start(`v${name}`, name, []);
-      client.end(`v${name}`, [{id: `e${name}`.slice(0, 256), recipients: [i === 0 ? 'javascript:alert(1)' : names[0]!], kind: hostile}]);
+      client.end(`v${name}`, [
+        {id: `e${name}`.slice(0, 256), recipients: [i === 0 ? 'javascript:alert(1)' : names[0]!], kind: hostile},
+      ]);
     });
-    const seen = await open(browser, daemon.url());
-    const {page} = seen;
+    const watched = await open(browser, daemon.url());
+    const {page} = watched;
     await page.locator('.runs a').first().click();
     await page.getByText('6 events, 6 activations').waitFor();
     expect(await page.locator('h1').innerText()).toBe(hostile);
@@ -335,55 +383,63 @@ describe('what agents chose is data', () => {
     await page.getByText('Agents').click();
     expect(await page.locator('.agents .menu').innerText()).toContain('right\\u202eto left');
     await page.getByLabel('Find in the run').fill('img src');
-    await page.getByLabel('Next that was found').click();
+    await page.getByLabel('Next match').click();
     expect(await page.locator('img, script:not([src]), iframe').count()).toBe(0);
     expect(await page.evaluate(() => (window as unknown as {taken?: number}).taken)).toBeUndefined();
     client.close();
-    seen.expectClean();
+    watched.expectClean();
   });
 });
 
-describe('size', () => {
+describe('large runs', () => {
   for (const n of [10, 1_000]) {
     it(`${n} events are drawn one by one`, async () => {
       const daemon = await started();
       daemon.send(daemon.trace('long.jsonl', longRun('long', n)));
-      const seen = await open(browser, daemon.url(runPath('long')));
-      await seen.page.getByText(`${n.toLocaleString('en')} events, ${(n - 1).toLocaleString('en')} activations`).waitFor();
-      await seen.page.getByLabel('All of it').click();
-      const all = `${(2 * n - 1).toLocaleString('en')} nodes in view`;
-      await seen.page.waitForFunction((text) => document.querySelector('.stage')!.getAttribute('aria-label')!.includes(text), all);
-      expect(await seen.page.locator('.summed').count()).toBe(0);
-      seen.expectClean();
+      const watched = await open(browser, daemon.url(runPath('long')));
+      await watched.page
+        .getByText(`${n.toLocaleString('en')} events, ${(n - 1).toLocaleString('en')} activations`)
+        .waitFor();
+      await watched.page.getByLabel('Whole run').click();
+      const expectedText = `${(2 * n - 1).toLocaleString('en')} nodes in view`;
+      await watched.page.waitForFunction(
+        (text) => document.querySelector('.stage')!.getAttribute('aria-label')!.includes(text),
+        expectedText,
+      );
+      expect(await watched.page.locator('.summed').count()).toBe(0);
+      watched.expectClean();
     });
   }
 
-  it('100,000 events are summed by agent and time, which the page says, and single ones when looked at closely', async () => {
+  it('100,000 events are summed by agent and time, with a notice, and drawn one by one when zoomed in', async () => {
     const daemon = await started();
     daemon.send(daemon.trace('long.jsonl', longRun('long', 100_000)));
-    const seen = await open(browser, daemon.url(runPath('long')));
-    const {page} = seen;
+    const watched = await open(browser, daemon.url(runPath('long')));
+    const {page} = watched;
     await page.getByText('100,000 events, 99,999 activations').waitFor({timeout: 90_000});
-    await page.getByLabel('All of it').click();
+    await page.getByLabel('Whole run').click();
     await page.getByText(/199,999 nodes in view: summed by agent and time/).waitFor();
     expect(await pixelsOf(page, await colour(page, '--cell'))).toBeGreaterThan(500);
     await page.getByRole('button', {name: 'Follow'}).click();
     await page.locator('.summed').waitFor({state: 'detached'});
-    seen.expectClean();
+    watched.expectClean();
   }, 150_000);
 });
 
 describe('a phone', () => {
-  it('has everything in one column, no wider than it is', async () => {
+  it('shows everything in one column within the width of the screen', async () => {
     const daemon = await started();
     daemon.send(join(TRACES, 'demo.jsonl'));
-    const seen = await open(browser, daemon.url(runPath('demo')), {viewport: {width: 390, height: 844}, hasTouch: true, isMobile: true});
-    const {page} = seen;
+    const watched = await open(browser, daemon.url(runPath('demo')), {
+      viewport: {width: 390, height: 844},
+      hasTouch: true,
+      isMobile: true,
+    });
+    const {page} = watched;
     await page.getByText('15 events, 15 activations').waitFor();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
     await page.locator('.card[data-rule="deadlock"] button').first().tap();
-    await page.getByText('Said to coder, planner, tester, writer').waitFor();
-    seen.expectClean();
+    await page.getByText('Sent to coder, planner, tester, writer').waitFor();
+    watched.expectClean();
   });
 });
-

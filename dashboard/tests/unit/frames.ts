@@ -1,4 +1,4 @@
-// Frames of a feed, written short.
+// Builds the frames of a feed and applies them to a model.
 import type {Frame, WireDetection, WireEvent, WireReaction, WireVerdict} from '../../src/model/frames';
 import type {RunModel} from '../../src/model/run_model';
 
@@ -9,7 +9,7 @@ export class Script {
 
   constructor(readonly model: RunModel) {}
 
-  // A new entry; later frames are of it too until the next.
+  // Begins a new entry; `more` adds frames to it.
   message(message: Frame['message']): this {
     this.seq += 1;
     this.ts += 10;
@@ -29,14 +29,32 @@ export class Script {
   start(activation: string, agent: string, inputs: string[]): this {
     return this.message({type: 'activation_started', activation, agent, inputs});
   }
-  end(activation: string, outputs: WireEvent[] = [], reactions: Record<string, WireReaction> = {}, failed = false): this {
+  end(
+    activation: string,
+    outputs: WireEvent[] = [],
+    reactions: Record<string, WireReaction> = {},
+    failed = false,
+  ): this {
     return this.message({type: 'activation_ended', activation, outputs, reactions, failed});
   }
-  verdicts(...verdicts: WireVerdict[]): this { return this.more({type: 'verdicts', verdicts}); }
+  verdicts(...verdicts: WireVerdict[]): this {
+    return this.more({type: 'verdicts', verdicts});
+  }
   detection(rest: Partial<WireDetection> & {rule: string}): this {
-    return this.more({type: 'detection', detection: {
-      severity: 'failure', ts: this.ts, event: null, agent: null, evidence: [], healed: true, healing: 'inject', cause: null,
-      reason: 'because', ...rest,
-    }});
+    return this.more({
+      type: 'detection',
+      detection: {
+        severity: 'failure',
+        ts: this.ts,
+        event: null,
+        agent: null,
+        evidence: [],
+        healed: true,
+        healing: 'inject',
+        cause: null,
+        reason: 'because',
+        ...rest,
+      },
+    });
   }
 }
