@@ -4,7 +4,8 @@
     pip install './clients/python[autogen]' autogen-ext
     python examples/autogen_swarm.py
 
-The models are replayed, so that it needs no key: give the agents your own model clients instead. DIGD_URL names another daemon.
+The models are replayed, so the example needs no key. Replace them with your own model clients. DIGD_URL selects another
+daemon.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ FREE = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
 
 class Model(ReplayChatCompletionClient):
-    """Hands off, unless the monitor says otherwise; prints what that says."""
+    """Hands off unless the monitor's note asks for something else; prints the note."""
 
     def __init__(self, name, next_one):
         call = FunctionCall(id="1", name=f"transfer_to_{next_one}", arguments="{}")

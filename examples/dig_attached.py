@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The paper's own library, watched by digd: `python3 examples/dig_attached.py`.
+"""The paper's own library, monitored by digd: `python3 examples/dig_attached.py`.
 
 Needs `pip install ./clients/python` and HappyEureka/dig installed from its repository (no package index has it).
 The printed command shows the run and digd's report: two agents worked on the same problem.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A LangGraph graph that digd heals: `python3 examples/langgraph_healed.py`.
 
-The supervisor's model answers with the name of an agent that does not exist. Without a daemon LangGraph drops the message and
-the graph ends there. With one the supervisor runs again, reads who exists, and chooses one of them.
-Needs `pip install './clients/python[langgraph]'`. The model is a fake one that reads the last message.
+The supervisor's model answers with the name of an agent that does not exist. Without a daemon, LangGraph drops the
+message and the graph ends there. With a daemon, the supervisor runs again, reads which agents exist, and chooses one.
+Needs `pip install './clients/python[langgraph]'`. The model is a fake that reads the last message.
 """
 
 import logging

@@ -1,10 +1,10 @@
-"""A writer of the OpenAI Agents SDK answers although its researcher failed. digd gives the answer back, and the run goes on.
+"""An OpenAI Agents SDK writer answers although its researcher failed. digd gives the answer back; the run continues.
 
     build/release/bin/digd --data-dir /tmp/digd &
     pip install './clients/python[openai-agents]' && python examples/openai_agents_early_answer.py
 
-The models are scripted, so that it needs no key: leave `model=` out for real ones. DIGD_URL names another daemon. Without
-`mode="enforce"` digd changes nothing: it reports the early answer, and logs what it would have done.
+The models are scripted, so the example needs no key; omit `model=` for real ones. DIGD_URL selects another daemon.
+Without `mode="enforce"` digd changes nothing: it reports the early answer and logs the healing that it would have done.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A team of three scripted agents, attached to digd with its Python client: `python3 examples/python_team.py`.
 
-The planner sends a part of the work to "tester", who does not exist. Without a daemon that part is lost. With a daemon it
-comes back to the planner together with the names of the agents that exist, and the planner sends it to one of them.
+The planner sends a part of the work to "tester", which does not exist. Without a daemon that part is lost. With a
+daemon it comes back to the planner with the names of the existing agents, and the planner sends it to one of them.
 Needs `pip install ./clients/python`.
 """
 

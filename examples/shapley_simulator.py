@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A simulator for `digctl attribute shapley --simulator 'python3 examples/shapley_simulator.py'`.
 
-Five warehouse workers pack for four shifts. Who is careless slows the line; carelessness of neighbours in the same shift
-multiplies. The risk of a set of actions is the backlog at the end when only these actions happen as they did and everybody
-else works with usual care. Replace `players` and `risk` by your own; the protocol below stays as it is.
+Five warehouse workers pack for four shifts. A careless worker slows the line; two careless neighbours in the same shift
+slow it more. The risk of a set of actions is the final backlog if only these actions happen as recorded and all other
+workers work with usual care. Replace `players` and `risk` with your own; keep the protocol below.
 """
 import json
 import sys
