@@ -241,7 +241,7 @@ def facts(r: Results, tuning_runs: Results) -> str:
     first, last = r.seeds()
     tuning_first, tuning_last = tuning_runs.seeds()
     return (
-        f"{size(r.count())} runs, seeds {first} to {last} in every cell and arm; chance to follow {USUAL:g} where "
-        f'nothing else is said. What is in "Tried before" comes from seeds {tuning_first} to {tuning_last}, '
-        f"{size(tuning_runs.count())} runs."
+        f"{size(r.count())} runs, seeds {first} to {last} in every cell and arm. "
+        f"The chance to follow is {USUAL:g} unless\nstated otherwise. "
+        f'"Tried before" has {size(tuning_runs.count())} runs with seeds {tuning_first} to {tuning_last}.'
     )
