@@ -1,4 +1,7 @@
-"""The client of digd: reports what the agents of a run do, and follows the daemon's verdicts. docs/clients-python.md."""
+"""The client of digd. It reports what the agents of a run do, and follows the daemon's verdicts.
+
+docs/clients-python.md describes it.
+"""
 
 from . import sync
 from .activation import Activation

@@ -1,14 +1,15 @@
-"""The paper's own Python library (HappyEureka/dig): `digd.attach(graph)` streams a DIGGraph as it is recorded.
+"""The Python library of the DIG paper (HappyEureka/dig): `digd.attach(graph)` streams a DIGGraph as it is recorded.
 
 Observation only: the library records what has happened, so no message is held and nothing is healed. The adapter reads
-`events`, `activations` and `agents` of the graph, subscribes to it, and wraps its `reroute_event` until `close()`, as of
-commit f35f1929. The mapping is that of `digctl import dig-graph` (docs/importers.md).
+`events`, `activations` and `agents` of the graph, subscribes to it, and wraps its `reroute_event` until `close()`, as
+of commit f35f1929. The mapping is that of `digctl import dig-graph` (docs/importers.md).
 
-Two things are known only after the library has recorded an activation, so its end is withheld until then: where it reroutes
-an input, which `reroute_event` says, and who receives an output that names no agent, which a later activation may say.
+Two facts are known only after the library has recorded an activation, so the adapter withholds the activation's end
+until then. `reroute_event` names the target of a rerouted input. A later activation may show the recipient of an output
+that names no agent.
 
-The library records an activation when it has ended. In between digd cannot know whether agents rest or work, so the rules by
-time do not run; what is wrong when the run comes to rest is reported at its end.
+The library records an activation when it has ended. Before that, digd cannot know whether agents rest or work, so the
+rules by time do not run. They report at the end of the run.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ log = logging.getLogger("digd")
 
 SYSTEM = "system"  # the library's name for its healers
 UNSETTLED = ("pending", "wait")
-MAX_WITHHELD = 64  # activations, and as many events; beyond it the oldest goes out as it stands
+MAX_WITHHELD = 64  # of activations, and of events; beyond it the oldest is reported as it is
 NEVER_MS = 10 * 365 * 24 * 3600 * 1000
 RULES_BY_TIME = ("deadlock", "missing_termination", "orphaned_event")
 
@@ -45,19 +46,19 @@ def label_of(reaction: Any) -> str:
 
 
 def notes_of(activation: Any) -> Mapping[str, Any]:
-    """The library's own notes on an activation: failed, submitting, intervention."""
+    """The library's notes on an activation: failed, submitting, intervention."""
     notes = (getattr(activation, "metadata", None) or {}).get("dig")
     return notes if isinstance(notes, Mapping) else {}
 
 
 def receivers_of(event: Any) -> list[str]:
-    """The agents that an event names, and those that were handed it without being named."""
+    """The agents that an event names, and the agents that received it without being named."""
     agents = dict.fromkeys((*event.recipients, *(getattr(event, "received_at", None) or ())))
     return [a for a in agents if a != SYSTEM]
 
 
 def recorded_targets(event: Any, by: str) -> tuple[str, ...] | None:
-    """Where an activation rerouted an event to, if the event's own stamps say so: those of reroutes before `attach` do."""
+    """The agents to which an activation rerouted an event, if the event's stamps record a reroute before `attach`."""
     for stamp in getattr(event, "timestamps", ()):
         change = getattr(stamp, "metadata", None) or {}
         if getattr(stamp, "activation_id", None) == by and change.get("change") == "reroute":
@@ -67,8 +68,8 @@ def recorded_targets(event: Any, by: str) -> tuple[str, ...] | None:
     return None
 
 
-class Withheld:
-    """An activation whose end has not been reported yet, and the targets of its reroutes that are known."""
+class WithheldActivation:
+    """An activation whose end is not reported yet, and the known targets of its reroutes."""
 
     def __init__(self, activation: Any) -> None:
         self.activation = activation
@@ -82,7 +83,7 @@ class Withheld:
 
 
 def guarded(method: Callable[..., None]) -> Callable[..., None]:
-    """Serializes calls from several threads, and keeps an adapter's error out of the program that records."""
+    """Serializes calls from several threads, and keeps an adapter's error out of the recording program."""
 
     @functools.wraps(method)
     def call(self: Attachment, *arguments: Any) -> None:
@@ -99,7 +100,7 @@ def guarded(method: Callable[..., None]) -> Callable[..., None]:
 
 
 class Attachment:
-    """One graph, streamed until `close()`. `run` is None before the first thing is recorded, and in the mode `off`."""
+    """One graph, streamed until `close()`. `run` is None before the first record, and in mode `off`."""
 
     def __init__(self, graph: Any, run_id: str | None = None, *, mode: str | None = None, **run: Any) -> None:
         self.graph = graph
@@ -120,35 +121,33 @@ class Attachment:
         self._numbers = itertools.count(1)
         self._events: set[str] = set()
         self._activations: set[str] = set()
-        self._agents: set[str] = set()  # registered ones
-        self._actors: set[str] = set()
+        self._agents: set[str] = set()  # registered agents
+        self._active_agents: set[str] = set()
         self._is_roster_closed = False
-        self._withheld: dict[str, Withheld] = {}
-        self._output_of: dict[str, str] = {}  # withheld outputs, to their activation
-        self._unaddressed: dict[str, Any] = {}  # events that nobody can receive yet
-        self._pending: dict[
-            str, set[str]
-        ] = {}  # by event: the agents that have it pending, as far as this adapter reported
+        self._withheld: dict[str, WithheldActivation] = {}
+        self._output_of: dict[str, str] = {}  # the activation of each withheld output
+        self._unaddressed: dict[str, Any] = {}  # events that no agent can receive yet
+        self._pending: dict[str, set[str]] = {}  # by event: the agents for which it is pending at the daemon
         self._is_rerouting = False
         self._is_submitted = False
         self._closed = mode == "off"
         if not self._closed:
             self._library_reroute = graph.reroute_event
-            self._patched = vars(graph).get("reroute_event")
+            self._replaced_method = vars(graph).get("reroute_event")
             graph.reroute_event = self._reroute_event
-            graph.subscribe(self._changed)
-            self._changed()
+            graph.subscribe(self._on_change)
+            self._on_change()
 
     def close(self, error: BaseException | None = None, outcome: Outcome | None = None) -> None:
-        """Reports the rest and ends the run. The graph can go on; digd hears no more of it.
+        """Reports the rest and ends the run. The graph can continue unwatched.
 
-        outcome: how the run ended. Without it, a run that raised has failed; one that submitted an answer, or that left
-        nothing lying, has succeeded; of any other the outcome is unknown, and digd reports what is wrong at rest.
+        outcome: the outcome of the run. Without it, a run that raised is a failure, and a run that submitted an answer,
+        or left no event pending, is a success. Otherwise the outcome is unknown, and digd reports the problems at rest.
         """
         if self._closed:
             return
-        self._changed()
-        self._finish_all()
+        self._on_change()
+        self._report_all_ends()
         run, self._closed = self.run, True
         self._detach()
         if run is not None:
@@ -168,40 +167,40 @@ class Attachment:
     def _detach(self) -> None:
         self._closed = True
         if self.graph.reroute_event != self._reroute_event:
-            return  # wrapped again by somebody else
-        if self._patched is None:
+            return  # other code has wrapped the method since
+        if self._replaced_method is None:
             del self.graph.reroute_event
         else:
-            self.graph.reroute_event = self._patched
+            self.graph.reroute_event = self._replaced_method
 
     def _is_done(self) -> bool:
         """Whether the run came to rest with an answer: a submitted one, or a last message.
 
-        The library's own examples end with a message that no agent takes in. It counts as an answer if nothing else was left
-        lying: each event from outside and each that an agent took in was settled by an agent.
+        The library's examples end with a message that no agent takes in. It counts as an answer if an agent settled
+        every root event and every event that an agent took in.
         """
         if self._is_submitted:
             return True
         acts = [a for a in self.graph.activations.values() if a.agent_id != SYSTEM]
-        taken = {e.id for a in acts for e in a.inputs}
+        taken_by = {e.id for a in acts for e in a.inputs}
         settled = {event for a in acts for event, r in a.input_reactions.items() if label_of(r) not in UNSETTLED}
         outside = {e.id for e in self.graph.events.values() if e.source_activation_id is None}
-        last = [e for a in acts for e in a.outputs if receivers_of(e) and e.id not in settled]
-        return (outside | taken) <= settled and bool(last)
+        is_last = [e for a in acts for e in a.outputs if receivers_of(e) and e.id not in settled]
+        return (outside | taken_by) <= settled and bool(is_last)
 
-    # ---- what the library reports
+    # ---- changes of the graph
 
     @guarded
-    def _changed(self) -> None:
-        """Something was recorded, delivered or updated."""
+    def _on_change(self) -> None:
+        """Reports what was recorded, delivered or updated since the last call."""
         if self._is_rerouting:
             return
-        run = self._opened()
+        run = self._open_run()
         if run is None:
             return
-        activations = self._added(self.graph.activations, self._activations)
+        activations = self._take_added(self.graph.activations, self._activations)
         added_now = {a.id for a in activations}
-        for event in self._added(self.graph.events, self._events):
+        for event in self._take_added(self.graph.events, self._events):
             if self._is_by_system(event):
                 self._report_intervention(run, event)
             elif event.source_activation_id not in added_now:
@@ -213,8 +212,8 @@ class Attachment:
         self._trim(run)
 
     @staticmethod
-    def _added(table: dict[str, Any], known: set[str]) -> list[Any]:
-        """The entries added since the last call, in their order; looks at no others."""
+    def _take_added(table: dict[str, Any], known: set[str]) -> list[Any]:
+        """The entries added since the last call, in their order. The cost depends on these alone."""
         added = []
         for id in reversed(table):
             if id in known:
@@ -224,8 +223,8 @@ class Attachment:
         known.update(entry.id for entry in added)
         return added
 
-    def _opened(self) -> sync.Run | None:
-        """The run, from the first thing recorded on. The agents registered by then can receive; others join."""
+    def _open_run(self) -> sync.Run | None:
+        """Returns the run; opens it at the first record. The agents registered by then can receive; others join."""
         registered = set(self.graph.agents)
         if self.run is None:
             if not self.graph.events and not self.graph.activations:
@@ -238,9 +237,9 @@ class Attachment:
                 self.run.agent_joined(agent)
             for agent in sorted(self._agents - registered):
                 self.run.agent_left(agent)
-                self._actors.discard(agent)
+                self._active_agents.discard(agent)
                 for event in [e for e, agents in self._pending.items() if agent in agents]:
-                    self._take(event, agent)
+                    self._remove_pending(event, agent)
             self._agents = registered
         return self.run
 
@@ -249,41 +248,41 @@ class Attachment:
         return source is not None and source.agent_id == SYSTEM
 
     def _is_addressed(self, event: Any) -> bool:
-        """Whether some agent can receive it."""
+        """Whether an agent can receive the event."""
         agents = receivers_of(event)
         return bool(agents) and (
-            not self._is_roster_closed or any(a in self._agents or a in self._actors for a in agents)
+            not self._is_roster_closed or any(a in self._agents or a in self._active_agents for a in agents)
         )
 
-    # ---- events from outside
+    # ---- root events
 
     def _report_addressed(self, run: sync.Run) -> None:
-        """Reports what somebody can receive by now, and the ends about which all is known."""
+        """Reports the events that an agent can receive now, and the ends that are complete now."""
         for event in [e for e in self._unaddressed.values() if self._is_addressed(e)]:
             self._report_root(run, event)
         for withheld in [w for w in self._withheld.values() if self._is_complete(w)]:
-            self._finish(run, withheld)
+            self._report_end(run, withheld)
 
     def _trim(self, run: sync.Run) -> None:
-        """Reports the oldest of what is withheld where that is too much."""
+        """Reports the oldest withheld activations and events beyond MAX_WITHHELD."""
         while len(self._withheld) > MAX_WITHHELD:
-            self._finish(run, next(iter(self._withheld.values())), last=True)
+            self._report_end(run, next(iter(self._withheld.values())), is_last=True)
         while len(self._unaddressed) > MAX_WITHHELD:
             self._report_root(run, next(iter(self._unaddressed.values())))
 
-    def _report_root(self, run: sync.Run, event: Any, *more: str) -> None:
-        """An event from outside, or one that was recorded after the end of its activation was reported."""
+    def _report_root(self, run: sync.Run, event: Any, *extra_recipients: str) -> None:
+        """Reports a root event, or an event recorded after the end of its activation was reported."""
         if self._unaddressed.pop(event.id, None) is None:
             return
         for agent in receivers_of(event):
-            self._finish_of(run, agent)
-        report = self._event(event, *more)
-        self._give(event.id, report.recipients)
+            self._report_ends_of(run, agent)
+        report = self._event(event, *extra_recipients)
+        self._add_pending(event.id, report.recipients)
         run.emit(report.recipients, report.payload, kind=report.kind, id=report.id, ts=milliseconds(event.generated_at))
 
     def _report_intervention(self, run: sync.Run, event: Any) -> None:
-        """An event of one of the library's healers, which asks nothing of its recipients."""
-        self._give(event.id, receivers_of(event))
+        """Reports an event of one of the library's healers as a notice."""
+        self._add_pending(event.id, receivers_of(event))
         run.emit(
             receivers_of(event),
             event.metadata.get("message"),
@@ -293,86 +292,91 @@ class Attachment:
             ts=milliseconds(event.generated_at),
         )
 
-    def _event(self, event: Any, *more: str, submit: bool = False) -> Event:
+    def _event(self, event: Any, *extra_recipients: str, submit: bool = False) -> Event:
         return Event(
             event.id,
-            tuple(dict.fromkeys((*receivers_of(event), *more))),
+            tuple(dict.fromkeys((*receivers_of(event), *extra_recipients))),
             str(getattr(event.label, "value", event.label)),
             event.payload,
             submit=submit,
         )
 
-    # ---- pending deliveries. digd refuses a reroute of an event that nobody holds any more, and with it the whole message
+    # ---- pending deliveries. digd refuses a message with a reroute of an event that is not pending any more
 
-    def _give(self, event: str, agents: Iterable[str]) -> None:
-        present = {a for a in agents if not self._is_roster_closed or a in self._agents or a in self._actors}
+    def _add_pending(self, event: str, agents: Iterable[str]) -> None:
+        present = {a for a in agents if not self._is_roster_closed or a in self._agents or a in self._active_agents}
         if present:
             self._pending.setdefault(event, set()).update(present)
 
-    def _take(self, event: str, agent: str) -> None:
+    def _remove_pending(self, event: str, agent: str) -> None:
         agents = self._pending.get(event, set())
         agents.discard(agent)
         if not agents:
             self._pending.pop(event, None)
 
-    def _holds(self, event: str, agent: str) -> bool:
+    def _is_pending(self, event: str, agent: str) -> bool:
         return agent in self._pending.get(event, ())
 
     # ---- activations
 
     def _report_activation(self, run: sync.Run, activation: Any) -> None:
         agent, inputs = activation.agent_id, [e.id for e in activation.inputs]
-        self._finish_of(run, agent)
+        self._report_ends_of(run, agent)
         for event in inputs:
             if event in self._unaddressed:
                 self._report_root(run, self._unaddressed[event], agent)
             elif event in self._output_of:
-                self._finish(run, self._withheld[self._output_of[event]], taken=(event, agent))
+                self._report_end(run, self._withheld[self._output_of[event]], taken_by=(event, agent))
         if notes_of(activation).get("submitting"):
-            self._finish_all()
+            self._report_all_ends()
             self._is_submitted = True
-        self._actors.add(agent)
+        self._active_agents.add(agent)
         run.start_activation(agent, inputs, id=activation.id, ts=milliseconds(activation.started_at))
         for event in inputs:
-            if event in self._pending:  # so it is not settled, and taking it in counts as a delivery
+            if event in self._pending:  # not settled, so taking it in counts as a delivery
                 self._pending[event].add(agent)
-        withheld = Withheld(activation)
+        withheld = WithheldActivation(activation)
         if self._is_complete(withheld):
-            self._finish(run, withheld)
+            self._report_end(run, withheld)
         else:
             self._withheld[activation.id] = withheld
             self._output_of.update((e.id, activation.id) for e in withheld.outputs)
 
-    def _is_complete(self, withheld: Withheld) -> bool:
+    def _is_complete(self, withheld: WithheldActivation) -> bool:
         if notes_of(withheld.activation).get("failed") or notes_of(withheld.activation).get("submitting"):
             return True
         return withheld.rerouted <= set(withheld.targets) and all(map(self._is_addressed, withheld.outputs))
 
-    def _finish_of(self, run: sync.Run, agent: str) -> None:
-        """Reports the withheld ends of an agent that goes on: what it has consumed must not count as waiting for it."""
+    def _report_ends_of(self, run: sync.Run, agent: str) -> None:
+        """Reports the withheld ends of an agent that acts again, so that consumed events do not count as pending."""
         for withheld in [w for w in self._withheld.values() if w.activation.agent_id == agent]:
-            self._finish(run, withheld)
+            self._report_end(run, withheld)
 
     @guarded
-    def _finish_all(self) -> None:
-        """Nothing more will be known of what is withheld: an event without a recipient reaches nobody."""
+    def _report_all_ends(self) -> None:
+        """Reports everything withheld at the end of the run. An event without a recipient reaches nobody."""
         if self.run is None:
             return
         for withheld in list(self._withheld.values()):
-            self._finish(self.run, withheld, last=True)
+            self._report_end(self.run, withheld, is_last=True)
         for event in list(self._unaddressed.values()):
             self._report_root(self.run, event)
 
-    def _finish(
-        self, run: sync.Run, withheld: Withheld, *, taken: tuple[str, str] = ("", ""), last: bool = False
+    def _report_end(
+        self,
+        run: sync.Run,
+        withheld: WithheldActivation,
+        *,
+        taken_by: tuple[str, str] = ("", ""),
+        is_last: bool = False,
     ) -> None:
-        """Reports an activation's end. `taken`: an output, and the agent that took it in without being named.
+        """Reports an activation's end. `taken_by`: an output, and the agent that took it in without being named.
 
-        Unless it is the last chance, an output without a recipient is kept back and goes out later, without its source.
+        Unless `is_last`, an output without a recipient is withheld, and reported later without its source.
         """
         activation = withheld.activation
         if withheld.is_finished:
-            return  # it was on the way: reporting one end may report others
+            return  # reporting one end may report others, this one included
         withheld.is_finished = True
         self._withheld.pop(activation.id, None)
         for event in withheld.outputs:
@@ -386,31 +390,31 @@ class Attachment:
         submits = bool(notes_of(activation).get("submitting"))
         outputs = []
         for event in withheld.outputs:
-            if submits or last or event.id == taken[0] or self._is_addressed(event):
-                outputs.append(self._event(event, *(taken[1:] if event.id == taken[0] else ())))
+            if submits or is_last or event.id == taken_by[0] or self._is_addressed(event):
+                outputs.append(self._event(event, *(taken_by[1:] if event.id == taken_by[0] else ())))
             else:
                 self._unaddressed[event.id] = event
         if submits:
             outputs = self._with_answer(activation, outputs)
         for agent in dict.fromkeys(agent for output in outputs for agent in output.recipients):
-            self._finish_of(run, agent)
-        reactions = self._reactions(withheld, last)
+            self._report_ends_of(run, agent)
+        reactions = self._reactions(withheld, is_last)
         run.end_activation(activation.id, reactions, outputs, inputs=[e.id for e in activation.inputs], ts=ts)
         for id, reaction in reactions.items():
             if reaction != "wait":
-                self._take(id, activation.agent_id)
+                self._remove_pending(id, activation.agent_id)
             if isinstance(reaction, tuple):
-                self._give(id, reaction)
+                self._add_pending(id, reaction)
         for output in outputs:
-            self._give(output.id, output.recipients)
+            self._add_pending(output.id, output.recipients)
 
-    def _reactions(self, withheld: Withheld, last: bool) -> dict[str, Reaction]:
+    def _reactions(self, withheld: WithheldActivation, is_last: bool) -> dict[str, Reaction]:
         reactions: dict[str, Reaction] = {}
         for event, reaction in withheld.activation.input_reactions.items():
             label = label_of(reaction)
-            if label == "reroute" and not self._holds(event, withheld.activation.agent_id):
+            if label == "reroute" and not self._is_pending(event, withheld.activation.agent_id):
                 reactions[event] = "consume"
-            elif label == "reroute" and (last or event in withheld.targets):
+            elif label == "reroute" and (is_last or event in withheld.targets):
                 reactions[event] = withheld.targets.get(event, ())
             elif label in ("consume", "discard"):
                 reactions[event] = label  # type: ignore[assignment]
@@ -420,7 +424,7 @@ class Attachment:
 
     @staticmethod
     def _with_answer(activation: Any, outputs: list[Event]) -> list[Event]:
-        """The library marks the activation that submits; the protocol its event: the one to nobody, else the last."""
+        """Marks the answer: the library marks the activation, but the protocol one output. Prefers one to nobody."""
         if not outputs:
             return [Event(f"{activation.id}:submit", (), payload=activation.native_output, submit=True)]
         answer = next((e for e in outputs if not e.recipients), outputs[-1])
@@ -431,7 +435,7 @@ class Attachment:
     def _reroute_event(
         self, event: Any, *, to: Sequence[str], by: str, from_recipients: Sequence[str] | None = None
     ) -> Any:
-        """Stands in for the graph's own method, which it calls: the targets of a reroute are found nowhere else in time."""
+        """Replaces the graph's method, which it calls. Only its arguments name the targets of a reroute in time."""
         holders = [a for a, r in event.recipients.items() if label_of(r) in UNSETTLED]
         if from_recipients is not None:
             holders = [a for a in from_recipients if a in event.recipients]
@@ -440,10 +444,10 @@ class Attachment:
             return self._library_reroute(event, to=to, by=by, from_recipients=from_recipients)
         finally:
             self._is_rerouting = False
-            self._rerouted(event, holders, tuple(to), by)
+            self._on_rerouted(event, holders, tuple(to), by)
 
     @guarded
-    def _rerouted(self, event: Any, holders: Iterable[str], to: tuple[str, ...], by: str) -> None:
+    def _on_rerouted(self, event: Any, holders: Iterable[str], to: tuple[str, ...], by: str) -> None:
         withheld = self._withheld.get(by)
         was_reported = (
             event.id in self._events and event.id not in self._unaddressed and event.id not in self._output_of
@@ -452,31 +456,31 @@ class Attachment:
             withheld.targets[event.id] = to
             to = ()
             holders = [a for a in holders if a != withheld.activation.agent_id]
-        elif (rerouter := self.graph.activations.get(by)) is not None and self._declared(rerouter, event):
-            holders = [rerouter.agent_id, *holders]  # its end was reported before, with the event left to it
-        self._changed()
+        elif (rerouter := self.graph.activations.get(by)) is not None and self._declares_reroute(rerouter, event):
+            holders = [rerouter.agent_id, *holders]  # its end was reported with the reaction `wait` to this event
+        self._on_change()
         if was_reported and self.run is not None:
-            self._hand_on(self.run, event, list(dict.fromkeys(holders)), to)
+            self._report_reroute(self.run, event, list(dict.fromkeys(holders)), to)
 
     @staticmethod
-    def _declared(activation: Any, event: Any) -> bool:
+    def _declares_reroute(activation: Any, event: Any) -> bool:
         reaction = activation.input_reactions.get(event.id)
         return reaction is not None and label_of(reaction) == "reroute"
 
-    def _hand_on(self, run: sync.Run, event: Any, holders: Sequence[str], to: tuple[str, ...]) -> None:
-        """The event was taken from its holders: each lets it go, the first to the new recipients."""
-        for i, agent in enumerate([a for a in holders if self._holds(event.id, a)]):
-            self._take(event.id, agent)
+    def _report_reroute(self, run: sync.Run, event: Any, holders: Sequence[str], to: tuple[str, ...]) -> None:
+        """Reports a reroute as one activation per holder: the first reroutes the event, the others discard it."""
+        for i, agent in enumerate([a for a in holders if self._is_pending(event.id, a)]):
+            self._remove_pending(event.id, agent)
             activation = run.start_activation(
                 agent, [event.id], id=f"rerouted:{event.id}:{agent}:{next(self._numbers)}"
             )
             run.end_activation(activation, {event.id: to if to and i == 0 else "discard"}, inputs=[event.id])
             if i == 0:
-                self._give(event.id, to)
+                self._add_pending(event.id, to)
 
 
 def attach(graph: Any, run_id: str | None = None, *, mode: str | None = None, **run: Any) -> Attachment:
-    """Streams a DIGGraph to digd from now on, including what it holds already. `run`: the arguments of `digd.Run`.
+    """Streams a DIGGraph to digd from now on, including its history. `run`: the arguments of `digd.Run`.
 
     Use it as a context manager, or call `close()` at the end.
     """

@@ -19,8 +19,8 @@ Applied = Union[bool, str, None]
 Handler = Callable[[Intervention], Union[Applied, Awaitable[Applied]]]
 """Carries out an intervention.
 
-It returns None or True for success, False if it cannot carry the intervention out, or a value of the protocol's `applied`.
-An exception counts as `failed`.
+It returns None or True for success, False if it cannot carry the intervention out, or a value of the protocol's
+`applied`. An exception counts as `failed`.
 """
 
 APPLIED_BY_ACTION = {"create": "created", "inject": "injected", "reroute": "rerouted"}

@@ -64,7 +64,7 @@ class Mail:
             self.put(agent, InputEvent(event_id(intervention), intervention.inject), wakes=True)
 
     def put(self, agent: str, given: InputEvent, *, wakes: bool = False) -> None:
-        """Adds an event to the agent's mail. `wakes`: the agent is to be called for it; else it waits for the next call."""
+        """Adds an event to the agent's mail. `wakes`: the agent is to be called for it now, not at its next call."""
         queued = self._events_by_agent[agent]
         queued.append(given)
         if len(queued) > MAX_MAIL:

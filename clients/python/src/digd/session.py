@@ -157,7 +157,7 @@ class Session:
         return self.conversation.idle
 
     async def _await_first_connection(self, within_s: float) -> None:
-        """Waits for the outcome of the first attempt. The time counts from its start, so that a long run does not wait."""
+        """Waits for the outcome of the first attempt. The time counts from its start: a long run has waited enough."""
         left_s = MAX_FIRST_CONNECTION_S - (time.monotonic() - self._started_at)
         await _wait_at_most(self._first_attempt_done.wait(), min(within_s, max(left_s, MIN_FIRST_CONNECTION_S)))
         if self.conversation.phase is Phase.CONNECTING and left_s <= within_s:
@@ -310,7 +310,7 @@ class Session:
         consequence = (
             "the daemon refuses this client, and the run goes on unwatched"
             if error.get("fatal")
-            else "the daemon refused a message, and its events are delivered unchanged (further refusals with this code "
+            else "the daemon refused a message, and its events are delivered unchanged (later refusals with this code "
             "are only counted)"
         )
         log.warning("digd: %s: %s, field %s: %r", consequence, code, error.get("field"), error.get("message"))

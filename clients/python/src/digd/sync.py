@@ -206,7 +206,8 @@ class Run:
         error: str | None = None,
         ts: int | None = None,
     ) -> tuple[Verdict, ...]:
-        return self._run_on_loop(self.aio.end_activation(activation, reactions, outputs, inputs=inputs, error=error, ts=ts))
+        work = self.aio.end_activation(activation, reactions, outputs, inputs=inputs, error=error, ts=ts)
+        return self._run_on_loop(work)
 
     def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
         self._run_on_loop(self.aio.agent_joined(agent, ts=ts))
@@ -237,7 +238,7 @@ class Run:
         return action
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Runs a coroutine of `self.aio` on the background loop. For adapters that serve both threads and event loops."""
+        """Runs a coroutine of `self.aio` on the background loop. For adapters that serve threads and event loops."""
         if self.aio.mode == "off":
             return _run_without_loop(work)
         return asyncio.run_coroutine_threadsafe(work, background_loop())

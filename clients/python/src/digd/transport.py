@@ -1,7 +1,7 @@
 """One WebSocket connection on asyncio. It writes frames in batches and joins fragments.
 
-The `websockets` library's protocol without I/O does the WebSocket part. The library's own asyncio connection writes once
-per frame; this one writes once per batch.
+The `websockets` library's protocol without I/O does the WebSocket part. The library's own asyncio connection writes
+once per frame; this one writes once per batch.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ async def connect(
 
 
 async def _bounded(opening: asyncio.Task[Link], within_s: float) -> Link:
-    """Waits for the link. `asyncio.wait_for` of Python 3.11 can lose a cancellation, or leave an unretrieved exception."""
+    """Waits for the link. `asyncio.wait_for` of Python 3.11 can lose a cancellation, or an exception."""
     opening.add_done_callback(lambda task: task.cancelled() or task.exception())  # marks the exception as retrieved
     try:
         await asyncio.wait([opening], timeout=within_s)

@@ -1,4 +1,4 @@
-"""`instrument`, and the graphs that it makes: each invocation is a run."""
+"""`instrument`, and instrumented graphs: each invocation is a run."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from .watch import Options, Watch, drive, drive_async
 G = TypeVar("G")
 CLIENT = {"name": "digd-langgraph", "version": __version__}
 NEVER_MS = 7 * 24 * 3600 * 1000
-END_WITHIN_S = 3.0  # how long an invocation waits at most for digd to have the end of its run
+MAX_END_S = 3.0  # how long an invocation waits until digd has the end of its run
 
 
 def without_clock(rules: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Rules whose windows never pass.
+    """The rules, with windows that never pass.
 
-    LangGraph itself knows when nothing is left to do. A slow node, or a slow reader of a stream, is not stuck. What is
-    wrong at rest is reported when the run ends.
+    LangGraph knows when nothing is left to do. A slow node, or a slow reader of a stream, is not stuck. The rules
+    report at the end of the run.
     """
-    patient = {name: {"window_ms": NEVER_MS} for name in ("deadlock", "missing_termination")}
+    without_window = {name: {"window_ms": NEVER_MS} for name in ("deadlock", "missing_termination")}
     chosen = dict(rules or {})
-    return {**chosen, **{name: {**rule, **chosen.get(name, {})} for name, rule in patient.items()}}
+    return {**chosen, **{name: {**rule, **chosen.get(name, {})} for name, rule in without_window.items()}}
 
 
 class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
@@ -48,7 +48,7 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     _digd: Options
 
-    def __init__(self, *, _digd: Options, **attributes: Any) -> None:  # called by `copy` and `with_config`
+    def __init__(self, *, _digd: Options, **attributes: Any) -> None:  # `copy` and `with_config` call it
         super().__init__(**attributes)
         self._digd = _digd
 
@@ -66,10 +66,10 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         settings["capabilities"] = {"create": can_wake, **(settings.get("capabilities") or {})}
         run = sync.Run(run_id, [n for n in self.nodes if n != START], client=CLIENT, **settings)
         watch = Watch(run, options, self.nodes, can_wake)
-        watch.declares_steps = internals.declares_recursion_limit(self.config, config)
+        watch.declares_step_limit = internals.declares_recursion_limit(self.config, config)
         if can_wake:
             run.on_intervention("create")(watch.wake)
-        run.begin()  # no wait: `langgraph dev` raises where a call blocks the event loop
+        run.begin()  # not `open`, which blocks: `langgraph dev` raises if a call blocks the event loop
         return watch
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
@@ -88,13 +88,13 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 except Exception as e:
                     call = watch.next_call() if watch.waits_for_healing(e) else None
                     if call is None:
-                        raise  # as it came: raising it by name would replace its context by what the caller handles
+                        raise  # without a name: `raise e` would replace the exception's context
         except BaseException as e:
             error = e
             raise
         finally:
-            _settle(watch.end(error))
-            error = None  # no cycle of an exception and its frames
+            _wait_for_end(watch.end(error))
+            error = None  # breaks the reference cycle between the exception and its frames
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         watch = self._begin(config)
@@ -104,7 +104,7 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
             while True:
                 watch.release_loop()
                 try:
-                    # Closed here: when a caller's `aclose` returns, LangGraph's tasks have ended.
+                    # `aclosing`: when a caller's `aclose` returns, LangGraph's tasks must have ended.
                     stream = _within_async(watch, super().astream(call, config, **kwargs))
                     async with contextlib.aclosing(stream) as chunks:
                         async for chunk in chunks:
@@ -121,18 +121,18 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
             error = e
             raise
         finally:
-            await asyncio.wait([asyncio.wrap_future(watch.end(error))], timeout=END_WITHIN_S)
+            await asyncio.wait([asyncio.wrap_future(watch.end(error))], timeout=MAX_END_S)
             error = None
 
 
-def _settle(ended: Future[None]) -> None:
+def _wait_for_end(ended: Future[None]) -> None:
     """Waits until digd has the end of a run."""
     if not sys.is_finalizing():
-        concurrent.futures.wait([ended], END_WITHIN_S)
+        concurrent.futures.wait([ended], MAX_END_S)
 
 
 def _within(watch: Watch, chunks: Iterator[Any]) -> Iterator[Any]:
-    """The chunks of a stream. The watch is current while LangGraph works, and not while the caller does."""
+    """The chunks of a stream. The watch is current while LangGraph runs, and not while the caller runs."""
     try:
         while True:
             token = current_watch.set(watch)
@@ -204,17 +204,17 @@ def instrument(
     heal_errors: bool = False,
     **run: Any,
 ) -> G:
-    """Has digd watch a compiled graph, or every graph that a builder compiles from now on. Returns `graph`.
+    """Watches a compiled graph, or every graph that a builder compiles from now on. Returns `graph`.
 
     Calling it again replaces the arguments. Mode `off` undoes it and leaves no trace.
 
-    inject: returns a node's input with a text added, or the very same object where it cannot.
-    submits: the nodes whose way to END is the answer. None: the answer is what stands when the graph comes to rest.
-    run_id: names the run of an invocation from its configuration. Each id must be new.
+    inject: returns a node's input with a text added, or the same object if it cannot add one.
+    submits: the nodes whose edge to END is the answer. None: the answer is the state when the graph comes to rest.
+    run_id: returns the run id of an invocation from its configuration. Each id must be new.
     mode: `off`, `observe`, `shadow` or `enforce`; else DIGD_MODE, else `shadow`, which changes nothing.
-    wait_for_healing_ms: how long a graph with a checkpointer waits to be woken when it rests without an answer.
-    heal_errors: whether a graph that raised may be woken, too.
-    run: everything else that `digd.Run` takes, such as `url`, `rules`, `max_returns_per_agent` and `max_added_ms`.
+    wait_for_healing_ms: how long a graph with a checkpointer waits for an intervention when it rests without an answer.
+    heal_errors: whether an intervention may also wake a graph that raised.
+    run: the other arguments of `digd.Run`, such as `url`, `rules`, `max_returns_per_agent` and `max_added_ms`.
     """
     if not isinstance(graph, (StateGraph, CompiledStateGraph)):
         raise TypeError(
@@ -222,7 +222,7 @@ def instrument(
             "library built the graph, pass the StateGraph that it compiles, or the compiled graph itself."
         )
     resolved = resolve_mode(mode)
-    daemon_address(run.get("url"))  # a wrong address is an error here, not in the first invocation
+    daemon_address(run.get("url"))  # raises for a wrong address here, not in the first invocation
     if resolved == "off":
         _release(graph)
         return graph

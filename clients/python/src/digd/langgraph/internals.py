@@ -1,6 +1,6 @@
 """The parts of LangGraph that this adapter relies on beyond its documented interface.
 
-They are tested with the version in clients/requirements.txt. Where one of them is missing, the graph runs unwatched.
+They are tested with the version in clients/requirements.txt. If one of them is missing, the graph runs unwatched.
 
 - `PregelNode.node`: the cached runnable of a node with its writers. The adapter puts its own around it.
 - `PregelNode.flat_writers`: the writers, for commands to a parent graph.
@@ -26,7 +26,7 @@ from langgraph.types import Command, Send
 TASK_ID, NAMESPACE, CALL, PUSH = "__pregel_task_id", "checkpoint_ns", "__pregel_call", "__pregel_push"
 SENDS, TO, JOIN = "__pregel_tasks", "branch:to:", "join:"
 ERROR_HANDLER = "node_error_handler"
-DRAINED: Any = getattr(errors, "GraphDrained", ())  # what a graph raises that was asked to stop; not in LangGraph 1.0
+DRAINED: Any = getattr(errors, "GraphDrained", ())  # raised by a graph that was told to stop; not in LangGraph 1.0
 
 try:
     from langgraph._internal._config import DEFAULT_RECURSION_LIMIT
@@ -38,7 +38,7 @@ Write = tuple[str, Any]
 
 
 def declares_recursion_limit(*configs: RunnableConfig | None) -> bool:
-    """Whether one of the configurations has a recursion limit of the user's own."""
+    """Whether one of the configurations has a recursion limit that the user chose."""
     limits = [config["recursion_limit"] for config in configs if config and "recursion_limit" in config]
     return any(limit != DEFAULT_RECURSION_LIMIT for limit in limits)
 
@@ -57,14 +57,14 @@ def task_of(loop: Any, config: RunnableConfig) -> Any:
 
 
 def node_tasks(loop: Any) -> Iterator[Any]:
-    """The tasks of this step that run nodes; not the calls of functions within them."""
+    """The tasks of this step that run nodes, without the calls of functions within them."""
     for task in list(loop.tasks.values()):
         if task.name in loop.nodes and task.path[-1] is not True:
             yield task
 
 
 def failed_task(loop: Any, handler: Any) -> Any:
-    """The failed task that an error handler's task stands in for; None if `handler` is no such task."""
+    """The failed task that an error handler's task replaces; None if `handler` is not such a task."""
     if ERROR_HANDLER not in handler.path:
         return None
     return next((t for t in node_tasks(loop) if t.path == handler.path[:-2]), None)
@@ -90,7 +90,7 @@ def is_available(loop: Any, channel: str) -> bool:
     return found is not None and bool(found.is_available())
 
 
-def leads_on(loop: Any, tasks: Iterable[Any]) -> bool:
+def starts_more_nodes(loop: Any, tasks: Iterable[Any]) -> bool:
     """Whether LangGraph will run a node after these tasks, the only ones of their step."""
     arrived: dict[str, set[str]] = {}
     for channel, value in (write for task in tasks for write in list(task.writes)):
@@ -114,7 +114,7 @@ def waits_for_the_end(channel: Any) -> bool:
 
 
 def bare_gotos(value: Any) -> list[str] | None:
-    """Where commands without an update lead to; None if the value is anything else."""
+    """The targets of commands without an update; None if the value is anything else."""
     commands = list(value) if isinstance(value, (list, tuple)) else [value]
     targets: list[str] = []
     for command in commands:
@@ -128,7 +128,7 @@ def bare_gotos(value: Any) -> list[str] | None:
 
 
 def is_addressed(command: Command[Any], config: RunnableConfig, node: str) -> bool:
-    """Whether a command that a node raised for a parent graph is for the graph that the node belongs to."""
+    """Whether a command that a subgraph raised for a parent graph is for the graph that contains `node`."""
     namespace = str(config["configurable"].get(NAMESPACE, ""))
     names = "|".join(part.split(":")[0] for part in namespace.split("|") if not part.isdigit())
     return command.graph in (namespace, names, node)

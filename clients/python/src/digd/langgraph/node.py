@@ -12,34 +12,34 @@ from langgraph.errors import ParentCommand
 from langgraph.types import Command
 
 from . import internals
-from .mail import Acting
+from .mail import NodeExecution
 from .text import current_notes
 from .watch import Watch, drive, drive_async
 
 current_watch: contextvars.ContextVar[Watch | None] = contextvars.ContextVar("digd_watch", default=None)
 
 
-class Turn:
-    """One execution of a node that is watched. What goes wrong in the adapter never reaches the node."""
+class WatchedExecution:
+    """One watched execution of a node. An error of the adapter never reaches the node."""
 
-    def __init__(self, watch: Watch, acting: Acting, input: Any) -> None:
-        self.watch, self.acting, self.input = watch, acting, input
+    def __init__(self, watch: Watch, execution: NodeExecution, input: Any) -> None:
+        self.watch, self.execution, self.input = watch, execution, input
 
     @staticmethod
-    def begin(node: str, input: Any, config: RunnableConfig | None) -> Turn | None:
+    def begin(node: str, input: Any, config: RunnableConfig | None) -> WatchedExecution | None:
         watch = current_watch.get()
-        if watch is None or watch.disabled:
+        if watch is None or watch.is_disabled:
             return None
         try:
             task = watch.find_task(config)
-            return None if task is None else Turn(watch, *watch.begin(node, task, input))
+            return None if task is None else WatchedExecution(watch, *watch.begin(node, task, input))
         except Exception as error:
-            watch.give_up(error)
+            watch.disable(error)
             return None
 
     @contextlib.contextmanager
     def notes(self) -> Iterator[None]:
-        token = current_notes.set(self.acting.notes)
+        token = current_notes.set(self.execution.notes)
         try:
             yield
         except BaseException as error:
@@ -50,71 +50,71 @@ class Turn:
 
     def fail(self, error: BaseException) -> None:
         try:
-            self.watch.fail(self.acting, error)
+            self.watch.fail(self.execution, error)
         except Exception as failure:
-            self.watch.give_up(failure)
+            self.watch.disable(failure)
 
     def finish(self, value: Any) -> None:
         try:
-            drive(self.watch.finish(self.acting, value))
+            drive(self.watch.finish(self.execution, value))
         except Exception as error:
-            self.watch.give_up(error)
+            self.watch.disable(error)
 
     async def finish_async(self, value: Any) -> None:
         try:
-            await drive_async(self.watch.finish(self.acting, value))
+            await drive_async(self.watch.finish(self.execution, value))
         except Exception as error:
-            self.watch.give_up(error)
+            self.watch.disable(error)
 
 
 class WatchedNode(Runnable[Any, Any]):
-    """A node with its writers. Outside an invocation that is watched, it only passes calls on."""
+    """A node with its writers. Outside a watched invocation it only passes calls on."""
 
     def __init__(self, node: str, inner: Runnable[Any, Any], writers: list[Runnable[Any, Any]]) -> None:
         self.node, self.inner, self.writers = node, inner, writers
         self.name = getattr(inner, "name", None)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        turn = Turn.begin(self.node, input, config)
-        if turn is None:
+        watched = WatchedExecution.begin(self.node, input, config)
+        if watched is None:
             return self.inner.invoke(input, config, **kwargs)
-        with turn.notes():
+        with watched.notes():
             try:
-                value = self.inner.invoke(turn.input, config, **kwargs)
+                value = self.inner.invoke(watched.input, config, **kwargs)
             except ParentCommand as raised:
                 value = self._command(raised, config)
-        turn.finish(value)
+        watched.finish(value)
         return value
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        turn = Turn.begin(self.node, input, config)
-        if turn is None:
+        watched = WatchedExecution.begin(self.node, input, config)
+        if watched is None:
             return await self.inner.ainvoke(input, config, **kwargs)
-        with turn.notes():
+        with watched.notes():
             try:
-                value = await self.inner.ainvoke(turn.input, config, **kwargs)
+                value = await self.inner.ainvoke(watched.input, config, **kwargs)
             except ParentCommand as raised:
                 value = self._command(raised, config)
-        await turn.finish_async(value)
+        await watched.finish_async(value)
         return value
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
-        turn = Turn.begin(self.node, input, config)
-        if turn is None:
+        watched = WatchedExecution.begin(self.node, input, config)
+        if watched is None:
             async for chunk in self.inner.astream(input, config, **kwargs):
                 yield chunk
             return
         value: Any = None
-        with turn.notes():
+        with watched.notes():
             try:
-                async for value in self.inner.astream(turn.input, config, **kwargs):
+                async for value in self.inner.astream(watched.input, config, **kwargs):
                     yield value
             except ParentCommand as raised:
                 value = self._command(raised, config)
-        await turn.finish_async(value)
+        await watched.finish_async(value)
 
     def _command(self, raised: ParentCommand, config: RunnableConfig | None) -> Any:
-        """A command that a subgraph raised for this graph: writes it as LangGraph would, so that it can be judged."""
+        """Writes a command that a subgraph raised for this graph, as LangGraph would, so that it gets a verdict."""
         command: Command[Any] = raised.args[0]
         if config is None or not internals.is_addressed(command, config, self.node):
             raise raised

@@ -1,4 +1,4 @@
-"""How a node reads the texts that digd injects: as a message in its input, or by asking for them."""
+"""How a node reads the texts that digd injects: as a message in its input, or by calling `notes`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 Inject = Callable[[Any, str], Any]
-"""Returns a node's input with a text added, or the very same object if it cannot take one."""
+"""Returns a node's input with a text added, or the same object if it has no place for one."""
 
 
 @dataclasses.dataclass
 class Notes:
-    """The texts for one execution of a node, and whether the node asked for them."""
+    """The texts for one execution of a node, and whether the node called `notes`."""
 
     texts: tuple[str, ...] = ()
     asked: bool = False
@@ -25,9 +25,9 @@ current_notes: contextvars.ContextVar[Notes | None] = contextvars.ContextVar("di
 
 
 def notes() -> tuple[str, ...]:
-    """Within a node: the texts that digd injects into this execution. For nodes whose input is no list of messages.
+    """Call within a node: returns the texts that digd injects into this execution. For nodes without messages.
 
-    A node that calls this may be run again to read a text; other nodes without messages are left alone.
+    digd may run a node that calls this again to read a text. It does not do so with other nodes without messages.
     """
     current = current_notes.get()
     if current is None:
@@ -39,7 +39,7 @@ def notes() -> tuple[str, ...]:
 def takes_text(messages: Any) -> bool:
     """Whether a model can read one more message after these.
 
-    Calls of tools are answered by tools: a message between a call and its answer would make the conversation invalid.
+    A message between a tool call and its answer would make the conversation invalid.
     """
     if not isinstance(messages, list) or not messages or not all(isinstance(m, BaseMessage) for m in messages):
         return False

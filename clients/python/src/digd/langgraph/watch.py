@@ -1,7 +1,7 @@
-"""One invocation of an instrumented graph: its run, the events on their way to nodes, and who acts.
+"""One invocation of an instrumented graph: its run, the events that wait for nodes, and the executions of nodes.
 
-The nodes of a step run at the same time in threads or tasks; they share a Watch under its lock. A method that needs a
-verdict is a generator of futures, so that threads and event loops drive the same code (`drive`, `drive_async`).
+The nodes of a step run at the same time in threads or tasks. They share a Watch, which has a lock. A method that needs
+a verdict is a generator of futures, so that threads and event loops drive the same code (`drive`, `drive_async`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ..activation import error_text
 from ..messages import Event, Intervention, Outcome, Verdict
 from . import internals
 from .internals import SENDS, TO, Write
-from .mail import Acting, EndedBranch, Mail, Mailbox, Plan
+from .mail import NodeExecution, EndedBranch, MailItem, Mailbox, Plan
 from .text import Inject, Notes, add_text
 
 log = logging.getLogger("digd")
 
-MAX_ANSWER_INPUTS = 1000  # ended branches that an answer names, the latest ones
-CANNOT_READ = "the node's input is no list of messages, and the node does not ask for notes()"
+MAX_ANSWER_INPUTS = 1000  # an answer names the latest ended branches
+CANNOT_READ = "the node's input is not a list of messages, and the node does not call notes()"
 
 Verdicts = tuple[Verdict, ...]
 Steps = Generator["Future[Verdicts]", Verdicts, None]
@@ -68,32 +68,34 @@ class Options:
 
 
 class Watch:
+    """Translates one invocation into messages of its run, and applies the verdicts to LangGraph's tasks."""
+
     def __init__(self, run: sync.Run, options: Options, nodes: Any, can_wake: bool) -> None:
         self.run, self.options, self.nodes, self.can_wake = run, options, nodes, can_wake
         self.loop: Any = None
         self.lock = threading.RLock()
-        self.disabled = False
-        self.declares_steps = False  # the user chose the recursion limit
-        self.answered = False
-        self._idle = False  # START led to END at once: there is nothing to answer
-        self._first_event: str | None = None  # everything in the run descends from the activation that wrote it
+        self.is_disabled = False
+        self.declares_step_limit = False  # the user chose the recursion limit
+        self.is_answered = False
+        self._is_empty = False  # START led to END at once: there is nothing to answer
+        self._first_event: str | None = None  # the common ancestor of all events in the run
         self._mailbox = Mailbox()
-        self._taken: dict[str, list[Mail]] = {}  # by task of this step: a retry has the same inputs
-        self._acting: dict[str, Acting] = {}
-        self._seen: set[str] = set()  # tasks of this step that ran
-        self._done: set[str] = set()  # those that are done, verdicts included
-        self._counted: tuple[int, int] | None = None  # this step's tasks, and the nodes among them that run
-        self._ended: list[EndedBranch] = []
-        self._answering = False
-        self._reads: dict[str, bool] = {}
-        self._stopped = False
-        self._calls: queue.Queue[Intervention] = queue.Queue()
+        self._mail_by_task: dict[str, list[MailItem]] = {}  # in this step; a retry of a task has the same inputs
+        self._open_executions: dict[str, NodeExecution] = {}  # by task
+        self._started_tasks: set[str] = set()  # tasks of this step that have started
+        self._finished_tasks: set[str] = set()  # tasks of this step whose verdicts are applied
+        self._running_count: tuple[int, int] | None = None  # this step's number of tasks, and of nodes that run
+        self._ended_branches: list[EndedBranch] = []
+        self._is_answering = False
+        self._can_read: dict[str, bool] = {}
+        self._is_stopped = False
+        self._wake_requests: queue.Queue[Intervention] = queue.Queue()
 
     # ---- connection with LangGraph
 
     def find_task(self, config: RunnableConfig | None) -> Any:
         """The task of a configuration, if it belongs to this invocation of this graph."""
-        loop = None if self.disabled or config is None else internals.loop_of(config)
+        loop = None if self.is_disabled or config is None else internals.loop_of(config)
         if loop is None or loop.nodes is not self.nodes:
             return None
         with self.lock:
@@ -107,10 +109,10 @@ class Watch:
             internals.unhook(self.loop)
         self.loop = None
 
-    def give_up(self, error: BaseException) -> None:
-        """The adapter failed: the graph goes on unwatched."""
+    def disable(self, error: BaseException) -> None:
+        """Stops watching after an error of the adapter. The graph goes on unwatched."""
         with self.lock:
-            first, self.disabled = not self.disabled, True
+            first, self.is_disabled = not self.is_disabled, True
         if first:
             log.warning(
                 "digd: run %s: the LangGraph adapter failed (%s); the graph goes on unwatched",
@@ -119,159 +121,160 @@ class Watch:
                 exc_info=error,
             )
 
-    def _tell(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Sends a message without waiting for anything. Messages leave in the order of these calls."""
+    def _submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
+        """Sends a message without waiting. Messages leave in the order of the calls."""
         return self.run.submit(work)
 
     # ---- a node starts
 
-    def begin(self, node: str, task: Any, input: Any) -> tuple[Acting, Any]:
-        """Starts a node's activation; returns its input with the texts that go with it."""
+    def begin(self, node: str, task: Any, input: Any) -> tuple[NodeExecution, Any]:
+        """Starts a node's activation. Returns the execution, and the node's input with the injected texts."""
         with self.lock:
-            self._seen.add(task.id)
-            mails = [] if node == START else self._collect(task)
-            texts = tuple(m.text for m in mails if m.text) if task.cache_key is None else ()
-            acting = Acting(self.run.next_id("v"), node, mails, task, Notes(texts))
-            self._acting[task.id] = acting
+            self._started_tasks.add(task.id)
+            mail = [] if node == START else self._collect(task)
+            texts = tuple(m.text for m in mail if m.text) if task.cache_key is None else ()
+            execution = NodeExecution(self.run.next_id("v"), node, mail, task, Notes(texts))
+            self._open_executions[task.id] = execution
             if node == START:
-                return acting, input
-            self._tell(self.run.aio.start_activation(node, acting.inputs, id=acting.id))
+                return execution, input
+            self._submit(self.run.aio.start_activation(node, execution.inputs, id=execution.id))
         if self.run.heals:
-            self._reads[node] = self.options.inject is not add_text or add_text(input, "") is not input
-        for mail in mails:
-            if mail.text:
-                # What a text made of a cached node would be served to later invocations.
-                changed = self.options.inject(input, mail.text) if task.cache_key is None else input
-                if mail.verdict is not None and mail.verdict.action == "inject":
+            self._can_read[node] = self.options.inject is not add_text or add_text(input, "") is not input
+        for item in mail:
+            if item.text:
+                # Not into a cached node: the cache would serve the changed result to later invocations.
+                changed = self.options.inject(input, item.text) if task.cache_key is None else input
+                if item.verdict is not None and item.verdict.action == "inject":
                     if changed is input:
-                        acting.unread.append(mail.verdict)
+                        execution.unread_verdicts.append(item.verdict)
                     else:
-                        self.run.applied(mail.event, mail.verdict)
+                        self.run.applied(item.event, item.verdict)
                 input = changed
-        if any(m.verdict for m in mails):  # a retry has the texts again, and no reports
-            self._taken[task.id] = [replace(m, verdict=None) for m in mails]
-        return acting, input
+        if any(m.verdict for m in mail):  # a retry gets the texts again, but reports nothing
+            self._mail_by_task[task.id] = [replace(m, verdict=None) for m in mail]
+        return execution, input
 
-    def _collect(self, task: Any) -> list[Mail]:
-        """The events that a task takes up. What LangGraph started for reasons unknown here gets an event of its own."""
-        if task.id in self._taken:
-            return self._taken[task.id]
+    def _collect(self, task: Any) -> list[MailItem]:
+        """The events that a task takes up. A task that LangGraph started for an unknown reason gets a new event."""
+        if task.id in self._mail_by_task:
+            return self._mail_by_task[task.id]
         failed = internals.failed_task(self.loop, task)
         if failed is not None:
-            mails = self._hand_over(failed, task.name)
+            mail = self._reroute_to_handler(failed, task.name)
         else:
-            mails = self._mailbox.collect(self.loop, task)
-        if not mails:
+            mail = self._mailbox.collect(self.loop, task)
+        if not mail:
             event = Event(self.run.next_id("e"), (task.name,))
-            self._from_origin([event])
-            mails = [Mail(event.id, frozenset((task.name,)))]
-        self._taken[task.id] = mails
-        return mails
+            self._emit_from_start([event])
+            mail = [MailItem(event.id, frozenset((task.name,)))]
+        self._mail_by_task[task.id] = mail
+        return mail
 
-    def _hand_over(self, failed: Any, handler: str) -> list[Mail]:
-        """A node failed and LangGraph runs its error handler: the handler takes up the node's inputs."""
-        mails = self._taken.get(failed.id, [])
-        inputs = [m.event for m in mails]
+    def _reroute_to_handler(self, failed: Any, handler: str) -> list[MailItem]:
+        """Reroutes the inputs of a failed node to the error handler that LangGraph runs for it."""
+        mail = self._mail_by_task.get(failed.id, [])
+        inputs = [m.event for m in mail]
         activation = self.run.next_id("v")
-        self._done.add(failed.id)
-        self._tell(self.run.aio.start_activation(failed.name, inputs, id=activation))
-        self._tell(self.run.aio.end_activation(activation, {e: (handler,) for e in inputs}, inputs=inputs))
-        return [Mail(m.event, m.holders | {handler}) for m in mails]
+        self._finished_tasks.add(failed.id)
+        self._submit(self.run.aio.start_activation(failed.name, inputs, id=activation))
+        self._submit(self.run.aio.end_activation(activation, {e: (handler,) for e in inputs}, inputs=inputs))
+        return [MailItem(m.event, m.holders | {handler}) for m in mail]
 
-    def _from_origin(self, events: list[Event]) -> Future[Any]:
-        """Events that no node wrote, by an activation of START. All such activations have one common ancestor."""
+    def _emit_from_start(self, events: list[Event]) -> Future[Any]:
+        """Reports events that no node wrote as outputs of START. All activations of START have one common ancestor."""
         inputs = [self._first_event] if self._first_event is not None else []
         outputs = list(events)
         if self._first_event is None:
             self._first_event = self.run.next_id("e")
             outputs.append(Event(self._first_event, (), fyi=True))
         activation = self.run.next_id("v")
-        self._tell(self.run.aio.start_activation(START, inputs, id=activation))
-        self._tell(self.run.aio.agent_left(START))
-        return self._tell(self.run.aio.end_activation(activation, {}, outputs, inputs=inputs))
+        self._submit(self.run.aio.start_activation(START, inputs, id=activation))
+        self._submit(self.run.aio.agent_left(START))
+        return self._submit(self.run.aio.end_activation(activation, {}, outputs, inputs=inputs))
 
     # ---- a node ends
 
-    def finish(self, acting: Acting, value: Any) -> Steps:
-        """A node is done: announces what it starts, and lets it go as the verdicts say."""
+    def finish(self, execution: NodeExecution, value: Any) -> Steps:
+        """Reports that a node is done, with the events for the nodes that it starts, and applies the verdicts."""
         with self.lock:
-            plan = self._plan(acting, value)
-            ends = acting.node != START and not plan.writes and not plan.returned
-            rests = ends and self._at_rest(acting.task)
-            if rests:
-                self._absorb_unseen()
+            plan = self._plan(execution, value)
+            ends = execution.node != START and not plan.writes and not plan.rerouted_writes
+            is_at_rest = ends and self._at_rest(execution.task)
+            if is_at_rest:
+                self._report_unseen_tasks()
             answers = (
-                rests
-                and not self._ended
-                and not self._answering
-                and not self.answered
-                and self._may_answer(acting.node)
+                is_at_rest
+                and not self._ended_branches
+                and not self._is_answering
+                and not self.is_answered
+                and self._may_answer(execution.node)
             )
             if ends:
-                plan.outputs.append(self._end_branch(acting, value, answers))
-            self._answering = self._answering or answers
-            if acting.node == START:
-                self._idle = not plan.outputs
-                future = self._from_origin(plan.outputs)
+                plan.outputs.append(self._end_branch(execution, value, answers))
+            self._is_answering = self._is_answering or answers
+            if execution.node == START:
+                self._is_empty = not plan.outputs
+                future = self._emit_from_start(plan.outputs)
             else:
-                future = self._tell(
-                    self.run.aio.end_activation(acting.id, plan.reactions, plan.outputs, inputs=acting.inputs)
+                future = self._submit(
+                    self.run.aio.end_activation(execution.id, plan.reactions, plan.outputs, inputs=execution.inputs)
                 )
         verdicts = (yield future) if self.run.heals else None
         with self.lock:
-            if acting.notes.asked:
-                self._reads[acting.node] = True  # it can be given texts later, too
-            self._carry_out(acting, plan, verdicts)
-            self._report_unread(acting)
-            self._acting.pop(acting.task.id, None)
-            self._done.add(acting.task.id)
+            if execution.notes.asked:
+                self._can_read[execution.node] = True  # it can read later texts too
+            self._apply_verdicts(execution, plan, verdicts)
+            self._report_unread(execution)
+            self._open_executions.pop(execution.task.id, None)
+            self._finished_tasks.add(execution.task.id)
             if answers:
-                self._answering = False
-                self.answered = not any(w[0] == TO + acting.node for w in acting.task.writes)
-        yield from self.answer(acting.task)
+                self._is_answering = False
+                self.is_answered = not any(w[0] == TO + execution.node for w in execution.task.writes)
+        yield from self.answer(execution.task)
 
-    def _plan(self, acting: Acting, value: Any) -> Plan:
+    def _plan(self, execution: NodeExecution, value: Any) -> Plan:
         plan = Plan()
-        task, mails = acting.task, acting.mails
+        task, mail = execution.task, execution.mail
         leading = list(
             {w[0] if w[0] != SENDS else i: w for i, w in enumerate(task.writes) if internals.starts_nodes(w)}.values()
         )
-        gotos = internals.bare_gotos(value) if mails else None
+        gotos = internals.bare_gotos(value) if mail else None
         if gotos is not None and [w[0] for w in leading] == list(dict.fromkeys(TO + g for g in gotos)):
-            plan.holders = frozenset().union(*(m.holders for m in mails)) | {acting.node}
-            plan.returned = [
+            plan.holders = frozenset().union(*(m.holders for m in mail)) | {execution.node}
+            plan.rerouted_writes = [
                 w
                 for w in leading
-                if internals.target_of(w) != acting.node and all(internals.target_of(w) in m.holders for m in mails)
+                if internals.target_of(w) != execution.node and all(internals.target_of(w) in m.holders for m in mail)
             ]
-            to = tuple(internals.target_of(w) for w in plan.returned)
-            plan.reactions = {e: to for e in acting.inputs} if to else {}
+            to = tuple(internals.target_of(w) for w in plan.rerouted_writes)
+            plan.reactions = {e: to for e in execution.inputs} if to else {}
         for write in leading:
-            if not any(write is r for r in plan.returned):
+            if not any(write is r for r in plan.rerouted_writes):
                 payload = write[1].arg if write[0] == SENDS else value
                 event = Event(self.run.next_id("e"), (internals.target_of(write),), payload=payload)
                 plan.outputs.append(event)
                 plan.writes[event.id] = write
         return plan
 
-    def _end_branch(self, acting: Acting, value: Any, answers: bool) -> Event:
+    def _end_branch(self, execution: NodeExecution, value: Any, answers: bool) -> Event:
         event = Event(self.run.next_id("e"), (), payload=value, submit=answers, fyi=not answers)
         if not answers:
-            self._ended.append(EndedBranch(event.id, acting.node, (self.loop.step, repr(acting.task.path)), value))
+            position = self.loop.step, repr(execution.task.path)
+            self._ended_branches.append(EndedBranch(event.id, execution.node, position, value))
         return event
 
-    def _carry_out(self, acting: Acting, plan: Plan, verdicts: Verdicts | None) -> None:
-        """Makes LangGraph's writes agree with the verdicts, and addresses the events to the nodes that they start."""
+    def _apply_verdicts(self, execution: NodeExecution, plan: Plan, verdicts: Verdicts | None) -> None:
+        """Changes LangGraph's writes as the verdicts say, and posts the events to the nodes that they start."""
         dropped: list[Write] = []
         kept: set[str] = set()
-        again: list[Verdict] = []
+        restarts: list[Verdict] = []
         for verdict in plan.unchanged() if verdicts is None else verdicts:
             write = plan.writes.get(verdict.event)
-            writes = [write] if write is not None else plan.returned if verdict.event in plan.reactions else []
-            reason = self._why_not(acting.task, verdict.recipients) if verdict.action == "reroute" else None
+            writes = [write] if write is not None else plan.rerouted_writes if verdict.event in plan.reactions else []
+            reason = self._refusal_reason(execution.task, verdict.recipients) if verdict.action == "reroute" else None
             if verdict.action == "reroute" and reason is None:
                 dropped += writes
-                again.append(verdict)
+                restarts.append(verdict)
                 continue
             if reason is not None:
                 self.run.applied(verdict.event, verdict, as_is=reason)
@@ -279,14 +282,14 @@ class Watch:
             for w in writes:
                 self._post(w, verdict, plan.holders)
         if dropped:
-            self._drop(acting.task, dropped, kept)
-        for verdict in again:
-            self._start_again(acting.task, verdict)
+            self._drop(execution.task, dropped, kept)
+        for verdict in restarts:
+            self._restart_nodes(execution.task, verdict)
             self.run.applied(verdict.event, verdict)
 
     @staticmethod
     def _drop(task: Any, dropped: list[Write], kept: set[str]) -> None:
-        """Takes writes out of a task; those of a channel all together, as one event stands for them."""
+        """Removes writes from a task. All writes to a channel go together, because one event represents them."""
         channels = {w[0] for w in dropped if w[0] != SENDS} - kept
         sends = {id(w) for w in dropped if w[0] == SENDS}
         remaining = [w for w in task.writes if w[0] not in channels and id(w) not in sends]
@@ -297,146 +300,147 @@ class Watch:
         node = internals.target_of(write)
         if node in self.nodes:
             text = verdict.inject if verdict.action == "inject" else None
-            self._mailbox.post(write, Mail(verdict.event, holders | {node}, verdict, text))
+            self._mailbox.post(write, MailItem(verdict.event, holders | {node}, verdict, text))
 
-    def _start_again(self, task: Any, verdict: Verdict) -> None:
-        """Starts the recipients of a verdict in the next step, with its text."""
+    def _restart_nodes(self, task: Any, verdict: Verdict) -> None:
+        """Starts the recipients of a verdict in the next step, with the verdict's text."""
         for node in verdict.recipients:
             write = TO + node, None
-            self._mailbox.post(write, Mail(verdict.event, frozenset((node,)), verdict, verdict.inject))
+            self._mailbox.post(write, MailItem(verdict.event, frozenset((node,)), verdict, verdict.inject))
             task.writes.append(write)
 
-    def _why_not(self, task: Any, recipients: Iterable[str]) -> str | None:
-        """Why a task cannot give an event to these nodes together with a text; None if it can."""
+    def _refusal_reason(self, task: Any, recipients: Iterable[str]) -> str | None:
+        """Why a task cannot send an event with a text to these nodes; None if it can."""
         if task.cache_key is not None:
-            return "the node's writes go to a cache, where healing has no place"
+            return "the node's writes go to a cache, which healing must not change"
         for node in recipients:
             if node not in self.nodes or node == START:
                 return f"this graph has no node {node!r}"
-            if not self._reads.get(node, False):
+            if not self._can_read.get(node, False):
                 return CANNOT_READ
         return None
 
-    def _report_unread(self, acting: Acting) -> None:
-        for verdict in acting.unread:
-            if acting.notes.asked and acting.notes.texts:
+    def _report_unread(self, execution: NodeExecution) -> None:
+        for verdict in execution.unread_verdicts:
+            if execution.notes.asked and execution.notes.texts:
                 self.run.applied(verdict.event, verdict)
             else:
                 self.run.applied(verdict.event, verdict, as_is=CANNOT_READ)
 
-    def fail(self, acting: Acting, error: BaseException) -> None:
-        """A node raised. An interrupt leaves its inputs waiting; a command to a parent graph ends this graph's part."""
+    def fail(self, execution: NodeExecution, error: BaseException) -> None:
+        """Reports that a node raised. An interrupt leaves its inputs pending; a command to a parent ends its branch."""
         run = self.run.aio
         with self.lock:
-            self._acting.pop(acting.task.id, None)
-            if acting.node == START:
+            self._open_executions.pop(execution.task.id, None)
+            if execution.node == START:
                 return
             if isinstance(error, ParentCommand):
-                self._tell(
+                self._submit(
                     run.end_activation(
-                        acting.id, {}, [Event(self.run.next_id("e"), (), fyi=True)], inputs=acting.inputs
+                        execution.id, {}, [Event(self.run.next_id("e"), (), fyi=True)], inputs=execution.inputs
                     )
                 )
             elif isinstance(error, GraphBubbleUp):
-                self._tell(run.end_activation(acting.id, {e: "wait" for e in acting.inputs}, inputs=acting.inputs))
+                reactions = {e: "wait" for e in execution.inputs}
+                self._submit(run.end_activation(execution.id, reactions, inputs=execution.inputs))
             else:
-                self._tell(run.end_activation(acting.id, error=error_text(error)))
+                self._submit(run.end_activation(execution.id, error=error_text(error)))
 
     def _step_ended(self) -> None:
-        """Nodes that LangGraph served from its cache, or from an earlier invocation, count as having run."""
-        if self.disabled:
+        """Ends a step. Reports the nodes that LangGraph served from its cache or an earlier invocation as run."""
+        if self.is_disabled:
             return
         try:
             with self.lock:
-                self._absorb_unseen()
+                self._report_unseen_tasks()
                 self._mailbox.next_step()
-                self._seen.clear()
-                self._done.clear()
-                self._taken.clear()
+                self._started_tasks.clear()
+                self._finished_tasks.clear()
+                self._mail_by_task.clear()
         except Exception as error:
-            self.give_up(error)
+            self.disable(error)
 
-    def _absorb_unseen(self) -> None:
+    def _report_unseen_tasks(self) -> None:
         for task in internals.node_tasks(self.loop):
-            if task.id not in self._seen and task.writes and task.name != START:
-                self._absorb(task)
-        self._counted = None
+            if task.id not in self._started_tasks and task.writes and task.name != START:
+                self._report_unseen_task(task)
+        self._running_count = None
 
-    def _absorb(self, task: Any) -> None:
-        self._seen.add(task.id)
-        self._done.add(task.id)
-        acting = Acting(self.run.next_id("v"), task.name, self._collect(task), task, Notes())
+    def _report_unseen_task(self, task: Any) -> None:
+        self._started_tasks.add(task.id)
+        self._finished_tasks.add(task.id)
+        execution = NodeExecution(self.run.next_id("v"), task.name, self._collect(task), task, Notes())
         value = {channel: v for channel, v in task.writes if not internals.starts_nodes((channel, v))}
-        plan = self._plan(acting, value)
+        plan = self._plan(execution, value)
         if not plan.writes:
-            plan.outputs.append(self._end_branch(acting, value, False))
-        self._tell(self.run.aio.start_activation(task.name, acting.inputs, id=acting.id))
-        self._tell(self.run.aio.end_activation(acting.id, {}, plan.outputs, inputs=acting.inputs))
-        self._carry_out(acting, plan, None)
+            plan.outputs.append(self._end_branch(execution, value, False))
+        self._submit(self.run.aio.start_activation(task.name, execution.inputs, id=execution.id))
+        self._submit(self.run.aio.end_activation(execution.id, {}, plan.outputs, inputs=execution.inputs))
+        self._apply_verdicts(execution, plan, None)
 
     # ---- the graph comes to rest
 
     def _may_answer(self, node: str) -> bool:
         return self.options.submits is None or node in self.options.submits
 
-    def _at_rest(self, but: Any = None) -> bool:
-        """Whether all tasks of this step are done, `but` one that is about to be, and nothing follows them."""
+    def _at_rest(self, pending_task: Any = None) -> bool:
+        """Whether all tasks of this step are done and nothing follows them. `pending_task` counts as done."""
         size = len(self.loop.tasks)
-        if self._counted is None or self._counted[0] != size:  # once a step: it may have thousands of tasks
-            running = sum(t.id in self._seen or not t.writes for t in internals.node_tasks(self.loop))
-            self._counted = size, running
-        if self._counted[1] > len(self._done) + (but is not None):
+        if self._running_count is None or self._running_count[0] != size:  # count once: a step may have thousands
+            running = sum(t.id in self._started_tasks or not t.writes for t in internals.node_tasks(self.loop))
+            self._running_count = size, running
+        if self._running_count[1] > len(self._finished_tasks) + (pending_task is not None):
             return False
-        return not internals.leads_on(self.loop, internals.node_tasks(self.loop))
+        return not internals.starts_more_nodes(self.loop, internals.node_tasks(self.loop))
 
     def answer(self, task: Any) -> Steps:
-        """Submits the answer if the graph is at rest: the work of all branches that ended.
+        """Submits the answer if the graph is at rest. Its inputs are the ends of all branches.
 
-        `task`: the last one, which can still start nodes; None: the graph has ended.
+        task: the last one, which can still start nodes. None: the graph has ended.
         """
         with self.lock:
-            if self.answered or self._answering or (task is not None and not self._at_rest()):
+            if self.is_answered or self._is_answering or (task is not None and not self._at_rest()):
                 return
             if task is not None:
-                self._absorb_unseen()
-            branches = [b for b in self._ended if self._may_answer(b.node)]
+                self._report_unseen_tasks()
+            branches = [b for b in self._ended_branches if self._may_answer(b.node)]
             if not branches:
                 return
-            self._answering = True
-            latest = max(branches, key=lambda b: b.place)
-            inputs = [b.event for b in self._ended[-MAX_ANSWER_INPUTS:]]
+            self._is_answering = True
+            latest = max(branches, key=lambda b: b.position)
+            inputs = [b.event for b in self._ended_branches[-MAX_ANSWER_INPUTS:]]
             activation = self.run.next_id("v")
-            self._tell(self.run.aio.start_activation(latest.node, inputs, id=activation))
+            self._submit(self.run.aio.start_activation(latest.node, inputs, id=activation))
             event = Event(self.run.next_id("e"), (), payload=latest.payload, submit=True)
-            future = self._tell(self.run.aio.end_activation(activation, {}, [event], inputs=inputs))
+            future = self._submit(self.run.aio.end_activation(activation, {}, [event], inputs=inputs))
         verdicts = (yield future) if self.run.heals else ()
         with self.lock:
-            self._answering = False
-            self.answered = True
+            self._is_answering = False
+            self.is_answered = True
             for verdict in verdicts:
                 if verdict.action != "reroute":
                     self.run.applied(verdict.event, verdict)
                     continue
-                reason = "the graph has ended" if task is None else self._why_not(task, verdict.recipients)
+                reason = "the graph has ended" if task is None else self._refusal_reason(task, verdict.recipients)
                 if reason is None:
-                    self.answered = False
-                    self._ended.clear()
-                    self._start_again(task, verdict)
+                    self.is_answered = False
+                    self._ended_branches.clear()
+                    self._restart_nodes(task, verdict)
                 self.run.applied(verdict.event, verdict, as_is=reason)
 
     def conclude(self) -> Steps:
-        """Submits the answer of a graph that has ended, if no node was left to do so."""
-        if not self.disabled and self.loop is not None and self.loop.status == "done":
+        """Submits the answer of a graph that has ended, if its last node did not."""
+        if not self.is_disabled and self.loop is not None and self.loop.status == "done":
             try:
                 yield from self.answer(None)
             except Exception as error:
-                self.give_up(error)
+                self.disable(error)
 
     def outcome(self, error: BaseException | None) -> Outcome | None:
-        """How this invocation ended. The author meant it to pause for a person, or to hand over to a parent graph."""
+        """The outcome of this invocation. Interrupts and commands to a parent graph count as success."""
         if error is None:
             at_rest = self.loop is not None and self.loop.status == "done"
-            return "success" if self.answered or self._idle or not at_rest else None
+            return "success" if self.is_answered or self._is_empty or not at_rest else None
         if isinstance(error, (GraphInterrupt, ParentCommand)):
             return "success"
         if isinstance(error, internals.DRAINED) or not isinstance(error, Exception):
@@ -446,37 +450,37 @@ class Watch:
     # ---- waking a graph that has stopped
 
     def wake(self, intervention: Intervention) -> bool:
-        """Takes a system event for a graph that has stopped; False if it goes on, or if no node could read it."""
-        if not self._stopped:
+        """Takes a system event for a stopped graph. Returns False if the graph runs or no node can read the text."""
+        if not self._is_stopped:
             return False
-        readers = [n for n in intervention.recipients if n in self.nodes and self._reads.get(n, True)]
+        readers = [n for n in intervention.recipients if n in self.nodes and self._can_read.get(n, True)]
         with self.lock:
             for node in readers:
-                self._mailbox.post_now(node, Mail(intervention.id, frozenset((node,)), text=intervention.inject))
+                self._mailbox.post_now(node, MailItem(intervention.id, frozenset((node,)), text=intervention.inject))
         if readers:
-            self._calls.put(intervention)
+            self._wake_requests.put(intervention)
         return bool(readers)
 
     def waits_for_healing(self, error: BaseException | None) -> bool:
-        """Whether somebody may still wake the graph, and the user is willing to wait for it."""
-        if not self.can_wake or self.disabled or self.loop is None or not self.run.connected or not self.run.heals:
+        """Whether an intervention may still wake the graph, and the user allows waiting for it."""
+        if not self.can_wake or self.is_disabled or self.loop is None or not self.run.connected or not self.run.heals:
             return False
         if error is not None:
-            self._stopped = (
+            self._is_stopped = (
                 self.options.heal_errors and isinstance(error, Exception) and not isinstance(error, GraphBubbleUp)
             )
         else:
-            self._stopped = not self.answered and self.loop.status == "done"
-        return self._stopped
+            self._is_stopped = not self.is_answered and self.loop.status == "done"
+        return self._is_stopped
 
     def next_call(self) -> Command[Any] | None:
-        """The command that wakes the graph, or None once `wait_for_healing_ms` has passed. Blocks."""
+        """Waits for the command that wakes the graph; None after `wait_for_healing_ms`. Blocks."""
         try:
-            call = self._calls.get(timeout=self.options.wait_for_healing_ms / 1000)
+            call = self._wake_requests.get(timeout=self.options.wait_for_healing_ms / 1000)
         except queue.Empty:
             return None
         finally:
-            self._stopped = False
+            self._is_stopped = False
         with self.lock:
             targets = [n for n in call.recipients if self._mailbox.has_mail(n)]
         return Command(goto=targets)
@@ -484,23 +488,23 @@ class Watch:
     # ---- the end
 
     def end(self, error: BaseException | None) -> Future[None]:
-        """Ends the run; returns a future that is done when digd has all of it."""
+        """Ends the run. Returns a future that is done when digd has received everything."""
         with self.lock:
             outcome = self.outcome(error)
-            for acting in list(self._acting.values()):
-                if acting.node != START:
-                    self._tell(self.run.aio.end_activation(acting.id, error="left without an end"))
-            self._acting.clear()
-            is_reported = self.options.heal_errors or not self.declares_steps
+            for execution in list(self._open_executions.values()):
+                if execution.node != START:
+                    self._submit(self.run.aio.end_activation(execution.id, error="left without an end"))
+            self._open_executions.clear()
+            is_reported = self.options.heal_errors or not self.declares_step_limit
             is_endless = isinstance(error, GraphRecursionError) and is_reported
             if outcome == "failure" and not is_endless:
-                # The exception, or the limit that the user chose, cut the run off. An activation that is open says so:
-                # what was left is no deadlock.
-                self._tell(self.run.aio.start_activation(START))
-            self.disabled = True
+                # An exception, or the limit that the user chose, stopped the run. An open activation prevents a report
+                # of the remaining work as a deadlock.
+                self._submit(self.run.aio.start_activation(START))
+            self.is_disabled = True
             self.release_loop()
-        return self._tell(self._close(outcome))
+        return self._submit(self._end_run(outcome))
 
-    async def _close(self, outcome: Outcome | None) -> None:
+    async def _end_run(self, outcome: Outcome | None) -> None:
         await self.run.aio.end(outcome)
         await self.run.aio.close()
