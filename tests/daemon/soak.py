@@ -292,7 +292,7 @@ def main():
             failed = "; ".join(repr(error) for error in errors.exceptions)
         status = daemon.stop()
     if len(soak.samples) < 10:
-        sys.exit(f"too short for a result:  {failed or 'fewer than ten samples'}; kept: {folder}")
+        sys.exit(f"too short for a result: {failed or 'fewer than ten samples'}; kept: {folder}")
     rows = judge(soak.samples)
     hours = soak.samples[-1]["hours"]
     print(
@@ -312,7 +312,7 @@ def main():
     print(
         "passed: nothing grows, every message was answered"
         if fine
-        else f"FAILED:  {failed or 'see above'}; kept: {folder}"
+        else f"FAILED: {failed or 'see above'}; kept: {folder}"
     )
     if arguments.json:
         Path(arguments.json).write_text(
