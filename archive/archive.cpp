@@ -13,7 +13,8 @@ namespace {
 
 // What producers and the writer share; producers may outlive the archive.
 struct meeting_point {
-  explicit meeting_point(const options& how) : queue({how.queue_entries, how.queue_bytes, how.producers}) {}
+  explicit meeting_point(const options& options)
+      : queue({options.queue_entries, options.queue_bytes, options.producers}) {}
 
   counters counted;
   hand_off queue;
@@ -29,16 +30,16 @@ struct producer::state {
 producer::producer(std::unique_ptr<state> s) : state_(std::move(s)) {}
 producer::~producer() = default;
 
-bool producer::try_push(entry_ptr& what) {
+bool producer::try_push(entry_ptr& entry) {
   auto& at = *state_->at;
-  if (at.queue.push(*state_->place, what)) return true;
+  if (at.queue.push(*state_->place, entry)) return true;
   if (!at.queue.is_closed()) at.counted.queue_full.fetch_add(1);
   return false;
 }
 
 // In the order in which they are needed; taken down in the reverse one: the thread first, the file last.
 struct archive::state {
-  options how;
+  digd::archive::options options;
   store file;
   std::unique_ptr<reader> reads;
   std::atomic<std::uint64_t> next_run{1};
@@ -48,15 +49,14 @@ struct archive::state {
 
 archive::archive(std::unique_ptr<state> s) : state_(std::move(s)) {}
 
-archive::~archive() {
-  stop();
-}
+archive::~archive() { stop(); }
 
-boost::system::result<std::unique_ptr<archive>> archive::open(
-    options how, std::function<void(std::span<const durable>)> on_durable, std::string* why) {
+boost::system::result<std::unique_ptr<archive>> archive::open(options options,
+                                                              std::function<void(std::span<const durable>)> on_durable,
+                                                              std::string* why) {
   auto made = std::make_unique<state>();
-  made->how = std::move(how);
-  const auto& o = made->how;
+  made->options = std::move(options);
+  const auto& o = made->options;
   if (auto found = made->file.open({o.path, o.vfs, o.check_bytes, o.on_migration})) {
     if (why != nullptr) *why = found.words;
     return make_error_code(found.error);
@@ -66,8 +66,7 @@ boost::system::result<std::unique_ptr<archive>> archive::open(
   made->reads = std::move(*reads);
   made->next_run = made->file.next_run_number();
   made->at = std::make_shared<meeting_point>(o);
-  made->writes =
-      std::make_unique<writer>(o, made->at->counted, made->at->queue, made->file, std::move(on_durable));
+  made->writes = std::make_unique<writer>(o, made->at->counted, made->at->queue, made->file, std::move(on_durable));
   return std::unique_ptr<archive>(new archive(std::move(made)));
 }
 
@@ -80,33 +79,19 @@ std::unique_ptr<producer> archive::make_producer() {
   return std::unique_ptr<producer>(new producer(std::move(made)));
 }
 
-std::uint64_t archive::next_run_number() {
-  return state_->next_run.fetch_add(1);
-}
+std::uint64_t archive::next_run_number() { return state_->next_run.fetch_add(1); }
 
-void archive::stop() {
-  state_->writes->stop();
-}
+void archive::stop() { state_->writes->stop(); }
 
-const counters& archive::counted() const {
-  return state_->at->counted;
-}
+const counters& archive::counted() const { return state_->at->counted; }
 
-std::string archive::health() const {
-  return state_->writes->health();
-}
+std::string archive::health() const { return state_->writes->health(); }
 
-const options& archive::how() const {
-  return state_->how;
-}
+const options& archive::how() const { return state_->options; }
 
-std::size_t archive::queued() const {
-  return state_->at->queue.held();
-}
+std::size_t archive::queued() const { return state_->at->queue.held(); }
 
-boost::system::result<std::vector<stored_run>> archive::runs() const {
-  return state_->reads->runs();
-}
+boost::system::result<std::vector<stored_run>> archive::runs() const { return state_->reads->runs(); }
 
 boost::system::result<void> archive::each_entry(std::uint64_t run_number,
                                                 const std::function<bool(const stored_entry&)>& each) const {

@@ -38,9 +38,9 @@ struct options {
   std::size_t batch_bytes = 16u << 20;   // about; one entry more may be over
   unsigned poll_us = 200;                // idle, the writer looks for work this often, then
   unsigned poll_most_us = 1'000;         // ever more rarely up to this
-  unsigned gather_us = 10'000;           // from one commit to the next at least: one sync for all that came meanwhile, unless
-  std::size_t gather_entries = 256;      // so many wait
-  unsigned retry_ms = 50;                // after a failed write, doubled with each failure
+  unsigned gather_us = 10'000;  // from one commit to the next at least: one sync for all that came meanwhile, unless
+  std::size_t gather_entries = 256;  // so many wait
+  unsigned retry_ms = 50;            // after a failed write, doubled with each failure
   unsigned retry_most_ms = 5'000;
   unsigned stop_ms = 10'000;                           // how long `stop` goes on trying while writes fail
   int checkpoint_pages = 4'096;                        // the log is moved into the file when it has so many (16 MB)
@@ -84,9 +84,9 @@ class archive;
 class producer {
  public:
   ~producer();
-  // Takes `what`, which is null then. False, with `what` untouched, if the queue is full or the archive stopped: the caller keeps it
-  // and tries later.
-  bool try_push(entry_ptr& what);
+  // Takes `what`, which is null then. False, with `what` untouched, if the queue is full or the archive stopped: the
+  // caller keeps it and tries later.
+  bool try_push(entry_ptr& entry);
 
  private:
   friend class archive;
@@ -99,8 +99,9 @@ class archive {
  public:
   // `on_durable` is called on the writer thread after each commit; it must not throw, and must not call
   // `stop`. If it fails, `why` says in words what is wrong.
-  static boost::system::result<std::unique_ptr<archive>> open(
-      options how, std::function<void(std::span<const durable>)> on_durable, std::string* why = nullptr);
+  static boost::system::result<std::unique_ptr<archive>> open(options options,
+                                                              std::function<void(std::span<const durable>)> on_durable,
+                                                              std::string* why = nullptr);
   ~archive();  // stops
 
   std::unique_ptr<producer> make_producer();  // null if there are `options::producers` already

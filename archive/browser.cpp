@@ -23,21 +23,21 @@ run_row run_from(const statement& row) {
 // Resets a statement whichever way its use ends: a statement left open would hold the log.
 class in_use {
  public:
-  explicit in_use(statement& what) : what_(what) {}
-  ~in_use() { what_.reset(); }
+  explicit in_use(statement& statement) : statement_(statement) {}
+  ~in_use() { statement_.reset(); }
   in_use(const in_use&) = delete;
   in_use& operator=(const in_use&) = delete;
 
  private:
-  statement& what_;
+  statement& statement_;
 };
 
 }  // namespace
 
 std::size_t watched_entry::bytes() const {
   std::size_t sum = sizeof *this + run.size() + session.size() + type.size() + frame.size() + verdicts.size();
-  for (const auto& one : detections) sum += one.size();
-  for (const auto& one : interventions) sum += one.size();
+  for (const auto& text : detections) sum += text.size();
+  for (const auto& text : interventions) sum += text.size();
   return sum + outcomes.size() * sizeof(outcome_row);
 }
 
@@ -62,17 +62,15 @@ failure browser::prepare() {
   const std::string run =
       "SELECT number, run, opened_ms, last_ts, ended, ended_ms, bytes, heard_ms FROM runs"
       " WHERE deleting = 0 AND ";
-  const std::pair<statement*, std::string> all[] = {
-      {&runs_,
-       run + "number < ?1 ORDER BY number DESC LIMIT ?2"},
-      {&find_,
-       run + "run = ?1 ORDER BY number DESC LIMIT 1"},
-      {&oldest_ended_,
-       run + "ended IS NOT NULL ORDER BY ended_ms, number LIMIT ?1"},
+  const std::pair<statement*, std::string> items[] = {
+      {&runs_, run + "number < ?1 ORDER BY number DESC LIMIT ?2"},
+      {&find_, run + "run = ?1 ORDER BY number DESC LIMIT 1"},
+      {&oldest_ended_, run + "ended IS NOT NULL ORDER BY ended_ms, number LIMIT ?1"},
       {&quiet_,
        run + "ended IS NULL AND coalesce(heard_ms, opened_ms) < ?1 ORDER BY coalesce(heard_ms, opened_ms), number"
              " LIMIT ?2"},
-      {&used_pages_, "SELECT (SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count)"},
+      {&used_pages_,
+       "SELECT (SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count)"},
       {&page_size_, "SELECT page_size FROM pragma_page_size"},
       {&count_,
        "SELECT id, kind, CASE WHEN kind IN ('run_opened', 'operator_mode') THEN frame END,"
@@ -99,20 +97,22 @@ failure browser::prepare() {
       {&outcome_last_, "SELECT max(id) FROM outcomes"},
       {&detection_rows_, "SELECT entry, run, json FROM detections WHERE id >= ?1 ORDER BY id"},
       {&intervention_rows_, "SELECT entry, run, json FROM interventions WHERE row >= ?1 ORDER BY row"},
-      {&outcome_rows_, "SELECT entry, run, rule, event, detected_ts, ts, outcome FROM outcomes WHERE id >= ?1 ORDER BY id"},
+      {&outcome_rows_,
+       "SELECT entry, run, rule, event, detected_ts, ts, outcome FROM outcomes WHERE id >= ?1 ORDER BY id"},
   };
   failure why;
-  for (const auto& [into, sql] : all) {
+  for (const auto& [into, sql] : items) {
     if (!why) why = db_.prepare(sql, *into);
   }
   return why ? why : prepare_pilot();
 }
 
 failure browser::prepare_pilot() {
-  const std::pair<statement*, const char*> all[] = {
+  const std::pair<statement*, const char*> items[] = {
       {&find_detection_, "SELECT id FROM detections WHERE run = ?1 AND entry = ?2 ORDER BY id LIMIT 1 OFFSET ?3"},
       {&detection_text_,
-       "SELECT d.entry, (SELECT count(*) FROM detections AS b WHERE b.run = d.run AND b.entry = d.entry AND b.id <= d.id),"
+       "SELECT d.entry, (SELECT count(*) FROM detections AS b WHERE b.run = d.run AND b.entry = d.entry AND b.id <= "
+       "d.id),"
        " d.reason FROM detections AS d WHERE d.id = ?1"},
       {&piloted_runs_,
        "SELECT number, run, opened_ms, ended, ended_ms, mode, canary, activations, metrics FROM runs"
@@ -124,14 +124,15 @@ failure browser::prepare_pilot() {
        " WHERE r.opened_ms >= ?1 AND r.deleting = 0 AND d.healing IS NOT NULL AND (d.healed <> 0 OR d.cause = 'mode')"
        " GROUP BY d.run, d.rule, d.subject, d.place ORDER BY max(d.id) DESC LIMIT ?2"},
       {&piloted_judgements_,
-       "SELECT d.run, d.rule, d.subject, d.place, date(e.arrived_ms / 1000, 'unixepoch', 'weekday 0', '-6 days') AS week,"
+       "SELECT d.run, d.rule, d.subject, d.place, date(e.arrived_ms / 1000, 'unixepoch', 'weekday 0', '-6 days') AS "
+       "week,"
        " sum(j.judgement = 'right'), sum(j.judgement = 'wrong')"
        " FROM judgements AS j CROSS JOIN runs AS r ON r.number = j.run CROSS JOIN detections AS d ON d.id = j.detection"
        " CROSS JOIN entries AS e ON e.id = d.entry WHERE r.opened_ms >= ?1 AND r.deleting = 0"
        " GROUP BY d.run, d.rule, d.subject, d.place, week ORDER BY week, d.run LIMIT ?2"},
   };
   failure why;
-  for (const auto& [into, sql] : all) {
+  for (const auto& [into, sql] : items) {
     if (!why) why = db_.prepare(sql, *into);
   }
   return why;
@@ -148,11 +149,11 @@ boost::system::result<std::vector<run_row>> browser::runs(std::uint64_t before, 
 }
 
 boost::system::result<std::vector<run_row>> browser::collect(statement& from) {
-  std::vector<run_row> all;
+  std::vector<run_row> rows;
   failure why;
-  while (from.step(why)) all.push_back(run_from(from));
+  while (from.step(why)) rows.push_back(run_from(from));
   if (why) return make_error_code(why.error());
-  return all;
+  return rows;
 }
 
 boost::system::result<std::vector<run_row>> browser::oldest_ended(std::uint64_t limit) {
@@ -170,10 +171,10 @@ boost::system::result<std::vector<run_row>> browser::quiet_since(std::int64_t be
 
 boost::system::result<std::uint64_t> browser::used_bytes() {
   std::uint64_t product = 1;
-  for (statement* one : {&used_pages_, &page_size_}) {
-    const in_use guard(*one);
+  for (statement* statement : {&used_pages_, &page_size_}) {
+    const in_use guard(*statement);
     failure why;
-    if (one->step(why)) product *= static_cast<std::uint64_t>(one->integer(0));
+    if (statement->step(why)) product *= static_cast<std::uint64_t>(statement->integer(0));
     if (why) return make_error_code(why.error());
   }
   return product;
@@ -249,18 +250,18 @@ failure browser::count_on(std::uint64_t run_number, counted& sum) {
 boost::system::result<std::vector<detection_count>> browser::detection_counts(std::uint64_t run_number) {
   const in_use guard(group_);
   group_.bind(1, run_number);
-  std::vector<detection_count> all;
+  std::vector<detection_count> detection_counts;
   failure why;
   while (group_.step(why)) {
-    all.push_back({.rule = group_.text(0),
-                   .healed = group_.integer(1) != 0,
-                   .cause = group_.text(2),
-                   .healing = group_.text(3),
-                   .outcome = group_.text(4),
-                   .count = static_cast<std::uint64_t>(group_.integer(5))});
+    detection_counts.push_back({.rule = group_.text(0),
+                                .healed = group_.integer(1) != 0,
+                                .cause = group_.text(2),
+                                .healing = group_.text(3),
+                                .outcome = group_.text(4),
+                                .count = static_cast<std::uint64_t>(group_.integer(5))});
   }
   if (why) return make_error_code(why.error());
-  return all;
+  return detection_counts;
 }
 
 boost::system::result<std::vector<detection_item>> browser::detections(std::uint64_t run_number, std::int64_t after,
@@ -269,28 +270,28 @@ boost::system::result<std::vector<detection_item>> browser::detections(std::uint
   detections_.bind(1, run_number);
   detections_.bind(2, after);
   detections_.bind(3, limit);
-  std::vector<detection_item> all;
+  std::vector<detection_item> items;
   failure why;
   while (detections_.step(why)) {
-    detection_item one{.id = detections_.integer(0), .entry = detections_.integer(1)};
-    one.json = detections_.text(2);
-    one.outcome = detections_.text(3);
-    one.judgement = detections_.text(4);
-    one.judged_by = detections_.text(5);
-    one.judged_ms = detections_.integer(6);
-    if (!all.empty() && all.back().entry == one.entry) one.place_in_entry = all.back().place_in_entry + 1;
-    all.push_back(std::move(one));
+    detection_item item{.id = detections_.integer(0), .entry = detections_.integer(1)};
+    item.json = detections_.text(2);
+    item.outcome = detections_.text(3);
+    item.judgement = detections_.text(4);
+    item.judged_by = detections_.text(5);
+    item.judged_ms = detections_.integer(6);
+    if (!items.empty() && items.back().entry == item.entry) item.place_in_entry = items.back().place_in_entry + 1;
+    items.push_back(std::move(item));
   }
   if (why) return make_error_code(why.error());
-  if (after == 0 || all.empty()) return all;
+  if (after == 0 || items.empty()) return items;
   // The page may begin in the middle of an entry.
-  const auto first = text_of_detection(all.front().id);
+  const auto first = text_of_detection(items.front().id);
   if (!first) return first.error();
   const std::uint64_t skipped = *first ? (**first).place_in_entry - 1 : 0;
-  for (auto& one : all) {
-    if (one.entry == all.front().entry) one.place_in_entry += skipped;
+  for (auto& item : items) {
+    if (item.entry == items.front().entry) item.place_in_entry += skipped;
   }
-  return all;
+  return items;
 }
 
 // ---- over many runs
@@ -323,25 +324,27 @@ boost::system::result<std::optional<detection_text>> browser::text_of_detection(
   return found;
 }
 
-boost::system::result<std::vector<piloted_run>> browser::piloted_runs(std::int64_t opened_since_ms, std::uint64_t limit) {
+boost::system::result<std::vector<piloted_run>> browser::piloted_runs(std::int64_t opened_since_ms,
+                                                                      std::uint64_t limit) {
   const in_use guard(piloted_runs_);
   piloted_runs_.bind(1, opened_since_ms);
   piloted_runs_.bind(2, limit);
-  std::vector<piloted_run> all;
+  std::vector<piloted_run> piloted_runs;
   failure why;
   while (piloted_runs_.step(why)) {
     const statement& row = piloted_runs_;
-    piloted_run one{.number = static_cast<std::uint64_t>(row.integer(0)), .run = row.text(1), .opened_ms = row.integer(2)};
-    one.ended = row.text(3);
-    if (!row.is_null(4)) one.ended_ms = row.integer(4);
-    one.mode = row.text(5);
-    one.canary = row.text(6);
-    one.activations = static_cast<std::uint64_t>(row.integer(7));
-    one.metrics = row.text(8);
-    all.push_back(std::move(one));
+    piloted_run piloted_run{
+        .number = static_cast<std::uint64_t>(row.integer(0)), .run = row.text(1), .opened_ms = row.integer(2)};
+    piloted_run.ended = row.text(3);
+    if (!row.is_null(4)) piloted_run.ended_ms = row.integer(4);
+    piloted_run.mode = row.text(5);
+    piloted_run.canary = row.text(6);
+    piloted_run.activations = static_cast<std::uint64_t>(row.integer(7));
+    piloted_run.metrics = row.text(8);
+    piloted_runs.push_back(std::move(piloted_run));
   }
   if (why) return make_error_code(why.error());
-  return all;
+  return piloted_runs;
 }
 
 namespace {
@@ -357,20 +360,20 @@ boost::system::result<std::vector<piloted_healing>> browser::piloted_healings(st
   const in_use guard(piloted_healings_);
   piloted_healings_.bind(1, opened_since_ms);
   piloted_healings_.bind(2, limit);
-  std::vector<piloted_healing> all;
+  std::vector<piloted_healing> piloted_healings;
   failure why;
   while (piloted_healings_.step(why)) {
     const statement& row = piloted_healings_;
-    all.push_back({.run_number = static_cast<std::uint64_t>(row.integer(0)),
-                   .rule = row.text(1),
-                   .subject = text_or_none(row, 2),
-                   .place = text_or_none(row, 3),
-                   .would = static_cast<std::uint64_t>(row.integer(4)),
-                   .did = static_cast<std::uint64_t>(row.integer(5)),
-                   .latest = row.integer(6)});
+    piloted_healings.push_back({.run_number = static_cast<std::uint64_t>(row.integer(0)),
+                                .rule = row.text(1),
+                                .subject = text_or_none(row, 2),
+                                .place = text_or_none(row, 3),
+                                .would = static_cast<std::uint64_t>(row.integer(4)),
+                                .did = static_cast<std::uint64_t>(row.integer(5)),
+                                .latest = row.integer(6)});
   }
   if (why) return make_error_code(why.error());
-  return all;
+  return piloted_healings;
 }
 
 boost::system::result<std::vector<piloted_judgement>> browser::piloted_judgements(std::int64_t opened_since_ms,
@@ -378,20 +381,20 @@ boost::system::result<std::vector<piloted_judgement>> browser::piloted_judgement
   const in_use guard(piloted_judgements_);
   piloted_judgements_.bind(1, opened_since_ms);
   piloted_judgements_.bind(2, limit);
-  std::vector<piloted_judgement> all;
+  std::vector<piloted_judgement> piloted_judgements;
   failure why;
   while (piloted_judgements_.step(why)) {
     const statement& row = piloted_judgements_;
-    all.push_back({.run_number = static_cast<std::uint64_t>(row.integer(0)),
-                   .rule = row.text(1),
-                   .subject = text_or_none(row, 2),
-                   .place = text_or_none(row, 3),
-                   .week = row.text(4),
-                   .right = static_cast<std::uint64_t>(row.integer(5)),
-                   .wrong = static_cast<std::uint64_t>(row.integer(6))});
+    piloted_judgements.push_back({.run_number = static_cast<std::uint64_t>(row.integer(0)),
+                                  .rule = row.text(1),
+                                  .subject = text_or_none(row, 2),
+                                  .place = text_or_none(row, 3),
+                                  .week = row.text(4),
+                                  .right = static_cast<std::uint64_t>(row.integer(5)),
+                                  .wrong = static_cast<std::uint64_t>(row.integer(6))});
   }
   if (why) return make_error_code(why.error());
-  return all;
+  return piloted_judgements;
 }
 
 // ---- the tail
@@ -424,19 +427,19 @@ failure browser::read_entries(std::int64_t after, std::uint64_t run_number, std:
   failure why;
   std::size_t bytes = 0;
   while (out.size() < most_entries && bytes < most_bytes && from.step(why)) {
-    watched_entry one;
-    one.id = from.integer(0);
-    one.run_number = static_cast<std::uint64_t>(from.integer(1));
-    one.run = from.text(2);
-    one.kind = entry_kind_from(from.text(3)).value_or(entry_kind::message);
-    one.session = from.text(4);
-    one.seq = static_cast<std::uint64_t>(from.integer(5));
-    one.ts = from.integer(6);
-    one.type = from.text(7);
-    one.frame = from.text(8);
-    one.verdicts = from.text(9);
-    bytes += one.bytes();
-    out.push_back(std::move(one));
+    watched_entry entry;
+    entry.id = from.integer(0);
+    entry.run_number = static_cast<std::uint64_t>(from.integer(1));
+    entry.run = from.text(2);
+    entry.kind = entry_kind_from(from.text(3)).value_or(entry_kind::message);
+    entry.session = from.text(4);
+    entry.seq = static_cast<std::uint64_t>(from.integer(5));
+    entry.ts = from.integer(6);
+    entry.type = from.text(7);
+    entry.frame = from.text(8);
+    entry.verdicts = from.text(9);
+    bytes += entry.bytes();
+    out.push_back(std::move(entry));
   }
   return why;
 }

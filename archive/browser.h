@@ -1,5 +1,5 @@
-// Looking into an archive: lists in pages, what a run was about, and its entries as they come. A read-only connection of
-// its own; see reader.h for reading a run back as a whole.
+// Looking into an archive: lists in pages, what a run was about, and its entries as they come. A read-only connection
+// of its own; see reader.h for reading a run back as a whole.
 //
 // Threads: one at a time, any; open one for each thread that reads. Bounds: pages are as long as asked for, pieces of
 // the tail `most_entries` or about `most_bytes`. Failure: an error code; nothing throws.
@@ -142,8 +142,10 @@ class browser {
 
   boost::system::result<std::vector<piloted_run>> piloted_runs(std::int64_t opened_since_ms, std::uint64_t limit);
   // By run, rule, subject and place; the latest detection first.
-  boost::system::result<std::vector<piloted_healing>> piloted_healings(std::int64_t opened_since_ms, std::uint64_t limit);
-  boost::system::result<std::vector<piloted_judgement>> piloted_judgements(std::int64_t opened_since_ms, std::uint64_t limit);
+  boost::system::result<std::vector<piloted_healing>> piloted_healings(std::int64_t opened_since_ms,
+                                                                       std::uint64_t limit);
+  boost::system::result<std::vector<piloted_judgement>> piloted_judgements(std::int64_t opened_since_ms,
+                                                                           std::uint64_t limit);
 
  private:
   struct counted {

@@ -12,24 +12,25 @@ namespace {
 // Resets a statement whichever way its use ends: a statement left open would hold the log.
 class in_use {
  public:
-  explicit in_use(statement& what) : what_(what) {}
-  ~in_use() { what_.reset(); }
+  explicit in_use(statement& statement) : statement_(statement) {}
+  ~in_use() { statement_.reset(); }
   in_use(const in_use&) = delete;
   in_use& operator=(const in_use&) = delete;
 
  private:
-  statement& what_;
+  statement& statement_;
 };
 
 // What was read of one table ends with `last`, and there is more of it: rows of the other that come after it wait, so
 // that nobody is told of a later entry first.
 void cut(std::vector<callback_row>& rows, std::int64_t last, bool keep_equal) {
-  std::erase_if(rows, [&](const callback_row& one) { return one.entry > last || (one.entry == last && !keep_equal); });
+  std::erase_if(rows, [&](const callback_row& row) { return row.entry > last || (row.entry == last && !keep_equal); });
 }
 
 }  // namespace
 
-boost::system::result<std::unique_ptr<callback_reader>> callback_reader::open(const std::string& path, std::string* why) {
+boost::system::result<std::unique_ptr<callback_reader>> callback_reader::open(const std::string& path,
+                                                                              std::string* why) {
   std::unique_ptr<callback_reader> made(new callback_reader);
   open_trouble found = open_to_read(made->db_, path);
   if (!found) found = made->prepare();
@@ -42,7 +43,7 @@ boost::system::result<std::unique_ptr<callback_reader>> callback_reader::open(co
 
 // A run that is being deleted is there no more.
 failure callback_reader::prepare() {
-  const std::pair<statement*, const char*> all[] = {
+  const std::pair<statement*, const char*> items[] = {
       {&end_, "SELECT (SELECT max(id) FROM detections), (SELECT max(row) FROM interventions)"},
       {&highest_,
        "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'detections'), 0),"
@@ -60,7 +61,8 @@ failure callback_reader::prepare() {
        " FROM interventions AS i JOIN entries AS e ON e.id = i.entry JOIN runs AS r ON r.number = i.run"
        " WHERE r.deleting = 0 AND i.row > ?1 ORDER BY i.row"},
       {&detection_,
-       "SELECT r.run, d.json FROM detections AS d JOIN runs AS r ON r.number = d.run WHERE r.deleting = 0 AND d.id = ?1"},
+       "SELECT r.run, d.json FROM detections AS d JOIN runs AS r ON r.number = d.run WHERE r.deleting = 0 AND d.id = "
+       "?1"},
       {&intervention_,
        "SELECT r.run, i.json FROM interventions AS i JOIN runs AS r ON r.number = i.run"
        " WHERE r.deleting = 0 AND i.row = ?1"},
@@ -70,7 +72,7 @@ failure callback_reader::prepare() {
       {&run_, "SELECT run FROM runs WHERE deleting = 0 AND number = ?1"},
   };
   failure why;
-  for (const auto& [into, sql] : all) {
+  for (const auto& [into, sql] : items) {
     if (!why) why = db_.prepare(sql, *into);
   }
   return why;
@@ -124,7 +126,8 @@ boost::system::result<callback_piece> callback_reader::after(const callback_posi
   if (db_.in_transaction()) static_cast<void>(db_.execute("COMMIT"));
   if (why) return make_error_code(why.error());
   // At least one of them stays whole, so that there is always progress.
-  const std::int64_t last_found = found.empty() ? 0 : found.back().entry, last_made = made.empty() ? 0 : made.back().entry;
+  const std::int64_t last_found = found.empty() ? 0 : found.back().entry,
+                     last_made = made.empty() ? 0 : made.back().entry;
   if (more_found) cut(made, last_found, false);
   if (more_made) cut(found, last_made, true);
   callback_piece piece;
@@ -153,12 +156,12 @@ boost::system::result<callback_reader::labels> callback_reader::labels_of(std::u
   const in_use guard(labels_);
   labels_.bind(1, run_number);
   failure why;
-  labels all;
-  while (labels_.step(why)) all.emplace_back(labels_.text(0), labels_.text(1));
+  labels labels;
+  while (labels_.step(why)) labels.emplace_back(labels_.text(0), labels_.text(1));
   if (why) return make_error_code(why.error());
   if (remembered_.size() >= most_labels) remembered_.clear();
-  remembered_.emplace(run_number, all);
-  return all;
+  remembered_.emplace(run_number, labels);
+  return labels;
 }
 
 boost::system::result<std::optional<std::string>> callback_reader::run_of(std::uint64_t run_number) {

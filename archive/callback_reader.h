@@ -1,8 +1,8 @@
-// Reads what somebody outside may have to be told: detections and interventions, in the order they were written, without
-// the messages around them. A read-only connection of its own.
+// Reads what somebody outside may have to be told: detections and interventions, in the order they were written,
+// without the messages around them. A read-only connection of its own.
 //
-// Threads: one at a time, any; open one for each thread that reads. Bounds: a piece has `most_rows` of each kind or about
-// `most_bytes`; `most_labels` runs' labels are remembered. Failure: an error code; nothing throws.
+// Threads: one at a time, any; open one for each thread that reads. Bounds: a piece has `most_rows` of each kind or
+// about `most_bytes`; `most_labels` runs' labels are remembered. Failure: an error code; nothing throws.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -18,8 +18,7 @@
 
 namespace digd::archive {
 
-enum class callback_kind : std::uint8_t { detection,
-                                          intervention };
+enum class callback_kind : std::uint8_t { detection, intervention };
 
 // A detection or an intervention: which row it is, and what filters ask about it.
 struct callback_row {
@@ -57,7 +56,8 @@ class callback_reader {
 
   using labels = std::vector<std::pair<std::string, std::string>>;
 
-  static boost::system::result<std::unique_ptr<callback_reader>> open(const std::string& path, std::string* why = nullptr);
+  static boost::system::result<std::unique_ptr<callback_reader>> open(const std::string& path,
+                                                                      std::string* why = nullptr);
 
   // The highest rows there are.
   boost::system::result<callback_position> end();

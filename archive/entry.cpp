@@ -4,9 +4,7 @@ namespace digd::archive {
 
 namespace {
 
-std::size_t size_of(const std::optional<std::string>& text) {
-  return text ? text->size() : 0;
-}
+std::size_t size_of(const std::optional<std::string>& text) { return text ? text->size() : 0; }
 
 std::size_t held_by(const detection_row& row) {
   return sizeof row + row.rule.size() + row.severity.size() + size_of(row.session) + size_of(row.event) +
@@ -26,29 +24,21 @@ std::size_t held_by(const outcome_row& row) {
 
 std::string_view to_string(entry_kind kind) {
   switch (kind) {
-    case entry_kind::run_opened:
-      return "run_opened";
-    case entry_kind::session_joined:
-      return "session_joined";
-    case entry_kind::message:
-      return "message";
-    case entry_kind::refused:
-      return "refused";
-    case entry_kind::firing:
-      return "firing";
-    case entry_kind::operator_mode:
-      return "operator_mode";
-    case entry_kind::run_deleted:
-      return "run_deleted";
-    case entry_kind::judgement:
-      return "judgement";
+    case entry_kind::run_opened: return "run_opened";
+    case entry_kind::session_joined: return "session_joined";
+    case entry_kind::message: return "message";
+    case entry_kind::refused: return "refused";
+    case entry_kind::firing: return "firing";
+    case entry_kind::operator_mode: return "operator_mode";
+    case entry_kind::run_deleted: return "run_deleted";
+    case entry_kind::judgement: return "judgement";
   }
   return "message";
 }
 
 std::optional<entry_kind> entry_kind_from(std::string_view name) {
-  for (auto kind : {entry_kind::run_opened, entry_kind::session_joined, entry_kind::message,
-                    entry_kind::refused, entry_kind::firing, entry_kind::operator_mode}) {
+  for (auto kind : {entry_kind::run_opened, entry_kind::session_joined, entry_kind::message, entry_kind::refused,
+                    entry_kind::firing, entry_kind::operator_mode}) {
     if (to_string(kind) == name) return kind;
   }
   return std::nullopt;

@@ -81,7 +81,8 @@ struct entry {
   std::size_t bytes() const;  // about what it holds in memory
 };
 
-// Made where it stays until it is written: half a kilobyte that is moved from hand to hand costs more than the hand-over.
+// Made where it stays until it is written: half a kilobyte that is moved from hand to hand costs more than the
+// hand-over.
 using entry_ptr = std::unique_ptr<entry>;
 
 }  // namespace digd::archive

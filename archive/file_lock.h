@@ -12,9 +12,7 @@ class file_lock {
   file_lock& operator=(const file_lock&) = delete;
   ~file_lock() { release(); }
 
-  enum class result { taken,
-                      held_by_another,
-                      failed };
+  enum class result { taken, held_by_another, failed };
   // Creates the file if missing and leaves it when done: removing it would let two holders in.
   result take(const std::string& path, std::string& why);
   void release();

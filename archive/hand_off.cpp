@@ -20,11 +20,11 @@ hand_off::parcel::parcel(parcel&& other) noexcept {
 #if defined(__SANITIZE_THREAD__)
   __tsan_acquire(this);
 #endif
-  what_ = std::exchange(other.what_, nullptr);
+  entry_ = std::exchange(other.entry_, nullptr);
 }
 
 hand_off::parcel::~parcel() {
-  delete what_;
+  delete entry_;
 #if defined(__SANITIZE_THREAD__)
   __tsan_release(this);
 #endif
@@ -34,8 +34,7 @@ hand_off::parcel::~parcel() {
 // once would leave the others none.
 hand_off::hand_off(const bounds& most)
     : most_{std::clamp<std::size_t>(most.entries, 1, entries_limit), most.bytes, most.producers},
-      queue_((most_.entries / traits::BLOCK_SIZE + 2) * traits::BLOCK_SIZE *
-             std::max<std::size_t>(most.producers, 1)),
+      queue_((most_.entries / traits::BLOCK_SIZE + 2) * traits::BLOCK_SIZE * std::max<std::size_t>(most.producers, 1)),
       consumer_(queue_) {}
 
 std::unique_ptr<hand_off::place> hand_off::make_place() {
@@ -46,18 +45,17 @@ std::unique_ptr<hand_off::place> hand_off::make_place() {
   return std::make_unique<place>(*this);
 }
 
-bool hand_off::push(place& from, entry_ptr& what) {
-  const auto size = what->bytes();
+bool hand_off::push(place& from, entry_ptr& entry) {
+  const auto size = entry->bytes();
   // Counted before `closed_` is looked at: whoever closes waits until nothing is counted, so nothing slips in
   // behind.
   const bool has_room = entries_.fetch_add(1) < most_.entries;
   const auto bytes_before = bytes_.fetch_add(size);
-  const bool fits =
-      bytes_before == 0 || bytes_before + size <= most_.bytes;  // one too large for all goes alone
+  const bool fits = bytes_before == 0 || bytes_before + size <= most_.bytes;  // one too large for all goes alone
   if (has_room && fits && !is_closed()) {
-    parcel packed(std::move(what));
+    parcel packed(std::move(entry));
     if (queue_.try_enqueue(from.token_, std::move(packed))) return true;
-    what = std::move(packed);  // NOLINT(bugprone-use-after-move): a full queue takes nothing
+    entry = std::move(packed);  // NOLINT(bugprone-use-after-move): a full queue takes nothing
   }
   bytes_.fetch_sub(size);
   entries_.fetch_sub(1);
@@ -66,12 +64,11 @@ bool hand_off::push(place& from, entry_ptr& what) {
 
 bool hand_off::take(batch& into, std::size_t most_entries, std::size_t most_bytes) {
   std::size_t bytes = 0;
-  for (const auto& one : into) bytes += one->bytes();
+  for (const auto& entry : into) bytes += entry->bytes();
   const auto before = into.size();
   while (into.size() < most_entries && bytes < most_bytes) {
     const auto at = into.size();
-    if (queue_.try_dequeue_bulk(consumer_, std::back_inserter(into),
-                                std::min(take_at_once, most_entries - at)) == 0) {
+    if (queue_.try_dequeue_bulk(consumer_, std::back_inserter(into), std::min(take_at_once, most_entries - at)) == 0) {
       break;
     }
     for (auto i = at; i < into.size(); ++i) bytes += into[i]->bytes();
@@ -81,7 +78,7 @@ bool hand_off::take(batch& into, std::size_t most_entries, std::size_t most_byte
 
 void hand_off::settle(const batch& done) {
   std::size_t bytes = 0;
-  for (const auto& one : done) bytes += one->bytes();
+  for (const auto& entry : done) bytes += entry->bytes();
   bytes_.fetch_sub(bytes);
   entries_.fetch_sub(done.size());
 }

@@ -28,14 +28,14 @@ class hand_off {
   // see: there the parcel says so itself.
   class parcel {
    public:
-    explicit parcel(entry_ptr what) : what_(what.release()) {}
+    explicit parcel(entry_ptr entry) : entry_(entry.release()) {}
     parcel(parcel&& other) noexcept;
     parcel& operator=(parcel&&) = delete;
     ~parcel();
-    operator entry_ptr() && noexcept { return entry_ptr(std::exchange(what_, nullptr)); }
+    operator entry_ptr() && noexcept { return entry_ptr(std::exchange(entry_, nullptr)); }
 
    private:
-    entry* what_;
+    entry* entry_;
   };
   struct traits : moodycamel::ConcurrentQueueDefaultTraits {
     static constexpr std::size_t BLOCK_SIZE = 256;
@@ -65,7 +65,7 @@ class hand_off {
   std::unique_ptr<place> make_place();
 
   // Takes `what`; false, with `what` untouched: a bound is reached, or it is closed.
-  bool push(place& from, entry_ptr& what);
+  bool push(place& from, entry_ptr& entry);
 
   // For the writer thread alone: moves entries to the end of `into` until it has `most_entries` or about
   // `most_bytes`. False if there were none.

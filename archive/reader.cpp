@@ -47,15 +47,15 @@ failure reader::prepare() {
 
 boost::system::result<std::vector<stored_run>> reader::runs() {
   std::lock_guard guard(one_at_a_time_);
-  std::vector<stored_run> all;
+  std::vector<stored_run> stored_runs;
   failure why;
   while (runs_.step(why)) {
-    all.push_back({static_cast<std::uint64_t>(runs_.integer(0)), runs_.text(1), runs_.text(2),
-                   runs_.integer(3), runs_.integer(4), runs_.text(5), static_cast<std::uint64_t>(runs_.integer(6))});
+    stored_runs.push_back({static_cast<std::uint64_t>(runs_.integer(0)), runs_.text(1), runs_.text(2), runs_.integer(3),
+                           runs_.integer(4), runs_.text(5), static_cast<std::uint64_t>(runs_.integer(6))});
   }
   runs_.reset();
   if (why) return make_error_code(why.error());
-  return all;
+  return stored_runs;
 }
 
 boost::system::result<std::int64_t> reader::last_entry(std::uint64_t run_number) {
@@ -82,7 +82,8 @@ boost::system::result<bool> reader::exists(std::uint64_t run_number) {
 boost::system::result<bool> reader::read_some(std::uint64_t run_number, std::int64_t& after,
                                               std::vector<stored_entry>& out) {
   const std::size_t before = out.size();
-  if (failure why = read_on(run_number, after, out)) return {boost::system::in_place_error, make_error_code(why.error())};
+  if (failure why = read_on(run_number, after, out))
+    return {boost::system::in_place_error, make_error_code(why.error())};
   return out.size() > before;
 }
 
@@ -93,18 +94,18 @@ failure reader::read_on(std::uint64_t run_number, std::int64_t& id, std::vector<
   failure why;
   std::size_t bytes = 0;
   while (out.size() < entries_at_once && bytes < bytes_at_once && entries_.step(why)) {
-    stored_entry one;
-    one.id = id = entries_.integer(0);
-    one.kind = entry_kind_from(entries_.text(1)).value_or(entry_kind::message);
-    one.n = static_cast<std::uint64_t>(entries_.integer(2));
-    one.seq = static_cast<std::uint64_t>(entries_.integer(3));
-    one.session = entries_.text(4);
-    one.type = entries_.text(5);
-    one.frame = entries_.text(6);
-    one.code = entries_.text(7);
-    one.ts = entries_.integer(8);
-    bytes += one.frame.size();
-    out.push_back(std::move(one));
+    stored_entry entry;
+    entry.id = id = entries_.integer(0);
+    entry.kind = entry_kind_from(entries_.text(1)).value_or(entry_kind::message);
+    entry.n = static_cast<std::uint64_t>(entries_.integer(2));
+    entry.seq = static_cast<std::uint64_t>(entries_.integer(3));
+    entry.session = entries_.text(4);
+    entry.type = entries_.text(5);
+    entry.frame = entries_.text(6);
+    entry.code = entries_.text(7);
+    entry.ts = entries_.integer(8);
+    bytes += entry.frame.size();
+    out.push_back(std::move(entry));
   }
   entries_.reset();
   return why;
@@ -117,8 +118,8 @@ boost::system::result<void> reader::each_entry(std::uint64_t run_number,
   do {
     piece.clear();
     if (failure why = read_on(run_number, id, piece)) return make_error_code(why.error());
-    for (const auto& one : piece) {
-      if (!each(one)) return {};
+    for (const auto& entry : piece) {
+      if (!each(entry)) return {};
     }
   } while (!piece.empty());
   return {};
@@ -127,17 +128,16 @@ boost::system::result<void> reader::each_entry(std::uint64_t run_number,
 boost::system::result<std::vector<intervention_row>> reader::unanswered(std::uint64_t run_number) {
   std::lock_guard guard(one_at_a_time_);
   unanswered_.bind(1, run_number);
-  std::vector<intervention_row> all;
+  std::vector<intervention_row> rows;
   failure why;
   while (unanswered_.step(why)) {
-    intervention_row row{
-        unanswered_.text(0), unanswered_.text(1), {}, unanswered_.integer(3), unanswered_.text(4)};
+    intervention_row row{unanswered_.text(0), unanswered_.text(1), {}, unanswered_.integer(3), unanswered_.text(4)};
     if (!unanswered_.is_null(2)) row.event = unanswered_.text(2);
-    all.push_back(std::move(row));
+    rows.push_back(std::move(row));
   }
   unanswered_.reset();
   if (why) return make_error_code(why.error());
-  return all;
+  return rows;
 }
 
 }  // namespace digd::archive

@@ -18,8 +18,7 @@ namespace digd::archive {
 
 class reader {
  public:
-  static boost::system::result<std::unique_ptr<reader>> open(const std::string& path,
-                                                             const std::string& vfs = {},
+  static boost::system::result<std::unique_ptr<reader>> open(const std::string& path, const std::string& vfs = {},
                                                              std::string* why = nullptr);
 
   boost::system::result<std::vector<stored_run>> runs();

@@ -31,7 +31,8 @@ constexpr std::int64_t most_skipped = 65'536;
 constexpr std::int64_t unreadable_margin = 1 << 24;
 
 std::string name_for(const std::string& path) {
-  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+  const auto now =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
   return path + ".damaged-" + std::to_string(now.count());
 }
 
@@ -84,8 +85,8 @@ class salvage {
     if (old_.query("PRAGMA user_version", version) || version != schema_version) return false;
     for (std::size_t i = 0; i < tables.size(); ++i) {
       if (columns_of(tables[i], columns_[i])) return false;
-      const std::string sql = "SELECT " + columns_[i].names + " FROM " + tables[i].name + " WHERE " + tables[i].run + " = ?1" +
-                              (i == 0 ? " AND deleting = 0" : "");
+      const std::string sql = "SELECT " + columns_[i].names + " FROM " + tables[i].name + " WHERE " + tables[i].run +
+                              " = ?1" + (i == 0 ? " AND deleting = 0" : "");
       if (old_.prepare(sql, read_[i])) return false;
     }
     return !old_.prepare("SELECT number FROM runs WHERE number > ?1 ORDER BY number LIMIT 1", next_);
@@ -119,10 +120,10 @@ class salvage {
   };
 
   // Generated columns are left out: they are made anew.
-  failure columns_of(const table& of, columns& all) {
+  failure columns_of(const table& of, columns& columns) {
     const std::string from = " FROM pragma_table_info('" + std::string(of.name) + "')";
-    failure fault = old_.query("SELECT group_concat(name, ', ')" + from, all.names);
-    if (!fault) fault = old_.query("SELECT group_concat('?', ', ')" + from, all.places);
+    failure fault = old_.query("SELECT group_concat(name, ', ')" + from, columns.names);
+    if (!fault) fault = old_.query("SELECT group_concat('?', ', ')" + from, columns.places);
     return fault;
   }
 
@@ -186,10 +187,11 @@ class salvage {
   bool highest(const table& of, std::int64_t& number) {
     std::int64_t noted = 0, there = 0;
     const std::string name = of.name;
-    const bool told = !old_.query("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = '" + name + "'", noted);
+    const bool reported =
+        !old_.query("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = '" + name + "'", noted);
     const bool seen = !old_.query("SELECT coalesce(max(" + std::string(of.key) + "), 0) FROM " + name, there);
     number = std::max(noted, there);
-    return told && seen;
+    return reported && seen;
   }
 
   failure keep_numbers(const table& of) {
@@ -197,8 +199,8 @@ class salvage {
     if (!highest(of, number)) number += unreadable_margin;
     const std::string name = of.name;
     if (failure fault = new_.execute("DELETE FROM sqlite_sequence WHERE name = '" + name + "'")) return fault;
-    return new_.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('" + name + "', max(" + std::to_string(number) +
-                        ", (SELECT coalesce(max(" + of.key + "), 0) FROM " + name + ")))");
+    return new_.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('" + name + "', max(" +
+                        std::to_string(number) + ", (SELECT coalesce(max(" + of.key + "), 0) FROM " + name + ")))");
   }
 
   connection& new_;
@@ -217,7 +219,8 @@ open_trouble finish_salvage(const std::string& path) {
   if (!std::filesystem::exists(made, ec)) return {};
   ec = move_aside(path, name_for(path));
   if (!ec) std::filesystem::rename(made, path, ec);
-  if (ec) return {archive_error::cannot_open, "cannot put " + made + " in the place of the damaged file: " + ec.message()};
+  if (ec)
+    return {archive_error::cannot_open, "cannot put " + made + " in the place of the damaged file: " + ec.message()};
   return {};
 }
 
@@ -235,9 +238,11 @@ boost::system::result<salvaged> set_damage_aside(const std::string& path, const 
   salvaged tally;
   {
     connection db;
-    if (failure fault = db.open(making, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs)) return fail(fault.error(), fault.words);
+    if (failure fault = db.open(making, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs))
+      return fail(fault.error(), fault.words);
     std::error_code ignored;
-    std::filesystem::permissions(making, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
+    std::filesystem::permissions(making, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write,
+                                 ignored);
     if (const open_trouble trouble = migrate(db, true)) return fail(trouble.error, trouble.words);
     if (failure fault = salvage(db, tally).run(path, vfs)) return fail(fault.error(), fault.words);
     if (failure fault = db.execute("PRAGMA wal_checkpoint(TRUNCATE)")) return fail(fault.error(), fault.words);

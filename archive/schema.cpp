@@ -35,8 +35,7 @@ sqlite3_file* file_of(connection& db) {
 bool header_names_us(connection& db) {
   std::array<unsigned char, header_bytes> header{};
   auto* file = file_of(db);
-  if (file == nullptr || file->pMethods->xRead(file, header.data(), header_bytes, 0) != SQLITE_OK)
-    return false;
+  if (file == nullptr || file->pMethods->xRead(file, header.data(), header_bytes, 0) != SQLITE_OK) return false;
   std::int64_t id = 0;
   for (std::size_t i = 0; i < 4; ++i) id = id << 8 | header[application_id_at + i];
   return id == application_id;
@@ -99,8 +98,7 @@ open_trouble take_step(connection& db, const migration& step) {
 open_trouble migrate(connection& db, bool is_new, const std::function<void(int from, int to)>& before) {
   if (is_new) {
     // Both hold from the first page on: incremental vacuum lets the file shrink once runs are deleted.
-    failure why =
-        db.execute("PRAGMA page_size = " + std::to_string(page_size) + "; PRAGMA auto_vacuum = INCREMENTAL");
+    failure why = db.execute("PRAGMA page_size = " + std::to_string(page_size) + "; PRAGMA auto_vacuum = INCREMENTAL");
     if (why) return why;
   }
   std::string mode;

@@ -18,7 +18,8 @@ struct open_trouble {
 
   open_trouble() = default;
   open_trouble(archive_error e, std::string w) : error(e), words(std::move(w)) {}
-  open_trouble(const failure& why) : error(why ? why.error() : archive_error::none), words(why.words) {}  // a failure of SQLite is one
+  open_trouble(const failure& why)
+      : error(why ? why.error() : archive_error::none), words(why.words) {}  // a failure of SQLite is one
 
   explicit operator bool() const { return error != archive_error::none; }
 };
@@ -26,13 +27,13 @@ struct open_trouble {
 // Refuses, untouched, what is no archive or newer than this program; `is_new` if there is nothing in it yet.
 open_trouble recognise(connection& db, bool& is_new);
 
-// Opens a file for whoever only reads: refuses also an empty one, and one that digd has yet to bring up to date. `vfs` is
-// SQLite's; empty for the usual one.
+// Opens a file for whoever only reads: refuses also an empty one, and one that digd has yet to bring up to date. `vfs`
+// is SQLite's; empty for the usual one.
 open_trouble open_to_read(connection& db, const std::string& path, const std::string& vfs = {});
 
-// Makes a new file an archive, or brings an older one up to date, version by version, each step in one transaction: after
-// a crash the file is at the version before the step or at that after it. `db` may write. `before` hears of each step of
-// an older file: a step may read the whole of it.
+// Makes a new file an archive, or brings an older one up to date, version by version, each step in one transaction:
+// after a crash the file is at the version before the step or at that after it. `db` may write. `before` hears of each
+// step of an older file: a step may read the whole of it.
 open_trouble migrate(connection& db, bool is_new, const std::function<void(int from, int to)>& before = {});
 
 // Damage that can be found without reading much: tables that are missing (a file cut short SQLite finds by

@@ -1,5 +1,5 @@
-// Version 3 of the schema: what `digctl pilot` needs to look at many runs without reading their entries, and what people
-// think of detections.
+// Version 3 of the schema: what `digctl pilot` needs to look at many runs without reading their entries, and what
+// people think of detections.
 #pragma once
 
 namespace digd::archive {

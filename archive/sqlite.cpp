@@ -8,40 +8,27 @@ namespace {
 
 const char* in_words(int primary) {
   switch (primary) {
-    case SQLITE_FULL:
-      return "the disk is full";
-    case SQLITE_IOERR:
-      return "the disk reports an error";
-    case SQLITE_READONLY:
-      return "the file cannot be written to";
+    case SQLITE_FULL: return "the disk is full";
+    case SQLITE_IOERR: return "the disk reports an error";
+    case SQLITE_READONLY: return "the file cannot be written to";
     case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return "another program is writing to the file";
-    case SQLITE_CORRUPT:
-      return "the file is damaged";
-    case SQLITE_NOTADB:
-      return "the file is no SQLite database, or its beginning is damaged";
-    case SQLITE_CANTOPEN:
-      return "the file cannot be opened";
+    case SQLITE_LOCKED: return "another program is writing to the file";
+    case SQLITE_CORRUPT: return "the file is damaged";
+    case SQLITE_NOTADB: return "the file is no SQLite database, or its beginning is damaged";
+    case SQLITE_CANTOPEN: return "the file cannot be opened";
     case SQLITE_PERM:
-    case SQLITE_AUTH:
-      return "access to the file is denied";
-    case SQLITE_NOMEM:
-      return "out of memory";
-    case SQLITE_CONSTRAINT:
-      return "the entry contradicts what is stored";
-    case SQLITE_TOOBIG:
-      return "the entry is too large";
-    default:
-      return "SQLite failed";
+    case SQLITE_AUTH: return "access to the file is denied";
+    case SQLITE_NOMEM: return "out of memory";
+    case SQLITE_CONSTRAINT: return "the entry contradicts what is stored";
+    case SQLITE_TOOBIG: return "the entry is too large";
+    default: return "SQLite failed";
   }
 }
 
 failure failure_of(sqlite3* db) {
   failure why{sqlite3_extended_errcode(db), {}};
   if (why.code == SQLITE_OK) why.code = SQLITE_ERROR;
-  why.words =
-      std::string(in_words(why.primary())) + " (" + sqlite3_errmsg(db) + ", code " + std::to_string(why.code);
+  why.words = std::string(in_words(why.primary())) + " (" + sqlite3_errmsg(db) + ", code " + std::to_string(why.code);
   if (int system = sqlite3_system_errno(db); why.primary() == SQLITE_IOERR && system != 0) {
     why.words += std::string(", ") + std::strerror(system);
   }
@@ -53,34 +40,27 @@ failure failure_of(sqlite3* db) {
 
 archive_error failure::error() const {
   switch (primary()) {
-    case SQLITE_OK:
-      return archive_error::none;
-    case SQLITE_NOTADB:
-      return archive_error::not_an_archive;
-    case SQLITE_CORRUPT:
-      return archive_error::corrupt;
+    case SQLITE_OK: return archive_error::none;
+    case SQLITE_NOTADB: return archive_error::not_an_archive;
+    case SQLITE_CORRUPT: return archive_error::corrupt;
     case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return archive_error::locked;
+    case SQLITE_LOCKED: return archive_error::locked;
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-    case SQLITE_READONLY:
-      return archive_error::cannot_open;
-    default:
-      return archive_error::io;
+    case SQLITE_READONLY: return archive_error::cannot_open;
+    default: return archive_error::io;
   }
 }
 
 void statement::bind(int at, std::int64_t value) {
-  if (int rc = sqlite3_bind_int64(handle_.get(), at, value); rc != SQLITE_OK && !bind_error_)
-    bind_error_ = rc;
+  if (int rc = sqlite3_bind_int64(handle_.get(), at, value); rc != SQLITE_OK && !bind_error_) bind_error_ = rc;
 }
 
 void statement::bind(int at, std::string_view text) {
   // A null pointer would be bound as NULL: an empty view may have one.
-  int rc = sqlite3_bind_text64(handle_.get(), at, text.data() ? text.data() : "", text.size(), SQLITE_STATIC,
-                               SQLITE_UTF8);
+  int rc =
+      sqlite3_bind_text64(handle_.get(), at, text.data() ? text.data() : "", text.size(), SQLITE_STATIC, SQLITE_UTF8);
   if (rc != SQLITE_OK && !bind_error_) bind_error_ = rc;
 }
 
@@ -88,25 +68,17 @@ void statement::bind(int at, const std::optional<std::string>& text) {
   text ? bind(at, std::string_view(*text)) : bind_null(at);
 }
 
-void statement::bind(int at, const std::optional<std::uint64_t>& value) {
-  value ? bind(at, *value) : bind_null(at);
-}
+void statement::bind(int at, const std::optional<std::uint64_t>& value) { value ? bind(at, *value) : bind_null(at); }
 
-void statement::bind(int at, const std::optional<std::int64_t>& value) {
-  value ? bind(at, *value) : bind_null(at);
-}
+void statement::bind(int at, const std::optional<std::int64_t>& value) { value ? bind(at, *value) : bind_null(at); }
 
 void statement::bind_null(int at) {
   if (int rc = sqlite3_bind_null(handle_.get(), at); rc != SQLITE_OK && !bind_error_) bind_error_ = rc;
 }
 
-void statement::bind_unless_empty(int at, std::string_view text) {
-  text.empty() ? bind_null(at) : bind(at, text);
-}
+void statement::bind_unless_empty(int at, std::string_view text) { text.empty() ? bind_null(at) : bind(at, text); }
 
-failure statement::last_failure() const {
-  return failure_of(sqlite3_db_handle(handle_.get()));
-}
+failure statement::last_failure() const { return failure_of(sqlite3_db_handle(handle_.get())); }
 
 void statement::bind_row_of(const statement& other) {
   for (int i = 0; i < sqlite3_column_count(other.handle_.get()); ++i) {
@@ -121,13 +93,9 @@ bool statement::step(failure& why) {
     return false;
   }
   switch (sqlite3_step(handle_.get())) {
-    case SQLITE_ROW:
-      return true;
-    case SQLITE_DONE:
-      return false;
-    default:
-      why = last_failure();
-      return false;
+    case SQLITE_ROW: return true;
+    case SQLITE_DONE: return false;
+    default: why = last_failure(); return false;
   }
 }
 
@@ -143,9 +111,7 @@ void statement::reset() {
   bind_error_ = SQLITE_OK;
 }
 
-std::int64_t statement::integer(int column) const {
-  return sqlite3_column_int64(handle_.get(), column);
-}
+std::int64_t statement::integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
 
 std::string statement::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle_.get(), column));
@@ -153,9 +119,7 @@ std::string statement::text(int column) const {
   return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
 }
 
-bool statement::is_null(int column) const {
-  return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL;
-}
+bool statement::is_null(int column) const { return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL; }
 
 failure connection::open(const std::string& path, int flags, const std::string& vfs) {
   sqlite3* raw = nullptr;
@@ -175,8 +139,8 @@ failure connection::execute(const std::string& sql) {
 
 failure connection::prepare(std::string_view sql, statement& into) {
   sqlite3_stmt* raw = nullptr;
-  int rc = sqlite3_prepare_v3(get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
-                              &raw, nullptr);
+  int rc =
+      sqlite3_prepare_v3(get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &raw, nullptr);
   into.handle_.reset(raw);
   into.bind_error_ = SQLITE_OK;
   return rc == SQLITE_OK ? failure{} : last_failure();
@@ -198,12 +162,8 @@ failure connection::query(const std::string& sql, std::string& first) {
   return why;
 }
 
-bool connection::in_transaction() const {
-  return sqlite3_get_autocommit(get()) == 0;
-}
+bool connection::in_transaction() const { return sqlite3_get_autocommit(get()) == 0; }
 
-failure connection::last_failure() const {
-  return failure_of(get());
-}
+failure connection::last_failure() const { return failure_of(get()); }
 
 }  // namespace digd::archive

@@ -54,7 +54,7 @@ class statement {
   friend class connection;
   failure last_failure() const;
   struct finalizer {
-    void operator()(sqlite3_stmt* what) const { sqlite3_finalize(what); }
+    void operator()(sqlite3_stmt* sqlite3_stmt) const { sqlite3_finalize(sqlite3_stmt); }
   };
   std::unique_ptr<sqlite3_stmt, finalizer> handle_;
   int bind_error_ = SQLITE_OK;  // the first; told by the next step
@@ -78,7 +78,7 @@ class connection {
 
  private:
   struct closer {
-    void operator()(sqlite3* what) const { sqlite3_close_v2(what); }
+    void operator()(sqlite3* sqlite3) const { sqlite3_close_v2(sqlite3); }
   };
   std::unique_ptr<sqlite3, closer> handle_;
 };

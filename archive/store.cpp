@@ -22,8 +22,8 @@ constexpr const char* settings_sql =
 
 failure moved_away() { return {SQLITE_READONLY_DBMOVED, "the archive file was moved or removed while in use"}; }
 
-bool counts_as_heard(const entry& one) {
-  return one.kind == entry_kind::message || one.kind == entry_kind::refused;
+bool counts_as_heard(const entry& entry) {
+  return entry.kind == entry_kind::message || entry.kind == entry_kind::refused;
 }
 
 int keep_log_pages(void* pages, sqlite3*, const char*, int now) {
@@ -33,27 +33,23 @@ int keep_log_pages(void* pages, sqlite3*, const char*, int now) {
 
 }  // namespace
 
-open_trouble store::open(const settings& how) {
+open_trouble store::open(const settings& settings) {
   std::string words;
-  switch (lock_.take(how.path + ".lock", words)) {
-    case file_lock::result::taken:
-      break;
-    case file_lock::result::held_by_another:
-      return {archive_error::locked, words};
-    case file_lock::result::failed:
-      return {archive_error::cannot_open, words};
+  switch (lock_.take(settings.path + ".lock", words)) {
+    case file_lock::result::taken: break;
+    case file_lock::result::held_by_another: return {archive_error::locked, words};
+    case file_lock::result::failed: return {archive_error::cannot_open, words};
   }
-  if (auto found = finish_salvage(how.path)) return found;
-  if (failure why = db_.open(how.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, how.vfs))
-    return why;
+  if (auto found = finish_salvage(settings.path)) return found;
+  if (failure why = db_.open(settings.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, settings.vfs)) return why;
   sqlite3_busy_timeout(db_.get(), busy_while_opening_ms);
   bool is_new = false;
   if (auto found = recognise(db_, is_new)) return found;
   if (failure why = db_.execute(settings_sql)) return why;
-  if (auto found = migrate(db_, is_new, how.on_migration)) return found;
-  if (auto found = look_for_damage(db_, how.check_bytes)) return found;
-  // The check on `kind` is for others that write, and for that look: SQLite makes a table of its list for each row, and ours come
-  // from an enumeration.
+  if (auto found = migrate(db_, is_new, settings.on_migration)) return found;
+  if (auto found = look_for_damage(db_, settings.check_bytes)) return found;
+  // The check on `kind` is for others that write, and for that look: SQLite makes a table of its list for each row, and
+  // ours come from an enumeration.
   if (failure why = db_.execute("PRAGMA ignore_check_constraints = ON")) return why;
   if (failure why = checkpoint(false)) return why;  // the log of a daemon that was killed
   if (failure why = prepare()) return why;
@@ -79,7 +75,7 @@ failure store::prepare() {
   next_row("detections", "id", next_.detection);
   next_row("interventions", "row", next_.intervention);
   next_row("outcomes", "id", next_.outcome);
-  const std::pair<statement*, const char*> all[] = {
+  const std::pair<statement*, const char*> items[] = {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
       {&rollback_, "ROLLBACK"},
@@ -130,7 +126,7 @@ failure store::prepare() {
        " heard_ms = CASE WHEN ?3 IS NULL THEN heard_ms ELSE max(coalesce(heard_ms, ?3), ?3) END,"
        " bytes = bytes + ?4, activations = activations + ?5 WHERE number = ?1"},
   };
-  for (const auto& [into, sql] : all) {
+  for (const auto& [into, sql] : items) {
     if (!why) why = db_.prepare(sql, *into);
   }
   sqlite3_wal_hook(db_.get(), keep_log_pages, &log_pages_);
@@ -163,43 +159,43 @@ store::result store::write(std::span<const std::unique_ptr<entry>> entries) {
   return done;
 }
 
-failure store::put(const entry& what) {
+failure store::put(const entry& entry) {
   failure why;
-  if (what.kind == entry_kind::run_deleted) return mark_deleted(what.run_number);
-  if (what.kind == entry_kind::judgement) return put_judgement(what);
-  if (what.kind == entry_kind::run_opened) {
-    insert_run_.bind(1, what.run_number);
-    insert_run_.bind(2, std::string_view(what.run));
-    insert_run_.bind(3, what.arrived_ms);
-    insert_run_.bind(4, std::string_view(what.frame));
+  if (entry.kind == entry_kind::run_deleted) return mark_deleted(entry.run_number);
+  if (entry.kind == entry_kind::judgement) return put_judgement(entry);
+  if (entry.kind == entry_kind::run_opened) {
+    insert_run_.bind(1, entry.run_number);
+    insert_run_.bind(2, std::string_view(entry.run));
+    insert_run_.bind(3, entry.arrived_ms);
+    insert_run_.bind(4, std::string_view(entry.frame));
     why = insert_run_.run();
     if (why) return why;
   }
-  compact_verdicts(what.verdicts, verdicts_);
+  compact_verdicts(entry.verdicts, verdicts_);
   auto& into = insert_entry_;
-  into.bind(1, what.run_number);
-  into.bind(2, what.n);
-  into.bind(3, to_string(what.kind));
-  into.bind_unless_empty(4, what.session);
-  what.seq == 0 ? into.bind_null(5) : into.bind(5, what.seq);
-  into.bind(6, what.ts);
-  into.bind(7, what.arrived_ms);
-  into.bind_unless_empty(8, what.type);
-  into.bind_unless_empty(9, what.code);
+  into.bind(1, entry.run_number);
+  into.bind(2, entry.n);
+  into.bind(3, to_string(entry.kind));
+  into.bind_unless_empty(4, entry.session);
+  entry.seq == 0 ? into.bind_null(5) : into.bind(5, entry.seq);
+  into.bind(6, entry.ts);
+  into.bind(7, entry.arrived_ms);
+  into.bind_unless_empty(8, entry.type);
+  into.bind_unless_empty(9, entry.code);
   into.bind_unless_empty(10, verdicts_);
-  into.bind_unless_empty(11, what.frame);
+  into.bind_unless_empty(11, entry.frame);
   const std::int64_t id = next_.entry++;
   into.bind(12, id);
   why = into.run();
-  if (!why) why = put_rows(what, id);
-  if (!why) note_change(what);
+  if (!why) why = put_rows(entry, id);
+  if (!why) note_change(entry);
   return why;
 }
 
 // The highest row numbers go where those of runs are, so that they are not given out again.
 failure store::mark_deleted(std::uint64_t run_number) {
-  failure why = db_.execute(
-      "DELETE FROM sqlite_sequence WHERE name IN ('entries', 'detections', 'interventions', 'outcomes')");
+  failure why =
+      db_.execute("DELETE FROM sqlite_sequence WHERE name IN ('entries', 'detections', 'interventions', 'outcomes')");
   const std::pair<std::string_view, std::int64_t> highest[] = {{"entries", next_.entry - 1},
                                                                {"detections", next_.detection - 1},
                                                                {"interventions", next_.intervention - 1},
@@ -217,15 +213,15 @@ failure store::mark_deleted(std::uint64_t run_number) {
   return why;
 }
 
-failure store::put_judgement(const entry& what) {
-  const judgement_row& row = *what.opinion;
+failure store::put_judgement(const entry& entry) {
+  const judgement_row& row = *entry.opinion;
   statement& change = row.judgement.empty() ? drop_judgement_ : put_judgement_;
   change.bind(1, row.detection);
-  change.bind(2, what.run_number);
+  change.bind(2, entry.run_number);
   if (row.judgement.empty()) return change.run();
   change.bind(3, std::string_view(row.judgement));
   change.bind_unless_empty(4, row.judged_by);
-  change.bind(5, what.arrived_ms);
+  change.bind(5, entry.arrived_ms);
   return change.run();
 }
 
@@ -236,23 +232,23 @@ store::removal store::remove_some() {
     return done;
   }
   const std::uint64_t run = leaving_.front();
-  bool all = false;
+  bool complete = false;
   done.why = begin_.run();
-  if (!done.why) done.why = remove_rows(run, all);
-  if (!done.why && all) {
+  if (!done.why) done.why = remove_rows(run, complete);
+  if (!done.why && complete) {
     delete_run_.bind(1, run);
     done.why = delete_run_.run();
   }
   if (!done.why) done.why = commit_.run();
   if (done.why && db_.in_transaction()) static_cast<void>(rollback_.run());
-  if (done.why || !all) return done;
+  if (done.why || !complete) return done;
   leaving_.pop_front();
   done.gone = run;
   static_cast<void>(count_free_pages());  // if that fails, the file shrinks another time
   return done;
 }
 
-failure store::remove_rows(std::uint64_t run_number, bool& all) {
+failure store::remove_rows(std::uint64_t run_number, bool& complete) {
   const auto until = std::chrono::steady_clock::now() + rows_within;
   for (statement& from : remove_rows_) {
     do {
@@ -262,7 +258,7 @@ failure store::remove_rows(std::uint64_t run_number, bool& all) {
       if (failure why = from.run()) return why;
     } while (sqlite3_changes64(db_.get()) > 0);
   }
-  all = true;
+  complete = true;
   return {};
 }
 
@@ -282,11 +278,11 @@ failure store::give_back_some() {
   return why;
 }
 
-failure store::put_rows(const entry& what, std::int64_t id) {
+failure store::put_rows(const entry& entry, std::int64_t id) {
   failure why;
-  for (const auto& row : what.detections) {
+  for (const auto& row : entry.detections) {
     auto& into = insert_detection_;
-    into.bind(1, what.run_number);
+    into.bind(1, entry.run_number);
     into.bind(2, id);
     into.bind(3, std::string_view(row.rule));
     into.bind(4, std::string_view(row.severity));
@@ -304,9 +300,9 @@ failure store::put_rows(const entry& what, std::int64_t id) {
     into.bind(16, row.place);
     if ((why = into.run())) return why;
   }
-  for (const auto& row : what.interventions) {
+  for (const auto& row : entry.interventions) {
     auto& into = insert_intervention_;
-    into.bind(1, what.run_number);
+    into.bind(1, entry.run_number);
     into.bind(2, std::string_view(row.id));
     into.bind(3, id);
     into.bind(4, std::string_view(row.action));
@@ -316,9 +312,9 @@ failure store::put_rows(const entry& what, std::int64_t id) {
     into.bind(8, next_.intervention++);
     if ((why = into.run())) return why;
   }
-  for (const auto& row : what.outcomes) {
+  for (const auto& row : entry.outcomes) {
     auto& into = insert_outcome_;
-    into.bind(1, what.run_number);
+    into.bind(1, entry.run_number);
     into.bind(2, id);
     into.bind(3, std::string_view(row.rule));
     into.bind(4, row.event);
@@ -328,42 +324,42 @@ failure store::put_rows(const entry& what, std::int64_t id) {
     into.bind(8, next_.outcome++);
     if ((why = into.run())) return why;
   }
-  return note_answer(what, id);
+  return note_answer(entry, id);
 }
 
-failure store::note_answer(const entry& what, std::int64_t id) {
+failure store::note_answer(const entry& entry, std::int64_t id) {
   failure why;
-  if (what.answered) {
-    answer_intervention_.bind(1, what.run_number);
-    answer_intervention_.bind(2, std::string_view(*what.answered));
+  if (entry.answered) {
+    answer_intervention_.bind(1, entry.run_number);
+    answer_intervention_.bind(2, std::string_view(*entry.answered));
     answer_intervention_.bind(3, id);
-    answer_intervention_.bind(4, what.ts);
-    answer_intervention_.bind(5, std::string_view(what.frame));
+    answer_intervention_.bind(4, entry.ts);
+    answer_intervention_.bind(5, std::string_view(entry.frame));
     why = answer_intervention_.run();
   }
-  if (!why && !what.ended.empty()) {
-    end_run_.bind(1, what.run_number);
-    end_run_.bind(2, std::string_view(what.ended));
-    end_run_.bind(3, what.arrived_ms);
-    end_run_.bind(4, std::string_view(what.frame));
+  if (!why && !entry.ended.empty()) {
+    end_run_.bind(1, entry.run_number);
+    end_run_.bind(2, std::string_view(entry.ended));
+    end_run_.bind(3, entry.arrived_ms);
+    end_run_.bind(4, std::string_view(entry.frame));
     why = end_run_.run();
   }
   return why;
 }
 
 // Once a run and batch, not once a message.
-void store::note_change(const entry& what) {
-  run_change& to = changes_[what.run_number];
-  to.bytes += what.frame.size() + verdicts_.size();
-  for (const auto& row : what.detections) to.bytes += row.json.size();
-  for (const auto& row : what.interventions) to.bytes += row.json.size();
-  if (what.kind == entry_kind::message && what.type == "activation_started") ++to.activations;
-  if (what.kind == entry_kind::session_joined || counts_as_heard(what)) {
-    to.heard_ms = std::max(to.heard_ms.value_or(what.arrived_ms), what.arrived_ms);
+void store::note_change(const entry& entry) {
+  run_change& to = changes_[entry.run_number];
+  to.bytes += entry.frame.size() + verdicts_.size();
+  for (const auto& row : entry.detections) to.bytes += row.json.size();
+  for (const auto& row : entry.interventions) to.bytes += row.json.size();
+  if (entry.kind == entry_kind::message && entry.type == "activation_started") ++to.activations;
+  if (entry.kind == entry_kind::session_joined || counts_as_heard(entry)) {
+    to.heard_ms = std::max(to.heard_ms.value_or(entry.arrived_ms), entry.arrived_ms);
   }
-  if (what.kind == entry_kind::run_opened || what.kind == entry_kind::session_joined) return;
-  std::int64_t ts = what.ts;
-  for (const auto& row : what.detections) ts = std::max(ts, row.ts);
+  if (entry.kind == entry_kind::run_opened || entry.kind == entry_kind::session_joined) return;
+  std::int64_t ts = entry.ts;
+  for (const auto& row : entry.detections) ts = std::max(ts, row.ts);
   to.last_ts = std::max(to.last_ts.value_or(ts), ts);
 }
 

@@ -37,7 +37,7 @@ class store {
   static constexpr std::chrono::microseconds rows_within{2'000};  // removed in one transaction; one portion may be over
   static constexpr int rows_a_portion = 16;
 
-  open_trouble open(const settings& how);
+  open_trouble open(const settings& settings);
 
   struct result {
     failure why;
@@ -66,14 +66,14 @@ class store {
 
  private:
   failure prepare();
-  failure put(const entry& what);
+  failure put(const entry& entry);
   failure mark_deleted(std::uint64_t run_number);
-  failure put_judgement(const entry& what);
-  failure remove_rows(std::uint64_t run_number, bool& all);
+  failure put_judgement(const entry& entry);
+  failure remove_rows(std::uint64_t run_number, bool& complete);
   failure count_free_pages();
-  failure put_rows(const entry& what, std::int64_t id);
-  failure note_answer(const entry& what, std::int64_t id);
-  void note_change(const entry& what);
+  failure put_rows(const entry& entry, std::int64_t id);
+  failure note_answer(const entry& entry, std::int64_t id);
+  void note_change(const entry& entry);
   failure put_changes();
   bool has_moved();
 

@@ -124,23 +124,24 @@ void trace_export::take(const stored_entry& e) {
       last_firing_ts_ = e.ts;
       return;
     case entry_kind::session_joined:
-      // The opening is its session's hello. What that one said is stored behind it, unless the daemon was killed in between.
+      // The opening is its session's hello. What that one said is stored behind it, unless the daemon was killed in
+      // between.
       if (follows_opening && (first_session_.empty() || e.session == first_session_)) {
         first_session_ = e.session;
         return;
       }
-      to_(on_one_line(
-          with_members(e.frame, session_member(e.session), {"session", "mode", "clock", "rules", "limits", "healing"})));
+      to_(on_one_line(with_members(e.frame, session_member(e.session),
+                                   {"session", "mode", "clock", "rules", "limits", "healing"})));
       return;
     case entry_kind::message:
     case entry_kind::refused: break;
   }
-  // What was refused before the engine saw it keeps its `ts`, which may be why; and the passing of time that came with it
-  // is not told by its line.
+  // What was refused before the engine saw it keeps its `ts`, which may be why; and the passing of time that came with
+  // it is not told by its line.
   const bool stands_in = e.kind == entry_kind::refused && e.frame.starts_with("{\"type\":\"refused\",\"seq\":");
   if (stands_in) return take_stand_in(e, stamp);
-  const bool unread = e.kind == entry_kind::refused &&
-                      (e.code == "bad_message" || e.code == "bad_json" || e.code == "too_large");
+  const bool unread =
+      e.kind == entry_kind::refused && (e.code == "bad_message" || e.code == "bad_json" || e.code == "too_large");
   fired_since_ = unread && stamped_;
   last_firing_ts_ = e.ts;
   if (e.session == first_session_) first_session_seq_ = e.seq;

@@ -36,12 +36,12 @@ boost::system::result<std::string> trace_source::next() {
       if (const auto read = read_more(); !read) return read.error();
       continue;
     }
-    const stored_entry& one = entries_[taken_++];
-    if (one.id > upto_) {
+    const stored_entry& entry = entries_[taken_++];
+    if (entry.id > upto_) {
       done_ = true;
       break;
     }
-    trace_.take(one);
+    trace_.take(entry);
   }
   if (done_ && !std::exchange(finished_, true)) trace_.finish();
   return std::exchange(piece_, {});

@@ -2,8 +2,8 @@
 //
 // The run's entries as they are when it is opened; what comes later is left out. Between two pieces nothing is held: no
 // transaction is open, and the writer is not disturbed. Threads: one at a time, any. Bounds: a piece is about
-// `piece_bytes`, and at most what `reader` reads at once. Failure: an error code; `run_deleted` if the run went while it
-// was read, for then what was handed out is not the run.
+// `piece_bytes`, and at most what `reader` reads at once. Failure: an error code; `run_deleted` if the run went while
+// it was read, for then what was handed out is not the run.
 #pragma once
 
 #include <boost/system/result.hpp>

@@ -36,8 +36,7 @@ bool take_string(std::string_view& rest, std::string_view& text) {
 bool plain_deliveries(std::string_view frame, std::string& out) {
   std::string_view id;
   out.assign(1, '[');
-  if (!skip(frame, R"({"type":"verdicts","seq":)") || !skip_digits(frame) ||
-      !skip(frame, R"(,"verdicts":[)")) {
+  if (!skip(frame, R"({"type":"verdicts","seq":)") || !skip_digits(frame) || !skip(frame, R"(,"verdicts":[)")) {
     return false;
   }
   do {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/thread_name.h"
-#include "engine/thread_priority.h"
+#include "base/thread_name.h"
+#include "base/thread_priority.h"
 
 namespace digd::archive {
 
@@ -24,30 +24,28 @@ constexpr milliseconds tidy_again{500};
 
 // Errors that the entry itself causes: trying again would fail for ever, and hold up every other run.
 bool is_entrys_fault(const failure& why) {
-  return why.primary() == SQLITE_CONSTRAINT || why.primary() == SQLITE_TOOBIG ||
-         why.primary() == SQLITE_MISMATCH;
+  return why.primary() == SQLITE_CONSTRAINT || why.primary() == SQLITE_TOOBIG || why.primary() == SQLITE_MISMATCH;
 }
 
 // About what is stored already: it counts also for a run that is no longer archived.
-bool is_about_stored(const entry& one) {
-  return one.kind == entry_kind::run_deleted || one.kind == entry_kind::judgement;
+bool is_about_stored(const entry& entry) {
+  return entry.kind == entry_kind::run_deleted || entry.kind == entry_kind::judgement;
 }
 
-bool counts_as_durable(const entry& one) {
-  return one.kind == entry_kind::message || one.kind == entry_kind::refused;
+bool counts_as_durable(const entry& entry) {
+  return entry.kind == entry_kind::message || entry.kind == entry_kind::refused;
 }
 
 }  // namespace
 
-writer::writer(const options& how, counters& counted, hand_off& queue, store& into,
-               durable_callback on_durable)
-    : how_(how),
+writer::writer(const options& options, counters& counted, hand_off& queue, store& into, durable_callback on_durable)
+    : options_(options),
       counted_(counted),
       queue_(queue),
       store_(into),
       on_durable_(std::move(on_durable)),
-      checkpoint_at_(how.checkpoint_pages) {
-  batch_.reserve(how_.batch_entries);
+      checkpoint_at_(options.checkpoint_pages) {
+  batch_.reserve(options_.batch_entries);
   thread_ = std::thread([this] {
     name_this_thread("archive");
     stand_back();  // what it writes is already answered
@@ -61,7 +59,7 @@ void writer::stop() {
     {
       std::lock_guard guard(mutex_);
       stopping_ = true;
-      give_up_at_ = clock::now() + milliseconds(how_.stop_ms);
+      give_up_at_ = clock::now() + milliseconds(options_.stop_ms);
     }
     wake_.notify_all();
     thread_.join();
@@ -69,19 +67,19 @@ void writer::stop() {
 }
 
 void writer::work() {
-  microseconds idle{how_.poll_us};
-  const microseconds longest{std::max(how_.poll_us, how_.poll_most_us)};
+  microseconds idle{options_.poll_us};
+  const microseconds longest{std::max(options_.poll_us, options_.poll_most_us)};
   for (;;) {
     // Looked at before the queue: what was accepted before it was closed is found.
     const bool last_round = queue_.is_closed() && queue_.held() == batch_.size();
     // A batch that failed is tried again as it is, with what has come meanwhile if it was small.
     take();
     if (!batch_.empty()) {
-      idle = microseconds{how_.poll_us};
+      idle = microseconds{options_.poll_us};
       const clock::time_point begun = clock::now();
       if (write()) {
         tidy();
-        gather(begun + microseconds{how_.gather_us});
+        gather(begun + microseconds{options_.gather_us});
         continue;
       }
       if (queue_.is_closed()) {
@@ -104,9 +102,9 @@ void writer::work() {
 
 // Syncs are what a disk has fewest of: under a light but steady load each serves some milliseconds of entries.
 void writer::gather(clock::time_point until) {
-  while (!queue_.is_closed() && queue_.held() < how_.gather_entries) {
+  while (!queue_.is_closed() && queue_.held() < options_.gather_entries) {
     const auto left = std::chrono::duration_cast<microseconds>(until - clock::now());
-    if (left <= microseconds{0} || pause(std::min(left, microseconds{how_.poll_most_us}))) return;
+    if (left <= microseconds{0} || pause(std::min(left, microseconds{options_.poll_most_us}))) return;
   }
 }
 
@@ -137,43 +135,43 @@ void writer::report(const batch& done) {
                             boost::hash<std::pair<std::uint64_t, std::string_view>>>
       highest;
   std::uint64_t bytes = 0;
-  std::vector<durable> all;
-  for (const auto& one : done) {
-    bytes += one->bytes();
-    if (one->opinion) all.push_back({.run_number = one->run_number, .session = {}, .seq = 0, .judgement = one->opinion->ticket});
-    if (!counts_as_durable(*one)) continue;
-    auto& seq = highest[{one->run_number, one->session}];
-    seq = std::max(seq, one->seq);
+  std::vector<durable> progress;
+  for (const auto& entry : done) {
+    bytes += entry->bytes();
+    if (entry->opinion)
+      progress.push_back(
+          {.run_number = entry->run_number, .session = {}, .seq = 0, .judgement = entry->opinion->ticket});
+    if (!counts_as_durable(*entry)) continue;
+    auto& seq = highest[{entry->run_number, entry->session}];
+    seq = std::max(seq, entry->seq);
   }
   counted_.entries.fetch_add(done.size());
   counted_.bytes.fetch_add(bytes);
   counted_.commits.fetch_add(1);
   if (!on_durable_) return;
-  all.reserve(all.size() + highest.size());
-  for (const auto& [who, seq] : highest) all.push_back({who.first, std::string(who.second), seq});
-  on_durable_(all);
+  progress.reserve(progress.size() + highest.size());
+  for (const auto& [who, seq] : highest) progress.push_back({who.first, std::string(who.second), seq});
+  on_durable_(progress);
 }
 
 // The run's entries up to there stay a prefix of it; the later ones are dropped and never acknowledged.
 void writer::set_aside_from(std::size_t at, const failure& why) {
   const auto run = batch_[at]->run_number;
   set_aside_.insert(run);
-  say(set_aside_trouble_, std::to_string(set_aside_.size()) +
-                              " runs are no longer archived, the last of them number " + std::to_string(run) +
-                              ": " + why.words);
+  say(set_aside_trouble_, std::to_string(set_aside_.size()) + " runs are no longer archived, the last of them number " +
+                              std::to_string(run) + ": " + why.words);
   drop(std::stable_partition(batch_.begin() + static_cast<std::ptrdiff_t>(at), batch_.end(),
-                             [&](const auto& one) { return one->run_number != run || is_about_stored(*one); }));
+                             [&](const auto& item) { return item->run_number != run || is_about_stored(*item); }));
 }
 
 // What comes later for a run that was set aside is dropped; what is in the batch of it already is its
 // beginning.
 void writer::take() {
   const auto old = static_cast<std::ptrdiff_t>(batch_.size());
-  if (!queue_.take(batch_, how_.batch_entries, how_.batch_bytes) || set_aside_.empty()) return;
-  drop(std::stable_partition(batch_.begin() + old, batch_.end(),
-                             [&](const auto& one) {
-                               return !set_aside_.contains(one->run_number) || is_about_stored(*one);
-                             }));
+  if (!queue_.take(batch_, options_.batch_entries, options_.batch_bytes) || set_aside_.empty()) return;
+  drop(std::stable_partition(batch_.begin() + old, batch_.end(), [&](const auto& item) {
+    return !set_aside_.contains(item->run_number) || is_about_stored(*item);
+  }));
 }
 
 void writer::drop(batch::iterator from) {
@@ -187,7 +185,7 @@ void writer::drop(batch::iterator from) {
 // is tried again when a quarter more has come.
 void writer::keep_log_short() {
   const int pages = store_.log_pages();
-  if (pages < how_.checkpoint_pages) checkpoint_at_ = how_.checkpoint_pages;
+  if (pages < options_.checkpoint_pages) checkpoint_at_ = options_.checkpoint_pages;
   if (pages < checkpoint_at_) return;
   failure why = store_.checkpoint(false);
   if (why) {
@@ -197,7 +195,7 @@ void writer::keep_log_short() {
     say(log_trouble_, {});
   }
   const bool all_moved = !why && store_.is_all_moved();
-  checkpoint_at_ = all_moved ? how_.checkpoint_pages : store_.log_pages() + how_.checkpoint_pages / 4;
+  checkpoint_at_ = all_moved ? options_.checkpoint_pages : store_.log_pages() + options_.checkpoint_pages / 4;
 }
 
 // Between two batches at most one step: whoever waits for an ack waits for no more than that.
@@ -250,8 +248,8 @@ void writer::backoff() {
     std::this_thread::sleep_for(retry_while_stopping);
     return;
   }
-  const auto doubled = std::uint64_t{how_.retry_ms} << std::min(failures_ - 1, 20u);
-  pause(milliseconds(std::min<std::uint64_t>(doubled, how_.retry_most_ms)));
+  const auto doubled = std::uint64_t{options_.retry_ms} << std::min(failures_ - 1, 20u);
+  pause(milliseconds(std::min<std::uint64_t>(doubled, options_.retry_most_ms)));
 }
 
 bool writer::pause(microseconds how_long) {
@@ -267,7 +265,7 @@ void writer::say(std::string& which, std::string words) {
     which = std::move(words);
     now = health_locked();
   }
-  if (how_.on_health) how_.on_health(now);
+  if (options_.on_health) options_.on_health(now);
 }
 
 std::string writer::health() const {
@@ -276,13 +274,13 @@ std::string writer::health() const {
 }
 
 std::string writer::health_locked() const {
-  std::string all;
-  for (const auto* one : {&stop_trouble_, &write_trouble_, &set_aside_trouble_, &log_trouble_, &tidy_trouble_}) {
-    if (one->empty()) continue;
-    if (!all.empty()) all += "; ";
-    all += *one;
+  std::string text;
+  for (const auto* trouble : {&stop_trouble_, &write_trouble_, &set_aside_trouble_, &log_trouble_, &tidy_trouble_}) {
+    if (trouble->empty()) continue;
+    if (!text.empty()) text += "; ";
+    text += *trouble;
   }
-  return all;
+  return text;
 }
 
 }  // namespace digd::archive

@@ -22,7 +22,7 @@ class writer {
   using durable_callback = std::function<void(std::span<const durable>)>;
 
   // What it is handed outlives it. The store is the writer's alone until `stop` returned.
-  writer(const options& how, counters& counted, hand_off& queue, store& into, durable_callback on_durable);
+  writer(const options& options, counters& counted, hand_off& queue, store& into, durable_callback on_durable);
   ~writer() { stop(); }
 
   void stop();
@@ -49,7 +49,7 @@ class writer {
   void say(std::string& which, std::string words);
   std::string health_locked() const;
 
-  const options& how_;
+  const options& options_;
   counters& counted_;
   hand_off& queue_;
   store& store_;

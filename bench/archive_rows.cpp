@@ -1,10 +1,10 @@
-// Rows a second into the archive, beside a plain SQLite program that inserts the same rows in batches of the same size into a table
-// of the same columns and index; block by block in one run.
+// Rows a second into the archive, beside a plain SQLite program that inserts the same rows in batches of the same size
+// into a table of the same columns and index; block by block in one run.
 //
 //   digd-archive-rows FOLDER [--rows N] [--blocks N] [--bytes N]
 //
-// Prints one JSON line: rows a second of both, bytes on disk beside the bytes received, nanoseconds that handing one entry to the
-// writer costs the engine thread, without what looking at the clock takes.
+// Prints one JSON line: rows a second of both, bytes on disk beside the bytes received, nanoseconds that handing one
+// entry to the writer costs the engine thread, without what looking at the clock takes.
 #include <sqlite3.h>
 
 #include <CLI/CLI.hpp>
@@ -38,9 +38,11 @@ struct row_texts {
 row_texts texts_of(std::uint64_t seq, std::size_t bytes) {
   const std::string number = std::to_string(seq);
   row_texts t;
-  t.frame = R"({"type":"event","seq":)" + number + R"(,"event":{"id":"e)" + number + R"(","recipients":["a"],"payload":{"text":")";
+  t.frame = R"({"type":"event","seq":)" + number + R"(,"event":{"id":"e)" + number +
+            R"(","recipients":["a"],"payload":{"text":")";
   t.frame.append(bytes > t.frame.size() + 4 ? bytes - t.frame.size() - 4 : 0, 'x').append("\"}}}");
-  t.verdicts = R"({"type":"verdicts","seq":)" + number + R"(,"verdicts":[{"event":"e)" + number + R"(","action":"deliver"}]})";
+  t.verdicts =
+      R"({"type":"verdicts","seq":)" + number + R"(,"verdicts":[{"event":"e)" + number + R"(","action":"deliver"}]})";
   return t;
 }
 
@@ -156,13 +158,16 @@ class plain {
   plain(const fs::path& folder, std::size_t bytes) : bytes_(bytes) {
     check(sqlite3_open((folder / "plain.sqlite").c_str(), &db_));
     run("PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
-        "CREATE TABLE entries (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, n INTEGER NOT NULL, kind TEXT NOT NULL, session TEXT,"
-        " seq INTEGER, ts INTEGER NOT NULL, arrived_ms INTEGER NOT NULL, type TEXT, code TEXT, verdicts TEXT, frame TEXT) STRICT;"
+        "CREATE TABLE entries (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, n INTEGER NOT NULL, kind TEXT NOT NULL, "
+        "session TEXT,"
+        " seq INTEGER, ts INTEGER NOT NULL, arrived_ms INTEGER NOT NULL, type TEXT, code TEXT, verdicts TEXT, frame "
+        "TEXT) STRICT;"
         "CREATE INDEX entries_by_run ON entries (run);");
-    check(sqlite3_prepare_v2(db_,
-                             "INSERT INTO entries (run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame)"
-                             " VALUES (1, ?1, 'message', 'main', ?2, ?3, ?4, 'event', NULL, ?5, ?6)",
-                             -1, &insert_, nullptr));
+    check(sqlite3_prepare_v2(
+        db_,
+        "INSERT INTO entries (run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame)"
+        " VALUES (1, ?1, 'message', 'main', ?2, ?3, ?4, 'event', NULL, ?5, ?6)",
+        -1, &insert_, nullptr));
   }
   ~plain() {
     sqlite3_finalize(insert_);
@@ -204,7 +209,9 @@ int run(int argc, char** argv) {
   CLI::App app("Rows a second into the archive, beside a plain SQLite program.");
   std::string folder;
   std::size_t rows = 40'960, blocks = 10, bytes = 600;
-  app.add_option("FOLDER", folder, "on the disk to be measured; two files are made in it")->required()->check(CLI::ExistingDirectory);
+  app.add_option("FOLDER", folder, "on the disk to be measured; two files are made in it")
+      ->required()
+      ->check(CLI::ExistingDirectory);
   app.add_option("--rows", rows, "a block")->check(CLI::Range(1, 60'000))->capture_default_str();
   app.add_option("--blocks", blocks)->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--bytes", bytes, "of a message")->check(CLI::Range(100, 1'000'000))->capture_default_str();
@@ -219,9 +226,13 @@ int run(int argc, char** argv) {
     ours.hand_over(rows);
   }
   ours.stop();
-  const auto per_second = [&](std::uint64_t ns) { return static_cast<double>(rows * blocks) / (static_cast<double>(ns) / 1e9); };
-  std::cout << "{\"rows_per_second\":" << per_second(our_ns) << ",\"plain_rows_per_second\":" << per_second(their_ns) << ",\"received_bytes\":" << ours.received()
-            << ",\"disk_bytes\":" << ours.on_disk() << ",\"enqueue_p50_ns\":" << ours.pushes().at(0.5) << ",\"enqueue_p99_ns\":" << ours.pushes().at(0.99) << "}\n";
+  const auto per_second = [&](std::uint64_t ns) {
+    return static_cast<double>(rows * blocks) / (static_cast<double>(ns) / 1e9);
+  };
+  std::cout << "{\"rows_per_second\":" << per_second(our_ns) << ",\"plain_rows_per_second\":" << per_second(their_ns)
+            << ",\"received_bytes\":" << ours.received() << ",\"disk_bytes\":" << ours.on_disk()
+            << ",\"enqueue_p50_ns\":" << ours.pushes().at(0.5) << ",\"enqueue_p99_ns\":" << ours.pushes().at(0.99)
+            << "}\n";
   return 0;
 }
 

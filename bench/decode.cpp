@@ -1,5 +1,6 @@
-// Reading and checking one message, beside simdjson on-demand that reads the same message and checks the same, written out by hand
-// for two types and without the errors that name a field. Google Benchmark; `scripts/bench` runs both in turns and takes the ratio.
+// Reading and checking one message, beside simdjson on-demand that reads the same message and checks the same, written
+// out by hand for two types and without the errors that name a field. Google Benchmark; `scripts/bench` runs both in
+// turns and takes the ratio.
 #include <benchmark/benchmark.h>
 #include <simdjson.h>
 
@@ -7,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/message.h"
-#include "ingest/decode.h"
+#include "ingest/protocol/decode.h"
+#include "model/message.h"
 
 namespace {
 
@@ -34,8 +35,8 @@ void decodes(benchmark::State& state, const std::string& frame) {
   }
 }
 
-// ---- the baseline: what one writes with simdjson on-demand who wants the same message out of the same checks, and of a bad one to
-// know only that it is bad.
+// ---- the baseline: what one writes with simdjson on-demand who wants the same message out of the same checks, and of
+// a bad one to know only that it is bad.
 
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
@@ -182,7 +183,8 @@ void simdjson_reads(benchmark::State& state, const std::string& frame) {
   for (auto _ : state) {
     m.clear();
     auto document = parser.iterate(padded);
-    if (!read_message(document.get_object(), m) || document.current_location().error() != simdjson::OUT_OF_BOUNDS) state.SkipWithError("refused");
+    if (!read_message(document.get_object(), m) || document.current_location().error() != simdjson::OUT_OF_BOUNDS)
+      state.SkipWithError("refused");
     benchmark::DoNotOptimize(m);
   }
 }

@@ -1,5 +1,5 @@
-// The baseline of the socket benchmarks: a WebSocket echo as Beast's documentation teaches it, on one thread, with nothing of
-// digd's in it. It prints its port and serves until its standard input ends.
+// The baseline of the socket benchmarks: a WebSocket echo as Beast's documentation teaches it, on one thread, with
+// nothing of digd's in it. It prints its port and serves until its standard input ends.
 #include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -12,13 +12,13 @@
 
 namespace {
 
-namespace net = boost::asio;
+namespace asio = boost::asio;
 namespace beast = boost::beast;
 using boost::system::error_code;
 
 class echo : public std::enable_shared_from_this<echo> {
  public:
-  explicit echo(net::ip::tcp::socket&& socket) : ws_(std::move(socket)) {}
+  explicit echo(asio::ip::tcp::socket&& socket) : ws_(std::move(socket)) {}
 
   void start() {
     ws_.text(true);
@@ -46,10 +46,10 @@ class echo : public std::enable_shared_from_this<echo> {
   beast::flat_buffer in_;
 };
 
-void serve(net::ip::tcp::acceptor& door) {
-  door.async_accept([&door](error_code ec, net::ip::tcp::socket socket) {
+void serve(asio::ip::tcp::acceptor& door) {
+  door.async_accept([&door](error_code ec, asio::ip::tcp::socket socket) {
     if (ec) return;
-    socket.set_option(net::ip::tcp::no_delay(true));
+    socket.set_option(asio::ip::tcp::no_delay(true));
     std::make_shared<echo>(std::move(socket))->start();
     serve(door);
   });
@@ -58,13 +58,13 @@ void serve(net::ip::tcp::acceptor& door) {
 }  // namespace
 
 int main() {
-  net::io_context context(1);
-  net::ip::tcp::acceptor door(context, {net::ip::address_v4::loopback(), 0});
+  asio::io_context context(1);
+  asio::ip::tcp::acceptor door(context, {asio::ip::address_v4::loopback(), 0});
   std::printf("%u\n", door.local_endpoint().port());
   std::fflush(stdout);
   serve(door);
-  net::posix::stream_descriptor parent(context, ::dup(STDIN_FILENO));
+  asio::posix::stream_descriptor parent(context, ::dup(STDIN_FILENO));
   char byte = 0;
-  parent.async_read_some(net::buffer(&byte, 1), [&context](error_code, std::size_t) { context.stop(); });
+  parent.async_read_some(asio::buffer(&byte, 1), [&context](error_code, std::size_t) { context.stop(); });
   context.run();
 }

@@ -1,12 +1,14 @@
-// Does judging cost more the longer a run is, or the more hostile its shape? The engine alone: graph and rules, no JSON, no disk.
+// Does judging cost more the longer a run is, or the more hostile its shape? The engine alone: graph and rules, no
+// JSON, no disk.
 //
-//   digd-growth long [--events N]     one run of N events: nanoseconds an event at each length, memory, the slowest steps
-//   digd-growth kept [--events N]     bytes that an event takes which is settled and remembered
-//   digd-growth shapes                the shapes that grow most, at a size and at ten times it
-//   digd-growth chain                 agents in a chain, each activation consumes one event and makes the next: for comparison with
+//   digd-growth long [--events N]     one run of N events: nanoseconds an event at each length, memory, the slowest
+//   steps digd-growth kept [--events N]     bytes that an event takes which is settled and remembered digd-growth
+//   shapes                the shapes that grow most, at a size and at ten times it digd-growth chain agents in a chain,
+//   each activation consumes one event and makes the next: for comparison with
 //                                     what the paper's own library was measured at
 //
-// Prints JSON. Each is played twice: a step counts as slow only if it was slow both times, since the machine interrupts too.
+// Prints JSON. Each is played twice: a step counts as slow only if it was slow both times, since the machine interrupts
+// too.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -101,8 +103,10 @@ void kept_table(std::uint64_t events) {
   const std::uint64_t before = resident_bytes(), had = made;
   make(events);
   const double each = static_cast<double>(resident_bytes() - before) / static_cast<double>(made - had);
-  if (run.graph().remembered_events() < made) throw std::runtime_error("some were forgotten; at most as many as limits.settled_events");
-  std::cout << "{\"events\":" << made << ",\"bytes_an_event\":" << each << ",\"of_them_the_id\":" << sizeof(std::string) << "}\n";
+  if (run.graph().remembered_events() < made)
+    throw std::runtime_error("some were forgotten; at most as many as limits.settled_events");
+  std::cout << "{\"events\":" << made << ",\"bytes_an_event\":" << each << ",\"of_them_the_id\":" << sizeof(std::string)
+            << "}\n";
 }
 
 std::uint64_t slowest_of_both(const pass& a, const pass& b) {
@@ -119,10 +123,12 @@ void long_table(std::uint64_t events) {
   for (std::size_t i = 0; i < first.stretches.size(); ++i) {
     const stretch& s = first.stretches[i];
     const std::uint64_t median = std::min(s.ns.at(0.5), second.stretches[i].ns.at(0.5));
-    std::cout << (i ? "," : "") << "{\"events\":" << s.until << ",\"p50_ns\":" << median << ",\"p99_ns\":" << std::min(s.ns.at(0.99), second.stretches[i].ns.at(0.99))
+    std::cout << (i ? "," : "") << "{\"events\":" << s.until << ",\"p50_ns\":" << median
+              << ",\"p99_ns\":" << std::min(s.ns.at(0.99), second.stretches[i].ns.at(0.99))
               << ",\"resident_bytes\":" << s.resident << "}";
   }
-  std::cout << "],\"slowest_step_ns\":" << slowest_of_both(first, second) << ",\"slow_steps_above_ns\":" << slow_ns << "}\n";
+  std::cout << "],\"slowest_step_ns\":" << slowest_of_both(first, second) << ",\"slow_steps_above_ns\":" << slow_ns
+            << "}\n";
 }
 
 void shapes_table() {
@@ -141,8 +147,9 @@ void shapes_table() {
       const std::uint64_t after = resident_bytes();
       bytes[i] = after > before ? after - before : 0;
     }
-    std::cout << (first ? "" : ",") << "{\"shape\":\"" << name << "\",\"size\":" << size << ",\"p50_ns\":" << ns[0] << ",\"p50_ns_at_ten_times\":" << ns[1]
-              << ",\"resident_bytes\":" << bytes[0] << ",\"resident_bytes_at_ten_times\":" << bytes[1] << "}";
+    std::cout << (first ? "" : ",") << "{\"shape\":\"" << name << "\",\"size\":" << size << ",\"p50_ns\":" << ns[0]
+              << ",\"p50_ns_at_ten_times\":" << ns[1] << ",\"resident_bytes\":" << bytes[0]
+              << ",\"resident_bytes_at_ten_times\":" << bytes[1] << "}";
     first = false;
   }
   std::cout << "]}\n";
@@ -192,7 +199,8 @@ int main(int argc, char** argv) {
   CLI::App* kept = app.add_subcommand("kept", "bytes of an event that is settled and remembered");
   kept->add_option("--events", kept_events)->check(CLI::Range(1'600, 100'000))->capture_default_str();
   CLI::App* shapes = app.add_subcommand("shapes", "hostile shapes, at a size and at ten times it");
-  CLI::App* chain = app.add_subcommand("chain", "nanoseconds a node of a chain of 1,000 and 10,000 activations; the best of five");
+  CLI::App* chain =
+      app.add_subcommand("chain", "nanoseconds a node of a chain of 1,000 and 10,000 activations; the best of five");
   CLI11_PARSE(app, argc, argv);
   return digd::bench::as_tool("digd-growth", [&] {
     if (*chain) digd::bench::chain_table();

@@ -1,5 +1,5 @@
-// Durations counted in buckets of at most 1.6 % of their value, as HdrHistogram does it: percentiles of millions of samples in
-// constant memory. Not thread-safe.
+// Durations counted in buckets of at most 1.6 % of their value, as HdrHistogram does it: percentiles of millions of
+// samples in constant memory. Not thread-safe.
 #pragma once
 
 #include <algorithm>

@@ -1,15 +1,18 @@
-// A load on digd and on the bare echo in turn, block by block in one run, with the same bytes: what digd costs beside the socket.
+// A load on digd and on the bare echo in turn, block by block in one run, with the same bytes: what digd costs beside
+// the socket.
 //
-//   digd-load --digd PORT:PID --echo PORT:PID [--connections N] [--in-flight N] [--events N] [--blocks N] [--rate R] [--bytes N]
+//   digd-load --digd PORT:PID --echo PORT:PID [--connections N] [--in-flight N] [--events N] [--blocks N] [--rate R]
+//   [--bytes N]
 //
-// One block is `events` events a connection to one of the two, then as many to the other. Each connection is a run of its own: root
-// events of `bytes` bytes, and after every 16 an activation that consumes these, so that the frontier stays small. At digd an
-// event is answered by its verdicts, at the echo by itself. With --rate the events go out at fixed times whether or not the server
-// keeps up, and a latency counts from the time intended, so that a stall is not hidden by the requests that it held back
-// (coordinated omission). Without, each connection keeps `in-flight` events unanswered.
+// One block is `events` events a connection to one of the two, then as many to the other. Each connection is a run of
+// its own: root events of `bytes` bytes, and after every 16 an activation that consumes these, so that the frontier
+// stays small. At digd an event is answered by its verdicts, at the echo by itself. With --rate the events go out at
+// fixed times whether or not the server keeps up, and a latency counts from the time intended, so that a stall is not
+// hidden by the requests that it held back (coordinated omission). Without, each connection keeps `in-flight` events
+// unanswered.
 //
-// Prints one JSON line: for both, latencies in nanoseconds, events a second, and events a second of CPU (/proc/PID/task/*/schedstat):
-// of the threads that serve sockets, which digd names engine-N, and of the whole process.
+// Prints one JSON line: for both, latencies in nanoseconds, events a second, and events a second of CPU
+// (/proc/PID/task/*/schedstat): of the threads that serve sockets, which digd names engine-N, and of the whole process.
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
@@ -83,11 +86,14 @@ class server {
 
   std::string json() const {
     const double events = static_cast<double>(latencies_.count());
-    const auto per = [&](std::uint64_t ns) { return std::to_string(ns ? events / (static_cast<double>(ns) / 1e9) : 0); };
-    return "\"" + name_ + "\":{\"events\":" + std::to_string(latencies_.count()) + ",\"p50_ns\":" + std::to_string(latencies_.at(0.5)) +
-           ",\"p99_ns\":" + std::to_string(latencies_.at(0.99)) + ",\"p999_ns\":" + std::to_string(latencies_.at(0.999)) +
-           ",\"max_ns\":" + std::to_string(latencies_.most()) + ",\"per_second\":" + per(wall_) + ",\"per_serving_cpu_second\":" +
-           per(serving_) + ",\"per_cpu_second\":" + per(cpu_) + "}";
+    const auto per = [&](std::uint64_t ns) {
+      return std::to_string(ns ? events / (static_cast<double>(ns) / 1e9) : 0);
+    };
+    return "\"" + name_ + "\":{\"events\":" + std::to_string(latencies_.count()) +
+           ",\"p50_ns\":" + std::to_string(latencies_.at(0.5)) + ",\"p99_ns\":" + std::to_string(latencies_.at(0.99)) +
+           ",\"p999_ns\":" + std::to_string(latencies_.at(0.999)) + ",\"max_ns\":" + std::to_string(latencies_.most()) +
+           ",\"per_second\":" + per(wall_) + ",\"per_serving_cpu_second\":" + per(serving_) +
+           ",\"per_cpu_second\":" + per(cpu_) + "}";
   }
 
  private:
@@ -114,7 +120,8 @@ class server {
 
   std::size_t wait_and_read(histogram& to, std::uint64_t until) {
     fds_.clear();
-    for (auto& one : all_) fds_.push_back({one->fd(), static_cast<short>(POLLIN | (one->wants_to_write() ? POLLOUT : 0)), 0});
+    for (auto& one : all_)
+      fds_.push_back({one->fd(), static_cast<short>(POLLIN | (one->wants_to_write() ? POLLOUT : 0)), 0});
     const std::uint64_t now = now_ns();
     timespec patience{10, 0};
     if (until != 0) {
@@ -147,11 +154,18 @@ int run(int argc, char** argv) {
   app.add_option("--digd", digd_at, "PORT:PID")->required();
   app.add_option("--echo", echo_at, "PORT:PID")->required();
   app.add_option("--connections", how.connections)->check(CLI::Range(1, 10'000))->capture_default_str();
-  app.add_option("--in-flight", how.in_flight, "events unanswered, a connection")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--events", how.events, "a connection and block")->check(CLI::Range(1, 10'000'000))->capture_default_str();
-  app.add_option("--blocks", how.blocks, "for each server, after one that warms up")->check(CLI::Range(1, 100'000))->capture_default_str();
+  app.add_option("--in-flight", how.in_flight, "events unanswered, a connection")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--events", how.events, "a connection and block")
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  app.add_option("--blocks", how.blocks, "for each server, after one that warms up")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
   app.add_option("--bytes", how.bytes, "of an event's message")->check(CLI::Range(120, 60'000))->capture_default_str();
-  app.add_option("--rate", how.rate, "events a second, over all connections; 0: as they are answered")->capture_default_str();
+  app.add_option("--rate", how.rate, "events a second, over all connections; 0: as they are answered")
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   server digd("digd", digd_at, how), echo("echo", echo_at, how);
   for (std::size_t i = 0; i <= how.blocks; ++i) {

@@ -1,4 +1,5 @@
-// A client of digd or of the bare echo, as the socket benchmarks drive it: what a run says, and a connection that says it.
+// A client of digd or of the bare echo, as the socket benchmarks drive it: what a run says, and a connection that says
+// it.
 //
 // Blocking while it connects, then not. One thread at a time; throws std::runtime_error with what went wrong.
 #pragma once
@@ -51,7 +52,8 @@ class story {
   story(std::string run, std::size_t bytes) : run_(std::move(run)), bytes_(bytes) {}
 
   std::string hello() const {
-    return R"({"type":"hello","protocol":1,"run":")" + run_ + R"(","session":"main","agents":["a","b"],"clock":"wall"})";
+    return R"({"type":"hello","protocol":1,"run":")" + run_ +
+           R"(","session":"main","agents":["a","b"],"clock":"wall"})";
   }
 
   // The next event and, now and then, the activation that consumes the ones before it. How many frames that is.
@@ -71,11 +73,14 @@ class story {
  private:
   std::size_t append_activation(std::string& out) {
     const std::string name = "v" + std::to_string(event_);
-    text_ = R"({"type":"activation_started","seq":)" + std::to_string(++seq_) + R"(,"activation":")" + name + R"(","agent":"a","inputs":[)";
-    for (std::uint64_t e = event_ - pending_ + 1; e <= event_; ++e) text_ += (text_.back() == '[' ? "\"e" : ",\"e") + std::to_string(e) + '"';
+    text_ = R"({"type":"activation_started","seq":)" + std::to_string(++seq_) + R"(,"activation":")" + name +
+            R"(","agent":"a","inputs":[)";
+    for (std::uint64_t e = event_ - pending_ + 1; e <= event_; ++e)
+      text_ += (text_.back() == '[' ? "\"e" : ",\"e") + std::to_string(e) + '"';
     text_ += "]}";
     append_frame(out, text_);
-    text_ = R"({"type":"activation_ended","seq":)" + std::to_string(++seq_) + R"(,"activation":")" + name + "\"}";  // consumes all
+    text_ = R"({"type":"activation_ended","seq":)" + std::to_string(++seq_) + R"(,"activation":")" + name +
+            "\"}";  // consumes all
     append_frame(out, text_);
     pending_ = 0;
     return 2;
@@ -96,7 +101,8 @@ class connection {
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<std::uint16_t>(port));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) fail("cannot connect to port " + std::to_string(port));
+    if (::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
+      fail("cannot connect to port " + std::to_string(port));
     const int on = 1;
     ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     upgrade(port, run);
@@ -175,7 +181,8 @@ class connection {
       if (length == 126) {
         head = 4;
         if (all.size() - at < head) break;
-        length = static_cast<std::size_t>(static_cast<unsigned char>(all[at + 2])) << 8 | static_cast<unsigned char>(all[at + 3]);
+        length = static_cast<std::size_t>(static_cast<unsigned char>(all[at + 2])) << 8 |
+                 static_cast<unsigned char>(all[at + 3]);
       } else if (length == 127) {
         fail("a frame of over 64 KB");
       }
@@ -190,7 +197,8 @@ class connection {
 
   std::size_t take_frame(std::string_view text, histogram& to) {
     if (!echoes_ && text.starts_with(R"({"type":"ack")")) return 0;
-    if (!echoes_ && !text.starts_with(R"({"type":"verdicts")")) fail("expected verdicts, got " + std::string(text.substr(0, 300)));
+    if (!echoes_ && !text.starts_with(R"({"type":"verdicts")"))
+      fail("expected verdicts, got " + std::string(text.substr(0, 300)));
     if (sent_.empty()) fail("an answer that nobody asked for");
     const std::uint64_t since = sent_.front().since;
     sent_.pop_front();

@@ -2,12 +2,14 @@
 //
 //   digd-many-runs --digd PORT:PID --echo PORT:PID [--runs N] [--connections N] [--seconds N] [--blocks N]
 //
-// Opens `runs` runs at digd, each with a few events and a frontier that stays live, and keeps `connections` of them connected. Then a
-// probe says one event every two milliseconds, at fixed times whether or not it is answered, and its latency counts from these times;
-// in every other block one more connection sends as fast as it is answered, 64 events under way. The same is done to the bare echo in
-// turn: what a busy machine does to anybody's answers is in its figures too.
+// Opens `runs` runs at digd, each with a few events and a frontier that stays live, and keeps `connections` of them
+// connected. Then a probe says one event every two milliseconds, at fixed times whether or not it is answered, and its
+// latency counts from these times; in every other block one more connection sends as fast as it is answered, 64 events
+// under way. The same is done to the bare echo in turn: what a busy machine does to anybody's answers is in its figures
+// too.
 //
-// Prints one JSON line: memory a run, seconds it took to open them, and the probe's latencies without and with the burst, for both.
+// Prints one JSON line: memory a run, seconds it took to open them, and the probe's latencies without and with the
+// burst, for both.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <atomic>
@@ -56,7 +58,8 @@ void answer_all(connection& one) {
 // Sends as fast as it is answered while it is told to.
 class burst {
  public:
-  burst(int port, const std::string& run, bool echoes) : to_(port, run, event_bytes, echoes), thread_([this] { work(); }) {}
+  burst(int port, const std::string& run, bool echoes)
+      : to_(port, run, event_bytes, echoes), thread_([this] { work(); }) {}
   ~burst() {
     stop_ = true;
     thread_.join();
@@ -82,7 +85,9 @@ class burst {
 class probed {
  public:
   probed(std::string name, server_place at, const std::string& runs)
-      : name_(std::move(name)), probe_(at.port, runs + "probe", event_bytes, name_ == "echo"), burst_(at.port, runs + "burst", name_ == "echo") {}
+      : name_(std::move(name)),
+        probe_(at.port, runs + "probe", event_bytes, name_ == "echo"),
+        burst_(at.port, runs + "burst", name_ == "echo") {}
 
   void play(bool with_burst, std::uint64_t ns, bool counts) {
     histogram unkept;
@@ -104,10 +109,13 @@ class probed {
 
   std::string json() const {
     const auto of = [](const histogram& h) {
-      return "{\"events\":" + std::to_string(h.count()) + ",\"p50_ns\":" + std::to_string(h.at(0.5)) + ",\"p99_ns\":" + std::to_string(h.at(0.99)) + "}";
+      return "{\"events\":" + std::to_string(h.count()) + ",\"p50_ns\":" + std::to_string(h.at(0.5)) +
+             ",\"p99_ns\":" + std::to_string(h.at(0.99)) + "}";
     };
-    return "\"" + name_ + "\":{\"alone\":" + of(latencies_[0]) + ",\"beside_a_burst\":" + of(latencies_[1]) + ",\"burst_per_second\":" +
-           std::to_string(burst_ns_ ? static_cast<double>(burst_events_) / (static_cast<double>(burst_ns_) / 1e9) : 0) + "}";
+    return "\"" + name_ + "\":{\"alone\":" + of(latencies_[0]) + ",\"beside_a_burst\":" + of(latencies_[1]) +
+           ",\"burst_per_second\":" +
+           std::to_string(burst_ns_ ? static_cast<double>(burst_events_) / (static_cast<double>(burst_ns_) / 1e9) : 0) +
+           "}";
   }
 
  private:
@@ -128,7 +136,9 @@ int run(int argc, char** argv) {
   app.add_option("--runs", runs, "open at once")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   app.add_option("--connections", connections, "kept of them")->check(CLI::Range(0, 10'000))->capture_default_str();
   app.add_option("--seconds", seconds, "a block")->check(CLI::Range(0.05, 600.0))->capture_default_str();
-  app.add_option("--blocks", blocks, "without and with the burst, for each server")->check(CLI::Range(1, 1'000))->capture_default_str();
+  app.add_option("--blocks", blocks, "without and with the burst, for each server")
+      ->check(CLI::Range(1, 1'000))
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
   const server_place digd = place_of(digd_at), echo = place_of(echo_at);
@@ -153,8 +163,9 @@ int run(int argc, char** argv) {
       theirs.play(with_burst, ns, i > 0);
     }
   }
-  std::cout << "{\"runs\":" << runs << ",\"connections\":" << kept.size() << ",\"bytes_a_run\":" << (after > before ? (after - before) / runs : 0)
-            << ",\"opening_s\":" << opening << "," << ours.json() << "," << theirs.json() << "}\n";
+  std::cout << "{\"runs\":" << runs << ",\"connections\":" << kept.size()
+            << ",\"bytes_a_run\":" << (after > before ? (after - before) / runs : 0) << ",\"opening_s\":" << opening
+            << "," << ours.json() << "," << theirs.json() << "}\n";
   return 0;
 }
 

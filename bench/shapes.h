@@ -13,6 +13,7 @@
 
 #include "bench/histogram.h"
 #include "bench/story.h"
+#include "engine/policy.h"
 #include "engine/run.h"
 
 namespace digd::bench {
@@ -21,7 +22,7 @@ inline hello greeting() {
   hello h;
   h.protocol = 1;
   h.run = "bench";
-  h.how = mode::enforce;
+  h.mode = mode::enforce;
   h.clock = clock_kind::trace;
   h.budget = 1'000'000'000;
   h.rules[index_of(rule_id::early_termination)].max_attempts = 1'000'000'000;
@@ -33,14 +34,18 @@ class judged_run {
   // What is measured: a count that only grows.
   using meter = std::function<std::uint64_t(const run&)>;
 
-  explicit judged_run(meter of) : of_(std::move(of)), first_(greeting()), run_(settle(first_, run_policy()), first_) { run_.join(first_); }
+  explicit judged_run(meter of) : of_(std::move(of)), first_(greeting()), run_(settle(first_, run_policy()), first_) {
+    run_.join(first_);
+  }
 
   // How much the message took; throws if it was refused, since then nothing was measured.
   std::uint64_t take(const message& m) {
     const std::uint64_t before = of_(run_);
     run_.apply(m, who_, 0, answer_);
     const std::uint64_t spent = of_(run_) - before;
-    if (answer_.refused) throw std::runtime_error("the made run was refused: " + std::string(to_string(answer_.refused.code)) + " " + answer_.refused.field);
+    if (answer_.refused)
+      throw std::runtime_error("the made run was refused: " + std::string(to_string(answer_.refused.code)) + " " +
+                               answer_.refused.field);
     return spent;
   }
 
@@ -151,7 +156,8 @@ inline void inputs(std::uint64_t size, judged_run& run, histogram& to) {
   for (std::uint64_t i = 0; i < size; ++i) to.add((spent + size - 1) / size);
 }
 
-// Work of one split, all of it pending at one agent: whatever comes is held against all that waits there (cross_lineage_aggregation).
+// Work of one split, all of it pending at one agent: whatever comes is held against all that waits there
+// (cross_lineage_aggregation).
 inline void lineage_pending_at_one_agent(std::uint64_t size, judged_run& run, histogram& to) {
   told t;
   message* m = &t.begin(message_type::activation_started);
@@ -201,7 +207,7 @@ inline void layer_that_settles(std::uint64_t size, judged_run& run, histogram& t
 
 // Name, size, shape: each is looked at in its size and in ten times it.
 inline const std::vector<std::tuple<const char*, std::uint64_t, shape>>& shapes() {
-  static const std::vector<std::tuple<const char*, std::uint64_t, shape>> all{
+  static const std::vector<std::tuple<const char*, std::uint64_t, shape>> tuples{
       {"events pending at one agent", 1'000, pending_at_one_agent},
       {"events of one lineage pending at one agent", 1'000, lineage_pending_at_one_agent},
       {"generators merged in a chain", 10'000, generators_in_a_chain},
@@ -209,7 +215,7 @@ inline const std::vector<std::tuple<const char*, std::uint64_t, shape>>& shapes(
       {"submits in a row", 100, submits_in_a_row},
       {"inputs of one activation", 1'000, inputs},
       {"events of a layer that settles at once", 1'000, layer_that_settles}};
-  return all;
+  return tuples;
 }
 
 }  // namespace digd::bench

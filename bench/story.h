@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "engine/message.h"
+#include "model/message.h"
 
 namespace digd::bench {
 
@@ -57,8 +57,9 @@ class told {
   std::size_t used_ = 0;
 };
 
-// One run without end and with a small frontier: a planner splits a task in three, three coders solve the parts, a tester joins
-// the answers, and the joined answer is the next task. Ten messages a round, the frontier under ten events.
+// One run without end and with a small frontier: a planner splits a task in three, three coders solve the parts, a
+// tester joins the answers, and the joined answer is the next task. Ten messages a round, the frontier under ten
+// events.
 class long_run {
  public:
   const message& next() {
@@ -103,7 +104,8 @@ class long_run {
   static constexpr std::array<std::string_view, 3> coders{"coder-1", "coder-2", "coder-3"};
 
  private:
-  const message& started(std::string_view kind, std::uint64_t number, std::string_view agent, std::string_view input, std::uint64_t of) {
+  const message& started(std::string_view kind, std::uint64_t number, std::string_view agent, std::string_view input,
+                         std::uint64_t of) {
     message& m = told_.starts(kind, number, agent);
     m.inputs.push_back(told_.name(input, of));
     return m;

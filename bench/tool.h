@@ -1,4 +1,5 @@
-// A benchmark's program as people and scripts meet it: what goes wrong is said, with the program's name, and the exit status is 2.
+// A benchmark's program as people and scripts meet it: what goes wrong is said, with the program's name, and the exit
+// status is 2.
 #pragma once
 
 #include <exception>

@@ -19,7 +19,7 @@ namespace digd::cli {
 namespace {
 
 struct attribute_options {
-  std::string what, format = "table";
+  std::string text, format = "table";
   std::string judge = "chief-llm";
   bool judge_named = false;
   std::size_t top = 5;
@@ -32,103 +32,118 @@ constexpr std::size_t max_bytes = chief::max_trace_bytes;
 bool is_trace(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \r\n\t"), text.size()));
   const std::string_view first_line = text.substr(0, text.find('\n'));
-  return first_line.find("\"hello\"") != std::string_view::npos && first_line.find("\"history\"") == std::string_view::npos;
+  return first_line.find("\"hello\"") != std::string_view::npos &&
+         first_line.find("\"history\"") == std::string_view::npos;
 }
 
 // A Who&When log is one JSON object with a `history`; a trace begins with a hello.
-bool read_run(const attribute_options& how, whowhen::labelled_log& into, std::string& why) {
-  const std::optional<run_text> found = read_run_text("attribute chief", how.what, how.daemon, max_bytes, why);
+bool read_run(const attribute_options& options, whowhen::labelled_log& into, std::string& why) {
+  const std::optional<run_text> found = read_run_text("attribute chief", options.text, options.daemon, max_bytes, why);
   if (!found) return false;
   if (!found->is_file || is_trace(found->text)) return chief::read_trace(found->text, into.log, why);
-  into.log.id = how.what;
+  into.log.id = options.text;
   return whowhen::read_log(found->text, into, why, false);
 }
 
-int complain(const attribute_options& how, std::string_view why) {
-  std::cerr << "digctl attribute chief: " << shown(how.what) << ": " << printable(why) << '\n';
+int complain(const attribute_options& options, std::string_view why) {
+  std::cerr << "digctl attribute chief: " << shown(options.text) << ": " << printable(why) << '\n';
   return wrong_use;
 }
 
 namespace json = boost::json;
 
 // The graph of `chief-llm`; the other judges make none.
-json::value graph_of(const attribute_options& how, const chief::flat_log& log, const chief::attribution& graph) {
-  if (how.judge != "chief-llm") return nullptr;
+json::value graph_of(const attribute_options& options, const chief::flat_log& log, const chief::attribution& graph) {
+  if (options.judge != "chief-llm") return nullptr;
   json::object whole = json::parse(chief::to_json(log, graph, 0)).as_object();
   for (const char* of_the_default : {"log", "ranking", "agents", "findings"}) whole.erase(of_the_default);
   return whole;
 }
 
-void print(const attribute_options& how, const chief::flat_log& log, const chief::llm::ruling& r, const chief::attribution& graph) {
-  if (how.format == "json") {
+void print(const attribute_options& options, const chief::flat_log& log, const chief::llm::ruling& r,
+           const chief::attribution& graph) {
+  if (options.format == "json") {
     json::array ranking, notes;
     for (std::size_t step : r.steps) ranking.push_back(json::object{{"agent", log.steps[step].agent}, {"step", step}});
     for (const std::string& note : r.notes) notes.emplace_back(note);
-    std::cout << json::serialize(json::object{{"log", log.id}, {"method", how.judge}, {"agent", r.agent}, {"ranking", std::move(ranking)}, {"reason", r.reason}, {"stood_in", r.stood_in}, {"notes", std::move(notes)}, {"graph", graph_of(how, log, graph)}})
+    std::cout << json::serialize(json::object{{"log", log.id},
+                                              {"method", options.judge},
+                                              {"agent", r.agent},
+                                              {"ranking", std::move(ranking)},
+                                              {"reason", r.reason},
+                                              {"stood_in", r.stood_in},
+                                              {"notes", std::move(notes)},
+                                              {"graph", graph_of(options, log, graph)}})
               << '\n';
     return;
   }
   std::cout << "agent " << printable(r.agent) << ", step";
-  for (std::size_t i = 0; i < r.steps.size() && i < how.top; ++i) std::cout << (i ? ", then " : " ") << r.steps[i];
+  for (std::size_t i = 0; i < r.steps.size() && i < options.top; ++i) std::cout << (i ? ", then " : " ") << r.steps[i];
   std::cout << '\n';
   if (!r.reason.empty()) std::cout << printable(r.reason) << '\n';
   for (const std::string& note : r.notes) std::cout << "  " << printable(note) << '\n';
 }
 
-int ask_model(const attribute_options& how, const whowhen::labelled_log& run) {
+int ask_model(const attribute_options& options, const whowhen::labelled_log& run) {
   std::string why;
-  if (how.llm.with_answer && run.answer.empty()) return complain(how, "--with-answer: the log has no ground_truth");
-  const auto model = open_endpoint(how.llm, why);
-  if (!model) return complain(how, why);
+  if (options.llm.with_answer && run.answer.empty())
+    return complain(options, "--with-answer: the log has no ground_truth");
+  const auto model = open_endpoint(options.llm, why);
+  if (!model) return complain(options, why);
   chief::attribution graph;
-  const chief::llm::ruling r = rule_by(how.judge, *model, run.log, judging(how.llm, run.answer), &graph);
-  std::cerr << describe(model->used(), how.llm.dry_run) << '\n';
-  if (how.llm.dry_run) return done;
-  if (r.error) return complain(how, r.error.message() + (r.detail.empty() ? "" : ": " + r.detail));
-  print(how, run.log, r, graph);
+  const chief::llm::ruling r = rule_by(options.judge, *model, run.log, judging(options.llm, run.answer), &graph);
+  std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
+  if (options.llm.dry_run) return done;
+  if (r.error) return complain(options, r.error.message() + (r.detail.empty() ? "" : ": " + r.detail));
+  print(options, run.log, r, graph);
   return done;
 }
 
-int attribute(const attribute_options& how) {
+int attribute(const attribute_options& options) {
   whowhen::labelled_log run;
   std::string why;
-  if (how.judge_named && !how.llm.wanted()) return complain(how, "--judge: only with --llm URL, or --dry-run");
-  if (!read_run(how, run, why)) return complain(how, why);
+  if (options.judge_named && !options.llm.wanted())
+    return complain(options, "--judge: only with --llm URL, or --dry-run");
+  if (!read_run(options, run, why)) return complain(options, why);
   if (run.log.left_out > 0) {
-    std::cerr << "digctl attribute chief: " << shown(how.what) << ": " << run.log.left_out
+    std::cerr << "digctl attribute chief: " << shown(options.text) << ": " << run.log.left_out
               << " lines that digd would refuse are left out\n";
   }
-  if (how.llm.wanted()) return ask_model(how, run);
+  if (options.llm.wanted()) return ask_model(options, run);
   const chief::attribution a = chief::attribute(run.log);
-  if (a.ranking.empty()) return complain(how, "nobody to blame: no agent acts in it");
-  if (how.format == "json") std::cout << chief::to_json(run.log, a, how.top) << '\n';
-  else std::cout << printable_lines(chief::describe(run.log, a, how.top));
+  if (a.ranking.empty()) return complain(options, "nobody to blame: no agent acts in it");
+  if (options.format == "json") std::cout << chief::to_json(run.log, a, options.top) << '\n';
+  else std::cout << printable_lines(chief::describe(run.log, a, options.top));
   return done;
 }
 
 }  // namespace
 
 void add_attribute_chief(CLI::App& app, int& status) {
-  auto how = std::make_shared<attribute_options>();
-  CLI::App* sub = attribute_methods(app).add_subcommand("chief", "the agent and step of the decisive error, with the chain of evidence");
-  sub->add_option("FILE|RUN", how->what,
-                  "a Who&When log (JSON) or a trace (JSON lines), - for standard input; if there is no such file, the id of a "
-                  "run that the daemon saw")
+  auto options = std::make_shared<attribute_options>();
+  CLI::App* sub = attribute_methods(app).add_subcommand(
+      "chief", "the agent and step of the decisive error, with the chain of evidence");
+  sub->add_option(
+         "FILE|RUN", options->text,
+         "a Who&When log (JSON) or a trace (JSON lines), - for standard input; if there is no such file, the id of a "
+         "run that the daemon saw")
       ->required();
-  sub->add_option("--top", how->top, "how many suspects to name")->check(CLI::Range(1, 1'000'000))->capture_default_str();
-  sub->add_option("--format", how->format, "table for people, json for machines: the whole graph too")
+  sub->add_option("--top", options->top, "how many suspects to name")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  sub->add_option("--format", options->format, "table for people, json for machines: the whole graph too")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  add_daemon_options(*sub, how->daemon);
-  add_data_dir_option(*sub, how->daemon);
-  CLI::Option* judge = sub->add_option("--judge", how->judge, "with --llm: which way of asking")
+  add_daemon_options(*sub, options->daemon);
+  add_data_dir_option(*sub, options->daemon);
+  CLI::Option* judge = sub->add_option("--judge", options->judge, "with --llm: which way of asking")
                            ->check(CLI::IsMember(llm_methods))
                            ->capture_default_str()
                            ->group("With a model");
-  add_llm_options(*sub, how->llm);
-  sub->callback([how, judge, &status] {
-    how->judge_named = judge->count() > 0;
-    status = attribute(*how);
+  add_llm_options(*sub, options->llm);
+  sub->callback([options, judge, &status] {
+    options->judge_named = judge->count() > 0;
+    status = attribute(*options);
   });
 }
 

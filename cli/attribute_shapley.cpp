@@ -40,7 +40,7 @@ void on_interrupt(int) {
 struct shapley_options {
   daemon_options daemon;
   std::string source, simulator, estimator = "auto", format = "table", out = "-", plots, cache_folder;
-  estimate_options how;
+  estimate_options options;
   structure_options structure;
   external_options external;
   unsigned threads = 0;
@@ -67,37 +67,38 @@ run_control control_of(const shapley_options& o) {
   ::signal(SIGINT, on_interrupt);
   if (o.quiet || ::isatty(2) == 0) return c;
   using clock = std::chrono::steady_clock;
-  c.progress = [from = clock::now(), last = clock::time_point{}](std::size_t done, std::size_t all) mutable {
+  c.progress = [from = clock::now(), last = clock::time_point{}](std::size_t done, std::size_t total) mutable {
     const auto now = clock::now();
-    if (now - last < std::chrono::milliseconds(100) && done < all) return;
+    if (now - last < std::chrono::milliseconds(100) && done < total) return;
     last = now;
     const double spent = std::chrono::duration<double>(now - from).count();
-    const double left = done > 0 ? spent * static_cast<double>(all - done) / static_cast<double>(done) : 0;
-    std::cerr << fmt::format("\r{:3.0f}%, {:.0f} s left \x1b[K", 100.0 * static_cast<double>(done) / static_cast<double>(all), left)
-              << (done == all ? "\r\x1b[K" : "") << std::flush;
+    const double left = done > 0 ? spent * static_cast<double>(total - done) / static_cast<double>(done) : 0;
+    std::cerr << fmt::format("\r{:3.0f}%, {:.0f} s left \x1b[K",
+                             100.0 * static_cast<double>(done) / static_cast<double>(total), left)
+              << (done == total ? "\r\x1b[K" : "") << std::flush;
   };
   return c;
 }
 
 struct opened {
   std::string problem;
-  std::unique_ptr<game> what;
+  std::unique_ptr<digd::shapley::game> game;
   std::string weights;
 };
 
-opened open_trace(std::string_view text, const structure_options& how) {
-  structure_result made = make_structure_game(text, how);
+opened open_trace(std::string_view text, const structure_options& options) {
+  structure_result made = make_structure_game(text, options);
   return {made.problem, std::move(made.game),
-          fmt::format("risk = {} × failures + {} × warnings + {} × unresolved work; {} detections in the run", how.failure_weight,
-                      how.warning_weight, how.unresolved_weight, made.detections)};
+          fmt::format("risk = {} × failures + {} × warnings + {} × unresolved work; {} detections in the run",
+                      options.failure_weight, options.warning_weight, options.unresolved_weight, made.detections)};
 }
 
 opened open_game(const shapley_options& o) {
   if (!o.simulator.empty()) {
-    external_options how = o.external;
-    how.command = o.simulator;
-    how.stop = &stop_asked;
-    external_result made = make_external_game(how);
+    external_options options = o.external;
+    options.command = o.simulator;
+    options.stop = &stop_asked;
+    external_result made = make_external_game(options);
     return {made.problem, std::move(made.game), {}};
   }
   std::string why;
@@ -118,41 +119,41 @@ std::string write_plots(const report& r, const std::string& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) return folder + ": " + failed.message();
-  const std::pair<const char*, std::string> all[] = {
+  const std::pair<const char*, std::string> items[] = {
       {"when.svg", plot_steps(r)}, {"who.svg", plot_agents(r)}, {"what.svg", plot_behaviours(r)}};
-  for (const auto& [name, text] : all) {
+  for (const auto& [name, text] : items) {
     if (std::string why = write_file(fs::path(folder) / name, text); !why.empty()) return name + (": " + why);
   }
   return {};
 }
 
 int attribute(shapley_options& o) {
-  if (o.source.empty() == o.simulator.empty()) return complain("name a run, a trace or a trajectory file, or --simulator, and not both");
-  o.how.how = *estimator_from(o.estimator);
-  o.how.control = control_of(o);
+  if (o.source.empty() == o.simulator.empty())
+    return complain("name a run, a trace or a trajectory file, or --simulator, and not both");
+  o.options.estimator = *estimator_from(o.estimator);
+  o.options.control = control_of(o);
   const opened game = open_game(o);
   if (!game.problem.empty()) return complain(game.problem);
 
-  const cache kept(o.no_cache ? fs::path() : o.cache_folder.empty() ? cache::usual_folder()
-                                                                    : fs::path(o.cache_folder));
-  const std::string key = cache::key_of(*game.what, o.how);
-  std::optional<estimate_result> result = kept.find(key, *game.what);
+  const cache kept(o.no_cache ? fs::path() : o.cache_folder.empty() ? cache::usual_folder() : fs::path(o.cache_folder));
+  const std::string key = cache::key_of(*game.game, o.options);
+  std::optional<estimate_result> result = kept.find(key, *game.game);
   const bool found_it = result.has_value();
   if (!result) {
-    result = estimate(*game.what, o.how);
-    if (o.how.control.progress) std::cerr << "\r\x1b[K";
+    result = estimate(*game.game, o.options);
+    if (o.options.control.progress) std::cerr << "\r\x1b[K";
     if (!*result) return complain(result->problem);
-    if (game.what->repeatable()) kept.keep(key, *result);
+    if (game.game->repeatable()) kept.keep(key, *result);
   }
-  report r = make_report(*game.what, std::move(*result), o.q, o.how.seed);
+  report r = make_report(*game.game, std::move(*result), o.q, o.options.seed);
   r.weights = game.weights;
   if (o.threshold) {
     r.threshold = *o.threshold;
-    r.metrics = measure(game.what->players(), r.result, r.threshold, o.q);
+    r.metrics = measure(game.game->players(), r.result, r.threshold, o.q);
   }
   const bool ranked = r.result.adds_risk();
   if (o.faithful && ranked && !stop_asked) {
-    r.faithful = judge(*game.what, r.result.phi.value, o.how.seed);
+    r.faithful = judge(*game.game, r.result.phi.value, o.options.seed);
     if (!r.faithful->problem.empty()) return complain(r.faithful->problem);
   }
   if (!o.plots.empty() && !ranked) std::cerr << "digctl attribute shapley: no plots: there is nothing to attribute\n";
@@ -163,7 +164,7 @@ int attribute(shapley_options& o) {
   if (std::string why = write_file(o.out, text); !why.empty()) return complain(shown(o.out) + ": " + why);
   if (!o.quiet) {
     std::cerr << (found_it ? std::string("from the cache\n")
-                           : fmt::format("{:.2f} s, {} threads\n", r.result.seconds, o.how.control.threads));
+                           : fmt::format("{:.2f} s, {} threads\n", r.result.seconds, o.options.control.threads));
   }
   return done;
 }
@@ -182,9 +183,11 @@ std::string cases_of(const shapley_options& o, std::vector<study_case>& to) {
     std::string why;
     std::optional<std::string> text = read_file(name, most_bytes, why);
     if (!text) return shown(name) + ": " + why;
-    opened game = is_trajectory(*text) ? opened{read_trajectory(*text).problem, nullptr, {}} : open_trace(*text, o.structure);
+    opened game =
+        is_trajectory(*text) ? opened{read_trajectory(*text).problem, nullptr, {}} : open_trace(*text, o.structure);
     if (!game.problem.empty()) return shown(name) + ": " + game.problem;
-    to.push_back({fs::path(name).stem().string(), [text = std::make_shared<std::string>(std::move(*text)), how = o.structure](std::uint64_t) {
+    to.push_back({fs::path(name).stem().string(),
+                  [text = std::make_shared<std::string>(std::move(*text)), how = o.structure](std::uint64_t) {
                     return is_trajectory(*text) ? read_trajectory(*text).game : make_structure_game(*text, how).game;
                   }});
   }
@@ -193,32 +196,41 @@ std::string cases_of(const shapley_options& o, std::vector<study_case>& to) {
 
 using study = std::string (*)(const std::vector<study_case>&, const shapley_options&);
 
-int run_study(shapley_options& o, study what) {
+int run_study(shapley_options& o, study study) {
   std::vector<study_case> cases;
   if (std::string why = cases_of(o, cases); !why.empty()) return complain(why);
   o.study.control = control_of(o);
   o.study.control.progress = {};
-  std::cout << what(cases, o);
+  std::cout << study(cases, o);
   if (stop_asked) std::cout << "INTERRUPTED: fewer runs than asked for\n";
   return done;
 }
 
 void add_common(CLI::App& app, const options& o) {
-  app.add_option("--threads", o->threads, "at once; the result does not depend on it. 0: one a core")->check(CLI::Range(0, 256));
+  app.add_option("--threads", o->threads, "at once; the result does not depend on it. 0: one a core")
+      ->check(CLI::Range(0, 256));
   app.add_flag("-q,--quiet", o->quiet, "no progress, no times");
   app.add_option("--failure-weight", o->structure.failure_weight, "of a failure rule's firing")->capture_default_str();
   app.add_option("--warning-weight", o->structure.warning_weight, "of a warning's firing")->capture_default_str();
-  app.add_option("--unresolved-weight", o->structure.unresolved_weight, "of an event of reachable work at the end")->capture_default_str();
+  app.add_option("--unresolved-weight", o->structure.unresolved_weight, "of an event of reachable work at the end")
+      ->capture_default_str();
 }
 
-void add_study(CLI::App& app, const options& o, int& status, const char* name, const char* what, study run, bool paper_sizes) {
-  CLI::App* sub = app.add_subcommand(name, what);
+void add_study(CLI::App& app, const options& o, int& status, const char* name, const char* text, study run,
+               bool paper_sizes) {
+  CLI::App* sub = app.add_subcommand(name, text);
   add_common(*sub, o);
   sub->add_option("FILE", o->traces, "traces or trajectories, instead of the scenarios");
-  sub->add_option("--runs", o->study.runs, "seeds of trajectory and sampling")->check(CLI::Range(1, 1000))->capture_default_str();
-  sub->add_option("-M,--samples", o->how.samples, "permutations, where the table has one number of them")->check(CLI::Range(1, 10'000'000));
-  sub->add_option("--reference", o->study.reference_samples, "permutations for the truth where there are too many players")->capture_default_str();
-  CLI::Option* sizes = sub->add_option("--sizes", "small: 4 × 5; paper: 10 × 34, 10 × 27, 20 × 21")->check(CLI::IsMember({"small", "paper"}));
+  sub->add_option("--runs", o->study.runs, "seeds of trajectory and sampling")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  sub->add_option("-M,--samples", o->options.samples, "permutations, where the table has one number of them")
+      ->check(CLI::Range(1, 10'000'000));
+  sub->add_option("--reference", o->study.reference_samples,
+                  "permutations for the truth where there are too many players")
+      ->capture_default_str();
+  CLI::Option* sizes = sub->add_option("--sizes", "small: 4 × 5; paper: 10 × 34, 10 × 27, 20 × 21")
+                           ->check(CLI::IsMember({"small", "paper"}));
   sub->callback([o, run, sizes, paper_sizes, &status] {
     o->paper_sizes = sizes->count() > 0 ? sizes->as<std::string>() == "paper" : paper_sizes;
     status = run_study(*o, run);
@@ -234,10 +246,16 @@ void add_studies(CLI::App& app, const options& o, int& status) {
       [](const std::vector<study_case>& c, const shapley_options& o) { return estimator_table(c, o.study); }, false);
   add_study(
       app, o, status, "faithfulness", "risk drops after deletion, after the paper's Table 3",
-      [](const std::vector<study_case>& c, const shapley_options& o) { return faithfulness_table(c, o.how.samples, o.study); }, true);
+      [](const std::vector<study_case>& c, const shapley_options& o) {
+        return faithfulness_table(c, o.options.samples, o.study);
+      },
+      true);
   add_study(
       app, o, status, "metrics", "the five metrics, after the paper's Table 2",
-      [](const std::vector<study_case>& c, const shapley_options& o) { return metrics_table(c, o.how.samples, o.study); }, true);
+      [](const std::vector<study_case>& c, const shapley_options& o) {
+        return metrics_table(c, o.options.samples, o.study);
+      },
+      true);
   CLI::App* speed = app.add_subcommand("speed", "how fast it is here");
   add_common(*speed, o);
   speed->add_flag("--large", o->large, "socialnetwork with 100,000 players too");
@@ -252,26 +270,42 @@ void add_studies(CLI::App& app, const options& o, int& status) {
 
 void add_attribute_shapley(CLI::App& app, int& status) {
   const options o = std::make_shared<shapley_options>();
-  CLI::App* sub = attribute_methods(app).add_subcommand("shapley", "Shapley values: the risk divided among the actions");
+  CLI::App* sub =
+      attribute_methods(app).add_subcommand("shapley", "Shapley values: the risk divided among the actions");
   sub->require_subcommand(0, 1);
   sub->footer(
-      "Examples:\n  digctl attribute shapley my-run --data-dir /var/lib/digd --plots plots\n  digctl attribute shapley run.jsonl\n"
+      "Examples:\n  digctl attribute shapley my-run --data-dir /var/lib/digd --plots plots\n  digctl attribute shapley "
+      "run.jsonl\n"
       "  digctl attribute shapley generate twinmarket -o t.json && digctl attribute shapley t.json --faithfulness\n"
       "  digctl attribute shapley --simulator 'python3 examples/shapley_simulator.py'");
-  sub->add_option("SOURCE", o->source, "a run of a daemon or archive, a trace (JSON lines), or a scenario's trajectory; - for standard input");
+  sub->add_option(
+      "SOURCE", o->source,
+      "a run of a daemon or archive, a trace (JSON lines), or a scenario's trajectory; - for standard input");
   sub->add_option("--simulator", o->simulator, "a command that answers sets with risks, instead of a file");
-  sub->add_option("--timeout-ms", o->external.timeout_ms, "for one answer of the simulator")->check(CLI::Range(1, 86'400'000))->capture_default_str();
-  sub->add_option("--batch", o->external.batch, "most sets in one question to the simulator")->check(CLI::Range(1, 100'000))->capture_default_str();
+  sub->add_option("--timeout-ms", o->external.timeout_ms, "for one answer of the simulator")
+      ->check(CLI::Range(1, 86'400'000))
+      ->capture_default_str();
+  sub->add_option("--batch", o->external.batch, "most sets in one question to the simulator")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
   sub->add_option("--estimator", o->estimator, "auto: exact if cheap, else the best for the game")
       ->check(CLI::IsMember({"auto", "exact", "permutation", "antithetic", "owen", "leverage"}))
       ->capture_default_str();
-  sub->add_option("-M,--samples", o->how.samples, "permutations, or what costs as much")->check(CLI::Range(1, 1'000'000'000))->capture_default_str();
-  sub->add_option("--seed", o->how.seed, "of the sampling")->capture_default_str();
-  sub->add_option("-Q,--share", o->q, "q: the share of the threshold that counts as formed")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  sub->add_option("-M,--samples", o->options.samples, "permutations, or what costs as much")
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->capture_default_str();
+  sub->add_option("--seed", o->options.seed, "of the sampling")->capture_default_str();
+  sub->add_option("-Q,--share", o->q, "q: the share of the threshold that counts as formed")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   sub->add_option("--threshold", o->threshold, "ρ, instead of the trajectory's; a trace has none, its risk counts");
-  sub->add_option("--steps", o->structure.steps, "a trace's time is cut into so many")->check(CLI::Range(1, 10'000))->capture_default_str();
+  sub->add_option("--steps", o->structure.steps, "a trace's time is cut into so many")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
   sub->add_flag("--faithfulness", o->faithful, "the risk drop after deleting the top actions");
-  sub->add_option("--format", o->format, "table for people, json for machines")->check(CLI::IsMember({"table", "json"}))->capture_default_str();
+  sub->add_option("--format", o->format, "table for people, json for machines")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
   sub->add_option("--top", o->most, "rows of each table")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   sub->add_option("-o,--output", o->out, "file; - for standard output")->capture_default_str();
   sub->add_option("--plots", o->plots, "a folder for when.svg, who.svg, what.svg");
@@ -282,17 +316,21 @@ void add_attribute_shapley(CLI::App& app, int& status) {
   add_common(*sub, o);
 
   CLI::App* make = sub->add_subcommand("generate", "A SYNTHETIC trajectory that reaches an extreme event");
-  make->add_option("SCENARIO", o->scenario.scenario)->required()->check(CLI::IsMember({"econagent", "twinmarket", "socialnetwork"}));
-  CLI::Option* agents = make->add_option("--agents", o->scenario.agents, "the paper's number if not given")->check(CLI::Range(2, 1'000'000));
+  make->add_option("SCENARIO", o->scenario.scenario)
+      ->required()
+      ->check(CLI::IsMember({"econagent", "twinmarket", "socialnetwork"}));
+  CLI::Option* agents = make->add_option("--agents", o->scenario.agents, "the paper's number if not given")
+                            ->check(CLI::Range(2, 1'000'000));
   CLI::Option* steps = make->add_option("--steps", o->scenario.steps, "likewise")->check(CLI::Range(4, 100'000));
-  make->add_option("--views", o->scenario.views, "posts seen at most, an agent and step")->check(CLI::Range(0, 1000))->capture_default_str();
+  make->add_option("--views", o->scenario.views, "posts seen at most, an agent and step")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
   make->add_option("--seed", o->scenario.seed)->capture_default_str();
   make->add_option("-o,--output", o->out, "file; - for standard output")->capture_default_str();
   make->callback([o, agents, steps, &status] {
     const bool social = o->scenario.scenario == "socialnetwork";
     if (agents->count() == 0) o->scenario.agents = social ? 20 : 10;
-    if (steps->count() == 0) o->scenario.steps = social ? 21 : o->scenario.scenario == "econagent" ? 34
-                                                                                                   : 27;
+    if (steps->count() == 0) o->scenario.steps = social ? 21 : o->scenario.scenario == "econagent" ? 34 : 27;
     status = generate_file(*o);
   });
   add_studies(*sub, o, status);

@@ -25,8 +25,8 @@ using namespace digd::causal;
 constexpr std::size_t most_bytes = std::size_t{1} << 30;
 constexpr std::size_t most_rows = 65'535, most_columns = 500;
 
-int complain(std::string_view what, std::string_view why) {
-  std::cerr << "digctl causal: " << what << (what.empty() ? "" : ": ") << why << '\n';
+int complain(std::string_view text, std::string_view why) {
+  std::cerr << "digctl causal: " << text << (text.empty() ? "" : ": ") << why << '\n';
   return wrong_use;
 }
 
@@ -41,7 +41,8 @@ struct source_options {
 
 struct causal_options {
   source_options from;
-  std::string target = "success", format = "text", out = "-", how = "averaged", structure = "averaged", score = "automatic";
+  std::string target = "success", format = "text", out = "-", text = "averaged", structure = "averaged",
+              score = "automatic";
   std::string experiments, factor, pair_by;
   std::vector<std::string> settings, outcomes, clusters, without;
   std::uint64_t seed = 1;
@@ -50,15 +51,17 @@ struct causal_options {
 };
 
 // One value each time it is given, so that paths may follow.
-void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& to, const std::string& what) {
-  app.add_option(name, to, what + "; may be given again")->allow_extra_args(false);
+void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& to, const std::string& text) {
+  app.add_option(name, to, text + "; may be given again")->allow_extra_args(false);
 }
 
 void add_source(CLI::App& app, source_options& from) {
   add_list(app, "--factor", from.factors, "a factor of your own, NAME=EXPRESSION");
   add_list(app, "--factors", from.factor_files, "a file of such lines");
-  app.add_flag("--rates", from.rates, "counts by activation (but for the outcome), so that long runs compare with short ones");
-  app.add_option("--first-ms", from.first_ms, "only the first so many milliseconds of each run; 0: all")->check(CLI::NonNegativeNumber);
+  app.add_flag("--rates", from.rates,
+               "counts by activation (but for the outcome), so that long runs compare with short ones");
+  app.add_option("--first-ms", from.first_ms, "only the first so many milliseconds of each run; 0: all")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--first-messages", from.first_messages, "only the first so many messages of each run; 0: all");
 }
 
@@ -81,11 +84,12 @@ class loader {
       if (!text) return shown(file) + ": " + why;
       worldviews read = read_worldviews(*text);
       if (!read.problem.empty()) return shown(file) + ": " + read.problem;
-      for (const worldview_variable& v : read.all.front().variables) {
+      for (const worldview_variable& v : read.worldviews.front().variables) {
         const std::pair own(v.name, v.expression);
-        if (!v.expression.empty() && std::find(extra_.begin(), extra_.end(), own) == extra_.end()) extra_.push_back(own);
+        if (!v.expression.empty() && std::find(extra_.begin(), extra_.end(), own) == extra_.end())
+          extra_.push_back(own);
       }
-      std::move(read.all.begin(), read.all.end(), std::back_inserter(into.views));
+      std::move(read.worldviews.begin(), read.worldviews.end(), std::back_inserter(into.views));
     }
     return {};
   }
@@ -98,30 +102,32 @@ class loader {
     }
     if (from_.paths.size() == 1 && is_csv(from_.paths[0])) return load_csv(from_.paths[0], out);
     if (from_.paths.empty()) return "name archives, traces or folders of them, or a table with --csv";
-    factor_request what;
-    what.user = extra_;
-    what.rates = from_.rates;
-    what.window = {from_.first_ms, from_.first_messages};
-    what.metrics = from_.metrics;
-    what.outcome = outcome;
-    if (outcome.starts_with("metric.")) what.metrics.push_back(outcome.substr(7));
+    factor_request request;
+    request.user = extra_;
+    request.rates = from_.rates;
+    request.window = {from_.first_ms, from_.first_messages};
+    request.metrics = from_.metrics;
+    request.outcome = outcome;
+    if (outcome.starts_with("metric.")) request.metrics.push_back(outcome.substr(7));
     for (const std::string& text : from_.factors) {
-      if (std::string why = read_user_factors(text, what.user); !why.empty()) return "--factor " + plain(text) + ": " + why;
+      if (std::string why = read_user_factors(text, request.user); !why.empty())
+        return "--factor " + plain(text) + ": " + why;
     }
     for (const std::string& file : from_.factor_files) {
       std::string why;
       const auto text = read_file(file, most_bytes, why);
-      if (text) why = read_user_factors(*text, what.user);
+      if (text) why = read_user_factors(*text, request.user);
       if (!why.empty()) return shown(file) + ": " + why;
     }
-    out = factor_table_of(from_.paths, what);
+    out = factor_table_of(from_.paths, request);
     return check(out);
   }
 
  private:
   // Every column may serve as a label. One called `run` names the rows and is no factor.
   std::string load_csv(const std::string& path, factor_rows& out) {
-    const bool computes = !from_.factors.empty() || !from_.factor_files.empty() || from_.rates || from_.first_ms > 0 || from_.first_messages > 0;
+    const bool computes = !from_.factors.empty() || !from_.factor_files.empty() || from_.rates || from_.first_ms > 0 ||
+                          from_.first_messages > 0;
     if (computes) return "factors and windows are computed from runs; " + shown(path) + " is a table already";
     std::string why;
     const auto text = read_file(path, most_bytes, why);
@@ -178,22 +184,25 @@ std::string read_findings(const std::string& file, std::vector<experiment>& into
   const auto text = read_file(file, most_bytes, why);
   if (!text) return shown(file) + ": " + why;
   experiments read = read_experiments(*text);
-  into = std::move(read.all);
+  into = std::move(read.experiments);
   return read.problem.empty() ? "" : shown(file) + ": " + read.problem;
 }
 
 // Columns that the user leaves out, and those that are bound to the outcome by definition, go.
-void leave_out(factor_rows& rows, const causal_options& how) {
+void leave_out(factor_rows& rows, const causal_options& options) {
   variables kept;
   std::string bound;
   for (variable v = 0; v < rows.data.size(); ++v) {
     const std::string& name = rows.data[v].name;
-    const bool is_unwanted = std::find(how.without.begin(), how.without.end(), name) != how.without.end();
-    if (name != how.target && is_bound_by_definition(how.target, name)) bound += (bound.empty() ? "" : ", ") + plain(name);
-    else if (name == how.target || !is_unwanted) kept.push_back(v);
+    const bool is_unwanted = std::find(options.without.begin(), options.without.end(), name) != options.without.end();
+    if (name != options.target && is_bound_by_definition(options.target, name))
+      bound += (bound.empty() ? "" : ", ") + plain(name);
+    else if (name == options.target || !is_unwanted) kept.push_back(v);
   }
-  if (!bound.empty()) rows.notes.push_back("left out, as parts or consequences of " + plain(how.target) + " by definition: " + bound);
-  for (const auto& [option, names] : {std::pair("--without", &how.without), {"--setting", &how.settings}, {"--outcome", &how.outcomes}}) {
+  if (!bound.empty())
+    rows.notes.push_back("left out, as parts or consequences of " + plain(options.target) + " by definition: " + bound);
+  for (const auto& [option, names] :
+       {std::pair("--without", &options.without), {"--setting", &options.settings}, {"--outcome", &options.outcomes}}) {
     for (const std::string& n : *names) {
       if (!rows.data.find(n)) rows.notes.push_back(std::string(option) + ": there is no column " + plain(n));
     }
@@ -202,121 +211,126 @@ void leave_out(factor_rows& rows, const causal_options& how) {
 }
 
 // Long runs have more of everything: said where runs differ much in length and nothing is done about it.
-void mention_length(factor_rows& rows, const causal_options& how) {
+void mention_length(factor_rows& rows, const causal_options& options) {
   const auto length = rows.data.find("activations");
-  if (!length || rows.data[*length].discrete || how.from.rates || how.from.first_ms > 0 || how.from.first_messages > 0) return;
+  if (!length || rows.data[*length].discrete || options.from.rates || options.from.first_ms > 0 ||
+      options.from.first_messages > 0)
+    return;
   std::vector<double> values = rows.data[*length].values;
   std::sort(values.begin(), values.end());
   const double low = values[values.size() / 10], high = values[values.size() - 1 - values.size() / 10];
   if (high < 3 * low) return;
-  rows.notes.push_back("the runs differ much in length (a tenth has up to " + number_text(low) + " activations, a tenth " +
-                       number_text(high) + " or more); --rates or --first-messages make them comparable");
+  rows.notes.push_back("the runs differ much in length (a tenth has up to " + number_text(low) +
+                       " activations, a tenth " + number_text(high) +
+                       " or more); --rates or --first-messages make them comparable");
 }
 
 structure_kind structure_named(const std::string& name) {
-  return name == "tabu" ? structure_kind::tabu : name == "pc" ? structure_kind::pc
-                                                              : structure_kind::averaged;
+  return name == "tabu" ? structure_kind::tabu : name == "pc" ? structure_kind::pc : structure_kind::averaged;
 }
 
 score_kind score_named(const std::string& name) {
-  return name == "bde" ? score_kind::bde : name == "bic" ? score_kind::bic
-                                                         : score_kind::automatic;
+  return name == "bde" ? score_kind::bde : name == "bic" ? score_kind::bic : score_kind::automatic;
 }
 
-std::string report_as(const std::string& format, const reported& all) {
-  if (format == "json") return analysis_json(all);
-  if (format == "dot") return analysis_dot(all);
-  return format == "svg" ? analysis_svg(all) : analysis_text(all);
+std::string report_as(const std::string& format, const reported& reporteds) {
+  if (format == "json") return analysis_json(reporteds);
+  if (format == "dot") return analysis_dot(reporteds);
+  return format == "svg" ? analysis_svg(reporteds) : analysis_text(reporteds);
 }
 
 // What is asked for and what the table cannot give.
-std::string misfit(const table& data, const causal_options& how) {
-  if (how.score == "bde" && !data.all_discrete()) return "--score bde: BDe needs categories only, and this table has numbers; bic takes both";
-  if (how.score != "automatic" && how.structure == "pc") return "--score: PC tests, it does not score";
+std::string misfit(const table& data, const causal_options& options) {
+  if (options.score == "bde" && !data.all_discrete())
+    return "--score bde: BDe needs categories only, and this table has numbers; bic takes both";
+  if (options.score != "automatic" && options.structure == "pc") return "--score: PC tests, it does not score";
   return {};
 }
 
-int run_explain(const causal_options& how) {
+int run_explain(const causal_options& given_options) {
   beliefs believed;
-  believed.settings = how.settings;
-  believed.outcomes = how.outcomes;
-  loader from(how.from);
-  if (std::string why = from.views(how.from.views, believed); !why.empty()) return complain("", why);
-  if (std::string why = read_findings(how.experiments, believed.experiments, false); !why.empty()) return complain("", why);
+  believed.settings = given_options.settings;
+  believed.outcomes = given_options.outcomes;
+  loader from(given_options.from);
+  if (std::string why = from.views(given_options.from.views, believed); !why.empty()) return complain("", why);
+  if (std::string why = read_findings(given_options.experiments, believed.experiments, false); !why.empty())
+    return complain("", why);
   factor_rows rows;
-  if (std::string why = from.load(rows, how.target); !why.empty()) return complain("", why);
-  leave_out(rows, how);
-  const auto target = rows.data.find(how.target);
+  if (std::string why = from.load(rows, given_options.target); !why.empty()) return complain("", why);
+  leave_out(rows, given_options);
+  const auto target = rows.data.find(given_options.target);
   if (!target) {
     for (const std::string& n : rows.notes) std::cerr << "Note: " << n << '\n';
-    return complain("", "there is no column " + plain(how.target) + " to explain (--target)");
+    return complain("", "there is no column " + plain(given_options.target) + " to explain (--target)");
   }
-  if (std::string why = misfit(rows.data, how); !why.empty()) return complain("", why);
-  mention_length(rows, how);
+  if (std::string why = misfit(rows.data, given_options); !why.empty()) return complain("", why);
+  mention_length(rows, given_options);
   analysis_options options;
-  options.how = *learner_named(how.how);
-  options.bootstrap = how.bootstrap;
-  options.boundary.seed = options.gate.seed = options.structure.sampler.seed = how.seed;
-  options.gate.permutations = how.permutations;
+  options.learner = *learner_named(given_options.text);
+  options.bootstrap = given_options.bootstrap;
+  options.boundary.seed = options.gate.seed = options.structure.sampler.seed = given_options.seed;
+  options.gate.permutations = given_options.permutations;
   std::string why;
-  options.gate.cluster = clusters_by(rows, how.clusters, why);
+  options.gate.cluster = clusters_by(rows, given_options.clusters, why);
   if (!why.empty()) return complain("--cluster", why);
-  options.structure.kind = structure_named(how.structure);
-  options.structure.score.kind = score_named(how.score);
+  options.structure.kind = structure_named(given_options.structure);
+  options.structure.score.kind = score_named(given_options.score);
   std::vector<worldview_standing> standings = apply_beliefs(rows.data, believed, options, rows.notes);
   const analysis found = analyse(rows.data, *target, options);
   weigh(rows.data, found, believed, standings);
-  const reported all{rows.data, *target, found, how.seed, rows.notes, standings};
-  const int status = write(how.out, report_as(how.format, all));
+  const reported reporteds{rows.data, *target, found, given_options.seed, rows.notes, standings};
+  const int status = write(given_options.out, report_as(given_options.format, reporteds));
   if (status != done) return status;
   return found.reached == stage::refused ? wrong_use : done;
 }
 
-int run_factors(const causal_options& how) {
-  if (how.list) {
-    for (const builtin_factor& f : builtin_factors()) std::cout << f.name << "\t" << f.what << '\n';
+int run_factors(const causal_options& options) {
+  if (options.list) {
+    for (const builtin_factor& f : builtin_factors()) std::cout << f.name << "\t" << f.text << '\n';
     return done;
   }
-  if (how.from.paths.empty()) return complain("", "name an archive, a trace or a folder of them");
+  if (options.from.paths.empty()) return complain("", "name an archive, a trace or a folder of them");
   factor_rows rows;
-  if (std::string why = loader(how.from).load(rows); !why.empty()) return complain("", why);
+  if (std::string why = loader(options.from).load(rows); !why.empty()) return complain("", why);
   for (const std::string& n : rows.notes) std::cerr << "Note: " << n << '\n';
-  return write(how.out, factor_csv(rows));
+  return write(options.out, factor_csv(rows));
 }
 
-int run_eval(const causal_options& how) {
+int run_eval(const causal_options& given_options) {
   eval_options options;
-  options.seed = how.seed;
-  options.compare = how.compare;
-  const evaluation e = evaluate(how.from.paths.front(), options);
-  if (!e.problem.empty()) return complain(shown(how.from.paths.front()), e.problem);
-  return write(how.out, how.format == "json" ? evaluation_json(e) : evaluation_text(e));
+  options.seed = given_options.seed;
+  options.compare = given_options.compare;
+  const evaluation e = evaluate(given_options.from.paths.front(), options);
+  if (!e.problem.empty()) return complain(shown(given_options.from.paths.front()), e.problem);
+  return write(given_options.out, given_options.format == "json" ? evaluation_json(e) : evaluation_text(e));
 }
 
 // The values of one side by the label that pairs.
-std::string side(const std::string& path, const causal_options& how, std::string& pair_by, paired_values& out) {
-  source_options from = how.from;
+std::string side(const std::string& path, const causal_options& options, std::string& pair_by, paired_values& out) {
+  source_options from = options.from;
   from.paths = {path};
   from.metrics = {"*"};
-  factor_request what;
-  what.rates = from.rates;
-  what.window = {from.first_ms, from.first_messages};
+  factor_request request;
+  request.rates = from.rates;
+  request.window = {from.first_ms, from.first_messages};
   for (const std::string& text : from.factors) {
-    if (std::string why = read_user_factors(text, what.user); !why.empty()) return "--factor " + plain(text) + ": " + why;
+    if (std::string why = read_user_factors(text, request.user); !why.empty())
+      return "--factor " + plain(text) + ": " + why;
   }
   for (const std::string& file : from.factor_files) {
     std::string why;
     const auto text = read_file(file, most_bytes, why);
-    if (text) why = read_user_factors(*text, what.user);
+    if (text) why = read_user_factors(*text, request.user);
     if (!why.empty()) return shown(file) + ": " + why;
   }
-  paired_runs read = paired_runs_of(path, what, how.factor, how.target);
+  paired_runs read = paired_runs_of(path, request, options.factor, options.target);
   for (const std::string& n : read.notes) std::cerr << "Note: " << n << '\n';
   if (!read.problem.empty()) return read.problem;
   if (pair_by.empty()) {
     for (const char* name : {"task", "seed"}) {
-      const bool all = std::all_of(read.labels.begin(), read.labels.end(), [&](const auto& l) { return l.contains(name); });
-      if (pair_by.empty() && all) pair_by = name;
+      const bool complete =
+          std::all_of(read.labels.begin(), read.labels.end(), [&](const auto& l) { return l.contains(name); });
+      if (pair_by.empty() && complete) pair_by = name;
     }
   }
   if (pair_by.empty()) return "the runs have neither a label task nor seed: say by which label to pair (--pair-by)";
@@ -329,98 +343,111 @@ std::string side(const std::string& path, const causal_options& how, std::string
   return {};
 }
 
-int run_verify(const causal_options& how) {
+int run_verify(const causal_options& given_options) {
   paired_values a, b;
-  std::string pair_by = how.pair_by;
+  std::string pair_by = given_options.pair_by;
   for (std::size_t i = 0; i < 2; ++i) {
-    if (std::string why = side(how.from.paths[i], how, pair_by, i == 0 ? a : b); !why.empty()) {
-      return complain(shown(how.from.paths[i]), why);
+    if (std::string why = side(given_options.from.paths[i], given_options, pair_by, i == 0 ? a : b); !why.empty()) {
+      return complain(shown(given_options.from.paths[i]), why);
     }
   }
   verify_options options;
-  options.factor = how.factor;
-  options.outcome = how.target;
+  options.factor = given_options.factor;
+  options.outcome = given_options.target;
   options.pair_by = pair_by;
   const verification v = verify(a, b, options);
   if (!v.problem.empty()) return complain("", v.problem);
-  if (!how.experiments.empty()) {
-    std::vector<experiment> all;
-    if (std::string why = read_findings(how.experiments, all, true); !why.empty()) return complain("", why);
-    std::erase_if(all, [&](const experiment& e) { return e.from == v.result.from && e.to == v.result.to; });
-    all.push_back(v.result);
-    if (const int status = write(how.experiments, write_experiments(all)); status != done) return status;
+  if (!given_options.experiments.empty()) {
+    std::vector<experiment> experiments;
+    if (std::string why = read_findings(given_options.experiments, experiments, true); !why.empty())
+      return complain("", why);
+    std::erase_if(experiments, [&](const experiment& e) { return e.from == v.result.from && e.to == v.result.to; });
+    experiments.push_back(v.result);
+    if (const int status = write(given_options.experiments, write_experiments(experiments)); status != done)
+      return status;
   }
-  return write(how.out, how.format == "json" ? verification_json(v) : verification_text(v));
+  return write(given_options.out, given_options.format == "json" ? verification_json(v) : verification_text(v));
 }
 
-void add_output(CLI::App& app, causal_options& how, std::vector<std::string> formats,
-                const std::string& what = "text for people, json for machines") {
-  app.add_option("--format", how.format, what)->check(CLI::IsMember(std::move(formats)))->capture_default_str();
-  app.add_option("-o,--output", how.out, "a file; - for standard output")->capture_default_str();
+void add_output(CLI::App& app, causal_options& options, std::vector<std::string> formats,
+                const std::string& text = "text for people, json for machines") {
+  app.add_option("--format", options.format, text)->check(CLI::IsMember(std::move(formats)))->capture_default_str();
+  app.add_option("-o,--output", options.out, "a file; - for standard output")->capture_default_str();
 }
 
-CLI::App* add_explain(CLI::App& causal, causal_options& how) {
+CLI::App* add_explain(CLI::App& causal, causal_options& options) {
   CLI::App* sub = causal.add_subcommand("explain", "Names what brings an outcome about, and what to try");
-  sub->add_option("RUNS", how.from.paths, "archives, traces, folders of them (a data directory too); or one factor table (.csv)");
-  sub->add_option("--csv", how.from.csv, "a factor table instead of runs; - for standard input");
-  add_source(*sub, how.from);
-  add_metrics(*sub, how.from);
-  add_output(*sub, how, {"text", "json", "svg", "dot"}, "text for people, json for machines, svg or dot (Graphviz): the explanation as a picture");
-  sub->add_option("--target", how.target, "the outcome: success, failures, duration_ms, metric.X, any column")->capture_default_str();
-  sub->add_option("--learner", how.how, "of the Markov boundary")
+  sub->add_option("RUNS", options.from.paths,
+                  "archives, traces, folders of them (a data directory too); or one factor table (.csv)");
+  sub->add_option("--csv", options.from.csv, "a factor table instead of runs; - for standard input");
+  add_source(*sub, options.from);
+  add_metrics(*sub, options.from);
+  add_output(*sub, options, {"text", "json", "svg", "dot"},
+             "text for people, json for machines, svg or dot (Graphviz): the explanation as a picture");
+  sub->add_option("--target", options.target, "the outcome: success, failures, duration_ms, metric.X, any column")
+      ->capture_default_str();
+  sub->add_option("--learner", options.text, "of the Markov boundary")
       ->check(CLI::IsMember({"averaged", "iamb", "hiton", "add-prune"}))
       ->capture_default_str();
-  sub->add_option("--structure", how.structure, "graphs drawn and averaged, or one by tabu search or PC-stable")
+  sub->add_option("--structure", options.structure, "graphs drawn and averaged, or one by tabu search or PC-stable")
       ->check(CLI::IsMember({"averaged", "tabu", "pc"}))
       ->capture_default_str();
-  sub->add_option("--score", how.score, "of graphs; automatic: BDe for categories, BIC where there are numbers")
+  sub->add_option("--score", options.score, "of graphs; automatic: BDe for categories, BIC where there are numbers")
       ->check(CLI::IsMember({"automatic", "bde", "bic"}))
       ->capture_default_str();
-  add_list(*sub, "--setting", how.settings, "a column that was fixed before the run");
-  add_list(*sub, "--outcome", how.outcomes, "a column that is known only after the run");
-  add_list(*sub, "--without", how.without, "a column to leave out");
-  add_list(*sub, "--discrete", how.from.discrete, "a column of a CSV that holds categories");
-  add_list(*sub, "--cluster", how.clusters, "a label: runs with the same value are permuted among themselves only");
-  add_list(*sub, "--worldview", how.from.views, "a YAML file of hypotheses");
-  sub->add_option("--experiments", how.experiments, "results of verify (YAML)");
-  sub->add_option("--permutations", how.permutations, "of the outcome, for the gate")->check(CLI::Range(99, 99'999))->capture_default_str();
-  sub->add_option("--bootstrap", how.bootstrap, "support from graphs of so many resamples (tabu, or pc if that is the structure); 0: no")->check(CLI::Range(0, 10'000));
-  sub->add_option("--seed", how.seed, "same seed, same bytes")->capture_default_str();
+  add_list(*sub, "--setting", options.settings, "a column that was fixed before the run");
+  add_list(*sub, "--outcome", options.outcomes, "a column that is known only after the run");
+  add_list(*sub, "--without", options.without, "a column to leave out");
+  add_list(*sub, "--discrete", options.from.discrete, "a column of a CSV that holds categories");
+  add_list(*sub, "--cluster", options.clusters, "a label: runs with the same value are permuted among themselves only");
+  add_list(*sub, "--worldview", options.from.views, "a YAML file of hypotheses");
+  sub->add_option("--experiments", options.experiments, "results of verify (YAML)");
+  sub->add_option("--permutations", options.permutations, "of the outcome, for the gate")
+      ->check(CLI::Range(99, 99'999))
+      ->capture_default_str();
+  sub->add_option("--bootstrap", options.bootstrap,
+                  "support from graphs of so many resamples (tabu, or pc if that is the structure); 0: no")
+      ->check(CLI::Range(0, 10'000));
+  sub->add_option("--seed", options.seed, "same seed, same bytes")->capture_default_str();
   return sub;
 }
 
 }  // namespace
 
 void add_causal(CLI::App& app, int& status) {
-  auto how = std::make_shared<causal_options>();
+  auto options = std::make_shared<causal_options>();
   CLI::App* causal = app.add_subcommand("causal", "What makes runs fail: causes over many recorded runs");
   causal->require_subcommand(1);
-  add_explain(*causal, *how)->callback([how, &status] { status = run_explain(*how); });
+  add_explain(*causal, *options)->callback([options, &status] { status = run_explain(*options); });
 
   CLI::App* factors = causal->add_subcommand("factors", "Writes the factor table, a row a run, as CSV");
-  factors->add_option("RUNS", how->from.paths, "archives, traces, folders of them (a data directory too)");
-  add_source(*factors, how->from);
-  add_metrics(*factors, how->from);
-  factors->add_flag("--list", how->list, "the built-in factors and what they mean");
-  factors->add_option("--csv,-o,--output", how->out, "a file; - for standard output")->capture_default_str();
-  factors->callback([how, &status] { status = run_factors(*how); });
+  factors->add_option("RUNS", options->from.paths, "archives, traces, folders of them (a data directory too)");
+  add_source(*factors, options->from);
+  add_metrics(*factors, options->from);
+  factors->add_flag("--list", options->list, "the built-in factors and what they mean");
+  factors->add_option("--csv,-o,--output", options->out, "a file; - for standard output")->capture_default_str();
+  factors->callback([options, &status] { status = run_factors(*options); });
 
   CLI::App* verify = causal->add_subcommand("verify", "Did changing a factor change the outcome? Paired runs A and B");
-  verify->add_option("A-B", how->from.paths, "the runs as they were, and with the factor changed")->required()->expected(2);
-  verify->add_option("--do", how->factor, "the factor that was changed")->required();
-  verify->add_option("--target", how->target, "the outcome")->capture_default_str();
-  verify->add_option("--pair-by", how->pair_by, "the label that pairs; default task, else seed");
-  verify->add_option("--experiments", how->experiments, "a YAML file that the result is added to");
-  add_source(*verify, how->from);
-  add_output(*verify, *how, {"text", "json"});
-  verify->callback([how, &status] { status = run_verify(*how); });
+  verify->add_option("A-B", options->from.paths, "the runs as they were, and with the factor changed")
+      ->required()
+      ->expected(2);
+  verify->add_option("--do", options->factor, "the factor that was changed")->required();
+  verify->add_option("--target", options->target, "the outcome")->capture_default_str();
+  verify->add_option("--pair-by", options->pair_by, "the label that pairs; default task, else seed");
+  verify->add_option("--experiments", options->experiments, "a YAML file that the result is added to");
+  add_source(*verify, options->from);
+  add_output(*verify, *options, {"text", "json"});
+  verify->callback([options, &status] { status = run_verify(*options); });
 
   CLI::App* eval = causal->add_subcommand("eval", "Measures the learners on tables with a known causal graph");
-  eval->add_option("DIR", how->from.paths, "a folder of NAME.adj and NAME_ROWS_SLICE.txt or .csv")->required()->expected(1);
-  eval->add_flag("--compare", how->compare, "the other learners too");
-  eval->add_option("--seed", how->seed, "same seed, same bytes")->capture_default_str();
-  add_output(*eval, *how, {"text", "json"});
-  eval->callback([how, &status] { status = run_eval(*how); });
+  eval->add_option("DIR", options->from.paths, "a folder of NAME.adj and NAME_ROWS_SLICE.txt or .csv")
+      ->required()
+      ->expected(1);
+  eval->add_flag("--compare", options->compare, "the other learners too");
+  eval->add_option("--seed", options->seed, "same seed, same bytes")->capture_default_str();
+  add_output(*eval, *options, {"text", "json"});
+  eval->callback([options, &status] { status = run_eval(*options); });
 }
 
 }  // namespace digd::cli

@@ -24,42 +24,43 @@ apps commands_of(const CLI::App& app) {
 
 std::vector<const CLI::Option*> options_of(const CLI::App& app, bool positional) {
   std::vector<const CLI::Option*> shown;
-  for (const CLI::Option* one : app.get_options()) {
-    if (!one->get_group().empty() && one->get_positional() == positional) shown.push_back(one);
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_group().empty() && option->get_positional() == positional) shown.push_back(option);
   }
   return shown;
 }
 
-names flags_of(const CLI::Option& one) {
-  names all;
-  for (const std::string& name : one.get_snames()) all.push_back('-' + name);
-  for (const std::string& name : one.get_lnames()) all.push_back("--" + name);
-  return all;
+names flags_of(const CLI::Option& option) {
+  names names;
+  for (const std::string& name : option.get_snames()) names.push_back('-' + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return names;
 }
 
-bool takes_value(const CLI::Option& one) { return one.get_items_expected_max() > 0; }
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
 // What may follow, of "TEXT:{table,jsonl}"; nothing if it can be anything.
-names choices_of(const CLI::Option& one) {
-  const std::string type = one.get_type_name();
+names choices_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
   const std::size_t begin = type.find('{'), end = type.find('}');
-  names all;
-  if (begin == type.npos || end == type.npos) return all;
+  names names;
+  if (begin == type.npos || end == type.npos) return names;
   std::istringstream list(type.substr(begin + 1, end - begin - 1));
-  for (std::string word; std::getline(list, word, ',');) all.push_back(word);
-  return all;
+  for (std::string word; std::getline(list, word, ',');) names.push_back(word);
+  return names;
 }
 
-std::string joined(const names& all) {
+std::string joined(const names& names) {
   std::string out;
-  for (const std::string& one : all) out += (out.empty() ? "" : " ") + one;
+  for (const std::string& text : names) out += (out.empty() ? "" : " ") + text;
   return out;
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size()) text.replace(at, what.size(), by);
+std::string replaced(std::string text, const std::string& given_text, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(given_text, at)) != text.npos; at += by.size())
+    text.replace(at, given_text.size(), by);
   return text;
 }
 
@@ -79,13 +80,14 @@ void print_bash(const CLI::App& root) {
   walk(root, "digctl", [&](const CLI::App& app, const std::string& path) {
     if (path != "digctl") leads << "      " << shell_quoted(path) << ") path=" << shell_quoted(path) << " ;;\n";
     names flags, subcommands;
-    for (const CLI::Option* one : options_of(app, false)) {
-      const names its = flags_of(*one);
+    for (const CLI::Option* option : options_of(app, false)) {
+      const names its = flags_of(*option);
       flags.insert(flags.end(), its.begin(), its.end());
-      if (!takes_value(*one)) continue;
-      const names choices = choices_of(*one);
+      if (!takes_value(*option)) continue;
+      const names choices = choices_of(*option);
       const std::string reply = choices.empty() ? "return" : "offer " + shell_quoted(joined(choices)) + "; return";
-      for (const std::string& flag : its) values << "    " << shell_quoted(path + ' ' + flag) << ") " << reply << " ;;\n";
+      for (const std::string& flag : its)
+        values << "    " << shell_quoted(path + ' ' + flag) << ") " << reply << " ;;\n";
     }
     for (const CLI::App* sub : commands_of(app)) subcommands.push_back(sub->get_name());
     words << "    " << shell_quoted(path) << ")\n      if [[ $cur == -* ]]; then offer " << shell_quoted(joined(flags))
@@ -120,12 +122,13 @@ std::string zsh_text(const std::string& text) {
 }
 
 void print_zsh_options(const CLI::App& app) {
-  for (const CLI::Option* one : options_of(app, false)) {
-    const names choices = choices_of(*one);
+  for (const CLI::Option* option : options_of(app, false)) {
+    const names choices = choices_of(*option);
     std::string value;
-    if (takes_value(*one)) value = choices.empty() ? ":value:_files" : ":value:(" + joined(choices) + ")";
-    for (const std::string& flag : flags_of(*one)) {
-      std::cout << "    " << shell_quoted('*' + flag + '[' + zsh_text(one->get_description()) + ']' + value) << " \\\n";
+    if (takes_value(*option)) value = choices.empty() ? ":value:_files" : ":value:(" + joined(choices) + ")";
+    for (const std::string& flag : flags_of(*option)) {
+      std::cout << "    " << shell_quoted('*' + flag + '[' + zsh_text(option->get_description()) + ']' + value)
+                << " \\\n";
     }
   }
 }
@@ -135,7 +138,8 @@ void print_zsh(const CLI::App& root) {
   walk(root, "digctl", [](const CLI::App& app, const std::string& path) {
     const std::string function = '_' + replaced(path, " ", "__");
     const apps subcommands = commands_of(app);
-    std::cout << function << "() {\n  local curcontext=$curcontext state line\n  typeset -A opt_args\n  _arguments -C \\\n";
+    std::cout << function
+              << "() {\n  local curcontext=$curcontext state line\n  typeset -A opt_args\n  _arguments -C \\\n";
     print_zsh_options(app);
     if (subcommands.empty()) {
       std::cout << "    '*:file:_files'\n}\n\n";
@@ -172,27 +176,28 @@ void print_roff(const std::string& text) {
 }
 
 void print_man_options(const CLI::App& app) {
-  std::vector<const CLI::Option*> all = options_of(app, true);
+  std::vector<const CLI::Option*> options = options_of(app, true);
   const auto flags = options_of(app, false);
-  all.insert(all.end(), flags.begin(), flags.end());
-  if (all.empty()) return;
+  options.insert(options.end(), flags.begin(), flags.end());
+  if (options.empty()) return;
   std::cout << ".Bl -tag -width Ds\n";
-  for (const CLI::Option* one : all) {
+  for (const CLI::Option* option : options) {
     std::cout << ".It";
-    if (one->get_positional()) {
-      std::cout << " Ar " << one->get_single_name();
+    if (option->get_positional()) {
+      std::cout << " Ar " << option->get_single_name();
     } else {
       const char* between = " ";
-      for (const std::string& flag : flags_of(*one)) {
+      for (const std::string& flag : flags_of(*option)) {
         std::cout << between << "Fl " << replaced(flag.substr(1), "-", "\\-");
         between = " , ";
       }
-      const names choices = choices_of(*one);
-      if (takes_value(*one)) std::cout << " Ar " << (choices.empty() ? "value" : replaced(joined(choices), " ", "|"));
+      const names choices = choices_of(*option);
+      if (takes_value(*option))
+        std::cout << " Ar " << (choices.empty() ? "value" : replaced(joined(choices), " ", "|"));
     }
     std::cout << '\n';
-    print_roff(one->get_description());
-    if (!one->get_default_str().empty()) print_roff("Default: " + one->get_default_str() + '.');
+    print_roff(option->get_description());
+    if (!option->get_default_str().empty()) print_roff("Default: " + option->get_default_str() + '.');
   }
   std::cout << ".El\n";
 }
@@ -210,14 +215,16 @@ void print_man(const CLI::App& root) {
 }  // namespace
 
 void add_completion(CLI::App& app, int& status) {
-  auto what = std::make_shared<std::string>();
+  auto basic_string = std::make_shared<std::string>();
   CLI::App* sub = app.add_subcommand("completion", "Prints what completes the command line in a shell");
   sub->group("");  // not in --help
-  sub->add_option("SHELL", *what, "bash, zsh, or man")->required()->check(CLI::IsMember({"bash", "zsh", "man"}));
-  sub->callback([what, &app, &status] {
-    if (*what == "bash") print_bash(app);
-    if (*what == "zsh") print_zsh(app);
-    if (*what == "man") print_man(app);
+  sub->add_option("SHELL", *basic_string, "bash, zsh, or man")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "man"}));
+  sub->callback([basic_string, &app, &status] {
+    if (*basic_string == "bash") print_bash(app);
+    if (*basic_string == "zsh") print_zsh(app);
+    if (*basic_string == "man") print_man(app);
     status = done;
   });
 }

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "ingest/client.h"
-#include "ingest/http_client.h"
+#include "net/client.h"
+#include "net/http_client.h"
 
 namespace digd::cli {
 
@@ -23,26 +23,26 @@ struct daemon_options {
   }
 };
 
-void add_daemon_options(CLI::App& app, daemon_options& how);
-void add_data_dir_option(CLI::App& app, daemon_options& how);
+void add_daemon_options(CLI::App& app, daemon_options& options);
+void add_data_dir_option(CLI::App& app, daemon_options& options);
 
 struct daemon_end {
-  ingest::server_address to;
+  net::server_address to;
   std::string token;
 };
 
 // Nothing, after a message on standard error, if the address or the token's file is unusable. The token comes from
 // --token-file, else from DIGD_TOKEN.
-std::optional<daemon_end> find_daemon(const std::string& command, const daemon_options& how);
+std::optional<daemon_end> find_daemon(const std::string& command, const daemon_options& options);
 
 // The same, as a client for HTTP.
-std::optional<ingest::http_client> http_to(const std::string& command, const daemon_options& how);
+std::optional<net::http_client> http_to(const std::string& command, const daemon_options& options);
 
 // What an answer says is wrong, in words.
-std::string complaint_of(const ingest::http_client& asked, const ingest::http_answer& answer);
+std::string complaint_of(const net::http_client& asked, const net::http_answer& answer);
 
 // Says what is wrong on standard error; gives the status for that.
-int complain(const std::string& command, const std::string& what);
+int complain(const std::string& command, const std::string& text);
 
 // "/v1/runs/RUN", with what comes behind it.
 std::string run_path(const std::string& run, const std::string& rest = {});

@@ -34,20 +34,20 @@ int complain(std::string_view command, std::string_view why) {
   return wrong_use;
 }
 
-int print(const eval_options& how, const whowhen::results& r, std::string_view command) {
-  std::cout << (how.format == "json" ? whowhen::as_json(r) + "\n" : printable_lines(whowhen::as_table(r)));
-  if (how.svg.empty()) return done;
-  const std::string problem = write_file(how.svg, whowhen::as_svg(r));
-  return problem.empty() ? done : complain(command, shown(how.svg) + ": " + problem);
+int print(const eval_options& options, const whowhen::results& r, std::string_view command) {
+  std::cout << (options.format == "json" ? whowhen::as_json(r) + "\n" : printable_lines(whowhen::as_table(r)));
+  if (options.svg.empty()) return done;
+  const std::string problem = write_file(options.svg, whowhen::as_svg(r));
+  return problem.empty() ? done : complain(command, shown(options.svg) + ": " + problem);
 }
 
-void validate(const std::vector<labelled_log>& logs, const eval_options& how, whowhen::results& r) {
+void validate(const std::vector<labelled_log>& logs, const eval_options& options, whowhen::results& r) {
   const auto add = [&](const std::string& name, bool nested) {
     const whowhen::validated v = whowhen::cross_validate(logs, nested);
     for (std::size_t i = 0; i < logs.size(); ++i) whowhen::add(r.at(logs[i].subset, name), logs[i], v.answers[i]);
   };
   add("chief (cv)", false);
-  if (how.nested) add("chief (nested cv)", true);
+  if (options.nested) add("chief (nested cv)", true);
 }
 
 // What each log after it would fail by too; then no figure is worth having.
@@ -57,11 +57,11 @@ bool hopeless(const boost::system::error_code& error) {
 }
 
 // Empty, or why to ask no more.
-std::string judge(const labelled_log& l, const std::string& method, chief::llm::endpoint& model, const eval_options& how,
-                  whowhen::results& r) {
+std::string judge(const labelled_log& l, const std::string& method, chief::llm::endpoint& model,
+                  const eval_options& options, whowhen::results& r) {
   const chief::llm::usage before = model.used();
   const auto from = std::chrono::steady_clock::now();
-  const chief::llm::ruling ruling = rule_by(method, model, l.log, judging(how.llm, l.answer));
+  const chief::llm::ruling ruling = rule_by(method, model, l.log, judging(options.llm, l.answer));
   whowhen::answer a{ruling.agent, ruling.steps};
   a.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
   a.tokens = model.used().tokens() - before.tokens();
@@ -71,60 +71,63 @@ std::string judge(const labelled_log& l, const std::string& method, chief::llm::
     a.agent.clear();
     a.steps.clear();
   }
-  const std::string why = ruling.error                               ? ruling.error.message() + (ruling.detail.empty() ? "" : ": " + ruling.detail)
+  const std::string why = ruling.error ? ruling.error.message() + (ruling.detail.empty() ? "" : ": " + ruling.detail)
                           : ruling.stood_in && !ruling.notes.empty() ? ruling.notes.back()
                                                                      : std::string();
-  if (a.failed && !how.llm.dry_run) std::cerr << printable(l.log.id + ", " + method + ": " + why) << '\n';
-  whowhen::add(r.at(l.subset, how.llm.with_answer ? method + " (with answer)" : method), l, a);
+  if (a.failed && !options.llm.dry_run) std::cerr << printable(l.log.id + ", " + method + ": " + why) << '\n';
+  whowhen::add(r.at(l.subset, options.llm.with_answer ? method + " (with answer)" : method), l, a);
   return hopeless(ruling.error) ? why : std::string();
 }
 
 std::string judge_all(const std::vector<labelled_log>& logs, const std::string& method, chief::llm::endpoint& model,
-                      const eval_options& how, whowhen::results& r) {
+                      const eval_options& options, whowhen::results& r) {
   for (const labelled_log& l : logs) {
-    if (std::string why = judge(l, method, model, how, r); !why.empty()) return why;
+    if (std::string why = judge(l, method, model, options, r); !why.empty()) return why;
   }
   return {};
 }
 
-int eval_whowhen(const eval_options& how) {
+int eval_whowhen(const eval_options& options) {
   std::vector<labelled_log> logs;
   std::string why;
-  if (!whowhen::read_folder(how.folder, logs, why)) return complain("eval whowhen", shown(how.folder) + ": " + why);
+  if (!whowhen::read_folder(options.folder, logs, why))
+    return complain("eval whowhen", shown(options.folder) + ": " + why);
   std::unique_ptr<chief::llm::endpoint> model;
-  const bool asks = std::any_of(how.methods.begin(), how.methods.end(), [](const std::string& m) { return m != "chief"; });
-  if (asks && !(model = open_endpoint(how.llm, why))) return complain("eval whowhen", why);
+  const bool asks =
+      std::any_of(options.methods.begin(), options.methods.end(), [](const std::string& m) { return m != "chief"; });
+  if (asks && !(model = open_endpoint(options.llm, why))) return complain("eval whowhen", why);
   whowhen::results r;
   for (const labelled_log& l : logs) whowhen::add_constants(r, l);
-  for (const std::string& method : how.methods) {
-    if (method == "chief" && (how.cv || how.nested)) {
-      validate(logs, how, r);
+  for (const std::string& method : options.methods) {
+    if (method == "chief" && (options.cv || options.nested)) {
+      validate(logs, options, r);
     } else if (method == "chief") {
-      for (const labelled_log& l : logs) whowhen::add(r.at(l.subset, method), l, whowhen::answer_of(l, chief::committed_rankers()));
+      for (const labelled_log& l : logs)
+        whowhen::add(r.at(l.subset, method), l, whowhen::answer_of(l, chief::committed_rankers()));
       std::cerr << "The committed weights were trained on logs; on those they are no measure. --cv is.\n";
-    } else if (!(why = judge_all(logs, method, *model, how, r)).empty()) {
-      std::cerr << describe(model->used(), how.llm.dry_run) << '\n';
+    } else if (!(why = judge_all(logs, method, *model, options, r)).empty()) {
+      std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
       return complain("eval whowhen", method + ": " + printable(why) + "; nothing is measured");
     }
   }
-  if (model) std::cerr << describe(model->used(), how.llm.dry_run) << '\n';
-  if (how.llm.dry_run && asks) return done;  // no figures come of a dry run
-  return print(how, r, "eval whowhen");
+  if (model) std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
+  if (options.llm.dry_run && asks) return done;  // no figures come of a dry run
+  return print(options, r, "eval whowhen");
 }
 
-int eval_planted(const eval_options& how) {
+int eval_planted(const eval_options& options) {
   whowhen::results r;
-  for (std::size_t i = 0; i < how.runs; ++i) {
-    const labelled_log l = whowhen::planted_run(how.seed + i);
-    labelled_log all = l;
-    all.subset = "all";
+  for (std::size_t i = 0; i < options.runs; ++i) {
+    const labelled_log l = whowhen::planted_run(options.seed + i);
+    labelled_log labelled_logs = l;
+    labelled_logs.subset = "all";
     const whowhen::answer a = whowhen::answer_of(l, chief::committed_rankers());
-    for (const labelled_log* one : {&l, static_cast<const labelled_log*>(&all)}) {
-      whowhen::add_constants(r, *one);
-      whowhen::add(r.at(one->subset, "chief"), *one, a);
+    for (const labelled_log* current_labelled_log : {&l, static_cast<const labelled_log*>(&labelled_logs)}) {
+      whowhen::add_constants(r, *current_labelled_log);
+      whowhen::add(r.at(current_labelled_log->subset, "chief"), *current_labelled_log, a);
     }
   }
-  return print(how, r, "eval planted");
+  return print(options, r, "eval planted");
 }
 
 int chief_train(const std::string& folder, const std::string& out) {
@@ -132,59 +135,62 @@ int chief_train(const std::string& folder, const std::string& out) {
   std::string why;
   if (!whowhen::read_folder(folder, logs, why)) return complain("chief-train", shown(folder) + ": " + why);
   const std::vector<chief::lesson> lessons = whowhen::lessons_of(logs);
-  std::vector<const chief::lesson*> all;
+  std::vector<const chief::lesson*> current_lessons;
   std::size_t orchestrated = 0;
   std::set<std::string> questions;
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    all.push_back(&lessons[i]);
+    current_lessons.push_back(&lessons[i]);
     orchestrated += lessons[i].orchestrated;
     questions.insert(logs[i].log.question);
   }
-  const chief::training how;
+  const chief::training training;
   const std::string source = chief::weights_source(
-      chief::train(all, how),
-      {fmt::format("From {} logs of {} questions, {} of them with a planner.", logs.size(), questions.size(), orchestrated),
-       fmt::format("Ridge penalties: chat {}, orchestrated {}, agents {}.", how.chat, how.orchestrated, how.agents)});
+      chief::train(current_lessons, training), {fmt::format("From {} logs of {} questions, {} of them with a planner.",
+                                                            logs.size(), questions.size(), orchestrated),
+                                                fmt::format("Ridge penalties: chat {}, orchestrated {}, agents {}.",
+                                                            training.chat, training.orchestrated, training.agents)});
   const std::string problem = write_file(out, source);
   return problem.empty() ? done : complain("chief-train", shown(out) + ": " + problem);
 }
 
-void add_output(CLI::App& app, eval_options& how) {
-  app.add_option("--format", how.format, "table for people, json for machines")
+void add_output(CLI::App& app, eval_options& options) {
+  app.add_option("--format", options.format, "table for people, json for machines")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  app.add_option("--svg", how.svg, "also write a bar chart to this file");
+  app.add_option("--svg", options.svg, "also write a bar chart to this file");
 }
 
 }  // namespace
 
 void add_eval(CLI::App& app, int& status) {
-  auto how = std::make_shared<eval_options>();
+  auto options = std::make_shared<eval_options>();
   CLI::App* eval = app.add_subcommand("eval", "Measures attribution where the truth is known");
   eval->require_subcommand(1);
 
   CLI::App* logs = eval->add_subcommand("whowhen", "on Who&When logs, or others of that form");
-  logs->add_option("DIR", how->folder, "folder of subsets (folders of *.json)")->required();
+  logs->add_option("DIR", options->folder, "folder of subsets (folders of *.json)")->required();
   std::vector<std::string> methods{"chief"};
   methods.insert(methods.end(), llm_methods.begin(), llm_methods.end());
-  logs->add_option("--method", how->methods, "which to measure; those but chief ask a model")
+  logs->add_option("--method", options->methods, "which to measure; those but chief ask a model")
       ->check(CLI::IsMember(methods))
       ->capture_default_str();
-  logs->add_flag("--cv", how->cv, "train the default without the question it is asked about, one question at a time");
-  logs->add_flag("--nested", how->nested, "--cv, and with the penalties chosen on the rest alone as well");
-  add_output(*logs, *how);
-  add_llm_options(*logs, how->llm);
-  logs->callback([how, &status] { status = eval_whowhen(*how); });
+  logs->add_flag("--cv", options->cv,
+                 "train the default without the question it is asked about, one question at a time");
+  logs->add_flag("--nested", options->nested, "--cv, and with the penalties chosen on the rest alone as well");
+  add_output(*logs, *options);
+  add_llm_options(*logs, options->llm);
+  logs->callback([options, &status] { status = eval_whowhen(*options); });
 
   CLI::App* planted = eval->add_subcommand("planted", "on runs of a simulated desk with one planted fault each");
-  planted->add_option("--runs", how->runs, "how many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
-  planted->add_option("--seed", how->seed, "of the first; the next has the next")->capture_default_str();
-  add_output(*planted, *how);
-  planted->callback([how, &status] { status = eval_planted(*how); });
+  planted->add_option("--runs", options->runs, "how many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  planted->add_option("--seed", options->seed, "of the first; the next has the next")->capture_default_str();
+  add_output(*planted, *options);
+  planted->callback([options, &status] { status = eval_planted(*options); });
 
   auto data = std::make_shared<std::string>();
   auto out = std::make_shared<std::string>("-");
-  CLI::App* train = app.add_subcommand("chief-train", "Trains the weights of `attribute chief` (analysis/chief/weights.inc)");
+  CLI::App* train =
+      app.add_subcommand("chief-train", "Trains the weights of `attribute chief` (analysis/chief/weights.inc)");
   train->add_option("--data", *data, "folder of labelled Who&When logs")->required();
   train->add_option("-o,--output", *out, "the file; - for standard output")->capture_default_str();
   train->callback([data, out, &status] { status = chief_train(*data, *out); });

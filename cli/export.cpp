@@ -37,39 +37,40 @@ class terminal_guard {
   std::string rest_;
 };
 
-int write(const export_options& how) {
-  const auto source = open_source("export", how.daemon);
+int write(const export_options& options) {
+  const auto source = open_source("export", options.daemon);
   if (!source) return wrong_use;
-  const bool guarded = how.out == "-" && ::isatty(STDOUT_FILENO) == 1;
+  const bool guarded = options.out == "-" && ::isatty(STDOUT_FILENO) == 1;
   terminal_guard guard;
-  file_writer out(how.out);
+  file_writer out(options.out);
   std::string unwritten;
   const run_source::sink sink = [&](std::string_view piece) {
     unwritten = out.write(guarded ? guard.take(piece) : piece);
     return unwritten.empty();
   };
   const std::string problem =
-      how.format == "trace" ? source->trace(how.run, sink) : source->graph(how.run, how.format, sink);
+      options.format == "trace" ? source->trace(options.run, sink) : source->graph(options.run, options.format, sink);
   if (!problem.empty()) return complain("export", problem);
   if (unwritten.empty() && guarded) unwritten = out.write(guard.rest());
   if (unwritten.empty()) unwritten = out.finish();
-  if (!unwritten.empty()) return complain("export", shown(how.out) + ": " + unwritten);
+  if (!unwritten.empty()) return complain("export", shown(options.out) + ": " + unwritten);
   return done;
 }
 
 }  // namespace
 
 void add_export(CLI::App& app, int& status) {
-  auto how = std::make_shared<export_options>();
+  auto options = std::make_shared<export_options>();
   CLI::App* sub = app.add_subcommand("export", "Writes a run that the daemon saw: as a trace to replay, or its graph");
-  sub->add_option("RUN", how->run, "the run's id")->required();
-  sub->add_option("--format", how->format, "trace: what `digctl replay` answers as the daemon did; else the recorded graph")
+  sub->add_option("RUN", options->run, "the run's id")->required();
+  sub->add_option("--format", options->format,
+                  "trace: what `digctl replay` answers as the daemon did; else the recorded graph")
       ->check(CLI::IsMember({"trace", "json", "dot", "graphml", "dig.graph.v2"}))
       ->capture_default_str();
-  sub->add_option("-o,--output", how->out, "the file to write; - for standard output")->capture_default_str();
-  add_daemon_options(*sub, how->daemon);
-  add_data_dir_option(*sub, how->daemon);
-  sub->callback([how, &status] { status = write(*how); });
+  sub->add_option("-o,--output", options->out, "the file to write; - for standard output")->capture_default_str();
+  add_daemon_options(*sub, options->daemon);
+  add_data_dir_option(*sub, options->daemon);
+  sub->callback([options, &status] { status = write(*options); });
 }
 
 }  // namespace digd::cli

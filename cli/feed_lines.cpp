@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "cli/printable.h"
-#include "picture/text.h"
+#include "report/picture/text.h"
 
 namespace digd::cli {
 
@@ -27,8 +27,9 @@ std::string names(const json::object& from, std::string_view key, std::string_vi
   const json::value* found = from.if_contains(key);
   std::string out;
   if (found && found->is_array()) {
-    for (const json::value& one : found->get_array()) {
-      if (one.is_string()) out += (out.empty() ? "" : ", ") + picture::safe({one.get_string().data(), one.get_string().size()});
+    for (const json::value& value : found->get_array()) {
+      if (value.is_string())
+        out += (out.empty() ? "" : ", ") + picture::safe({value.get_string().data(), value.get_string().size()});
     }
   }
   return out.empty() ? std::string(none) : out;
@@ -83,8 +84,8 @@ void add_ended(const json::object& m, lines& out) {
   const std::string reactions = reactions_text(m);
   if (!reactions.empty()) text += ": " + reactions;
   out.push_back({text, is_true(m, "failed") ? tone::bad : tone::plain});
-  for (const json::value& one : list(m, "outputs")) {
-    if (one.is_object()) out.push_back({"  " + event_text(one.get_object())});
+  for (const json::value& value : list(m, "outputs")) {
+    if (value.is_object()) out.push_back({"  " + event_text(value.get_object())});
   }
 }
 
@@ -105,8 +106,9 @@ void add_message(const json::object& m, lines& out) {
   } else if (type == "run_ended") {
     const std::string_view outcome = raw(m, "outcome");
     out.push_back({"the run ends" + (outcome.empty() ? std::string() : ": " + name(m, "outcome")),
-                   outcome == "success" ? tone::good : outcome.empty() ? tone::plain
-                                                                       : tone::bad});
+                   outcome == "success" ? tone::good
+                   : outcome.empty()    ? tone::plain
+                                        : tone::bad});
   } else if (type == "time") {
     out.push_back({"time passes", tone::quiet});
   } else {
@@ -123,16 +125,16 @@ void add_detection(const json::object& d, lines& out) {
   out.push_back({text, raw(d, "severity") == "failure" ? tone::bad : tone::warning});
 }
 
-void add_action(std::string text, const json::object& what, lines& out) {
-  if (!list(what, "recipients").empty()) text += " → " + names(what, "recipients");
-  if (!raw(what, "inject").empty()) text += "  " + printable(raw(what, "inject"));
+void add_action(std::string text, const json::object& object, lines& out) {
+  if (!list(object, "recipients").empty()) text += " → " + names(object, "recipients");
+  if (!raw(object, "inject").empty()) text += "  " + printable(raw(object, "inject"));
   out.push_back({std::move(text), tone::good});
 }
 
 void add_verdicts(const json::object& frame, lines& out) {
-  for (const json::value& one : list(frame, "verdicts")) {
-    if (!one.is_object()) continue;
-    const json::object& v = one.get_object();
+  for (const json::value& value : list(frame, "verdicts")) {
+    if (!value.is_object()) continue;
+    const json::object& v = value.get_object();
     if (raw(v, "action") != "deliver") add_action("+ " + name(v, "action") + ' ' + name(v, "event"), v, out);
   }
 }

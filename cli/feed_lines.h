@@ -11,7 +11,7 @@ namespace digd::cli {
 
 struct feed_line {
   std::string text;
-  table::tone how = table::tone::plain;
+  table::tone tone = table::tone::plain;
 };
 
 // None for what tells nothing by itself: verdicts that let everything pass.

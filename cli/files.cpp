@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::cli {
 
@@ -25,7 +25,8 @@ std::string shown(const fs::path& path) {
   if (path == "-") return "standard input";
   const std::string& plain = path.native();
   const std::string quoted = digd::quoted(plain);
-  const bool harmless = !plain.empty() && quoted.size() == plain.size() + 2 && quoted.compare(1, plain.size(), plain) == 0;
+  const bool harmless =
+      !plain.empty() && quoted.size() == plain.size() + 2 && quoted.compare(1, plain.size(), plain) == 0;
   return harmless ? plain : quoted;
 }
 

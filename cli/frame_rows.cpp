@@ -5,7 +5,7 @@
 #include <iostream>
 #include <string>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::cli {
 
@@ -46,40 +46,39 @@ std::string on_one_line(std::string_view text) {
   return out.empty() ? "-" : out;
 }
 
-table::row acted(std::string seq, const json::object& what) {
-  const std::string_view action = text_of(what, "action");
-  const tone how = action == "deliver" ? tone::quiet : action == "inject" ? tone::warning
-                                                                          : tone::bad;
-  std::string_view event = text_of(what, "event");
-  if (event.empty()) event = text_of(what, "id");
+table::row acted(std::string seq, const json::object& object) {
+  const std::string_view action = text_of(object, "action");
+  const tone action_tone = action == "deliver" ? tone::quiet : action == "inject" ? tone::warning : tone::bad;
+  std::string_view event = text_of(object, "event");
+  if (event.empty()) event = text_of(object, "id");
   return {{std::move(seq), tone::quiet},
           {quoted_or_dash(event)},
-          {std::string(action), how},
-          {names_of(what, "recipients")},
-          {on_one_line(text_of(what, "inject")), action == "deliver" ? tone::quiet : tone::plain}};
+          {std::string(action), action_tone},
+          {names_of(object, "recipients")},
+          {on_one_line(text_of(object, "inject")), action == "deliver" ? tone::quiet : tone::plain}};
 }
 
 }  // namespace
 
-table frame_table(const table::look& how) { return table({"seq", "event", "action", "to", "text"}, how); }
+table frame_table(const table::look& look) { return table({"seq", "event", "action", "to", "text"}, look); }
 
 void add_frame(table& to, std::string_view frame) {
   boost::system::error_code ec;
   const json::value parsed = json::parse(json::string_view(frame.data(), frame.size()), ec);
   if (ec || !parsed.is_object()) return;
-  const json::object& what = parsed.get_object();
-  const std::string_view type = text_of(what, "type");
-  const std::string_view session = text_of(what, "session");
-  const auto seq = [&] { return (session.empty() ? "" : digd::quoted(session) + " ") + number_of(what, "seq"); };
-  if (type == "intervention") return to.add(acted(session.empty() ? "-" : digd::quoted(session) + " -", what));
+  const json::object& object = parsed.get_object();
+  const std::string_view type = text_of(object, "type");
+  const std::string_view session = text_of(object, "session");
+  const auto seq = [&] { return (session.empty() ? "" : digd::quoted(session) + " ") + number_of(object, "seq"); };
+  if (type == "intervention") return to.add(acted(session.empty() ? "-" : digd::quoted(session) + " -", object));
   if (type == "error") {
     return to.add({{seq(), tone::quiet},
-                   {quoted_or_dash(text_of(what, "field"))},
-                   {std::string(text_of(what, "code")), tone::bad},
+                   {quoted_or_dash(text_of(object, "field"))},
+                   {std::string(text_of(object, "code")), tone::bad},
                    {"-"},
-                   {on_one_line(text_of(what, "message"))}});
+                   {on_one_line(text_of(object, "message"))}});
   }
-  const json::value* verdicts = type == "verdicts" ? what.if_contains("verdicts") : nullptr;
+  const json::value* verdicts = type == "verdicts" ? object.if_contains("verdicts") : nullptr;
   if (!verdicts || !verdicts->is_array()) return;
   for (const json::value& verdict : verdicts->get_array()) {
     if (verdict.is_object()) to.add(acted(seq(), verdict.get_object()));

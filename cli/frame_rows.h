@@ -8,14 +8,14 @@
 
 namespace digd::cli {
 
-table frame_table(const table::look& how);
+table frame_table(const table::look& look);
 // Adds what a frame says: a row for each verdict, one for an intervention or an error. Others are left out.
 void add_frame(table& to, std::string_view frame);
 
 // Frames to standard output: as they are, a line each, or as a table in portions.
 class frame_printer {
  public:
-  frame_printer(bool as_lines, const table::look& how) : lines_(as_lines), table_(frame_table(how)) {}
+  frame_printer(bool as_lines, const table::look& look) : lines_(as_lines), table_(frame_table(look)) {}
   void frame(std::string_view text);
   void flush();  // what waits
 

@@ -41,8 +41,8 @@ struct source {
 // Of one log among several; the sum is told in full.
 std::string in_brief(const importers::import_counts& counts) {
   const auto links = counts.links();
-  return std::to_string(counts.messages) + " messages, " + std::to_string(counts.agents) + " agents; links: " +
-         std::to_string(links.stated) + " stated, " + std::to_string(links.inferred) + " inferred";
+  return std::to_string(counts.messages) + " messages, " + std::to_string(counts.agents) +
+         " agents; links: " + std::to_string(links.stated) + " stated, " + std::to_string(links.inferred) + " inferred";
 }
 
 // A folder stands for all its *.json, those of its folders too, in order of their names.
@@ -67,16 +67,16 @@ bool collect(const std::string& given, std::vector<source>& into, std::string& w
 
 class import_run {
  public:
-  import_run(std::string command, const import_options& how, format from)
+  import_run(std::string command, const import_options& options, format from)
       : command_(std::move(command)),
-        how_(how),
+        options_(options),
         from_(std::move(from)),
-        named_(!how.whowhen.run.empty() || !how.dig_graph.run.empty()) {}
+        named_(!options.whowhen.run.empty() || !options.dig_graph.run.empty()) {}
 
   int run() {
     std::vector<source> sources;
-    bool several = how_.files.size() > 1;
-    for (const std::string& given : how_.files) {
+    bool several = options_.files.size() > 1;
+    for (const std::string& given : options_.files) {
       std::error_code none;
       several = several || fs::is_directory(given, none);
       std::string why;
@@ -85,16 +85,17 @@ class import_run {
     if (sources.empty()) return wrong_use;
     if (several && named_) return complain_of_use("--run names one run; several logs are several runs");
     std::error_code none;
-    const bool into_folder = fs::is_directory(how_.out, none) || how_.out.ends_with('/');
+    const bool into_folder = fs::is_directory(options_.out, none) || options_.out.ends_with('/');
     if (several && !into_folder) {
-      if (how_.out == "-") return complain_of_use("several logs make several traces: name a folder for them with -o FOLDER");
-      fs::create_directories(how_.out, none);
-      if (!fs::is_directory(how_.out, none)) {
-        return complain_of_use(shown(how_.out) + " is no folder; several logs make several traces");
+      if (options_.out == "-")
+        return complain_of_use("several logs make several traces: name a folder for them with -o FOLDER");
+      fs::create_directories(options_.out, none);
+      if (!fs::is_directory(options_.out, none)) {
+        return complain_of_use(shown(options_.out) + " is no folder; several logs make several traces");
       }
     }
-    for (const source& one : sources) import(one, several || into_folder, sources.size() == 1);
-    if (sources.size() > 1 && !how_.quiet) {
+    for (const source& source : sources) import(source, several || into_folder, sources.size() == 1);
+    if (sources.size() > 1 && !options_.quiet) {
       std::cerr << done_ << " of " << sources.size() << " imported. " << importers::describe(total_) << '\n';
     }
     return failed_ ? wrong_use : done;
@@ -111,32 +112,32 @@ class import_run {
     return wrong_use;
   }
 
-  void import(const source& one, bool into_folder, bool alone) {
+  void import(const source& source, bool into_folder, bool alone) {
     std::string why;
-    const std::optional<std::string> text = read_file(one.file, from_.max_bytes, why);
-    if (!text) return complain(one.file, why);
+    const std::optional<std::string> text = read_file(source.file, from_.max_bytes, why);
+    if (!text) return complain(source.file, why);
     const import_outcome result = from_.read(*text);
-    if (!result) return complain(one.file, result.error().message);
-    const fs::path to = into_folder ? fs::path(how_.out) / one.name : fs::path(how_.out);
+    if (!result) return complain(source.file, result.error().message);
+    const fs::path to = into_folder ? fs::path(options_.out) / source.name : fs::path(options_.out);
     if (into_folder && !written_.insert(to).second) {
-      return complain(one.file, "its trace would be " + shown(to) + " like that of a log before it");
+      return complain(source.file, "its trace would be " + shown(to) + " like that of a log before it");
     }
     std::error_code none;
     if (into_folder) fs::create_directories(to.parent_path(), none);
     std::string lines;
     for (const std::string& line : result->lines) (lines += line) += '\n';
     if (const std::string problem = write_file(to, lines); !problem.empty()) {
-      return complain(one.file, "its trace " + shown(to) + " cannot be written: " + problem);
+      return complain(source.file, "its trace " + shown(to) + " cannot be written: " + problem);
     }
     ++done_;
     total_ += result->counts;
-    if (how_.quiet) return;
-    std::cerr << shown(one.file) << (to == "-" ? "" : " -> " + shown(to)) << ": "
+    if (options_.quiet) return;
+    std::cerr << shown(source.file) << (to == "-" ? "" : " -> " + shown(to)) << ": "
               << (alone ? importers::describe(result->counts) : in_brief(result->counts)) << '\n';
   }
 
   const std::string command_;
-  const import_options& how_;
+  const import_options& options_;
   const format from_;
   const bool named_;
   std::set<fs::path> written_;
@@ -145,45 +146,49 @@ class import_run {
   bool failed_ = false;
 };
 
-void add_common(CLI::App& app, import_options& how) {
-  app.add_option("FILE", how.files, "logs, or folders of them (*.json); - for standard input")->required();
-  app.add_option("-o,--output", how.out, "the trace file, or a folder for the traces of several logs; - for standard output")
+void add_common(CLI::App& app, import_options& options) {
+  app.add_option("FILE", options.files, "logs, or folders of them (*.json); - for standard input")->required();
+  app.add_option("-o,--output", options.out,
+                 "the trace file, or a folder for the traces of several logs; - for standard output")
       ->capture_default_str();
-  app.add_flag("-q,--quiet", how.quiet, "no report on standard error, only what failed");
+  app.add_flag("-q,--quiet", options.quiet, "no report on standard error, only what failed");
 }
 
 }  // namespace
 
 void add_import(CLI::App& app, int& status) {
-  auto how = std::make_shared<import_options>();
+  auto options = std::make_shared<import_options>();
   CLI::App* sub = app.add_subcommand("import", "Turns logs of other tools into traces");
   sub->require_subcommand(1);
-  sub->footer("What the log states and what the importer inferred is counted on standard error and marked in the trace.");
+  sub->footer(
+      "What the log states and what the importer inferred is counted on standard error and marked in the trace.");
 
   CLI::App* whowhen = sub->add_subcommand("whowhen", "Who&When failure logs, both subsets");
-  add_common(*whowhen, *how);
-  whowhen->add_option("--run", how->whowhen.run, "the run's id, instead of one made from the log's");
-  whowhen->add_option("--step-ms", how->whowhen.step_ms, "how long a step lasts; the logs have no times")
+  add_common(*whowhen, *options);
+  whowhen->add_option("--run", options->whowhen.run, "the run's id, instead of one made from the log's");
+  whowhen->add_option("--step-ms", options->whowhen.step_ms, "how long a step lasts; the logs have no times")
       ->check(CLI::Range(1, 60'000))
       ->capture_default_str();
-  whowhen->add_option("--quiet-ms", how->whowhen.quiet_ms, "the silence after a log without an answer; 0: none")
+  whowhen->add_option("--quiet-ms", options->whowhen.quiet_ms, "the silence after a log without an answer; 0: none")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  whowhen->callback([how, &status] {
-    status = import_run("whowhen", *how, {how->whowhen.max_bytes, [how](std::string_view text) {
-                                            return importers::import_whowhen(text, how->whowhen);
-                                          }})
-                 .run();
+  whowhen->callback([options, &status] {
+    status =
+        import_run("whowhen", *options,
+                   {options->whowhen.max_bytes,
+                    [options](std::string_view text) { return importers::import_whowhen(text, options->whowhen); }})
+            .run();
   });
 
   CLI::App* graph = sub->add_subcommand("dig-graph", "graphs of the paper's Python library (dig.graph.v2)");
-  add_common(*graph, *how);
-  graph->add_option("--run", how->dig_graph.run, "the run's id, instead of one made from the graph's");
-  graph->callback([how, &status] {
-    status = import_run("dig-graph", *how, {how->dig_graph.max_bytes, [how](std::string_view text) {
-                                              return importers::import_dig_graph(text, how->dig_graph);
-                                            }})
-                 .run();
+  add_common(*graph, *options);
+  graph->add_option("--run", options->dig_graph.run, "the run's id, instead of one made from the graph's");
+  graph->callback([options, &status] {
+    status =
+        import_run("dig-graph", *options,
+                   {options->dig_graph.max_bytes,
+                    [options](std::string_view text) { return importers::import_dig_graph(text, options->dig_graph); }})
+            .run();
   });
 
   add_import_otlp(*sub, status);

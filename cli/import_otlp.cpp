@@ -18,7 +18,7 @@ struct otlp_options {
   std::vector<std::string> files;
   std::string out = "-";
   bool quiet = false;
-  otlp::import_options how;
+  otlp::import_options options;
 };
 
 int complain(const std::string& why) {
@@ -26,17 +26,17 @@ int complain(const std::string& why) {
   return wrong_use;
 }
 
-bool read_all(const otlp_options& how, std::vector<otlp::span>& spans) {
+bool read_all(const otlp_options& options, std::vector<otlp::span>& spans) {
   bool well = true;
-  for (const std::string& file : how.files) {
+  for (const std::string& file : options.files) {
     std::string why;
-    const std::optional<std::string> text = read_file(file, how.how.max_bytes, why);
+    const std::optional<std::string> text = read_file(file, options.options.max_bytes, why);
     if (text) {
-      const otlp::read_file_result result = otlp::read_spans(*text, how.how, spans);
+      const otlp::read_file_result result = otlp::read_spans(*text, options.options, spans);
       why = result.problem;
       if (result.rejected > 0) {
-        std::cerr << "digctl import otlp: " << shown(file) << ": " << result.rejected << " spans are none; the first: "
-                  << result.why << '\n';
+        std::cerr << "digctl import otlp: " << shown(file) << ": " << result.rejected
+                  << " spans are none; the first: " << result.why << '\n';
       }
     }
     if (!why.empty()) complain(shown(file) + ": " + why);
@@ -52,22 +52,25 @@ std::string write_trace(const fs::path& to, const importers::import_result& trac
   return problem.empty() ? problem : "the trace " + shown(to) + " cannot be written: " + problem;
 }
 
-int run(const otlp_options& how) {
+int run(const otlp_options& options) {
   std::vector<otlp::span> spans;
-  const bool well = read_all(how, spans);
+  const bool well = read_all(options, spans);
   if (spans.empty()) return well ? complain("there are no spans in these files") : wrong_use;
-  const otlp::import_outcome runs = otlp::import_spans(std::move(spans), how.how);
+  const otlp::import_outcome runs = otlp::import_spans(std::move(spans), options.options);
   if (!runs) return complain(runs.error().message);
   std::error_code failed;
-  const bool into_folder = fs::is_directory(how.out, failed) || how.out.ends_with('/');
+  const bool into_folder = fs::is_directory(options.out, failed) || options.out.ends_with('/');
   if (runs->size() > 1 && !into_folder) {
-    return complain("there are " + std::to_string(runs->size()) + " runs in these spans: name a folder for their traces with -o FOLDER/");
+    return complain("there are " + std::to_string(runs->size()) +
+                    " runs in these spans: name a folder for their traces with -o FOLDER/");
   }
-  if (into_folder) fs::create_directories(how.out, failed);
-  for (const otlp::imported_run& one : *runs) {
-    const fs::path to = into_folder ? fs::path(how.out) / (one.id + ".jsonl") : fs::path(how.out);
-    if (const std::string problem = write_trace(to, one.trace); !problem.empty()) return complain(problem);
-    if (!how.quiet) std::cerr << one.id << (to == "-" ? "" : " -> " + shown(to)) << ": " << importers::describe(one.trace.counts) << '\n';
+  if (into_folder) fs::create_directories(options.out, failed);
+  for (const otlp::imported_run& imported_run : *runs) {
+    const fs::path to = into_folder ? fs::path(options.out) / (imported_run.id + ".jsonl") : fs::path(options.out);
+    if (const std::string problem = write_trace(to, imported_run.trace); !problem.empty()) return complain(problem);
+    if (!options.quiet)
+      std::cerr << imported_run.id << (to == "-" ? "" : " -> " + shown(to)) << ": "
+                << importers::describe(imported_run.trace.counts) << '\n';
   }
   return well ? done : wrong_use;
 }
@@ -75,17 +78,21 @@ int run(const otlp_options& how) {
 }  // namespace
 
 void add_import_otlp(CLI::App& import, int& status) {
-  auto how = std::make_shared<otlp_options>();
-  CLI::App* sub = import.add_subcommand("otlp", "OpenTelemetry spans of agents (OTLP as JSON, JSON lines or protobuf; gzip)");
-  sub->add_option("FILE", how->files, "files of spans, of one run or of several; - for standard input")->required();
-  sub->add_option("-o,--output", how->out, "the trace file, or a folder for the traces of several runs; - for standard output")
+  auto options = std::make_shared<otlp_options>();
+  CLI::App* sub =
+      import.add_subcommand("otlp", "OpenTelemetry spans of agents (OTLP as JSON, JSON lines or protobuf; gzip)");
+  sub->add_option("FILE", options->files, "files of spans, of one run or of several; - for standard input")->required();
+  sub->add_option("-o,--output", options->out,
+                  "the trace file, or a folder for the traces of several runs; - for standard output")
       ->capture_default_str();
-  sub->add_flag("-q,--quiet", how->quiet, "no report on standard error, only what failed");
-  sub->add_option("--run", how->how.run, "the run's id, instead of one made from the trace's")
+  sub->add_flag("-q,--quiet", options->quiet, "no report on standard error, only what failed");
+  sub->add_option("--run", options->options.run, "the run's id, instead of one made from the trace's")
       ->check([](const std::string& id) {
-        return id.empty() || id.size() > 256 || id.find('/') != std::string::npos ? "expected 1 to 256 bytes without a slash" : "";
+        return id.empty() || id.size() > 256 || id.find('/') != std::string::npos
+                   ? "expected 1 to 256 bytes without a slash"
+                   : "";
       });
-  sub->callback([how, &status] { status = run(*how); });
+  sub->callback([options, &status] { status = run(*options); });
 }
 
 }  // namespace digd::cli

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
-#include "engine/quote.h"
 
 namespace digd::cli {
 
@@ -32,13 +32,15 @@ int judge(const judge_options& options) {
     body["judgement"] = options.judgement;
   }
   if (!options.by.empty()) body["by"] = options.by;
-  const std::string target = run_path(options.run, "/detections/" + ingest::percent_encoded(options.detection) + "/judgement");
-  ingest::http_answer answer;
+  const std::string target =
+      run_path(options.run, "/detections/" + net::percent_encoded(options.detection) + "/judgement");
+  net::http_answer answer;
   if (const std::string why = daemon->ask("POST", target, json::serialize(body), answer); !why.empty())
     return complain("judge", why);
   if (!answer.good()) return complain("judge", complaint_of(*daemon, answer));
   const std::string subject = "Detection " + digd::quoted(options.detection) + " of run " + digd::quoted(options.run);
-  std::cerr << subject << (options.judgement == "none" ? " is judged no more.\n" : " is judged " + options.judgement + ".\n");
+  std::cerr << subject
+            << (options.judgement == "none" ? " is judged no more.\n" : " is judged " + options.judgement + ".\n");
   return done;
 }
 

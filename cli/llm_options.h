@@ -20,15 +20,17 @@ struct llm_options {
   bool wanted() const { return !url.empty() || dry_run; }
 };
 
-void add_llm_options(CLI::App& app, llm_options& how);
+void add_llm_options(CLI::App& app, llm_options& options);
 
-// Nothing, with `why` set, if the key's file cannot be read, the model has no name, or the key would go out in clear. The key: --llm-key-file, else
-// the environment's DIGD_LLM_KEY, else OPENAI_API_KEY. With --dry-run prompts go to standard output.
+// Nothing, with `why` set, if the key's file cannot be read, the model has no name, or the key would go out in clear.
+// The key: --llm-key-file, else the environment's DIGD_LLM_KEY, else OPENAI_API_KEY. With --dry-run prompts go to
+// standard output.
 std::unique_ptr<chief::llm::endpoint> open_endpoint(const llm_options&, std::string& why);
 
 chief::llm::judge_options judging(const llm_options&, const std::string& right_answer);
 
-inline const std::vector<std::string> llm_methods{"chief-llm", "all-at-once", "step-by-step", "binary-search", "hybrid"};
+inline const std::vector<std::string> llm_methods{"chief-llm", "all-at-once", "step-by-step", "binary-search",
+                                                  "hybrid"};
 // `graph`: of chief-llm, with the subtasks as the model cut them.
 chief::llm::ruling rule_by(const std::string& method, chief::llm::endpoint&, const chief::flat_log&,
                            const chief::llm::judge_options&, chief::attribution* graph = nullptr);

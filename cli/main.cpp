@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/nearest.h"
+#include "base/quote.h"
 #include "cli/commands.h"
-#include "engine/nearest.h"
-#include "engine/quote.h"
 
 namespace {
 
@@ -26,11 +26,14 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
     const std::string word = argv[i];
     const apps known = commands_of(*at);
     if (known.empty() || at->get_require_subcommand_min() == 0 || word.starts_with('-')) return {};
-    const auto next = std::find_if(known.begin(), known.end(), [&](const CLI::App* one) { return one->check_name(word); });
+    const auto next =
+        std::find_if(known.begin(), known.end(), [&](const CLI::App* app) { return app->check_name(word); });
     if (next == known.end()) {
-      const auto* near = digd::nearest(word, known, [](const CLI::App* one) -> std::string_view { return one->get_name(); });
+      const auto* near =
+          digd::nearest(word, known, [](const CLI::App* app) -> std::string_view { return app->get_name(); });
       return "there is no command " + digd::quoted(word) +
-             (near == nullptr ? "; digctl --help lists them" : "; did you mean " + digd::quoted((*near)->get_name()) + '?');
+             (near == nullptr ? "; digctl --help lists them"
+                              : "; did you mean " + digd::quoted((*near)->get_name()) + '?');
     }
     at = *next;
   }
@@ -71,7 +74,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (const std::string wrong = e.get_exit_code() == 0 ? std::string() : unknown_command(app, argc, argv); !wrong.empty()) {
+    if (const std::string wrong = e.get_exit_code() == 0 ? std::string() : unknown_command(app, argc, argv);
+        !wrong.empty()) {
       std::cerr << "digctl: " << wrong << '\n';
       return digd::cli::wrong_use;
     }

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/printable.h"
 #include "cli/run_source.h"
-#include "engine/settings.h"
+#include "model/settings.h"
 
 namespace digd::cli {
 
@@ -33,7 +33,8 @@ const char* in_words(mode m) {
 }
 
 // What an answer of /v1/mode says; nothing, after a word on why, if it is none.
-std::optional<json::object> answer_of(const ingest::http_client& daemon, const std::string& why, const ingest::http_answer& answer) {
+std::optional<json::object> answer_of(const net::http_client& daemon, const std::string& why,
+                                      const net::http_answer& answer) {
   if (!why.empty() || !answer.good()) {
     complain("mode", why.empty() ? complaint_of(daemon, answer) : why);
     return {};
@@ -53,12 +54,12 @@ std::optional<mode> mode_in(const json::object& from) {
   return name ? mode_from({name->data(), name->size()}) : std::nullopt;
 }
 
-int set(const ingest::http_client& daemon, mode to) {
-  ingest::http_answer answer;
+int set(const net::http_client& daemon, mode to) {
+  net::http_answer answer;
   const std::string why = daemon.ask("PUT", "/v1/mode", "{\"mode\":\"" + std::string(to_string(to)) + "\"}", answer);
-  const auto said = answer_of(daemon, why, answer);
-  if (!said) return wrong_use;
-  const json::value* switched = said->if_contains("switched");
+  const auto object = answer_of(daemon, why, answer);
+  if (!object) return wrong_use;
+  const json::value* switched = object->if_contains("switched");
   const std::int64_t runs = switched && switched->is_int64() ? switched->get_int64() : 0;
   std::cout << to_string(to) << '\n';
   std::cerr << "The switch is on " << to_string(to) << ": " << in_words(to) << ". " << runs
@@ -75,8 +76,8 @@ struct shadow_summary {
     ++runs;
     const json::value* list = run.if_contains("would_have");
     if (list == nullptr || !list->is_array()) return;
-    for (const json::value& one : list->get_array()) {
-      const json::object* fields = one.if_object();
+    for (const json::value& value : list->get_array()) {
+      const json::object* fields = value.if_object();
       const json::value* rule = fields ? fields->if_contains("rule") : nullptr;
       const json::value* healing = fields ? fields->if_contains("healing") : nullptr;
       const json::value* count = fields ? fields->if_contains("count") : nullptr;
@@ -99,22 +100,22 @@ struct shadow_summary {
   }
 };
 
-int show(const ingest::http_client& daemon, const mode_options& how) {
-  ingest::http_answer answer;
+int show(const net::http_client& daemon, const mode_options& options) {
+  net::http_answer answer;
   const std::string why = daemon.get("/v1/mode", answer);
-  const auto said = answer_of(daemon, why, answer);
-  if (!said) return wrong_use;
-  const auto now = mode_in(*said);
+  const auto object = answer_of(daemon, why, answer);
+  if (!object) return wrong_use;
+  const auto now = mode_in(*object);
   if (!now) return complain("mode", "the answer names no mode; is that digd?");
   std::cout << to_string(*now) << std::endl;
   std::cerr << "The switch is on " << to_string(*now) << ": " << in_words(*now) << ".\n";
-  const auto source = how.runs > 0 ? open_source("mode", how.daemon) : nullptr;
+  const auto source = options.runs > 0 ? open_source("mode", options.daemon) : nullptr;
   if (!source) return done;
   std::vector<std::string> names;
   std::string problem = source->runs([&](const json::object& run) {
     const json::value* name = run.if_contains("run");
     if (name && name->is_string()) names.emplace_back(name->get_string().data(), name->get_string().size());
-    return names.size() < how.runs;
+    return names.size() < options.runs;
   });
   shadow_summary summary;
   for (const std::string& name : names) {
@@ -126,24 +127,25 @@ int show(const ingest::http_client& daemon, const mode_options& how) {
   return done;
 }
 
-int switch_or_show(const mode_options& how) {
-  const auto daemon = http_to("mode", how.daemon);
+int switch_or_show(const mode_options& options) {
+  const auto daemon = http_to("mode", options.daemon);
   if (!daemon) return wrong_use;
-  return how.mode.empty() ? show(*daemon, how) : set(*daemon, *mode_from(how.mode));
+  return options.mode.empty() ? show(*daemon, options) : set(*daemon, *mode_from(options.mode));
 }
 
 }  // namespace
 
 void add_mode(CLI::App& app, int& status) {
-  auto how = std::make_shared<mode_options>();
+  auto options = std::make_shared<mode_options>();
   CLI::App* sub = app.add_subcommand("mode", "Shows or sets the operator's switch: how far any rule of any run may go");
-  sub->add_option("MODE", how->mode, "off, observe, shadow or enforce; default: show it, and what shadow would have done")
+  sub->add_option("MODE", options->mode,
+                  "off, observe, shadow or enforce; default: show it, and what shadow would have done")
       ->check(CLI::IsMember({"off", "observe", "shadow", "enforce"}));
-  sub->add_option("--runs", how->runs, "look at so many of the latest runs for what shadow would have done")
+  sub->add_option("--runs", options->runs, "look at so many of the latest runs for what shadow would have done")
       ->check(CLI::Range(0, 1'000))
       ->capture_default_str();
-  add_daemon_options(*sub, how->daemon);
-  sub->callback([how, &status] { status = switch_or_show(*how); });
+  add_daemon_options(*sub, options->daemon);
+  sub->callback([options, &status] { status = switch_or_show(*options); });
 }
 
 }  // namespace digd::cli

@@ -13,17 +13,17 @@
 #include <string>
 #include <vector>
 
+#include "base/nearest.h"
+#include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/config_edit.h"
 #include "cli/files.h"
 #include "cli/printable.h"
 #include "cli/run_source.h"
 #include "cli/terminal_options.h"
-#include "daemon/api/pilot.h"
-#include "engine/nearest.h"
-#include "engine/quote.h"
-#include "picture/text.h"
-#include "rules/rule_id.h"
+#include "model/rule_id.h"
+#include "report/picture/text.h"
+#include "report/stored_runs/pilot.h"
 
 namespace digd::cli {
 
@@ -35,7 +35,7 @@ constexpr std::size_t max_config_bytes = 16u << 20;
 constexpr std::size_t max_canary_metrics = 16;
 
 struct pilot_options {
-  std::string since = std::string(daemon::pilot_request::usual_since);
+  std::string since = std::string(stored::pilot_request::usual_since);
   std::string format = "text";
   std::vector<std::string> fine;
   std::string write;
@@ -390,8 +390,7 @@ void print_fine(const fine_rules& fine) {
   std::cout << "# In digd.toml:\n";
   for (const auto& [rule, agents] : fine) {
     const config_edit edit = edit_for(rule, agents);
-    std::cout << "[rules." << rule << "]\n"
-              << edit.key << " = " << edit.literal << '\n';
+    std::cout << "[rules." << rule << "]\n" << edit.key << " = " << edit.literal << '\n';
   }
   std::cout << "\n# Or in Python:\nrules=" << as_json(fine) << "\n\n# Or in JSON, a hello's `rules`:\n"
             << as_json(fine) << '\n';
@@ -427,13 +426,14 @@ int say_fine(const pilot_options& options) {
 
 std::string dashboard_of(const daemon_options& options) {
   std::string why;
-  const auto to = ingest::parse_address(options.to, why);
+  const auto to = net::parse_address(options.to, why);
   if (!options.data_dir.empty() || !to || to->local) return {};
   return (to->tls ? "https://" : "http://") + to->shown();
 }
 
 int pilot(const pilot_options& options) {
-  if (!daemon::duration_ms(options.since)) return complain("pilot", "--since: expected a time span as 90m, 36h, 7d or 4w");
+  if (!stored::duration_ms(options.since))
+    return complain("pilot", "--since: expected a time span as 90m, 36h, 7d or 4w");
   if (!options.fine.empty()) return say_fine(options);
   if (!options.write.empty()) return complain("pilot", "--write: say with --fine what to write");
   const auto source = open_source("pilot", options.daemon);
@@ -454,7 +454,8 @@ void add_pilot(CLI::App& app, int& status) {
   auto options = std::make_shared<pilot_options>();
   CLI::App* sub = app.add_subcommand(
       "pilot", "Says over many runs what digd did, or would have done in shadow, and what silences it");
-  sub->add_option("--since", options->since, "runs opened so long ago or later: 90m, 36h, 7d, 4w")->capture_default_str();
+  sub->add_option("--since", options->since, "runs opened so long ago or later: 90m, 36h, 7d, 4w")
+      ->capture_default_str();
   sub->add_option("--format", options->format, "text for people; json: as /v1/pilot")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "picture/text.h"
+#include "report/picture/text.h"
 
 namespace digd::cli {
 

@@ -6,8 +6,9 @@
 
 namespace digd::cli {
 
-// On one line, with what could act on a terminal escaped as \uXXXX; quotes and backslashes stay as they are. For sentences of
-// the daemon's, in which names that agents chose stand quoted already; and for JSON, which means the same afterwards.
+// On one line, with what could act on a terminal escaped as \uXXXX; quotes and backslashes stay as they are. For
+// sentences of the daemon's, in which names that agents chose stand quoted already; and for JSON, which means the same
+// afterwards.
 std::string printable(std::string_view text);
 
 // The same line by line, each with its end.

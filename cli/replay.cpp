@@ -3,13 +3,13 @@
 #include <memory>
 #include <string>
 
+#include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/frame_rows.h"
 #include "cli/terminal_options.h"
-#include "engine/quote.h"
-#include "ingest/encode.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/encode.h"
+#include "ingest/protocol/replay.h"
 
 namespace digd::cli {
 
@@ -28,36 +28,36 @@ using tone = table::tone;
 std::string or_dash(const std::optional<std::string>& text) { return text ? digd::quoted(*text) : "-"; }
 
 table::row row_of(const detection& d) {
-  const std::string what = d.healed ? "healed: " + std::string(to_string(d.healing))
-                                    : "not healed: " + std::string(to_string(d.cause));
+  const std::string text =
+      d.healed ? "healed: " + std::string(to_string(d.healing)) : "not healed: " + std::string(to_string(d.cause));
   return {{std::to_string(d.ts), tone::quiet},
           {d.at ? std::to_string(*d.at) : "-", tone::quiet},
           {std::string(to_string(d.rule)), d.severity == severity::failure ? tone::bad : tone::warning},
           {or_dash(d.event)},
           {or_dash(d.agent)},
-          {what, d.healed ? tone::good : tone::quiet},
+          {text, d.healed ? tone::good : tone::quiet},
           {d.reason}};
 }
 
 class printer {
  public:
-  explicit printer(const replay_options& how)
-      : how_(how),
-        table_({"time", "seq", "rule", "event", "agent", "healing", "why"}, look_of(how.terminal)),
-        frames_(how.format == "jsonl", look_of(how.terminal)) {}
+  explicit printer(const replay_options& options)
+      : options_(options),
+        table_({"time", "seq", "rule", "event", "agent", "healing", "why"}, look_of(options.terminal)),
+        frames_(options.format == "jsonl", look_of(options.terminal)) {}
 
   ingest::replay::listener listener() {
     ingest::replay::listener to;
-    if (how_.output == "messages") {
+    if (options_.output == "messages") {
       to.frame = [this](std::string_view frame) { frames_.frame(frame); };
     }
-    to.took = [this](const ingest::taken& what) { take(what); };
+    to.took = [this](const ingest::taken& record) { take(record); };
     return to;
   }
 
   void finish() {
-    if (how_.output == "messages") return frames_.flush();
-    if (how_.format == "table") table_.print(std::cout);
+    if (options_.output == "messages") return frames_.flush();
+    if (options_.format == "table") table_.print(std::cout);
     std::cout.flush();
   }
   bool found() const { return found_; }
@@ -69,11 +69,13 @@ class printer {
     if (table_.waiting() >= rows_at_once) table_.print(std::cout);
   }
 
-  void take(const ingest::taken& what) {
-    for (const detection& d : what.answer.detections) {
-      if (how_.fail_on == "any" || how_.fail_on == to_string(d.severity) || how_.fail_on == to_string(d.rule)) found_ = true;
-      if (how_.output != "detections") continue;
-      if (how_.format == "table") {
+  void take(const ingest::taken& record) {
+    for (const detection& d : record.answer.detections) {
+      if (options_.fail_on == "any" || options_.fail_on == to_string(d.severity) ||
+          options_.fail_on == to_string(d.rule))
+        found_ = true;
+      if (options_.output != "detections") continue;
+      if (options_.format == "table") {
         table_.add(row_of(d));
         print_some();
         continue;
@@ -84,57 +86,58 @@ class printer {
     }
   }
 
-  const replay_options& how_;
+  const replay_options& options_;
   table table_;
   frame_printer frames_;
   std::string line_;
   bool found_ = false;
 };
 
-int replay(const replay_options& how) {
-  printer print(how);
+int replay(const replay_options& options) {
+  printer print(options);
   ingest::replay through(run_policy{}, print.listener());
-  const ingest::replayed result = ingest::replay_file(how.trace, through);
+  const ingest::replayed result = ingest::replay_file(options.trace, through);
   print.finish();
   if (!result.problem.empty()) {
-    std::cerr << "digctl replay: " << shown(how.trace) << ": " << result.problem << '\n';
+    std::cerr << "digctl replay: " << shown(options.trace) << ": " << result.problem << '\n';
     return wrong_use;
   }
   if (through.semantics() != semantics_version) {
-    std::cerr << "digctl replay: this run began under version " << through.semantics() << " of the semantics; the answers here follow version "
-              << semantics_version << "\n";
+    std::cerr << "digctl replay: this run began under version " << through.semantics()
+              << " of the semantics; the answers here follow version " << semantics_version << "\n";
   }
   const ingest::replay::counts& c = result.counted;
   std::cerr << c.messages << " messages, " << c.refused << " refused, " << c.detections << " detections, " << c.healed
             << " healed\n";
   if (c.broken > 0) {
-    std::cerr << "digctl replay: " << shown(how.trace) << ": " << c.broken << " lines are no JSON: this is no trace, or a damaged one\n";
+    std::cerr << "digctl replay: " << shown(options.trace) << ": " << c.broken
+              << " lines are no JSON: this is no trace, or a damaged one\n";
     return wrong_use;
   }
   return print.found() ? found : done;
 }
 
-std::string check_fail_on(const std::string& what) {
-  if (what == "any" || what == "failure" || what == "warning" || rule_from(what)) return {};
-  return "expected any, failure, warning or a rule's name (see digctl rules), got " + digd::quoted(what);
+std::string check_fail_on(const std::string& text) {
+  if (text == "any" || text == "failure" || text == "warning" || rule_from(text)) return {};
+  return "expected any, failure, warning or a rule's name (see digctl rules), got " + digd::quoted(text);
 }
 
 }  // namespace
 
 void add_replay(CLI::App& app, int& status) {
-  auto how = std::make_shared<replay_options>();
+  auto options = std::make_shared<replay_options>();
   CLI::App* sub = app.add_subcommand("replay", "Runs a trace through the engine and prints what it answers");
-  sub->add_option("TRACE", how->trace, "trace file (JSON lines); - for standard input")->required();
-  sub->add_option("--format", how->format, "table for people, jsonl for machines")
+  sub->add_option("TRACE", options->trace, "trace file (JSON lines); - for standard input")->required();
+  sub->add_option("--format", options->format, "table for people, jsonl for machines")
       ->check(CLI::IsMember({"table", "jsonl"}))
       ->capture_default_str();
-  sub->add_option("--output", how->output, "detections, or messages: all that a client would be sent")
+  sub->add_option("--output", options->output, "detections, or messages: all that a client would be sent")
       ->check(CLI::IsMember({"detections", "messages"}))
       ->capture_default_str();
-  sub->add_option("--fail-on", how->fail_on, "exit 1 on a detection: any, failure, warning, or a rule's name")
+  sub->add_option("--fail-on", options->fail_on, "exit 1 on a detection: any, failure, warning, or a rule's name")
       ->check(CLI::Validator(check_fail_on, "KIND"));
-  add_terminal_options(*sub, how->terminal);
-  sub->callback([how, &status] { status = replay(*how); });
+  add_terminal_options(*sub, options->terminal);
+  sub->callback([options, &status] { status = replay(*options); });
 }
 
 }  // namespace digd::cli

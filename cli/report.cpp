@@ -28,7 +28,7 @@ namespace digd::cli {
 namespace {
 
 struct report_options {
-  std::string what, format, causes, out = "-";
+  std::string text, format, causes, out = "-";
   double budget_seconds = 20;
   unsigned threads = 0;
   std::uint64_t seed = 1;
@@ -36,7 +36,9 @@ struct report_options {
   daemon_options daemon;
 };
 
-int complain(const report_options& how, const std::string& why) { return cli::complain("report", shown(how.what) + ": " + why); }
+int complain(const report_options& options, const std::string& why) {
+  return cli::complain("report", shown(options.text) + ": " + why);
+}
 
 #ifdef DIGD_ANALYSIS
 
@@ -50,26 +52,29 @@ void on_interrupt(int) {
   ::signal(SIGINT, SIG_DFL);
 }
 
-report::part_options part_options_of(const report_options& how) {
-  report::part_options out{.budget_seconds = how.budget_seconds, .seed = how.seed, .stop = &stop_asked, .progress = {}};
-  out.threads = how.threads > 0 ? how.threads : std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
-  if (how.quiet || ::isatty(2) == 0) return out;
-  out.progress = [last = std::chrono::steady_clock::time_point{}](std::size_t done, std::size_t all) mutable {
+report::part_options part_options_of(const report_options& options) {
+  report::part_options out{
+      .budget_seconds = options.budget_seconds, .seed = options.seed, .stop = &stop_asked, .progress = {}};
+  out.threads = options.threads > 0 ? options.threads : std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
+  if (options.quiet || ::isatty(2) == 0) return out;
+  out.progress = [last = std::chrono::steady_clock::time_point{}](std::size_t done, std::size_t total) mutable {
     const auto now = std::chrono::steady_clock::now();
-    if (now - last < std::chrono::milliseconds(100) && done < all) return;
+    if (now - last < std::chrono::milliseconds(100) && done < total) return;
     last = now;
-    std::cerr << "\rShapley values " << (all > 0 ? 100 * done / all : 100) << " %" << (done == all ? "\r\x1b[K" : "") << std::flush;
+    std::cerr << "\rShapley values " << (total > 0 ? 100 * done / total : 100) << " %"
+              << (done == total ? "\r\x1b[K" : "") << std::flush;
   };
   return out;
 }
 
 // Nothing, after a word on why, if what was handed in cannot be read.
-std::optional<std::vector<report::part>> attributed(const report_options& how, kept_trace& trace, const report::gathered& from) {
+std::optional<std::vector<report::part>> attributed(const report_options& given_options, kept_trace& trace,
+                                                    const report::gathered& from) {
   std::string why, causes;
-  if (!how.causes.empty()) {
-    auto read = read_file(how.causes, most_causes, why);
+  if (!given_options.causes.empty()) {
+    auto read = read_file(given_options.causes, most_causes, why);
     if (!read) {
-      complain(how, shown(how.causes) + ": " + why);
+      complain(given_options, shown(given_options.causes) + ": " + why);
       return {};
     }
     causes = std::move(*read);
@@ -80,8 +85,8 @@ std::optional<std::vector<report::part>> attributed(const report_options& how, k
     if (!held) held = trace.text(most_held).value_or(std::string());
     return *held;
   };
-  const report::part_options options = part_options_of(how);
-  const std::string subject = report::on_command_line(how.what);
+  const report::part_options options = part_options_of(given_options);
+  const std::string subject = report::on_command_line(given_options.text);
   std::vector<report::part> parts;
   parts.push_back(report::shapley_part(text, from.seen, subject, options));
   if (options.progress) std::cerr << "\r\x1b[K";
@@ -99,26 +104,27 @@ std::optional<std::vector<report::part>> attributed(const report_options& how, k
 #endif
 
 // Empty, or why it could not be written.
-std::string write_as(const std::string& format, const std::string& out, const report::gathered& from, const std::vector<report::part>& parts,
-                     const report::document& said) {
+std::string write_as(const std::string& format, const std::string& out, const report::gathered& from,
+                     const std::vector<report::part>& parts, const report::document& document) {
   const bool guarded = out == "-" && ::isatty(STDOUT_FILENO) == 1;  // on a terminal, a name could act on it
-  if (format == "pdf") return print_pdf(report::to_html(said), out);
-  std::string text = format == "json" ? report::to_json(from, parts, said) : format == "md" ? report::to_markdown(said)
-                                                                                            : report::to_html(said);
+  if (format == "pdf") return print_pdf(report::to_html(document), out);
+  std::string text = format == "json" ? report::to_json(from, parts, document)
+                     : format == "md" ? report::to_markdown(document)
+                                      : report::to_html(document);
   return write_file(out, guarded ? printable_lines(text) : text);
 }
 
-int write(report_options& how) {
-  auto input = trace_input::open("report", how.what, how.daemon);
+int write(report_options& options) {
+  auto input = trace_input::open("report", options.text, options.daemon);
   if (!input) return wrong_use;
   kept_trace trace(std::move(input));
   const report::gathered from = report::gather([&](const trace_input::each_line& each) { return trace.lines(each); });
-  if (!from.problem.empty()) return complain(how, from.problem);
-  const auto parts = attributed(how, trace, from);
+  if (!from.problem.empty()) return complain(options, from.problem);
+  const auto parts = attributed(options, trace, from);
   if (!parts) return wrong_use;
-  const report::document said = report::compose(from, *parts, report::on_command_line(how.what));
-  if (const std::string why = write_as(how.format, how.out, from, *parts, said); !why.empty()) {
-    return complain(how, (how.out == "-" ? "" : shown(how.out) + ": ") + why);
+  const report::document document = report::compose(from, *parts, report::on_command_line(options.text));
+  if (const std::string why = write_as(options.format, options.out, from, *parts, document); !why.empty()) {
+    return complain(options, (options.out == "-" ? "" : shown(options.out) + ": ") + why);
   }
   return done;
 }
@@ -126,25 +132,29 @@ int write(report_options& how) {
 }  // namespace
 
 void add_report(CLI::App& app, int& status) {
-  auto how = std::make_shared<report_options>();
-  CLI::App* sub = app.add_subcommand("report", "Writes what happened in a run, who was responsible, and how that is known: one page");
-  sub->add_option("TRACE|RUN", how->what,
-                  "trace file (JSON lines), - for standard input; if there is no such file, the id of a run that the daemon saw")
+  auto options = std::make_shared<report_options>();
+  CLI::App* sub = app.add_subcommand(
+      "report", "Writes what happened in a run, who was responsible, and how that is known: one page");
+  sub->add_option(
+         "TRACE|RUN", options->text,
+         "trace file (JSON lines), - for standard input; if there is no such file, the id of a run that the daemon saw")
       ->required();
-  sub->add_option("--format", how->format, "html: one page with pictures that needs nothing else; md; json: all numbers; pdf: by Chromium")
+  sub->add_option("--format", options->format,
+                  "html: one page with pictures that needs nothing else; md; json: all numbers; pdf: by Chromium")
       ->check(CLI::IsMember({"html", "md", "json", "pdf"}))
       ->default_val("html");
-  sub->add_option("-o,--output", how->out, "the file to write; - for standard output")->capture_default_str();
-  sub->add_option("--budget", how->budget_seconds, "seconds for attribution at most; 0: only what was observed")
+  sub->add_option("-o,--output", options->out, "the file to write; - for standard output")->capture_default_str();
+  sub->add_option("--budget", options->budget_seconds, "seconds for attribution at most; 0: only what was observed")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  sub->add_option("--causes", how->causes, "a result of `digctl causal explain --format json`, to be told too");
-  sub->add_option("--threads", how->threads, "of attribution; the result does not depend on it. 0: one a core")->check(CLI::Range(0, 256));
-  sub->add_option("--seed", how->seed, "of the sampling")->capture_default_str();
-  sub->add_flag("-q,--quiet", how->quiet, "no progress");
-  add_daemon_options(*sub, how->daemon);
-  add_data_dir_option(*sub, how->daemon);
-  sub->callback([how, &status] { status = write(*how); });
+  sub->add_option("--causes", options->causes, "a result of `digctl causal explain --format json`, to be told too");
+  sub->add_option("--threads", options->threads, "of attribution; the result does not depend on it. 0: one a core")
+      ->check(CLI::Range(0, 256));
+  sub->add_option("--seed", options->seed, "of the sampling")->capture_default_str();
+  sub->add_flag("-q,--quiet", options->quiet, "no progress");
+  add_daemon_options(*sub, options->daemon);
+  add_data_dir_option(*sub, options->daemon);
+  sub->callback([options, &status] { status = write(*options); });
 }
 
 }  // namespace digd::cli

@@ -11,9 +11,9 @@ namespace {
 void print(const rule& r) {
   const rule_settings s = r.defaults();
   std::cout << to_string(r.id) << " (" << r.doc.code << "), " << to_string(r.severity) << ", heals by "
-            << to_string(r.healing) << "\n  what     " << r.doc.what << "\n  why      " << r.doc.why << "\n  example  "
+            << to_string(r.healing) << "\n  what     " << r.doc.text << "\n  why      " << r.doc.why << "\n  example  "
             << r.doc.example << "\n  mind     " << r.doc.false_positives << "\n  cleared  " << r.doc.cleared
-            << "\n  source   " << r.doc.source << "\n  options  mode=" << to_string(s.how);
+            << "\n  source   " << r.doc.source << "\n  options  mode=" << to_string(s.mode);
   if (r.options.kinds) std::cout << " kinds=[]";
   if (r.options.window) std::cout << " window_ms=" << s.window_ms;
   if (r.options.attempts) std::cout << " max_attempts=" << s.max_attempts;

@@ -8,11 +8,11 @@
 
 #include "archive/browser.h"
 #include "archive/trace_source.h"
+#include "base/quote.h"
 #include "cli/files.h"
-#include "daemon/api/pilot.h"
-#include "daemon/api/run_json.h"
-#include "daemon/api/stored_graph.h"
-#include "engine/quote.h"
+#include "report/stored_runs/pilot.h"
+#include "report/stored_runs/run_json.h"
+#include "report/stored_runs/stored_graph.h"
 
 namespace digd::cli {
 
@@ -35,7 +35,7 @@ std::string parse(const std::string& text, json::object& into) {
 
 class asked_daemon final : public run_source {
  public:
-  explicit asked_daemon(ingest::http_client daemon) : daemon_(std::move(daemon)) {}
+  explicit asked_daemon(net::http_client daemon) : daemon_(std::move(daemon)) {}
 
   std::string runs(const each_run& each) override {
     std::string cursor;
@@ -45,14 +45,14 @@ class asked_daemon final : public run_source {
       if (std::string why = get(target, answer); !why.empty()) return why;
       const json::value* list = answer.if_contains("runs");
       if (list == nullptr || !list->is_array()) return "the answer has no list of runs; is that digd?";
-      for (const json::value& one : list->get_array()) {
-        if (one.is_object() && !each(one.get_object())) return {};
+      for (const json::value& value : list->get_array()) {
+        if (value.is_object() && !each(value.get_object())) return {};
       }
       const json::value* next = answer.if_contains("next");
       const json::string* named = next ? next->if_string() : nullptr;
       std::string later = named ? std::string(named->data(), named->size()) : std::string();
       if (!later.empty() && later == cursor) return "the list of runs does not end; is that digd?";
-      cursor = ingest::percent_encoded(later);
+      cursor = net::percent_encoded(later);
     } while (!cursor.empty());
     return {};
   }
@@ -60,7 +60,7 @@ class asked_daemon final : public run_source {
   std::string details(const std::string& run, json::object& into) override { return get(run_path(run), into); }
 
   std::string pilot(const std::string& since, json::object& into) override {
-    return get("/v1/pilot?since=" + ingest::percent_encoded(since), into);
+    return get("/v1/pilot?since=" + net::percent_encoded(since), into);
   }
 
   std::string trace(const std::string& run, const sink& to) override { return download(run_path(run, "/trace"), to); }
@@ -71,19 +71,19 @@ class asked_daemon final : public run_source {
 
  private:
   std::string get(const std::string& target, json::object& into) {
-    ingest::http_answer answer;
+    net::http_answer answer;
     if (std::string why = daemon_.get(target, answer); !why.empty()) return why;
     if (!answer.good()) return complaint_of(daemon_, answer);
     return parse(answer.body, into);
   }
 
   std::string download(const std::string& target, const sink& to) {
-    ingest::http_answer answer;
+    net::http_answer answer;
     if (std::string why = daemon_.download(target, to, answer); !why.empty()) return why;
     return answer.good() ? std::string() : complaint_of(daemon_, answer);
   }
 
-  ingest::http_client daemon_;
+  net::http_client daemon_;
 };
 
 // ---- an archive file
@@ -101,7 +101,7 @@ class archive_file final : public run_source {
         const auto tally = reads_->tally(row.number);
         if (!tally) return unreadable(tally.error());
         std::string text;
-        daemon::append_run(text, row, *tally);
+        stored::append_run(text, row, *tally);
         json::object run;
         if (std::string why = parse(text, run); !why.empty()) return why;
         if (!each(run)) return {};
@@ -119,15 +119,18 @@ class archive_file final : public run_source {
     const auto counts = reads_->detection_counts(row.number);
     if (!counts) return unreadable(counts.error());
     std::string text;
-    daemon::append_run_details(text, row, *tally, *counts);
+    stored::append_run_details(text, row, *tally, *counts);
     return parse(text, into);
   }
 
   std::string pilot(const std::string& since, json::object& into) override {
-    const std::int64_t now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-    const auto span = daemon::duration_ms(since);
+    const std::int64_t now =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+            .count();
+    const auto span = stored::duration_ms(since);
     if (!span) return "--since: expected a time span as 90m, 36h, 7d or 4w";
-    const auto text = daemon::pilot_json(*reads_, {.since_ms = std::max<std::int64_t>(now - *span, 0), .now_ms = now, .shows = {}});
+    const auto text =
+        stored::pilot_json(*reads_, {.since_ms = std::max<std::int64_t>(now - *span, 0), .now_ms = now, .shows = {}});
     return text ? parse(*text, into) : unreadable(text.error());
   }
 
@@ -146,8 +149,8 @@ class archive_file final : public run_source {
   std::string graph(const std::string& run, const std::string& format, const sink& to) override {
     archive::run_row row;
     if (std::string why = find(run, row); !why.empty()) return why;
-    const daemon::stored_graph graph = daemon::draw_stored(path_, row.number, *picture::graph_format_from(format));
-    if (graph.how != daemon::stored_graph::what::drawn) return graph.problem;
+    const stored::stored_graph graph = stored::draw_stored(path_, row.number, *picture::graph_format_from(format));
+    if (graph.result != stored::stored_graph::status::drawn) return graph.problem;
     to(graph.text);
     return {};
   }
@@ -169,12 +172,12 @@ class archive_file final : public run_source {
 
 }  // namespace
 
-std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& how) {
-  if (how.data_dir.empty()) {
-    auto daemon = http_to(command, how);
+std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& options) {
+  if (options.data_dir.empty()) {
+    auto daemon = http_to(command, options);
     return daemon ? std::make_unique<asked_daemon>(std::move(*daemon)) : nullptr;
   }
-  const std::filesystem::path path = std::filesystem::path(how.data_dir) / "digd.sqlite";
+  const std::filesystem::path path = std::filesystem::path(options.data_dir) / "digd.sqlite";
   std::error_code none;
   std::string why;
   if (!std::filesystem::exists(path, none)) {

@@ -1,7 +1,7 @@
 // Where commands find the runs that digd saw: a daemon that is asked, or an archive file that is read.
 //
-// Thread: one; it blocks. Failure: each call gives what is wrong, for people, or nothing. Bounds: lists come page by page, as
-// they are taken; traces and graphs are handed on as they come.
+// Thread: one; it blocks. Failure: each call gives what is wrong, for people, or nothing. Bounds: lists come page by
+// page, as they are taken; traces and graphs are handed on as they come.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -33,6 +33,6 @@ class run_source {
 };
 
 // Null, after a word on standard error, if there is no such place.
-std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& how);
+std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& options);
 
 }  // namespace digd::cli

@@ -5,16 +5,16 @@
 
 namespace digd::cli {
 
-std::optional<run_text> read_run_text(const std::string& command, const std::string& what, const daemon_options& how,
-                                      std::size_t most, std::string& why) {
-  const auto input = trace_input::open(command, what, how);
+std::optional<run_text> read_run_text(const std::string& command, const std::string& given_text,
+                                      const daemon_options& options, std::size_t most, std::string& why) {
+  const auto input = trace_input::open(command, given_text, options);
   if (!input) {
     why = "the run cannot be looked up";
     return std::nullopt;
   }
   run_text out{{}, input->is_file()};
   if (out.is_file) {
-    std::optional<std::string> text = read_file(what, most, why);
+    std::optional<std::string> text = read_file(given_text, most, why);
     if (!text) return std::nullopt;
     out.text = std::move(*text);
     return out;

@@ -1,4 +1,5 @@
-// The text of what a command was given: a file, "-" for standard input, or else a run that a daemon saw or an archive keeps.
+// The text of what a command was given: a file, "-" for standard input, or else a run that a daemon saw or an archive
+// keeps.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +15,9 @@ struct run_text {
   bool is_file = false;  // else the lines of a run's trace
 };
 
-// A file's name comes before a run's of the same name, unless an archive is named. Nothing, with `why`, if there is neither,
-// or more than `most` bytes of it. Blocks.
-std::optional<run_text> read_run_text(const std::string& command, const std::string& what, const daemon_options& how,
-                                      std::size_t most, std::string& why);
+// A file's name comes before a run's of the same name, unless an archive is named. Nothing, with `why`, if there is
+// neither, or more than `most` bytes of it. Blocks.
+std::optional<run_text> read_run_text(const std::string& command, const std::string& text,
+                                      const daemon_options& options, std::size_t most, std::string& why);
 
 }  // namespace digd::cli

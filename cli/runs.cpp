@@ -9,7 +9,7 @@
 #include "cli/printable.h"
 #include "cli/run_source.h"
 #include "cli/terminal_options.h"
-#include "picture/text.h"
+#include "report/picture/text.h"
 
 namespace digd::cli {
 
@@ -63,9 +63,10 @@ table::row row_of(const json::object& run) {
   const json::object counts = found && found->is_object() ? found->get_object() : json::object();
   const std::string ended = text_of(run, "ended");
   const std::int64_t detections = number_of(counts, "detections"), healed = number_of(counts, "healed");
-  const tone state = ended.empty() ? tone::plain : ended == "success" ? tone::good
-                                               : ended == "unknown"   ? tone::quiet
-                                                                      : tone::bad;
+  const tone state = ended.empty()        ? tone::plain
+                     : ended == "success" ? tone::good
+                     : ended == "unknown" ? tone::quiet
+                                          : tone::bad;
   return {{local_time(number_of(run, "opened_ms")), tone::quiet},
           {ended.empty() ? "open" : printable(ended), state},
           {printable(text_of(run, "mode"))},
@@ -76,11 +77,11 @@ table::row row_of(const json::object& run) {
           {picture::safe(text_of(run, "run"))}};
 }
 
-int list(const runs_options& how) {
-  const auto source = open_source("runs", how.daemon);
+int list(const runs_options& options) {
+  const auto source = open_source("runs", options.daemon);
   if (!source) return wrong_use;
-  const bool lines = how.format == "jsonl";
-  table rows({"opened", "state", "mode", "messages", "detections", "healed", "size", "run"}, look_of(how.terminal));
+  const bool lines = options.format == "jsonl";
+  table rows({"opened", "state", "mode", "messages", "detections", "healed", "size", "run"}, look_of(options.terminal));
   std::size_t count = 0;
   const std::string problem = source->runs([&](const json::object& run) {
     ++count;
@@ -90,7 +91,7 @@ int list(const runs_options& how) {
       rows.add(row_of(run));
       if (rows.waiting() >= rows_at_once) rows.print(std::cout);
     }
-    return std::cout.good() && (how.limit == 0 || count < how.limit);
+    return std::cout.good() && (options.limit == 0 || count < options.limit);
   });
   if (!lines && count > 0) rows.print(std::cout);
   std::cout.flush();
@@ -102,16 +103,16 @@ int list(const runs_options& how) {
 }  // namespace
 
 void add_runs(CLI::App& app, int& status) {
-  auto how = std::make_shared<runs_options>();
+  auto options = std::make_shared<runs_options>();
   CLI::App* sub = app.add_subcommand("runs", "Lists the runs that the daemon saw, newest first");
-  sub->add_option("--format", how->format, "table for people; jsonl: each as in /v1/runs")
+  sub->add_option("--format", options->format, "table for people; jsonl: each as in /v1/runs")
       ->check(CLI::IsMember({"table", "jsonl"}))
       ->capture_default_str();
-  sub->add_option("--limit", how->limit, "so many at most; default: all")->check(CLI::Range(1, 1'000'000'000));
-  add_daemon_options(*sub, how->daemon);
-  add_data_dir_option(*sub, how->daemon);
-  add_terminal_options(*sub, how->terminal);
-  sub->callback([how, &status] { status = list(*how); });
+  sub->add_option("--limit", options->limit, "so many at most; default: all")->check(CLI::Range(1, 1'000'000'000));
+  add_daemon_options(*sub, options->daemon);
+  add_data_dir_option(*sub, options->daemon);
+  add_terminal_options(*sub, options->terminal);
+  sub->callback([options, &status] { status = list(*options); });
 }
 
 }  // namespace digd::cli

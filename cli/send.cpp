@@ -9,7 +9,7 @@
 #include "cli/files.h"
 #include "cli/frame_rows.h"
 #include "cli/terminal_options.h"
-#include "ingest/trace_player.h"
+#include "net/trace_player.h"
 
 namespace digd::cli {
 
@@ -24,37 +24,37 @@ struct send_options {
   terminal_options terminal;
 };
 
-void report(const ingest::play_counts& c) {
-  std::cerr << c.messages << " messages, " << c.verdicts << " verdicts, " << c.interventions << " interventions, " << c.errors
-            << " errors; " << c.acked << " acked";
+void report(const net::play_counts& c) {
+  std::cerr << c.messages << " messages, " << c.verdicts << " verdicts, " << c.interventions << " interventions, "
+            << c.errors << " errors; " << c.acked << " acked";
   if (c.known > 0) std::cerr << ", " << c.known << " were there before";
   if (c.reconnects > 0) std::cerr << ", " << c.reconnects << (c.reconnects == 1 ? " reconnect" : " reconnects");
   if (c.unheard > 0) std::cerr << "; " << c.unheard << " answers were lost with a connection (delivered as is)";
   std::cerr << '\n';
 }
 
-int send(const send_options& how) {
-  ingest::play_options play;
-  const std::optional<daemon_end> daemon = find_daemon("send", how.daemon);
+int send(const send_options& options) {
+  net::play_options play;
+  const std::optional<daemon_end> daemon = find_daemon("send", options.daemon);
   if (!daemon) return wrong_use;
   play.to = daemon->to;
   play.token = daemon->token;
-  play.run = how.run;
-  play.speed = how.speed;
-  play.patience = how.daemon.patience();
+  play.run = options.run;
+  play.speed = options.speed;
+  play.patience = options.daemon.patience();
   std::ifstream file;
-  if (how.trace != "-") {
-    file.open(how.trace, std::ios::binary);
-    if (!file || std::filesystem::is_directory(how.trace)) {
-      std::cerr << "digctl send: " << shown(how.trace) << ": cannot be read\n";
+  if (options.trace != "-") {
+    file.open(options.trace, std::ios::binary);
+    if (!file || std::filesystem::is_directory(options.trace)) {
+      std::cerr << "digctl send: " << shown(options.trace) << ": cannot be read\n";
       return wrong_use;
     }
   }
-  std::istream& in = how.trace == "-" ? std::cin : file;
-  frame_printer print(how.format == "jsonl", look_of(how.terminal));
-  ingest::trace_player player(play, {.frame = [&](std::string_view frame) { print.frame(frame); },
-                                     .notice = [](std::string_view text) { std::cerr << "digctl send: " << text << '\n'; },
-                                     .idle = [&] { print.flush(); }});
+  std::istream& in = options.trace == "-" ? std::cin : file;
+  frame_printer print(options.format == "jsonl", look_of(options.terminal));
+  net::trace_player player(play, {.frame = [&](std::string_view frame) { print.frame(frame); },
+                                  .notice = [](std::string_view text) { std::cerr << "digctl send: " << text << '\n'; },
+                                  .idle = [&] { print.flush(); }});
   std::string line;
   bool good = true, any = false;
   while (good && std::getline(in, line)) {
@@ -63,8 +63,8 @@ int send(const send_options& how) {
   }
   good = good && player.finish();
   print.flush();
-  if (!good) std::cerr << "digctl send: " << shown(how.trace) << ": " << player.problem() << '\n';
-  if (good && !any) std::cerr << "digctl send: " << shown(how.trace) << ": no trace: the file is empty\n";
+  if (!good) std::cerr << "digctl send: " << shown(options.trace) << ": " << player.problem() << '\n';
+  if (good && !any) std::cerr << "digctl send: " << shown(options.trace) << ": no trace: the file is empty\n";
   if (good && any) report(player.counted());
   return good && any ? done : wrong_use;
 }
@@ -72,19 +72,21 @@ int send(const send_options& how) {
 }  // namespace
 
 void add_send(CLI::App& app, int& status) {
-  auto how = std::make_shared<send_options>();
+  auto options = std::make_shared<send_options>();
   CLI::App* sub = app.add_subcommand("send", "Plays a trace to a daemon and prints what it answers");
-  sub->add_option("TRACE", how->trace, "trace file (JSON lines); - for standard input")->required();
-  sub->add_option("--run", how->run, "play it as this run, not under the trace's name");
-  sub->add_option("--speed", how->speed, "1: in real time, as the messages' ts say; 10: ten times as fast; default: as fast as it goes")
+  sub->add_option("TRACE", options->trace, "trace file (JSON lines); - for standard input")->required();
+  sub->add_option("--run", options->run, "play it as this run, not under the trace's name");
+  sub->add_option("--speed", options->speed,
+                  "1: in real time, as the messages' ts say; 10: ten times as fast; default: as fast as it goes")
       ->check(CLI::PositiveNumber);
-  sub->add_option("--format", how->format, "table for people; jsonl: the frames, as `replay --output messages` prints them")
+  sub->add_option("--format", options->format,
+                  "table for people; jsonl: the frames, as `replay --output messages` prints them")
       ->check(CLI::IsMember({"table", "jsonl"}))
       ->capture_default_str();
-  add_daemon_options(*sub, how->daemon);
-  add_terminal_options(*sub, how->terminal);
+  add_daemon_options(*sub, options->daemon);
+  add_terminal_options(*sub, options->terminal);
   sub->footer("A hello that names no clock is sent with \"clock\":\"trace\", so that the trace's own times count.");
-  sub->callback([how, &status] { status = send(*how); });
+  sub->callback([options, &status] { status = send(*options); });
 }
 
 }  // namespace digd::cli

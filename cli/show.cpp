@@ -8,16 +8,16 @@
 #include "cli/files.h"
 #include "cli/terminal_options.h"
 #include "cli/trace_input.h"
-#include "picture/dot.h"
-#include "picture/svg.h"
-#include "picture/terminal.h"
+#include "report/picture/dot.h"
+#include "report/picture/svg.h"
+#include "report/picture/terminal.h"
 
 namespace digd::cli {
 
 namespace {
 
 struct show_options {
-  std::string what;
+  std::string text;
   std::string out = "-";
   bool svg = false, dot = false, words = false, no_fyi = false, no_legend = false;
   std::string rule;
@@ -27,46 +27,46 @@ struct show_options {
 };
 
 // Nothing, after a word on why, if it is no trace and no run.
-std::optional<picture::model> record(const show_options& how) {
+std::optional<picture::model> record(const show_options& options) {
   picture::recorder recorder;
-  const auto input = trace_input::open("show", how.what, how.daemon);
+  const auto input = trace_input::open("show", options.text, options.daemon);
   if (!input) return {};
   std::string problem = input->lines([&](std::string_view line) { return recorder.line(line); });
   if (problem.empty()) problem = recorder.problem();
   if (!problem.empty()) {
-    complain("show", shown(how.what) + ": " + problem);
+    complain("show", shown(options.text) + ": " + problem);
     return {};
   }
   return recorder.finish();
 }
 
-int show(show_options& how) {
-  if (how.svg && how.dot) {
+int show(show_options& options) {
+  if (options.svg && options.dot) {
     std::cerr << "digctl show: --svg or --dot, not both\n";
     return wrong_use;
   }
-  how.part.fyi = !how.no_fyi;
-  if (!how.rule.empty()) how.part.rule = rule_from(how.rule);
-  const std::optional<picture::model> run = record(how);
+  options.part.fyi = !options.no_fyi;
+  if (!options.rule.empty()) options.part.rule = rule_from(options.rule);
+  const std::optional<picture::model> run = record(options);
   if (!run) return wrong_use;
-  const picture::selection part = picture::select(*run, how.part);
+  const picture::selection part = picture::select(*run, options.part);
   std::string text;
-  if (how.svg) {
+  if (options.svg) {
     text = picture::draw_svg(*run, part);
-  } else if (how.dot) {
+  } else if (options.dot) {
     text = picture::draw_dot(*run, part);
   } else {
     text = picture::draw_terminal(*run, part,
-                                  {.width = how.terminal.columns(),
-                                   .color = how.terminal.colored() && how.out == "-",
-                                   .legend = !how.no_legend,
-                                   .words = how.words});
+                                  {.width = options.terminal.columns(),
+                                   .color = options.terminal.colored() && options.out == "-",
+                                   .legend = !options.no_legend,
+                                   .words = options.words});
   }
-  if (const std::string why = write_file(how.out, text); !why.empty()) {
-    std::cerr << "digctl show: " << shown(how.out) << ": " << why << '\n';
+  if (const std::string why = write_file(options.out, text); !why.empty()) {
+    std::cerr << "digctl show: " << shown(options.out) << ": " << why << '\n';
     return wrong_use;
   }
-  if (how.svg || how.dot) {
+  if (options.svg || options.dot) {
     for (const std::string& note : part.notes) std::cerr << "digctl show: " << note << '\n';
   }
   return part.rows.empty() && !run->rows.empty() ? wrong_use : done;
@@ -79,29 +79,34 @@ std::string check_rule(const std::string& name) {
 }  // namespace
 
 void add_show(CLI::App& app, int& status) {
-  auto how = std::make_shared<show_options>();
+  auto options = std::make_shared<show_options>();
   CLI::App* sub = app.add_subcommand("show", "Draws a run: who did what, when, with which events, and what went wrong");
-  sub->add_option("TRACE|RUN", how->what,
-                  "trace file (JSON lines), - for standard input; if there is no such file, the id of a run that the daemon saw")
+  sub->add_option(
+         "TRACE|RUN", options->text,
+         "trace file (JSON lines), - for standard input; if there is no such file, the id of a run that the daemon saw")
       ->required();
-  sub->add_flag("--svg", how->svg, "a picture for browsers and papers instead of text");
-  sub->add_flag("--dot", how->dot, "the graph for Graphviz");
-  sub->add_option("-o,--output", how->out, "the file to write; - for standard output")->capture_default_str();
-  sub->add_option("--agent", how->part.agents, "only what concerns this agent; may be repeated")->expected(1)->take_all();
-  sub->add_option("--around", how->part.around, "only what is near this event");
-  sub->add_option("--rule", how->rule, "only what is near this rule's findings")->check(CLI::Validator(check_rule, "RULE"));
-  sub->add_option("--after", how->part.from, "from this time on (ms, as in the trace)");
-  sub->add_option("--before", how->part.to, "up to this time (ms, as in the trace)");
-  sub->add_flag("--no-fyi", how->no_fyi, "without events that ask nothing of anybody");
-  sub->add_option("--limit", how->part.limit, "activations and events at most; of a longer run the part with the first finding")
+  sub->add_flag("--svg", options->svg, "a picture for browsers and papers instead of text");
+  sub->add_flag("--dot", options->dot, "the graph for Graphviz");
+  sub->add_option("-o,--output", options->out, "the file to write; - for standard output")->capture_default_str();
+  sub->add_option("--agent", options->part.agents, "only what concerns this agent; may be repeated")
+      ->expected(1)
+      ->take_all();
+  sub->add_option("--around", options->part.around, "only what is near this event");
+  sub->add_option("--rule", options->rule, "only what is near this rule's findings")
+      ->check(CLI::Validator(check_rule, "RULE"));
+  sub->add_option("--after", options->part.from, "from this time on (ms, as in the trace)");
+  sub->add_option("--before", options->part.to, "up to this time (ms, as in the trace)");
+  sub->add_flag("--no-fyi", options->no_fyi, "without events that ask nothing of anybody");
+  sub->add_option("--limit", options->part.limit,
+                  "activations and events at most; of a longer run the part with the first finding")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  sub->add_flag("--text", how->words, "with the first words of what events say");
-  sub->add_flag("--no-legend", how->no_legend, "without the legend");
-  add_daemon_options(*sub, how->daemon);
-  add_data_dir_option(*sub, how->daemon);
-  add_terminal_options(*sub, how->terminal);
-  sub->callback([how, &status] { status = show(*how); });
+  sub->add_flag("--text", options->words, "with the first words of what events say");
+  sub->add_flag("--no-legend", options->no_legend, "without the legend");
+  add_daemon_options(*sub, options->daemon);
+  add_data_dir_option(*sub, options->daemon);
+  add_terminal_options(*sub, options->terminal);
+  sub->callback([options, &status] { status = show(*options); });
 }
 
 }  // namespace digd::cli

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "picture/text.h"
+#include "report/picture/text.h"
 
 namespace digd::cli {
 
@@ -12,8 +12,8 @@ constexpr std::size_t least_wrapped = 24;  // narrower than that a wrapped colum
 
 }  // namespace
 
-std::string_view sgr(table::tone how) {
-  switch (how) {
+std::string_view sgr(table::tone tone) {
+  switch (tone) {
     case table::tone::plain: return "";
     case table::tone::good: return "\x1b[32m";
     case table::tone::warning: return "\x1b[33m";
@@ -23,7 +23,7 @@ std::string_view sgr(table::tone how) {
   return "";
 }
 
-table::table(std::vector<std::string> head, look how) : how_(how) {
+table::table(std::vector<std::string> head, look look) : look_(look) {
   for (std::string& title : head) head_.emplace_back(std::move(title), tone::quiet);
 }
 
@@ -43,24 +43,24 @@ void table::print_row(std::ostream& out, const row& cells, bool is_head) const {
   for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
     const std::size_t is = picture::width_of(cells[i].text);
     const std::size_t taken = std::max(is, widths_[i]) + 2;
-    if (how_.color) out << sgr(cells[i].how);
+    if (look_.color) out << sgr(cells[i].tone);
     out << cells[i].text;
-    if (how_.color && cells[i].how != tone::plain) out << "\x1b[0m";
+    if (look_.color && cells[i].tone != tone::plain) out << "\x1b[0m";
     out << std::string(taken - is, ' ');
     before += taken;
   }
   const cell& last = cells.back();
   std::vector<std::string> lines{last.text};
   // A wrapped text keeps below its own column, or where that would be too narrow, goes below the row.
-  const bool below = how_.width != 0 && before + least_wrapped > how_.width;
+  const bool below = look_.width != 0 && before + least_wrapped > look_.width;
   const std::size_t indent = below ? 4 : before;
-  if (how_.width != 0 && !is_head) lines = picture::wrapped(last.text, std::max(how_.width - std::min(how_.width, indent), least_wrapped));
+  if (look_.width != 0 && !is_head)
+    lines = picture::wrapped(last.text, std::max(look_.width - std::min(look_.width, indent), least_wrapped));
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (i > 0 || (below && !is_head)) out << '\n'
-                                          << std::string(indent, ' ');
-    if (how_.color) out << sgr(last.how);
+    if (i > 0 || (below && !is_head)) out << '\n' << std::string(indent, ' ');
+    if (look_.color) out << sgr(last.tone);
     out << lines[i];
-    if (how_.color && last.how != tone::plain) out << "\x1b[0m";
+    if (look_.color && last.tone != tone::plain) out << "\x1b[0m";
   }
   out << '\n';
 }

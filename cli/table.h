@@ -13,15 +13,11 @@ namespace digd::cli {
 
 class table {
  public:
-  enum class tone : std::uint8_t { plain,
-                                   good,
-                                   warning,
-                                   bad,
-                                   quiet };
+  enum class tone : std::uint8_t { plain, good, warning, bad, quiet };
   struct cell {
     std::string text;
-    tone how = tone::plain;
-    cell(std::string text, tone how = tone::plain) : text(std::move(text)), how(how) {}
+    table::tone tone = table::tone::plain;
+    cell(std::string text, table::tone tone = table::tone::plain) : text(std::move(text)), tone(tone) {}
     cell(const char* text) : text(text) {}
   };
   using row = std::vector<cell>;
@@ -31,7 +27,7 @@ class table {
     bool color = false;
   };
 
-  table(std::vector<std::string> head, look how);
+  table(std::vector<std::string> head, look look);
   void add(row cells) { rows_.push_back(std::move(cells)); }
   std::size_t waiting() const { return rows_.size(); }
   // Prints the rows that wait, the head before the first of all.
@@ -42,7 +38,7 @@ class table {
   void measure();
   void print_row(std::ostream& out, const row& cells, bool is_head) const;
 
-  look how_;
+  look look_;
   row head_;
   std::vector<row> rows_;
   std::vector<std::size_t> widths_;
@@ -50,6 +46,6 @@ class table {
 };
 
 // What switches a terminal to that tone; back with "\x1b[0m".
-std::string_view sgr(table::tone how);
+std::string_view sgr(table::tone tone);
 
 }  // namespace digd::cli

@@ -1,7 +1,8 @@
 // digctl tail [RUN]: the feed as it comes, over restarts of the daemon, without a gap and without repeating anything.
 //
-// It keeps the `seq` of the last entry that it was told as a whole, and goes on after that (docs/feed.md). Before the first, it is
-// what the daemon said when it took the connection. An entry that was cut off is told again; what was shown of it is not.
+// It keeps the `seq` of the last entry that it was told as a whole, and goes on after that (docs/feed.md). Before the
+// first, it is what the daemon said when it took the connection. An entry that was cut off is told again; what was
+// shown of it is not.
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/json/parse.hpp>
@@ -18,7 +19,7 @@
 #include "cli/feed_lines.h"
 #include "cli/printable.h"
 #include "cli/terminal_options.h"
-#include "picture/text.h"
+#include "report/picture/text.h"
 
 namespace digd::cli {
 
@@ -57,7 +58,7 @@ std::string time_text(std::int64_t ts) {
 
 class follower {
  public:
-  explicit follower(const tail_options& how) : how_(how), color_(how.terminal.colored()) {}
+  explicit follower(const tail_options& options) : options_(options), color_(options.terminal.colored()) {}
 
   int run(const daemon_end& daemon) {
     auto pause = shortest_pause;
@@ -69,7 +70,7 @@ class follower {
         lost = 0;
         pause = shortest_pause;
       }
-      if (lost >= how_.tries) return complain("tail", "the daemon does not come back: " + why);
+      if (lost >= options_.tries) return complain("tail", "the daemon does not come back: " + why);
       if (lost == 0) std::cerr << "digctl tail: " << why << "; reconnecting\n";
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, longest_pause);
@@ -78,8 +79,8 @@ class follower {
 
  private:
   std::string target() const {
-    std::string out = "/v1/feed?payloads=" + std::string(how_.payloads ? "1" : "0");
-    if (!how_.run.empty()) out += "&run=" + ingest::percent_encoded(how_.run);
+    std::string out = "/v1/feed?payloads=" + std::string(options_.payloads ? "1" : "0");
+    if (!options_.run.empty()) out += "&run=" + net::percent_encoded(options_.run);
     if (at_) out += "&since=" + std::to_string(*at_);
     return out;
   }
@@ -87,9 +88,9 @@ class follower {
   // One connection, until it is lost; why it was.
   std::string follow(const daemon_end& daemon) {
     boost::asio::io_context io{1};
-    const auto socket = ingest::websocket_client::make(io, subprotocol);
-    if (!at_) at_ = how_.since;
-    if (std::string why = socket->open(daemon.to, target(), daemon.token, how_.daemon.patience()); !why.empty()) {
+    const auto socket = net::websocket_client::make(io, subprotocol);
+    if (!at_) at_ = options_.since;
+    if (std::string why = socket->open(daemon.to, target(), daemon.token, options_.daemon.patience()); !why.empty()) {
       return why;
     }
     if (was_connected_) std::cerr << "digctl tail: connected again\n";
@@ -129,30 +130,30 @@ class follower {
   }
 
   void print(const std::string& text, const json::object& frame) {
-    if (how_.lines) {
+    if (options_.lines) {
       std::cout << printable(text) << '\n';
       return;
     }
     const json::value* run = frame.if_contains("run");
     std::string before = time_text(number_in(frame, "ts")) + "  ";
-    if (how_.run.empty() && run && run->is_string()) {
+    if (options_.run.empty() && run && run->is_string()) {
       before += picture::safe({run->get_string().data(), run->get_string().size()}) + "  ";
     }
     const std::string indent(std::min<std::size_t>(picture::width_of(before), 24), ' ');
-    const table::look look = look_of(how_.terminal);
+    const table::look look = look_of(options_.terminal);
     for (const feed_line& line : feed_lines(frame)) {
       const std::size_t room = look.width > indent.size() + 24 ? look.width - indent.size() : 0;
       const auto wrapped = room == 0 ? std::vector{line.text} : picture::wrapped(line.text, room);
       for (std::size_t i = 0; i < wrapped.size(); ++i) {
         if (color_) std::cout << "\x1b[2m";
         std::cout << (i == 0 ? before : indent);
-        if (color_) std::cout << "\x1b[0m" << sgr(line.how);
+        if (color_) std::cout << "\x1b[0m" << sgr(line.tone);
         std::cout << wrapped[i] << (color_ ? "\x1b[0m\n" : "\n");
       }
     }
   }
 
-  const tail_options& how_;
+  const tail_options& options_;
   const bool color_;
   std::optional<std::int64_t> at_;  // the last entry told as a whole
   std::int64_t entry_ = -1;         // the one in hand
@@ -161,29 +162,30 @@ class follower {
   bool was_connected_ = false, progress_ = false;
 };
 
-int tail(const tail_options& how) {
-  const auto daemon = find_daemon("tail", how.daemon);
+int tail(const tail_options& options) {
+  const auto daemon = find_daemon("tail", options.daemon);
   if (!daemon) return wrong_use;
-  return follower(how).run(*daemon);
+  return follower(options).run(*daemon);
 }
 
 }  // namespace
 
 void add_tail(CLI::App& app, int& status) {
-  auto how = std::make_shared<tail_options>();
+  auto options = std::make_shared<tail_options>();
   CLI::App* sub = app.add_subcommand("tail", "Shows what happens as it happens: messages, detections, healings");
-  sub->add_option("RUN", how->run, "the run's id, which need not exist yet; default: all runs");
-  sub->add_flag("--jsonl", how->lines, "the feed's frames, a line each (docs/feed.md)");
-  sub->add_option("--since", how->since, "begin after the entry of that seq; 0: with all that the archive has; default: now")
+  sub->add_option("RUN", options->run, "the run's id, which need not exist yet; default: all runs");
+  sub->add_flag("--jsonl", options->lines, "the feed's frames, a line each (docs/feed.md)");
+  sub->add_option("--since", options->since,
+                  "begin after the entry of that seq; 0: with all that the archive has; default: now")
       ->check(CLI::NonNegativeNumber);
-  sub->add_flag("--payloads", how->payloads, "with what events say");
-  sub->add_option("--tries", how->tries, "to reconnect, before the daemon is given up; the pauses grow up to 5 s")
+  sub->add_flag("--payloads", options->payloads, "with what events say");
+  sub->add_option("--tries", options->tries, "to reconnect, before the daemon is given up; the pauses grow up to 5 s")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
-  add_daemon_options(*sub, how->daemon);
-  add_terminal_options(*sub, how->terminal);
+  add_daemon_options(*sub, options->daemon);
+  add_terminal_options(*sub, options->terminal);
   sub->footer("A lost connection is made again, and nothing is missed or told twice. Ends with Ctrl-C.");
-  sub->callback([how, &status] { status = tail(*how); });
+  sub->callback([options, &status] { status = tail(*options); });
 }
 
 }  // namespace digd::cli

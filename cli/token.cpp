@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/quote.h"
 #include "cli/commands.h"
-#include "engine/quote.h"
 
 namespace digd::cli {
 
@@ -36,11 +36,11 @@ std::string hex_of(const std::array<unsigned char, N>& bytes) {
   return out;
 }
 
-std::string list_of(const std::vector<std::string>& all) {
+std::string list_of(const std::vector<std::string>& texts) {
   std::string out = "[";
-  for (const std::string& one : all) {
+  for (const std::string& text : texts) {
     if (out.size() > 1) out += ", ";
-    append_quoted(out, one);
+    append_quoted(out, text);
   }
   return out + ']';
 }
@@ -72,8 +72,7 @@ int make_token(const token_options& asked) {
   const std::string token = hex_of(random);
   const std::string entry = entry_of(asked, token);
   if (asked.file.empty()) {
-    std::cerr << "# Put this into the file that `tokens` in digd.toml names, then reload digd:\n"
-              << entry;
+    std::cerr << "# Put this into the file that `tokens` in digd.toml names, then reload digd:\n" << entry;
   } else if (append(asked.file, entry)) {
     std::cerr << "added to " << digd::quoted(asked.file) << "; reload digd (SIGHUP) for it to hold\n";
   } else {
@@ -91,12 +90,15 @@ void add_token(CLI::App& app, int& status) {
   const auto asked = std::make_shared<token_options>();
   sub->add_option("NAME", asked->name, "what logs call it: 1 to 64 bytes")
       ->required()
-      ->check([](const std::string& given) { return given.size() <= 64 && !given.empty() ? "" : "expected 1 to 64 bytes"; });
+      ->check([](const std::string& given) {
+        return given.size() <= 64 && !given.empty() ? "" : "expected 1 to 64 bytes";
+      });
   sub->add_option("--rights", asked->rights, "what it may: ingest, watch, read, operate; several with commas")
       ->required()
       ->delimiter(',')
       ->check(CLI::IsMember({"ingest", "watch", "read", "operate"}));
-  sub->add_option("--runs", asked->runs, "only runs whose id begins so; may be given more than once. Left out: all runs")
+  sub->add_option("--runs", asked->runs,
+                  "only runs whose id begins so; may be given more than once. Left out: all runs")
       ->delimiter(',');
   sub->add_option("--rate", asked->rate, "messages a second over all its connections. Left out: no limit")
       ->check(CLI::Range(1, 10'000'000));

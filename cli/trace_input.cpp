@@ -39,30 +39,31 @@ class line_splitter {
 
 }  // namespace
 
-std::unique_ptr<trace_input> trace_input::open(const std::string& command, const std::string& what, const daemon_options& how) {
+std::unique_ptr<trace_input> trace_input::open(const std::string& command, const std::string& text,
+                                               const daemon_options& options) {
   auto made = std::make_unique<trace_input>();
-  made->what_ = what;
+  made->text_ = text;
   std::error_code none;
-  if (how.data_dir.empty() && (what == "-" || fs::exists(what, none))) return made;
-  made->runs_ = open_source(command, how);
-  made->asked_daemon_ = how.data_dir.empty();
+  if (options.data_dir.empty() && (text == "-" || fs::exists(text, none))) return made;
+  made->runs_ = open_source(command, options);
+  made->asked_daemon_ = options.data_dir.empty();
   return made->runs_ ? std::move(made) : nullptr;
 }
 
 bool trace_input::is_plain_file() const {
   std::error_code none;
-  return !runs_ && what_ != "-" && fs::is_regular_file(what_, none);
+  return !runs_ && text_ != "-" && fs::is_regular_file(text_, none);
 }
 
 std::string trace_input::lines(const each_line& each) { return runs_ ? run_lines(each) : file_lines(each); }
 
 std::string trace_input::file_lines(const each_line& each) {
   std::ifstream file;
-  if (what_ != "-") {
-    file.open(what_, std::ios::binary);
-    if (!file || fs::is_directory(what_)) return "cannot be read";
+  if (text_ != "-") {
+    file.open(text_, std::ios::binary);
+    if (!file || fs::is_directory(text_)) return "cannot be read";
   }
-  std::istream& in = what_ == "-" ? std::cin : file;
+  std::istream& in = text_ == "-" ? std::cin : file;
   std::string line;
   bool any = false;
   while (std::getline(in, line)) {
@@ -74,7 +75,7 @@ std::string trace_input::file_lines(const each_line& each) {
 
 std::string trace_input::run_lines(const each_line& each) {
   line_splitter lines(each);
-  std::string problem = runs_->trace(what_, [&](std::string_view piece) { return lines.take(piece); });
+  std::string problem = runs_->trace(text_, [&](std::string_view piece) { return lines.take(piece); });
   if (problem.empty()) lines.finish();
   else if (asked_daemon_) problem += " (and there is no such file)";
   return problem;
@@ -92,7 +93,8 @@ std::string kept_trace::keep() {
   std::string problem = from_->lines([&](std::string_view line) {
     bytes += line.size() + 1;
     if (bytes > most_bytes) unwritten = "the trace has more than " + std::to_string(most_bytes >> 30) + " GiB";
-    else if (std::fwrite(line.data(), 1, line.size(), kept_) != line.size() || std::fputc('\n', kept_) == EOF) unwritten = std::strerror(errno);
+    else if (std::fwrite(line.data(), 1, line.size(), kept_) != line.size() || std::fputc('\n', kept_) == EOF)
+      unwritten = std::strerror(errno);
     return unwritten.empty();
   });
   return problem.empty() ? unwritten : problem;
@@ -114,15 +116,15 @@ std::string kept_trace::lines(const trace_input::each_line& each) {
 }
 
 std::optional<std::string> kept_trace::text(std::size_t most) {
-  std::string all;
+  std::string text;
   bool fits = true;
   const std::string problem = lines([&](std::string_view line) {
-    fits = all.size() + line.size() < most;
-    if (fits) (all += line) += '\n';
+    fits = text.size() + line.size() < most;
+    if (fits) (text += line) += '\n';
     return fits;
   });
   if (!fits || !problem.empty()) return std::nullopt;
-  return all;
+  return text;
 }
 
 }  // namespace digd::cli

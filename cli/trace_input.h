@@ -20,19 +20,20 @@ class trace_input {
 
   // `what`: a file, - for standard input, or, where there is no such file, a run's id. Null, after a word on standard
   // error, if there is no place to look for runs.
-  static std::unique_ptr<trace_input> open(const std::string& command, const std::string& what, const daemon_options& how);
+  static std::unique_ptr<trace_input> open(const std::string& command, const std::string& text,
+                                           const daemon_options& options);
 
   std::string lines(const each_line& each);
   bool is_file() const { return !runs_; }  // standard input too
   // A plain file: it can be read again.
   bool is_plain_file() const;
-  const std::string& what() const { return what_; }
+  const std::string& what() const { return text_; }
 
  private:
   std::string file_lines(const each_line& each);
   std::string run_lines(const each_line& each);
 
-  std::string what_;
+  std::string text_;
   std::unique_ptr<run_source> runs_;  // null: a file
   bool asked_daemon_ = false;
 };

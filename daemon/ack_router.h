@@ -19,11 +19,11 @@ class ack_router {
 
   // The writer thread alone: hears the news, then answers.
   void hear() {
-    for (item one; news_.try_dequeue(one);) {
-      if (one.is_there) {
-        threads_[one.run_number] = one.thread;
+    for (item item; news_.try_dequeue(item);) {
+      if (item.is_there) {
+        threads_[item.run_number] = item.thread;
       } else {
-        threads_.erase(one.run_number);
+        threads_.erase(item.run_number);
       }
     }
   }

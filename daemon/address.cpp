@@ -8,7 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::daemon {
 

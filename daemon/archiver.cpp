@@ -11,10 +11,10 @@ constexpr std::chrono::milliseconds retry_after{2};
 archiver::archiver(boost::asio::io_context& on, std::unique_ptr<archive::producer> to, std::function<void()> relieved)
     : to_(std::move(to)), relieved_(std::move(relieved)), timer_(on.get_executor()) {}
 
-void archiver::push(archive::entry_ptr what) {
-  if (backlog_.empty() && to_->try_push(what)) return;
-  backlog_bytes_ += what->bytes();
-  backlog_.push_back(std::move(what));
+void archiver::push(archive::entry_ptr entry) {
+  if (backlog_.empty() && to_->try_push(entry)) return;
+  backlog_bytes_ += entry->bytes();
+  backlog_.push_back(std::move(entry));
   backlog_size_ = backlog_.size();
   ++kept_back_;
   if (backlog_bytes_ > most_backlog_bytes) congested_ = true;

@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "archive/archive.h"
-#include "ingest/websocket_session.h"
+#include "net/websocket_session.h"
 
 namespace digd::daemon {
 
@@ -26,11 +26,13 @@ class archiver {
   archiver(boost::asio::io_context& on, std::unique_ptr<archive::producer> to, std::function<void()> relieved);
 
   bool is_on() const { return to_ != nullptr; }
-  void push(archive::entry_ptr what);
+  void push(archive::entry_ptr entry);
   // These any thread may ask.
   bool is_congested() const { return congested_.load(std::memory_order_relaxed); }
   std::size_t backlog() const { return backlog_size_.load(std::memory_order_relaxed); }
-  std::uint64_t kept_back() const { return kept_back_.load(std::memory_order_relaxed); }  // entries that had to wait, ever
+  std::uint64_t kept_back() const {
+    return kept_back_.load(std::memory_order_relaxed);
+  }  // entries that had to wait, ever
 
   // Calls `done` once the backlog is empty.
   void when_empty(std::function<void()> done);
@@ -48,7 +50,7 @@ class archiver {
   std::atomic<std::uint64_t> kept_back_{0};
   std::atomic<bool> congested_{false};
   bool waiting_ = false;
-  ingest::steady_timer timer_;
+  net::steady_timer timer_;
 };
 
 }  // namespace digd::daemon

@@ -30,7 +30,7 @@ double canary_fraction(std::string_view run) {
 canary_group draw_canary(const hello& asked, const run_policy& policy, double enforce_share, mode operator_mode) {
   if (enforce_share <= 0 || policy.strongest_mode < mode::enforce || operator_mode < mode::enforce)
     return canary_group::none;
-  const bool joins = asked.how ? *asked.how == mode::shadow : policy.defaults.how >= mode::shadow;
+  const bool joins = asked.mode ? *asked.mode == mode::shadow : policy.defaults.mode >= mode::shadow;
   if (!joins) return canary_group::none;
   return canary_fraction(asked.run) < enforce_share ? canary_group::enforce : canary_group::shadow;
 }
@@ -41,7 +41,7 @@ mode mode_in(canary_group group, mode otherwise) {
 }
 
 bool is_replaced(canary_group group, const hello& asked) {
-  return group != canary_group::none && asked.how == mode::shadow;
+  return group != canary_group::none && asked.mode == mode::shadow;
 }
 
 void append_group(std::string& opening_frame, canary_group group) {

@@ -12,13 +12,12 @@
 #include <string>
 #include <string_view>
 
-#include "engine/settings.h"
+#include "engine/policy.h"
+#include "model/settings.h"
 
 namespace digd::daemon {
 
-enum class canary_group : std::uint8_t { none,
-                                         shadow,
-                                         enforce };
+enum class canary_group : std::uint8_t { none, shadow, enforce };
 
 // From 0 up to, not including, 1.
 double canary_fraction(std::string_view run);

@@ -7,20 +7,20 @@
 #include <filesystem>
 #include <thread>
 
-#include "daemon/address.h"
-#include "daemon/option.h"
+#include "base/quote.h"
 #include "daemon/access/payload_policy.h"
 #include "daemon/access/tokens.h"
+#include "daemon/address.h"
+#include "daemon/option.h"
 #include "daemon/webhook/webhook_options.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 
 namespace {
 
 bool is_section(std::string_view name) {
-  return std::any_of(options().begin(), options().end(), [&](const option& one) {
-    return one.name.size() > name.size() && one.name.starts_with(name) && one.name[name.size()] == '.';
+  return std::any_of(options().begin(), options().end(), [&](const option& option) {
+    return option.name.size() > name.size() && option.name.starts_with(name) && option.name[name.size()] == '.';
   });
 }
 
@@ -31,11 +31,11 @@ class loader {
   void load(const toml::table& from, const std::string& prefix) {
     for (const auto& [key, value] : from) {
       const std::string name = prefix + std::string(key.str());
-      const auto found = std::find_if(options().begin(), options().end(),
-                                      [&](const option& one) { return one.name == name; });
+      const auto found =
+          std::find_if(options().begin(), options().end(), [&](const option& option) { return option.name == name; });
       if (found != options().end()) {
-        if (std::string what = found->set(value, into_); !what.empty()) {
-          wrong(value.source().begin, digd::quoted(name) + ' ' + what);
+        if (std::string text = found->set(value, into_); !text.empty()) {
+          wrong(value.source().begin, digd::quoted(name) + ' ' + text);
         }
       } else if (name == "webhook") {
         load_webhooks(value);
@@ -56,36 +56,37 @@ class loader {
     }
   }
 
-  void wrong(toml::source_position at, const std::string& what) {
-    said_.push_back(file_ + ':' + std::to_string(at.line) + ':' + std::to_string(at.column) + ": " + what);
+  void wrong(toml::source_position at, const std::string& text) {
+    texts_.push_back(file_ + ':' + std::to_string(at.line) + ':' + std::to_string(at.column) + ": " + text);
   }
-  std::vector<std::string>& said() { return said_; }
+  std::vector<std::string>& said() { return texts_; }
 
  private:
   // [[webhook]]: a table for each.
   void load_webhooks(const toml::node& from) {
-    const toml::array* all = from.as_array();
-    if (all == nullptr || !all->is_array_of_tables()) {
+    const toml::array* items = from.as_array();
+    if (items == nullptr || !items->is_array_of_tables()) {
       return wrong(from.source().begin, "\"webhook\" must be written [[webhook]], once for each");
     }
-    for (const toml::node& one : *all) load_webhook(*one.as_table());
+    for (const toml::node& node : *items) load_webhook(*node.as_table());
   }
 
   void load_webhook(const toml::table& from) {
     into_.webhooks.emplace_back();
-    const std::size_t before = said_.size();
+    const std::size_t before = texts_.size();
     for (const auto& [key, value] : from) {
       const std::string name = "webhook." + std::string(key.str());
       const auto& known = webhook_options();
-      const auto found = std::find_if(known.begin(), known.end(), [&](const option& one) { return one.name == name; });
+      const auto found =
+          std::find_if(known.begin(), known.end(), [&](const option& option) { return option.name == name; });
       if (found == known.end()) {
         unknown(key.source().begin, name, name);
-      } else if (std::string what = found->set(value, into_); !what.empty()) {
-        wrong(value.source().begin, digd::quoted(name) + ' ' + what);
+      } else if (std::string text = found->set(value, into_); !text.empty()) {
+        wrong(value.source().begin, digd::quoted(name) + ' ' + text);
       }
     }
-    if (said_.size() > before) return;
-    if (const std::string what = check_webhook(into_.webhooks.back()); !what.empty()) wrong(from.source().begin, what);
+    if (texts_.size() > before) return;
+    if (const std::string text = check_webhook(into_.webhooks.back()); !text.empty()) wrong(from.source().begin, text);
   }
 
   void unknown(toml::source_position at, const std::string& name, const std::string& known_by) {
@@ -96,7 +97,7 @@ class loader {
 
   const std::string file_;
   config& into_;
-  std::vector<std::string> said_;
+  std::vector<std::string> texts_;
 };
 
 std::string from_environment(const char* name) {
@@ -123,7 +124,8 @@ std::string check_access(const config& c) {
   if (!c.tokens.empty()) {
     if (const std::string wrong = token_table::read(c.tokens, tokens); !wrong.empty()) return "tokens: " + wrong;
   }
-  if (c.tls.certificate.empty() != c.tls.key.empty()) return "tls: a certificate needs its key, and a key its certificate";
+  if (c.tls.certificate.empty() != c.tls.key.empty())
+    return "tls: a certificate needs its key, and a key its certificate";
   if (!c.tls.client_ca.empty() && c.tls.certificate.empty()) return "tls.client_ca: needs tls.certificate and tls.key";
   if (c.payloads.redact.size() > payload_policy::most_patterns) return "payloads.redact: over 100 patterns";
   for (const std::string& pattern : c.payloads.redact) {
@@ -155,7 +157,7 @@ std::string check_config(const config& c) {
 
 std::vector<std::string> option_names() {
   std::vector<std::string> names;
-  for (const option& one : options()) names.push_back(one.name);
+  for (const option& option : options()) names.push_back(option.name);
   return names;
 }
 
@@ -178,8 +180,8 @@ bool operator==(const config& a, const config& b) {
          a.hosts == b.hosts && a.origins == b.origins && a.tokens == b.tokens && a.unix_users == b.unix_users &&
          a.tls == b.tls && a.payloads == b.payloads && a.verdict_deadline_ms == b.verdict_deadline_ms &&
          a.credits == b.credits && a.runs == b.runs && a.run_bytes == b.run_bytes &&
-         a.over_run_bytes == b.over_run_bytes && a.overload == b.overload && a.retention == b.retention && a.log == b.log && a.connections == b.connections &&
-         a.otlp == b.otlp &&
+         a.over_run_bytes == b.over_run_bytes && a.overload == b.overload && a.retention == b.retention &&
+         a.log == b.log && a.connections == b.connections && a.otlp == b.otlp &&
          a.policy.defaults == b.policy.defaults && a.policy.strongest_mode == b.policy.strongest_mode &&
          a.policy.most == b.policy.most && a.webhooks == b.webhooks;
 }

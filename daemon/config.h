@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/webhook/webhook_settings.h"
 #include "daemon/access/payload_settings.h"
-#include "engine/settings.h"
+#include "daemon/webhook/webhook_settings.h"
+#include "engine/policy.h"
+#include "model/settings.h"
 
 namespace digd::daemon {
 
@@ -101,7 +102,8 @@ std::size_t thread_count(const config& c);
 // "file:line:column: what"; empty if nothing is.
 std::vector<std::string> load_config(std::string_view text, std::string_view file, config& into);
 
-// What only holds of the whole: a local address, a Unix path, sane sizes, webhooks with an archive. Empty if all is well.
+// What only holds of the whole: a local address, a Unix path, sane sizes, webhooks with an archive. Empty if all is
+// well.
 std::string check_config(const config& c);
 
 // The names of all options, dotted ("rules.deadlock.window_ms"), in the order of config/digd.toml.

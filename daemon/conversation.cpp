@@ -1,23 +1,23 @@
 #include "daemon/conversation.h"
 
+#include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
-#include <algorithm>
 #include <utility>
 
+#include "base/quote.h"
 #include "daemon/engine_thread.h"
 #include "daemon/log.h"
 #include "daemon/registry.h"
 #include "daemon/run_host.h"
 #include "daemon/shared_state.h"
-#include "engine/quote.h"
-#include "ingest/encode.h"
+#include "ingest/protocol/encode.h"
 
 namespace digd::daemon {
 
 namespace {
 
-using ingest::close_code;
+using net::close_code;
 constexpr std::chrono::seconds hello_within{10};
 
 bool is_fatal(refusal code) {
@@ -58,10 +58,10 @@ bool conversation::on_text(std::string_view frame, time_point read_at) {
   ++handed_over_;
   heard_ = std::max(heard_, read_at);
   if (owner_ == &home_) {
-    host_->receive(seat_, frame, read_at);
+    host_->receive(slot_, frame, read_at);
   } else {
-    boost::asio::post(owner_->context(), [host = host_, seat = seat_, copy = std::string(frame), read_at] {
-      host->receive(seat, copy, read_at);
+    boost::asio::post(owner_->context(), [host = host_, slot = slot_, copy = std::string(frame), read_at] {
+      host->receive(slot, copy, read_at);
     });
   }
   return goes_on();
@@ -83,9 +83,9 @@ bool conversation::on_too_large(std::size_t bytes, time_point read_at) {
   ++handed_over_;
   heard_ = std::max(heard_, read_at);
   if (owner_ == &home_) {
-    host_->receive_too_large(seat_, bytes);
+    host_->receive_too_large(slot_, bytes);
   } else {
-    boost::asio::post(owner_->context(), [host = host_, seat = seat_, bytes] { host->receive_too_large(seat, bytes); });
+    boost::asio::post(owner_->context(), [host = host_, slot = slot_, bytes] { host->receive_too_large(slot, bytes); });
   }
   return goes_on();
 }
@@ -134,7 +134,7 @@ void conversation::refuse(const refusal_note& note) {
 
 void conversation::on_joined(join_result&& result) {
   if (state_ != state::joining) {  // closed while the run was asked
-    if (result.host) run_host::vacate(std::move(result.host), result.seat);
+    if (result.host) run_host::vacate(std::move(result.host), result.slot);
     return;
   }
   const auto session = session_.lock();
@@ -147,7 +147,7 @@ void conversation::on_joined(join_result&& result) {
   state_ = state::joined;
   hello_deadline_.cancel();
   host_ = std::move(result.host);
-  seat_ = result.seat;
+  slot_ = result.slot;
   credits_ = result.credits;
   counted_ = true;
   home_.counts().sessions_opened.add();
@@ -171,7 +171,8 @@ void conversation::watch_for_quiet() {
     if (now - self->heard_ < self->quiet_most_) return self->watch_for_quiet();
     self->home_.counts().quiet_sessions.add();
     if (const auto session = self->session_.lock()) {
-      session->close(close_code::quiet, "no message for " + std::to_string(self->quiet_most_.count()) + " ms; come back when there is one");
+      session->close(close_code::quiet, "no message for " + std::to_string(self->quiet_most_.count()) +
+                                            " ms; come back when there is one");
     }
   });
 }
@@ -181,14 +182,15 @@ void conversation::on_frame(std::string_view frame) {
   if (const auto session = session_.lock()) session->send(frame);
 }
 
-void conversation::on_standing(const standing& now) {
-  standing_ = now;
+void conversation::on_flow_state(const flow_state& now) {
+  flow_state_ = now;
   if (state_ != state::joined || !may_read()) return;
   if (const auto session = session_.lock()) session->resume();
 }
 
 bool conversation::may_read() const {
-  return !is_paced_ && !standing_.congested && handed_over_ - standing_.handled + standing_.outstanding <= credits();
+  return !is_paced_ && !flow_state_.congested &&
+         handed_over_ - flow_state_.handled + flow_state_.outstanding <= credits();
 }
 
 std::uint64_t conversation::credits() const {
@@ -260,8 +262,8 @@ void conversation::on_closed(std::string_view why) {
   hello_deadline_.cancel();
   pace_.cancel();
   quiet_.cancel();
-  if (why.starts_with(ingest::slow_client_words)) home_.counts().slow_clients.add();
-  if (why.starts_with(ingest::idle_words)) home_.counts().idle_connections.add();
+  if (why.starts_with(net::slow_client_words)) home_.counts().slow_clients.add();
+  if (why.starts_with(net::idle_words)) home_.counts().idle_connections.add();
   if (!who_.empty()) spdlog::info("session_closed {} reason={}", who_, quoted(why));
   leave();
 }
@@ -269,7 +271,7 @@ void conversation::on_closed(std::string_view why) {
 void conversation::leave() {
   if (std::exchange(counted_, false)) home_.counts().sessions_closed.add();
   state_ = state::closed;
-  if (host_) run_host::vacate(std::exchange(host_, nullptr), seat_);
+  if (host_) run_host::vacate(std::exchange(host_, nullptr), slot_);
 }
 
 void conversation::shut_down() {

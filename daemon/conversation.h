@@ -2,7 +2,8 @@
 //
 // Thread: that of its socket (`home`), which need not be its run's: frames for a run elsewhere are posted there, and
 // replies posted back. Lifetime: held by its websocket_session; the run knows it by a weak reference. Bounds: it reads
-// on only while no more than `credits` of its messages are handed over, held or not durable, and its token's rate allows.
+// on only while no more than `credits` of its messages are handed over, held or not durable, and its token's rate
+// allows.
 #pragma once
 
 #include <chrono>
@@ -16,14 +17,14 @@
 #include "daemon/access/tokens.h"
 #include "daemon/connection.h"
 #include "daemon/run_client.h"
-#include "engine/error.h"
-#include "engine/settings.h"
-#include "ingest/inbox.h"
-#include "ingest/websocket_session.h"
+#include "ingest/protocol/inbox.h"
+#include "model/error.h"
+#include "model/settings.h"
+#include "net/websocket_session.h"
 
 namespace digd::daemon {
 
-class conversation final : public ingest::websocket_session::listener,
+class conversation final : public net::websocket_session::listener,
                            public connection,
                            public run_client,
                            public std::enable_shared_from_this<conversation> {
@@ -31,7 +32,7 @@ class conversation final : public ingest::websocket_session::listener,
   // `placed_for`: the run that `?run=` named. `with`: its token's rights; null where no tokens are configured.
   conversation(engine_thread& home, std::optional<std::string> placed_for, grant_ptr with, connection_ticket ticket);
   ~conversation() override;
-  void speak_through(std::weak_ptr<ingest::websocket_session> session) { session_ = std::move(session); }
+  void speak_through(std::weak_ptr<net::websocket_session> session) { session_ = std::move(session); }
 
   // What the socket tells.
   void on_open() override;
@@ -43,7 +44,7 @@ class conversation final : public ingest::websocket_session::listener,
   // What the run tells.
   void on_joined(join_result&& result) override;
   void on_frame(std::string_view frame) override;
-  void on_standing(const standing& now) override;
+  void on_flow_state(const flow_state& now) override;
   void on_replaced() override;
   void on_deleted() override;
 
@@ -51,10 +52,7 @@ class conversation final : public ingest::websocket_session::listener,
   void abort() override;
 
  private:
-  enum class state : std::uint8_t { greeting,
-                                    joining,
-                                    joined,
-                                    closed };
+  enum class state : std::uint8_t { greeting, joining, joined, closed };
 
   bool greet(std::string_view frame);
   void refuse(const refusal_note& note);
@@ -71,20 +69,20 @@ class conversation final : public ingest::websocket_session::listener,
   const grant_ptr with_;
   const connection_ticket ticket_;
   std::uint64_t credits_ = 0;
-  std::weak_ptr<ingest::websocket_session> session_;
-  ingest::steady_timer hello_deadline_;
-  ingest::steady_timer pace_;  // while its token sends faster than it may
+  std::weak_ptr<net::websocket_session> session_;
+  net::steady_timer hello_deadline_;
+  net::steady_timer pace_;  // while its token sends faster than it may
   bool is_paced_ = false;
-  ingest::steady_timer quiet_;  // since it last sent a message
+  net::steady_timer quiet_;  // since it last sent a message
   std::chrono::milliseconds quiet_most_{0};
   std::chrono::steady_clock::time_point heard_{};
   state state_ = state::greeting;
   std::shared_ptr<run_host> host_;
   engine_thread* owner_ = nullptr;  // the run's
-  seat_number seat_;
+  session_slot slot_;
   std::string who_;  // run and session, for the log
   std::uint64_t handed_over_ = 0;
-  standing standing_;
+  flow_state flow_state_;
   bool counted_ = false;  // among the sessions
 };
 

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "engine/message.h"
-#include "ingest/websocket_session.h"
+#include "model/message.h"
+#include "net/websocket_session.h"
 
 namespace digd::daemon {
 
@@ -26,10 +26,10 @@ class due_index {
   void arm();
   void ring();
 
-  std::set<std::pair<milliseconds, run_host*>> all_;
+  std::set<std::pair<milliseconds, run_host*>> items_;
   std::optional<milliseconds> armed_for_;
   bool stopped_ = false;
-  ingest::steady_timer timer_;
+  net::steady_timer timer_;
 };
 
 }  // namespace digd::daemon

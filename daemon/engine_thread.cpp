@@ -3,9 +3,9 @@
 #include <chrono>
 #include <utility>
 
+#include "base/thread_name.h"
 #include "daemon/run_host.h"
 #include "daemon/shared_state.h"
-#include "engine/thread_name.h"
 
 namespace digd::daemon {
 
@@ -18,7 +18,7 @@ engine_thread::engine_thread(std::size_t index, shared_state& shared)
     : index_(index),
       shared_(shared),
       records_(context_, shared.store ? shared.store->make_producer() : nullptr,
-               [this] { runs_.each([](run_host& host) { host.tell_standing(); }); }),
+               [this] { runs_.each([](run_host& host) { host.send_flow_state(); }); }),
       due_(context_),
       runs_(*this) {
   work_.emplace(context_.get_executor());
@@ -35,33 +35,33 @@ void engine_thread::join_thread() {
   if (thread_.joinable()) thread_.join();
 }
 
-void engine_thread::durable(std::span<const archive::durable> what) {
-  for (const archive::durable& one : what) {
-    if (const auto host = runs_.find(one.run_number)) host->durable(one.session, one.seq);
+void engine_thread::durable(std::span<const archive::durable> progress) {
+  for (const archive::durable& run : progress) {
+    if (const auto host = runs_.find(run.run_number)) host->durable(run.session, run.seq);
   }
 }
 
-void engine_thread::remember(const std::shared_ptr<connection>& one) {
-  connections_[one.get()] = one;
-  if (stopping_) one->shut_down();
+void engine_thread::remember(const std::shared_ptr<connection>& connection) {
+  connections_[connection.get()] = connection;
+  if (stopping_) connection->shut_down();
 }
 
 template <class Do>
 void engine_thread::each_connection(Do do_it) {
-  std::vector<std::weak_ptr<connection>> all;
-  for (const auto& [key, one] : connections_) all.push_back(one);
-  for (const auto& weak : all) {
-    if (const auto one = weak.lock()) do_it(*one);
+  std::vector<std::weak_ptr<connection>> connections;
+  for (const auto& [key, one] : connections_) connections.push_back(one);
+  for (const auto& weak : connections) {
+    if (const auto connection = weak.lock()) do_it(*connection);
   }
 }
 
 void engine_thread::shut_connections() {
   stopping_ = true;
-  each_connection([](connection& one) { one.shut_down(); });
+  each_connection([](connection& connection) { connection.shut_down(); });
 }
 
 void engine_thread::abort_connections() {
-  each_connection([](connection& one) { one.abort(); });
+  each_connection([](connection& connection) { connection.abort(); });
 }
 
 void engine_thread::finish() {

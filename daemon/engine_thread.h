@@ -21,7 +21,7 @@
 #include "daemon/due_index.h"
 #include "daemon/log.h"
 #include "daemon/registry.h"
-#include "ingest/inbox.h"
+#include "ingest/protocol/inbox.h"
 
 namespace digd::daemon {
 
@@ -41,20 +41,20 @@ class engine_thread {
   archiver& records() { return records_; }
   const archiver& records_seen() const { return records_; }  // any thread, for what archiver.h says any may ask
   thread_counts& counts() { return counts_; }
-  const thread_counts& counts() const { return counts_; }                       // any thread
-  ingest::decoder& decoder() { return workbench_->reads; }                      // for hellos
-  const std::shared_ptr<ingest::workbench>& workbench() { return workbench_; }  // of all inboxes here
+  const thread_counts& counts() const { return counts_; }                 // any thread
+  ingest::decoder& decoder() { return scratch_->reads; }                  // for hellos
+  const std::shared_ptr<ingest::scratch>& scratch() { return scratch_; }  // of all inboxes here
   bool may_complain(std::uint64_t& kept_back) { return complaints_.may_speak(kept_back); }
 
   // When the run next needs `time_passes`; nothing: not at all.
   void watch(run_host& host, std::optional<milliseconds> at) { due_.watch(host, at); }
 
   // What the archive's writer thread reports, in one post a commit.
-  void durable(std::span<const archive::durable> what);
+  void durable(std::span<const archive::durable> progress);
 
   // ---- connections that live here, and their end
-  void remember(const std::shared_ptr<connection>& one);
-  void forget(connection* one) { connections_.erase(one); }
+  void remember(const std::shared_ptr<connection>& connection);
+  void forget(connection* connection) { connections_.erase(connection); }
   bool is_stopping() const { return stopping_; }
   void shut_connections();
   void abort_connections();
@@ -72,7 +72,7 @@ class engine_thread {
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   archiver records_;
   due_index due_;
-  const std::shared_ptr<ingest::workbench> workbench_ = std::make_shared<ingest::workbench>();
+  const std::shared_ptr<ingest::scratch> scratch_ = std::make_shared<ingest::scratch>();
   rate_limit complaints_{10};
   thread_counts counts_;
   registry runs_;

@@ -1,7 +1,7 @@
 #include "daemon/entries.h"
 
 #include "daemon/place.h"
-#include "ingest/encode.h"
+#include "ingest/protocol/encode.h"
 
 namespace digd::daemon {
 
@@ -50,29 +50,29 @@ archive::outcome_row row_of(const outcome_report& o) {
 
 }  // namespace
 
-archive::entry_ptr entry_of(const ingest::taken& what) {
+archive::entry_ptr entry_of(const ingest::taken& record) {
   auto made = std::make_unique<archive::entry>();
   archive::entry& e = *made;
-  e.kind = kind_of(what.kind);
-  e.session = what.session;
-  e.seq = what.seq;
-  e.ts = what.ts;
-  e.type = what.type;
-  e.frame = what.frame;
-  if (what.answer.refused) e.code = to_string(what.answer.refused.code);
-  e.verdicts = what.verdicts;
-  if (!what.answered.empty()) e.answered = std::string(what.answered);
-  if (what.ended) e.ended = *what.ended == run_outcome::none ? "unknown" : to_string(*what.ended);
-  for (const detection& d : what.answer.detections) e.detections.push_back(row_of(d));
-  for (std::size_t i = 0; i < what.answer.interventions.size(); ++i) {
-    const intervention& one = what.answer.interventions[i];
-    e.interventions.push_back({.id = one.id,
-                               .action = std::string(to_string(one.action)),
-                               .event = one.event,
-                               .ts = what.ts,
-                               .json = what.interventions[i]});
+  e.kind = kind_of(record.kind);
+  e.session = record.session;
+  e.seq = record.seq;
+  e.ts = record.ts;
+  e.type = record.type;
+  e.frame = record.frame;
+  if (record.answer.refused) e.code = to_string(record.answer.refused.code);
+  e.verdicts = record.verdicts;
+  if (!record.answered.empty()) e.answered = std::string(record.answered);
+  if (record.ended) e.ended = *record.ended == run_outcome::none ? "unknown" : to_string(*record.ended);
+  for (const detection& d : record.answer.detections) e.detections.push_back(row_of(d));
+  for (std::size_t i = 0; i < record.answer.interventions.size(); ++i) {
+    const intervention& intervention = record.answer.interventions[i];
+    e.interventions.push_back({.id = intervention.id,
+                               .action = std::string(to_string(intervention.action)),
+                               .event = intervention.event,
+                               .ts = record.ts,
+                               .json = record.interventions[i]});
   }
-  for (const outcome_report& o : what.answer.outcomes) e.outcomes.push_back(row_of(o));
+  for (const outcome_report& o : record.answer.outcomes) e.outcomes.push_back(row_of(o));
   return made;
 }
 

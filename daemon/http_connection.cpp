@@ -32,7 +32,7 @@ constexpr std::uint32_t most_header_bytes = 16 * 1024;
 // A socket on its way from one thread to another.
 class loose_socket {
  public:
-  explicit loose_socket(ingest::stream_socket& from) {
+  explicit loose_socket(net::stream_socket& from) {
     error_code ec;
     protocol_ = from.local_endpoint(ec).protocol();
     const int fd = ec ? -1 : from.release(ec);
@@ -43,8 +43,8 @@ class loose_socket {
     if (fd_ >= 0) ::close(fd_);
   }
 
-  std::optional<ingest::stream_socket> settle(boost::asio::io_context& on) {
-    ingest::stream_socket socket(on.get_executor());
+  std::optional<net::stream_socket> settle(boost::asio::io_context& on) {
+    net::stream_socket socket(on.get_executor());
     error_code ec;
     socket.assign(protocol_, fd_, ec);
     if (ec) return std::nullopt;
@@ -68,7 +68,7 @@ struct lent_out {
   }
 };
 
-ingest::websocket_session::options session_options(const config& settings) {
+net::websocket_session::options session_options(const config& settings) {
   return {.subprotocol = std::string(ingest_subprotocol),
           .idle = std::chrono::milliseconds(settings.connections.idle_ms),
           .message_bytes = settings.policy.defaults.limits.message_bytes,
@@ -76,24 +76,24 @@ ingest::websocket_session::options session_options(const config& settings) {
           .queue_bytes = settings.connections.queue_bytes};
 }
 
-void begin_conversation(engine_thread& home, ingest::batched_stream stream, const ingest::upgrade_request& request,
+void begin_conversation(engine_thread& home, net::batched_stream stream, const net::upgrade_request& request,
                         to_ingest to, connection_ticket ticket) {
   const auto talk = std::make_shared<conversation>(home, std::move(to.run), std::move(to.with), std::move(ticket));
-  const auto session = std::make_shared<ingest::websocket_session>(
-      std::move(stream), session_options(*home.shared().live.now()), talk);
+  const auto session =
+      std::make_shared<net::websocket_session>(std::move(stream), session_options(*home.shared().live.now()), talk);
   talk->speak_through(session);
   session->accept(request);
   home.remember(talk);
 }
 
 // What came after the request, if the client did not wait for our answer.
-std::string rest_of(const boost::beast::flat_buffer& buffer, ingest::batched_stream& stream) {
+std::string rest_of(const boost::beast::flat_buffer& buffer, net::batched_stream& stream) {
   return std::string(static_cast<const char*>(buffer.cdata().data()), buffer.size()) + stream.take_unread();
 }
 
 }  // namespace
 
-http_connection::http_connection(engine_thread& home, ingest::stream_socket socket, connection_ticket ticket)
+http_connection::http_connection(engine_thread& home, net::stream_socket socket, connection_ticket ticket)
     : home_(home), stream_(std::move(socket)), ticket_(std::move(ticket)), deadline_(home.context().get_executor()) {}
 
 http_connection::~http_connection() { home_.forget(this); }
@@ -146,7 +146,7 @@ void http_connection::read_body() {
 
 void http_connection::on_body(error_code ec) {
   if (ec) return on_failed_read(ec);
-  ingest::upgrade_request head;
+  net::upgrade_request head;
   head.base() = body_->get().base();
   serve(std::move(head), body_->get().body());
   body_.reset();
@@ -154,10 +154,12 @@ void http_connection::on_body(error_code ec) {
 
 void http_connection::on_failed_read(error_code ec) {
   if (ec == http::error::header_limit) {
-    return refuse(respond_error(http::status::request_header_fields_too_large, "too_large", "the header is over 16 KiB"));
+    return refuse(
+        respond_error(http::status::request_header_fields_too_large, "too_large", "the header is over 16 KiB"));
   }
   if (ec == http::error::body_limit) {
-    return refuse(respond_error(http::status::payload_too_large, "too_large", "the body is over " + std::to_string(body_room_) + " bytes"));
+    return refuse(respond_error(http::status::payload_too_large, "too_large",
+                                "the body is over " + std::to_string(body_room_) + " bytes"));
   }
   if (ec.category() != make_error_code(http::error::bad_method).category() || ec == http::error::end_of_stream ||
       ec == http::error::partial_message) {
@@ -166,38 +168,38 @@ void http_connection::on_failed_read(error_code ec) {
   refuse(respond_error(http::status::bad_request, "bad_request", "this is no HTTP request"));
 }
 
-void http_connection::serve(ingest::upgrade_request&& request, std::string_view body) {
+void http_connection::serve(net::upgrade_request&& request, std::string_view body) {
   request_ = std::move(request);
   answered_ = false;
   ++served_;
   routed to = route(request_, body, home_.shared());
   std::visit(
-      [&]<class To>(To& what) {
+      [&]<class To>(To& target) {
         if constexpr (std::is_same_v<To, http_response>) {
-          write(std::move(what), request_.keep_alive());
+          write(std::move(target), request_.keep_alive());
         } else if constexpr (std::is_same_v<To, to_ingest>) {
           deadline_.cancel();
-          open_ingest(std::move(what));
+          open_ingest(std::move(target));
         } else if constexpr (std::is_same_v<To, to_feed>) {
           deadline_.cancel();
-          open_feed(std::move(what.asked));
+          open_feed(std::move(target.asked));
         } else if constexpr (std::is_same_v<To, in_pieces>) {
-          serve_pieces(std::move(what));
+          serve_pieces(std::move(target));
         } else {
-          serve_later(std::move(what));
+          serve_later(std::move(target));
         }
       },
       to);
 }
 
 // The answer comes from another thread, at whatever time; who has not heard by then is not kept waiting.
-void http_connection::serve_later(later&& what) {
+void http_connection::serve_later(later&& later) {
   deadline_.expires_after(made_within);
   deadline_.async_wait([self = shared_from_this()](error_code ec) {
     if (ec || self->answered_ || self->closed_) return;
     self->refuse(busy("the answer takes too long; what was asked for may still happen"));
   });
-  what.start([lent = std::make_shared<lent_out>(home_.context(), shared_from_this())](http_response&& response) {
+  later.start([lent = std::make_shared<lent_out>(home_.context(), shared_from_this())](http_response&& response) {
     boost::asio::post(lent->home, [self = lent->who, response = std::move(response)]() mutable {
       if (!self->answered_ && !self->closed_) self->write(std::move(response), self->request_.keep_alive());
     });
@@ -206,8 +208,8 @@ void http_connection::serve_later(later&& what) {
 
 // ---- an answer in pieces: one is asked for, written, and the next asked for
 
-void http_connection::serve_pieces(in_pieces&& what) {
-  next_piece_ = std::move(what.next);
+void http_connection::serve_pieces(in_pieces&& in_pieces) {
+  next_piece_ = std::move(in_pieces.next);
   piece_head_written_ = false;
   ask_for_piece();
 }
@@ -245,11 +247,12 @@ void http_connection::write_head_of_pieces(http_response&& first) {
   head->keep_alive(piece_keep_alive_);
   const auto serializer = std::make_shared<http::response_serializer<http::empty_body>>(*head);
   abort_after(taken_within);
-  http::async_write_header(stream_, *serializer, [self = shared_from_this(), head, serializer](error_code ec, std::size_t) {
-    if (self->closed_) return;
-    if (ec) return self->abort();
-    self->write_piece();
-  });
+  http::async_write_header(stream_, *serializer,
+                           [self = shared_from_this(), head, serializer](error_code ec, std::size_t) {
+                             if (self->closed_) return;
+                             if (ec) return self->abort();
+                             self->write_piece();
+                           });
 }
 
 void http_connection::write_piece() {
@@ -284,7 +287,7 @@ void http_connection::open_ingest(to_ingest&& to) {
                                       ticket = std::move(ticket_)]() mutable {
     auto socket = loose.settle(owner.context());
     if (!socket) return;
-    ingest::batched_stream stream(std::move(*socket));
+    net::batched_stream stream(std::move(*socket));
     stream.put_back(ahead);
     begin_conversation(owner, std::move(stream), request, std::move(to), std::move(ticket));
   });
@@ -298,7 +301,7 @@ void http_connection::open_feed(feed_request&& asked) {
                                      ticket = std::move(ticket_)]() mutable {
     auto socket = loose.settle(feed.context());
     if (!socket) return;
-    ingest::batched_stream stream(std::move(*socket));
+    net::batched_stream stream(std::move(*socket));
     stream.put_back(ahead);
     feed.admit(std::move(stream), request, std::move(asked), std::move(ticket));
   });
@@ -326,8 +329,9 @@ void http_connection::write(http_response&& response, bool keep_alive) {
   if (response_->result() != http::status::upgrade_required) response_->keep_alive(goes_on);
   if (request_.method() == http::verb::head) response_->body().clear();  // its length stays in the header
   abort_after(taken_within);
-  http::async_write(stream_, *response_,
-                    [self = shared_from_this(), goes_on](error_code ec, std::size_t) { self->on_written(ec, goes_on); });
+  http::async_write(stream_, *response_, [self = shared_from_this(), goes_on](error_code ec, std::size_t) {
+    self->on_written(ec, goes_on);
+  });
 }
 
 void http_connection::on_written(error_code ec, bool keep_alive) {

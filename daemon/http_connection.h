@@ -19,7 +19,7 @@
 #include "daemon/api/responses.h"
 #include "daemon/connection.h"
 #include "daemon/routes.h"
-#include "ingest/websocket_session.h"
+#include "net/websocket_session.h"
 
 namespace digd::daemon {
 
@@ -29,7 +29,7 @@ class http_connection final : public connection, public std::enable_shared_from_
  public:
   static constexpr std::size_t most_requests = 1'000;
 
-  http_connection(engine_thread& home, ingest::stream_socket socket, connection_ticket ticket);
+  http_connection(engine_thread& home, net::stream_socket socket, connection_ticket ticket);
   ~http_connection() override;
   void start();
 
@@ -45,9 +45,9 @@ class http_connection final : public connection, public std::enable_shared_from_
   void read_body();
   void on_body(boost::system::error_code ec);
   void on_failed_read(boost::system::error_code ec);
-  void serve(ingest::upgrade_request&& request, std::string_view body);
-  void serve_later(later&& what);
-  void serve_pieces(in_pieces&& what);
+  void serve(net::upgrade_request&& request, std::string_view body);
+  void serve_later(later&& later);
+  void serve_pieces(in_pieces&& in_pieces);
   void ask_for_piece();
   void take_piece(http_response&& piece);
   void write_head_of_pieces(http_response&& first);
@@ -61,15 +61,15 @@ class http_connection final : public connection, public std::enable_shared_from_
   void abort_after(std::chrono::seconds within);
 
   engine_thread& home_;
-  ingest::batched_stream stream_;
+  net::batched_stream stream_;
   connection_ticket ticket_;
-  ingest::steady_timer deadline_;
+  net::steady_timer deadline_;
   boost::beast::flat_buffer buffer_;
   std::optional<head_parser> head_;
   std::optional<body_parser> body_;
   std::size_t body_room_ = most_body_bytes;
   connection_ticket large_body_;  // while the one in hand is large
-  ingest::upgrade_request request_;
+  net::upgrade_request request_;
   std::optional<http_response> response_;
   std::function<void(later::answer)> next_piece_;
   std::uint64_t pieces_ = 0;  // asked for, of the answer in hand

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::daemon {
 
@@ -24,21 +24,22 @@ class quoted_payload final : public spdlog::custom_flag_formatter {
 
 }  // namespace
 
-void open_log(const log_settings& how) {
+void open_log(const log_settings& settings) {
   auto logger = std::make_shared<spdlog::logger>("digd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
-  if (how.format == "json") {
-    formatter->add_flag<quoted_payload>('Q').set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%Q})");
+  if (settings.format == "json") {
+    formatter->add_flag<quoted_payload>('Q').set_pattern(
+        R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%Q})");
   } else {
     formatter->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %-5l %v");
   }
   logger->set_formatter(std::move(formatter));
-  logger->set_level(spdlog::level::from_str(how.level));
+  logger->set_level(spdlog::level::from_str(settings.level));
   logger->flush_on(spdlog::level::trace);
   spdlog::set_default_logger(std::move(logger));
 }
 
-void set_log_level(const log_settings& how) { spdlog::set_level(spdlog::level::from_str(how.level)); }
+void set_log_level(const log_settings& settings) { spdlog::set_level(spdlog::level::from_str(settings.level)); }
 
 bool rate_limit::may_speak(std::uint64_t& kept_back) {
   const auto now = std::chrono::steady_clock::now();

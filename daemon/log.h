@@ -11,8 +11,8 @@
 
 namespace digd::daemon {
 
-void open_log(const log_settings& how);
-void set_log_level(const log_settings& how);
+void open_log(const log_settings& settings);
+void set_log_level(const log_settings& settings);
 
 // Lets through so many a second and counts the rest, so that bad input cannot fill a disk. One thread.
 class rate_limit {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/quote.h"
 #include "daemon/address.h"
 #include "daemon/config.h"
 #include "daemon/log.h"
@@ -23,7 +24,6 @@
 #include "daemon/settings_source.h"
 #include "daemon/supervisor.h"
 #include "daemon/webhook/webhook_options.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 namespace {
@@ -49,17 +49,18 @@ struct app {
   std::optional<caught_signals> signals;
 };
 
-enum class then : std::uint8_t { go_on,
-                                 stop };
+enum class then : std::uint8_t { go_on, stop };
 
 // ---- the steps
 
 then parse_arguments(app& a) {
-  CLI::App cli("digd watches multi-agent systems of language-model agents at run time and heals what goes wrong.", "digd");
+  CLI::App cli("digd watches multi-agent systems of language-model agents at run time and heals what goes wrong.",
+               "digd");
   cli.add_option("--config", a.source.file, "configuration, TOML; config/digd.toml explains every option");
   cli.add_option("--listen", a.source.listen, "where to listen: 127.0.0.1:7344, [::1]:7344 or unix:/path; port 0: any");
   cli.add_option("--data-dir", a.source.data_dir, "where the archive is kept");
-  cli.add_flag("--check-config", a.only_check, "check the configuration, print what holds or say what is wrong, and exit");
+  cli.add_flag("--check-config", a.only_check,
+               "check the configuration, print what holds or say what is wrong, and exit");
   bool print_config = false, print_schema = false;
   cli.add_flag("--print-config", print_config, "print the default configuration with its explanations, and exit");
   cli.add_flag("--print-schema", print_schema, "print the JSON schema of the configuration, and exit");
@@ -118,7 +119,8 @@ void ask_for_files(const config& settings) {
   const rlimit more{std::min(wanted, now.rlim_max), now.rlim_max};
   const rlim_t allowed = ::setrlimit(RLIMIT_NOFILE, &more) == 0 ? more.rlim_cur : now.rlim_cur;
   if (allowed >= wanted) return;
-  spdlog::warn("few_files: {} may be open, {} connections need {}; raise it with ulimit -n or LimitNOFILE", allowed, settings.connections.most, wanted);
+  spdlog::warn("few_files: {} may be open, {} connections need {}; raise it with ulimit -n or LimitNOFILE", allowed,
+               settings.connections.most, wanted);
 }
 
 then allow_files(app& a) {
@@ -256,21 +258,21 @@ constexpr step steps[] = {
 int run(app& a) {
   std::vector<const step*> taken;
   int result = exit_done;
-  for (const step& one : steps) {
+  for (const step& step : steps) {
     try {
-      const then next = one.run(a);
-      taken.push_back(&one);
+      const then next = step.run(a);
+      taken.push_back(&step);
       if (next == then::stop) break;
     } catch (const wrong_use& e) {
       std::cerr << e.what() << '\n';
       result = exit_wrong_use;
       break;
     } catch (const cannot_use& e) {
-      std::cerr << "digd: " << one.name << ": " << e.what() << '\n';
+      std::cerr << "digd: " << step.name << ": " << e.what() << '\n';
       result = exit_wrong_use;
       break;
     } catch (const std::exception& e) {
-      std::cerr << "digd: " << one.name << ": " << e.what() << '\n';
+      std::cerr << "digd: " << step.name << ": " << e.what() << '\n';
       result = exit_failed;
       break;
     }

@@ -19,12 +19,7 @@ class node;
 
 namespace digd::daemon {
 
-enum class value_kind : std::uint8_t { whole_number,
-                                       text,
-                                       choice,
-                                       yes_or_no,
-                                       list,
-                                       share };
+enum class value_kind : std::uint8_t { whole_number, text, choice, yes_or_no, list, share };
 
 // When a changed value holds after SIGHUP.
 enum class applies : std::uint8_t {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/quote.h"
 #include "daemon/option.h"
 #include "daemon/webhook/webhook_options.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 
@@ -33,67 +33,63 @@ void append_comment(std::string& out, std::string_view text) {
 std::string_view words_for_change(applies when) {
   switch (when) {
     case applies::at_restart: return "A change needs a restart.";
-    case applies::at_once: return "A change holds at once after a reload.";
-    case applies::to_new_connections: return "A change holds for new connections after a reload.";
-    case applies::to_new_runs: return "A change holds for new runs after a reload.";
+    case applies::at_once: return "A change takes effect at once after a reload.";
+    case applies::to_new_connections: return "A change takes effect for new connections after a reload.";
+    case applies::to_new_runs: return "A change takes effect for new runs after a reload.";
   }
   return {};
 }
 
-std::string range_of(const option& one) {
-  if (one.kind == value_kind::whole_number) return std::to_string(one.least) + " to " + std::to_string(one.most);
-  if (one.kind == value_kind::yes_or_no) return "true or false";
-  if (one.kind == value_kind::list) return "a list of strings";
-  if (one.kind == value_kind::share) return "0 to 1";
-  if (one.kind == value_kind::text) return "a string";
-  std::string all;
-  for (const std::string_view name : one.choices) all.append(all.empty() ? "" : ", ").append(quoted(name));
-  return all;
+std::string range_of(const option& option) {
+  if (option.kind == value_kind::whole_number)
+    return std::to_string(option.least) + " to " + std::to_string(option.most);
+  if (option.kind == value_kind::yes_or_no) return "true or false";
+  if (option.kind == value_kind::list) return "a list of strings";
+  if (option.kind == value_kind::share) return "0 to 1";
+  if (option.kind == value_kind::text) return "a string";
+  std::string text;
+  for (const std::string_view name : option.choices) text.append(text.empty() ? "" : ", ").append(quoted(name));
+  return text;
 }
 
 template <class Write>
 std::string by_section(Write write) {
   std::string out;
   std::string_view section;
-  for (const option& one : options()) {
-    if (one.section() != section) {
-      section = one.section();
+  for (const option& option : options()) {
+    if (option.section() != section) {
+      section = option.section();
       out += '\n';
       write(out, section, nullptr);
     }
-    write(out, section, &one);
+    write(out, section, &option);
   }
   return out;
 }
 
-json::object schema_of(const option& one, const config& defaults) {
+json::object schema_of(const option& option, const config& defaults) {
   json::object o;
-  o["description"] = one.meaning + ' ' + std::string(words_for_change(one.when));
-  switch (one.kind) {
+  o["description"] = option.meaning + ' ' + std::string(words_for_change(option.when));
+  switch (option.kind) {
     case value_kind::whole_number:
       o["type"] = "integer";
-      o["minimum"] = one.least;
-      o["maximum"] = one.most;
+      o["minimum"] = option.least;
+      o["maximum"] = option.most;
       break;
     case value_kind::share:
       o["type"] = "number";
-      o["minimum"] = one.least;
-      o["maximum"] = one.most;
+      o["minimum"] = option.least;
+      o["maximum"] = option.most;
       break;
-    case value_kind::choice:
-      o["enum"] = json::array(one.choices.begin(), one.choices.end());
-      break;
-    case value_kind::yes_or_no:
-      o["type"] = "boolean";
-      break;
+    case value_kind::choice: o["enum"] = json::array(option.choices.begin(), option.choices.end()); break;
+    case value_kind::yes_or_no: o["type"] = "boolean"; break;
     case value_kind::list:
       o["type"] = "array";
       o["items"] = json::object{{"type", "string"}};
       break;
-    case value_kind::text:
-      o["type"] = "string";
+    case value_kind::text: o["type"] = "string";
   }
-  o["default"] = json::parse(one.get(defaults));  // these literals are JSON as well
+  o["default"] = json::parse(option.get(defaults));  // these literals are JSON as well
   return o;
 }
 
@@ -129,10 +125,10 @@ void append_pretty(std::string& out, const json::value& v, std::size_t depth) {
 }
 
 // What is said over an option.
-void append_explanation(std::string& to, const option& one, const config& defaults) {
-  append_comment(to, one.meaning);
-  append_comment(to, "Default: " + one.get(defaults) + ". Range: " + range_of(one) + ". " +
-                         std::string(words_for_change(one.when)));
+void append_explanation(std::string& to, const option& option, const config& defaults) {
+  append_comment(to, option.meaning);
+  append_comment(to, "Default: " + option.get(defaults) + ". Range: " + range_of(option) + ". " +
+                         std::string(words_for_change(option.when)));
 }
 
 // Commented out as a whole: there is no webhook unless somebody writes one.
@@ -142,9 +138,9 @@ void append_webhook_example(std::string& to) {
   to += "\n\n";
   append_comment(to, section_meaning("webhook"));
   to += "# [[webhook]]\n#\n";
-  for (const option& one : webhook_options()) {
-    append_explanation(to, one, defaults);
-    to.append("# ").append(one.key()).append(" = ").append(one.get(defaults)).append("\n#\n");
+  for (const option& option : webhook_options()) {
+    append_explanation(to, option, defaults);
+    to.append("# ").append(option.key()).append(" = ").append(option.get(defaults)).append("\n#\n");
   }
   to.erase(to.size() - 2);
 }
@@ -154,32 +150,33 @@ void append_webhook_example(std::string& to) {
 std::string commented_config() {
   const config defaults;
   std::string out =
-      "# The configuration of digd. Every option is here with its default: a file with nothing in it means the same.\n"
-      "# An option that does not exist is an error. Written by scripts/write-config from the daemon's own table.\n"
+      "# The configuration of digd. It lists every option with its default; an empty file has the same effect.\n"
+      "# An unknown option is an error. scripts/write-config writes this file from the daemon's table of options.\n"
       "#\n"
-      "# The environment goes before this file (DIGD_LISTEN, DIGD_LOG__LEVEL: the name in capitals, a dot as two\n"
-      "# underscores), the command line before both. `digd --config FILE --check-config` checks and shows what holds.\n"
-      "# After a change: `systemctl reload digd` (SIGHUP); what needs a restart is named in the log.\n\n";
-  out += by_section([&](std::string& to, std::string_view section, const option* one) {
-    if (one == nullptr) {
+      "# The environment overrides this file, and the command line overrides both. An environment variable is the\n"
+      "# option's name in capitals, with two underscores for each dot: DIGD_LISTEN, DIGD_LOG__LEVEL.\n"
+      "# `digd --config FILE --check-config` checks the file and prints the effective configuration.\n"
+      "# After a change, run `systemctl reload digd` (SIGHUP). The log names the options that need a restart.\n\n";
+  out += by_section([&](std::string& to, std::string_view section, const option* option) {
+    if (option == nullptr) {
       to += '\n';
       if (const auto meaning = section_meaning(section); !meaning.empty()) append_comment(to, meaning);
       to.append("[").append(section).append("]\n\n");
       return;
     }
-    append_explanation(to, *one, defaults);
-    to.append(one->key()).append(" = ").append(one->get(defaults)).append("\n\n");
+    append_explanation(to, *option, defaults);
+    to.append(option->key()).append(" = ").append(option->get(defaults)).append("\n\n");
   });
   append_webhook_example(out);
   return out;
 }
 
 std::string effective_config(const config& c) {
-  return by_section([&](std::string& to, std::string_view section, const option* one) {
-           if (one == nullptr) {
+  return by_section([&](std::string& to, std::string_view section, const option* option) {
+           if (option == nullptr) {
              to.append("[").append(section).append("]\n");
            } else {
-             to.append(one->key()).append(" = ").append(one->get(c)).append("\n");
+             to.append(option->key()).append(" = ").append(option->get(c)).append("\n");
            }
          }) +
          shown_webhooks(c);
@@ -192,15 +189,22 @@ std::string config_schema() {
                     {"type", "object"},
                     {"additionalProperties", false},
                     {"properties", json::object{}}};
-  for (const option& one : options()) {
-    table_of(root, one.section())["properties"].as_object()[one.key()] = schema_of(one, defaults);
+  for (const option& option : options()) {
+    table_of(root, option.section())["properties"].as_object()[option.key()] = schema_of(option, defaults);
   }
   config alone;
   alone.webhooks.emplace_back();
-  json::object webhook{{"type", "object"}, {"additionalProperties", false}, {"required", json::array{"name", "url"}}, {"properties", json::object{}}};
-  for (const option& one : webhook_options()) webhook["properties"].as_object()[one.key()] = schema_of(one, alone);
-  root["properties"].as_object()["webhook"] =
-      json::object{{"description", section_meaning("webhook")}, {"type", "array"}, {"maxItems", most_webhooks}, {"default", json::array{}}, {"items", std::move(webhook)}};
+  json::object webhook{{"type", "object"},
+                       {"additionalProperties", false},
+                       {"required", json::array{"name", "url"}},
+                       {"properties", json::object{}}};
+  for (const option& option : webhook_options())
+    webhook["properties"].as_object()[option.key()] = schema_of(option, alone);
+  root["properties"].as_object()["webhook"] = json::object{{"description", section_meaning("webhook")},
+                                                           {"type", "array"},
+                                                           {"maxItems", most_webhooks},
+                                                           {"default", json::array{}},
+                                                           {"items", std::move(webhook)}};
   std::string out;
   append_pretty(out, root, 0);
   return out + '\n';

@@ -10,8 +10,8 @@ namespace digd::daemon {
 // config/digd.toml: every option with meaning, default, range and what a change needs; the values commented out.
 std::string commented_config();
 
-// Every option with the value it has in `c`, as TOML. Reads back as `c`, but for the urls of webhooks, of which only the
-// host is shown.
+// Every option with the value it has in `c`, as TOML. Reads back as `c`, but for the urls of webhooks, of which only
+// the host is shown.
 std::string effective_config(const config& c);
 
 // config/digd.schema.json, JSON Schema 2020-12.

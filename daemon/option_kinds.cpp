@@ -28,9 +28,9 @@ std::string take_choice(const toml::node& v, const std::vector<std::string_view>
     out = *given;
     return {};
   }
-  std::string all;
-  for (const std::string_view name : choices) all.append(all.empty() ? "" : ", ").append(quoted(name));
-  return "must be one of " + all;
+  std::string text;
+  for (const std::string_view name : choices) text.append(text.empty() ? "" : ", ").append(quoted(name));
+  return "must be one of " + text;
 }
 
 std::string take_flag(const toml::node& v, bool& out) {
@@ -41,11 +41,11 @@ std::string take_flag(const toml::node& v, bool& out) {
 }
 
 std::string take_list(const toml::node& v, std::vector<std::string>& out) {
-  const toml::array* all = v.as_array();
-  if (all == nullptr) return "must be a list of strings";
+  const toml::array* items = v.as_array();
+  if (items == nullptr) return "must be a list of strings";
   std::vector<std::string> taken;
-  for (const toml::node& one : *all) {
-    const auto text = one.value_exact<std::string>();
+  for (const toml::node& node : *items) {
+    const auto text = node.value_exact<std::string>();
     if (!text) return "must be a list of strings";
     taken.push_back(*text);
   }
@@ -53,9 +53,9 @@ std::string take_list(const toml::node& v, std::vector<std::string>& out) {
   return {};
 }
 
-std::string list_literal(const std::vector<std::string>& all) {
+std::string list_literal(const std::vector<std::string>& texts) {
   std::string out = "[";
-  for (const std::string& one : all) out.append(out.size() > 1 ? ", " : "").append(quoted(one));
+  for (const std::string& text : texts) out.append(out.size() > 1 ? ", " : "").append(quoted(text));
   return out + ']';
 }
 

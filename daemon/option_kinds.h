@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/quote.h"
 #include "daemon/option.h"
-#include "engine/quote.h"
 
 namespace digd::daemon::kinds {
 
@@ -18,7 +18,7 @@ std::string take_words(const toml::node& v, std::string& out);
 std::string take_choice(const toml::node& v, const std::vector<std::string_view>& choices, std::string& out);
 std::string take_flag(const toml::node& v, bool& out);
 std::string take_list(const toml::node& v, std::vector<std::string>& out);
-std::string list_literal(const std::vector<std::string>& all);
+std::string list_literal(const std::vector<std::string>& texts);
 std::string take_share(const toml::node& v, double& out);
 std::string share_literal(double value);
 
@@ -56,8 +56,7 @@ option words(std::string name, applies when, Field field, std::string meaning) {
 }
 
 template <class Field>
-option choice(std::string name, std::vector<std::string_view> choices, applies when, Field field,
-              std::string meaning) {
+option choice(std::string name, std::vector<std::string_view> choices, applies when, Field field, std::string meaning) {
   option o = blank(std::move(name), value_kind::choice, when, std::move(meaning));
   o.choices = choices;
   o.set = [=](const toml::node& v, config& c) { return take_choice(v, choices, field(c)); };

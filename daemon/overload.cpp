@@ -3,8 +3,8 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <filesystem>
 #include <fstream>
 
@@ -18,18 +18,19 @@ namespace {
 constexpr std::string_view action_names[] = {"no_new_runs", "shrink_credits", "observe", "refuse"};
 constexpr std::string_view resource_names[] = {"memory", "archive"};
 
-std::uint64_t threshold_of(overload_action what, const overload_settings& how) {
-  switch (what) {
-    case overload_action::no_new_runs: return how.no_new_runs;
-    case overload_action::shrink_credits: return how.shrink_credits;
-    case overload_action::observe: return how.observe;
+std::uint64_t threshold_of(overload_action action, const overload_settings& settings) {
+  switch (action) {
+    case overload_action::no_new_runs: return settings.no_new_runs;
+    case overload_action::shrink_credits: return settings.shrink_credits;
+    case overload_action::observe: return settings.observe;
     case overload_action::refuse: break;
   }
-  return how.refuse;
+  return settings.refuse;
 }
 
-bool can_ask_for(overload_resource which, overload_action what) {
-  return which == overload_resource::memory || what == overload_action::no_new_runs || what == overload_action::refuse;
+bool can_ask_for(overload_resource which, overload_action action) {
+  return which == overload_resource::memory || action == overload_action::no_new_runs ||
+         action == overload_action::refuse;
 }
 
 std::uint64_t size_or_0(const std::string& file) {
@@ -38,7 +39,8 @@ std::uint64_t size_or_0(const std::string& file) {
   return ec ? 0 : size;
 }
 
-// What a cgroup allows, in memory.max or, where the kernel begins to slow it down, memory.high; none where these say "max".
+// What a cgroup allows, in memory.max or, where the kernel begins to slow it down, memory.high; none where these say
+// "max".
 std::uint64_t most_of(const std::string& cgroup, std::uint64_t none) {
   std::uint64_t least = none, bytes = 0;
   for (const char* name : {"/memory.max", "/memory.high"}) {
@@ -49,17 +51,18 @@ std::uint64_t most_of(const std::string& cgroup, std::uint64_t none) {
 
 }  // namespace
 
-std::string_view to_string(overload_action what) { return action_names[static_cast<std::size_t>(what)]; }
+std::string_view to_string(overload_action action) { return action_names[static_cast<std::size_t>(action)]; }
 std::string_view to_string(overload_resource which) { return resource_names[static_cast<std::size_t>(which)]; }
 
 std::uint64_t resident_bytes() {
-  std::uint64_t all = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> all >> resident;
+  std::uint64_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 std::uint64_t memory_of_machine(const std::string& root) {
-  std::uint64_t most = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::uint64_t most =
+      static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::string line;
   std::ifstream file(root + "/proc/self/cgroup");
   while (std::getline(file, line)) {
@@ -72,9 +75,9 @@ std::uint64_t memory_of_machine(const std::string& root) {
   return most;
 }
 
-void overload_steps::update(std::uint64_t used, std::uint64_t limit, const overload_settings& how) {
+void overload_steps::update(std::uint64_t used, std::uint64_t limit, const overload_settings& settings) {
   for (std::size_t i = 0; i < overload_action_count; ++i) {
-    const std::uint64_t percent = threshold_of(static_cast<overload_action>(i), how);
+    const std::uint64_t percent = threshold_of(static_cast<overload_action>(i), settings);
     const std::uint64_t ends_at = percent > hysteresis ? percent - hysteresis : 0;
     const auto reaches = [&](std::uint64_t share) {
       return static_cast<double>(used) * 100 >= static_cast<double>(limit) * static_cast<double>(share);
@@ -85,47 +88,48 @@ void overload_steps::update(std::uint64_t used, std::uint64_t limit, const overl
 
 void overload::look() {
   const auto settings = shared_.live.now();
-  const overload_settings& how = settings->overload;
+  const overload_settings& current_settings = settings->overload;
   const std::string file = shared_.store ? shared_.store->how().path : std::string();
   const std::array<std::uint64_t, overload_resource_count> used{
       resident_bytes(), file.empty() ? 0 : size_or_0(file) + size_or_0(file + "-wal")};
   const std::array<std::uint64_t, overload_resource_count> limits{
-      how.memory_bytes > 0 ? how.memory_bytes : memory_of_machine(), file.empty() ? 0 : how.archive_bytes};
+      current_settings.memory_bytes > 0 ? current_settings.memory_bytes : memory_of_machine(),
+      file.empty() ? 0 : current_settings.archive_bytes};
   for (std::size_t r = 0; r < overload_resource_count; ++r) {
     counted_.resources[r].used = used[r];
     counted_.resources[r].limit = limits[r];
-    steps_[r].update(used[r], limits[r], how);
+    steps_[r].update(used[r], limits[r], current_settings);
   }
   for (std::size_t i = 0; i < overload_action_count; ++i) {
-    const auto what = static_cast<overload_action>(i);
+    const auto action = static_cast<overload_action>(i);
     bool on = false;
     for (std::size_t r = overload_resource_count; r-- > 0;) {
       const auto which = static_cast<overload_resource>(r);
-      if (!can_ask_for(which, what) || !steps_[r].asks_for(what)) continue;
+      if (!can_ask_for(which, action) || !steps_[r].asks_for(action)) continue;
       on = true;
       causes_[i] = static_cast<std::uint8_t>(r);
     }
-    set(what, on);
+    set(action, on);
   }
   if (is_on(overload_action::observe)) unburden();
 }
 
-void overload::set(overload_action what, bool on) {
-  const auto i = static_cast<std::size_t>(what);
+void overload::set(overload_action action, bool on) {
+  const auto i = static_cast<std::size_t>(action);
   if (on_[i].exchange(on) == on) return;
   const gauge& of = counted_.resources[causes_[i]];
   if (on) {
     counted_.begun[i].fetch_add(1);
-    spdlog::error("overload_begins action={} resource={} used={} limit={}", to_string(what),
+    spdlog::error("overload_begins action={} resource={} used={} limit={}", to_string(action),
                   to_string(static_cast<overload_resource>(causes_[i].load())), of.used.load(), of.limit.load());
   } else {
-    spdlog::warn("overload_ends action={}", to_string(what));
+    spdlog::warn("overload_ends action={}", to_string(action));
   }
 }
 
-std::optional<overload_resource> overload::cause_of(overload_action what) const {
-  if (!is_on(what)) return std::nullopt;
-  return static_cast<overload_resource>(causes_[static_cast<std::size_t>(what)].load());
+std::optional<overload_resource> overload::cause_of(overload_action action) const {
+  if (!is_on(action)) return std::nullopt;
+  return static_cast<overload_resource>(causes_[static_cast<std::size_t>(action)].load());
 }
 
 // What the runs of the time before gave up goes back to the system now.

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/answer.h"
+#include "model/answer.h"
 
 namespace digd::daemon {
 

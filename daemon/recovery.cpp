@@ -6,10 +6,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/quote.h"
 #include "daemon/log.h"
 #include "daemon/run_host.h"
 #include "daemon/shared_state.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 
@@ -40,13 +40,14 @@ run_policy grants_all() {
 // It was accepted then; what it asked for is settled.
 hello without_wishes(hello greeting) {
   greeting.clock.reset();
-  greeting.how.reset();
+  greeting.mode.reset();
   greeting.rules = {};
   return greeting;
 }
 
-// Feeds the entries of one run to its host, which it makes from the first two: the opening, which is its session's hello with what was
-// settled, and that hello as it came. A daemon that was killed may have left the first without the second.
+// Feeds the entries of one run to its host, which it makes from the first two: the opening, which is its session's
+// hello with what was settled, and that hello as it came. A daemon that was killed may have left the first without the
+// second.
 class replayer {
  public:
   replayer(engine_thread& owner, const archive::stored_run& run) : owner_(owner), run_(run) {}
@@ -56,8 +57,7 @@ class replayer {
     switch (e.kind) {
       case archive::entry_kind::run_opened: return take_opening(e);
       case archive::entry_kind::session_joined: return take_joining(e);
-      case archive::entry_kind::firing:
-        return has_host() && (host_->inbox().advance(e.ts), true);
+      case archive::entry_kind::firing: return has_host() && (host_->inbox().advance(e.ts), true);
       case archive::entry_kind::operator_mode: return take_own_line(e);
       case archive::entry_kind::run_deleted:
       case archive::entry_kind::judgement: return true;  // is never stored
@@ -77,8 +77,8 @@ class replayer {
     }
     host_->go_live({.n = last_n_, .bytes = run_.bytes});
     if (first_.semantics.value_or(1) < semantics_version && !follows_current_semantics_ && !inbox.run().ended()) {
-      spdlog::info("semantics_adopted run={} number={} from={} to={}", quoted(run_.run), run_.number, first_.semantics.value_or(1),
-                   semantics_version);
+      spdlog::info("semantics_adopted run={} number={} from={} to={}", quoted(run_.run), run_.number,
+                   first_.semantics.value_or(1), semantics_version);
       host_->adopt_semantics();
     }
     return host_;
@@ -108,7 +108,8 @@ class replayer {
     return joined.refused ? fail("a session: " + joined.refused.text) : true;
   }
 
-  // Whatever comes, the opening's session has joined. `next`: the hello that says what clock was asked for, if one does.
+  // Whatever comes, the opening's session has joined. `next`: the hello that says what clock was asked for, if one
+  // does.
   bool has_host(const hello* next = nullptr) {
     if (host_) return true;
     if (!opened_) return fail("the archive has no opening entry of it");
@@ -161,15 +162,15 @@ class replayer {
 
 }  // namespace
 
-std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive& store,
-                                    const archive::stored_run& run, std::string& why) {
+std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive& store, const archive::stored_run& run,
+                                    std::string& why) {
   replayer replays(owner, run);
   std::uint64_t entries = 0;
-  auto told = std::chrono::steady_clock::now();
+  auto time = std::chrono::steady_clock::now();
   const auto done = store.each_entry(run.number, [&](const archive::stored_entry& e) {
     ++entries;
-    if (const auto now = std::chrono::steady_clock::now(); now - told > tell_every) {
-      told = now;
+    if (const auto now = std::chrono::steady_clock::now(); now - time > tell_every) {
+      time = now;
       spdlog::info("recovering run={} entries={}", quoted(run.run), entries);
     }
     return replays.take(e);

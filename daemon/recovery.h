@@ -16,8 +16,8 @@ class run_host;
 struct shared_state;
 
 // Null: it could not be read, and `why` says why.
-std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive& store,
-                                    const archive::stored_run& run, std::string& why);
+std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive& store, const archive::stored_run& run,
+                                    std::string& why);
 
 // All runs, before the engine threads start: those not ended are read back, a worker a thread; of the others the
 // name is remembered. What cannot be read is logged, and its name is taken: a hello for it is refused.

@@ -3,12 +3,12 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "base/quote.h"
 #include "daemon/engine_thread.h"
 #include "daemon/log.h"
 #include "daemon/recovery.h"
 #include "daemon/run_host.h"
 #include "daemon/shared_state.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 
@@ -52,13 +52,13 @@ void registry::open(join_request&& request) {
   const hello first = request.greeting;
   run_settings starts_with = settle(first, settings->policy);
   const canary_group group = draw_canary(first, settings->policy, settings->enforce_share, shared.operator_mode.load());
-  starts_with.how = mode_in(group, starts_with.how);
+  starts_with.mode = mode_in(group, starts_with.mode);
   const auto host = std::make_shared<run_host>(owner_, first, starts_with, number, group);
   adopt(host);
   host->go_live({}, &first);
   owner_.counts().runs_opened.add();
   spdlog::info("run_open run={} number={} thread={} mode={} clock={}", quoted(first.run), number, owner_.index(),
-               to_string(host->inbox().run().settings().how), to_string(host->inbox().run().settings().clock));
+               to_string(host->inbox().run().settings().mode), to_string(host->inbox().run().settings().clock));
   host->join(std::move(request));
 }
 
@@ -68,7 +68,7 @@ std::shared_ptr<run_host> registry::find(std::uint64_t number) const {
 }
 
 void registry::adopt(std::shared_ptr<run_host> host) {
-  host->inbox().work_with(owner_.workbench());  // not before: a run is read back on another thread
+  host->inbox().work_with(owner_.scratch());  // not before: a run is read back on another thread
   owner_.shared().acks.add(host->number(), owner_.index());
   if (!host->ended()) owner_.shared().open_runs.fetch_add(1);
   owner_.counts().runs_held.add();
@@ -98,32 +98,32 @@ void registry::retire_if_idle(run_host& host) {
 // ---- the operator
 
 registry::removal registry::remove(const std::string& name) {
-  if (rebuilding_.contains(name)) return {removal::what::busy};
+  if (rebuilding_.contains(name)) return {removal::result::busy};
   if (const auto past = ended_.find(name); past != ended_.end()) {
     const std::uint64_t number = past->second;
     ended_.erase(past);
-    return {removal::what::removed, number};
+    return {removal::result::removed, number};
   }
   const auto live = by_name_.find(name);
-  if (live == by_name_.end()) return {removal::what::unknown};
+  if (live == by_name_.end()) return {removal::result::unknown};
   const std::shared_ptr<run_host> host = live->second;
   forget(*host);
-  return {removal::what::removed, host->number()};
+  return {removal::result::removed, host->number()};
 }
 
-registry::removal::what registry::remove_unused(const std::string& name, std::uint64_t number,
-                                                std::optional<milliseconds> quiet_since) {
-  if (rebuilding_.contains(name)) return removal::what::busy;
+registry::removal::result registry::remove_unused(const std::string& name, std::uint64_t number,
+                                                  std::optional<milliseconds> quiet_since) {
+  if (rebuilding_.contains(name)) return removal::result::busy;
   if (const auto past = ended_.find(name); past != ended_.end()) {
     if (past->second == number) ended_.erase(past);
-    return removal::what::removed;
+    return removal::result::removed;
   }
   const std::shared_ptr<run_host> host = find(number);
-  if (!host) return removal::what::removed;
+  if (!host) return removal::result::removed;
   const bool is_quiet = quiet_since && host->heard_ms() < *quiet_since;
-  if (host->has_connections() || (!host->ended() && !is_quiet)) return removal::what::busy;
+  if (host->has_connections() || (!host->ended() && !is_quiet)) return removal::result::busy;
   forget(*host);
-  return removal::what::removed;
+  return removal::result::removed;
 }
 
 // `host` is held by whoever calls.
@@ -148,10 +148,10 @@ void registry::unburden() {
 
 std::size_t registry::follow_operator() {
   const mode strongest = owner_.shared().operator_mode.load();
-  std::vector<std::shared_ptr<run_host>> all;  // what a switch sends may change the map
-  for (const auto& [name, host] : by_name_) all.push_back(host);
+  std::vector<std::shared_ptr<run_host>> run_hosts;  // what a switch sends may change the map
+  for (const auto& [name, host] : by_name_) run_hosts.push_back(host);
   std::size_t changed = 0;
-  for (const auto& host : all) changed += host->follow_operator(strongest);
+  for (const auto& host : run_hosts) changed += host->follow_operator(strongest);
   return changed;
 }
 

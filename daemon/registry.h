@@ -41,15 +41,14 @@ class registry {
 
   // Forgets a run, for good: its connections are closed. Its record in the archive is the caller's business.
   struct removal {
-    enum class what : std::uint8_t { unknown,
-                                     busy,
-                                     removed } how = what::unknown;
+    enum class result : std::uint8_t { unknown, busy, removed } outcome = result::unknown;
     std::uint64_t number = 0;
   };
   removal remove(const std::string& name);
-  // The same for retention, of the run stored under that number: `busy` if a client is connected, or if it has not ended
-  // and, in Unix milliseconds, was heard of after `quiet_since` or that is not given. A number that is not known here is nobody's: `removed`.
-  removal::what remove_unused(const std::string& name, std::uint64_t number, std::optional<milliseconds> quiet_since);
+  // The same for retention, of the run stored under that number: `busy` if a client is connected, or if it has not
+  // ended and, in Unix milliseconds, was heard of after `quiet_since` or that is not given. A number that is not known
+  // here is nobody's: `removed`.
+  removal::result remove_unused(const std::string& name, std::uint64_t number, std::optional<milliseconds> quiet_since);
   // Memory runs out: the run with the largest graph is judged no more, and its graph freed.
   void unburden();
   // Has all runs that go on do as the operator's switch says; how many had to change.

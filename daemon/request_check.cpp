@@ -27,8 +27,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-bool has(const std::vector<std::string>& all, const std::string& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
+bool has(const std::vector<std::string>& texts, const std::string& text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
 
 }  // namespace
@@ -62,8 +62,8 @@ bool names_token(std::string_view header, std::string_view token) {
 
 trusted_names::trusted_names(const listen_address& bound, const std::vector<std::string>& hosts,
                              const std::vector<std::string>& origins) {
-  for (const std::string& one : hosts) hosts_.push_back(lower(one));
-  for (const std::string& one : origins) origins_.push_back(lower(one));
+  for (const std::string& text : hosts) hosts_.push_back(lower(text));
+  for (const std::string& text : origins) origins_.push_back(lower(text));
   const auto* tcp = std::get_if<tcp_address>(&bound);
   any_host_ = tcp == nullptr;
   if (any_host_) return;

@@ -3,10 +3,10 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "base/quote.h"
+#include "base/thread_name.h"
 #include "daemon/log.h"
 #include "daemon/shared_state.h"
-#include "engine/quote.h"
-#include "engine/thread_name.h"
 
 namespace digd::daemon {
 
@@ -31,9 +31,7 @@ std::string_view to_string(retention::reason why) {
 struct retention::attempt {
   std::mutex mutex;
   std::condition_variable settled;
-  enum class state : std::uint8_t { pending,
-                                    gone,
-                                    in_use } now = state::pending;
+  enum class state : std::uint8_t { pending, gone, in_use } now = state::pending;
 
   void settle(state to) {
     {
@@ -80,9 +78,9 @@ void retention::work() {
       const std::lock_guard hold(mutex_);
       if (stopping_) return;
     }
-    const retention_settings how = shared_.live.now()->retention;
-    if (how.bytes == 0) counted_.over_bytes = 0;
-    if (how == retention_settings{} || !open_archive() || !delete_one(how)) pause();
+    const retention_settings settings = shared_.live.now()->retention;
+    if (settings.bytes == 0) counted_.over_bytes = 0;
+    if (settings == retention_settings{} || !open_archive() || !delete_one(settings)) pause();
   }
 }
 
@@ -94,20 +92,20 @@ bool retention::open_archive() {
   return reads_ != nullptr;
 }
 
-bool retention::delete_one(const retention_settings& how) {
+bool retention::delete_one(const retention_settings& settings) {
   const std::int64_t now = unix_ms();
-  if (how.days > 0) {
+  if (settings.days > 0) {
     auto oldest = or_none(reads_->oldest_ended(most_candidates));
     std::erase_if(oldest, [&](const archive::run_row& run) {
-      return run.ended_ms.value_or(now) >= now - static_cast<std::int64_t>(how.days) * day_ms;
+      return run.ended_ms.value_or(now) >= now - static_cast<std::int64_t>(settings.days) * day_ms;
     });
     if (delete_one_of(oldest, reason::age)) return true;
   }
-  if (how.idle_days > 0) {
-    const std::int64_t before = now - static_cast<std::int64_t>(how.idle_days) * day_ms;
+  if (settings.idle_days > 0) {
+    const std::int64_t before = now - static_cast<std::int64_t>(settings.idle_days) * day_ms;
     if (delete_one_of(or_none(reads_->quiet_since(before, most_candidates)), reason::idle, before)) return true;
   }
-  return how.bytes > 0 && delete_for_size(how.bytes);
+  return settings.bytes > 0 && delete_for_size(settings.bytes);
 }
 
 bool retention::delete_for_size(std::uint64_t limit) {
@@ -137,7 +135,7 @@ bool retention::delete_run(const archive::run_row& run, reason why, std::optiona
   engine_thread& owner = shared_.owner_of(run.run);
   boost::asio::post(owner.context(), [&shared = shared_, &owner, run, quiet_since, trying] {
     const auto removed = owner.runs().remove_unused(run.run, run.number, quiet_since);
-    if (removed != registry::removal::what::removed) return trying->settle(attempt::state::in_use);
+    if (removed != registry::removal::result::removed) return trying->settle(attempt::state::in_use);
     erase_stored(shared, owner, run.number, [trying] { trying->settle(attempt::state::gone); });
   });
   std::unique_lock hold(trying->mutex);

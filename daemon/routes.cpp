@@ -10,7 +10,6 @@
 #include "daemon/api/health.h"
 #include "daemon/api/judgement.h"
 #include "daemon/api/operator.h"
-#include "daemon/api/pilot.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/api/report_answer.h"
 #include "daemon/api/runs_api.h"
@@ -20,6 +19,7 @@
 #include "daemon/otlp/traces_api.h"
 #include "daemon/shared_state.h"
 #include "daemon/webhook/webhook_api.h"
+#include "report/stored_runs/pilot.h"
 
 namespace digd::daemon {
 
@@ -34,7 +34,7 @@ std::string_view view(boost::beast::string_view text) { return {text.data(), tex
 
 // A request that may come in, and what of its path stands for a name.
 struct call {
-  const ingest::upgrade_request& request;
+  const net::upgrade_request& request;
   std::string_view body;
   request_target target;
   std::string run;
@@ -43,7 +43,7 @@ struct call {
   grant_ptr with;  // the token's; null where no tokens are configured
 };
 
-std::optional<http_response> refuse_stranger(const ingest::upgrade_request& request, const trusted_names& trusted) {
+std::optional<http_response> refuse_stranger(const net::upgrade_request& request, const trusted_names& trusted) {
   const std::string_view host = view(request[http::field::host]);
   if (!trusted.is_trusted_host(host)) {
     return respond_error(http::status::forbidden, "host", "Host is not this host; see `hosts` in digd.toml");
@@ -57,7 +57,7 @@ std::optional<http_response> refuse_stranger(const ingest::upgrade_request& requ
 
 // ---- WebSockets
 
-std::optional<http_response> refuse_upgrade(const ingest::upgrade_request& request, std::string_view subprotocol) {
+std::optional<http_response> refuse_upgrade(const net::upgrade_request& request, std::string_view subprotocol) {
   if (!boost::beast::websocket::is_upgrade(request)) {
     http_response response = respond_error(http::status::upgrade_required, "websocket", "this is a WebSocket");
     response.set(http::field::upgrade, "websocket");
@@ -65,8 +65,7 @@ std::optional<http_response> refuse_upgrade(const ingest::upgrade_request& reque
     return response;
   }
   if (!names_token(view(request[http::field::sec_websocket_protocol]), subprotocol)) {
-    return respond_error(http::status::bad_request, "subprotocol",
-                         "offer the subprotocol " + std::string(subprotocol));
+    return respond_error(http::status::bad_request, "subprotocol", "offer the subprotocol " + std::string(subprotocol));
   }
   return std::nullopt;
 }
@@ -172,7 +171,8 @@ routed get_graph(call& in) {
 routed get_trace(call& in) {
   if (!in.shared.store || !in.shared.reads) return archive_off();
   if (in.request.version() < 11) {
-    return respond_error(http::status::http_version_not_supported, "http_version", "a trace is sent with HTTP/1.1 only");
+    return respond_error(http::status::http_version_not_supported, "http_version",
+                         "a trace is sent with HTTP/1.1 only");
   }
   if (in.shared.traces.load() >= trace_answer::most_at_once) return busy("too many traces are being sent; try again");
   const auto trace = std::make_shared<trace_answer>(in.shared.store->how().path, in.run,
@@ -201,7 +201,8 @@ routed get_report(call& in) {
   const auto format = report_format_from(name == nullptr ? std::string_view("json") : *name);
   if (!format) return bad_parameter("format", "expected json, html or md");
   if (!in.shared.store || !in.shared.reads) return archive_off();
-  if (in.shared.reports.load() >= report_answer::most_at_once) return busy("too many reports are being written; try again");
+  if (in.shared.reports.load() >= report_answer::most_at_once)
+    return busy("too many reports are being written; try again");
   const auto report = std::make_shared<report_answer>(in.shared.store->how().path, in.run, *format,
                                                       std::make_shared<ticket_counter>(in.shared.reports));
   return later{[&shared = in.shared, report](const later::answer& answer) { go_on(shared, report, answer); }};
@@ -211,19 +212,18 @@ routed remove_run(call& in) {
   return later{[&shared = in.shared, run = in.run](const later::answer& answer) { delete_run(shared, run, answer); }};
 }
 
-routed get_or_delete_run(call& in) {
-  return in.request.method() == http::verb::delete_ ? remove_run(in) : get_run(in);
-}
+routed get_or_delete_run(call& in) { return in.request.method() == http::verb::delete_ ? remove_run(in) : get_run(in); }
 
 routed get_pilot(call& in) {
   const std::string* since = in.target.parameter("since");
-  const auto span = duration_ms(since == nullptr ? pilot_request::usual_since : std::string_view(*since));
+  const auto span =
+      stored::duration_ms(since == nullptr ? stored::pilot_request::usual_since : std::string_view(*since));
   if (!span) return bad_parameter("since", "expected a time span as 90m, 36h, 7d or 4w");
   return read_archive(in, [span = *span, with = in.with](archive::browser& from) {
     const std::int64_t now = unix_ms();
-    pilot_request asked{.since_ms = std::max<std::int64_t>(now - span, 0), .now_ms = now, .shows = {}};
+    stored::pilot_request asked{.since_ms = std::max<std::int64_t>(now - span, 0), .now_ms = now, .shows = {}};
     if (with) asked.shows = [&](std::string_view run) { return with->covers(run); };
-    auto text = pilot_json(from, asked);
+    auto text = stored::pilot_json(from, asked);
     if (text) return respond_json(std::move(*text));
     return respond_error(http::status::internal_server_error, "archive_unreadable",
                          "the archive cannot be read: " + text.error().message());
@@ -232,10 +232,12 @@ routed get_pilot(call& in) {
 
 routed post_judgement(call& in) {
   if (!in.shared.reads) return archive_off();
-  auto read = read_judgement(in.run, in.detection, in.body, in.with ? std::string_view(in.with->name()) : std::string_view());
+  auto read =
+      read_judgement(in.run, in.detection, in.body, in.with ? std::string_view(in.with->name()) : std::string_view());
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
   auto asked = std::get<judgement_request>(std::move(read));
-  return later{[&shared = in.shared, asked = std::move(asked)](const later::answer& answer) { judge(shared, asked, answer); }};
+  return later{
+      [&shared = in.shared, asked = std::move(asked)](const later::answer& answer) { judge(shared, asked, answer); }};
 }
 
 // ---- webhooks
@@ -271,10 +273,11 @@ routed post_traces(call& in) {
   request.with = in.with;
   if (auto no = refuse_rate(request)) return std::move(*no);
   request.body = in.body;
-  return later{[&shared = in.shared, request = std::make_shared<traces_request>(std::move(request))](const later::answer& answer) {
-    const otlp::encoding how = request->how;
+  return later{[&shared = in.shared,
+                request = std::make_shared<traces_request>(std::move(request))](const later::answer& answer) {
+    const otlp::encoding encoding = request->encoding;
     if (!shared.spans->submit(std::move(*request), answer)) {
-      answer(refuse_traces(how, http::status::service_unavailable, "too many requests wait; send this again"));
+      answer(refuse_traces(encoding, http::status::service_unavailable, "too many requests wait; send this again"));
     }
   }};
 }
@@ -321,8 +324,9 @@ routed get_metrics(call& in) { return metrics(in.shared); }
 // ---- the table. New paths go here.
 
 struct route_entry {
-  std::array<std::string_view, 6> path;  // "*" is the id of a run or the name of a webhook; the second one, of a detection
-  std::string_view methods;              // as in Allow
+  std::array<std::string_view, 6>
+      path;                  // "*" is the id of a run or the name of a webhook; the second one, of a detection
+  std::string_view methods;  // as in Allow
   routed (*serve)(call&);
   right needs = right::read;  // to change anything: operate
   bool takes_spans = false;   // a large body, and `needs` is enough for a POST
@@ -367,12 +371,12 @@ bool matches(const route_entry& entry, const std::vector<std::string>& path, std
 }
 
 std::optional<http_response> refuse_unauthorized(const route_entry& entry, call& in) {
-  const bool changes = in.request.method() != http::verb::get && in.request.method() != http::verb::head && !entry.takes_spans;
+  const bool changes =
+      in.request.method() != http::verb::get && in.request.method() != http::verb::head && !entry.takes_spans;
   const bool is_run = entry.path[1] == "runs" && entry.path[2] == "*";
   const std::string* asked = in.target.parameter("run");
-  const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked)
-                                                                                    : "";
-  auto entered = in.shared.doorkeeper.check(in.request, changes ? right::operate : entry.needs, run);
+  const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked) : "";
+  auto entered = in.shared.authorizer.check(in.request, changes ? right::operate : entry.needs, run);
   if (entered.refused) return std::move(entered.refused);
   // What is about all runs is not for a token of some.
   if (entered.with && changes && !is_run && !entered.with->covers_all_runs()) {
@@ -399,25 +403,27 @@ std::variant<const route_entry*, http_response> find_route(call& in) {
 
 }  // namespace
 
-std::variant<body_room, http_response> room_for_body(const ingest::upgrade_request& head, shared_state& shared) {
+std::variant<body_room, http_response> room_for_body(const net::upgrade_request& head, shared_state& shared) {
   call in{.request = head, .body = {}, .target = {}, .run = {}, .detection = {}, .shared = shared, .with = nullptr};
   auto found = find_route(in);
   const auto* entry = std::get_if<const route_entry*>(&found);
-  const bool for_spans = std::any_of(std::begin(routes), std::end(routes), [&](const route_entry& one) {
-    return one.takes_spans && matches(one, in.target.path, in.run, in.detection);
+  const bool for_spans = std::any_of(std::begin(routes), std::end(routes), [&](const route_entry& entry) {
+    return entry.takes_spans && matches(entry, in.target.path, in.run, in.detection);
   });
   if (!for_spans) return body_room{most_body_bytes, false};  // whatever is wrong is said later
   if (entry == nullptr) return std::get<http_response>(std::move(found));
   auto read = read_headers(head);
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
   if (shared.bodies.load() >= most_large_bodies) {
-    return refuse_traces(std::get<traces_request>(read).how, http::status::service_unavailable, "too many requests at once; send this again");
+    return refuse_traces(std::get<traces_request>(read).encoding, http::status::service_unavailable,
+                         "too many requests at once; send this again");
   }
   return body_room{shared.settings.otlp.body_bytes, true};
 }
 
-routed route(const ingest::upgrade_request& request, std::string_view body, shared_state& shared) {
-  call in{.request = request, .body = body, .target = {}, .run = {}, .detection = {}, .shared = shared, .with = nullptr};
+routed route(const net::upgrade_request& request, std::string_view body, shared_state& shared) {
+  call in{
+      .request = request, .body = body, .target = {}, .run = {}, .detection = {}, .shared = shared, .with = nullptr};
   auto found = find_route(in);
   if (auto* no = std::get_if<http_response>(&found)) return std::move(*no);
   return std::get<const route_entry*>(found)->serve(in);

@@ -30,9 +30,9 @@ struct later {
   using answer = std::function<void(http_response&&)>;
   std::function<void(answer)> start;
 };
-// It is answered in pieces, each made when the one before was taken. `next` calls back once, on any thread, with 200 and a
-// piece of the body, at the end with 200 and nothing; with an error, which the client is told if nothing went out before it,
-// and which otherwise cuts the connection.
+// It is answered in pieces, each made when the one before was taken. `next` calls back once, on any thread, with 200
+// and a piece of the body, at the end with 200 and nothing; with an error, which the client is told if nothing went out
+// before it, and which otherwise cuts the connection.
 struct in_pieces {
   std::function<void(later::answer)> next;
 };
@@ -44,10 +44,10 @@ struct body_room {
   std::size_t bytes = 0;
   bool large = false;
 };
-std::variant<body_room, http_response> room_for_body(const ingest::upgrade_request& head, shared_state& shared);
+std::variant<body_room, http_response> room_for_body(const net::upgrade_request& head, shared_state& shared);
 
 // `body`: whole, at most as large as there was room for.
-routed route(const ingest::upgrade_request& request, std::string_view body, shared_state& shared);
+routed route(const net::upgrade_request& request, std::string_view body, shared_state& shared);
 
 inline constexpr std::size_t most_body_bytes = 4 * 1024;
 inline constexpr std::size_t most_large_bodies = 64;

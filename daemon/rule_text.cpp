@@ -1,6 +1,6 @@
 #include "daemon/rule_text.h"
 
-#include "engine/quote.h"
+#include "base/quote.h"
 #include "rules/text.h"
 
 namespace digd::daemon {
@@ -29,9 +29,9 @@ std::string wrong_with_text(const rule& which, const std::string& pattern) {
   const text_facts facts = sample_facts(which);
   const std::string_view unknown = text::unknown_placeholder(pattern, facts);
   if (unknown.empty()) return {};
-  std::string all;
-  for (const auto& [name, value] : facts) all.append(all.empty() ? "{" : ", {").append(name).append("}");
-  return "names {" + std::string(unknown) + "}, which this rule does not have; it has " + all;
+  std::string text;
+  for (const auto& [name, value] : facts) text.append(text.empty() ? "{" : ", {").append(name).append("}");
+  return "names {" + std::string(unknown) + "}, which this rule does not have; it has " + text;
 }
 
 }  // namespace digd::daemon

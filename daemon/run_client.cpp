@@ -12,7 +12,7 @@ void answer(const join_request& request, join_result&& result) {
   engine_thread* home = request.home;
   boost::asio::dispatch(home->context(), [who = request.who, result = std::move(result)]() mutable {
     if (const auto there = who.lock()) return there->on_joined(std::move(result));
-    if (result.host) run_host::vacate(std::move(result.host), result.seat);
+    if (result.host) run_host::vacate(std::move(result.host), result.slot);
   });
 }
 

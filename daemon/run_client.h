@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "engine/error.h"
-#include "engine/settings.h"
-#include "ingest/inbox.h"
+#include "ingest/protocol/inbox.h"
+#include "model/error.h"
+#include "model/settings.h"
 
 namespace digd::daemon {
 
@@ -18,14 +18,14 @@ class run_host;
 class run_client;
 
 // How far the run is with a connection's frames; what bounds its reading.
-struct standing {
+struct flow_state {
   std::uint64_t handled = 0;      // frames that the run has looked at
   std::uint64_t outstanding = 0;  // messages taken or held, and not durable
   bool congested = false;         // the engine thread has no room for more
 };
 
 // A seat in a run: the session, and which of its connections this is.
-struct seat_number {
+struct session_slot {
   ingest::session_index session = 0;
   std::uint64_t generation = 0;  // frames of an older connection are not listened to
 };
@@ -40,7 +40,7 @@ struct join_request {
 struct join_result {
   refusal_note refused;  // then nothing else is set
   std::shared_ptr<run_host> host;
-  seat_number seat;
+  session_slot slot;
   std::string welcome;
   std::uint64_t message_bytes = 0;
   std::uint64_t credits = 0;
@@ -54,7 +54,7 @@ class run_client {
   virtual ~run_client() = default;
   virtual void on_joined(join_result&& result) = 0;
   virtual void on_frame(std::string_view frame) = 0;  // until it returns
-  virtual void on_standing(const standing& now) = 0;
+  virtual void on_flow_state(const flow_state& now) = 0;
   virtual void on_replaced() = 0;  // by a newer connection of the same session
   virtual void on_deleted() = 0;   // the run, by the operator
 };

@@ -1,17 +1,17 @@
 #include "daemon/run_host.h"
 
+#include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
-#include <algorithm>
 #include <utility>
 
+#include "base/quote.h"
 #include "daemon/engine_thread.h"
 #include "daemon/entries.h"
 #include "daemon/log.h"
 #include "daemon/registry.h"
 #include "daemon/shared_state.h"
-#include "engine/quote.h"
-#include "ingest/encode.h"
+#include "ingest/protocol/encode.h"
 
 namespace digd::daemon {
 
@@ -41,7 +41,7 @@ void run_host::go_live(const stored& so_far, const hello* first) {
   graph_seen_ = inbox_.run().graph().counters();
   inbox_.hold_unseen(true);
   last_now_ = inbox_.run().settings().clock == clock_kind::wall ? inbox_.run().clock() : 0;
-  seats_.resize(inbox_.sessions().size());
+  slots_.resize(inbox_.sessions().size());
   for (ingest::session_index s = 0; s < inbox_.sessions().size(); ++s) by_name_[inbox_.sessions()[s].name] = s;
   if (first != nullptr && owner_.records().is_on()) push(opening_entry(*first, inbox_.run().settings(), group_));
 }
@@ -54,22 +54,22 @@ milliseconds run_host::now() {
 // ---- connections
 
 void run_host::join(join_request&& request) {
-  if (is_replaced(group_, request.greeting)) request.greeting.how.reset();
+  if (is_replaced(group_, request.greeting)) request.greeting.mode.reset();
   const auto joined = inbox_.join(request.greeting, granted_->policy);
   if (joined.refused) {
     if (joined.refused.limit) owner_.counts().limits[static_cast<std::size_t>(*joined.refused.limit)].add();
     return answer(request, {.refused = joined.refused});
   }
   heard_ms_ = unix_ms();
-  if (joined.session == seats_.size()) {
-    seats_.emplace_back();
+  if (joined.session == slots_.size()) {
+    slots_.emplace_back();
     by_name_[request.greeting.session] = joined.session;
   }
   if (joined.changed && owner_.records().is_on()) archive_joining(request.greeting, request.frame);
   static_cast<void>(follow_operator(owner_.shared().operator_mode.load()));  // so that the welcome says what holds
   occupy(joined.session, request);
   const ingest::session& s = inbox_.sessions()[joined.session];
-  join_result result{.host = shared_from_this(), .seat = {joined.session, seats_[joined.session].generation}};
+  join_result result{.host = shared_from_this(), .slot = {joined.session, slots_[joined.session].generation}};
   result.credits = granted_->credits;
   result.message_bytes = inbox_.run().settings().limits.message_bytes;
   ingest::encode_welcome(result.welcome,
@@ -93,7 +93,7 @@ void run_host::archive_joining(const hello& greeting, std::string_view frame) {
 }
 
 void run_host::occupy(ingest::session_index s, join_request& request) {
-  seat& at = seats_[s];
+  slot& at = slots_[s];
   if (at.home != nullptr) {
     boost::asio::dispatch(at.home->context(), [who = at.who] {
       if (const auto older = who.lock()) older->on_replaced();
@@ -108,32 +108,32 @@ void run_host::occupy(ingest::session_index s, join_request& request) {
   request.who = at.who;
 }
 
-void run_host::vacate(std::shared_ptr<run_host> host, seat_number seat) {
+void run_host::vacate(std::shared_ptr<run_host> host, session_slot slot) {
   boost::asio::io_context& at = host->owner_.context();
-  boost::asio::post(at, [host = std::move(host), seat] { host->leave(seat); });
+  boost::asio::post(at, [host = std::move(host), slot] { host->leave(slot); });
 }
 
-void run_host::leave(seat_number number) {
-  if (!is_seated(number)) return;
-  seat& at = seats_[number.session];
+void run_host::leave(session_slot number) {
+  if (!is_occupied(number)) return;
+  slot& at = slots_[number.session];
   at.home = nullptr;
   at.who.reset();
   at.outgoing.clear();
   owner_.runs().retire_if_idle(*this);
 }
 
-bool run_host::is_seated(seat_number seat) const {
-  return seats_[seat.session].home != nullptr && seats_[seat.session].generation == seat.generation;
+bool run_host::is_occupied(session_slot slot) const {
+  return slots_[slot.session].home != nullptr && slots_[slot.session].generation == slot.generation;
 }
 
 // ---- the path of a frame: to the inbox, and what it says to the connections
 
-void run_host::receive(seat_number from, std::string_view frame, std::chrono::steady_clock::time_point read_at) {
-  if (!is_seated(from)) return;
+void run_host::receive(session_slot from, std::string_view frame, std::chrono::steady_clock::time_point read_at) {
+  if (!is_occupied(from)) return;
   // Of frames that wait for another session's nothing is measured: that wait is not ours.
   const std::size_t held = inbox_.sessions()[from.session].held.size();
   if (held == 0) read_at_ = read_at;
-  ++seats_[from.session].handled;
+  ++slots_[from.session].handled;
   touch(from.session);
   keep_to_limits();
   inbox_.receive(from.session, frame, now());
@@ -142,9 +142,9 @@ void run_host::receive(seat_number from, std::string_view frame, std::chrono::st
   after_call();
 }
 
-void run_host::receive_too_large(seat_number from, std::size_t bytes) {
-  if (!is_seated(from)) return;
-  ++seats_[from.session].handled;
+void run_host::receive_too_large(session_slot from, std::size_t bytes) {
+  if (!is_occupied(from)) return;
+  ++slots_[from.session].handled;
   touch(from.session);
   inbox_.receive_too_large(from.session, bytes, now());
   after_call();
@@ -164,7 +164,7 @@ bool run_host::follow_operator(mode strongest) {
 }
 
 void run_host::close_for_good() {
-  for (seat& at : seats_) {
+  for (slot& at : slots_) {
     if (at.home == nullptr) continue;
     boost::asio::dispatch(at.home->context(), [who = at.who] {
       if (const auto there = who.lock()) there->on_deleted();
@@ -181,7 +181,7 @@ void run_host::send(ingest::session_index to, std::string_view frame) {
     owner_.counts().verdict_latency.record(std::chrono::steady_clock::now() - *read_at_);
     read_at_.reset();
   }
-  seat& at = seats_[to];
+  slot& at = slots_[to];
   if (at.home == nullptr) return;  // resumes or sends again
   touch(to);
   if (at.home != &owner_) {
@@ -195,23 +195,23 @@ void run_host::repeated(ingest::session_index from) {
   if (!muted_ && inbox_.sessions()[from].durable_seq > 0) acknowledge(from);
 }
 
-void run_host::took(const ingest::taken& what) {
+void run_host::took(const ingest::taken& record) {
   if (muted_) return;
-  count(what);
-  if (what.answer.refused) note_refusal(what);
-  if (what.kind == ingest::taken::what_kind::limit) note_giving_way(what);
-  if (what.ended) owner_.runs().ended(*this);
-  if (owner_.records().is_on()) push(entry_of(what));
+  count(record);
+  if (record.answer.refused) note_refusal(record);
+  if (record.kind == ingest::taken::what_kind::limit) note_degradation(record);
+  if (record.ended) owner_.runs().ended(*this);
+  if (owner_.records().is_on()) push(entry_of(record));
 }
 
-void run_host::count(const ingest::taken& what) {
+void run_host::count(const ingest::taken& record) {
   thread_counts& counts = owner_.counts();
-  counts.take(what.answer);
-  if (what.limit) counts.limits[static_cast<std::size_t>(*what.limit)].add();
-  switch (what.kind) {
+  counts.take(record.answer);
+  if (record.limit) counts.limits[static_cast<std::size_t>(*record.limit)].add();
+  switch (record.kind) {
     case ingest::taken::what_kind::message: return counts.messages[static_cast<std::size_t>(inbox_.last_type())].add();
     case ingest::taken::what_kind::refused:
-      return counts.refusals[static_cast<std::size_t>(what.answer.refused.code)].add();
+      return counts.refusals[static_cast<std::size_t>(record.answer.refused.code)].add();
     case ingest::taken::what_kind::firing: return counts.firings.add();
     case ingest::taken::what_kind::operator_mode:
     case ingest::taken::what_kind::limit:
@@ -219,40 +219,40 @@ void run_host::count(const ingest::taken& what) {
   }
 }
 
-void run_host::push(archive::entry_ptr what) {
-  const bool is_said = what->kind == archive::entry_kind::message || what->kind == archive::entry_kind::refused;
-  if (is_said && !payloads_->changes_nothing()) what->frame = payloads_->stored(what->frame);
-  what->run_number = number_;
-  what->n = ++n_;
-  what->arrived_ms = unix_ms();
-  if (is_said) heard_ms_ = what->arrived_ms;
-  bytes_ += what->frame.size();
-  for (const auto& row : what->detections) bytes_ += row.json.size();
-  for (const auto& row : what->interventions) bytes_ += row.json.size();
-  owner_.records().push(std::move(what));
+void run_host::push(archive::entry_ptr entry) {
+  const bool is_said = entry->kind == archive::entry_kind::message || entry->kind == archive::entry_kind::refused;
+  if (is_said && !payloads_->changes_nothing()) entry->frame = payloads_->stored(entry->frame);
+  entry->run_number = number_;
+  entry->n = ++n_;
+  entry->arrived_ms = unix_ms();
+  if (is_said) heard_ms_ = entry->arrived_ms;
+  bytes_ += entry->frame.size();
+  for (const auto& row : entry->detections) bytes_ += row.json.size();
+  for (const auto& row : entry->interventions) bytes_ += row.json.size();
+  owner_.records().push(std::move(entry));
 }
 
-void run_host::note_refusal(const ingest::taken& what) {
+void run_host::note_refusal(const ingest::taken& record) {
   std::uint64_t kept_back = 0;
   if (!owner_.may_complain(kept_back)) return;
   spdlog::warn("refused run={} session={} seq={} code={} field={} kept_back={}", quoted(inbox_.name()),
-               quoted(what.session), what.seq, to_string(what.answer.refused.code),
-               quoted(what.answer.refused.field), kept_back);
+               quoted(record.session), record.seq, to_string(record.answer.refused.code),
+               quoted(record.answer.refused.field), kept_back);
 }
 
 // ---- limits
 
 // Said once a run that is judged no more; each time, but not too often, of one that forgets what is pending.
-void run_host::note_giving_way(const ingest::taken& what) {
+void run_host::note_degradation(const ingest::taken& record) {
   std::uint64_t kept_back = 0;
   const bool is_final = inbox_.run().unjudged().has_value();
   if (!is_final && !owner_.may_complain(kept_back)) return;
-  if (*what.limit == limit_id::judging_work) {
+  if (*record.limit == limit_id::judging_work) {
     spdlog::warn("judging_work_used_up run={} number={} kept_back={}", quoted(inbox_.name()), number_, kept_back);
     return;
   }
   spdlog::warn("{} run={} number={} limit={} kept_back={}", is_final ? "run_judged_no_more" : "run_forgets_pending",
-               quoted(inbox_.name()), number_, to_string(*what.limit), kept_back);
+               quoted(inbox_.name()), number_, to_string(*record.limit), kept_back);
 }
 
 // What messages are refused for before they are looked at.
@@ -297,7 +297,7 @@ void run_host::count_graph_limits() {
 }
 
 bool run_host::can_be_unburdened() const {
-  return inbox_.run().can_give_way(limit_id::overload, limit_policy::observe) && !inbox_.sessions().empty();
+  return inbox_.run().can_degrade(limit_id::overload, limit_policy::observe) && !inbox_.sessions().empty();
 }
 
 std::size_t run_host::graph_size() const {
@@ -311,7 +311,7 @@ void run_host::unburden() {
 }
 
 void run_host::touch(ingest::session_index s) {
-  if (std::exchange(seats_[s].touched, true)) return;
+  if (std::exchange(slots_[s].touched, true)) return;
   touched_.push_back(s);
 }
 
@@ -320,38 +320,37 @@ void run_host::after_call() {
   count_graph_limits();
   owner_.watch(*this, inbox_.next_due());
   if (!owner_.records().is_on()) {  // nothing is durable, so everything counts as it at once
-    for (ingest::session_index s = 0; s < seats_.size(); ++s) {
-      const ingest::session& one = inbox_.sessions()[s];
-      if (one.durable_seq == one.taken_seq) continue;
-      inbox_.durable(s, one.taken_seq);
+    for (ingest::session_index s = 0; s < slots_.size(); ++s) {
+      const ingest::session& session = inbox_.sessions()[s];
+      if (session.durable_seq == session.taken_seq) continue;
+      inbox_.durable(s, session.taken_seq);
       acknowledge(s);
     }
   }
   for (const ingest::session_index s : touched_) {
-    seats_[s].touched = false;
+    slots_[s].touched = false;
     flush(s);
   }
   touched_.clear();
 }
 
-standing run_host::standing_of(ingest::session_index s) const {
-  const ingest::session& one = inbox_.sessions()[s];
-  return {.handled = seats_[s].handled,
-          .outstanding = one.taken_seq - one.durable_seq + one.held.size(),
+flow_state run_host::flow_state_of(ingest::session_index s) const {
+  const ingest::session& session = inbox_.sessions()[s];
+  return {.handled = slots_[s].handled,
+          .outstanding = session.taken_seq - session.durable_seq + session.held.size(),
           .congested = owner_.records().is_congested()};
 }
 
 // A connection of this thread hears at once; another's gets what has gathered, in one post.
 void run_host::flush(ingest::session_index s) {
-  seat& at = seats_[s];
+  slot& at = slots_[s];
   if (at.home == nullptr) return;
-  const standing now = standing_of(s);
+  const flow_state now = flow_state_of(s);
   if (at.home == &owner_) {
-    if (const auto who = at.who.lock()) who->on_standing(now);
+    if (const auto who = at.who.lock()) who->on_flow_state(now);
     return;
   }
-  const bool is_news = now.handled - at.told_handled > granted_->credits / 4 ||
-                       now.congested != at.told_congested;
+  const bool is_news = now.handled - at.told_handled > granted_->credits / 4 || now.congested != at.told_congested;
   if (at.outgoing.empty() && !is_news) return;
   at.told_handled = now.handled;
   at.told_congested = now.congested;
@@ -359,12 +358,12 @@ void run_host::flush(ingest::session_index s) {
     const auto there = who.lock();
     if (!there) return;
     for (const std::string& frame : frames) there->on_frame(frame);
-    there->on_standing(now);
+    there->on_flow_state(now);
   });
 }
 
-void run_host::tell_standing() {
-  for (ingest::session_index s = 0; s < seats_.size(); ++s) flush(s);
+void run_host::send_flow_state() {
+  for (ingest::session_index s = 0; s < slots_.size(); ++s) flush(s);
 }
 
 // ---- durability
@@ -387,14 +386,14 @@ void run_host::durable(std::string_view session, std::uint64_t seq) {
 }
 
 bool run_host::has_connections() const {
-  return std::any_of(seats_.begin(), seats_.end(), [](const seat& at) { return at.home != nullptr; });
+  return std::any_of(slots_.begin(), slots_.end(), [](const slot& at) { return at.home != nullptr; });
 }
 
 bool run_host::is_idle_for_good() const {
   if (!ended()) return false;
-  for (ingest::session_index s = 0; s < seats_.size(); ++s) {
-    const ingest::session& one = inbox_.sessions()[s];
-    if (seats_[s].home != nullptr || one.taken_seq != one.durable_seq || !one.held.empty()) return false;
+  for (ingest::session_index s = 0; s < slots_.size(); ++s) {
+    const ingest::session& session = inbox_.sessions()[s];
+    if (slots_[s].home != nullptr || session.taken_seq != session.durable_seq || !session.held.empty()) return false;
   }
   return true;
 }

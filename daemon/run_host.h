@@ -17,7 +17,7 @@
 #include "daemon/access/payload_policy.h"
 #include "daemon/canary.h"
 #include "daemon/run_client.h"
-#include "ingest/inbox.h"
+#include "ingest/protocol/inbox.h"
 
 namespace digd::daemon {
 
@@ -44,10 +44,10 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   // A session's hello. Its client is answered; a refusal, a welcome.
   void join(join_request&& request);
   // `read_at`: when the frame was read from its socket.
-  void receive(seat_number from, std::string_view frame, std::chrono::steady_clock::time_point read_at);
-  void receive_too_large(seat_number from, std::size_t bytes);
+  void receive(session_slot from, std::string_view frame, std::chrono::steady_clock::time_point read_at);
+  void receive_too_large(session_slot from, std::size_t bytes);
   // The connection is gone. Any thread; gives up `host`.
-  static void vacate(std::shared_ptr<run_host> host, seat_number seat);
+  static void vacate(std::shared_ptr<run_host> host, session_slot slot);
 
   void time_passes();
   // Does as the operator's switch says; false: it did already, or it has ended.
@@ -57,7 +57,7 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   // All messages of the session up to `seq` are on disk.
   void durable(std::string_view session, std::uint64_t seq);
   // Tells every connection how the run stands: a congestion is over.
-  void tell_standing();
+  void send_flow_state();
 
   // A run that was read back from an archive of an older version goes on under the current semantics.
   void adopt_semantics() { inbox_.adopt_semantics(now()); }
@@ -76,7 +76,7 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   std::optional<milliseconds> due;  // in the engine thread's index; that thread's business
 
  private:
-  struct seat {
+  struct slot {
     std::weak_ptr<run_client> who;
     engine_thread* home = nullptr;  // null: vacant
     std::uint64_t generation = 0;
@@ -89,21 +89,21 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
 
   void send(ingest::session_index to, std::string_view frame) override;
   void repeated(ingest::session_index from) override;
-  void took(const ingest::taken& what) override;
+  void took(const ingest::taken& record) override;
 
-  void count(const ingest::taken& what);
+  void count(const ingest::taken& record);
   void archive_joining(const hello& greeting, std::string_view frame);
-  void push(archive::entry_ptr what);
+  void push(archive::entry_ptr entry);
   void occupy(ingest::session_index s, join_request& request);
-  void leave(seat_number seat);
-  bool is_seated(seat_number seat) const;
-  standing standing_of(ingest::session_index s) const;
+  void leave(session_slot slot);
+  bool is_occupied(session_slot slot) const;
+  flow_state flow_state_of(ingest::session_index s) const;
   void touch(ingest::session_index s);
   void after_call();
   void flush(ingest::session_index s);
   void acknowledge(ingest::session_index s);
-  void note_refusal(const ingest::taken& what);
-  void note_giving_way(const ingest::taken& what);
+  void note_refusal(const ingest::taken& record);
+  void note_degradation(const ingest::taken& record);
   void keep_to_limits();
   void keep_to_run_bytes();
   void count_graph_limits();
@@ -123,7 +123,7 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   std::optional<limit_id> turned_away_for_;
   graph::graph_counters graph_seen_;  // what of the graph's own is counted already
   milliseconds last_now_ = 0;         // the wall clock never goes backwards here
-  std::vector<seat> seats_;           // beside the inbox's sessions
+  std::vector<slot> slots_;           // beside the inbox's sessions
   std::vector<ingest::session_index> touched_;
   boost::unordered_flat_map<std::string, ingest::session_index> by_name_;
   std::string ack_;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "archive/salvage.h"
+#include "base/quote.h"
 #include "daemon/access/peer.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
@@ -22,19 +23,18 @@
 #include "daemon/retention.h"
 #include "daemon/run_host.h"
 #include "daemon/webhook/webhook_server.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 
 namespace {
 
-namespace net = boost::asio;
+namespace asio = boost::asio;
 using boost::system::error_code;
-using unix_protocol = net::local::stream_protocol;
+using unix_protocol = asio::local::stream_protocol;
 
 constexpr std::chrono::milliseconds pause_after_failure{100};
 
-ingest::tls_files files_of(const tls_settings& from) {
+net::tls_files files_of(const tls_settings& from) {
   return {.certificate = from.certificate, .key = from.key, .client_ca = from.client_ca};
 }
 
@@ -42,7 +42,7 @@ std::string folder_of(const std::string& file) { return file.substr(0, file.rfin
 
 [[noreturn]] void cannot_listen(const listen_address& where, const error_code& ec) {
   const std::string name = quoted(to_string(where));
-  if (ec == net::error::address_in_use) {
+  if (ec == asio::error::address_in_use) {
     throw cannot_use("cannot listen on " + name + ": it is in use; does another digd run?");
   }
   throw cannot_use("cannot listen on " + name + ": " + ec.message());
@@ -50,13 +50,13 @@ std::string folder_of(const std::string& file) { return file.substr(0, file.rfin
 
 // What a killed daemon left is removed; what somebody answers at is not.
 void remove_stale(const std::string& path) {
-  struct stat what {};
-  if (::lstat(path.c_str(), &what) != 0 || !S_ISSOCK(what.st_mode)) return;
-  net::io_context none;
+  struct stat stat {};
+  if (::lstat(path.c_str(), &stat) != 0 || !S_ISSOCK(stat.st_mode)) return;
+  asio::io_context none;
   unix_protocol::socket probe(none);
   error_code ec;
   probe.connect(unix_protocol::endpoint(path), ec);
-  if (ec == net::error::connection_refused) ::unlink(path.c_str());
+  if (ec == asio::error::connection_refused) ::unlink(path.c_str());
 }
 
 }  // namespace
@@ -93,53 +93,54 @@ void server::set_damage_aside(const std::string& path, const std::string& damage
   const auto done = archive::set_damage_aside(path, {}, &why);
   if (!done) throw std::runtime_error("the archive is damaged (" + damage + "), and could not be set aside: " + why);
   shared_.runs_lost_to_damage = done->runs_lost;
-  spdlog::error("archive_damaged why={} set_aside={} runs_kept={} entries_kept={} runs_lost={} readable={}", quoted(damage),
-                quoted(done->aside), done->runs_kept, done->entries_kept, done->runs_lost, done->was_readable);
+  spdlog::error("archive_damaged why={} set_aside={} runs_kept={} entries_kept={} runs_lost={} readable={}",
+                quoted(damage), quoted(done->aside), done->runs_kept, done->entries_kept, done->runs_lost,
+                done->was_readable);
 }
 
 void server::open_archive(const std::string& data_dir) {
-  archive::options how;
-  how.path = data_dir + "/digd.sqlite";
-  how.producers = config::most_threads;
+  archive::options options;
+  options.path = data_dir + "/digd.sqlite";
+  options.producers = config::most_threads;
   // A session that may not go further ahead of the disk must not wait for others to come as well.
-  how.gather_entries = std::clamp<std::size_t>(shared_.settings.credits / 4, 1, how.gather_entries);
-  how.on_health = [](const std::string& words) {
+  options.gather_entries = std::clamp<std::size_t>(shared_.settings.credits / 4, 1, options.gather_entries);
+  options.on_health = [](const std::string& words) {
     if (words.empty()) {
       spdlog::info("archive_well");
     } else {
       spdlog::error("archive_trouble {}", words);
     }
   };
-  how.on_migration = [](int from, int to) {
+  options.on_migration = [](int from, int to) {
     spdlog::warn("archive_migrating from={} to={}; every run is read once, which takes a while", from, to);
   };
-  shared_.webhooks = std::make_unique<webhook_server>(how.path, data_dir + "/webhooks.db");
-  const auto tell = [this](std::span<const archive::durable> all) {
+  shared_.webhooks = std::make_unique<webhook_server>(options.path, data_dir + "/webhooks.db");
+  const auto tell = [this](std::span<const archive::durable> progress) {
     shared_.acks.hear();
     if (shared_.feed) shared_.feed->wake();
     shared_.webhooks->wake();
     std::map<std::size_t, std::vector<archive::durable>> by_thread;
-    for (const archive::durable& one : all) {
-      if (one.deleted) {
-        shared_.deletions.happened(one.run_number);
+    for (const archive::durable& run : progress) {
+      if (run.deleted) {
+        shared_.deletions.happened(run.run_number);
         continue;
       }
-      if (one.judgement != 0) {
-        shared_.judgements.happened(one.judgement);
+      if (run.judgement != 0) {
+        shared_.judgements.happened(run.judgement);
         continue;
       }
-      if (const auto thread = shared_.acks.thread_of(one.run_number)) by_thread[*thread].push_back(one);
+      if (const auto thread = shared_.acks.thread_of(run.run_number)) by_thread[*thread].push_back(run);
     }
     for (auto& [thread, what] : by_thread) {
       engine_thread* owner = shared_.threads[thread].get();
-      net::post(owner->context(), [owner, what = std::move(what)] { owner->durable(what); });
+      asio::post(owner->context(), [owner, what = std::move(what)] { owner->durable(what); });
     }
   };
   std::string why;
-  auto opened = archive::archive::open(how, tell, &why);
+  auto opened = archive::archive::open(options, tell, &why);
   if (!opened && opened.error() == archive::make_error_code(archive::archive_error::corrupt)) {
-    set_damage_aside(how.path, why);
-    opened = archive::archive::open(how, tell, &why);
+    set_damage_aside(options.path, why);
+    opened = archive::archive::open(options, tell, &why);
   }
   if (opened) {
     shared_.store = std::move(*opened);
@@ -154,7 +155,7 @@ void server::open_archive(const std::string& data_dir) {
 void server::make_threads() {
   const std::size_t n = thread_count(shared_.settings);
   for (std::size_t i = 0; i < n; ++i) shared_.threads.push_back(std::make_unique<engine_thread>(i, shared_));
-  pause_ = std::make_unique<ingest::steady_timer>(shared_.threads.front()->context().get_executor());
+  pause_ = std::make_unique<net::steady_timer>(shared_.threads.front()->context().get_executor());
 }
 
 void server::recover() {
@@ -171,7 +172,7 @@ void server::open_gate() {
 std::string server::check_access(const config& c) const {
   try {
     static_cast<void>(users_named(c.unix_users));
-    if (!c.tls.certificate.empty()) static_cast<void>(ingest::server_context(files_of(c.tls)));
+    if (!c.tls.certificate.empty()) static_cast<void>(net::server_context(files_of(c.tls)));
   } catch (const std::runtime_error& e) {
     return e.what();
   }
@@ -179,7 +180,7 @@ std::string server::check_access(const config& c) const {
   if (!c.tokens.empty()) {
     if (const std::string wrong = token_table::read(c.tokens, tokens); !wrong.empty()) return "tokens: " + wrong;
   }
-  if (c.tokens.empty() != shared_.doorkeeper.is_open() && shared_.now != phase::starting) {
+  if (c.tokens.empty() != shared_.authorizer.is_open() && shared_.now != phase::starting) {
     return "tokens: from none to some, or back, needs a restart";
   }
   if (c.tls.certificate.empty() != (tls_ == nullptr)) return "tls: from none to some, or back, needs a restart";
@@ -189,7 +190,7 @@ std::string server::check_access(const config& c) const {
 std::string server::change_access(const config& c) {
   if (std::string wrong = check_access(c); !wrong.empty()) return wrong;
   try {
-    shared_.doorkeeper.admit_users(users_named(c.unix_users));
+    shared_.authorizer.admit_users(users_named(c.unix_users));
     const auto* file = adopted_ ? nullptr : std::get_if<unix_address>(&bound_);
     if (file != nullptr && unix_) ::chmod(file->path.c_str(), c.unix_users.empty() ? 0600 : 0666);
     if (tls_) tls_->change(files_of(c.tls));
@@ -200,7 +201,7 @@ std::string server::change_access(const config& c) {
   if (c.tokens.empty()) return {};
   if (std::string wrong = token_table::read(c.tokens, tokens); !wrong.empty()) return "tokens: " + wrong;
   spdlog::info("tokens count={}", tokens.size());
-  shared_.doorkeeper.admit(std::move(tokens));
+  shared_.authorizer.admit(std::move(tokens));
   return {};
 }
 
@@ -222,15 +223,15 @@ void server::adopt(int socket) {
   } catch (const std::runtime_error& e) {
     throw cannot_use(e.what());
   }
-  if (!is_local(bound_) && shared_.doorkeeper.is_open()) {
+  if (!is_local(bound_) && shared_.authorizer.is_open()) {
     throw cannot_use("the socket that was handed over, " + quoted(to_string(bound_)) +
                      ", can be reached from other machines, and no tokens are configured");
   }
   const auto executor = shared_.threads.front()->context().get_executor();
   error_code ec;
   if (const auto* tcp = std::get_if<tcp_address>(&bound_)) {
-    tcp_ = std::make_unique<acceptor<net::ip::tcp>>(executor);
-    tcp_->assign(tcp->ip.is_v6() ? net::ip::tcp::v6() : net::ip::tcp::v4(), socket, ec);
+    tcp_ = std::make_unique<acceptor<asio::ip::tcp>>(executor);
+    tcp_->assign(tcp->ip.is_v6() ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), socket, ec);
   } else {
     unix_ = std::make_unique<acceptor<unix_protocol>>(executor);
     unix_->assign(unix_protocol(), socket, ec);
@@ -241,13 +242,13 @@ void server::adopt(int socket) {
 }
 
 void server::listen_tcp(const tcp_address& where) {
-  const net::ip::tcp::endpoint at(where.ip, where.port);
-  tcp_ = std::make_unique<acceptor<net::ip::tcp>>(shared_.threads.front()->context().get_executor());
+  const asio::ip::tcp::endpoint at(where.ip, where.port);
+  tcp_ = std::make_unique<acceptor<asio::ip::tcp>>(shared_.threads.front()->context().get_executor());
   error_code ec;
   static_cast<void>(tcp_->open(at.protocol(), ec));
-  if (!ec) static_cast<void>(tcp_->set_option(net::socket_base::reuse_address(true), ec));
+  if (!ec) static_cast<void>(tcp_->set_option(asio::socket_base::reuse_address(true), ec));
   if (!ec) static_cast<void>(tcp_->bind(at, ec));
-  if (!ec) static_cast<void>(tcp_->listen(net::socket_base::max_listen_connections, ec));
+  if (!ec) static_cast<void>(tcp_->listen(asio::socket_base::max_listen_connections, ec));
   if (ec) cannot_listen(where, ec);
   bound_ = tcp_address{where.ip, tcp_->local_endpoint().port()};
 }
@@ -258,10 +259,11 @@ void server::listen_unix(const unix_address& where) {
   const unix_protocol::endpoint at(where.path);
   error_code ec;
   static_cast<void>(unix_->open(at.protocol(), ec));
-  const mode_t before = ::umask(shared_.settings.unix_users.empty() ? 0177 : 0111);  // the owner alone, or who is asked for
+  const mode_t before =
+      ::umask(shared_.settings.unix_users.empty() ? 0177 : 0111);  // the owner alone, or who is asked for
   if (!ec) static_cast<void>(unix_->bind(at, ec));
   ::umask(before);
-  if (!ec) static_cast<void>(unix_->listen(net::socket_base::max_listen_connections, ec));
+  if (!ec) static_cast<void>(unix_->listen(asio::socket_base::max_listen_connections, ec));
   if (ec) cannot_listen(where, ec);
 }
 
@@ -275,17 +277,18 @@ void server::start() {
     if (!wrong.empty()) throw std::runtime_error(wrong);
     shared_.keeps = std::make_unique<retention>(shared_);
   }
-  shared_.spans = std::make_unique<otlp_server>(shared_, shared_.store ? folder_of(shared_.store->how().path) + "otlp.db" : "");
+  shared_.spans =
+      std::make_unique<otlp_server>(shared_, shared_.store ? folder_of(shared_.store->how().path) + "otlp.db" : "");
   if (const std::string wrong = shared_.spans->start(); !wrong.empty()) throw std::runtime_error(wrong);
   // The operator's switch held until the restart: runs that were read back with it go on as they were opened.
-  for (auto& thread : shared_.threads) net::post(thread->context(), [&t = *thread] { t.runs().follow_operator(); });
+  for (auto& thread : shared_.threads) asio::post(thread->context(), [&t = *thread] { t.runs().follow_operator(); });
   shared_.now = phase::serving;
   shared_.pressure.look();
   for (auto& thread : shared_.threads) thread->start();
   if (shared_.keeps) shared_.keeps->start();
   shared_.pressure.start();
   if (tls_) tls_->start();
-  net::post(shared_.threads.front()->context(), [this] {
+  asio::post(shared_.threads.front()->context(), [this] {
     if (tcp_) accept(*tcp_);
     if (unix_) accept(*unix_);
   });
@@ -307,8 +310,8 @@ template <class Protocol>
 void server::accept(acceptor<Protocol>& door) {
   engine_thread& home = *shared_.threads[next_home_++ % shared_.threads.size()];
   door.async_accept(home.context().get_executor(),
-                    [this, &door, &home](error_code ec, net::basic_stream_socket<Protocol, executor> socket) {
-                      if (ec == net::error::operation_aborted) return;
+                    [this, &door, &home](error_code ec, asio::basic_stream_socket<Protocol, executor> socket) {
+                      if (ec == asio::error::operation_aborted) return;
                       if (!ec) {
                         admit(home, std::move(socket));
                         return accept(door);
@@ -322,45 +325,45 @@ void server::accept(acceptor<Protocol>& door) {
 }
 
 template <class Protocol>
-void server::admit(engine_thread& home, net::basic_stream_socket<Protocol, executor> socket) {
+void server::admit(engine_thread& home, asio::basic_stream_socket<Protocol, executor> socket) {
   if (shared_.connections.load() >= shared_.live.now()->connections.most) {
     shared_.connections_refused.fetch_add(1);
     return;  // closed by going out of scope
   }
   auto ticket = std::make_shared<ticket_counter>(shared_.connections);
-  if constexpr (std::is_same_v<Protocol, net::ip::tcp>) {
+  if constexpr (std::is_same_v<Protocol, asio::ip::tcp>) {
     error_code ignored;
-    static_cast<void>(socket.set_option(net::ip::tcp::no_delay(true), ignored));
+    static_cast<void>(socket.set_option(asio::ip::tcp::no_delay(true), ignored));
     if (tls_) return admit_tls(home, std::move(socket), std::move(ticket));
-  } else if (!shared_.doorkeeper.lets_in_peer_of(socket.native_handle())) {
+  } else if (!shared_.authorizer.lets_in_peer_of(socket.native_handle())) {
     shared_.strangers_refused.fetch_add(1);
     return;
   }
-  net::post(home.context(), [&home, socket = ingest::stream_socket(std::move(socket)),
-                             ticket = std::move(ticket)]() mutable {
-    std::make_shared<http_connection>(home, std::move(socket), std::move(ticket))->start();
-  });
+  asio::post(home.context(),
+             [&home, socket = net::stream_socket(std::move(socket)), ticket = std::move(ticket)]() mutable {
+               std::make_shared<http_connection>(home, std::move(socket), std::move(ticket))->start();
+             });
 }
 
 // Through TLS first; what comes out of it is a connection like any other.
-void server::admit_tls(engine_thread& home, net::basic_stream_socket<net::ip::tcp, executor> socket,
+void server::admit_tls(engine_thread& home, asio::basic_stream_socket<asio::ip::tcp, executor> socket,
                        connection_ticket ticket) {
   error_code ec;
   const auto protocol = socket.local_endpoint(ec).protocol();
   const int fd = ec ? -1 : socket.release(ec);
   if (ec) return;
-  net::post(tls_->context(), [this, &home, protocol, fd, ticket = std::move(ticket)]() mutable {
-    ingest::tls_pipe::socket moved(tls_->context().get_executor());
+  asio::post(tls_->context(), [this, &home, protocol, fd, ticket = std::move(ticket)]() mutable {
+    net::tls_pipe::socket moved(tls_->context().get_executor());
     error_code failed;
     moved.assign(protocol, fd, failed);
     if (failed) return static_cast<void>(::close(fd));
     tls_->admit(std::move(moved), std::move(ticket), [&home](int plain, connection_ticket through) {
-      net::post(home.context(), [&home, plain, through = std::move(through)]() mutable {
-        ingest::stream_socket one(home.context().get_executor());
+      asio::post(home.context(), [&home, plain, through = std::move(through)]() mutable {
+        net::stream_socket stream_socket(home.context().get_executor());
         error_code wrong;
-        one.assign(net::generic::stream_protocol(AF_UNIX, 0), plain, wrong);
+        stream_socket.assign(asio::generic::stream_protocol(AF_UNIX, 0), plain, wrong);
         if (wrong) return static_cast<void>(::close(plain));
-        std::make_shared<http_connection>(home, std::move(one), std::move(through))->start();
+        std::make_shared<http_connection>(home, std::move(stream_socket), std::move(through))->start();
       });
     });
   });
@@ -380,7 +383,7 @@ bool server::wait(std::chrono::milliseconds at_most, Until until) {
 
 void server::stop_listening() {
   std::promise<void> done;
-  net::post(shared_.threads.front()->context(), [&] {
+  asio::post(shared_.threads.front()->context(), [&] {
     error_code ignored;
     if (tcp_) static_cast<void>(tcp_->close(ignored));
     if (unix_) static_cast<void>(unix_->close(ignored));
@@ -392,10 +395,10 @@ void server::stop_listening() {
   if (const auto* file = std::get_if<unix_address>(&bound_)) ::unlink(file->path.c_str());
 }
 
-std::vector<net::io_context*> server::loops() {
-  std::vector<net::io_context*> all;
-  for (auto& thread : shared_.threads) all.push_back(&thread->context());
-  return all;
+std::vector<asio::io_context*> server::loops() {
+  std::vector<asio::io_context*> io_contexts;
+  for (auto& thread : shared_.threads) io_contexts.push_back(&thread->context());
+  return io_contexts;
 }
 
 std::string server::status() const {
@@ -406,14 +409,14 @@ std::string server::status() const {
 bool server::close_connections(std::chrono::milliseconds at_most) {
   shared_.now = phase::stopping;
   const auto none = [this] { return shared_.connections.load() == 0; };
-  for (auto& thread : shared_.threads) net::post(thread->context(), [&t = *thread] { t.shut_connections(); });
+  for (auto& thread : shared_.threads) asio::post(thread->context(), [&t = *thread] { t.shut_connections(); });
   if (tls_) tls_->give_up_handshakes();
   if (shared_.spans) shared_.spans->stop();
   if (shared_.feed) shared_.feed->stop();
   if (shared_.webhooks) shared_.webhooks->stop();
   const bool by_themselves = wait(at_most, none);
   if (!by_themselves) {
-    for (auto& thread : shared_.threads) net::post(thread->context(), [&t = *thread] { t.abort_connections(); });
+    for (auto& thread : shared_.threads) asio::post(thread->context(), [&t = *thread] { t.abort_connections(); });
     static_cast<void>(wait(std::chrono::seconds(1), none));
   }
   if (tls_) tls_->stop();
@@ -428,7 +431,7 @@ void server::stop_threads(std::chrono::milliseconds at_most) {
   shared_.rebuilder.join();
   std::vector<std::future<std::size_t>> ended;
   for (auto& thread : shared_.threads) {
-    net::post(thread->context(), [&t = *thread] { t.finish(); });
+    asio::post(thread->context(), [&t = *thread] { t.finish(); });
     ended.push_back(std::async(std::launch::async, [&t = *thread] {
       t.join_thread();
       return t.records().backlog();
@@ -437,7 +440,7 @@ void server::stop_threads(std::chrono::milliseconds at_most) {
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   for (std::size_t i = 0; i < ended.size(); ++i) {
     if (ended[i].wait_until(deadline) != std::future_status::ready) {
-      net::post(shared_.threads[i]->context(), [&t = *shared_.threads[i]] {
+      asio::post(shared_.threads[i]->context(), [&t = *shared_.threads[i]] {
         t.give_up_backlog();
         t.context().stop();
       });
@@ -454,7 +457,8 @@ void server::close_archive() {
   if (shared_.webhooks) shared_.webhooks->stop();
   if (!shared_.store) return;
   shared_.store->stop();
-  if (const std::string trouble = shared_.store->health(); !trouble.empty()) spdlog::error("archive_trouble {}", trouble);
+  if (const std::string trouble = shared_.store->health(); !trouble.empty())
+    spdlog::error("archive_trouble {}", trouble);
 }
 
 }  // namespace digd::daemon

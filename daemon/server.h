@@ -78,7 +78,7 @@ class server {
   listen_address bound_;
   std::unique_ptr<acceptor<boost::asio::ip::tcp>> tcp_;
   std::unique_ptr<acceptor<boost::asio::local::stream_protocol>> unix_;
-  std::unique_ptr<ingest::steady_timer> pause_;  // when sockets ran out
+  std::unique_ptr<net::steady_timer> pause_;  // when sockets ran out
   std::size_t next_home_ = 0;
   std::unique_ptr<tls_door> tls_;
   bool adopted_ = false;

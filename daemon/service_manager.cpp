@@ -53,7 +53,8 @@ service_manager::service_manager() : socket_(take_variable("NOTIFY_SOCKET")) {
   const auto count = number(take_variable("LISTEN_FDS"));
   take_variable("LISTEN_FDNAMES");
   if (!count || !is_ours(meant_for)) return;
-  for (int fd = first_socket; fd < first_socket + static_cast<int>(std::min<std::uint64_t>(*count, most_sockets)); ++fd) {
+  for (int fd = first_socket; fd < first_socket + static_cast<int>(std::min<std::uint64_t>(*count, most_sockets));
+       ++fd) {
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
     sockets_.push_back(fd);
   }

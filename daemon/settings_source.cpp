@@ -8,10 +8,10 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/quote.h"
 #include "daemon/option.h"
 #include "daemon/option_files.h"
 #include "daemon/webhook/webhook_options.h"
-#include "engine/quote.h"
 
 extern char** environ;
 
@@ -21,9 +21,9 @@ namespace {
 
 constexpr std::string_view log_level_alias = "DIGD_LOG_LEVEL";
 
-std::string add_line(std::string all, const std::string& line) {
-  if (line.empty()) return all;
-  return all.empty() ? line : std::move(all) + '\n' + line;
+std::string add_line(std::string text, const std::string& line) {
+  if (line.empty()) return text;
+  return text.empty() ? line : std::move(text) + '\n' + line;
 }
 
 std::string read_file(const std::string& name, config& into) {
@@ -31,43 +31,44 @@ std::string read_file(const std::string& name, config& into) {
   std::ostringstream text;
   text << file.rdbuf();  // which fails, and is not bad, if there is nothing in it
   if (!file || text.bad()) return "cannot read " + quoted(name);
-  std::string all;
-  for (const std::string& wrong : load_config(text.str(), name, into)) all = add_line(std::move(all), wrong);
-  return all;
+  std::string current_text;
+  for (const std::string& wrong : load_config(text.str(), name, into))
+    current_text = add_line(std::move(current_text), wrong);
+  return current_text;
 }
 
 // A string as it stands, a list as TOML or with commas, anything else as TOML.
-std::string take(const option& one, const std::string& text, config& into) {
-  if (one.kind == value_kind::text || one.kind == value_kind::choice) {
-    return one.set(toml::value<std::string>(text), into);
+std::string take(const option& option, const std::string& text, config& into) {
+  if (option.kind == value_kind::text || option.kind == value_kind::choice) {
+    return option.set(toml::value<std::string>(text), into);
   }
-  if (one.kind == value_kind::list && !text.starts_with('[')) {
-    toml::array all;
+  if (option.kind == value_kind::list && !text.starts_with('[')) {
+    toml::array items;
     std::istringstream words(text);
-    for (std::string word; std::getline(words, word, ',');) all.push_back(word);
-    return one.set(all, into);
+    for (std::string word; std::getline(words, word, ',');) items.push_back(word);
+    return option.set(items, into);
   }
   try {
     const toml::table table = toml::parse("v = " + text);
-    return one.set(*table.get("v"), into);
+    return option.set(*table.get("v"), into);
   } catch (const toml::parse_error&) {
-    return one.set(toml::value<std::string>(text), into);  // words it with the range
+    return option.set(toml::value<std::string>(text), into);  // words it with the range
   }
 }
 
 std::string read_environment(config& into) {
   std::string wrong;
-  for (const option& one : options()) {
-    const std::string name = environment_name(one.name);
+  for (const option& option : options()) {
+    const std::string name = environment_name(option.name);
     const char* value = std::getenv(name.c_str());
     std::string_view used = name;
-    if (value == nullptr && one.name == "log.level") {
+    if (value == nullptr && option.name == "log.level") {
       value = std::getenv(log_level_alias.data());
       used = log_level_alias;
     }
     if (value == nullptr || *value == '\0') continue;
-    if (const std::string what = take(one, value, into); !what.empty()) {
-      wrong = add_line(std::move(wrong), "environment: " + std::string(used) + ": " + what);
+    if (const std::string text = take(option, value, into); !text.empty()) {
+      wrong = add_line(std::move(wrong), "environment: " + std::string(used) + ": " + text);
     }
   }
   // A name with a section is meant for us; others may be somebody else's.
@@ -75,7 +76,7 @@ std::string read_environment(config& into) {
     const std::string_view entry(*at);
     const std::string_view name = entry.substr(0, entry.find('='));
     if (!name.starts_with("DIGD_") || name.find("__") == name.npos) continue;
-    const auto is_known = [&](const option& one) { return environment_name(one.name) == name; };
+    const auto is_known = [&](const option& option) { return environment_name(option.name) == name; };
     if (std::any_of(options().begin(), options().end(), is_known)) continue;
     const auto is_secret = [&](const webhook_settings& w) { return w.secret_env == name; };
     if (std::any_of(into.webhooks.begin(), into.webhooks.end(), is_secret)) continue;
@@ -98,16 +99,17 @@ std::string read_settings(const settings_source& from, config& into) {
 
 reload_plan plan_reload(const config& holds, const config& read) {
   reload_plan plan{.next = read, .changed = {}, .need_a_restart = {}};
-  for (const option& one : options()) {
-    const std::string before = one.get(holds), after = one.get(read);
+  for (const option& option : options()) {
+    const std::string before = option.get(holds), after = option.get(read);
     if (before == after) continue;
-    if (one.when != applies::at_restart) {
-      plan.changed.push_back(one.name + ": " + before + " -> " + after + " (" + std::string(to_string(one.when)) + ')');
+    if (option.when != applies::at_restart) {
+      plan.changed.push_back(option.name + ": " + before + " -> " + after + " (" + std::string(to_string(option.when)) +
+                             ')');
       continue;
     }
-    plan.need_a_restart.push_back(one.name);
+    plan.need_a_restart.push_back(option.name);
     const toml::table old = toml::parse("v = " + before);
-    static_cast<void>(one.set(*old.get("v"), plan.next));
+    static_cast<void>(option.set(*old.get("v"), plan.next));
   }
   for (const std::string& change : webhook_changes(holds, read)) {
     plan.changed.push_back(change + " (" + std::string(to_string(applies::at_once)) + ')');

@@ -4,8 +4,8 @@
 // archive, its writer thread, the handlers still queued, the loops.
 #pragma once
 
-#include <boost/asio/thread_pool.hpp>
 #include <atomic>
+#include <boost/asio/thread_pool.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,8 +14,8 @@
 
 #include "archive/archive.h"
 #include "daemon/access/gate.h"
-#include "daemon/api/operator.h"
 #include "daemon/ack_router.h"
+#include "daemon/api/operator.h"
 #include "daemon/config.h"
 #include "daemon/engine_thread.h"
 #include "daemon/live_settings.h"
@@ -30,9 +30,7 @@ class read_pool;
 class retention;
 class webhook_server;
 
-enum class phase : std::uint8_t { starting,
-                                  serving,
-                                  stopping };
+enum class phase : std::uint8_t { starting, serving, stopping };
 
 struct shared_state {
   explicit shared_state(config c);
@@ -48,7 +46,7 @@ struct shared_state {
   std::unique_ptr<archive::archive> store;  // null: off. Set before the threads start
   ack_router acks;
   trusted_names trusted;  // Host and Origin. Set before the first connection
-  gate doorkeeper;        // bearer tokens
+  gate authorizer;        // bearer tokens
   std::atomic<std::uint64_t> open_runs{0};
   std::atomic<std::uint64_t> connections{0};
   std::atomic<std::uint64_t> connections_refused{0};  // there were too many

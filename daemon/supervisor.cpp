@@ -16,7 +16,7 @@ namespace digd::daemon {
 
 namespace {
 
-namespace net = boost::asio;
+namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::chrono::microseconds status_every = std::chrono::seconds(10);
@@ -26,10 +26,11 @@ volatile std::sig_atomic_t early_reload = 0;
 
 class watch {
  public:
-  watch(net::io_context& on, net::signal_set& signals, service_manager& manager, heartbeat beats, const supervised& what)
+  watch(asio::io_context& on, asio::signal_set& signals, service_manager& manager, heartbeat beats,
+        const supervised& supervised)
       : manager_(manager),
         beats_(std::move(beats)),
-        what_(what),
+        supervised_(supervised),
         every_(manager.watchdog().count() > 0 ? std::min(manager.watchdog() / pings_in_an_interval, status_every)
                                               : status_every),
         signals_(signals),
@@ -49,7 +50,7 @@ class watch {
         timer_.cancel();
         return;
       }
-      what_.reload();
+      supervised_.reload();
       hear();
     });
   }
@@ -62,9 +63,9 @@ class watch {
     } else if (!std::exchange(hung_, true)) {
       spdlog::error("engine_thread_hangs: the watchdog is not fed");
     }
-    if (std::string now = what_.status(); now != told_) {
+    if (std::string now = supervised_.status(); now != message_) {
       manager_.status(now);
-      told_ = std::move(now);
+      message_ = std::move(now);
     }
     timer_.expires_after(every_);
     timer_.async_wait([this](error_code ec) {
@@ -74,24 +75,24 @@ class watch {
 
   service_manager& manager_;
   heartbeat beats_;
-  const supervised& what_;
+  const supervised& supervised_;
   const std::chrono::microseconds every_;
-  net::signal_set& signals_;
-  net::steady_timer timer_;
-  std::string told_;
+  asio::signal_set& signals_;
+  asio::steady_timer timer_;
+  std::string message_;
   bool hung_ = false;
 };
 
 }  // namespace
 
-heartbeat::heartbeat(std::vector<net::io_context*> loops) : loops_(std::move(loops)) {
+heartbeat::heartbeat(std::vector<asio::io_context*> loops) : loops_(std::move(loops)) {
   for (std::size_t i = 0; i < loops_.size(); ++i) answers_.push_back(std::make_shared<std::atomic<std::uint64_t>>(0));
 }
 
 void heartbeat::ask() {
   ++asked_;
   for (std::size_t i = 0; i < loops_.size(); ++i) {
-    net::post(*loops_[i], [answer = answers_[i], asked = asked_] { answer->store(asked, std::memory_order_relaxed); });
+    asio::post(*loops_[i], [answer = answers_[i], asked = asked_] { answer->store(asked, std::memory_order_relaxed); });
   }
 }
 
@@ -114,12 +115,12 @@ caught_signals::~caught_signals() {
   std::signal(SIGHUP, SIG_IGN);  // a reload that comes too late ends nothing
 }
 
-void supervise(service_manager& manager, heartbeat beats, const supervised& what, caught_signals& signals) {
-  watch watches(signals.waits_, signals.set_, manager, std::move(beats), what);
+void supervise(service_manager& manager, heartbeat beats, const supervised& supervised, caught_signals& signals) {
+  watch watches(signals.waits_, signals.set_, manager, std::move(beats), supervised);
   watches.start();
   if (early_reload != 0) {
     early_reload = 0;
-    what.reload();
+    supervised.reload();
   }
   signals.waits_.run();
   manager.stopping();

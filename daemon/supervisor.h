@@ -37,12 +37,13 @@ struct supervised {
   std::function<std::string()> status;  // one line for people
 };
 
-// Until `caught_signals` are: SIGTERM and SIGINT end the process at once and in order, since there is nothing yet that a kill could
-// not interrupt as well; SIGHUP waits until `supervise`.
+// Until `caught_signals` are: SIGTERM and SIGINT end the process at once and in order, since there is nothing yet that
+// a kill could not interrupt as well; SIGHUP waits until `supervise`.
 void expect_signals();
 
-// From when it is made SIGTERM, SIGINT and SIGHUP wait for `supervise`: made before anybody is served, so that whoever was is told
-// goodbye. Lifetime: at most one at a time; when it ends, SIGTERM and SIGINT do what they do by default, SIGHUP nothing.
+// From when it is made SIGTERM, SIGINT and SIGHUP wait for `supervise`: made before anybody is served, so that whoever
+// was is told goodbye. Lifetime: at most one at a time; when it ends, SIGTERM and SIGINT do what they do by default,
+// SIGHUP nothing.
 class caught_signals {
  public:
   caught_signals();
@@ -57,7 +58,8 @@ class caught_signals {
   boost::asio::signal_set set_;
 };
 
-// Returns on SIGTERM or SIGINT, having said so. A loop that does not answer between two pings gets none, and the watchdog fires.
-void supervise(service_manager& manager, heartbeat beats, const supervised& what, caught_signals& signals);
+// Returns on SIGTERM or SIGINT, having said so. A loop that does not answer between two pings gets none, and the
+// watchdog fires.
+void supervise(service_manager& manager, heartbeat beats, const supervised& supervised, caught_signals& signals);
 
 }  // namespace digd::daemon

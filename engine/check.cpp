@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <boost/unordered/unordered_flat_set.hpp>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 #include "engine/run.h"
 
 namespace digd {
@@ -11,8 +11,8 @@ namespace {
 
 bool is_reserved(std::string_view id) { return id.starts_with("sys:"); }
 
-std::string over(std::string_view what, std::uint64_t most) {
-  return "more than " + std::to_string(most) + ' ' + std::string(what) + " (a limit of this run)";
+std::string over(std::string_view text, std::uint64_t most) {
+  return "more than " + std::to_string(most) + ' ' + std::string(text) + " (a limit of this run)";
 }
 
 class checker {
@@ -32,7 +32,8 @@ class checker {
       case message_type::time:
       case message_type::run_ended: break;
     }
-    if (graph_.agent_count() + new_names_.size() > limits_.agents) hit(limit_id::agents, "agent", over("agents", limits_.agents));
+    if (graph_.agent_count() + new_names_.size() > limits_.agents)
+      hit(limit_id::agents, "agent", over("agents", limits_.agents));
     if (added_ > 0 && graph_.live_events() + added_ > limits_.live_events) {
       hit(limit_id::live_events, "event", over("events that are not settled", limits_.live_events));
     }
@@ -52,7 +53,8 @@ class checker {
   }
 
   void names(const name_list& agents, std::string_view field) {
-    if (agents.size() > limits_.recipients) hit(limit_id::recipients, field, over("recipients of one event", limits_.recipients));
+    if (agents.size() > limits_.recipients)
+      hit(limit_id::recipients, field, over("recipients of one event", limits_.recipients));
     for (const std::string_view agent : agents) name(agent);
   }
 
@@ -93,7 +95,8 @@ class checker {
 
   void started(const message& m) {
     name(m.agent);
-    if (m.inputs.size() > limits_.inputs) hit(limit_id::inputs, "inputs", over("inputs of one activation", limits_.inputs));
+    if (m.inputs.size() > limits_.inputs)
+      hit(limit_id::inputs, "inputs", over("inputs of one activation", limits_.inputs));
     if (graph_.open_count() >= limits_.open_activations) {
       hit(limit_id::open_activations, "activation", over("open activations", limits_.open_activations));
     }
@@ -132,8 +135,9 @@ class checker {
     }
     for (const reaction_draft& r : m.reactions) {
       if (!inputs.contains(r.input)) {
-        refuse(refusal::not_an_input, "reactions", "event " + quoted(r.input) + " is no input of activation " + quoted(v.id));
-      } else if (r.what == reaction::reroute && settled.contains(r.input)) {
+        refuse(refusal::not_an_input, "reactions",
+               "event " + quoted(r.input) + " is no input of activation " + quoted(v.id));
+      } else if (r.reaction == reaction::reroute && settled.contains(r.input)) {
         refuse(refusal::settled_event, "reactions", "event " + quoted(r.input) + " is settled and cannot be rerouted");
       }
     }

@@ -23,18 +23,18 @@ const rule& rule_of_window(due_kind kind) {
 }
 
 // Sorts agents by name, as far as they are reported; beyond that the order does not matter.
-void sort_reported(std::vector<graph::agent_index>& all, const graph::graph& g) {
-  const auto cut = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), detection::max_evidence));
-  std::partial_sort(all.begin(), cut, all.end(),
+void sort_reported(std::vector<graph::agent_index>& agents, const graph::graph& g) {
+  const auto cut = agents.begin() + static_cast<std::ptrdiff_t>(std::min(agents.size(), detection::max_evidence));
+  std::partial_sort(agents.begin(), cut, agents.end(),
                     [&](graph::agent_index a, graph::agent_index b) { return g.agent(a).name < g.agent(b).name; });
-  g.look_at(all.size());
+  g.look_at(agents.size());
 }
 
 // Lists the first names that are within both limits of a detection's evidence.
 template <class List, class Name>
-void list_evidence(detection& d, const List& all, Name name) {
+void list_evidence(detection& d, const List& items, Name name) {
   std::size_t bytes = 0;
-  for (const std::uint32_t i : all) {
+  for (const std::uint32_t i : items) {
     bytes += name(i).size();
     if (d.evidence.size() == detection::max_evidence || bytes > detection::max_evidence_bytes) return;
     d.evidence.push_back(name(i));
@@ -93,17 +93,17 @@ void run::switch_mode(mode strongest, milliseconds stamp, answer& out) {
 
 // ---- a limit is hit
 
-bool run::can_give_way(limit_id hit, limit_policy how) const {
-  if (unjudged_ || ended_ || how == limit_policy::refuse) return false;
-  return how == limit_policy::observe || hit != limit_id::live_events || graph_.has_pending();
+bool run::can_degrade(limit_id hit, limit_policy policy) const {
+  if (unjudged_ || ended_ || policy == limit_policy::refuse) return false;
+  return policy == limit_policy::observe || hit != limit_id::live_events || graph_.has_pending();
 }
 
-void run::give_way(limit_id hit, limit_policy how, milliseconds stamp, answer& out) {
-  if (!can_give_way(hit, how)) return;
+void run::degrade(limit_id hit, limit_policy policy, milliseconds stamp, answer& out) {
+  if (!can_degrade(hit, policy)) return;
   const milliseconds now = time_of_daemon(stamp);
   let_due_happen(now, out);
   clock_ = now;
-  if (how == limit_policy::observe) return stop_judging(hit, out);
+  if (policy == limit_policy::observe) return stop_judging(hit, out);
   forget_pending(out);
 }
 
@@ -128,9 +128,9 @@ void run::forget_pending(answer& out) {
 void run::stop_judging(limit_id why, answer& out) {
   watches_.end(clock_, out);
   unjudged_ = why;
-  const auto remake = []<class What, class... With>(What& what, With&&... with) {
-    std::destroy_at(&what);
-    std::construct_at(&what, std::forward<With>(with)...);
+  const auto remake = []<class What, class... With>(What& object, With&&... with) {
+    std::destroy_at(&object);
+    std::construct_at(&object, std::forward<With>(with)...);
   };
   remake(windows_, graph_, settings_);  // it names events of the graph: before that goes
   remake(graph_, graph_limits_of(settings_.limits));
@@ -147,7 +147,7 @@ void run::pass(const message& m, milliseconds time, answer& out) {
   }
   clock_ = time;
   for (const reaction_draft& r : m.reactions) {
-    if (r.what == reaction::reroute) out.verdicts.emplace_back().event = r.input;
+    if (r.reaction == reaction::reroute) out.verdicts.emplace_back().event = r.input;
   }
   for (const event_draft& e : m.events) out.verdicts.emplace_back().event = e.id;
   ended_ = m.type == message_type::run_ended;
@@ -159,8 +159,8 @@ std::optional<milliseconds> run::next_due() const {
 }
 
 milliseconds run::time_of(const message& m, milliseconds stamp) const {
-  const milliseconds told = settings_.clock == clock_kind::wall ? stamp : m.ts.value_or(clock_);
-  return std::max(told, clock_);
+  const milliseconds reported_ms = settings_.clock == clock_kind::wall ? stamp : m.ts.value_or(clock_);
+  return std::max(reported_ms, clock_);
 }
 
 // Of what the daemon does by itself: with the trace clock, the run's own.
@@ -195,33 +195,33 @@ void run::report_at_end(answer& out) {
   witness_visits_left_ = graph::max_message_visits;
   for (const due_item& due : windows_.unfired()) {
     const rule& which = rule_of_window(due.kind);
-    finding what = find_due(which, due);
-    report(which, what, healer_.decide_at_end(which, what), out);
+    finding finding = find_due(which, due);
+    report(which, finding, healer_.decide_at_end(which, finding), out);
   }
 }
 
 finding run::find_due(const rule& which, const due_item& due) const {
-  finding what = which.fire(graph_, due.index);
-  sort_reported(what.agents, graph_);
-  return what;
+  finding finding = which.fire(graph_, due.index);
+  sort_reported(finding.agents, graph_);
+  return finding;
 }
 
 void run::fire(const rule& which, const due_item& due, answer& out) {
   witness_visits_left_ = graph::max_message_visits;
-  finding what = find_due(which, due);
+  finding finding = find_due(which, due);
   healer_.open_case(false, window_able_);
-  const remedy with = healer_.decide(which, what);
+  const remedy with = healer_.decide(which, finding);
   healer_.close_case();
   watches_.next_occasion();
   intervention done;
   if (with.healed() && which.healing == action::reroute) {
-    done.id = "give:" + graph_.event(what.event).id + ':' +
-              std::to_string(graph_.count_window_give_back(what.event));
-    done.event = graph_.event(what.event).id;
+    done.id =
+        "give:" + graph_.event(finding.event).id + ':' + std::to_string(graph_.count_window_give_back(finding.event));
+    done.event = graph_.event(finding.event).id;
   } else if (with.healed()) {
     done.id = "sys:" + std::to_string(++system_events_);
   }
-  const std::uint32_t at = report(which, what, with, out);
+  const std::uint32_t at = report(which, finding, with, out);
   if (with.healed()) {
     watched& w = watches_.newest();
     if (!w.has_event) w.label = done.id;
@@ -231,7 +231,7 @@ void run::fire(const rule& which, const due_item& due, answer& out) {
     for (const graph::agent_index a : with.targets) done.recipients.push_back(graph_.agent(a).name);
     std::sort(done.recipients.begin(), done.recipients.end());
     if (which.healing == action::reroute) {
-      graph_.give_back(what.event, with.targets.front());
+      graph_.give_back(finding.event, with.targets.front());
     } else {
       graph_.record_system_event(done.id, with.targets);
     }
@@ -291,7 +291,7 @@ void run::record_outputs(const message& m, graph::activation_index source) {
 }
 
 void run::record_delivery_report(const message& m) {
-  if (m.how != applied::as_is) return;
+  if (m.applied != applied::as_is) return;
   const graph::event_index e = graph_.find_event(reported_event(m));
   graph_.undo_give_back(e);
   if (graph_.event(e).gave_up_submit) let_through(false);
@@ -327,11 +327,11 @@ void run::judge_event(held_event& held, verdict& v, const message& m, const spea
     return;
   }
   healer_.open_case(m.as_is, who.able);
-  for (finding& what : found_) {
-    const rule& which = rule_of(what.rule);
-    sort_reported(what.agents, graph_);
-    const remedy with = healer_.decide(which, what);
-    const std::uint32_t at = report(which, what, with, out);
+  for (finding& finding : found_) {
+    const rule& which = rule_of(finding.rule);
+    sort_reported(finding.agents, graph_);
+    const remedy with = healer_.decide(which, finding);
+    const std::uint32_t at = report(which, finding, with, out);
     out.detections[at].session = std::string(who.session);
     out.detections[at].at = m.seq;
     v.detections.push_back(at);
@@ -353,8 +353,8 @@ bool run::find(const held_event& held) {
   return true;
 }
 
-void run::held_event::take(const remedy& with, action how, verdict& v, const graph::graph& g) {
-  if (how == action::reroute) {
+void run::held_event::take(const remedy& with, action given_action, verdict& v, const graph::graph& g) {
+  if (given_action == action::reroute) {
     back_to = with.targets.front();
     v.action = action::reroute;
     v.recipients = {g.agent(back_to).name};
@@ -366,29 +366,30 @@ void run::held_event::take(const remedy& with, action how, verdict& v, const gra
   v.inject += with.text;
 }
 
-std::uint32_t run::report(const rule& which, finding& what, const remedy& with, answer& out) {
+std::uint32_t run::report(const rule& which, finding& finding, const remedy& with, answer& out) {
   const auto at = static_cast<std::uint32_t>(out.detections.size());
   detection& d = out.detections.emplace_back();
   d.rule = which.id;
   d.severity = which.severity;
   d.ts = clock_;
-  if (what.event != graph::nobody) d.event = graph_.event(what.event).id;
-  if (what.agent != graph::nobody) d.agent = graph_.agent(what.agent).name;
-  d.evidence_total = what.events.size() + what.agents.size();
+  if (finding.event != graph::nobody) d.event = graph_.event(finding.event).id;
+  if (finding.agent != graph::nobody) d.agent = graph_.agent(finding.agent).name;
+  d.evidence_total = finding.events.size() + finding.agents.size();
   std::vector<graph::event_ref> refs;
-  for (const graph::event_index e : what.events.first(detection::max_evidence)) refs.push_back(graph_.ref(e));
-  list_evidence(d, what.events.first(detection::max_evidence), [this](auto e) -> const std::string& { return graph_.event(e).id; });
-  list_evidence(d, what.agents, [this](auto a) -> const std::string& { return graph_.agent(a).name; });
+  for (const graph::event_index e : finding.events.first(detection::max_evidence)) refs.push_back(graph_.ref(e));
+  list_evidence(d, finding.events.first(detection::max_evidence),
+                [this](auto e) -> const std::string& { return graph_.event(e).id; });
+  list_evidence(d, finding.agents, [this](auto a) -> const std::string& { return graph_.agent(a).name; });
   d.healed = with.healed();
   d.healing = with.healing;
   d.cause = with.cause;
-  d.reason = which.reason(graph_, what);
-  d.witness = graph::make_witness(graph_, which.witness(graph_, what), witness_visits_left_);
-  const bool has_event = what.event != graph::nobody;
+  d.reason = which.reason(graph_, finding);
+  d.witness = graph::make_witness(graph_, which.witness(graph_, finding), witness_visits_left_);
+  const bool has_event = finding.event != graph::nobody;
   watched found{.rule = which.id,
-                .event = has_event ? graph_.ref(what.event) : graph::event_ref{},
+                .event = has_event ? graph_.ref(finding.event) : graph::event_ref{},
                 .has_event = has_event,
-                .agent = what.agent,
+                .agent = finding.agent,
                 .evidence = std::move(refs),
                 .detected_ts = clock_,
                 .label = d.event.value_or("")};
@@ -412,8 +413,8 @@ void run::apply_verdicts(const answer& out) {
     } else if (submit) {
       let_through(!held.skipped && out.verdicts[i].detections.empty());
     }
-    const bool orphan_told = std::any_of(
-        out.verdicts[i].detections.begin(), out.verdicts[i].detections.end(), [&](std::uint32_t d) {
+    const bool orphan_told =
+        std::any_of(out.verdicts[i].detections.begin(), out.verdicts[i].detections.end(), [&](std::uint32_t d) {
           return out.detections[d].rule == rule_id::orphaned_event && !out.detections[d].healed;
         });
     if (orphan_told) windows_.reported_orphan(e);

@@ -10,13 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/answer.h"
-#include "engine/message.h"
-#include "engine/settings.h"
-#include "engine/watch.h"
 #include "engine/windows.h"
 #include "graph/graph.h"
 #include "healing/healer.h"
+#include "healing/watch.h"
+#include "model/answer.h"
+#include "model/message.h"
+#include "model/settings.h"
 #include "rules/rule.h"
 
 namespace digd {
@@ -53,13 +53,14 @@ class run {
 
   // A limit is hit, and its policy is not to refuse: from `stamp` on the run is judged no more, or it forgets what is
   // pending as with a `gap`. What that brings about is added to `out`.
-  void give_way(limit_id hit, limit_policy how, milliseconds stamp, answer& out);
+  void degrade(limit_id hit, limit_policy policy, milliseconds stamp, answer& out);
   // Whether that would change anything.
-  bool can_give_way(limit_id hit, limit_policy how) const;
+  bool can_degrade(limit_id hit, limit_policy policy) const;
   // What made it judge no more; none: it is judged.
   std::optional<limit_id> unjudged() const { return unjudged_; }
 
-  // From `stamp` on the run is judged by the current semantics: what the older one left pending is forgotten, as with a `gap`.
+  // From `stamp` on the run is judged by the current semantics: what the older one left pending is forgotten, as with a
+  // `gap`.
   void adopt_semantics(milliseconds stamp, answer& out);
 
   // The operator's switch for all rules of the run, from `stamp` on (the run's own time with the trace clock).
@@ -86,7 +87,7 @@ class run {
     bool judged = true;                          // false: late
     bool skipped = false;                        // `limits.judging_work` was used up
     graph::agent_index back_to = graph::nobody;  // healed by giving it back
-    void take(const remedy& with, action how, verdict& v, const graph::graph& g);
+    void take(const remedy& with, action action, verdict& v, const graph::graph& g);
   };
 
   refusal_note check(const message& m) const;  // engine/check.cpp
@@ -111,7 +112,7 @@ class run {
   void apply_verdicts(const answer& out);
   void let_through(bool clean);
 
-  std::uint32_t report(const rule& which, finding& what, const remedy& with, answer& out);
+  std::uint32_t report(const rule& which, finding& finding, const remedy& with, answer& out);
   milliseconds time_of(const message& m, milliseconds stamp) const;
   bool live() const { return !terminal_ && !ended_ && !unjudged_; }
 

@@ -33,8 +33,7 @@ std::optional<due_item> windows::next() const {
 }
 
 void windows::step(run_window& w, rule_id id, milliseconds now, bool live) {
-  const bool holds =
-      live && settings_.effective_mode(id) != mode::off && rule_of(id).holds(graph_, graph::nobody);
+  const bool holds = live && settings_.effective_mode(id) != mode::off && rule_of(id).holds(graph_, graph::nobody);
   if (!holds) {
     w = {};
   } else if (w.state == window_state::idle) {
@@ -74,9 +73,9 @@ void windows::update(milliseconds now, bool live) {
   for (std::size_t i = 0; i < touched.size(); ++i) step_orphan(touched[i], now, live);
 }
 
-void windows::fired(const due_item& what, bool healed) {
+void windows::fired(const due_item& due_item, bool healed) {
   const window_state state = healed ? window_state::idle : window_state::fired;
-  switch (what.kind) {
+  switch (due_item.kind) {
     case due_kind::deadlock:
       deadlock_.state = state;
       deadlock_.fired = true;
@@ -85,23 +84,24 @@ void windows::fired(const due_item& what, bool healed) {
       missing_termination_.state = state;
       missing_termination_.fired = true;
       break;
-    case due_kind::orphan: set_orphan(what.index, state, 0); break;
+    case due_kind::orphan: set_orphan(due_item.index, state, 0); break;
     case due_kind::stall: break;
   }
 }
 
 std::vector<due_item> windows::unfired() const {
-  std::vector<due_item> all;
+  std::vector<due_item> due_items;
   const auto unfired = [](const run_window& w) { return w.state == window_state::running && !w.fired; };
-  if (unfired(deadlock_)) all.push_back({deadlock_.due_ms, due_kind::deadlock, graph::nobody});
+  if (unfired(deadlock_)) due_items.push_back({deadlock_.due_ms, due_kind::deadlock, graph::nobody});
   if (unfired(missing_termination_)) {
-    all.push_back({missing_termination_.due_ms, due_kind::missing_termination, graph::nobody});
+    due_items.push_back({missing_termination_.due_ms, due_kind::missing_termination, graph::nobody});
   }
-  const auto first_orphan = static_cast<std::ptrdiff_t>(all.size());
-  for (const orphan_entry& o : orphans_) all.push_back({o.due_ms, due_kind::orphan, o.event});
-  std::sort(all.begin() + first_orphan, all.end(),
-            [this](const due_item& a, const due_item& b) { return graph_.event(a.index).id < graph_.event(b.index).id; });
-  return all;
+  const auto first_orphan = static_cast<std::ptrdiff_t>(due_items.size());
+  for (const orphan_entry& o : orphans_) due_items.push_back({o.due_ms, due_kind::orphan, o.event});
+  std::sort(due_items.begin() + first_orphan, due_items.end(), [this](const due_item& a, const due_item& b) {
+    return graph_.event(a.index).id < graph_.event(b.index).id;
+  });
+  return due_items;
 }
 
 void windows::reported_orphan(graph::event_index e) { set_orphan(e, window_state::fired, 0); }

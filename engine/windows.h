@@ -10,16 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/settings.h"
 #include "graph/graph.h"
+#include "model/settings.h"
 
 namespace digd {
 
 // What is due next. Stalls come before windows, windows in the order of `due_kind`.
-enum class due_kind : std::uint8_t { stall,
-                                     deadlock,
-                                     missing_termination,
-                                     orphan };
+enum class due_kind : std::uint8_t { stall, deadlock, missing_termination, orphan };
 
 struct due_item {
   milliseconds at = 0;
@@ -40,7 +37,7 @@ class windows {
 
   // A window fired. Healed, it starts anew with the next `update` if its condition still holds; else it stays
   // silent until the condition has been false.
-  void fired(const due_item& what, bool healed);
+  void fired(const due_item& due_item, bool healed);
 
   // The windows whose condition holds and that have not fired since it became true: DL, MC, then OE by event id.
   // `at` is when each would fire.

@@ -17,8 +17,8 @@ std::uint32_t swap_out(std::vector<std::uint32_t>& list, std::uint32_t slot) {
   return slot < list.size() ? list[slot] : nobody;
 }
 
-delivery* delivery_position(short_list<delivery>& all, agent_index a) {
-  return std::lower_bound(all.begin(), all.end(), a,
+delivery* delivery_position(short_list<delivery>& deliveries, agent_index a) {
+  return std::lower_bound(deliveries.begin(), deliveries.end(), a,
                           [](const delivery& d, agent_index wanted) { return d.agent < wanted; });
 }
 
@@ -162,14 +162,15 @@ void graph::give_all(event_index e, std::span<const agent_index> to) {
   event_node& node = events_[e];
   if (node.settled) return;
   if (to.size() > 1) {
-    short_list<delivery>& all = node.deliveries;
-    const std::size_t had = all.size();
+    short_list<delivery>& deliveries = node.deliveries;
+    const std::size_t had = deliveries.size();
     for (const agent_index a : to) {
-      if (find_delivery(e, a, had) == nullptr) all.push_back(delivery{.agent = a, .state = delivery_state::lost});
+      if (find_delivery(e, a, had) == nullptr)
+        deliveries.push_back(delivery{.agent = a, .state = delivery_state::lost});
     }
     const auto by_agent = [](const delivery& a, const delivery& b) { return a.agent < b.agent; };
-    std::sort(all.begin() + had, all.end(), by_agent);
-    std::inplace_merge(all.begin(), all.begin() + had, all.end(), by_agent);
+    std::sort(deliveries.begin() + had, deliveries.end(), by_agent);
+    std::inplace_merge(deliveries.begin(), deliveries.begin() + had, deliveries.end(), by_agent);
   }
   for (const agent_index a : to) give(e, a);
 }
@@ -187,9 +188,9 @@ void graph::close_delivery(event_index e, delivery& d, delivery_state fate) {
 }
 
 void graph::take(event_index e, agent_index a, delivery_state fate) {
-  auto& all = events_[e].deliveries;
-  const auto at = delivery_position(all, a);
-  if (at != all.end() && at->agent == a && at->state == delivery_state::pending) close_delivery(e, *at, fate);
+  auto& deliveries = events_[e].deliveries;
+  const auto at = delivery_position(deliveries, a);
+  if (at != deliveries.end() && at->agent == a && at->state == delivery_state::pending) close_delivery(e, *at, fate);
 }
 
 void graph::name_recipients(const name_list& names, std::vector<agent_index>& to) {
@@ -214,8 +215,7 @@ event_index graph::input_event(std::string_view id, agent_index for_agent) {
   return e;
 }
 
-activation_index graph::start(std::string_view id, std::string_view agent, const name_list& inputs,
-                              milliseconds now) {
+activation_index graph::start(std::string_view id, std::string_view agent, const name_list& inputs, milliseconds now) {
   const agent_index a = intern(agent);
   join(a);
   const activation_index v = new_activation(id);
@@ -244,16 +244,16 @@ namespace {
 // Finds the reaction declared for each input; hashes where there are many.
 class reaction_table {
  public:
-  explicit reaction_table(const std::vector<reaction_draft>& all) : all_(all) {
-    if (all.size() <= linear_up_to) return;
-    for (const reaction_draft& r : all) by_input_.emplace(r.input, &r);
+  explicit reaction_table(const std::vector<reaction_draft>& drafts) : drafts_(drafts) {
+    if (drafts.size() <= linear_up_to) return;
+    for (const reaction_draft& r : drafts) by_input_.emplace(r.input, &r);
   }
   const reaction_draft* find(std::string_view input) const {
-    if (all_.size() > linear_up_to) {
+    if (drafts_.size() > linear_up_to) {
       const auto found = by_input_.find(input);
       return found == by_input_.end() ? nullptr : found->second;
     }
-    for (const reaction_draft& r : all_) {
+    for (const reaction_draft& r : drafts_) {
       if (r.input == input) return &r;
     }
     return nullptr;
@@ -261,25 +261,25 @@ class reaction_table {
 
  private:
   static constexpr std::size_t linear_up_to = 8;
-  const std::vector<reaction_draft>& all_;
+  const std::vector<reaction_draft>& drafts_;
   boost::unordered_flat_map<std::string_view, const reaction_draft*> by_input_;
 };
 
 }  // namespace
 
-void graph::end(activation_index v, const message& how, reroutes& rerouted) {
+void graph::end(activation_index v, const message& message, reroutes& rerouted) {
   activation_node& node = activations_[v];
-  look_at(node.inputs.size() + how.reactions.size());
-  const reaction_table reactions(how.reactions);
+  look_at(node.inputs.size() + message.reactions.size());
+  const reaction_table reactions(message.reactions);
   for (activation_input& input : node.inputs) {
     const event_index e = input.event.index;
     event_node& event = events_[e];
     --event.open_inputs;
     touch(e);
-    if (how.failed) continue;
+    if (message.failed) continue;
     const reaction_draft* declared = reactions.find(event.id);
-    input.what = declared != nullptr ? declared->what : reaction::consume;
-    switch (input.what) {
+    input.reaction = declared != nullptr ? declared->reaction : reaction::consume;
+    switch (input.reaction) {
       case reaction::consume:
         take(e, node.agent, delivery_state::consumed);
         event.consumed = true;
@@ -295,7 +295,7 @@ void graph::end(activation_index v, const message& how, reroutes& rerouted) {
   }
   if (node.active) stall(v);
   node.open = false;
-  node.failed = how.failed;
+  node.failed = message.failed;
   --open_count_;
   auto& open = agents_[node.agent].open;
   const activation_index moved = swap_out(open, node.agent_slot);
@@ -314,25 +314,26 @@ void graph::reroute(event_index e, const name_list& targets, std::vector<agent_i
   give_all(e, to);
 }
 
-event_index graph::record(const event_draft& what, activation_index source, milliseconds now,
+event_index graph::record(const event_draft& draft, activation_index source, milliseconds now,
                           std::vector<agent_index>& to) {
-  event_index e = find_event(what.id);
+  event_index e = find_event(draft.id);
   const bool late = e != nobody;
-  if (!late) e = new_event(what.id);
+  if (!late) e = new_event(draft.id);
   event_node& node = events_[e];
   assert(!late || node.placeholder);
   node.placeholder = false;
   node.late = late;
-  if (what.kind) set_kind(node, *what.kind);
-  node.fyi = what.fyi;
-  node.submit = what.submit;
+  if (draft.kind) set_kind(node, *draft.kind);
+  node.fyi = draft.fyi;
+  node.submit = draft.submit;
   if (source != nobody) add_output(source, e, now);
   update_reachable(e);
   touch(e);
-  name_recipients(what.recipients, to);
+  name_recipients(draft.recipients, to);
   if (late) {
     std::vector<agent_index> news;
-    std::copy_if(to.begin(), to.end(), std::back_inserter(news), [&](agent_index a) { return find_delivery(e, a) == nullptr; });
+    std::copy_if(to.begin(), to.end(), std::back_inserter(news),
+                 [&](agent_index a) { return find_delivery(e, a) == nullptr; });
     give_all(e, news);
   } else {
     give_all(e, to);
@@ -364,12 +365,12 @@ void graph::fix_used(activation_index v) {
   node.used_fixed = true;
   node.used_all = node.open;
   begin_marking();
-  boost::intrusive_ptr<ancestor_list> all;
+  boost::intrusive_ptr<ancestor_list> ancestor_lists;
   const auto add = [&](event_ref r) {
     const event_node* event = resolve(r);
     if (event == nullptr || event->settled || !mark(r.index)) return;
-    if (!all) all.reset(new ancestor_list);
-    all->members.push_back(r);
+    if (!ancestor_lists) ancestor_lists.reset(new ancestor_list);
+    ancestor_lists->members.push_back(r);
   };
   for (const activation_input& input : node.inputs) {
     if (!node.uses(input)) continue;
@@ -382,14 +383,15 @@ void graph::fix_used(activation_index v) {
     }
     node.inherited = united(node.inherited, event.generators, limits_.generators);
   }
-  node.ancestry = std::move(all);
+  node.ancestry = std::move(ancestor_lists);
 }
 
 void graph::fix_generators(activation_index source, std::span<const event_index> outputs) {
   activation_node& from = activations_[source];
   // It starts a lineage; once it is generating it stays so.
   if (!from.inherited && !from.reducing()) {
-    from.inherited = single_generator(new generator(from.ordinal, from.id, agents_[from.agent].name), limits_.generators);
+    from.inherited =
+        single_generator(new generator(from.ordinal, from.id, agents_[from.agent].name), limits_.generators);
   }
   for (const event_index e : outputs) {
     event_node& node = events_[e];
@@ -408,7 +410,7 @@ void graph::count_consumer(activation_index v) {
   const activation_node& node = activations_[v];
   if (node.failed || !node.reducing()) return;
   for (const activation_input& input : node.inputs) {
-    if (input.what == reaction::consume) ++events_[input.event.index].reducing_consumers;
+    if (input.reaction == reaction::consume) ++events_[input.event.index].reducing_consumers;
   }
 }
 

@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
-#include "engine/message.h"
 #include "graph/id_index.h"
 #include "graph/node_store.h"
 #include "graph/nodes.h"
+#include "model/message.h"
 
 namespace digd::graph {
 
@@ -37,7 +37,7 @@ struct graph_counters {
   std::uint64_t activations = 0;  // started ever
   std::uint64_t forgotten_events = 0;
   std::uint64_t generator_overflows = 0;  // events left out of cross-lineage aggregation
-  std::uint64_t looked_at = 0;            // elements of lists, by the graph and the rules: what the cost of judging grows with
+  std::uint64_t looked_at = 0;  // elements of lists, by the graph and the rules: what the cost of judging grows with
 };
 
 class graph {
@@ -68,8 +68,8 @@ class graph {
   bool has_pending() const;                                          // any delivery, of whatever event
   const delivery* find_delivery(event_index e, agent_index a) const;
   bool is_pending(event_index e, agent_index a) const;
-  // Of the work that the outputs of `v` are derived from, what other activations, ended, not failed and reducing, have consumed.
-  // Looked for once for all outputs of a message; a view until the graph changes.
+  // Of the work that the outputs of `v` are derived from, what other activations, ended, not failed and reducing, have
+  // consumed. Looked for once for all outputs of a message; a view until the graph changes.
   std::span<const event_index> reduced_by_others(activation_index v) const;
   // The event, or null if the run has forgotten it and nothing open holds it.
   const event_node* resolve(event_ref ref) const;
@@ -98,12 +98,11 @@ class graph {
   // Takes the reactions and ends the activation; appends the events rerouted, in the order of the inputs, with
   // the draft of each. Deliveries to the reroute's targets are `reroute`'s business, afterwards.
   using reroutes = std::vector<std::pair<event_index, const reaction_draft*>>;
-  void end(activation_index v, const message& how, reroutes& rerouted);
+  void end(activation_index v, const message& message, reroutes& rerouted);
   // Gives a rerouted event to its targets; one reroute act. Fills `to` with them.
   void reroute(event_index e, const name_list& targets, std::vector<agent_index>& to);
   // Records an announced event, or fills in its placeholder; gives it to its recipients. Fills `to` with them.
-  event_index record(const event_draft& what, activation_index source, milliseconds now,
-                     std::vector<agent_index>& to);
+  event_index record(const event_draft& draft, activation_index source, milliseconds now, std::vector<agent_index>& to);
   // Fixes the generators of outputs, once all outputs of their message are recorded.
   void fix_generators(activation_index source, std::span<const event_index> outputs);
   // Counts an ended activation among the reducing consumers of its inputs, once its outputs are recorded.

@@ -1,7 +1,8 @@
 // Finds nodes by their ids (`name_of`). Holds no id itself: about a dozen bytes a node.
 //
-// A table that outgrows its memory moves all it holds at once; so there are several, which do so one at a time, and no message
-// waits for more than a part. Not thread-safe. Nodes keep their place in `Nodes`, and their ids as long as they are indexed.
+// A table that outgrows its memory moves all it holds at once; so there are several, which do so one at a time, and no
+// message waits for more than a part. Not thread-safe. Nodes keep their place in `Nodes`, and their ids as long as they
+// are indexed.
 #pragma once
 
 #include <array>
@@ -9,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine/keyed_hash.h"
+#include "base/keyed_hash.h"
 
 namespace digd::graph {
 

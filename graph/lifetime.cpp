@@ -21,10 +21,8 @@ void graph::activate(activation_index v, milliseconds now) {
 
 void graph::unlink_active(activation_index v) {
   activation_node& node = activations_[v];
-  (node.earlier_active == nobody ? first_active_ : activations_[node.earlier_active].later_active) =
-      node.later_active;
-  (node.later_active == nobody ? last_active_ : activations_[node.later_active].earlier_active) =
-      node.earlier_active;
+  (node.earlier_active == nobody ? first_active_ : activations_[node.earlier_active].later_active) = node.later_active;
+  (node.later_active == nobody ? last_active_ : activations_[node.later_active].earlier_active) = node.earlier_active;
 }
 
 void graph::stall(activation_index v) {

@@ -17,16 +17,15 @@ generators too_many() {
 }
 
 bool includes(const generator_set& whole, const generator_set& part) {
-  return std::includes(whole.members.begin(), whole.members.end(), part.members.begin(), part.members.end(),
-                       earlier);
+  return std::includes(whole.members.begin(), whole.members.end(), part.members.begin(), part.members.end(), earlier);
 }
 
 }  // namespace
 
-generators single_generator(generator_ptr one, std::size_t limit) {
+generators single_generator(generator_ptr generator_ptr, std::size_t limit) {
   if (limit < 1) return too_many();
   boost::intrusive_ptr<generator_set> set(new generator_set);
-  set->members.push_back(std::move(one));
+  set->members.push_back(std::move(generator_ptr));
   return set;
 }
 

@@ -1,8 +1,8 @@
 // What an event descends from, shared by all that descend from the same inputs.
 //
-// What one names never changes once it is made; it is held by counted pointers, which one thread at a time may touch: that of the run. A lineage names only
-// ancestors that were not settled when it was made: nothing else can ever be reachable work again (semantics.md, "The
-// properties the implementation must have").
+// What one names never changes once it is made; it is held by counted pointers, which one thread at a time may touch:
+// that of the run. A lineage names only ancestors that were not settled when it was made: nothing else can ever be
+// reachable work again (semantics.md, "The properties the implementation must have").
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -47,7 +47,9 @@ generators single_generator(generator_ptr, std::size_t limit);
 // The union; keeps one of its operands where that is the result already.
 generators united(const generators& a, const generators& b, std::size_t limit);
 // How many members `united`, and `disjoint`, look at.
-inline std::size_t cost_of_union(const generators& a, const generators& b) { return !a || !b || a == b ? 0 : a->members.size() + b->members.size(); }
+inline std::size_t cost_of_union(const generators& a, const generators& b) {
+  return !a || !b || a == b ? 0 : a->members.size() + b->members.size();
+}
 // True if both are known, not empty, and share nothing.
 bool disjoint(const generators& a, const generators& b);
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/message.h"
 #include "graph/lineage.h"
 #include "graph/short_list.h"
+#include "model/message.h"
 
 namespace digd::graph {
 
@@ -20,13 +20,7 @@ using event_index = std::uint32_t;
 using activation_index = std::uint32_t;
 inline constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 
-enum class delivery_state : std::uint8_t { pending,
-                                           consumed,
-                                           discarded,
-                                           rerouted,
-                                           lost,
-                                           withdrawn,
-                                           unknown };
+enum class delivery_state : std::uint8_t { pending, consumed, discarded, rerouted, lost, withdrawn, unknown };
 
 std::string_view to_string(delivery_state);
 
@@ -42,9 +36,7 @@ struct delivery {
 };
 static_assert(sizeof(delivery) == 8);
 
-enum class window_state : std::uint8_t { idle,
-                                         running,
-                                         fired };
+enum class window_state : std::uint8_t { idle, running, fired };
 
 // Some 140 bytes: a run remembers a hundred thousand of them.
 struct event_node {
@@ -89,7 +81,7 @@ struct event_node {
 
 struct activation_input {
   event_ref event;
-  reaction what = reaction::none;
+  digd::reaction reaction = digd::reaction::none;
 };
 
 struct activation_node {
@@ -113,11 +105,12 @@ struct activation_node {
 
   short_list<activation_input> inputs;
   short_list<event_ref> outputs;  // in order; those forgotten may be missing
-  graph::generators inherited;    // by its outputs: what their inputs have, or itself; valid once used_fixed, until it ends
-  graph::ancestry ancestry;       // likewise
+  graph::generators
+      inherited;             // by its outputs: what their inputs have, or itself; valid once used_fixed, until it ends
+  graph::ancestry ancestry;  // likewise
 
   bool reducing() const { return output_count <= inputs.size(); }
-  bool uses(const activation_input& input) const { return used_all || input.what == reaction::consume; }
+  bool uses(const activation_input& input) const { return used_all || input.reaction == reaction::consume; }
 };
 
 // How many of an agent's pending events come from the same generators.

@@ -26,22 +26,25 @@ activation_index graph::find_activation(std::string_view id) const { return acti
 agent_index graph::find_agent(std::string_view name) const { return agent_names_.find(name); }
 
 std::vector<agent_index> graph::roster() const {
-  std::vector<agent_index> all;
-  all.reserve(roster_size_);
+  std::vector<agent_index> agents;
+  agents.reserve(roster_size_);
   for (agent_index a = 0; a < agents_.size(); ++a) {
-    if (agents_[a].in_roster) all.push_back(a);
+    if (agents_[a].in_roster) agents.push_back(a);
   }
-  std::sort(all.begin(), all.end(),
+  std::sort(agents.begin(), agents.end(),
             [this](agent_index a, agent_index b) { return agents_[a].name < agents_[b].name; });
-  return all;
+  return agents;
 }
 
-const delivery* graph::find_delivery(event_index e, agent_index a) const { return find_delivery(e, a, events_[e].deliveries.size()); }
+const delivery* graph::find_delivery(event_index e, agent_index a) const {
+  return find_delivery(e, a, events_[e].deliveries.size());
+}
 
 const delivery* graph::find_delivery(event_index e, agent_index a, std::size_t among) const {
-  const auto& all = events_[e].deliveries;
-  const auto end = all.begin() + among;
-  const auto found = std::lower_bound(all.begin(), end, a, [](const delivery& d, agent_index wanted) { return d.agent < wanted; });
+  const auto& deliveries = events_[e].deliveries;
+  const auto end = deliveries.begin() + among;
+  const auto found = std::lower_bound(deliveries.begin(), end, a,
+                                      [](const delivery& d, agent_index wanted) { return d.agent < wanted; });
   return found != end && found->agent == a ? &*found : nullptr;
 }
 
@@ -65,7 +68,7 @@ std::span<const event_index> graph::reduced_by_others(activation_index v) const 
   for (const activation_input& input : node.inputs) {
     const event_node* x = node.uses(input) ? resolve(input.event) : nullptr;
     if (x == nullptr || !x->is_work()) continue;
-    const bool by_itself = counted && input.what == reaction::consume;
+    const bool by_itself = counted && input.reaction == reaction::consume;
     if (x->reducing_consumers > (by_itself ? 1U : 0U)) reduced_.events.push_back(input.event.index);
   }
   return reduced_.events;
@@ -94,20 +97,20 @@ void graph::mark_ancestors(event_index e) const {
 }
 
 std::vector<event_index> graph::all_events() const {
-  std::vector<event_index> all;
-  event_ids_.for_each([&](event_index e) { all.push_back(e); });
-  std::sort(all.begin(), all.end(),
+  std::vector<event_index> events;
+  event_ids_.for_each([&](event_index e) { events.push_back(e); });
+  std::sort(events.begin(), events.end(),
             [this](event_index a, event_index b) { return events_[a].ordinal < events_[b].ordinal; });
-  return all;
+  return events;
 }
 
 std::vector<activation_index> graph::all_activations() const {
-  std::vector<activation_index> all;
-  activation_ids_.for_each([&](activation_index v) { all.push_back(v); });
-  std::sort(all.begin(), all.end(), [this](activation_index a, activation_index b) {
+  std::vector<activation_index> activations;
+  activation_ids_.for_each([&](activation_index v) { activations.push_back(v); });
+  std::sort(activations.begin(), activations.end(), [this](activation_index a, activation_index b) {
     return activations_[a].ordinal < activations_[b].ordinal;
   });
-  return all;
+  return activations;
 }
 
 }  // namespace digd::graph

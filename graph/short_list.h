@@ -1,7 +1,7 @@
 // A list that is nearly always one or two elements long: these stand in the list itself, more of them on the heap.
 //
-// Half the size of a vector and without its allocation, since a run keeps several of them for each of a hundred thousand events.
-// For plain data only. Not thread-safe. What `data` gives is valid until the list next changes.
+// Half the size of a vector and without its allocation, since a run keeps several of them for each of a hundred
+// thousand events. For plain data only. Not thread-safe. What `data` gives is valid until the list next changes.
 #pragma once
 
 #include <algorithm>
@@ -50,14 +50,14 @@ class short_list {
   void reserve(std::size_t wanted) {
     if (wanted > room_) grow(wanted);
   }
-  void push_back(T one) { insert(end(), one); }
-  T* insert(T* where, T one) {
+  void push_back(T item) { insert(end(), item); }
+  T* insert(T* where, T item) {
     const std::size_t at = static_cast<std::size_t>(where - data());
     if (size_ == room_) grow(std::size_t{room_} * 2);
-    T* all = data();
-    std::memmove(static_cast<void*>(all + at + 1), all + at, (size_ - at) * sizeof(T));
+    T* items = data();
+    std::memmove(static_cast<void*>(items + at + 1), items + at, (size_ - at) * sizeof(T));
     ++size_;
-    return std::construct_at(all + at, one);
+    return std::construct_at(items + at, item);
   }
   template <class Done>
   void erase_if(Done done) {

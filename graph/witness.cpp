@@ -126,7 +126,7 @@ class builder {
     for (const activation_input& input : v.inputs) {
       const event_node* e = graph_.resolve(input.event);
       if (e == nullptr || !chosen_.contains(key({true, input.event.index}))) continue;
-      out_.edges.push_back({witness::edge_kind::delivered, e->id, v.id, input.what});
+      out_.edges.push_back({witness::edge_kind::delivered, e->id, v.id, input.reaction});
     }
   }
 
@@ -141,8 +141,7 @@ class builder {
         return;
       }
       ++pending_edges_;
-      out_.edges.push_back(
-          {witness::edge_kind::pending, node.id, graph_.agent(d.agent).name, reaction::none});
+      out_.edges.push_back({witness::edge_kind::pending, node.id, graph_.agent(d.agent).name, reaction::none});
     }
   }
 

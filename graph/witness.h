@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/answer.h"
 #include "graph/graph.h"
+#include "model/answer.h"
 
 namespace digd::graph {
 

@@ -8,7 +8,8 @@ namespace digd {
 
 namespace {
 
-// Early termination, orphaned events and missing termination make one agent act again. `max_returns_per_agent` bounds it.
+// Early termination, orphaned events and missing termination make one agent act again. `max_returns_per_agent` bounds
+// it.
 bool makes_an_agent_act_again(rule_id id) {
   return id == rule_id::early_termination || id == rule_id::orphaned_event || id == rule_id::missing_termination;
 }
@@ -25,8 +26,8 @@ void healer::close_case() {
   if (healed_any_) ++budget_used_;
 }
 
-bool healer::can(action how) const {
-  switch (how) {
+bool healer::can(action action) const {
+  switch (action) {
     case action::inject: return able_.inject;
     case action::reroute: return able_.reroute;
     case action::create: return able_.create;
@@ -35,10 +36,10 @@ bool healer::can(action how) const {
 }
 
 // The events of one rule count their attempts apart where the finding is about an event that comes back.
-bool healer::attempts_used_up(const rule& which, const finding& what) const {
+bool healer::attempts_used_up(const rule& which, const finding& finding) const {
   if (!which.options.attempts) return false;
-  const std::uint64_t used = which.id == rule_id::orphaned_event ? graph_.event(what.event).orphan_healings
-                                                                 : attempts_[index_of(which.id)];
+  const std::uint64_t used =
+      which.id == rule_id::orphaned_event ? graph_.event(finding.event).orphan_healings : attempts_[index_of(which.id)];
   return used >= settings_.of(which.id).max_attempts;
 }
 
@@ -49,56 +50,56 @@ bool healer::returns_used_up(const rule& which, const remedy& so_far) const {
 }
 
 // A rule only observes the agents in its `except`: the agent of the finding, else the author of its event.
-mode healer::mode_of(const rule& which, const finding& what) const {
+mode healer::mode_of(const rule& which, const finding& finding) const {
   const mode strongest = settings_.effective_mode(which.id);
   const std::vector<std::string>& except = settings_.of(which.id).except;
   if (except.empty()) return strongest;
-  graph::agent_index about = what.agent;
-  if (about == graph::nobody && what.event != graph::nobody) about = graph_.event(what.event).source_agent;
+  graph::agent_index about = finding.agent;
+  if (about == graph::nobody && finding.event != graph::nobody) about = graph_.event(finding.event).source_agent;
   if (about == graph::nobody) return strongest;
   const bool excepted = std::find(except.begin(), except.end(), graph_.agent(about).name) != except.end();
   return excepted ? std::min(strongest, mode::observe) : strongest;
 }
 
-void healer::count_attempt(const rule& which, const finding& what, const remedy& done) {
+void healer::count_attempt(const rule& which, const finding& finding, const remedy& done) {
   if (makes_an_agent_act_again(which.id)) ++returns_[done.targets.front()];
   if (!which.options.attempts) return;
   if (which.id == rule_id::orphaned_event) {
-    graph_.count_orphan_healing(what.event);
+    graph_.count_orphan_healing(finding.event);
   } else {
     ++attempts_[index_of(which.id)];
   }
 }
 
-digd::cause healer::obstacle(const rule& which, const finding& what, const remedy& so_far) const {
+digd::cause healer::obstacle(const rule& which, const finding& finding, const remedy& so_far) const {
   if (as_is_) return cause::as_is;
   if (!can(which.healing)) return cause::unsupported;
   if (which.healing != action::inject && so_far.targets.empty()) return cause::target;
-  if (attempts_used_up(which, what) || returns_used_up(which, so_far)) return cause::attempts;
+  if (attempts_used_up(which, finding) || returns_used_up(which, so_far)) return cause::attempts;
   if (budget_used_ >= settings_.budget) return cause::budget;
   return cause::none;
 }
 
-remedy healer::decide(const rule& which, const finding& what) {
+remedy healer::decide(const rule& which, const finding& finding) {
   remedy r;
-  which.targets(graph_, what, r.targets);
+  which.targets(graph_, finding, r.targets);
   std::erase_if(r.targets, [this](graph::agent_index a) { return !graph_.agent(a).in_roster; });
-  r.cause = obstacle(which, what, r);
-  const mode how = mode_of(which, what);
-  if (r.cause == cause::none && how >= mode::shadow) r.healing = which.healing;
-  if (how != mode::enforce) r.cause = cause::mode;
+  r.cause = obstacle(which, finding, r);
+  const mode current_mode = mode_of(which, finding);
+  if (r.cause == cause::none && current_mode >= mode::shadow) r.healing = which.healing;
+  if (current_mode != mode::enforce) r.cause = cause::mode;
   if (!r.healed()) return r;
   healed_any_ = true;
-  count_attempt(which, what, r);
+  count_attempt(which, finding, r);
   if (able_.inject || which.healing == action::create) {
     const rule_settings& s = settings_.of(which.id);
-    r.text = text::fill(s.text.empty() ? which.text() : std::string_view(s.text), which.facts(graph_, what));
+    r.text = text::fill(s.text.empty() ? which.text() : std::string_view(s.text), which.facts(graph_, finding));
   }
   return r;
 }
 
-remedy healer::decide_at_end(const rule& which, const finding& what) const {
-  return {.cause = mode_of(which, what) == mode::enforce ? cause::ended : cause::mode};
+remedy healer::decide_at_end(const rule& which, const finding& finding) const {
+  return {.cause = mode_of(which, finding) == mode::enforce ? cause::ended : cause::mode};
 }
 
 }  // namespace digd

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/answer.h"
-#include "engine/settings.h"
 #include "graph/graph.h"
+#include "model/answer.h"
+#include "model/settings.h"
 #include "rules/rule.h"
 
 namespace digd {
@@ -33,21 +33,21 @@ class healer {
 
   // Begins a case. `as_is`: the message went out before it could be judged. `able`: what the client can do.
   void open_case(bool as_is, const capabilities& able);
-  remedy decide(const rule& which, const finding& what);
+  remedy decide(const rule& which, const finding& finding);
   void close_case();
   // Decides about a finding that is reported because the run ended: it is never healed, and costs nothing.
-  remedy decide_at_end(const rule& which, const finding& what) const;
+  remedy decide_at_end(const rule& which, const finding& finding) const;
 
   std::uint64_t budget_used() const { return budget_used_; }
   std::uint64_t attempts(rule_id id) const { return attempts_[index_of(id)]; }
 
  private:
-  digd::cause obstacle(const rule& which, const finding& what, const remedy& so_far) const;
-  bool can(action how) const;
-  mode mode_of(const rule& which, const finding& what) const;
-  bool attempts_used_up(const rule& which, const finding& what) const;
+  digd::cause obstacle(const rule& which, const finding& finding, const remedy& so_far) const;
+  bool can(action action) const;
+  mode mode_of(const rule& which, const finding& finding) const;
+  bool attempts_used_up(const rule& which, const finding& finding) const;
   bool returns_used_up(const rule& which, const remedy& so_far) const;
-  void count_attempt(const rule& which, const finding& what, const remedy& done);
+  void count_attempt(const rule& which, const finding& finding, const remedy& done);
 
   graph::graph& graph_;
   const run_settings& settings_;

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "picture/labels.h"
-#include "picture/selection.h"
-#include "picture/svg.h"
-#include "picture/text.h"
 #include "report/lit_path.h"
 #include "report/observed_blocks.h"
+#include "report/picture/labels.h"
+#include "report/picture/selection.h"
+#include "report/picture/svg.h"
+#include "report/picture/text.h"
 #include "report/pictures.h"
 #include "report/verdict.h"
 #include "report/words.h"
@@ -20,9 +20,9 @@ namespace digd::report {
 namespace {
 
 picture::selection drawn_part(const gathered& from, const graph_bounds& most) {
-  picture::filter what;
-  what.limit = from.graph.whole && from.graph.model.rows.size() <= 3 * most.nodes ? most.nodes : most.nodes_of_part;
-  return picture::select(from.graph.model, what);
+  picture::filter filter;
+  filter.limit = from.graph.whole && from.graph.model.rows.size() <= 3 * most.nodes ? most.nodes : most.nodes_of_part;
+  return picture::select(from.graph.model, filter);
 }
 
 std::string path_in_words(const lit_path& path) {
@@ -42,26 +42,28 @@ std::string path_in_words(const lit_path& path) {
 
 // The leading one first, then all that are told, failures before warnings.
 std::vector<const detection*> in_order_of_weight(const observed& seen) {
-  std::vector<const detection*> all;
-  if (const told_detection* leads = seen.leading()) all.push_back(&leads->what);
+  std::vector<const detection*> detections;
+  if (const told_detection* leads = seen.leading()) detections.push_back(&leads->detection);
   for (const severity weight : {severity::failure, severity::warning}) {
     for (const told_detection& d : seen.detections) {
-      if (d.what.severity == weight && &d.what != all.front()) all.push_back(&d.what);
+      if (d.detection.severity == weight && &d.detection != detections.front()) detections.push_back(&d.detection);
     }
   }
-  return all;
+  return detections;
 }
 
 std::string about_path(const lit_path& path, const observed& seen) {
   const picture::time_scale time = picture::time_scale::of(seen.first_ts, seen.last_ts);
-  std::string out = fmt::format("The lit path, from where it came from to {} at {} {}: {}.", rule_words(path.to->rule), time.at(path.to->ts),
-                                time.unit(), path_in_words(path));
+  std::string out = fmt::format("The lit path, from where it came from to {} at {} {}: {}.", rule_words(path.to->rule),
+                                time.at(path.to->ts), time.unit(), path_in_words(path));
   if (path.by == nullptr) return out;
-  return out + fmt::format(" Held responsible on it: {}, {}.", short_name(path.by->activation.empty() ? path.by->event : path.by->activation),
+  return out + fmt::format(" Held responsible on it: {}, {}.",
+                           short_name(path.by->activation.empty() ? path.by->event : path.by->activation),
                            path.by->why);
 }
 
-section graph_section(const gathered& from, const std::vector<part>& parts, const std::string& subject, const graph_bounds& most) {
+section graph_section(const gathered& from, const std::vector<part>& parts, const std::string& subject,
+                      const graph_bounds& most) {
   section out{.id = "graph", .title = "The graph", .blocks = {}};
   const picture::selection part = drawn_part(from, most);
   std::vector<blamed> suspects;
@@ -69,18 +71,22 @@ section graph_section(const gathered& from, const std::vector<part>& parts, cons
   const lit_path path = light(from.graph.model, in_order_of_weight(from.seen), suspects);
   if (!path.stops.empty()) out.blocks.push_back(block::words(about_path(path, from.seen)));
 
-  const bool all = from.graph.whole && part.nodes == part.all_nodes;
+  const bool complete = from.graph.whole && part.nodes == part.all_nodes;
   figure drawn;
-  drawn.title = all ? "Every activation and event" : from.seen.found > 0 ? "About the leading detection, in full"
-                                                                         : "The beginning, in full";
-  drawn.caption = fmt::format("Time downwards, a lane for each agent; circles and bars are activations, squares are events.{}",
-                              path.stops.empty() ? "" : " The broad band is the lit path.");
-  drawn.svg = picture::draw_svg(from.graph.model, part, {.embedded = true, .id = "graph-picture", .lit = path.stops.empty() ? nullptr : &path.lit});
+  drawn.title = complete              ? "Every activation and event"
+                : from.seen.found > 0 ? "About the leading detection, in full"
+                                      : "The beginning, in full";
+  drawn.caption =
+      fmt::format("Time downwards, a lane for each agent; circles and bars are activations, squares are events.{}",
+                  path.stops.empty() ? "" : " The broad band is the lit path.");
+  drawn.svg =
+      picture::draw_svg(from.graph.model, part,
+                        {.embedded = true, .id = "graph-picture", .lit = path.stops.empty() ? nullptr : &path.lit});
   out.blocks.push_back(block::of(std::move(drawn)));
-  if (!all) {
-    out.blocks.push_back(
-        block::remark(fmt::format("This picture has {} of the run's {} activations and events; digctl show {} --svg --around EVENT draws others.",
-                                  part.nodes, grouped(from.seen.activations + from.seen.events), subject)));
+  if (!complete) {
+    out.blocks.push_back(block::remark(fmt::format(
+        "This picture has {} of the run's {} activations and events; digctl show {} --svg --around EVENT draws others.",
+        part.nodes, grouped(from.seen.activations + from.seen.events), subject)));
   }
   out.blocks.push_back(block::of(draw_flows(from.seen)));
   out.blocks.push_back(block::of(flow_table(from.seen)));
@@ -98,18 +104,21 @@ section part_section(const part& p) {
 
 section method_section(const observed& seen, const std::vector<part>& parts) {
   section out{.id = "method", .title = "How each number was made", .blocks = {}};
-  table made{.caption = "Numbers and their sources", .columns = {{"number"}, {"how"}, {"source"}}, .rows = {}, .left_out = {}};
+  table made{
+      .caption = "Numbers and their sources", .columns = {{"number"}, {"how"}, {"source"}}, .rows = {}, .left_out = {}};
   const std::vector<origin> own{
       {"activations, events, deliveries, times", "the run's stored messages, replayed through digd's engine",
        "DIG to Heal (arXiv 2603.00309), section 4"},
       {"detections, witnesses", "seven rules on that graph, judged message by message",
        "DIG to Heal, section 5 and Table 1; docs/rules.md says it precisely"},
-      {"healed, why not", "verdicts, injections and give-backs as the engine decided them", "DIG to Heal, section 5; docs/rules.md"},
-      {"cleared, recurred, unresolved", "each healed symptom is watched until its rule's condition is gone, fires again, or the run ends",
+      {"healed, why not", "verdicts, injections and give-backs as the engine decided them",
+       "DIG to Heal, section 5; docs/rules.md"},
+      {"cleared, recurred, unresolved",
+       "each healed symptom is watched until its rule's condition is gone, fires again, or the run ends",
        "docs/rules.md, outcome"},
       {"the lit path", "the shortest chain of recorded source and input edges", "DIG to Heal, section 4.1"}};
-  const auto add = [&](const std::vector<origin>& all) {
-    for (const origin& o : all) made.rows.push_back({o.number, o.how, o.source});
+  const auto add = [&](const std::vector<origin>& origins) {
+    for (const origin& o : origins) made.rows.push_back({o.number, o.text, o.source});
   };
   add(own);
   for (const part& p : parts) add(p.origins);
@@ -118,15 +127,19 @@ section method_section(const observed& seen, const std::vector<part>& parts) {
   for (const part& p : parts) {
     if (!p.ran) missing += (missing.empty() ? "" : "; ") + p.title;
   }
-  out.blocks.push_back(block::words(missing.empty() ? "Every pass was run." : "Not run: " + missing + ". Each section says why, and how to run it."));
-  out.blocks.push_back(block::words(fmt::format("Made from the {} stored messages of run {} alone: the same messages give the same report, but where attribution ran out of time.",
-                                                grouped(seen.messages), short_name(seen.run, 80))));
+  out.blocks.push_back(block::words(
+      missing.empty() ? "Every pass was run." : "Not run: " + missing + ". Each section says why, and how to run it."));
+  out.blocks.push_back(
+      block::words(fmt::format("Made from the {} stored messages of run {} alone: the same messages give the same "
+                               "report, but where attribution ran out of time.",
+                               grouped(seen.messages), short_name(seen.run, 80))));
   return out;
 }
 
 }  // namespace
 
-gatherer::gatherer(const observe_bounds& most, const graph_bounds& drawn) : drawn_(drawn), watch_(std::make_unique<observer>(most)) {}
+gatherer::gatherer(const observe_bounds& most, const graph_bounds& drawn)
+    : drawn_(drawn), watch_(std::make_unique<observer>(most)) {}
 gatherer::~gatherer() = default;
 
 bool gatherer::line(std::string_view text) { return recorder_ ? recorder_->line(text) : watch_->line(text); }
@@ -147,7 +160,8 @@ bool gatherer::pass_again() {
   const std::uint64_t at = leads == nullptr ? 1 : leads->line;
   out_.graph.whole = out_.seen.lines <= drawn_.rows / 3;  // few messages have more than three rows
   const std::uint64_t first = out_.graph.whole || at <= drawn_.lines_before ? 1 : at - drawn_.lines_before;
-  recorder_ = std::make_unique<picture::recorder>(run_policy{}, picture::recorder::window{.first_line = first, .most_rows = drawn_.rows});
+  recorder_ = std::make_unique<picture::recorder>(
+      run_policy{}, picture::recorder::window{.first_line = first, .most_rows = drawn_.rows});
   return true;
 }
 
@@ -175,7 +189,8 @@ std::string on_command_line(const std::string& name) {
   return out + '\'';
 }
 
-document compose(const gathered& from, const std::vector<part>& parts, const std::string& subject, const graph_bounds& drawn) {
+document compose(const gathered& from, const std::vector<part>& parts, const std::string& subject,
+                 const graph_bounds& drawn) {
   document out;
   const observed& seen = from.seen;
   out.run = seen.run;
@@ -197,7 +212,10 @@ std::vector<part> not_run(const std::string& subject, const std::string& why) {
   const std::string command = "digctl report " + subject;
   return {{.id = "responsibility", .title = "Who, when and what: Shapley values", .why_not = why, .command = command},
           {.id = "decisive-error", .title = "The decisive error: CHIEF", .why_not = why, .command = command},
-          {.id = "causes", .title = "Causes over many runs: CAMO", .why_not = "it takes many runs.", .command = "digctl causal explain --help"}};
+          {.id = "causes",
+           .title = "Causes over many runs: CAMO",
+           .why_not = "it takes many runs.",
+           .command = "digctl causal explain --help"}};
 }
 
 }  // namespace digd::report

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "picture/model.h"
 #include "report/document.h"
 #include "report/observed.h"
+#include "report/picture/model.h"
 
 namespace digd::report {
 
@@ -68,7 +68,8 @@ gathered gather(const line_source& from, const observe_bounds& most = {}, const 
 std::string on_command_line(const std::string& name);
 
 // The report; `parts` in the order in which they are told. `subject` is what people call the run on a command line.
-document compose(const gathered& from, const std::vector<part>& parts, const std::string& subject, const graph_bounds& drawn = {});
+document compose(const gathered& from, const std::vector<part>& parts, const std::string& subject,
+                 const graph_bounds& drawn = {});
 
 // What stands for the passes where none of them can be run.
 std::vector<part> not_run(const std::string& subject, const std::string& why);

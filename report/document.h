@@ -30,13 +30,7 @@ struct figure {
 };
 
 struct block {
-  enum class kind { text,
-                    note,
-                    command,
-                    list,
-                    picture,
-                    table,
-                    details } what = kind::text;
+  enum class kind { text, note, command, list, picture, table, details } kind = kind::text;
   std::string text;                // text, note, command; of details: the summary
   std::vector<std::string> items;  // list
   report::figure figure;
@@ -46,10 +40,10 @@ struct block {
   bool grave = false;         // the badge of a failure, else of a warning
 
   static block words(std::string text) { return {.text = std::move(text)}; }
-  static block remark(std::string text) { return {.what = kind::note, .text = std::move(text)}; }
-  static block typed(std::string command) { return {.what = kind::command, .text = std::move(command)}; }
-  static block of(report::figure one) { return {.what = kind::picture, .figure = std::move(one)}; }
-  static block of(report::table one) { return {.what = kind::table, .table = std::move(one)}; }
+  static block remark(std::string text) { return {.kind = kind::note, .text = std::move(text)}; }
+  static block typed(std::string command) { return {.kind = kind::command, .text = std::move(command)}; }
+  static block of(report::figure figure) { return {.kind = kind::picture, .figure = std::move(figure)}; }
+  static block of(report::table table) { return {.kind = kind::table, .table = std::move(table)}; }
 };
 
 struct section {
@@ -73,7 +67,7 @@ struct document {
 
 // How a number was made.
 struct origin {
-  std::string number, how, source;  // source: paper and equation, or the document that defines it
+  std::string number, text, source;  // source: paper and equation, or the document that defines it
 };
 
 // A place in the run that a pass holds responsible.

@@ -1,10 +1,10 @@
 #include "report/html.h"
 
-#include "picture/chart.h"
-#include "picture/palette.h"
-#include "picture/svg_style.h"
-#include "picture/xml.h"
 #include "report/page_style.h"
+#include "report/picture/chart.h"
+#include "report/picture/palette.h"
+#include "report/picture/svg_style.h"
+#include "report/picture/xml.h"
 
 namespace digd::report {
 
@@ -20,7 +20,8 @@ class page {
     contents(of);
     add("<main id=\"main\" tabindex=\"-1\">\n");
     for (const section& s : of.sections) write(s);
-    add("</main>\n<footer><p>Written by digd from what it recorded; nothing on this page was fetched from elsewhere.</p></footer>\n<script>");
+    add("</main>\n<footer><p>Written by digd from what it recorded; nothing on this page was fetched from "
+        "elsewhere.</p></footer>\n<script>");
     add(page_script);
     add("</script>\n</body>\n</html>\n");
     return std::move(out_);
@@ -74,7 +75,7 @@ class page {
     bool folded = false;
     for (const section& s : of.sections) {
       tag("<li><a href=\"#" + s.id + "\">", s.title, "</a></li>\n");
-      for (const block& b : s.blocks) folded = folded || b.what == block::kind::details;
+      for (const block& b : s.blocks) folded = folded || b.kind == block::kind::details;
     }
     add("</ol></nav>\n");
     if (folded) add("<p><button type=\"button\" id=\"open-all\" hidden>Open all</button></p>\n");
@@ -82,13 +83,14 @@ class page {
   }
 
   void write(const section& s) {
-    tag("<section id=\"" + s.id + "\" aria-labelledby=\"" + s.id + "-title\">\n<h2 id=\"" + s.id + "-title\">", s.title, "</h2>\n");
+    tag("<section id=\"" + s.id + "\" aria-labelledby=\"" + s.id + "-title\">\n<h2 id=\"" + s.id + "-title\">", s.title,
+        "</h2>\n");
     for (const block& b : s.blocks) write(b);
     add("</section>\n");
   }
 
   void write(const block& b) {
-    switch (b.what) {
+    switch (b.kind) {
       case block::kind::text: return tag("<p>", b.text, "</p>\n");
       case block::kind::note: return tag("<p class=\"remark\">", b.text, "</p>\n");
       case block::kind::command: return tag("<pre tabindex=\"0\"><code>", b.text, "</code></pre>\n");
@@ -112,13 +114,14 @@ class page {
   }
 
   void lines(std::string_view text) {
-    for (std::size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) tag("", text.substr(0, end), "<br>");
+    for (std::size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+      tag("", text.substr(0, end), "<br>");
     tag("", text, "");
   }
 
   void picture(const figure& f) {
-    tag("<figure>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"", "Figure " + std::to_string(++figures_) + ": " + f.title,
-        "\">\n");
+    tag("<figure>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"",
+        "Figure " + std::to_string(++figures_) + ": " + f.title, "\">\n");
     add(f.svg);
     tag("</div>\n<figcaption><strong>", "Figure " + std::to_string(figures_) + ": " + f.title, ".</strong> ");
     tag("", f.caption, "</figcaption>\n</figure>\n");
@@ -126,17 +129,18 @@ class page {
 
   void write(const table& t) {
     const std::string id = new_id();
-    tag("<div class=\"tables\"><div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"" + id + "\">\n<table>\n<caption id=\"" + id +
-            "\">",
+    tag("<div class=\"tables\"><div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-labelledby=\"" + id +
+            "\">\n<table>\n<caption id=\"" + id + "\">",
         t.caption, "</caption>\n<thead><tr>");
-    for (const column& c : t.columns) tag(c.number ? "<th scope=\"col\" class=\"number\">" : "<th scope=\"col\">", c.name, "</th>");
+    for (const column& c : t.columns)
+      tag(c.number ? "<th scope=\"col\" class=\"number\">" : "<th scope=\"col\">", c.name, "</th>");
     add("</tr></thead>\n<tbody>\n");
     for (const std::vector<std::string>& row : t.rows) {
       add("<tr>");
       for (std::size_t i = 0; i < row.size() && i < t.columns.size(); ++i) {
         const std::string name = i == 0 ? "th" : "td";
-        tag("<" + name + (i == 0 ? " scope=\"row\"" : "") + (t.columns[i].number ? " class=\"number\">" : ">"), row[i].empty() ? "–" : row[i],
-            "</" + name + ">");
+        tag("<" + name + (i == 0 ? " scope=\"row\"" : "") + (t.columns[i].number ? " class=\"number\">" : ">"),
+            row[i].empty() ? "–" : row[i], "</" + name + ">");
       }
       add("</tr>\n");
     }
@@ -149,7 +153,7 @@ class page {
     add("<details>\n<summary>");
     if (!b.badge.empty()) tag(b.grave ? "<span class=\"badge grave\">" : "<span class=\"badge\">", b.badge, "</span>");
     tag("", b.text, "</summary>\n");
-    for (const block& one : b.inside) write(one);
+    for (const block& block : b.inside) write(block);
     add("</details>\n");
   }
 

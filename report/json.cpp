@@ -1,6 +1,6 @@
 #include <boost/json.hpp>
 
-#include "picture/model.h"
+#include "report/picture/model.h"
 #include "report/text.h"
 
 namespace digd::report {
@@ -9,15 +9,15 @@ namespace json = boost::json;
 
 namespace {
 
-json::array texts(const std::vector<std::string>& all) {
+json::array texts(const std::vector<std::string>& given_texts) {
   json::array out;
-  for (const std::string& one : all) out.emplace_back(one);
+  for (const std::string& text : given_texts) out.emplace_back(text);
   return out;
 }
 
-json::array counts(const std::vector<std::uint32_t>& all) {
+json::array counts(const std::vector<std::uint32_t>& values) {
   json::array out;
-  for (const std::uint32_t n : all) out.emplace_back(n);
+  for (const std::uint32_t n : values) out.emplace_back(n);
   return out;
 }
 
@@ -25,7 +25,8 @@ json::value or_null(const std::string& text) { return text.empty() ? json::value
 
 json::value flow_end(const observed& seen, index who) {
   if (who == flow::outside) return nullptr;
-  return json::object(who == flow::monitor ? json::object{{"digd", true}} : json::object{{"agent", seen.agents[who].name}});
+  return json::object(who == flow::monitor ? json::object{{"digd", true}}
+                                           : json::object{{"agent", seen.agents[who].name}});
 }
 
 json::array agents_of(const observed& seen) {
@@ -51,7 +52,8 @@ json::array agents_of(const observed& seen) {
 json::array flows_of(const observed& seen) {
   json::array out;
   for (const flow& f : seen.flows) {
-    out.push_back(json::object{{"from", flow_end(seen, f.from)}, {"to", flow_end(seen, f.to)}, {"given", f.given}, {"idle", f.idle}});
+    out.push_back(json::object{
+        {"from", flow_end(seen, f.from)}, {"to", flow_end(seen, f.to)}, {"given", f.given}, {"idle", f.idle}});
   }
   return out;
 }
@@ -65,7 +67,8 @@ json::object rules_of(const observed& seen) {
     for (std::size_t c = 1; c < r.causes.size(); ++c) {
       if (r.causes[c] > 0) causes[to_string(static_cast<cause>(c))] = r.causes[c];
     }
-    for (std::size_t k = 0; k < r.outcomes.size(); ++k) outcomes[to_string(static_cast<outcome_kind>(k))] = r.outcomes[k];
+    for (std::size_t k = 0; k < r.outcomes.size(); ++k)
+      outcomes[to_string(static_cast<outcome_kind>(k))] = r.outcomes[k];
     out[rule_names[i]] = json::object{{"found", r.found},
                                       {"healed", r.healed},
                                       {"causes", std::move(causes)},
@@ -76,42 +79,48 @@ json::object rules_of(const observed& seen) {
 }
 
 json::object witness_of(const witness& w) {
-  const auto nodes = [](const std::vector<witness::node>& all) {
+  const auto nodes = [](const std::vector<witness::node>& given_nodes) {
     json::array out;
-    for (const witness::node& n : all) out.push_back(json::object{{"id", n.id}, {"agent", or_null(n.agent)}});
+    for (const witness::node& n : given_nodes) out.push_back(json::object{{"id", n.id}, {"agent", or_null(n.agent)}});
     return out;
   };
   json::array edges;
   for (const witness::edge& e : w.edges) {
-    const char* kind = e.kind == witness::edge_kind::generated ? "generated" : e.kind == witness::edge_kind::delivered ? "delivered"
-                                                                                                                       : "pending";
-    json::object one{{"kind", kind}, {"from", e.from}, {"to", e.to}};
-    if (e.label != reaction::none) one["reaction"] = to_string(e.label);
-    edges.push_back(std::move(one));
+    const char* kind = e.kind == witness::edge_kind::generated   ? "generated"
+                       : e.kind == witness::edge_kind::delivered ? "delivered"
+                                                                 : "pending";
+    json::object object{{"kind", kind}, {"from", e.from}, {"to", e.to}};
+    if (e.label != reaction::none) object["reaction"] = to_string(e.label);
+    edges.push_back(std::move(object));
   }
-  return {{"activations", nodes(w.activations)}, {"events", nodes(w.events)}, {"edges", std::move(edges)}, {"truncated", w.truncated}};
+  return {{"activations", nodes(w.activations)},
+          {"events", nodes(w.events)},
+          {"edges", std::move(edges)},
+          {"truncated", w.truncated}};
 }
 
 json::array detections_of(const observed& seen) {
   json::array out;
   for (const told_detection& d : seen.detections) {
-    json::object one{{"rule", to_string(d.what.rule)},
-                     {"severity", to_string(d.what.severity)},
-                     {"ts", d.what.ts},
-                     {"line", d.line},
-                     {"event", d.what.event ? json::value(*d.what.event) : json::value(nullptr)},
-                     {"agent", d.what.agent ? json::value(*d.what.agent) : json::value(nullptr)},
-                     {"evidence", texts(d.what.evidence)},
-                     {"reason", d.what.reason},
-                     {"healed", d.what.healed}};
-    one["cause"] = d.what.cause == cause::none ? json::value(nullptr) : json::value(to_string(d.what.cause));
-    one["healing"] = d.what.healing == action::none ? json::value(nullptr) : json::value(to_string(d.what.healing));
-    one["inject"] = or_null(d.inject);
-    one["recipients"] = texts(d.recipients);
-    one["outcome"] = d.outcome ? json::value(to_string(*d.outcome)) : json::value(nullptr);
-    one["outcome_ts"] = d.outcome ? json::value(d.outcome_ts) : json::value(nullptr);
-    one["witness"] = witness_of(d.what.witness);
-    out.push_back(std::move(one));
+    json::object object{{"rule", to_string(d.detection.rule)},
+                        {"severity", to_string(d.detection.severity)},
+                        {"ts", d.detection.ts},
+                        {"line", d.line},
+                        {"event", d.detection.event ? json::value(*d.detection.event) : json::value(nullptr)},
+                        {"agent", d.detection.agent ? json::value(*d.detection.agent) : json::value(nullptr)},
+                        {"evidence", texts(d.detection.evidence)},
+                        {"reason", d.detection.reason},
+                        {"healed", d.detection.healed}};
+    object["cause"] =
+        d.detection.cause == cause::none ? json::value(nullptr) : json::value(to_string(d.detection.cause));
+    object["healing"] =
+        d.detection.healing == action::none ? json::value(nullptr) : json::value(to_string(d.detection.healing));
+    object["inject"] = or_null(d.inject);
+    object["recipients"] = texts(d.recipients);
+    object["outcome"] = d.outcome ? json::value(to_string(*d.outcome)) : json::value(nullptr);
+    object["outcome_ts"] = d.outcome ? json::value(d.outcome_ts) : json::value(nullptr);
+    object["witness"] = witness_of(d.detection.witness);
+    out.push_back(std::move(object));
   }
   return out;
 }
@@ -129,7 +138,7 @@ std::string part_of(const part& p) {
 
 }  // namespace
 
-std::string to_json(const gathered& from, const std::vector<part>& parts, const document& said) {
+std::string to_json(const gathered& from, const std::vector<part>& parts, const document& document) {
   const observed& seen = from.seen;
   json::object run{{"id", seen.run},
                    {"mode", to_string(seen.mode)},
@@ -154,22 +163,23 @@ std::string to_json(const gathered& from, const std::vector<part>& parts, const 
   json::array waiting, notes;
   for (const waiting_event& w : seen.pending) waiting.push_back(json::object{{"event", w.id}, {"at", texts(w.at)}});
   for (const timed_note& n : seen.notes) notes.push_back(json::object{{"ts", n.ts}, {"text", n.text}});
-  const json::object whole{{"format", "digd.report"},
-                           {"version", 1},
-                           {"verdict", texts(said.verdict)},
-                           {"run", std::move(run)},
-                           {"bins", json::object{{"start", seen.time.start}, {"width_ms", seen.time.width}, {"count", seen.time.most}}},
-                           {"agents", agents_of(seen)},
-                           {"agents_left_out", seen.agents_left_out},
-                           {"flows", flows_of(seen)},
-                           {"flows_left_out", seen.flows_left_out},
-                           {"rules", rules_of(seen)},
-                           {"detections", detections_of(seen)},
-                           {"detections_left_out", seen.found - seen.detections.size()},
-                           {"waiting", std::move(waiting)},
-                           {"waiting_total", seen.pending_total},
-                           {"notes", std::move(notes)},
-                           {"notes_left_out", seen.notes_left_out}};
+  const json::object whole{
+      {"format", "digd.report"},
+      {"version", 1},
+      {"verdict", texts(document.verdict)},
+      {"run", std::move(run)},
+      {"bins", json::object{{"start", seen.time.start}, {"width_ms", seen.time.width}, {"count", seen.time.most}}},
+      {"agents", agents_of(seen)},
+      {"agents_left_out", seen.agents_left_out},
+      {"flows", flows_of(seen)},
+      {"flows_left_out", seen.flows_left_out},
+      {"rules", rules_of(seen)},
+      {"detections", detections_of(seen)},
+      {"detections_left_out", seen.found - seen.detections.size()},
+      {"waiting", std::move(waiting)},
+      {"waiting_total", seen.pending_total},
+      {"notes", std::move(notes)},
+      {"notes_left_out", seen.notes_left_out}};
   std::string out = json::serialize(whole);
   out.pop_back();
   out += ",\"passes\":{";

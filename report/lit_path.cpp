@@ -44,9 +44,9 @@ class backwards {
   index root() const { return root_; }
   // From `node` to the target that it leads to.
   std::vector<index> path(index node) const {
-    std::vector<index> all;
-    for (; node != none; node = next_[node]) all.push_back(node);
-    return all;
+    std::vector<index> indexes;
+    for (; node != none; node = next_[node]) indexes.push_back(node);
+    return indexes;
   }
 
  private:
@@ -105,11 +105,14 @@ std::vector<index> joined(std::vector<index> first, const std::vector<index>& th
   return first;
 }
 
-std::vector<index> from_its_root(const backwards& to) { return to.root() == none ? std::vector<index>{} : to.path(to.root()); }
+std::vector<index> from_its_root(const backwards& to) {
+  return to.root() == none ? std::vector<index>{} : to.path(to.root());
+}
 
 }  // namespace
 
-lit_path light(const picture::model& graph, const std::vector<const detection*>& found, const std::vector<blamed>& suspects) {
+lit_path light(const picture::model& graph, const std::vector<const detection*>& found,
+               const std::vector<blamed>& suspects) {
   constexpr std::size_t most_tried = 60;
   lit_path out;
   std::vector<index> path, places;
@@ -146,7 +149,9 @@ lit_path light(const picture::model& graph, const std::vector<const detection*>&
   for (const index place : places) mark(from_its_root(backwards(graph, {place})));
   for (const index n : path) {
     if (n < events) out.stops.push_back({false, graph.events[n].id, {}});
-    else out.stops.push_back({true, graph.activations[n - events].id, graph.lanes[graph.activations[n - events].lane].name});
+    else
+      out.stops.push_back(
+          {true, graph.activations[n - events].id, graph.lanes[graph.activations[n - events].lane].name});
   }
   return out;
 }

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "picture/model.h"
-#include "picture/svg.h"
 #include "report/document.h"
+#include "report/picture/model.h"
+#include "report/picture/svg.h"
 
 namespace digd::report {
 
@@ -24,6 +24,7 @@ struct lit_path {
 
 // The path of the first suspect that a detection descends from, to the first such detection; without one, to the first
 // detection. `found`: the leading one first. Empty if the model has none of it.
-lit_path light(const picture::model& graph, const std::vector<const detection*>& found, const std::vector<blamed>& suspects);
+lit_path light(const picture::model& graph, const std::vector<const detection*>& found,
+               const std::vector<blamed>& suspects);
 
 }  // namespace digd::report

@@ -1,6 +1,6 @@
 #include "report/text.h"
 
-#include "picture/text.h"
+#include "report/picture/text.h"
 
 namespace digd::report {
 
@@ -66,14 +66,15 @@ void write(std::string& out, const table& t) {
   out += '\n';
   for (const std::vector<std::string>& row : t.rows) {
     out += '|';
-    for (std::size_t i = 0; i < row.size() && i < t.columns.size(); ++i) out += " " + (row[i].empty() ? "–" : md(row[i])) + " |";
+    for (std::size_t i = 0; i < row.size() && i < t.columns.size(); ++i)
+      out += " " + (row[i].empty() ? "–" : md(row[i])) + " |";
     out += '\n';
   }
   if (!t.left_out.empty()) out += "\n" + md(t.left_out) + "\n";
 }
 
 void write(std::string& out, const block& b) {
-  switch (b.what) {
+  switch (b.kind) {
     case block::kind::text: out += "\n" + md(b.text) + "\n"; return;
     case block::kind::note: out += "\n> " + md(b.text) + "\n"; return;
     case block::kind::command: {  // as it can be copied, unless a name in it could be taken for markup
@@ -89,11 +90,13 @@ void write(std::string& out, const block& b) {
       }
       for (const std::string& item : b.items) out += "- " + md(item) + "\n";
       return;
-    case block::kind::picture: out += "\n*Picture, in the HTML report: " + md(b.figure.title) + ".* " + md(b.figure.caption) + "\n"; return;
+    case block::kind::picture:
+      out += "\n*Picture, in the HTML report: " + md(b.figure.title) + ".* " + md(b.figure.caption) + "\n";
+      return;
     case block::kind::table: return write(out, b.table);
     case block::kind::details:
       out += "\n### " + (b.badge.empty() ? "" : md(b.badge) + " ") + md(b.text) + "\n";
-      for (const block& one : b.inside) write(out, one);
+      for (const block& block : b.inside) write(out, block);
   }
 }
 

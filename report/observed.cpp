@@ -6,8 +6,8 @@
 #include <map>
 
 #include "engine/run.h"
-#include "ingest/decode.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/decode.h"
+#include "ingest/protocol/replay.h"
 
 namespace digd::report {
 
@@ -22,15 +22,18 @@ template <class Value>
 using by_name = boost::unordered_flat_map<std::string, Value, name_hash, std::equal_to<>>;
 
 std::string gave_way(std::string_view line) {
-  const std::optional<ingest::limit_line> what = ingest::limit_line_of(line);
-  if (!what) return "a limit was reached";
-  return "the limit " + std::string(to_string(what->hit)) + " was reached; " +
-         (what->how == limit_policy::observe ? "from here on nothing is judged" : "what was pending counts as lost (gap)");
+  const std::optional<ingest::limit_line> limit_line = ingest::limit_line_of(line);
+  if (!limit_line) return "a limit was reached";
+  return "the limit " + std::string(to_string(limit_line->hit)) + " was reached; " +
+         (limit_line->policy == limit_policy::observe ? "from here on nothing is judged"
+                                                      : "what was pending counts as lost (gap)");
 }
 
 }  // namespace
 
-std::size_t time_bins::of(milliseconds ts) const { return ts <= start ? 0 : std::min(most - 1, static_cast<std::size_t>((ts - start) / width)); }
+std::size_t time_bins::of(milliseconds ts) const {
+  return ts <= start ? 0 : std::min(most - 1, static_cast<std::size_t>((ts - start) / width));
+}
 
 int time_bins::doublings_for(milliseconds ts) const {
   int times = 0;
@@ -49,13 +52,14 @@ void halve(std::vector<std::uint32_t>& bins, int times) {
 
 std::uint64_t observed::members() const {
   const auto its = [](const agent_facts& a) { return a.member || a.activations > 0; };
-  return static_cast<std::uint64_t>(std::count_if(agents.begin(), agents.end(), its)) + (agents_left_out > 0 ? agents_left_out - 1 : 0);
+  return static_cast<std::uint64_t>(std::count_if(agents.begin(), agents.end(), its)) +
+         (agents_left_out > 0 ? agents_left_out - 1 : 0);
 }
 
 const told_detection* observed::leading() const {
   const told_detection* first = nullptr;
   for (const told_detection& d : detections) {
-    if (d.what.severity == severity::failure) return &d;
+    if (d.detection.severity == severity::failure) return &d;
     if (first == nullptr) first = &d;
   }
   return first;
@@ -64,7 +68,7 @@ const told_detection* observed::leading() const {
 class observer::builder {
  public:
   builder(const observe_bounds& most, const run_policy& policy)
-      : most_(most), replay_(policy, {.frame = {}, .took = [this](const ingest::taken& what) { hear(what); }}) {
+      : most_(most), replay_(policy, {.frame = {}, .took = [this](const ingest::taken& record) { hear(record); }}) {
     seen_.time.most = most.bins;
     for (rule_facts& r : seen_.rules) r.over_time.assign(most.bins, 0);
   }
@@ -100,7 +104,7 @@ class observer::builder {
     }
   }
 
-  void hear(const ingest::taken& what);
+  void hear(const ingest::taken& record);
   void pass_to(milliseconds ts);
   index agent_of(std::string_view name);
   index source_of(std::string_view event) const;
@@ -111,7 +115,7 @@ class observer::builder {
   }
   void start(const ingest::taken& of);
   void end();
-  void announce(const event_draft& what, index from);
+  void announce(const event_draft& draft, index from);
   void found(const ingest::taken& of);
   void tell(const detection& d, const ingest::taken& of, std::size_t place);
   void outcomes(const answer& from);
@@ -200,7 +204,8 @@ void observer::builder::hear(const ingest::taken& of) {
       ++seen_.refused;
       return note(of.ts, "refused: " + std::string(to_string(of.answer.refused.code)) + ": " + of.answer.refused.text);
     case ingest::taken::what_kind::operator_mode:
-      return note(of.ts, "the operator switched to " + std::string(to_string(ingest::operator_mode_of(of.frame).value_or(mode::off))));
+      return note(of.ts, "the operator switched to " +
+                             std::string(to_string(ingest::operator_mode_of(of.frame).value_or(mode::off))));
     case ingest::taken::what_kind::limit: return note(of.ts, gave_way(of.frame));
     case ingest::taken::what_kind::firing: return;
   }
@@ -210,9 +215,9 @@ void observer::builder::hear(const ingest::taken& of) {
     case message_type::activation_started: return start(of);
     case message_type::activation_ended: return end();
     case message_type::event: {
-      const event_draft& what = message_.events.front();
-      const auto source = what.source ? open_.find(*what.source) : open_.end();
-      return announce(what, source == open_.end() ? flow::outside : source->second.agent);
+      const event_draft& draft = message_.events.front();
+      const auto source = draft.source ? open_.find(*draft.source) : open_.end();
+      return announce(draft, source == open_.end() ? flow::outside : source->second.agent);
     }
     default: remark(of);
   }
@@ -256,21 +261,21 @@ void observer::builder::end() {
     return v == graph::nobody ? std::size_t{0} : graph().activation(v).inputs.size();
   }();
   for (const reaction_draft& r : message_.reactions) {
-    if (r.what == reaction::consume) continue;
+    if (r.reaction == reaction::consume) continue;
     ++other;
-    (r.what == reaction::wait ? a.waited : r.what == reaction::discard ? a.discarded
-                                                                       : a.rerouted) += 1;
-    if (const auto its = flows_.find(flow_key(source_of(r.input), o.agent)); its != flows_.end()) ++seen_.flows[its->second].idle;
+    (r.reaction == reaction::wait ? a.waited : r.reaction == reaction::discard ? a.discarded : a.rerouted) += 1;
+    if (const auto its = flows_.find(flow_key(source_of(r.input), o.agent)); its != flows_.end())
+      ++seen_.flows[its->second].idle;
     for (const std::string_view to : r.targets) give(o.agent, to);
   }
   if (!message_.failed && inputs > other) seen_.agents[o.agent].consumed += inputs - other;
-  for (const event_draft& what : message_.events) announce(what, o.agent);
+  for (const event_draft& draft : message_.events) announce(draft, o.agent);
 }
 
-void observer::builder::announce(const event_draft& what, index from) {
+void observer::builder::announce(const event_draft& draft, index from) {
   ++seen_.events;
   if (from < flow::monitor) ++seen_.agents[from].outputs;
-  for (const std::string_view to : what.recipients) give(from, to);
+  for (const std::string_view to : draft.recipients) give(from, to);
 }
 
 void observer::builder::remark(const ingest::taken& of) {
@@ -285,8 +290,9 @@ void observer::builder::remark(const ingest::taken& of) {
       seen_.ended_text = to_string(message_.outcome);
       return note(of.ts, "the run ended: " + seen_.ended_text);
     case message_type::delivery:
-      if (message_.how == applied::as_is || message_.how == applied::unsupported || message_.how == applied::failed) {
-        note(of.ts, "the client did not apply a verdict: " + std::string(to_string(message_.how)));
+      if (message_.applied == applied::as_is || message_.applied == applied::unsupported ||
+          message_.applied == applied::failed) {
+        note(of.ts, "the client did not apply a verdict: " + std::string(to_string(message_.applied)));
       }
       return;
     default: return;
@@ -302,12 +308,12 @@ void observer::builder::note(milliseconds ts, std::string text) {
 }
 
 void observer::builder::found(const ingest::taken& of) {
-  for (const intervention& one : of.answer.interventions) {
-    seen_.system_events += one.action == action::create;
-    for (const std::string& to : one.recipients) give(flow::monitor, to);
+  for (const intervention& intervention : of.answer.interventions) {
+    seen_.system_events += intervention.action == action::create;
+    for (const std::string& to : intervention.recipients) give(flow::monitor, to);
   }
-  for (const verdict& one : of.answer.verdicts) {
-    for (const std::string& to : one.recipients) give(flow::monitor, to);
+  for (const verdict& verdict : of.answer.verdicts) {
+    for (const std::string& to : verdict.recipients) give(flow::monitor, to);
   }
   for (std::size_t i = 0; i < of.answer.detections.size(); ++i) {
     const detection& d = of.answer.detections[i];
@@ -318,8 +324,7 @@ void observer::builder::found(const ingest::taken& of) {
     seen_.healed += d.healed;
     if (!d.healed) ++r.causes[static_cast<std::size_t>(d.cause)];
     ++r.over_time[seen_.time.of(std::max(d.ts, seen_.time.start))];
-    const index about = d.agent ? agent_of(*d.agent) : d.event ? source_of(*d.event)
-                                                               : none;
+    const index about = d.agent ? agent_of(*d.agent) : d.event ? source_of(*d.event) : none;
     if (about < flow::monitor) ++seen_.agents[about].findings;
     const bool first_failure = d.severity == severity::failure && r.found == 1;
     if (r.found <= most_.of_a_rule && (seen_.detections.size() < most_.detections || first_failure)) tell(d, of, i);
@@ -328,33 +333,37 @@ void observer::builder::found(const ingest::taken& of) {
 
 // With the text that went with the healing, and under what the outcome will name.
 void observer::builder::tell(const detection& d, const ingest::taken& of, std::size_t place) {
-  told_detection& told = seen_.detections.emplace_back();
-  told.what = d;
-  told.line = replay_.counted().lines;
-  const auto its = [&](const std::vector<std::uint32_t>& all) { return std::find(all.begin(), all.end(), place) != all.end(); };
+  told_detection& told_detection = seen_.detections.emplace_back();
+  told_detection.detection = d;
+  told_detection.line = replay_.counted().lines;
+  const auto its = [&](const std::vector<std::uint32_t>& values) {
+    return std::find(values.begin(), values.end(), place) != values.end();
+  };
   std::string label = d.event.value_or(std::string());
   for (const verdict& v : of.answer.verdicts) {
     if (!its(v.detections)) continue;
-    told.inject = v.inject;
-    told.recipients = v.recipients;
+    told_detection.inject = v.inject;
+    told_detection.recipients = v.recipients;
   }
   for (const intervention& v : of.answer.interventions) {
     if (!its(v.detections)) continue;
-    told.inject = v.inject;
-    told.recipients = v.recipients;
+    told_detection.inject = v.inject;
+    told_detection.recipients = v.recipients;
     if (!d.event) label = v.id;
   }
-  if (d.healed) awaited_[std::string(to_string(d.rule)) + '\0' + label + '\0' + std::to_string(d.ts)] = seen_.detections.size() - 1;
+  if (d.healed)
+    awaited_[std::string(to_string(d.rule)) + '\0' + label + '\0' + std::to_string(d.ts)] = seen_.detections.size() - 1;
 }
 
 void observer::builder::outcomes(const answer& from) {
-  for (const outcome_report& one : from.outcomes) {
-    ++seen_.rules[index_of(one.rule)].outcomes[static_cast<std::size_t>(one.outcome)];
+  for (const outcome_report& outcome_report : from.outcomes) {
+    ++seen_.rules[index_of(outcome_report.rule)].outcomes[static_cast<std::size_t>(outcome_report.outcome)];
     const auto at =
-        awaited_.find(std::string(to_string(one.rule)) + '\0' + one.event.value_or(std::string()) + '\0' + std::to_string(one.detected_ts));
+        awaited_.find(std::string(to_string(outcome_report.rule)) + '\0' +
+                      outcome_report.event.value_or(std::string()) + '\0' + std::to_string(outcome_report.detected_ts));
     if (at == awaited_.end()) continue;
-    seen_.detections[at->second].outcome = one.outcome;
-    seen_.detections[at->second].outcome_ts = one.ts;
+    seen_.detections[at->second].outcome = outcome_report.outcome;
+    seen_.detections[at->second].outcome_ts = outcome_report.ts;
     awaited_.erase(at);
   }
 }
@@ -362,12 +371,13 @@ void observer::builder::outcomes(const answer& from) {
 observed observer::builder::finish() {
   seen_.lines = replay_.counted().lines;
   if (const digd::run* run = replay_.run()) {
-    seen_.mode = run->settings().how;
+    seen_.mode = run->settings().mode;
     seen_.clock = run->settings().clock;
     seen_.submitted = run->terminal();
     std::vector<graph::event_index> waiting = run->graph().reachable();
     seen_.pending_total = waiting.size();
-    std::sort(waiting.begin(), waiting.end(), [&](auto a, auto b) { return graph().event(a).ordinal < graph().event(b).ordinal; });
+    std::sort(waiting.begin(), waiting.end(),
+              [&](auto a, auto b) { return graph().event(a).ordinal < graph().event(b).ordinal; });
     for (const graph::event_index e : waiting) {
       if (seen_.pending.size() >= most_.pending) break;
       waiting_event& w = seen_.pending.emplace_back();
@@ -382,12 +392,14 @@ observed observer::builder::finish() {
   }
   seen_.open_at_end = open_.size();
   if (spans_full_) seen_.spans.clear();
-  std::stable_sort(seen_.flows.begin(), seen_.flows.end(), [](const flow& a, const flow& b) { return a.given > b.given; });
+  std::stable_sort(seen_.flows.begin(), seen_.flows.end(),
+                   [](const flow& a, const flow& b) { return a.given > b.given; });
   seen_.replay_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   return std::move(seen_);
 }
 
-observer::observer(const observe_bounds& most, const run_policy& policy) : builder_(std::make_unique<builder>(most, policy)) {}
+observer::observer(const observe_bounds& most, const run_policy& policy)
+    : builder_(std::make_unique<builder>(most, policy)) {}
 observer::~observer() = default;
 bool observer::line(std::string_view text) { return builder_->line(text); }
 const std::string& observer::problem() const { return builder_->problem(); }

@@ -16,8 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/answer.h"
-#include "engine/settings.h"
+#include "engine/policy.h"
+#include "model/answer.h"
+#include "model/settings.h"
 
 namespace digd::report {
 
@@ -77,9 +78,9 @@ struct span {
 };
 
 struct told_detection {
-  detection what;          // with its witness
-  std::uint64_t line = 0;  // of the trace
-  std::string inject;      // the text that went with the healing; empty: none
+  digd::detection detection;  // with its witness
+  std::uint64_t line = 0;     // of the trace
+  std::string inject;         // the text that went with the healing; empty: none
   std::vector<std::string> recipients;
   std::optional<outcome_kind> outcome;
   milliseconds outcome_ts = 0;

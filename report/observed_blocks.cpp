@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "picture/labels.h"
-#include "picture/model.h"
+#include "report/picture/labels.h"
+#include "report/picture/model.h"
 #include "report/pictures.h"
 #include "report/words.h"
 #include "rules/rule.h"
@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t most_rows = 40, most_listed = 12;
 
-std::string left_out(std::size_t shown, std::uint64_t all, const char* what) {
-  return all > shown ? fmt::format("The first {} of {} {}.", shown, grouped(all), what) : std::string();
+std::string left_out(std::size_t shown, std::uint64_t total, const char* text) {
+  return total > shown ? fmt::format("The first {} of {} {}.", shown, grouped(total), text) : std::string();
 }
 
 picture::time_scale time_of(const observed& seen) { return picture::time_scale::of(seen.first_ts, seen.last_ts); }
@@ -42,81 +42,97 @@ table agent_table(const observed& seen) {
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->activations > b->activations; });
   for (const agent_facts* a : order) {
     if (out.rows.size() == most_rows) break;
-    out.rows.push_back({short_name(a->name, 80), grouped(a->activations), grouped(a->failed), picture::duration(a->busy_ms), grouped(a->consumed),
-                        grouped(a->waited), grouped(a->discarded), grouped(a->rerouted), grouped(a->outputs), grouped(a->findings)});
+    out.rows.push_back({short_name(a->name, 80), grouped(a->activations), grouped(a->failed),
+                        picture::duration(a->busy_ms), grouped(a->consumed), grouped(a->waited), grouped(a->discarded),
+                        grouped(a->rerouted), grouped(a->outputs), grouped(a->findings)});
   }
   out.left_out = left_out(out.rows.size(), seen.agents.size(), "agents, the busiest");
   return out;
 }
 
 table rule_table(const observed& seen) {
-  table out{
-      .caption = "Detections by rule, and what became of the healed ones",
-      .columns =
-          {{"rule"}, {"severity"}, {"found", true}, {"healed", true}, {"cleared", true}, {"came back", true}, {"stayed", true}, {"why not healed"}},
-      .rows = {},
-      .left_out = {}};
+  table out{.caption = "Detections by rule, and what became of the healed ones",
+            .columns = {{"rule"},
+                        {"severity"},
+                        {"found", true},
+                        {"healed", true},
+                        {"cleared", true},
+                        {"came back", true},
+                        {"stayed", true},
+                        {"why not healed"}},
+            .rows = {},
+            .left_out = {}};
   for (std::size_t i = 0; i < rule_count; ++i) {
     const rule_facts& r = seen.rules[i];
     if (r.found == 0) continue;
     std::string why;
     for (std::size_t c = 1; c < r.causes.size(); ++c) {
-      if (r.causes[c] > 0) why += fmt::format("{}{} {}", why.empty() ? "" : ", ", to_string(static_cast<cause>(c)), grouped(r.causes[c]));
+      if (r.causes[c] > 0)
+        why += fmt::format("{}{} {}", why.empty() ? "" : ", ", to_string(static_cast<cause>(c)), grouped(r.causes[c]));
     }
     const rule& which = rule_of(static_cast<rule_id>(i));
-    out.rows.push_back({std::string(which.doc.code) + " " + std::string(to_string(which.id)), std::string(to_string(which.severity)),
-                        grouped(r.found), grouped(r.healed), grouped(r.outcomes[0]), grouped(r.outcomes[1]), grouped(r.outcomes[2]),
+    out.rows.push_back({std::string(which.doc.code) + " " + std::string(to_string(which.id)),
+                        std::string(to_string(which.severity)), grouped(r.found), grouped(r.healed),
+                        grouped(r.outcomes[0]), grouped(r.outcomes[1]), grouped(r.outcomes[2]),
                         why.empty() ? "–" : why});
   }
   return out;
 }
 
-std::string list_of(const std::vector<std::string>& names, std::size_t all) {
+std::string list_of(const std::vector<std::string>& names, std::size_t total) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(names.size(), most_listed); ++i) out += (i > 0 ? ", " : "") + short_name(names[i], 60);
-  if (all > most_listed) out += fmt::format(" and {} more", all - most_listed);
+  for (std::size_t i = 0; i < std::min(names.size(), most_listed); ++i)
+    out += (i > 0 ? ", " : "") + short_name(names[i], 60);
+  if (total > most_listed) out += fmt::format(" and {} more", total - most_listed);
   return out;
 }
 
 std::string outcome_words(const told_detection& d, const picture::time_scale& time) {
-  std::string out = picture::finding_outcome(d.what);
+  std::string out = picture::finding_outcome(d.detection);
   out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
-  if (!d.what.healed) return out;
+  if (!d.detection.healed) return out;
   if (!d.recipients.empty()) out += ", to " + list_of(d.recipients, d.recipients.size());
   if (!d.outcome) return out + "; what came of it is not known yet";
   constexpr const char* words[] = {"the symptom cleared", "the symptom came back", "the symptom stayed to the end"};
-  return out + fmt::format("; {} ({} {})", words[static_cast<std::size_t>(*d.outcome)], time.at(d.outcome_ts), time.unit());
+  return out +
+         fmt::format("; {} ({} {})", words[static_cast<std::size_t>(*d.outcome)], time.at(d.outcome_ts), time.unit());
 }
 
 block detection_block(const told_detection& d, std::size_t number, const picture::time_scale& time) {
-  block out{.what = block::kind::details};
-  const std::string code(picture::code_of(d.what.rule));
+  block out{.kind = block::kind::details};
+  const std::string code(picture::code_of(d.detection.rule));
   out.badge = code;
-  out.grave = d.what.severity == severity::failure;
-  out.text = fmt::format("{}. {} at {} {}{}{}", number, rule_words(d.what.rule), time.at(d.what.ts), time.unit(),
-                         d.what.event ? " · " + short_name(*d.what.event) : "", d.what.agent ? " · " + short_name(*d.what.agent) : "");
-  out.inside.push_back(block::words(d.what.reason));
-  if (!d.what.evidence.empty()) {
-    out.inside.push_back(block::words("Evidence: " + list_of(d.what.evidence, std::max(d.what.evidence_total, d.what.evidence.size())) + "."));
+  out.grave = d.detection.severity == severity::failure;
+  out.text = fmt::format("{}. {} at {} {}{}{}", number, rule_words(d.detection.rule), time.at(d.detection.ts),
+                         time.unit(), d.detection.event ? " · " + short_name(*d.detection.event) : "",
+                         d.detection.agent ? " · " + short_name(*d.detection.agent) : "");
+  out.inside.push_back(block::words(d.detection.reason));
+  if (!d.detection.evidence.empty()) {
+    out.inside.push_back(block::words(
+        "Evidence: " +
+        list_of(d.detection.evidence, std::max(d.detection.evidence_total, d.detection.evidence.size())) + "."));
   }
   out.inside.push_back(block::words(outcome_words(d, time) + "."));
-  if (!d.inject.empty()) out.inside.push_back({.what = block::kind::list, .text = "Text given with it:", .items = {d.inject}});
-  if (!d.what.witness.events.empty() || !d.what.witness.activations.empty()) out.inside.push_back(block::of(draw_witness(d.what)));
+  if (!d.inject.empty())
+    out.inside.push_back({.kind = block::kind::list, .text = "Text given with it:", .items = {d.inject}});
+  if (!d.detection.witness.events.empty() || !d.detection.witness.activations.empty())
+    out.inside.push_back(block::of(draw_witness(d.detection)));
   return out;
 }
 
 }  // namespace
 
 std::vector<fact> facts_of(const observed& seen) {
-  std::vector<fact> out{{"outcome", seen.ended_text.empty() ? (seen.submitted ? "submitted" : "going on") : seen.ended_text},
-                        {"mode", std::string(to_string(seen.mode))},
-                        {"took", picture::duration(seen.last_ts - seen.first_ts)},
-                        {"agents", grouped(seen.members())},
-                        {"activations", grouped(seen.activations)},
-                        {"events", grouped(seen.events)},
-                        {"detections", grouped(seen.found)},
-                        {"healed", grouped(seen.healed)},
-                        {"still waiting", grouped(seen.pending_total)}};
+  std::vector<fact> out{
+      {"outcome", seen.ended_text.empty() ? (seen.submitted ? "submitted" : "going on") : seen.ended_text},
+      {"mode", std::string(to_string(seen.mode))},
+      {"took", picture::duration(seen.last_ts - seen.first_ts)},
+      {"agents", grouped(seen.members())},
+      {"activations", grouped(seen.activations)},
+      {"events", grouped(seen.events)},
+      {"detections", grouped(seen.found)},
+      {"healed", grouped(seen.healed)},
+      {"still waiting", grouped(seen.pending_total)}};
   if (seen.failed > 0) out.push_back({"failed activations", grouped(seen.failed)});
   if (seen.refused > 0) out.push_back({"refused messages", grouped(seen.refused)});
   if (seen.dropped > 0) out.push_back({"not observed", grouped(seen.dropped)});
@@ -132,8 +148,7 @@ table flow_table(const observed& seen) {
             .rows = {},
             .left_out = {}};
   const auto name = [&](index who) {
-    return who == flow::outside ? "outside" : who == flow::monitor ? "digd"
-                                                                   : short_name(seen.agents[who].name, 80);
+    return who == flow::outside ? "outside" : who == flow::monitor ? "digd" : short_name(seen.agents[who].name, 80);
   };
   for (const flow& f : seen.flows) {
     if (out.rows.size() == most_rows) break;
@@ -149,14 +164,18 @@ section timeline_section(const observed& seen) {
   out.blocks.push_back(block::of(agent_table(seen)));
   const picture::time_scale time = time_of(seen);
   if (!seen.pending.empty()) {
-    block waits{.what = block::kind::list, .text = fmt::format("Still waiting at the end ({}):", counted(seen.pending_total, "event", "events"))};
-    for (const waiting_event& w : seen.pending) waits.items.push_back(short_name(w.id, 80) + " at " + list_of(w.at, w.at.size()));
-    if (seen.pending_total > seen.pending.size()) waits.items.push_back(fmt::format("and {} more", seen.pending_total - seen.pending.size()));
+    block waits{.kind = block::kind::list,
+                .text = fmt::format("Still waiting at the end ({}):", counted(seen.pending_total, "event", "events"))};
+    for (const waiting_event& w : seen.pending)
+      waits.items.push_back(short_name(w.id, 80) + " at " + list_of(w.at, w.at.size()));
+    if (seen.pending_total > seen.pending.size())
+      waits.items.push_back(fmt::format("and {} more", seen.pending_total - seen.pending.size()));
     out.blocks.push_back(std::move(waits));
   }
   if (!seen.notes.empty()) {
-    block notes{.what = block::kind::list, .text = "What else happened:"};
-    for (const timed_note& n : seen.notes) notes.items.push_back(fmt::format("{} {}: {}", time.at(n.ts), time.unit(), short_name(n.text, 300)));
+    block notes{.kind = block::kind::list, .text = "What else happened:"};
+    for (const timed_note& n : seen.notes)
+      notes.items.push_back(fmt::format("{} {}: {}", time.at(n.ts), time.unit(), short_name(n.text, 300)));
     if (seen.notes_left_out > 0) notes.items.push_back(fmt::format("and {} more", seen.notes_left_out));
     out.blocks.push_back(std::move(notes));
   }
@@ -171,8 +190,9 @@ section detections_section(const observed& seen) {
   }
   out.blocks.push_back(block::of(rule_table(seen)));
   if (seen.detections.size() < seen.found) {
-    out.blocks.push_back(block::remark(fmt::format("Told in full: {} of {} detections, the first of each rule. digctl replay lists all.",
-                                                   seen.detections.size(), grouped(seen.found))));
+    out.blocks.push_back(
+        block::remark(fmt::format("Told in full: {} of {} detections, the first of each rule. digctl replay lists all.",
+                                  seen.detections.size(), grouped(seen.found))));
   }
   const picture::time_scale time = time_of(seen);
   std::size_t n = 0;

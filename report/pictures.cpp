@@ -9,9 +9,9 @@
 #include <set>
 #include <vector>
 
-#include "picture/chart.h"
-#include "picture/labels.h"
-#include "picture/model.h"
+#include "report/picture/chart.h"
+#include "report/picture/labels.h"
+#include "report/picture/model.h"
 #include "report/words.h"
 
 namespace digd::report {
@@ -60,34 +60,36 @@ void arrow(chart& to, point a, point b, const flow& f, bool counted, const std::
     return point{from.x + (goal.x - from.x) / l * by, from.y + (goal.y - from.y) / l * by};
   };
   const point p = towards(a, mid, radius), q = towards(b, mid, radius + 7), head = towards(b, mid, radius);
-  const char* how = f.from == flow::monitor ? " heals" : 2 * f.idle > f.given ? " idle"
-                                                                              : "";
-  to.shape(fmt::format("M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}", p.x, p.y, mid.x, mid.y, q.x, q.y), fmt::format("link{}", how), tip,
-           weight_of(f.given));
+  const char* text = f.from == flow::monitor ? " heals" : 2 * f.idle > f.given ? " idle" : "";
+  to.shape(fmt::format("M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}", p.x, p.y, mid.x, mid.y, q.x, q.y),
+           fmt::format("link{}", text), tip, weight_of(f.given));
   const double ux = (head.x - q.x) / 7, uy = (head.y - q.y) / 7;
-  to.shape(fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}z", head.x, head.y, q.x - uy * 4.5 - ux, q.y + ux * 4.5 - uy, q.x + uy * 4.5 - ux,
-                       q.y - ux * 4.5 - uy),
-           fmt::format("head{}", how));
-  if (counted) to.text((p.x + 2 * mid.x + q.x) / 4, (p.y + 2 * mid.y + q.y) / 4 + 4, "middle", "count", std::to_string(f.given));
+  to.shape(fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}z", head.x, head.y, q.x - uy * 4.5 - ux,
+                       q.y + ux * 4.5 - uy, q.x + uy * 4.5 - ux, q.y - ux * 4.5 - uy),
+           fmt::format("head{}", text));
+  if (counted)
+    to.text((p.x + 2 * mid.x + q.x) / 4, (p.y + 2 * mid.y + q.y) / 4 + 4, "middle", "count", std::to_string(f.given));
 }
 
 void loop(chart& to, point at, double angle, const flow& f, const std::string& tip) {
   const double x = at.x + 15 * std::cos(angle), y = at.y + 15 * std::sin(angle), far = 46;
-  to.shape(fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", x, y, at.x + far * std::cos(angle - 0.6),
-                       at.y + far * std::sin(angle - 0.6), at.x + far * std::cos(angle + 0.6), at.y + far * std::sin(angle + 0.6), x, y),
+  to.shape(fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", x, y,
+                       at.x + far * std::cos(angle - 0.6), at.y + far * std::sin(angle - 0.6),
+                       at.x + far * std::cos(angle + 0.6), at.y + far * std::sin(angle + 0.6), x, y),
            2 * f.idle > f.given ? "link idle" : "link", tip, weight_of(f.given));
 }
 
 // Agents with most activations, in the order in which they were named.
 std::vector<index> busiest_agents(const observed& seen) {
-  std::vector<index> all;
+  std::vector<index> indexes;
   for (index a = 0; a < seen.agents.size(); ++a) {
-    if (seen.agents[a].activations > 0) all.push_back(a);
+    if (seen.agents[a].activations > 0) indexes.push_back(a);
   }
-  std::stable_sort(all.begin(), all.end(), [&](index a, index b) { return seen.agents[a].activations > seen.agents[b].activations; });
-  if (all.size() > most_rows) all.resize(most_rows);
-  std::sort(all.begin(), all.end());
-  return all;
+  std::stable_sort(indexes.begin(), indexes.end(),
+                   [&](index a, index b) { return seen.agents[a].activations > seen.agents[b].activations; });
+  if (indexes.size() > most_rows) indexes.resize(most_rows);
+  std::sort(indexes.begin(), indexes.end());
+  return indexes;
 }
 
 class timeline {
@@ -96,7 +98,8 @@ class timeline {
       : seen_(seen),
         rows_(busiest_agents(seen)),
         time_(picture::time_scale::of(seen.first_ts, seen.last_ts)),
-        x_{static_cast<double>(seen.first_ts), static_cast<double>(std::max(seen.last_ts, seen.first_ts + 1)), left, width - 24} {
+        x_{static_cast<double>(seen.first_ts), static_cast<double>(std::max(seen.last_ts, seen.first_ts + 1)), left,
+           width - 24} {
     for (std::size_t r = 0; r < rule_count; ++r) {
       if (seen.rules[r].found > 0) found_.push_back(static_cast<rule_id>(r));
     }
@@ -127,12 +130,13 @@ class timeline {
 
   std::string subtitle() const {
     std::string text = one_by_one() ? "bars: activations"
-                                    : fmt::format("{} activations: the darker, the more began within {}", grouped(seen_.activations),
-                                                  picture::duration(seen_.time.width));
-    const std::size_t acted =
-        static_cast<std::size_t>(std::count_if(seen_.agents.begin(), seen_.agents.end(), [](auto& a) { return a.activations > 0; }));
+                                    : fmt::format("{} activations: the darker, the more began within {}",
+                                                  grouped(seen_.activations), picture::duration(seen_.time.width));
+    const std::size_t acted = static_cast<std::size_t>(
+        std::count_if(seen_.agents.begin(), seen_.agents.end(), [](auto& a) { return a.activations > 0; }));
     if (acted > rows_.size())
-      text += fmt::format(" · the {} busiest of {} agents", rows_.size(), acted + (seen_.agents_left_out > 0 ? seen_.agents_left_out - 1 : 0));
+      text += fmt::format(" · the {} busiest of {} agents", rows_.size(),
+                          acted + (seen_.agents_left_out > 0 ? seen_.agents_left_out - 1 : 0));
     return text + (time_.dated ? " · from " + time_.start() : "");
   }
 
@@ -145,10 +149,11 @@ class timeline {
 
   void axis(chart& to, double y) {
     const double zero = static_cast<double>(time_.zero), unit = time_.seconds ? 1000 : 1;
-    const std::vector<double> all = picture::ticks((x_.low - zero) / unit, (x_.high - zero) / unit, 8);
-    for (const double v : all) {
+    const std::vector<double> values = picture::ticks((x_.low - zero) / unit, (x_.high - zero) / unit, 8);
+    for (const double v : values) {
       to.line(x_(v * unit + zero), top - 6, x_(v * unit + zero), y, "grid");
-      to.text(x_(v * unit + zero), y + 16, "middle", "small", picture::tick_text(v, all.size() > 1 ? all[1] - all[0] : 1));
+      to.text(x_(v * unit + zero), y + 16, "middle", "small",
+              picture::tick_text(v, values.size() > 1 ? values[1] - values[0] : 1));
     }
     to.text(left - 10, y + 16, "end", "small", std::string(time_.unit()));
   }
@@ -160,20 +165,24 @@ class timeline {
     to.rect(left, y + 2, width - 24 - left, row - 4, "panel");
     if (one_by_one()) return bars(to, rows_[at], y);
     std::uint32_t most = 1;
-    for (const index other : rows_) most = std::max(most, *std::max_element(seen_.agents[other].starts.begin(), seen_.agents[other].starts.end()));
+    for (const index other : rows_)
+      most = std::max(most, *std::max_element(seen_.agents[other].starts.begin(), seen_.agents[other].starts.end()));
     heat(to, a.starts, most, y + 2, row - 4, "busy", short_name(a.name));
   }
 
   // Counts by bin, in five shades of a logarithmic scale.
-  void heat(chart& to, const std::vector<std::uint32_t>& counts, std::uint32_t most, double y, double height, std::string_view style,
-            const std::string& name) {
+  void heat(chart& to, const std::vector<std::uint32_t>& counts, std::uint32_t most, double y, double height,
+            std::string_view style, const std::string& name) {
     for (std::size_t b = 0; b < counts.size(); ++b) {
       if (counts[b] == 0) continue;
-      const double from = static_cast<double>(seen_.time.start) + static_cast<double>(b) * static_cast<double>(seen_.time.width);
+      const double from =
+          static_cast<double>(seen_.time.start) + static_cast<double>(b) * static_cast<double>(seen_.time.width);
       const double share = std::log1p(counts[b]) / std::log1p(most);
       const double x0 = x_(from), x1 = std::min(width - 24, x_(from + static_cast<double>(seen_.time.width)));
-      to.rect(x0, y, std::max(1.0, x1 - x0), height, fmt::format("{} q{}", style, std::clamp(static_cast<int>(std::ceil(share * 5)), 1, 5)),
-              fmt::format("{}: {} from {} {}", name, counts[b], time_.at(static_cast<milliseconds>(from)), time_.unit()));
+      to.rect(
+          x0, y, std::max(1.0, x1 - x0), height,
+          fmt::format("{} q{}", style, std::clamp(static_cast<int>(std::ceil(share * 5)), 1, 5)),
+          fmt::format("{}: {} from {} {}", name, counts[b], time_.at(static_cast<milliseconds>(from)), time_.unit()));
     }
   }
 
@@ -192,7 +201,8 @@ class timeline {
               s.failed ? "span broken"
               : s.open ? "span open"
                        : "span",
-              fmt::format("{}: {} to {} {}{}", short_name(s.id), time_.at(s.started), s.open ? "the end" : time_.at(s.ended), time_.unit(),
+              fmt::format("{}: {} to {} {}{}", short_name(s.id), time_.at(s.started),
+                          s.open ? "the end" : time_.at(s.ended), time_.unit(),
                           s.failed ? ", failed"
                           : s.open ? ", still open"
                                    : ""));
@@ -203,17 +213,18 @@ class timeline {
     const rule_facts& facts = seen_.rules[index_of(rule)];
     to.text(left - 10, y + 13, "end", "small", fmt::format("{} {}", picture::code_of(rule), grouped(facts.found)));
     to.line(left, y + 9, width - 24, y + 9, "grid");
-    std::size_t told = 0;
-    for (const told_detection& d : seen_.detections) told += d.what.rule == rule;
-    if (told < facts.found) {
+    std::size_t reported = 0;
+    for (const told_detection& d : seen_.detections) reported += d.detection.rule == rule;
+    if (reported < facts.found) {
       const std::uint32_t most = *std::max_element(facts.over_time.begin(), facts.over_time.end());
       return heat(to, facts.over_time, most, y + 2, 14, "mark fails", std::string(picture::code_of(rule)));
     }
     for (const told_detection& d : seen_.detections) {
-      if (d.what.rule != rule) continue;
-      const double x = x_(static_cast<double>(d.what.ts));
-      const bool grave = d.what.severity == severity::failure;
-      const std::string tip = fmt::format("{} at {} {}", picture::finding_title(d.what), time_.at(d.what.ts), time_.unit());
+      if (d.detection.rule != rule) continue;
+      const double x = x_(static_cast<double>(d.detection.ts));
+      const bool grave = d.detection.severity == severity::failure;
+      const std::string tip =
+          fmt::format("{} at {} {}", picture::finding_title(d.detection), time_.at(d.detection.ts), time_.unit());
       if (grave) to.shape(fmt::format("M{:.1f} {:.1f}l6 11h-12z", x, y + 3), "mark fails", tip);
       else to.dot(x, y + 9, 5, "mark warns", tip);
     }
@@ -238,9 +249,7 @@ class witness_picture {
     for (const witness::edge& e : of.edges) {
       const bool made = e.kind == witness::edge_kind::generated;
       const auto from = places_.find({made ? 'a' : 'e', e.from});
-      const auto to = places_.find({made ? 'e' : e.kind == witness::edge_kind::delivered ? 'a'
-                                                                                         : 'p',
-                                    e.to});
+      const auto to = places_.find({made ? 'e' : e.kind == witness::edge_kind::delivered ? 'a' : 'p', e.to});
       if (from != places_.end() && to != places_.end()) edges_.push_back({from->second, to->second, &e});
     }
     layer();
@@ -263,7 +272,7 @@ class witness_picture {
   };
   struct edge {
     std::size_t from, to;
-    const witness::edge* what;
+    const witness::edge* edge;
   };
 
   void add(char kind, const std::string& id, const std::string& agent) {
@@ -292,15 +301,16 @@ class witness_picture {
     height_ = head + down * static_cast<double>(most) + 6;
   }
 
-  point at(const node& n) const { return {16 + across * static_cast<double>(n.depth), head + down * static_cast<double>(n.line)}; }
+  point at(const node& n) const {
+    return {16 + across * static_cast<double>(n.depth), head + down * static_cast<double>(n.line)};
+  }
 
   void draw(chart& to, const node& n) const {
     const point p = at(n);
-    const char* style = n.kind == 'p' ? "node idle" : n.kind == 'a' ? "span"
-                                                                    : "node";
-    const char* kind = n.kind == 'p' ? "agent " : n.kind == 'a' ? "activation "
-                                                                : "event ";
-    const std::string whose = n.agent.empty() ? "" : (n.kind == 'a' ? ", of agent " : ", by agent ") + short_name(n.agent);
+    const char* style = n.kind == 'p' ? "node idle" : n.kind == 'a' ? "span" : "node";
+    const char* kind = n.kind == 'p' ? "agent " : n.kind == 'a' ? "activation " : "event ";
+    const std::string whose =
+        n.agent.empty() ? "" : (n.kind == 'a' ? ", of agent " : ", by agent ") + short_name(n.agent);
     to.rect(p.x, p.y, box, high, style, kind + short_name(n.id, 80) + whose, n.kind == 'a' ? 13 : 2);
     to.text(p.x + box / 2, p.y + 17, "middle", "small strong", short_name(n.id, 19));
     if (!n.agent.empty()) to.text(p.x + box / 2, p.y + high + 11, "middle", "tiny", short_name(n.agent, 22));
@@ -309,16 +319,18 @@ class witness_picture {
   void draw(chart& to, const edge& e) const {
     const point a = at(nodes_[e.from]), b = at(nodes_[e.to]);
     const double x0 = a.x + box, y0 = a.y + high / 2, x1 = b.x, y1 = b.y + high / 2;
-    const bool waits = e.what->kind == witness::edge_kind::pending;
-    const bool idle =
-        waits || (e.what->kind == witness::edge_kind::delivered && e.what->label != reaction::consume && e.what->label != reaction::none);
-    const char* how = idle ? " idle" : "";
+    const bool waits = e.edge->kind == witness::edge_kind::pending;
+    const bool idle = waits || (e.edge->kind == witness::edge_kind::delivered && e.edge->label != reaction::consume &&
+                                e.edge->label != reaction::none);
+    const char* text = idle ? " idle" : "";
     const double bend = std::max(24.0, (x1 - x0) / 2);
-    to.shape(fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", x0, y0, x0 + bend, y0, x1 - 8 - bend, y1, x1 - 7, y1),
-             fmt::format("link{}", how));
-    to.shape(fmt::format("M{:.1f} {:.1f}l-9 -4.5v9z", x1, y1), fmt::format("head{}", how));
-    const std::string label = waits ? "waits" : e.what->kind == witness::edge_kind::generated ? "made"
-                                                                                              : std::string(to_string(e.what->label));
+    to.shape(fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", x0, y0, x0 + bend, y0,
+                         x1 - 8 - bend, y1, x1 - 7, y1),
+             fmt::format("link{}", text));
+    to.shape(fmt::format("M{:.1f} {:.1f}l-9 -4.5v9z", x1, y1), fmt::format("head{}", text));
+    const std::string label = waits                                           ? "waits"
+                              : e.edge->kind == witness::edge_kind::generated ? "made"
+                                                                              : std::string(to_string(e.edge->label));
     to.text((x0 + x1) / 2 - 3, (y0 + y1) / 2 - 5, "middle", "tiny", label == "none" ? "taken" : label);
   }
 
@@ -336,27 +348,34 @@ figure draw_flows(const observed& seen) {
   figure out;
   out.title = "Who gave to whom";
   const std::vector<index> ends = busiest_ends(seen);
-  std::set<index> all;
-  for (const flow& f : seen.flows) all.insert({f.from, f.to});
+  std::set<index> indexes;
+  for (const flow& f : seen.flows) indexes.insert({f.from, f.to});
   std::uint64_t given = 0;
   for (const flow& f : seen.flows) given += f.given;
   out.caption = fmt::format(
-      "{} events given between {} parties; the thicker an arrow, the more. Dashed: most of them were left waiting, discarded or "
+      "{} events given between {} parties; the thicker an arrow, the more. Dashed: most of them were left waiting, "
+      "discarded or "
       "rerouted. The numbers are in the table below.",
-      grouped(given), all.size());
-  const std::string subtitle = ends.size() < all.size() ? fmt::format("the {} busiest of {}", ends.size(), all.size())
-                                                        : "outside: root events; digd: what it gave to heal; dashed circles are no agents of the run";
+      grouped(given), indexes.size());
+  const std::string subtitle =
+      ends.size() < indexes.size()
+          ? fmt::format("the {} busiest of {}", ends.size(), indexes.size())
+          : "outside: root events; digd: what it gave to heal; dashed circles are no agents of the run";
   chart to(width, height, out.title, subtitle, {.embedded = true, .description = out.caption});
   std::map<index, double> angle;
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    angle[ends[i]] = -std::numbers::pi / 2 + 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(ends.size());
+    angle[ends[i]] =
+        -std::numbers::pi / 2 + 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(ends.size());
   }
-  const auto place = [&](index who) { return point{width / 2 + 1.25 * radius * std::cos(angle[who]), 292 + radius * std::sin(angle[who])}; };
+  const auto place = [&](index who) {
+    return point{width / 2 + 1.25 * radius * std::cos(angle[who]), 292 + radius * std::sin(angle[who])};
+  };
   std::size_t counted = 0;
   for (const flow& f : seen.flows) {
     if (!angle.contains(f.from) || !angle.contains(f.to)) continue;
-    const std::string tip = fmt::format("{} to {}: {} events{}", flow_end(seen, f.from, 60), flow_end(seen, f.to, 60), f.given,
-                                        f.idle > 0 ? fmt::format(", {} times left waiting, discarded or rerouted", f.idle) : "");
+    const std::string tip =
+        fmt::format("{} to {}: {} events{}", flow_end(seen, f.from, 60), flow_end(seen, f.to, 60), f.given,
+                    f.idle > 0 ? fmt::format(", {} times left waiting, discarded or rerouted", f.idle) : "");
     if (f.from == f.to) loop(to, place(f.from), angle[f.from], f, tip);
     else arrow(to, place(f.from), place(f.to), f, counted++ < most_counts, tip);
   }
@@ -368,7 +387,8 @@ figure draw_flows(const observed& seen) {
            findings > 0                                                              ? "node fails"
            : person && !seen.agents[who].member && seen.agents[who].activations == 0 ? "node idle"
                                                                                      : "node",
-           person ? fmt::format("{}: {} activations, {} findings", short_name(seen.agents[who].name, 60), seen.agents[who].activations, findings)
+           person ? fmt::format("{}: {} activations, {} findings", short_name(seen.agents[who].name, 60),
+                                seen.agents[who].activations, findings)
                   : flow_end(seen, who, 20));
     if (findings > 0) to.text(p.x, p.y + 4, "middle", "small strong", findings > 999 ? "!" : std::to_string(findings));
     const double c = std::cos(angle[who]);
@@ -392,9 +412,10 @@ figure draw_timeline(const observed& seen) { return timeline(seen).draw(); }
 figure draw_witness(const detection& of) {
   figure out;
   out.title = "Witness of " + std::string(to_string(of.rule));
-  out.caption =
-      fmt::format("The {} and {} that the sentence rests on, causes to the left{}.", counted(of.witness.events.size(), "event", "events"),
-                  counted(of.witness.activations.size(), "activation", "activations"), of.witness.truncated ? "; the rest is left out" : "");
+  out.caption = fmt::format("The {} and {} that the sentence rests on, causes to the left{}.",
+                            counted(of.witness.events.size(), "event", "events"),
+                            counted(of.witness.activations.size(), "activation", "activations"),
+                            of.witness.truncated ? "; the rest is left out" : "");
   out.svg = witness_picture(of.witness).draw(out.title, out.caption);
   return out;
 }

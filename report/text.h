@@ -13,6 +13,6 @@ namespace digd::report {
 std::string to_markdown(const document& of);
 
 // All numbers, unrounded: `format` "digd.report", `version` 1. docs/report.md has the members.
-std::string to_json(const gathered& from, const std::vector<part>& parts, const document& said);
+std::string to_json(const gathered& from, const std::vector<part>& parts, const document& document);
 
 }  // namespace digd::report

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "picture/labels.h"
+#include "report/picture/labels.h"
 #include "report/words.h"
 
 namespace digd::report {
@@ -11,7 +11,8 @@ namespace {
 
 std::string ending(const observed& seen) {
   const std::string lasted = picture::duration(seen.last_ts - seen.first_ts);
-  if (!seen.ended_text.empty() && seen.ended != run_outcome::none) return fmt::format("ended as \"{}\" after {}", seen.ended_text, lasted);
+  if (!seen.ended_text.empty() && seen.ended != run_outcome::none)
+    return fmt::format("ended as \"{}\" after {}", seen.ended_text, lasted);
   if (seen.submitted) return "submitted its answer after " + lasted;
   return fmt::format("has not ended; it was last heard of after {}", lasted);
 }
@@ -32,10 +33,11 @@ std::string of_the_healed(const observed& seen) {
 
 std::string first_sentence(const observed& seen) {
   std::string out = fmt::format("Run {} {}", short_name(seen.run), ending(seen));
-  const std::string size = fmt::format("{} of {}", counted(seen.messages, "message", "messages"), counted(seen.members(), "agent", "agents"));
+  const std::string size = fmt::format("{} of {}", counted(seen.messages, "message", "messages"),
+                                       counted(seen.members(), "agent", "agents"));
   if (seen.found == 0) return out + fmt::format("; in its {} digd found nothing wrong.", size);
-  return out + fmt::format("; in its {} digd made {} and healed {}{}.", size, counted(seen.found, "detection", "detections"), grouped(seen.healed),
-                           of_the_healed(seen));
+  return out + fmt::format("; in its {} digd made {} and healed {}{}.", size,
+                           counted(seen.found, "detection", "detections"), grouped(seen.healed), of_the_healed(seen));
 }
 
 std::string second_sentence(const observed& seen, const std::vector<part>& parts) {
@@ -45,14 +47,16 @@ std::string second_sentence(const observed& seen, const std::vector<part>& parts
     if (p.ran && !p.answer.empty()) blame += (blame.empty() ? "" : ", and ") + p.answer;
   }
   if (leads == nullptr) {
-    return blame.empty() ? (seen.pending_total > 0 ? fmt::format("Still waiting at the end: {}.", counted(seen.pending_total, "event", "events"))
-                                                   : "No work was left waiting at the end.")
-                         : "Although no rule fired, " + blame + ".";
+    return blame.empty()
+               ? (seen.pending_total > 0
+                      ? fmt::format("Still waiting at the end: {}.", counted(seen.pending_total, "event", "events"))
+                      : "No work was left waiting at the end.")
+               : "Although no rule fired, " + blame + ".";
   }
-  const detection& d = leads->what;
+  const detection& d = leads->detection;
   const picture::time_scale time = picture::time_scale::of(seen.first_ts, seen.last_ts);
-  std::string out = fmt::format("The first {} was {} at {} {}", d.severity == severity::failure ? "failure" : "warning", rule_words(d.rule),
-                                time.at(d.ts), time.unit());
+  std::string out = fmt::format("The first {} was {} at {} {}", d.severity == severity::failure ? "failure" : "warning",
+                                rule_words(d.rule), time.at(d.ts), time.unit());
   if (d.event) out += ", on event " + short_name(*d.event);
   if (d.agent) out += fmt::format(", {} agent {}", d.event ? "for" : "of", short_name(*d.agent));
   return out + (blame.empty() ? "" : "; " + blame) + ".";

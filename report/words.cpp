@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "picture/text.h"
+#include "report/picture/text.h"
 
 namespace digd::report {
 
@@ -14,7 +14,9 @@ std::string grouped(std::uint64_t n) {
   return out;
 }
 
-std::string counted(std::uint64_t n, const char* one, const char* many) { return grouped(n) + " " + (n == 1 ? one : many); }
+std::string counted(std::uint64_t n, const char* text, const char* many) {
+  return grouped(n) + " " + (n == 1 ? text : many);
+}
 
 std::string rule_words(rule_id rule) {
   std::string out(to_string(rule));

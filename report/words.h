@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "rules/rule_id.h"
+#include "model/rule_id.h"
 
 namespace digd::report {
 
@@ -14,7 +14,7 @@ std::string short_name(const std::string& name, std::size_t most = 40);
 // "1,622".
 std::string grouped(std::uint64_t n);
 // "1 event", "3 events".
-std::string counted(std::uint64_t n, const char* one, const char* many);
+std::string counted(std::uint64_t n, const char* text, const char* many);
 // "orphaned event".
 std::string rule_words(rule_id rule);
 

@@ -5,19 +5,18 @@
 namespace digd {
 
 std::span<const rule* const> catalog() {
-  static const std::array all{
+  static const std::array rules{
 #define DIGD_RULE(name) &name##_rule(),
-#include "rules/catalog.inc"
+#include "model/rule_catalog.inc"
 #undef DIGD_RULE
   };
-  return all;
+  return rules;
 }
 
-std::optional<rule_id> rule_from(std::string_view name) {
-  for (std::size_t i = 0; i < rule_count; ++i) {
-    if (rule_names[i] == name) return static_cast<rule_id>(i);
-  }
-  return std::nullopt;
+run_settings default_settings() {
+  run_settings settings;
+  for (const rule* r : catalog()) settings.of(r->id) = r->defaults();
+  return settings;
 }
 
 }  // namespace digd

@@ -12,7 +12,7 @@ namespace {
 
 constexpr rule_doc about{
     .code = "CLA",
-    .what = "An agent is given work while it holds other work whose lineage has no generator in common with it.",
+    .text = "An agent is given work while it holds other work whose lineage has no generator in common with it.",
     .why = "Halves of different decompositions do not fit together: aggregated, they count things twice or miss them.",
     .example =
         "Two agents split the same list in different ways; the aggregator gets two parts of the one split and "
@@ -32,14 +32,14 @@ bool pending_at(const graph::graph& g, graph::event_ref ref, graph::agent_index 
 
 bool consumed_by(const graph::activation_node& v, graph::event_ref event) {
   return std::any_of(v.inputs.begin(), v.inputs.end(), [&](const graph::activation_input& input) {
-    return input.event == event && input.what == reaction::consume;
+    return input.event == event && input.reaction == reaction::consume;
   });
 }
 
-// The work that the agent holds of lineages that share no generator with `from`. An event of the lineage itself is never
-// among it. Each lineage is compared once, however much work of it the agent holds.
-std::vector<graph::event_index> held_of_others(const graph::graph& g, const graph::generators& from, graph::agent_index a,
-                                               const rule_settings& s) {
+// The work that the agent holds of lineages that share no generator with `from`. An event of the lineage itself is
+// never among it. Each lineage is compared once, however much work of it the agent holds.
+std::vector<graph::event_index> held_of_others(const graph::graph& g, const graph::generators& from,
+                                               graph::agent_index a, const rule_settings& s) {
   std::vector<graph::event_index> clashing;
   boost::unordered_flat_set<const graph::generator_set*> others;
   for (const graph::pending_lineage& held : g.agent(a).lineages) {
@@ -69,13 +69,14 @@ class cross_lineage_aggregation final : public rule {
 
   rule_settings defaults() const override { return {}; }
 
-  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
-             evidence_cache& known, std::vector<finding>& found) const override {
+  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s, evidence_cache& known,
+             std::vector<finding>& found) const override {
     const graph::event_node& e = g.event(b.event);
     if (e.submit || !e.generators || !kind_counts(e, s)) return;
     for (const graph::agent_index a : b.to) {
       if (!g.agent(a).in_roster) continue;
-      const event_list& clashing = known.get(g, id, e.generators.get(), a, [&] { return held_of_others(g, e.generators, a, s); });
+      const event_list& clashing =
+          known.get(g, id, e.generators.get(), a, [&] { return held_of_others(g, e.generators, a, s); });
       if (!clashing.empty()) found.push_back({.event = b.event, .agent = a, .events = clashing});
       if (g.work_is_used_up()) return;
     }
@@ -128,8 +129,8 @@ class cross_lineage_aggregation final : public rule {
     for (const graph::activation_index i : e->inputs_of) {
       const graph::activation_node& v = g.activation(i);
       if (v.agent != w.agent || !consumed_by(v, w.event)) continue;
-      const bool mixed = std::any_of(w.evidence.begin(), w.evidence.end(),
-                                     [&](graph::event_ref x) { return consumed_by(v, x); });
+      const bool mixed =
+          std::any_of(w.evidence.begin(), w.evidence.end(), [&](graph::event_ref x) { return consumed_by(v, x); });
       if (mixed) return watch_state::recurred;
     }
     return watch_state::cleared;
@@ -142,20 +143,20 @@ class cross_lineage_aggregation final : public rule {
   static std::vector<graph::event_index> younger(const graph::graph& g, const finding& f) {
     const auto clashing = f.events.first(max_younger_scanned);
     g.look_at(clashing.size());
-    std::vector<graph::event_index> all{f.event};
-    all.insert(all.end(), clashing.begin(), clashing.end());
+    std::vector<graph::event_index> events{f.event};
+    events.insert(events.end(), clashing.begin(), clashing.end());
     std::uint64_t oldest = beginning(g, f.event);
-    for (const graph::event_index x : all) oldest = std::min(oldest, beginning(g, x));
-    std::erase_if(all, [&](graph::event_index x) { return beginning(g, x) == oldest; });
-    return all;
+    for (const graph::event_index x : events) oldest = std::min(oldest, beginning(g, x));
+    std::erase_if(events, [&](graph::event_index x) { return beginning(g, x) == oldest; });
+    return events;
   }
 };
 
 }  // namespace
 
 const rule& cross_lineage_aggregation_rule() {
-  static const cross_lineage_aggregation one;
-  return one;
+  static const cross_lineage_aggregation cross_lineage_aggregation;
+  return cross_lineage_aggregation;
 }
 
 }  // namespace digd

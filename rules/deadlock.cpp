@@ -8,7 +8,7 @@ namespace {
 
 constexpr rule_doc about{
     .code = "DL",
-    .what = "Reachable work remains and for window_ms no activation has been active.",
+    .text = "Reachable work remains and for window_ms no activation has been active.",
     .why = "Every agent waits for another; without a push nothing will ever happen again.",
     .example = "The coder waits for the tester's cases, the tester for the coder's build; both events stay pending.",
     .false_positives =
@@ -29,7 +29,9 @@ class deadlock final : public rule {
     return g.active_count() == 0 && !g.reachable().empty();
   }
 
-  finding fire(const graph::graph& g, graph::event_index) const override { return {.events = event_list(g, g.reachable())}; }
+  finding fire(const graph::graph& g, graph::event_index) const override {
+    return {.events = event_list(g, g.reachable())};
+  }
 
   void targets(const graph::graph& g, const finding&, std::vector<graph::agent_index>& to) const override {
     to = g.roster();
@@ -73,8 +75,8 @@ class deadlock final : public rule {
 }  // namespace
 
 const rule& deadlock_rule() {
-  static const deadlock one;
-  return one;
+  static const deadlock deadlock;
+  return deadlock;
 }
 
 }  // namespace digd

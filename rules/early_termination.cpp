@@ -12,7 +12,7 @@ namespace {
 
 constexpr rule_doc about{
     .code = "ET",
-    .what = "Someone submits the final answer while work that the answer does not build on is still waiting.",
+    .text = "Someone submits the final answer while work that the answer does not build on is still waiting.",
     .why = "The answer leaves out what the others are still doing, and once it is out nobody will add it.",
     .example =
         "The planner splits a task in two; the coder's half is done and submitted, the tester's half still "
@@ -34,8 +34,8 @@ class early_termination final : public rule {
 
   rule_settings defaults() const override { return {.max_attempts = 3}; }
 
-  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
-             evidence_cache& known, std::vector<finding>& found) const override {
+  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s, evidence_cache& known,
+             std::vector<finding>& found) const override {
     if (!g.event(b.event).submit) return;
     const event_list& unresolved = known.get(g, id, g.event(b.event).ancestry.get(), graph::nobody, [&] {
       std::vector<graph::event_index> events;
@@ -61,10 +61,13 @@ class early_termination final : public rule {
 
   std::string_view text() const override {
     return "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still "
-           "unresolved: {work}. Most of it waits at {holder}. Your answer is back with you as ordinary work. If it lacks "
-           "more than half, pass it on to that agent with your results, unless that is you. Otherwise do not just wait: "
+           "unresolved: {work}. Most of it waits at {holder}. Your answer is back with you as ordinary work. If it "
+           "lacks "
+           "more than half, pass it on to that agent with your results, unless that is you. Otherwise do not just "
+           "wait: "
            "hand out what is missing to agents who are free ({free}), and again if it does not come; take in what is "
-           "obsolete. Submit again only when nothing is missing, an answer that builds on this one. Count nothing twice; if "
+           "obsolete. Submit again only when nothing is missing, an answer that builds on this one. Count nothing "
+           "twice; if "
            "your answer does, put it together anew from results that do not.";
   }
 
@@ -114,33 +117,36 @@ class early_termination final : public rule {
       if (looked_at == looked_at_most) break;
     }
     g.look_at(looked_at);
-    const auto most = std::max_element(held.begin(), held.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most =
+        std::max_element(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     return most == held.end() ? graph::nobody : most->first;
   }
 
-  // Who could take something up: the others without an open activation. Those that are told come first, who hold least before others.
+  // Who could take something up: the others without an open activation. Those that are told come first, who hold least
+  // before others.
   static std::vector<graph::agent_index> free_agents(const graph::graph& g, const finding& f) {
-    std::vector<graph::agent_index> all;
+    std::vector<graph::agent_index> agents;
     g.look_at(g.agent_count());
     for (graph::agent_index a = 0; a < g.agent_count(); ++a) {
       const graph::agent_node& who = g.agent(a);
-      if (who.in_roster && who.open.empty() && a != g.event(f.event).source_agent) all.push_back(a);
+      if (who.in_roster && who.open.empty() && a != g.event(f.event).source_agent) agents.push_back(a);
     }
-    const auto told = all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), text::listed_at_most));
-    std::partial_sort(all.begin(), told, all.end(), [&](graph::agent_index a, graph::agent_index b) {
+    const auto __normal_iterator =
+        agents.begin() + static_cast<std::ptrdiff_t>(std::min(agents.size(), text::listed_at_most));
+    std::partial_sort(agents.begin(), __normal_iterator, agents.end(), [&](graph::agent_index a, graph::agent_index b) {
       const graph::agent_node &left = g.agent(a), &right = g.agent(b);
-      return std::make_pair(left.pending.size(), std::string_view(left.name)) < std::make_pair(right.pending.size(), std::string_view(right.name));
+      return std::make_pair(left.pending.size(), std::string_view(left.name)) <
+             std::make_pair(right.pending.size(), std::string_view(right.name));
     });
-    return all;
+    return agents;
   }
 };
 
 }  // namespace
 
 const rule& early_termination_rule() {
-  static const early_termination one;
-  return one;
+  static const early_termination early_termination;
+  return early_termination;
 }
 
 }  // namespace digd

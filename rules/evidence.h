@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "rules/rule_id.h"
+#include "model/rule_id.h"
 
 namespace digd {
 
@@ -44,8 +44,8 @@ class event_list {
 // change while a message is judged.
 class evidence_cache {
  public:
-  // The list of this rule for a lineage (any pointer that stands for it) and an agent. `make` returns its events, and is
-  // called the first time only.
+  // The list of this rule for a lineage (any pointer that stands for it) and an agent. `make` returns its events, and
+  // is called the first time only.
   template <class Make>
   const event_list& get(const graph::graph& g, rule_id rule, const void* lineage, graph::agent_index agent, Make make) {
     const key wanted{lineage, agent, rule};

@@ -10,7 +10,7 @@ namespace {
 
 constexpr rule_doc about{
     .code = "ER",
-    .what = "An event was rerouted more than max_reroutes times and nobody has consumed it.",
+    .text = "An event was rerouted more than max_reroutes times and nobody has consumed it.",
     .why = "Each hand-over costs a model call and moves nothing; the work circles until somebody takes it.",
     .example = "The coder passes a bug report to the tester, the tester to the planner, the planner back to the coder.",
     .false_positives = "A system that routes through dispatchers on purpose: raise max_reroutes.",
@@ -25,8 +25,8 @@ class excessive_rerouting final : public rule {
 
   rule_settings defaults() const override { return {.max_reroutes = 2}; }
 
-  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
-             evidence_cache&, std::vector<finding>& found) const override {
+  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s, evidence_cache&,
+             std::vector<finding>& found) const override {
     const graph::event_node& e = g.event(b.event);
     if (!b.rerouted || e.submit || e.consumed || e.reroute_acts <= s.max_reroutes) return;
     found.push_back({.event = b.event});
@@ -67,28 +67,28 @@ class excessive_rerouting final : public rule {
   static void for_each_pass(const graph::graph& g, graph::event_index e, Each each) {
     for (const graph::activation_index v : g.event(e).inputs_of) {
       for (const graph::activation_input& input : g.activation(v).inputs) {
-        if (input.event == g.ref(e) && input.what == reaction::reroute) each(v);
+        if (input.event == g.ref(e) && input.reaction == reaction::reroute) each(v);
       }
     }
   }
 
   // The agents that passed it on, each once, in the order in which they first did.
   static std::vector<graph::agent_index> passers(const graph::graph& g, graph::event_index e) {
-    std::vector<graph::agent_index> all;
+    std::vector<graph::agent_index> agents;
     boost::unordered_flat_set<graph::agent_index> known;
     for_each_pass(g, e, [&](graph::activation_index v) {
       const graph::agent_index a = g.activation(v).agent;
-      if (known.insert(a).second) all.push_back(a);
+      if (known.insert(a).second) agents.push_back(a);
     });
-    return all;
+    return agents;
   }
 };
 
 }  // namespace
 
 const rule& excessive_rerouting_rule() {
-  static const excessive_rerouting one;
-  return one;
+  static const excessive_rerouting excessive_rerouting;
+  return excessive_rerouting;
 }
 
 }  // namespace digd

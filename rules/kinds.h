@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/settings.h"
 #include "graph/nodes.h"
+#include "model/settings.h"
 
 namespace digd {
 

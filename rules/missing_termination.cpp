@@ -8,7 +8,7 @@ namespace {
 
 constexpr rule_doc about{
     .code = "MC",
-    .what = "No work is reachable, some activation has ended, and for window_ms nobody has been active or submitted.",
+    .text = "No work is reachable, some activation has ended, and for window_ms nobody has been active or submitted.",
     .why = "The run has its results and hangs for want of somebody who says so.",
     .example = "The tester consumes the last result and writes nothing: everybody thinks that another will submit.",
     .false_positives = "A service that idles between problems: give each problem a run, or end the run.",
@@ -19,8 +19,8 @@ constexpr rule_doc about{
 class missing_termination final : public rule {
  public:
   constexpr missing_termination()
-      : rule(rule_id::missing_termination, digd::severity::failure, action::create,
-             {.window = true, .attempts = true}, about) {}
+      : rule(rule_id::missing_termination, digd::severity::failure, action::create, {.window = true, .attempts = true},
+             about) {}
 
   rule_settings defaults() const override { return {.window_ms = 10'000, .max_attempts = 3}; }
 
@@ -28,9 +28,7 @@ class missing_termination final : public rule {
     return g.active_count() == 0 && g.reachable().empty() && g.ended_since_gap();
   }
 
-  finding fire(const graph::graph& g, graph::event_index) const override {
-    return {.agent = g.last_ended_agent()};
-  }
+  finding fire(const graph::graph& g, graph::event_index) const override { return {.agent = g.last_ended_agent()}; }
 
   void targets(const graph::graph&, const finding& f, std::vector<graph::agent_index>& to) const override {
     if (f.agent != graph::nobody) to.push_back(f.agent);
@@ -71,8 +69,8 @@ class missing_termination final : public rule {
 }  // namespace
 
 const rule& missing_termination_rule() {
-  static const missing_termination one;
-  return one;
+  static const missing_termination missing_termination;
+  return missing_termination;
 }
 
 }  // namespace digd

@@ -9,7 +9,7 @@ namespace {
 
 constexpr rule_doc about{
     .code = "OE",
-    .what = "A piece of work reaches nobody who can still take it up.",
+    .text = "A piece of work reaches nobody who can still take it up.",
     .why = "Its sender believes it delegated; nobody works on it, and nobody will notice.",
     .example =
         "The planner sends a subtask to \"reviewer\", who is not part of the run; or every recipient discards "
@@ -29,8 +29,8 @@ class orphaned_event final : public rule {
 
   rule_settings defaults() const override { return {.window_ms = 5'000, .max_attempts = 3}; }
 
-  void judge(const graph::graph& g, const blocked_event& b, const rule_settings&,
-             evidence_cache&, std::vector<finding>& found) const override {
+  void judge(const graph::graph& g, const blocked_event& b, const rule_settings&, evidence_cache&,
+             std::vector<finding>& found) const override {
     if (g.event(b.event).submit) return;
     for (const graph::agent_index a : b.to) {
       g.look_at(1);
@@ -57,13 +57,14 @@ class orphaned_event final : public rule {
 
   std::string reason(const graph::graph& g, const finding& f) const override {
     if (f.agents.empty()) return "The event " + text::event(g, f.event) + " is addressed to nobody.";
-    return "The event " + text::event(g, f.event) + " reaches nobody: it was given to " +
-           text::agents(g, f.agents) + ", and nobody can take it up any more.";
+    return "The event " + text::event(g, f.event) + " reaches nobody: it was given to " + text::agents(g, f.agents) +
+           ", and nobody can take it up any more.";
   }
 
   std::string_view text() const override {
     return "Your event {event} reached nobody (it was given to {agents}), so it is back with you. Agents that can "
-           "receive: {roster}. Send it to one of them or handle it yourself; if it is not needed any more, take it in and say so.";
+           "receive: {roster}. Send it to one of them or handle it yourself; if it is not needed any more, take it in "
+           "and say so.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {
@@ -91,8 +92,8 @@ class orphaned_event final : public rule {
 }  // namespace
 
 const rule& orphaned_event_rule() {
-  static const orphaned_event one;
-  return one;
+  static const orphaned_event orphaned_event;
+  return orphaned_event;
 }
 
 }  // namespace digd

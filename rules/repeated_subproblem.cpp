@@ -11,12 +11,13 @@ namespace {
 
 constexpr rule_doc about{
     .code = "RSP",
-    .what =
+    .text =
         "A problem-reducing activation announces an output derived from work that another ended, problem-reducing "
         "activation has consumed already.",
     .why = "The same sub-problem is paid for twice, and two results for it are now under way.",
     .example = "A subtask sent to two agents is solved by both; the second result is held and told about the first.",
-    .false_positives = "Deliberate redundancy, such as votes or reviews: limit the rule to other kinds, or observe only.",
+    .false_positives =
+        "Deliberate redundancy, such as votes or reviews: limit the rule to other kinds, or observe only.",
     .cleared = "The repeated result is settled and the rule has not fired again on the same work.",
     .source = "DIG to Heal, Table 1, Progress: Repeated subproblem solving",
 };
@@ -28,8 +29,8 @@ class repeated_subproblem final : public rule {
 
   rule_settings defaults() const override { return {}; }
 
-  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s,
-             evidence_cache& known, std::vector<finding>& found) const override {
+  void judge(const graph::graph& g, const blocked_event& b, const rule_settings& s, evidence_cache& known,
+             std::vector<finding>& found) const override {
     const graph::event_node& e = g.event(b.event);
     if (b.rerouted || e.submit || !e.derived || !kind_counts(e, s)) return;
     if (!g.activation(e.source).reducing()) return;
@@ -42,8 +43,8 @@ class repeated_subproblem final : public rule {
 
   std::string reason(const graph::graph& g, const finding& f) const override {
     return "The output " + text::event(g, f.event) + " of agent " + text::agent(g, g.event(f.event).source_agent) +
-           " answers work that " + text::agents(g, earlier_agents(g, f)) + " answered already: " +
-           text::events(g, f.events) + ".";
+           " answers work that " + text::agents(g, earlier_agents(g, f)) +
+           " answered already: " + text::events(g, f.events) + ".";
   }
 
   std::string_view text() const override {
@@ -88,7 +89,7 @@ class repeated_subproblem final : public rule {
         if (v == g.event(f.event).source || other.open || other.failed || !other.reducing()) continue;
         for (const graph::activation_input& input : other.inputs) {
           if (++scanned > max_inputs_scanned) return g.look_at(scanned);
-          if (input.event == g.ref(x) && input.what == reaction::consume) each(v);
+          if (input.event == g.ref(x) && input.reaction == reaction::consume) each(v);
         }
       }
     }
@@ -96,21 +97,21 @@ class repeated_subproblem final : public rule {
   }
 
   static std::vector<graph::agent_index> earlier_agents(const graph::graph& g, const finding& f) {
-    std::vector<graph::agent_index> all;
+    std::vector<graph::agent_index> agents;
     boost::unordered_flat_set<graph::agent_index> known;
     for_each_consumer(g, f, [&](graph::activation_index v) {
       const graph::agent_index a = g.activation(v).agent;
-      if (known.insert(a).second) all.push_back(a);
+      if (known.insert(a).second) agents.push_back(a);
     });
-    return all;
+    return agents;
   }
 };
 
 }  // namespace
 
 const rule& repeated_subproblem_rule() {
-  static const repeated_subproblem one;
-  return one;
+  static const repeated_subproblem repeated_subproblem;
+  return repeated_subproblem;
 }
 
 }  // namespace digd

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "engine/answer.h"
-#include "engine/settings.h"
 #include "graph/graph.h"
 #include "graph/witness.h"
+#include "model/answer.h"
+#include "model/rule_id.h"
+#include "model/settings.h"
 #include "rules/evidence.h"
-#include "rules/rule_id.h"
 
 namespace digd {
 
@@ -54,9 +54,7 @@ struct run_progress {
   bool clean = false;      // and no rule fired on it
 };
 
-enum class watch_state : std::uint8_t { open,
-                                        cleared,
-                                        recurred };
+enum class watch_state : std::uint8_t { open, cleared, recurred };
 
 // Values for the placeholders of a text, by name.
 using text_facts = std::vector<std::pair<std::string_view, std::string>>;
@@ -64,7 +62,7 @@ using text_facts = std::vector<std::pair<std::string_view, std::string>>;
 // The doc block of a rule, for `digctl rules` and the manual.
 struct rule_doc {
   std::string_view code;  // two or three letters, as in the paper's tables
-  std::string_view what;  // one sentence
+  std::string_view text;  // one sentence
   std::string_view why;
   std::string_view example;
   std::string_view false_positives;  // known ones
@@ -117,9 +115,11 @@ class rule {
 // The catalog, in the order of rule_id.
 std::span<const rule* const> catalog();
 inline const rule& rule_of(rule_id id) { return *catalog()[index_of(id)]; }
+// Settings with the catalog's defaults for each rule.
+run_settings default_settings();
 
 #define DIGD_RULE(name) const rule& name##_rule();
-#include "rules/catalog.inc"
+#include "model/rule_catalog.inc"
 #undef DIGD_RULE
 
 }  // namespace digd

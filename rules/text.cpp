@@ -1,6 +1,6 @@
 #include "rules/text.h"
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::text {
 
@@ -23,13 +23,13 @@ const std::string* value_of(const text_facts& facts, std::string_view name) {
 }
 
 template <class Index, class Say>
-std::string list(std::span<const Index> all, Say say) {
+std::string list(std::span<const Index> items, Say say) {
   std::string out;
-  for (std::size_t i = 0; i < all.size() && i < listed_at_most; ++i) {
+  for (std::size_t i = 0; i < items.size() && i < listed_at_most; ++i) {
     if (i > 0) out += ", ";
-    out += say(all[i]);
+    out += say(items[i]);
   }
-  if (all.size() > listed_at_most) out += " and " + std::to_string(all.size() - listed_at_most) + " more";
+  if (items.size() > listed_at_most) out += " and " + std::to_string(items.size() - listed_at_most) + " more";
   return out.empty() ? "nobody" : out;
 }
 
@@ -76,28 +76,28 @@ std::string work(const graph::graph& g, graph::event_index e) {
   return out;
 }
 
-std::string agents(const graph::graph& g, std::span<const graph::agent_index> all) {
-  return list(all, [&](graph::agent_index a) { return agent(g, a); });
+std::string agents(const graph::graph& g, std::span<const graph::agent_index> given_agents) {
+  return list(given_agents, [&](graph::agent_index a) { return agent(g, a); });
 }
 
-std::string events(const graph::graph& g, std::span<const graph::event_index> all) {
-  return list(all, [&](graph::event_index e) { return event(g, e); });
+std::string events(const graph::graph& g, std::span<const graph::event_index> given_events) {
+  return list(given_events, [&](graph::event_index e) { return event(g, e); });
 }
 
-std::string works(const graph::graph& g, std::span<const graph::event_index> all) {
-  return list(all, [&](graph::event_index e) { return work(g, e); });
+std::string works(const graph::graph& g, std::span<const graph::event_index> events) {
+  return list(events, [&](graph::event_index e) { return work(g, e); });
 }
 
 std::string origins(const graph::graph& g, graph::event_index e) {
   const graph::generators& from = g.event(e).generators;
   if (!from || from->members.empty()) return "no known split";
-  return list(std::span<const graph::generator_ptr>(from->members.data(), from->members.size()), [](const auto& one) {
-    return "the split " + quoted(one->activation) + " by agent " + quoted(one->agent);
+  return list(std::span<const graph::generator_ptr>(from->members.data(), from->members.size()), [](const auto& item) {
+    return "the split " + quoted(item->activation) + " by agent " + quoted(item->agent);
   });
 }
 
-std::string count(std::size_t n, std::string_view one, std::string_view many) {
-  return std::to_string(n) + ' ' + std::string(n == 1 ? one : many);
+std::string count(std::size_t n, std::string_view text, std::string_view many) {
+  return std::to_string(n) + ' ' + std::string(n == 1 ? text : many);
 }
 
 }  // namespace digd::text

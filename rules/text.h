@@ -21,11 +21,11 @@ std::string agent(const graph::graph& g, graph::agent_index a);  // "coder", quo
 std::string event(const graph::graph& g, graph::event_index e);  // "e2", quoted
 // "e2" of agent "planner", waiting at "coder", "tester"
 std::string work(const graph::graph& g, graph::event_index e);
-std::string agents(const graph::graph& g, std::span<const graph::agent_index> all);
-std::string events(const graph::graph& g, std::span<const graph::event_index> all);
-std::string works(const graph::graph& g, std::span<const graph::event_index> all);
+std::string agents(const graph::graph& g, std::span<const graph::agent_index> given_agents);
+std::string events(const graph::graph& g, std::span<const graph::event_index> given_events);
+std::string works(const graph::graph& g, std::span<const graph::event_index> events);
 // Where an event's lineage begins: the generating activations and their agents.
 std::string origins(const graph::graph& g, graph::event_index e);
-std::string count(std::size_t n, std::string_view one, std::string_view many);  // "1 event", "3 events"
+std::string count(std::size_t n, std::string_view text, std::string_view many);  // "1 event", "3 events"
 
 }  // namespace digd::text

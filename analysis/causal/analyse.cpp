@@ -70,14 +70,15 @@ double squared_correlation(const embedding& e, variable a, variable b) {
 
 class work {
  public:
-  work(const table& data, variable target, const analysis_options& how) : data_(data), target_(target), how_(how) {}
+  work(const table& data, variable target, const analysis_options& options)
+      : data_(data), target_(target), options_(options) {}
 
   analysis run() {
     out_.reached = stage_for(data_, target_, out_.says);
     out_.graph = pdag(data_.size());
     if (out_.reached == stage::refused) return std::move(out_);
     find_twins();
-    out_.gate = permutation_gate(data_, target_, factors_, how_.gate);
+    out_.gate = permutation_gate(data_, target_, factors_, options_.gate);
     if (!out_.gate.open) {
       out_.says.push_back("No factor goes with the outcome more than the best of " + std::to_string(factors_.size()) +
                           " would by chance (p = " + rounded(out_.gate.p) + "): no lever is named.");
@@ -98,7 +99,7 @@ class work {
   void find_twins() {
     const embedding e = embed(data_, embedding_kind::rank_scores);
     for (variable v : known_first()) {
-      if (const double r2 = squared_correlation(e, v, target_); r2 >= how_.near_deterministic) {
+      if (const double r2 = squared_correlation(e, v, target_); r2 >= options_.near_deterministic) {
         out_.restating.push_back(v);
         out_.says.push_back("'" + plain(data_[v].name) + "' says the same as the outcome and is left out.");
         continue;
@@ -106,9 +107,10 @@ class work {
       bool twin = false;
       for (variable u : factors_) {
         const double r2 = squared_correlation(e, u, v);
-        if (r2 < how_.near_deterministic) continue;
+        if (r2 < options_.near_deterministic) continue;
         out_.twins.push_back({u, v, r2});
-        out_.says.push_back("Warning: '" + plain(data_[v].name) + "' is all but a function of '" + plain(data_[u].name) +
+        out_.says.push_back("Warning: '" + plain(data_[v].name) + "' is all but a function of '" +
+                            plain(data_[u].name) +
                             "'; they are one factor here, and which of the two matters cannot be told.");
         twin = true;
         break;
@@ -118,14 +120,15 @@ class work {
     std::sort(factors_.begin(), factors_.end());
   }
 
-  // All but the target; of two that are one the first stays, so what an experiment confirmed, or somebody requires, comes first.
+  // All but the target; of two that are one the first stays, so what an experiment confirmed, or somebody requires,
+  // comes first.
   variables known_first() const {
     variables out;
     for (variable v = 0; v < data_.size(); ++v) {
       if (v != target_) out.push_back(v);
     }
     const auto is_known = [this](variable v) {
-      const auto& edges = how_.structure.known.required;
+      const auto& edges = options_.structure.known.required;
       return std::any_of(edges.begin(), edges.end(), [v](const auto& e) { return e.first == v || e.second == v; });
     };
     std::stable_partition(out.begin(), out.end(), is_known);
@@ -134,7 +137,7 @@ class work {
 
   void screen() {
     for (variable v : factors_) {
-      if (out_.gate.adjusted[v] > how_.gate.level) continue;
+      if (out_.gate.adjusted[v] > options_.gate.level) continue;
       lever l;
       l.facts.factor = v;
       l.facts.p = out_.gate.adjusted[v];
@@ -185,15 +188,16 @@ class work {
 
   void structure() {
     const table part = reduced();
-    structure_options how = how_.structure;
-    how.known = translated(how.known);
-    const graph_average small = how_.bootstrap > 0 ? bootstrap_graphs(part, how, how_.bootstrap, how_.gate.seed)
-                                                   : learn_graph(part, how);
+    structure_options options = options_.structure;
+    options.known = translated(options.known);
+    const graph_average small = options_.bootstrap > 0
+                                    ? bootstrap_graphs(part, options, options_.bootstrap, options_.gate.seed)
+                                    : learn_graph(part, options);
     std::vector<pdag> draws;
     for (const pdag& d : small.draws()) draws.push_back(spread(d));
     out_.structure = graph_average(std::move(draws), spread(small.best()));
     out_.graph = out_.structure.graph();
-    orient_by_knowledge(out_.graph, how_.structure.known);
+    orient_by_knowledge(out_.graph, options_.structure.known);
     out_.open_edges = ambiguous_edges(out_.structure, out_.graph, target_);
     if (out_.reached != stage::orientation) undirect();
     name_boundary(part);
@@ -201,13 +205,13 @@ class work {
     for (const auto& group : {out_.boundary, out_.downstream}) {
       for (const member& m : group) members.push_back(m.factor);
     }
-    out_.why = explain(out_.graph, target_, members, how_.roots, how_.confirmed);
+    out_.why = explain(out_.graph, target_, members, options_.roots, options_.confirmed);
     rank_levers();
   }
 
   // Directions that come from the data alone are not told; what is known beforehand stays.
   void undirect() {
-    const knowledge& known = how_.structure.known;
+    const knowledge& known = options_.structure.known;
     for (variable i = 0; i < data_.size(); ++i) {
       for (variable j = i + 1; j < data_.size(); ++j) {
         if (out_.graph.adjacent(i, j)) out_.graph.connect(i, j);
@@ -222,15 +226,16 @@ class work {
 
   variables members_by(const table& part) const {
     const variable y = place_[target_];
-    if (how_.how == learner::add_prune) return add_and_prune(part, y, how_.boundary).members;
+    if (options_.learner == learner::add_prune) return add_and_prune(part, y, options_.boundary).members;
     const std::unique_ptr<ci_test> test = make_default_test(part);
-    return how_.how == learner::iamb ? iamb(*test, y, how_.boundary) : hiton_mb(*test, y, how_.boundary);
+    return options_.learner == learner::iamb ? iamb(*test, y, options_.boundary)
+                                             : hiton_mb(*test, y, options_.boundary);
   }
 
   void name_boundary(const table& part) {
     variables found;
-    if (how_.how == learner::averaged) {
-      found = out_.structure.boundary(target_, how_.structure.membership);
+    if (options_.learner == learner::averaged) {
+      found = out_.structure.boundary(target_, options_.structure.membership);
     } else {
       for (variable v : members_by(part)) found.push_back(kept_[v]);
     }
@@ -242,7 +247,7 @@ class work {
         if (u != v) rest.push_back(u);
       }
       m.p_given_rest = test->test(v, target_, rest).p;
-      const bool may_tell = out_.reached == stage::orientation || how_.structure.known.forbids(v, target_);
+      const bool may_tell = out_.reached == stage::orientation || options_.structure.known.forbids(v, target_);
       (may_tell && m.downstream > 0.5 ? out_.downstream : out_.boundary).push_back(m);
     }
   }
@@ -257,9 +262,9 @@ class work {
       if (ancestors(d, {target_})[v]) ++above;
       else if (descendants(d, {target_})[v]) ++below;
     }
-    const auto all = static_cast<double>(out_.structure.draws().size());
-    m.upstream = static_cast<double>(above) / all;
-    m.downstream = static_cast<double>(below) / all;
+    const auto total = static_cast<double>(out_.structure.draws().size());
+    m.upstream = static_cast<double>(above) / total;
+    m.downstream = static_cast<double>(below) / total;
     return m;
   }
 
@@ -275,24 +280,25 @@ class work {
   }
 
   bool is_confirmed(variable v) const {
-    return std::find(how_.confirmed.begin(), how_.confirmed.end(), std::pair(v, target_)) != how_.confirmed.end();
+    return std::find(options_.confirmed.begin(), options_.confirmed.end(), std::pair(v, target_)) !=
+           options_.confirmed.end();
   }
 
-  // Members that are not downstream, then what leads to them along directed paths. Each must itself pass the gate, alone
-  // or, for a member, given the rest of the boundary. The latter test knows no clusters, so it does not count with them.
+  // Members that are not downstream, then what leads to them along directed paths. Each must itself pass the gate,
+  // alone or, for a member, given the rest of the boundary. The latter test knows no clusters, so it does not count
+  // with them.
   void rank_levers() {
     const std::vector<double> near = walk_from(target_, walk_weights(), data_.size());
     const auto consider = [&](const member& m, bool in_boundary) {
       const double given_rest = std::min(1.0, m.p_given_rest * static_cast<double>(factors_.size()));
-      const bool stands_with_rest = in_boundary && how_.gate.cluster.empty() && given_rest <= how_.gate.level;
-      if (m.p > how_.gate.level && !stands_with_rest) return;
+      const bool stands_with_rest = in_boundary && options_.gate.cluster.empty() && given_rest <= options_.gate.level;
+      if (m.p > options_.gate.level && !stands_with_rest) return;
       lever l;
       l.facts = m;
       l.in_boundary = in_boundary;
       l.nearness = near[m.factor];
       l.direction_open = !out_.graph.directed(m.factor, target_) && !ancestors(out_.graph, {target_})[m.factor];
-      l.grade = is_confirmed(m.factor) ? evidence::verified : in_boundary ? evidence::candidate
-                                                                          : evidence::screened;
+      l.grade = is_confirmed(m.factor) ? evidence::verified : in_boundary ? evidence::candidate : evidence::screened;
       l.words = advice(l);
       out_.levers.push_back(std::move(l));
     };
@@ -304,9 +310,8 @@ class work {
                                   std::any_of(out_.downstream.begin(), out_.downstream.end(), is_v);
       if (above[v] && !member_already) consider(facts_of(v), false);
     }
-    std::stable_sort(out_.levers.begin(), out_.levers.end(), [](const lever& a, const lever& b) {
-      return a.nearness > b.nearness;
-    });
+    std::stable_sort(out_.levers.begin(), out_.levers.end(),
+                     [](const lever& a, const lever& b) { return a.nearness > b.nearness; });
   }
 
   std::string advice(const lever& l) const {
@@ -321,7 +326,7 @@ class work {
 
   const table& data_;
   variable target_;
-  const analysis_options& how_;
+  const analysis_options& options_;
   analysis out_;
   variables factors_, kept_;
   std::vector<std::size_t> place_;  // in `kept_`
@@ -335,7 +340,9 @@ std::string figure(double x) {
 
 }  // namespace
 
-analysis analyse(const table& data, variable target, const analysis_options& how) { return work(data, target, how).run(); }
+analysis analyse(const table& data, variable target, const analysis_options& options) {
+  return work(data, target, options).run();
+}
 
 std::string effect_words(const table& data, variable target, variable factor) {
   const column& x = data[factor];
@@ -343,10 +350,11 @@ std::string effect_words(const table& data, variable target, variable factor) {
   const auto value = [&](std::size_t r) {
     return y.discrete ? static_cast<double>(y.codes[r] + 1u == y.levels) : y.values[r];
   };
-  const std::string what = y.discrete ? "the share of runs with " + plain(y.name) + " = " + (y.labels.empty() ? "1" : plain(y.labels.back()))
-                                      : "the mean of " + plain(y.name);
+  const std::string text =
+      y.discrete ? "the share of runs with " + plain(y.name) + " = " + (y.labels.empty() ? "1" : plain(y.labels.back()))
+                 : "the mean of " + plain(y.name);
   if (x.discrete) {
-    std::string out = "By " + plain(x.name) + ", " + what + " is";
+    std::string out = "By " + plain(x.name) + ", " + text + " is";
     for (std::size_t level = 0; level < x.levels && level < 6; ++level) {
       double sum = 0, count = 0;
       for (std::size_t r = 0; r < data.rows(); ++r) {
@@ -367,8 +375,8 @@ std::string effect_words(const table& data, variable target, variable factor) {
   }
   const auto size = static_cast<double>(third);
   return "From the third of runs with least " + plain(x.name) + " (up to " + figure(x.values[order[third - 1]]) +
-         ") to the third with most (from " + figure(x.values[order[data.rows() - third]]) + "), " + what + " goes from " +
-         figure(low / size) + " to " + figure(high / size) + '.';
+         ") to the third with most (from " + figure(x.values[order[data.rows() - third]]) + "), " + text +
+         " goes from " + figure(low / size) + " to " + figure(high / size) + '.';
 }
 
 }  // namespace digd::causal

@@ -15,29 +15,21 @@
 
 namespace digd::causal {
 
-enum class stage : std::uint8_t { refused,
-                                  screening,
-                                  boundary,
-                                  orientation };
-enum class evidence : std::uint8_t { screened,
-                                     candidate,
-                                     verified };
-enum class learner : std::uint8_t { averaged,
-                                    iamb,
-                                    hiton,
-                                    add_prune };
+enum class stage : std::uint8_t { refused, screening, boundary, orientation };
+enum class evidence : std::uint8_t { screened, candidate, verified };
+enum class learner : std::uint8_t { averaged, iamb, hiton, add_prune };
 
 std::string_view to_string(stage);
 std::string_view to_string(evidence);
 std::string_view to_string(learner);
 
 struct analysis_options {
-  learner how = learner::averaged;
+  digd::causal::learner learner = learner::averaged;
   structure_options structure;
   boundary_options boundary;
   gate_options gate;
-  std::size_t bootstrap = 0;                             // tabu searches on resampled rows, for a second opinion; 0: none
-  variables roots;                                       // root factors; empty: factors nothing points to
+  std::size_t bootstrap = 0;  // tabu searches on resampled rows, for a second opinion; 0: none
+  variables roots;            // root factors; empty: factors nothing points to
   std::vector<std::pair<variable, variable>> confirmed;  // by experiments; also required in `structure.known`
   double near_deterministic = 0.99;                      // squared correlation from which on two factors are one
 };
@@ -80,7 +72,7 @@ struct analysis {
   std::vector<ambiguous_edge> open_edges;
 };
 
-analysis analyse(const table& data, variable target, const analysis_options& how);
+analysis analyse(const table& data, variable target, const analysis_options& options);
 
 // How far the number of runs carries for this outcome, and why not further.
 stage stage_for(const table& data, variable target, std::vector<std::string>& says);

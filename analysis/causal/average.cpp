@@ -41,9 +41,10 @@ void graph_average::choose(const std::vector<pdag>& classes) {
     double agreement = 0;
     for (variable i = 0; i < size_; ++i) {
       for (variable j = i + 1; j < size_; ++j) {
-        agreement += g.directed(i, j) ? directed(i, j) : g.directed(j, i) ? directed(j, i)
-                                                     : g.undirected(i, j) ? undirected(i, j)
-                                                                          : 1 - adjacent(i, j);
+        agreement += g.directed(i, j)     ? directed(i, j)
+                     : g.directed(j, i)   ? directed(j, i)
+                     : g.undirected(i, j) ? undirected(i, j)
+                                          : 1 - adjacent(i, j);
       }
     }
     if (agreement <= most + 1e-9) continue;
@@ -60,16 +61,16 @@ variables graph_average::boundary(variable target, double least) const {
   return out;
 }
 
-graph_average average_graphs(const table& data, const structure_options& how) {
-  const bool uses_prior = data.all_discrete() && how.score.kind != score_kind::bic && !how.sample_sizes.empty();
-  tabu_options tabu = how.tabu;
-  tabu.known = how.known;
-  sampler_options sampler = how.sampler;
-  sampler.known = how.known;
+graph_average average_graphs(const table& data, const structure_options& options) {
+  const bool uses_prior = data.all_discrete() && options.score.kind != score_kind::bic && !options.sample_sizes.empty();
+  tabu_options tabu = options.tabu;
+  tabu.known = options.known;
+  sampler_options sampler = options.sampler;
+  sampler.known = options.known;
   std::vector<pdag> draws;
   pdag best;
-  for (double rows : uses_prior ? how.sample_sizes : std::vector<double>{how.score.sample_size}) {
-    score_options scoring = how.score;
+  for (double rows : uses_prior ? options.sample_sizes : std::vector<double>{options.score.sample_size}) {
+    score_options scoring = options.score;
     scoring.sample_size = rows;
     const std::unique_ptr<local_score> score = make_score(data, scoring);
     score_cache cache(*score);
@@ -84,38 +85,39 @@ graph_average average_graphs(const table& data, const structure_options& how) {
 namespace {
 
 // PC's class may have no member when its tests contradict each other: then the nearest to one.
-pdag one_graph(const table& data, const structure_options& how) {
+pdag one_graph(const table& data, const structure_options& options) {
   pdag dag;
-  if (how.kind == structure_kind::pc) {
-    pc_options pc = how.pc;
-    pc.known = how.known;
+  if (options.kind == structure_kind::pc) {
+    pc_options pc = options.pc;
+    pc.known = options.known;
     extend(pc_stable(*make_default_test(data), pc).graph, dag);
     return dag;
   }
-  tabu_options tabu = how.tabu;
-  tabu.known = how.known;
-  const std::unique_ptr<local_score> score = make_score(data, how.score);
+  tabu_options tabu = options.tabu;
+  tabu.known = options.known;
+  const std::unique_ptr<local_score> score = make_score(data, options.score);
   score_cache cache(*score);
   return tabu_search(cache, tabu).dag;
 }
 
 }  // namespace
 
-graph_average learn_graph(const table& data, const structure_options& how) {
-  if (how.kind == structure_kind::averaged) return average_graphs(data, how);
-  const pdag dag = one_graph(data, how);
+graph_average learn_graph(const table& data, const structure_options& options) {
+  if (options.kind == structure_kind::averaged) return average_graphs(data, options);
+  const pdag dag = one_graph(data, options);
   return {{dag}, dag};
 }
 
-graph_average bootstrap_graphs(const table& data, const structure_options& how, std::size_t bootstrap, std::uint64_t seed) {
+graph_average bootstrap_graphs(const table& data, const structure_options& options, std::size_t bootstrap,
+                               std::uint64_t seed) {
   std::vector<pdag> found;
   for (std::size_t b = 0; b < bootstrap; ++b) {
     random chance(seed, 1000 + b);
     std::vector<std::size_t> rows(data.rows());
     for (std::size_t& r : rows) r = chance.below(data.rows());
-    found.push_back(one_graph(data.take(rows), how));
+    found.push_back(one_graph(data.take(rows), options));
   }
-  return {std::move(found), one_graph(data, how)};
+  return {std::move(found), one_graph(data, options)};
 }
 
 std::vector<ambiguous_edge> ambiguous_edges(const graph_average& from, const pdag& g, variable target, double beta) {
@@ -136,7 +138,8 @@ std::vector<ambiguous_edge> ambiguous_edges(const graph_average& from, const pda
       if (e.worth > 0.01) out.push_back(e);
     }
   }
-  std::stable_sort(out.begin(), out.end(), [](const ambiguous_edge& a, const ambiguous_edge& b) { return a.worth > b.worth; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const ambiguous_edge& a, const ambiguous_edge& b) { return a.worth > b.worth; });
   return out;
 }
 

@@ -12,13 +12,13 @@ bool is_among(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-void set_tiers(const table& data, const beliefs& what, const worldview* view, analysis_options& how) {
+void set_tiers(const table& data, const beliefs& beliefs, const worldview* view, analysis_options& options) {
   std::vector<int> tiers(data.size(), -1);
   bool any = false;
   for (variable v = 0; v < data.size(); ++v) {
     const std::string& name = data[v].name;
-    const bool after = name == "success" || name.starts_with("metric.") || is_among(what.outcomes, name);
-    if (name.starts_with("label.") || is_among(what.settings, name)) tiers[v] = 0;
+    const bool after = name == "success" || name.starts_with("metric.") || is_among(beliefs.outcomes, name);
+    if (name.starts_with("label.") || is_among(beliefs.settings, name)) tiers[v] = 0;
     else if (after) tiers[v] = 2;
     any = any || tiers[v] >= 0;
   }
@@ -26,21 +26,22 @@ void set_tiers(const table& data, const beliefs& what, const worldview* view, an
     if (tiers[v] < 0) tiers[v] = 1;
   }
   if (view != nullptr) {
-    for (const worldview_variable& one : view->variables) {
-      const auto v = data.find(one.name);
-      if (!v || !one.tier) continue;
+    for (const worldview_variable& worldview_variable : view->variables) {
+      const auto v = data.find(worldview_variable.name);
+      if (!v || !worldview_variable.tier) continue;
       if (tiers.empty()) tiers.assign(data.size(), -1);
-      tiers[*v] = *one.tier;
+      tiers[*v] = *worldview_variable.tier;
       any = true;
     }
   }
-  if (any) how.structure.known.tiers = tiers;
+  if (any) options.structure.known.tiers = tiers;
 }
 
 using edges = std::vector<std::pair<variable, variable>>;
 
 // A required edge that would close a circle with those before it is left out and said.
-void require(const table& data, const std::string& from, const std::string& to, edges& into, std::vector<std::string>& notes) {
+void require(const table& data, const std::string& from, const std::string& to, edges& into,
+             std::vector<std::string>& notes) {
   const auto a = data.find(from), b = data.find(to);
   if (!a || !b || *a == *b) {
     notes.push_back(plain(from) + " -> " + plain(to) + ": not a pair of columns here, not used");
@@ -57,26 +58,26 @@ void require(const table& data, const std::string& from, const std::string& to, 
 
 }  // namespace
 
-std::vector<worldview_standing> apply_beliefs(const table& data, const beliefs& what,
-                                              analysis_options& how, std::vector<std::string>& notes) {
+std::vector<worldview_standing> apply_beliefs(const table& data, const beliefs& beliefs, analysis_options& options,
+                                              std::vector<std::string>& notes) {
   std::vector<worldview_standing> out;
   const worldview* chosen = nullptr;
-  for (const worldview& w : what.views) {
+  for (const worldview& w : beliefs.views) {
     worldview_standing s;
     s.name = w.name;
-    s.refuted = contradiction_of(w, what.experiments);
+    s.refuted = contradiction_of(w, beliefs.experiments);
     s.chosen = chosen == nullptr && s.refuted.empty();
     if (s.chosen) chosen = &w;
     out.push_back(std::move(s));
   }
-  set_tiers(data, what, chosen, how);
-  knowledge& known = how.structure.known;
-  for (const experiment& e : what.experiments) {
-    if (e.result == finding_kind::confirmed) require(data, e.from, e.to, how.confirmed, notes);
+  set_tiers(data, beliefs, chosen, options);
+  knowledge& known = options.structure.known;
+  for (const experiment& e : beliefs.experiments) {
+    if (e.result == finding_kind::confirmed) require(data, e.from, e.to, options.confirmed, notes);
     const auto a = data.find(e.from), b = data.find(e.to);
     if (e.result == finding_kind::contradicted && a && b) known.forbidden.emplace_back(*a, *b);
   }
-  known.required = how.confirmed;
+  known.required = options.confirmed;
   if (chosen == nullptr) return out;
   for (const worldview_edge& e : chosen->edges) {
     if (e.required) require(data, e.from, e.to, known.required, notes);
@@ -86,7 +87,7 @@ std::vector<worldview_standing> apply_beliefs(const table& data, const beliefs& 
     if (a && b) known.forbidden.emplace_back(*a, *b);
   }
   for (const worldview_variable& v : chosen->variables) {
-    if (const auto at = data.find(v.name); at && v.root) how.roots.push_back(*at);
+    if (const auto at = data.find(v.name); at && v.root) options.roots.push_back(*at);
   }
   return out;
 }
@@ -94,20 +95,22 @@ std::vector<worldview_standing> apply_beliefs(const table& data, const beliefs& 
 namespace {
 
 scale scale_of(const worldview& w, const std::string& name) {
-  const auto at = std::find_if(w.variables.begin(), w.variables.end(), [&](const worldview_variable& v) { return v.name == name; });
+  const auto at =
+      std::find_if(w.variables.begin(), w.variables.end(), [&](const worldview_variable& v) { return v.name == name; });
   return at == w.variables.end() ? scale::unknown : at->at;
 }
 
 }  // namespace
 
-void weigh(const table& data, const analysis& found, const beliefs& what, std::vector<worldview_standing>& all) {
+void weigh(const table& data, const analysis& found, const beliefs& beliefs,
+           std::vector<worldview_standing>& standings) {
   const bool has_graph = found.structure.best().size() == data.size();
-  for (std::size_t i = 0; i < all.size() && i < what.views.size(); ++i) {
-    for (const worldview_edge& e : what.views[i].edges) {
+  for (std::size_t i = 0; i < standings.size() && i < beliefs.views.size(); ++i) {
+    for (const worldview_edge& e : beliefs.views[i].edges) {
       edge_opinion o;
       o.edge = e;
-      o.from = scale_of(what.views[i], e.from);
-      o.to = scale_of(what.views[i], e.to);
+      o.from = scale_of(beliefs.views[i], e.from);
+      o.to = scale_of(beliefs.views[i], e.to);
       const auto a = data.find(e.from), b = data.find(e.to);
       o.known = a && b && has_graph;
       if (o.known) {
@@ -115,7 +118,7 @@ void weigh(const table& data, const analysis& found, const beliefs& what, std::v
         const double ways = found.structure.causes(*a, *b) + found.structure.causes(*b, *a);
         o.forwards = ways > 0 ? found.structure.causes(*a, *b) / ways : 0;
       }
-      all[i].edges.push_back(std::move(o));
+      standings[i].edges.push_back(std::move(o));
     }
   }
 }

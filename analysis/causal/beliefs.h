@@ -17,14 +17,15 @@ struct beliefs {
   std::vector<std::string> outcomes;  // columns known after it: they cause no factor
 };
 
-// Tiers: label.* and `settings` come first, then what happened, then success, metric.* and `outcomes`. Tiers of the chosen
-// worldview go before these. The chosen one is the first that no experiment refutes. Its required and forbidden
+// Tiers: label.* and `settings` come first, then what happened, then success, metric.* and `outcomes`. Tiers of the
+// chosen worldview go before these. The chosen one is the first that no experiment refutes. Its required and forbidden
 // edges, and edges that experiments confirmed, become hard constraints; its roots anchor the explanation. What names no
 // column is said in `notes`.
-std::vector<worldview_standing> apply_beliefs(const table& data, const beliefs& what, analysis_options& how,
+std::vector<worldview_standing> apply_beliefs(const table& data, const beliefs& beliefs, analysis_options& options,
                                               std::vector<std::string>& notes);
 
 // Fills in what the data say to each edge that a worldview claims.
-void weigh(const table& data, const analysis& found, const beliefs& what, std::vector<worldview_standing>& all);
+void weigh(const table& data, const analysis& found, const beliefs& beliefs,
+           std::vector<worldview_standing>& standings);
 
 }  // namespace digd::causal

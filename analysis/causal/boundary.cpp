@@ -36,7 +36,8 @@ void shrink(ci_test& test, variable target, variables& members, double alpha) {
   }
 }
 
-// Whether some subset of `from`, of up to `most` members, separates v from the target. Subsets with `must` only, if set.
+// Whether some subset of `from`, of up to `most` members, separates v from the target. Subsets with `must` only, if
+// set.
 bool is_separable(ci_test& test, variable target, variable v, const variables& from, std::size_t most, double alpha,
                   variables& by) {
   const std::size_t limit = std::min(most, from.size());
@@ -59,25 +60,26 @@ bool is_separable(ci_test& test, variable target, variable v, const variables& f
 }
 
 // HITON-PC: candidates by strength; each new one may drive out others.
-variables parents_and_children(ci_test& test, variable target, const boundary_options& how,
+variables parents_and_children(ci_test& test, variable target, const boundary_options& options,
                                std::vector<variables>& separators) {
   std::vector<std::pair<variable, test_result>> open;
   separators.assign(test.size(), {});
   for (variable v = 0; v < test.size(); ++v) {
     if (v == target) continue;
     const test_result r = test.test(target, v, {});
-    if (r.p <= how.alpha) open.emplace_back(v, r);
+    if (r.p <= options.alpha) open.emplace_back(v, r);
   }
-  std::stable_sort(open.begin(), open.end(), [](const auto& a, const auto& b) { return is_stronger(a.second, b.second); });
+  std::stable_sort(open.begin(), open.end(),
+                   [](const auto& a, const auto& b) { return is_stronger(a.second, b.second); });
   variables members;
   for (const auto& [v, strength] : open) {
-    if (is_separable(test, target, v, members, how.most_given, how.alpha, separators[v])) continue;
+    if (is_separable(test, target, v, members, options.most_given, options.alpha, separators[v])) continue;
     members.push_back(v);
-    if (members.size() > how.most_members) break;
+    if (members.size() > options.most_members) break;
   }
   for (std::size_t i = members.size(); i-- > 0;) {
     const variable v = members[i];
-    if (is_separable(test, target, v, without(members, v), how.most_given, how.alpha, separators[v])) {
+    if (is_separable(test, target, v, without(members, v), options.most_given, options.alpha, separators[v])) {
       members.erase(members.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
@@ -86,39 +88,39 @@ variables parents_and_children(ci_test& test, variable target, const boundary_op
 
 }  // namespace
 
-variables iamb(ci_test& test, variable target, const boundary_options& how) {
+variables iamb(ci_test& test, variable target, const boundary_options& options) {
   variables members;
-  while (members.size() < how.most_members) {
+  while (members.size() < options.most_members) {
     variable best = test.size();
     test_result strength;
     for (variable v = 0; v < test.size(); ++v) {
       if (v == target || contains(members, v)) continue;
       const test_result r = test.test(target, v, members);
-      if (r.p <= how.alpha && (best == test.size() || is_stronger(r, strength))) best = v, strength = r;
+      if (r.p <= options.alpha && (best == test.size() || is_stronger(r, strength))) best = v, strength = r;
     }
     if (best == test.size()) break;
     members.push_back(best);
     const std::size_t before = members.size();
-    shrink(test, target, members, how.alpha);
+    shrink(test, target, members, options.alpha);
     if (members.size() < before && !contains(members, best)) break;
   }
   std::sort(members.begin(), members.end());
   return members;
 }
 
-variables hiton_mb(ci_test& test, variable target, const boundary_options& how) {
+variables hiton_mb(ci_test& test, variable target, const boundary_options& options) {
   std::vector<variables> separators, ignored;
-  const variables close = parents_and_children(test, target, how, separators);
+  const variables close = parents_and_children(test, target, options, separators);
   variables members = close;
   for (variable c : close) {
-    for (variable s : parents_and_children(test, c, how, ignored)) {
+    for (variable s : parents_and_children(test, c, options, ignored)) {
       if (s == target || contains(close, s) || contains(members, s)) continue;
       variables given = separators[s];
       if (!contains(given, c)) given.push_back(c);
-      if (test.test(target, s, given).p <= how.alpha) members.push_back(s);
+      if (test.test(target, s, given).p <= options.alpha) members.push_back(s);
     }
   }
-  shrink(test, target, members, how.alpha);
+  shrink(test, target, members, options.alpha);
   std::sort(members.begin(), members.end());
   return members;
 }

@@ -24,15 +24,15 @@ struct boundary_options {
 };
 
 // Members in ascending order.
-variables iamb(ci_test& test, variable target, const boundary_options& how);
-variables hiton_mb(ci_test& test, variable target, const boundary_options& how);
+variables iamb(ci_test& test, variable target, const boundary_options& options);
+variables hiton_mb(ci_test& test, variable target, const boundary_options& options);
 
 // What eq. 2 gives on its way: the held-out uncertainty (nats a row) before, and after each step.
 struct refinement {
   variables members;
   std::vector<double> uncertainty;
 };
-refinement add_and_prune(const table& data, variable target, const boundary_options& how);
+refinement add_and_prune(const table& data, variable target, const boundary_options& options);
 
 // Held-out uncertainty of the target given a set, by row: minus the log density or probability that a ridge
 // (continuous) or softmax (discrete) model on the other folds gives it.

@@ -27,16 +27,17 @@ class fisher_z final : public ci_test {
 
   test_result test(variable x, variable y, const variables& z) override {
     ++count_;
-    variables all{x, y};
-    all.insert(all.end(), z.begin(), z.end());
+    variables variables{x, y};
+    variables.insert(variables.end(), z.begin(), z.end());
     const double df = static_cast<double>(scores_.rows) - static_cast<double>(z.size()) - 3;
-    const Eigen::MatrixXd s = scores_.block(all, all);
+    const Eigen::MatrixXd s = scores_.block(variables, variables);
     if (df <= 0 || s(0, 0) <= 0 || s(1, 1) <= 0) return {};
     // The partial covariance of (x, y): what is left of their block once z is projected out.
     Eigen::Matrix2d left = s.topLeftCorner<2, 2>();
     if (!z.empty()) {
       const auto k = static_cast<Eigen::Index>(z.size());
-      left -= s.topRightCorner(2, k) * s.bottomRightCorner(k, k).completeOrthogonalDecomposition().solve(s.bottomLeftCorner(k, 2));
+      left -= s.topRightCorner(2, k) *
+              s.bottomRightCorner(k, k).completeOrthogonalDecomposition().solve(s.bottomLeftCorner(k, 2));
     }
     if (left(0, 0) <= 1e-10 * s(0, 0) || left(1, 1) <= 1e-10 * s(1, 1)) return {};
     const double r = std::clamp(left(0, 1) / std::sqrt(left(0, 0) * left(1, 1)), -1 + 1e-15, 1 - 1e-15);
@@ -90,7 +91,9 @@ class oracle final : public ci_test {
 }  // namespace
 
 std::unique_ptr<ci_test> make_fisher_z(const table& data) { return std::make_unique<fisher_z>(data); }
-std::unique_ptr<ci_test> make_degenerate_gaussian(const table& data) { return std::make_unique<degenerate_gaussian>(data); }
+std::unique_ptr<ci_test> make_degenerate_gaussian(const table& data) {
+  return std::make_unique<degenerate_gaussian>(data);
+}
 std::unique_ptr<ci_test> make_oracle(const pdag& dag) { return std::make_unique<oracle>(dag); }
 
 std::unique_ptr<ci_test> make_default_test(const table& data) {

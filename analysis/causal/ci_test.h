@@ -38,8 +38,7 @@ class ci_test {
   std::uint64_t count_ = 0;
 };
 
-enum class discrete_statistic : std::uint8_t { g_squared,
-                                               chi_squared };
+enum class discrete_statistic : std::uint8_t { g_squared, chi_squared };
 
 std::unique_ptr<ci_test> make_discrete_test(const table& data, discrete_statistic which);
 std::unique_ptr<ci_test> make_fisher_z(const table& data);

@@ -60,10 +60,12 @@ void add_column(csv_result& into, const raw_column& raw) {
     return;
   }
   std::vector<double> numbers(raw.cells.size());
-  bool all = true;
-  for (std::size_t i = 0; i < numbers.size() && all; ++i) all = to_number(raw.cells[i], numbers[i]);
-  if (all && !raw.asked_discrete && distinct.size() > 2) return into.data.add_continuous(raw.name, std::move(numbers));
-  const bool tells_rows_apart = !all && !raw.asked_discrete && distinct.size() > 2 && distinct.size() * 3 > raw.cells.size();
+  bool complete = true;
+  for (std::size_t i = 0; i < numbers.size() && complete; ++i) complete = to_number(raw.cells[i], numbers[i]);
+  if (complete && !raw.asked_discrete && distinct.size() > 2)
+    return into.data.add_continuous(raw.name, std::move(numbers));
+  const bool tells_rows_apart =
+      !complete && !raw.asked_discrete && distinct.size() > 2 && distinct.size() * 3 > raw.cells.size();
   if (tells_rows_apart) {
     into.notes.push_back(plain(raw.name) + ": no factor, it tells rows apart (" + std::to_string(distinct.size()) +
                          " values); use it to pair or cluster");
@@ -156,7 +158,7 @@ csv_result read_csv(std::string_view text, const std::vector<std::string>& discr
   const std::size_t lost = rows.size() - 1 - out.kept.size();
   if (lost > 0) out.notes.push_back(std::to_string(lost) + " rows dropped: a value is missing");
   out.data = table(out.kept.size());
-  for (const raw_column& one : raw) add_column(out, one);
+  for (const raw_column& raw_column : raw) add_column(out, raw_column);
   return out;
 }
 

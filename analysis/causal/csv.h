@@ -2,7 +2,8 @@
 //
 // A column is discrete if the caller says so, if its header ends in ":discrete", if a value is no number, or if it has
 // exactly two distinct values; else continuous. Constant columns, and texts that tell nearly every row apart, are
-// dropped and named in `notes`; rows with an empty cell are dropped and counted there. Failure: `problem` is set and the table empty. Bounds: max_bytes.
+// dropped and named in `notes`; rows with an empty cell are dropped and counted there. Failure: `problem` is set and
+// the table empty. Bounds: max_bytes.
 #pragma once
 
 #include <string>

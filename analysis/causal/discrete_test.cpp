@@ -55,7 +55,9 @@ class discrete_test final : public ci_test {
     for (std::size_t k = 1; k < logs_.size(); ++k) logs_[k] = static_cast<double>(k) * std::log(static_cast<double>(k));
   }
   std::size_t size() const override { return data_.size(); }
-  std::string_view name() const override { return which_ == discrete_statistic::g_squared ? "g-squared" : "chi-squared"; }
+  std::string_view name() const override {
+    return which_ == discrete_statistic::g_squared ? "g-squared" : "chi-squared";
+  }
 
   test_result test(variable x, variable y, const variables& z) override {
     ++count_;

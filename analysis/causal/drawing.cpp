@@ -9,14 +9,15 @@
 
 #include "analysis/causal/report.h"
 #include "analysis/causal/words.h"
-#include "picture/text.h"
-#include "picture/xml.h"
+#include "report/picture/text.h"
+#include "report/picture/xml.h"
 
 namespace digd::causal {
 
 namespace {
 
-constexpr double box_height = 34, row_step = 62, gap = 120, margin = 28, char_px = 7.3, title_height = 64, legend_height = 64;
+constexpr double box_height = 34, row_step = 62, gap = 120, margin = 28, char_px = 7.3, title_height = 64,
+                 legend_height = 64;
 constexpr std::size_t most_letters = 30, sweeps = 8;
 
 constexpr std::string_view style = R"css(
@@ -36,8 +37,9 @@ std::string px(double x) {
   return text;
 }
 
-std::string words_at(double x, double y, std::string_view how, const std::string& text) {
-  return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\" " + std::string(how) + ">" + picture::xml(text) + "</text>\n";
+std::string words_at(double x, double y, std::string_view given_text, const std::string& text) {
+  return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\" " + std::string(given_text) + ">" + picture::xml(text) +
+         "</text>\n";
 }
 
 // A node of the explanation, or a bend of an edge on its way through a layer.
@@ -67,14 +69,18 @@ class drawing {
     const double width = std::max(layer_x_.back() + layer_width_.back() + margin, 560.0);
     const double bottom = title_height + static_cast<double>(rows_) * row_step;
     const double height = bottom + legend_height;
-    std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + px(width) + "\" height=\"" + px(height) + "\" viewBox=\"0 0 " +
-                      px(width) + " " + px(height) + "\" role=\"img\">\n<style>" + std::string(style) + "</style>\n";
+    std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + px(width) + "\" height=\"" + px(height) +
+                      "\" viewBox=\"0 0 " + px(width) + " " + px(height) + "\" role=\"img\">\n<style>" +
+                      std::string(style) + "</style>\n";
     out +=
-        "<defs><marker id=\"tip\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto-start-reverse\">"
+        "<defs><marker id=\"tip\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" "
+        "orient=\"auto-start-reverse\">"
         "<path class=\"tip\" d=\"M0 0L10 5L0 10z\"/></marker></defs>\n";
     out += "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
     out += words_at(margin, 30, "class=\"title\"", "How " + name_of(r_.target) + " comes about");
-    out += words_at(margin, 50, "class=\"sub\"", std::to_string(r_.data.rows()) + " runs, " + std::string(to_string(r_.found.reached)) + "; at each edge the share of graphs that have it");
+    out += words_at(margin, 50, "class=\"sub\"",
+                    std::to_string(r_.data.rows()) + " runs, " + std::string(to_string(r_.found.reached)) +
+                        "; at each edge the share of graphs that have it");
     for (const line& l : lines_) out += edge(l);
     for (const line& l : lines_) out += support(l);
     for (const spot& s : spots_) {
@@ -89,13 +95,14 @@ class drawing {
   // What an open edge joins to the outcome stands to its left.
   void lay_layers() {
     for (variable v : why_.nodes) layer_of_[v] = 0;
-    std::vector<std::pair<variable, variable>> all = why_.edges;
+    std::vector<std::pair<variable, variable>> items = why_.edges;
     for (const auto& [i, j] : why_.undirected) {
-      if (i == r_.target) all.emplace_back(j, i);
-      if (j == r_.target) all.emplace_back(i, j);
+      if (i == r_.target) items.emplace_back(j, i);
+      if (j == r_.target) items.emplace_back(i, j);
     }
     for (std::size_t round = 0; round < why_.nodes.size(); ++round) {
-      for (const auto& [from, to] : all) layer_of_[from] = std::max(layer_of_[from], std::min(layer_of_[to] + 1, why_.nodes.size() - 1));
+      for (const auto& [from, to] : items)
+        layer_of_[from] = std::max(layer_of_[from], std::min(layer_of_[to] + 1, why_.nodes.size() - 1));
     }
     std::size_t most = 0;
     for (const auto& [v, layer] : layer_of_) most = std::max(most, layer);
@@ -112,7 +119,8 @@ class drawing {
     for (const auto& [from, to] : why_.edges) connect(from, to, true);
     for (const auto& [from, to] : why_.undirected) connect(from, to, false);
     layer_x_.push_back(margin);
-    for (std::size_t k = 1; k < layer_width_.size(); ++k) layer_x_.push_back(layer_x_[k - 1] + layer_width_[k - 1] + gap);
+    for (std::size_t k = 1; k < layer_width_.size(); ++k)
+      layer_x_.push_back(layer_x_[k - 1] + layer_width_[k - 1] + gap);
   }
 
   std::size_t add(spot s) {
@@ -169,18 +177,19 @@ class drawing {
     std::string path;
     if (first.layer == spots_[l.way.back()].layer) {  // one above the other: around the right side
       const double x = right_of(first), y0 = y_of(first), y1 = y_of(spots_[l.way.back()]);
-      path = "M" + px(x) + " " + px(y0) + "C" + px(x + gap / 2) + " " + px(y0) + " " + px(x + gap / 2) + " " + px(y1) + " " + px(x) + " " + px(y1);
+      path = "M" + px(x) + " " + px(y0) + "C" + px(x + gap / 2) + " " + px(y0) + " " + px(x + gap / 2) + " " + px(y1) +
+             " " + px(x) + " " + px(y1);
     } else {
       path = "M" + px(right_of(first)) + " " + px(y_of(first));
       for (std::size_t k = 1; k < l.way.size(); ++k) {
         const spot &a = spots_[l.way[k - 1]], &b = spots_[l.way[k]];
         const double x0 = right_of(a), x1 = left_of(b), bend = (x1 - x0) / 2;
-        path += "C" + px(x0 + bend) + " " + px(y_of(a)) + " " + px(x1 - bend) + " " + px(y_of(b)) + " " + px(x1) + " " + px(y_of(b));
+        path += "C" + px(x0 + bend) + " " + px(y_of(a)) + " " + px(x1 - bend) + " " + px(y_of(b)) + " " + px(x1) + " " +
+                px(y_of(b));
         if (b.is_bend) path += "L" + px(right_of(b)) + " " + px(y_of(b));
       }
     }
-    const char* tip = !l.directed ? "" : l.backwards ? " marker-start=\"url(#tip)\""
-                                                     : " marker-end=\"url(#tip)\"";
+    const char* tip = !l.directed ? "" : l.backwards ? " marker-start=\"url(#tip)\"" : " marker-end=\"url(#tip)\"";
     return std::string("<path class=\"edge") + (l.directed ? "" : " open") + "\" d=\"" + path + "\"" + tip + "/>\n";
   }
 
@@ -198,9 +207,12 @@ class drawing {
 
   std::string box(const spot& s) const {
     const auto is_s = [&s](const member& m) { return m.factor == s.of; };
-    const auto lever_at = std::find_if(r_.found.levers.begin(), r_.found.levers.end(), [&](const lever& l) { return is_s(l.facts); });
+    const auto lever_at =
+        std::find_if(r_.found.levers.begin(), r_.found.levers.end(), [&](const lever& l) { return is_s(l.facts); });
     const bool is_lever = lever_at != r_.found.levers.end();
-    const auto in = [&](const std::vector<member>& all) { return std::any_of(all.begin(), all.end(), is_s); };
+    const auto in = [&](const std::vector<member>& members) {
+      return std::any_of(members.begin(), members.end(), is_s);
+    };
     std::string look = "box";
     if (s.of == r_.target) look += " target";
     else if (is_lever && lever_at->grade == evidence::verified) look += " verified";
@@ -208,15 +220,19 @@ class drawing {
     else if (in(r_.found.downstream)) look += " member after";
     if (is_lever) look += " lever";
     std::string out = "<g><title>" + picture::xml(is_lever ? lever_at->words : plain(r_.data[s.of].name)) + "</title>";
-    out += "<rect class=\"" + look + "\" x=\"" + px(left_of(s)) + "\" y=\"" + px(y_of(s) - box_height / 2) + "\" width=\"" +
-           px(layer_width_[s.layer]) + "\" height=\"" + px(box_height) + "\" rx=\"" + (s.of == r_.target ? "17" : "5") + "\"/>";
+    out += "<rect class=\"" + look + "\" x=\"" + px(left_of(s)) + "\" y=\"" + px(y_of(s) - box_height / 2) +
+           "\" width=\"" + px(layer_width_[s.layer]) + "\" height=\"" + px(box_height) + "\" rx=\"" +
+           (s.of == r_.target ? "17" : "5") + "\"/>";
     const double middle = (left_of(s) + right_of(s)) / 2;
     return out + words_at(middle, y_of(s) + 4, "text-anchor=\"middle\"", name_of(s.of)) + "</g>\n";
   }
 
   static std::string legend(double y) {
-    return words_at(margin, y + 18, "class=\"sub\"", "Thick border: a lever. Blue: in the Markov boundary. Green: an experiment verified it.") +
-           words_at(margin, y + 36, "class=\"sub\"", "Dashed border: what the outcome leads to. Dotted edge: direction open. Point at a box for what to try.");
+    return words_at(margin, y + 18, "class=\"sub\"",
+                    "Thick border: a lever. Blue: in the Markov boundary. Green: an experiment verified it.") +
+           words_at(margin, y + 36, "class=\"sub\"",
+                    "Dashed border: what the outcome leads to. Dotted edge: direction open. Point at a box for what to "
+                    "try.");
   }
 
   const reported& r_;
@@ -231,7 +247,8 @@ class drawing {
 // Where there is nothing to explain, the picture says so.
 std::string nothing(const reported& r) {
   std::string why = r.found.says.empty() ? "There is no explanation." : r.found.says.back();
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"80\" viewBox=\"0 0 900 80\" role=\"img\">\n<style>" +
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"80\" viewBox=\"0 0 900 80\" "
+         "role=\"img\">\n<style>" +
          std::string(style) + "</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n" +
          words_at(margin, 30, "class=\"title\"", picture::fit(plain(r.data[r.target].name), most_letters)) +
          words_at(margin, 54, "class=\"sub\"", why) + "</svg>\n";

@@ -12,8 +12,7 @@
 
 namespace digd::causal {
 
-enum class embedding_kind : std::uint8_t { raw,
-                                           rank_scores };
+enum class embedding_kind : std::uint8_t { raw, rank_scores };
 
 // A group of columns regressed on others: log determinant of what is left of its covariance.
 struct gaussian_fit {
@@ -33,6 +32,6 @@ struct embedding {
   gaussian_fit residual(variable v, const variables& given) const;
 };
 
-embedding embed(const table& data, embedding_kind how);
+embedding embed(const table& data, embedding_kind embedding_kind);
 
 }  // namespace digd::causal

@@ -69,7 +69,8 @@ bool split_name(const std::string& stem, std::string& name, slice& s) {
     return error == std::errc() && end == text.data() + text.size();
   };
   name = stem.substr(0, a);
-  return number(std::string_view(stem).substr(a + 1, b - a - 1), s.rows) && number(std::string_view(stem).substr(b + 1), s.number);
+  return number(std::string_view(stem).substr(a + 1, b - a - 1), s.rows) &&
+         number(std::string_view(stem).substr(b + 1), s.number);
 }
 
 double f1(const variables& found, const variables& truth) {
@@ -88,7 +89,7 @@ double mean_f1(const pdag& truth, learn&& boundary) {
 
 class evaluator {
  public:
-  evaluator(const fs::path& folder, const eval_options& how) : folder_(folder), how_(how) {}
+  evaluator(const fs::path& folder, const eval_options& options) : folder_(folder), options_(options) {}
 
   evaluation run() {
     if (!collect()) return std::move(out_);
@@ -104,7 +105,8 @@ class evaluator {
   bool collect() {
     std::error_code failed;
     std::vector<fs::path> files;
-    for (fs::directory_iterator at(folder_, failed), end; !failed && at != end; at.increment(failed)) files.push_back(at->path());
+    for (fs::directory_iterator at(folder_, failed), end; !failed && at != end; at.increment(failed))
+      files.push_back(at->path());
     if (failed) return fail(failed.message());
     std::sort(files.begin(), files.end());
     for (const fs::path& f : files) {
@@ -118,7 +120,8 @@ class evaluator {
       slice s;
       s.file = f;
       const bool mixed = f.extension() == ".csv";
-      if ((!mixed && f.extension() != ".txt") || !split_name(f.stem().string(), name, s) || !sets_.contains(name)) continue;
+      if ((!mixed && f.extension() != ".txt") || !split_name(f.stem().string(), name, s) || !sets_.contains(name))
+        continue;
       sets_[name].mixed = mixed;
       sets_[name].slices.push_back(s);
     }
@@ -148,35 +151,37 @@ class evaluator {
   void measure(const std::string& name, const data_set& set, const slice& s) {
     const std::string text = text_of(s.file);
     csv_result read = set.mixed ? read_csv(text, discrete_columns(name)) : read_codes(text);
-    if (read.problem.empty() && read.data.size() != set.truth.size()) read.problem = "its columns are not those of the true graph";
+    if (read.problem.empty() && read.data.size() != set.truth.size())
+      read.problem = "its columns are not those of the true graph";
     if (!read.problem.empty()) {
       fail(s.file.filename().string() + ": " + read.problem);
       return;
     }
-    structure_options how;
-    how.sampler.seed = how_.seed;
+    structure_options options;
+    options.sampler.seed = options_.seed;
     const clock::time_point start = clock::now();
-    const graph_average found = average_graphs(read.data, how);
-    slice_figure one{name, s.rows, s.number, 0, 0, seconds_since(start)};
-    one.mb_f1 = mean_f1(set.truth, [&](variable v) { return found.boundary(v, how.membership); });
+    const graph_average found = average_graphs(read.data, options);
+    slice_figure slice_figure{name, s.rows, s.number, 0, 0, seconds_since(start)};
+    slice_figure.mb_f1 = mean_f1(set.truth, [&](variable v) { return found.boundary(v, options.membership); });
     const pdag truth = completed(set.truth);
-    one.shd = static_cast<double>(structural_hamming_distance(found.graph(), truth));
-    out_.slices.push_back(one);
+    slice_figure.shd = static_cast<double>(structural_hamming_distance(found.graph(), truth));
+    out_.slices.push_back(slice_figure);
     const std::string group = set.mixed ? name : "networks";
-    note(group, "mean MB-F1", s.rows, name, one.mb_f1);
-    note(group, "mean SHD", s.rows, name, one.shd);
+    note(group, "mean MB-F1", s.rows, name, slice_figure.mb_f1);
+    note(group, "mean SHD", s.rows, name, slice_figure.shd);
     if (name == "alarm") time_pc(read.data, s.rows);
     if (s.rows <= 1000) permute(read.data, set.mixed, s);
-    if (how_.compare) compare(group, name, set.truth, read.data, s.rows, found);
+    if (options_.compare) compare(group, name, set.truth, read.data, s.rows, found);
   }
 
-  void note(const std::string& group, const std::string& what, std::size_t rows, const std::string& name, double value) {
-    found_[{group, what, rows}][name].push_back(value);
+  void note(const std::string& group, const std::string& text, std::size_t rows, const std::string& name,
+            double value) {
+    found_[{group, text, rows}][name].push_back(value);
   }
 
   void time_pc(const table& data, std::size_t rows) {
     std::vector<double> times;
-    for (std::size_t k = 0; k < std::max<std::size_t>(1, how_.timing_repeats); ++k) {
+    for (std::size_t k = 0; k < std::max<std::size_t>(1, options_.timing_repeats); ++k) {
       const clock::time_point start = clock::now();
       const std::unique_ptr<ci_test> test = make_discrete_test(data, discrete_statistic::g_squared);
       pc_stable(*test, {});
@@ -189,30 +194,31 @@ class evaluator {
   // The outcome is `success` where there is one, else the last column. Each permuted table goes through everything.
   void permute(const table& data, bool mixed, const slice& s) {
     const variable target = mixed ? data.find("success").value_or(data.size() - 1) : data.size() - 1;
-    for (std::size_t k = 0; k < how_.permuted; ++k) {
-      random chance(how_.seed + 77 * s.number + s.rows, 90'000 + k);
+    for (std::size_t k = 0; k < options_.permuted; ++k) {
+      random chance(options_.seed + 77 * s.number + s.rows, 90'000 + k);
       std::vector<std::size_t> order(data.rows());
       std::iota(order.begin(), order.end(), 0);
       chance.shuffle(order);
       const table shuffled = data.take(order);
       table mixed_up(data.rows());
       for (variable v = 0; v < data.size(); ++v) mixed_up.add(v == target ? shuffled[v] : data[v]);
-      analysis_options how;
-      how.gate.seed = how_.seed + k;
-      how.gate.permutations = 499;
-      const analysis a = analyse(mixed_up, target, how);
+      analysis_options options;
+      options.gate.seed = options_.seed + k;
+      options.gate.permutations = 499;
+      const analysis a = analyse(mixed_up, target, options);
       ++permuted_;
       false_levers_ += !a.levers.empty();
     }
   }
 
-  void compare(const std::string& group, const std::string& name, const pdag& truth, const table& data, std::size_t rows,
-               const graph_average& found) {
+  void compare(const std::string& group, const std::string& name, const pdag& truth, const table& data,
+               std::size_t rows, const graph_average& found) {
     const std::unique_ptr<ci_test> test = make_default_test(data);
-    const boundary_options how;
-    note(group, "MB-F1, tabu alone", rows, name, mean_f1(truth, [&](variable v) { return markov_boundary(found.best(), v); }));
-    note(group, "MB-F1, IAMB", rows, name, mean_f1(truth, [&](variable v) { return iamb(*test, v, how); }));
-    note(group, "MB-F1, HITON-MB", rows, name, mean_f1(truth, [&](variable v) { return hiton_mb(*test, v, how); }));
+    const boundary_options options;
+    note(group, "MB-F1, tabu alone", rows, name,
+         mean_f1(truth, [&](variable v) { return markov_boundary(found.best(), v); }));
+    note(group, "MB-F1, IAMB", rows, name, mean_f1(truth, [&](variable v) { return iamb(*test, v, options); }));
+    note(group, "MB-F1, HITON-MB", rows, name, mean_f1(truth, [&](variable v) { return hiton_mb(*test, v, options); }));
     const pdag best = completed(found.best()), true_class = completed(truth);
     note(group, "SHD, tabu alone", rows, name, static_cast<double>(structural_hamming_distance(best, true_class)));
     const pdag by_pc = pc_stable(*test, {}).graph;
@@ -234,7 +240,7 @@ class evaluator {
         f.slices += values.size();
       }
       f.data = group;
-      f.what = what;
+      f.text = what;
       f.rows = rows;
       f.value = mean(means);
       set_aim(f);
@@ -242,15 +248,17 @@ class evaluator {
     }
     for (const auto& [name, set] : sets_) {
       if (set.mixed) continue;
-      pc_options all;
-      all.most_given = set.truth.size();
+      pc_options options;
+      options.most_given = set.truth.size();
       const std::unique_ptr<ci_test> truth = make_oracle(set.truth);
-      const std::size_t distance = structural_hamming_distance(pc_stable(*truth, all).graph, completed(set.truth));
-      out_.figures.push_back({name, "SHD, oracle instead of data", 0, static_cast<double>(distance), 0, true, false, true, 1});
+      const std::size_t distance = structural_hamming_distance(pc_stable(*truth, options).graph, completed(set.truth));
+      out_.figures.push_back(
+          {name, "SHD, oracle instead of data", 0, static_cast<double>(distance), 0, true, false, true, 1});
     }
     if (permuted_ > 0) {
       const double rate = static_cast<double>(false_levers_) / static_cast<double>(permuted_);
-      out_.figures.push_back({"all, outcome permuted", "share that names a lever", 0, rate, 0.05, true, false, true, permuted_});
+      out_.figures.push_back(
+          {"all, outcome permuted", "share that names a lever", 0, rate, 0.05, true, false, true, permuted_});
     }
     std::stable_sort(out_.figures.begin(), out_.figures.end(),
                      [](const figure& a, const figure& b) { return a.has_aim > b.has_aim; });
@@ -259,16 +267,22 @@ class evaluator {
   // The best measured for causal-learn, bnlearn, CausalFS and pcalg on these data (docs/causal.md).
   static void set_aim(figure& f) {
     static const std::map<std::tuple<std::string, std::string, std::size_t>, double> wanted{
-        {{"networks", "mean MB-F1", 200}, .68}, {{"networks", "mean MB-F1", 1000}, .83}, {{"networks", "mean MB-F1", 10000}, .89}, {{"networks", "mean SHD", 200}, 25.6}, {{"networks", "mean SHD", 1000}, 18.5}, {{"networks", "mean SHD", 10000}, 12.3}, {{"agentrun", "mean MB-F1", 100}, .80}, {{"agentrun", "mean MB-F1", 200}, .89}, {{"agentrun", "mean MB-F1", 500}, .91}, {{"agentrun", "mean MB-F1", 1000}, .93}, {{"alarm", "PC, seconds", 200}, .11}, {{"alarm", "PC, seconds", 1000}, .15}, {{"alarm", "PC, seconds", 10000}, .30}};
-    const auto known = wanted.find({f.data, f.what, f.rows});
+        {{"networks", "mean MB-F1", 200}, .68},   {{"networks", "mean MB-F1", 1000}, .83},
+        {{"networks", "mean MB-F1", 10000}, .89}, {{"networks", "mean SHD", 200}, 25.6},
+        {{"networks", "mean SHD", 1000}, 18.5},   {{"networks", "mean SHD", 10000}, 12.3},
+        {{"agentrun", "mean MB-F1", 100}, .80},   {{"agentrun", "mean MB-F1", 200}, .89},
+        {{"agentrun", "mean MB-F1", 500}, .91},   {{"agentrun", "mean MB-F1", 1000}, .93},
+        {{"alarm", "PC, seconds", 200}, .11},     {{"alarm", "PC, seconds", 1000}, .15},
+        {{"alarm", "PC, seconds", 10000}, .30}};
+    const auto known = wanted.find({f.data, f.text, f.rows});
     f.has_aim = known != wanted.end();
     if (f.has_aim) f.wanted = known->second;
-    f.is_aim = f.what == "PC, seconds";
-    f.at_most = f.is_aim || f.what.starts_with("mean SHD") || f.what.starts_with("SHD");
+    f.is_aim = f.text == "PC, seconds";
+    f.at_most = f.is_aim || f.text.starts_with("mean SHD") || f.text.starts_with("SHD");
   }
 
   fs::path folder_;
-  const eval_options& how_;
+  const eval_options& options_;
   evaluation out_;
   std::map<std::string, data_set> sets_;
   std::map<std::tuple<std::string, std::string, std::size_t>, std::map<std::string, std::vector<double>>> found_;
@@ -277,6 +291,6 @@ class evaluator {
 
 }  // namespace
 
-evaluation evaluate(const std::string& folder, const eval_options& how) { return evaluator(folder, how).run(); }
+evaluation evaluate(const std::string& folder, const eval_options& options) { return evaluator(folder, options).run(); }
 
 }  // namespace digd::causal

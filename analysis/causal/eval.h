@@ -1,8 +1,8 @@
 // How good the learners are on tables whose true graph is known: what `digctl causal eval DIR` prints.
 //
-// DIR holds NAME.adj (the true DAG, 1 in row i, column j meaning i → j) and slices of samples NAME_ROWS_SLICE.txt (integers,
-// discrete) or .csv (mixed; NAME.discrete lists its discrete columns, one a line, unless NAME is agentrun). Whatever slices
-// are there are used. One default for all; nothing looks at a name to choose a setting.
+// DIR holds NAME.adj (the true DAG, 1 in row i, column j meaning i → j) and slices of samples NAME_ROWS_SLICE.txt
+// (integers, discrete) or .csv (mixed; NAME.discrete lists its discrete columns, one a line, unless NAME is agentrun).
+// Whatever slices are there are used. One default for all; nothing looks at a name to choose a setting.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct eval_options {
 
 // One line of the table: a figure, what it should be, what it is.
 struct figure {
-  std::string data, what;
+  std::string data, text;
   std::size_t rows = 0;  // 0: none
   double value = 0;
   double wanted = 0;
@@ -44,7 +44,7 @@ struct evaluation {
   std::vector<slice_figure> slices;
 };
 
-evaluation evaluate(const std::string& folder, const eval_options& how);
+evaluation evaluate(const std::string& folder, const eval_options& options);
 
 std::string evaluation_text(const evaluation& e);
 // Seconds are in it, so that it differs from run to run there and nowhere else.

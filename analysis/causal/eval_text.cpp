@@ -14,7 +14,7 @@ std::string fixed(double x, int digits) {
   return text;
 }
 
-std::string shown_value(const figure& f, double x) { return fixed(x, f.what.find("SHD") != std::string::npos ? 1 : 3); }
+std::string shown_value(const figure& f, double x) { return fixed(x, f.text.find("SHD") != std::string::npos ? 1 : 3); }
 
 std::string verdict(const figure& f) {
   if (!f.has_aim) return "";
@@ -27,9 +27,9 @@ std::string verdict(const figure& f) {
 std::string evaluation_text(const evaluation& e) {
   std::string out;
   char line[256];
-  const auto row = [&](const char* data, const char* what, const std::string& n, const std::string& slices,
+  const auto row = [&](const char* data, const char* text, const std::string& n, const std::string& slices,
                        const std::string& value, const std::string& wanted, const std::string& is) {
-    std::snprintf(line, sizeof line, "%-22s  %-28s  %6s  %6s  %8s  %8s  %s", data, what, n.c_str(), slices.c_str(),
+    std::snprintf(line, sizeof line, "%-22s  %-28s  %6s  %6s  %8s  %8s  %s", data, text, n.c_str(), slices.c_str(),
                   value.c_str(), wanted.c_str(), is.c_str());
     out += line;
     out.erase(out.find_last_not_of(' ') + 1);
@@ -38,7 +38,7 @@ std::string evaluation_text(const evaluation& e) {
   row("data", "figure", "rows", "slices", "value", "wanted", "");
   for (const figure& f : e.figures) {
     const std::string wanted = f.has_aim ? (f.at_most ? "<= " : ">= ") + shown_value(f, f.wanted) : "";
-    row(f.data.c_str(), f.what.c_str(), f.rows ? std::to_string(f.rows) : "-", std::to_string(f.slices),
+    row(f.data.c_str(), f.text.c_str(), f.rows ? std::to_string(f.rows) : "-", std::to_string(f.slices),
         shown_value(f, f.value), wanted, verdict(f));
   }
   return out;
@@ -48,11 +48,17 @@ std::string evaluation_json(const evaluation& e) {
   json_writer w;
   w.open('{').key("figures").open('[');
   for (const figure& f : e.figures) {
-    w.open('{').key("data").text(f.data).key("figure").text(f.what).key("rows");
+    w.open('{').key("data").text(f.data).key("figure").text(f.text).key("rows");
     if (f.rows) w.number(static_cast<double>(f.rows));
     else w.null();
     w.key("slices").number(static_cast<double>(f.slices)).key("value").number(f.value);
-    if (f.has_aim) w.key(f.at_most ? "at_most" : "at_least").number(f.wanted).key("reached").boolean(f.reached()).key("aim").boolean(f.is_aim);
+    if (f.has_aim)
+      w.key(f.at_most ? "at_most" : "at_least")
+          .number(f.wanted)
+          .key("reached")
+          .boolean(f.reached())
+          .key("aim")
+          .boolean(f.is_aim);
     w.close('}');
   }
   w.close(']').key("slices").open('[');

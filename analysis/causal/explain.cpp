@@ -35,26 +35,27 @@ explanation explain(const pdag& graph, variable target, const variables& boundar
   return out;
 }
 
-std::vector<double> walk_from(variable target, const std::vector<double>& weights, std::size_t n, const walk_options& how) {
+std::vector<double> walk_from(variable target, const std::vector<double>& weights, std::size_t n,
+                              const walk_options& options) {
   std::vector<double> out_of(n, 0.0);
   for (variable j = 0; j < n; ++j) {
     for (variable i = 0; i < n; ++i) out_of[j] += weights[i * n + j];
   }
   std::vector<double> at(n, 0.0), next(n);
   at[target] = 1;
-  for (std::size_t step = 0; step < how.most_steps; ++step) {
+  for (std::size_t step = 0; step < options.most_steps; ++step) {
     std::fill(next.begin(), next.end(), 0.0);
     double again = 0;
     for (variable j = 0; j < n; ++j) {
-      again += at[j] * (out_of[j] > 0 ? how.restart : 1.0);
+      again += at[j] * (out_of[j] > 0 ? options.restart : 1.0);
       if (out_of[j] <= 0) continue;
-      for (variable i = 0; i < n; ++i) next[i] += (1 - how.restart) * at[j] * weights[i * n + j] / out_of[j];
+      for (variable i = 0; i < n; ++i) next[i] += (1 - options.restart) * at[j] * weights[i * n + j] / out_of[j];
     }
     next[target] += again;
     double moved = 0;
     for (variable i = 0; i < n; ++i) moved += std::abs(next[i] - at[i]);
     at.swap(next);
-    if (moved < how.tolerance) break;
+    if (moved < options.tolerance) break;
   }
   return at;
 }

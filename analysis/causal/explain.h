@@ -32,6 +32,6 @@ struct walk_options {
 // The visits of the walk, summing to 1. weights[i * n + j]: of the edge i → j; the walk goes from j to i. Where nothing
 // leads on it starts again at the target.
 std::vector<double> walk_from(variable target, const std::vector<double>& weights, std::size_t n,
-                              const walk_options& how = {});
+                              const walk_options& options = {});
 
 }  // namespace digd::causal

@@ -31,8 +31,11 @@ Eigen::MatrixXd orthonormal(const embedding& e, variable v) {
 
 class gate {
  public:
-  gate(const table& data, variable target, const variables& factors, const gate_options& how)
-      : how_(how), factors_(factors), columns_(embed(data, embedding_kind::rank_scores)), outcome_(orthonormal(columns_, target)) {
+  gate(const table& data, variable target, const variables& factors, const gate_options& options)
+      : options_(options),
+        factors_(factors),
+        columns_(embed(data, embedding_kind::rank_scores)),
+        outcome_(orthonormal(columns_, target)) {
     for (variable f : factors) bases_.push_back(orthonormal(columns_, f));
   }
 
@@ -42,18 +45,19 @@ class gate {
     out.single.assign(size, 1.0);
     const std::vector<double> own = strengths(outcome_);
     std::vector<double> best;
-    for (std::size_t b = 0; b < how_.permutations; ++b) {
+    for (std::size_t b = 0; b < options_.permutations; ++b) {
       const std::vector<double> s = strengths(permuted(b));
       best.push_back(s.empty() ? 0 : *std::max_element(s.begin(), s.end()));
     }
     std::sort(best.begin(), best.end());
     for (std::size_t i = 0; i < factors_.size(); ++i) {
-      const auto as_strong = static_cast<double>(best.end() - std::lower_bound(best.begin(), best.end(), own[i] - 1e-12));
+      const auto as_strong =
+          static_cast<double>(best.end() - std::lower_bound(best.begin(), best.end(), own[i] - 1e-12));
       out.adjusted[factors_[i]] = (1 + as_strong) / (1 + static_cast<double>(best.size()));
       out.single[factors_[i]] = std::exp(-own[i]);
       out.p = std::min(out.p, out.adjusted[factors_[i]]);
     }
-    out.open = out.p <= how_.level;
+    out.open = out.p <= options_.level;
     return out;
   }
 
@@ -88,8 +92,8 @@ class gate {
   Eigen::MatrixXd permuted(std::size_t b) const {
     std::map<std::uint32_t, std::vector<std::size_t>> groups;
     const auto n = static_cast<std::size_t>(outcome_.rows());
-    for (std::size_t r = 0; r < n; ++r) groups[how_.cluster.empty() ? 0 : how_.cluster[r]].push_back(r);
-    random chance(how_.seed, 5000 + b);
+    for (std::size_t r = 0; r < n; ++r) groups[options_.cluster.empty() ? 0 : options_.cluster[r]].push_back(r);
+    random chance(options_.seed, 5000 + b);
     Eigen::MatrixXd y(outcome_.rows(), outcome_.cols());
     for (const auto& [name, rows] : groups) {
       std::vector<std::size_t> to = rows;
@@ -101,7 +105,7 @@ class gate {
     return y;
   }
 
-  const gate_options& how_;
+  const gate_options& options_;
   const variables& factors_;
   embedding columns_;
   Eigen::MatrixXd outcome_;
@@ -110,8 +114,9 @@ class gate {
 
 }  // namespace
 
-gate_result permutation_gate(const table& data, variable target, const variables& factors, const gate_options& how) {
-  return gate(data, target, factors, how).run(data.size());
+gate_result permutation_gate(const table& data, variable target, const variables& factors,
+                             const gate_options& options) {
+  return gate(data, target, factors, options).run(data.size());
 }
 
 }  // namespace digd::causal

@@ -15,7 +15,7 @@ namespace digd::causal {
 
 struct gate_options {
   std::size_t permutations = 999;
-  double level = 0.02;                 // for all factors together: 5% are wanted; more than half is kept for the luck of counting
+  double level = 0.02;  // for all factors together: 5% are wanted; more than half is kept for the luck of counting
   std::vector<std::uint32_t> cluster;  // by row; empty: all rows are exchangeable
   std::uint64_t seed = 1;
 };
@@ -27,6 +27,6 @@ struct gate_result {
   std::vector<double> single;    // by variable: from the test alone, not adjusted
 };
 
-gate_result permutation_gate(const table& data, variable target, const variables& factors, const gate_options& how);
+gate_result permutation_gate(const table& data, variable target, const variables& factors, const gate_options& options);
 
 }  // namespace digd::causal

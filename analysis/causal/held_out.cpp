@@ -47,15 +47,17 @@ void gaussian_loss(const Eigen::MatrixXd& x, const Eigen::VectorXd& y, const std
   for (Eigen::Index r = 0; r < n; ++r) w(r) = fold[static_cast<std::size_t>(r)] != which;
   const Eigen::VectorXd beta = weighted_fit(x, w, (w.array() * y.array()).matrix());
   const Eigen::VectorXd off = y - x * beta;
-  const double variance = std::max(1e-6, (w.array() * off.array().square()).sum() / std::max(1.0, w.sum() - static_cast<double>(x.cols())));
+  const double variance =
+      std::max(1e-6, (w.array() * off.array().square()).sum() / std::max(1.0, w.sum() - static_cast<double>(x.cols())));
   for (Eigen::Index r = 0; r < n; ++r) {
-    if (w(r) == 0) loss[static_cast<std::size_t>(r)] = 0.5 * (std::log(2 * M_PI * variance) + off(r) * off(r) / variance);
+    if (w(r) == 0)
+      loss[static_cast<std::size_t>(r)] = 0.5 * (std::log(2 * M_PI * variance) + off(r) * off(r) / variance);
   }
 }
 
 // One logistic model a level against the rest, probabilities scaled to sum to one.
-void softmax_loss(const Eigen::MatrixXd& x, const column& target, const std::vector<std::size_t>& fold, std::size_t which,
-                  std::vector<double>& loss) {
+void softmax_loss(const Eigen::MatrixXd& x, const column& target, const std::vector<std::size_t>& fold,
+                  std::size_t which, std::vector<double>& loss) {
   const Eigen::Index n = x.rows();
   const std::size_t models = target.levels == 2 ? 1 : target.levels;
   Eigen::MatrixXd chance(n, static_cast<Eigen::Index>(models));
@@ -78,20 +80,25 @@ void softmax_loss(const Eigen::MatrixXd& x, const column& target, const std::vec
   for (Eigen::Index r = 0; r < n; ++r) {
     if (train(r) != 0) continue;
     const auto code = static_cast<Eigen::Index>(target.codes[static_cast<std::size_t>(r)]);
-    const double p = models == 1 ? (code == 0 ? chance(r, 0) : 1 - chance(r, 0)) : chance(r, code) / chance.row(r).sum();
+    const double p =
+        models == 1 ? (code == 0 ? chance(r, 0) : 1 - chance(r, 0)) : chance(r, code) / chance.row(r).sum();
     loss[static_cast<std::size_t>(r)] = -std::log(std::max(p, 1e-6));
   }
 }
 
 class refiner {
  public:
-  refiner(const table& data, variable target, const boundary_options& how)
-      : data_(data), target_(target), how_(how), columns_(embed(data, embedding_kind::rank_scores)), fold_(fold_of_rows(data.rows(), how.folds, how.seed)) {}
+  refiner(const table& data, variable target, const boundary_options& options)
+      : data_(data),
+        target_(target),
+        options_(options),
+        columns_(embed(data, embedding_kind::rank_scores)),
+        fold_(fold_of_rows(data.rows(), options.folds, options.seed)) {}
 
   std::vector<double> loss(const variables& given) const {
     const Eigen::MatrixXd x = design(columns_, given);
     std::vector<double> out(data_.rows(), 0.0);
-    for (std::size_t f = 0; f < how_.folds; ++f) {
+    for (std::size_t f = 0; f < options_.folds; ++f) {
       if (data_[target_].discrete) softmax_loss(x, data_[target_], fold_, f, out);
       else gaussian_loss(x, columns_.columns.col(columns_.groups[target_][0]), fold_, f, out);
     }
@@ -102,7 +109,7 @@ class refiner {
     refinement out;
     std::vector<double> now = loss({});
     out.uncertainty.push_back(mean(now));
-    while (out.members.size() < how_.most_members && add(out.members, now)) out.uncertainty.push_back(mean(now));
+    while (out.members.size() < options_.most_members && add(out.members, now)) out.uncertainty.push_back(mean(now));
     while (prune(out.members, now)) out.uncertainty.push_back(mean(now));
     std::sort(out.members.begin(), out.members.end());
     return out;
@@ -158,7 +165,7 @@ class refiner {
 
   const table& data_;
   variable target_;
-  boundary_options how_;
+  boundary_options options_;
   embedding columns_;
   std::vector<std::size_t> fold_;
 };
@@ -167,14 +174,14 @@ class refiner {
 
 std::vector<double> held_out_loss(const table& data, variable target, const variables& given, std::size_t folds,
                                   std::uint64_t seed) {
-  boundary_options how;
-  how.folds = folds;
-  how.seed = seed;
-  return refiner(data, target, how).loss(given);
+  boundary_options options;
+  options.folds = folds;
+  options.seed = seed;
+  return refiner(data, target, options).loss(given);
 }
 
-refinement add_and_prune(const table& data, variable target, const boundary_options& how) {
-  return refiner(data, target, how).run();
+refinement add_and_prune(const table& data, variable target, const boundary_options& options) {
+  return refiner(data, target, options).run();
 }
 
 }  // namespace digd::causal

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "analysis/causal/csv.h"
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::causal {
 

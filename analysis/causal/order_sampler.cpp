@@ -29,8 +29,8 @@ struct choices {
 
 class sampler {
  public:
-  sampler(score_cache& score, const pdag& start, const sampler_options& how)
-      : score_(score), how_(how), n_(score.size()), chance_(how.seed, 11), choices_(n_) {
+  sampler(score_cache& score, const pdag& start, const sampler_options& options)
+      : score_(score), options_(options), n_(score.size()), chance_(options.seed, 11), choices_(n_) {
     for (variable v = 0; v < n_; ++v) {
       choices_[v].from = candidates_of(v, start);
       enumerate(v);
@@ -42,10 +42,10 @@ class sampler {
 
   std::vector<pdag> run() {
     std::vector<pdag> out;
-    for (std::size_t sweep = 0; sweep < how_.burn_in + how_.sweeps; ++sweep) {
+    for (std::size_t sweep = 0; sweep < options_.burn_in + options_.sweeps; ++sweep) {
       for (std::size_t k = 0; k < n_; ++k) relocate(chance_.below(n_));
-      if (sweep < how_.burn_in) continue;
-      for (std::size_t d = 0; d < how_.draws_per_sweep; ++d) out.push_back(draw());
+      if (sweep < options_.burn_in) continue;
+      for (std::size_t d = 0; d < options_.draws_per_sweep; ++d) out.push_back(draw());
     }
     return out;
   }
@@ -56,16 +56,17 @@ class sampler {
     std::vector<double> rank(n_, none);
     for (variable u : markov_boundary(start, v)) rank[u] = 1e12;
     for (variable u : start.neighbours(v)) rank[u] = 1e15;
-    for (const auto& [from, to] : how_.known.required) {
+    for (const auto& [from, to] : options_.known.required) {
       if (to == v) rank[from] = 1e18;
     }
     variables chosen;
     double now = score_(v, chosen);
-    for (std::size_t step = 0; step < how_.most_parents; ++step) {
+    for (std::size_t step = 0; step < options_.most_parents; ++step) {
       variable best = n_;
       double best_score = now;
       for (variable u = 0; u < n_; ++u) {
-        if (u == v || how_.known.forbids(u, v) || std::find(chosen.begin(), chosen.end(), u) != chosen.end()) continue;
+        if (u == v || options_.known.forbids(u, v) || std::find(chosen.begin(), chosen.end(), u) != chosen.end())
+          continue;
         variables with = chosen;
         with.insert(std::lower_bound(with.begin(), with.end(), u), u);
         const double s = score_(v, with);
@@ -79,10 +80,10 @@ class sampler {
     }
     variables order;
     for (variable u = 0; u < n_; ++u) {
-      if (u != v && !how_.known.forbids(u, v)) order.push_back(u);
+      if (u != v && !options_.known.forbids(u, v)) order.push_back(u);
     }
     std::stable_sort(order.begin(), order.end(), [&](variable a, variable b) { return rank[a] > rank[b]; });
-    if (order.size() > how_.candidates) order.resize(how_.candidates);
+    if (order.size() > options_.candidates) order.resize(options_.candidates);
     std::sort(order.begin(), order.end());
     return order;
   }
@@ -90,17 +91,19 @@ class sampler {
   void enumerate(variable v) {
     choices& c = choices_[v];
     for (std::size_t k = 0; k < c.from.size(); ++k) {
-      if (how_.known.requires_edge(c.from[k], v)) c.required |= 1u << k;
+      if (options_.known.requires_edge(c.from[k], v)) c.required |= 1u << k;
     }
     variables set;
     extend_set(v, 0, 0, set);
-    std::stable_sort(c.sets.begin(), c.sets.end(), [](const parent_set& a, const parent_set& b) { return a.score > b.score; });
+    std::stable_sort(c.sets.begin(), c.sets.end(),
+                     [](const parent_set& a, const parent_set& b) { return a.score > b.score; });
   }
 
   void extend_set(variable v, std::size_t next, std::uint32_t mask, variables& set) {
     choices& c = choices_[v];
     if ((mask & c.required) == c.required) c.sets.push_back({mask, score_.source()(v, set)});
-    if (set.size() >= std::max<std::size_t>(how_.most_parents, static_cast<std::size_t>(std::popcount(c.required)))) return;
+    if (set.size() >= std::max<std::size_t>(options_.most_parents, static_cast<std::size_t>(std::popcount(c.required))))
+      return;
     for (std::size_t k = next; k < c.from.size(); ++k) {
       set.push_back(c.from[k]);
       extend_set(v, k + 1, mask | 1u << k, set);
@@ -179,7 +182,7 @@ class sampler {
   }
 
   score_cache& score_;
-  const sampler_options& how_;
+  const sampler_options& options_;
   std::size_t n_;
   random chance_;
   std::vector<choices> choices_;
@@ -189,9 +192,9 @@ class sampler {
 
 }  // namespace
 
-std::vector<pdag> sample_dags(score_cache& score, const pdag& start, const sampler_options& how) {
+std::vector<pdag> sample_dags(score_cache& score, const pdag& start, const sampler_options& options) {
   if (score.size() < 2) return {};
-  return sampler(score, start, how).run();
+  return sampler(score, start, options).run();
 }
 
 }  // namespace digd::causal

@@ -24,6 +24,6 @@ struct sampler_options {
 };
 
 // The graphs drawn, DAGs; empty if there are fewer than two variables.
-std::vector<pdag> sample_dags(score_cache& score, const pdag& start, const sampler_options& how);
+std::vector<pdag> sample_dags(score_cache& score, const pdag& start, const sampler_options& options);
 
 }  // namespace digd::causal

@@ -21,20 +21,22 @@ bool next_combination(std::vector<std::size_t>& at, std::size_t n) {
 
 class pc {
  public:
-  pc(ci_test& test, const pc_options& how) : test_(test), how_(how), n_(test.size()), skeleton_(n_) {}
+  pc(ci_test& test, const pc_options& options) : test_(test), options_(options), n_(test.size()), skeleton_(n_) {}
 
   pc_result run() {
     start();
-    for (std::size_t size = 0; size <= how_.most_given && thin(size); ++size) {
+    for (std::size_t size = 0; size <= options_.most_given && thin(size); ++size) {
     }
     orient();
     return {skeleton_, test_.count()};
   }
 
  private:
-  bool is_forbidden(variable i, variable j) const { return how_.known.forbids(i, j) && how_.known.forbids(j, i); }
+  bool is_forbidden(variable i, variable j) const {
+    return options_.known.forbids(i, j) && options_.known.forbids(j, i);
+  }
   bool is_required(variable i, variable j) const {
-    return how_.known.requires_edge(i, j) || how_.known.requires_edge(j, i);
+    return options_.known.requires_edge(i, j) || options_.known.requires_edge(j, i);
   }
 
   void start() {
@@ -75,7 +77,7 @@ class pc {
     variables given(size);
     do {
       for (std::size_t k = 0; k < size; ++k) given[k] = from[at[k]];
-      if (test_.test(i, j, given).p <= how_.alpha) continue;
+      if (test_.test(i, j, given).p <= options_.alpha) continue;
       skeleton_.remove(i, j);
       separators_[{i, j}] = given;
       return true;
@@ -85,7 +87,7 @@ class pc {
 
   // What comes after both in time cannot be what separates them.
   bool may_separate(variable v, variable i, variable j) const {
-    return !(how_.known.forbids(v, i) && how_.known.forbids(v, j));
+    return !(options_.known.forbids(v, i) && options_.known.forbids(v, j));
   }
 
   void orient() {
@@ -98,7 +100,7 @@ class pc {
         }
       }
     }
-    orient_by_knowledge(skeleton_, how_.known);
+    orient_by_knowledge(skeleton_, options_.known);
   }
 
   // An arrow that an earlier collider set the other way stays as it is.
@@ -107,12 +109,13 @@ class pc {
     if (set == separators_.end()) return;
     if (std::find(set->second.begin(), set->second.end(), k) != set->second.end()) return;
     for (variable from : {i, j}) {
-      if (skeleton_.mark(from, k) && !how_.known.forbids(from, k) && !skeleton_.directed(k, from)) skeleton_.direct(from, k);
+      if (skeleton_.mark(from, k) && !options_.known.forbids(from, k) && !skeleton_.directed(k, from))
+        skeleton_.direct(from, k);
     }
   }
 
   ci_test& test_;
-  const pc_options& how_;
+  const pc_options& options_;
   std::size_t n_;
   pdag skeleton_;
   std::map<std::pair<variable, variable>, variables> separators_;
@@ -120,6 +123,6 @@ class pc {
 
 }  // namespace
 
-pc_result pc_stable(ci_test& test, const pc_options& how) { return pc(test, how).run(); }
+pc_result pc_stable(ci_test& test, const pc_options& options) { return pc(test, options).run(); }
 
 }  // namespace digd::causal

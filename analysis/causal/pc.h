@@ -18,6 +18,6 @@ struct pc_result {
   std::uint64_t tests = 0;
 };
 
-pc_result pc_stable(ci_test& test, const pc_options& how);
+pc_result pc_stable(ci_test& test, const pc_options& options);
 
 }  // namespace digd::causal

@@ -86,7 +86,8 @@ void orient_by_knowledge(pdag& g, const knowledge& known) {
   for (variable i = 0; i < g.size(); ++i) {
     for (variable j = 0; j < g.size(); ++j) {
       if (i == j || !g.adjacent(i, j)) continue;
-      if (known.requires_edge(i, j) || (g.undirected(i, j) && known.forbids(j, i) && !known.forbids(i, j))) g.direct(i, j);
+      if (known.requires_edge(i, j) || (g.undirected(i, j) && known.forbids(j, i) && !known.forbids(i, j)))
+        g.direct(i, j);
     }
   }
   orient_by_meek(g);
@@ -212,8 +213,7 @@ bool d_separated(const pdag& dag, variable x, variable y, const variables& z) {
   std::vector<char> given(n, 0);
   for (variable v : z) given[v] = 1;
   const std::vector<char> above = ancestors(dag, z);
-  enum : char { up = 1,
-                down = 2 };  // came from a child; came from a parent
+  enum : char { up = 1, down = 2 };  // came from a child; came from a parent
   std::vector<char> seen(n, 0);
   std::deque<std::pair<variable, char>> todo{{x, up}};
   while (!todo.empty()) {

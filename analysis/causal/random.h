@@ -22,9 +22,7 @@ class random {
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
   // Uniform on 0 … bound − 1; `bound` is at least 1. The bias is below bound / 2^64.
-  std::size_t below(std::size_t bound) {
-    return static_cast<std::size_t>((static_cast<wide>(next()) * bound) >> 64);
-  }
+  std::size_t below(std::size_t bound) { return static_cast<std::size_t>((static_cast<wide>(next()) * bound) >> 64); }
 
   template <class item>
   void shuffle(std::vector<item>& items) {

@@ -17,8 +17,8 @@ std::string shown(double x) {
 }
 
 void member_line(std::string& out, const reported& r, const member& m) {
-  out += "  " + plain(r.data[m.factor].name) + "  support " + shown(m.support) + ", p " + shown(m.p) + ", p given the rest " +
-         shown(m.p_given_rest) + '\n';
+  out += "  " + plain(r.data[m.factor].name) + "  support " + shown(m.support) + ", p " + shown(m.p) +
+         ", p given the rest " + shown(m.p_given_rest) + '\n';
 }
 
 void levers_text(std::string& out, const reported& r) {
@@ -30,8 +30,8 @@ void levers_text(std::string& out, const reported& r) {
   std::size_t rank = 0;
   for (const lever& l : r.found.levers) {
     const member& m = l.facts;
-    out += "  " + std::to_string(++rank) + ". " + plain(r.data[m.factor].name) + " [" + std::string(to_string(l.grade)) + "]  p " +
-           shown(m.p);
+    out += "  " + std::to_string(++rank) + ". " + plain(r.data[m.factor].name) + " [" +
+           std::string(to_string(l.grade)) + "]  p " + shown(m.p);
     if (r.found.reached > stage::screening) out += ", support " + shown(m.support) + ", nearness " + shown(l.nearness);
     if (r.found.reached > stage::screening && l.direction_open) out += ", direction open";
     out += "\n     " + l.words + '\n';
@@ -54,7 +54,8 @@ void worldviews_text(std::string& out, const reported& r) {
 }
 
 std::string edge_text(const reported& r, variable a, variable b, const char* arrow) {
-  return "  " + plain(r.data[a].name) + arrow + plain(r.data[b].name) + "  support " + shown(r.found.structure.adjacent(a, b)) + '\n';
+  return "  " + plain(r.data[a].name) + arrow + plain(r.data[b].name) + "  support " +
+         shown(r.found.structure.adjacent(a, b)) + '\n';
 }
 
 }  // namespace
@@ -94,12 +95,17 @@ namespace {
 
 void member_json(json_writer& w, const reported& r, const member& m) {
   w.key("factor").text(r.data[m.factor].name).key("support").number(m.support).key("p").number(m.p);
-  w.key("p_given_rest").number(m.p_given_rest).key("upstream").number(m.upstream).key("downstream").number(m.downstream);
+  w.key("p_given_rest")
+      .number(m.p_given_rest)
+      .key("upstream")
+      .number(m.upstream)
+      .key("downstream")
+      .number(m.downstream);
 }
 
-void members_json(json_writer& w, const reported& r, const std::vector<member>& all) {
+void members_json(json_writer& w, const reported& r, const std::vector<member>& members) {
   w.open('[');
-  for (const member& m : all) {
+  for (const member& m : members) {
     w.open('{');
     member_json(w, r, m);
     w.close('}');
@@ -109,7 +115,11 @@ void members_json(json_writer& w, const reported& r, const std::vector<member>& 
 
 void edge_json(json_writer& w, const reported& r, variable from, variable to, bool directed) {
   w.open('{').key("from").text(r.data[from].name).key("to").text(r.data[to].name).key("directed").boolean(directed);
-  w.key("support").number(r.found.structure.adjacent(from, to)).key("forwards").number(r.found.structure.causes(from, to)).close('}');
+  w.key("support")
+      .number(r.found.structure.adjacent(from, to))
+      .key("forwards")
+      .number(r.found.structure.causes(from, to))
+      .close('}');
 }
 
 void explanation_json(json_writer& w, const reported& r) {
@@ -147,7 +157,15 @@ std::string analysis_json(const reported& r) {
   json_writer w;
   w.open('{').key("outcome").text(r.data[r.target].name).key("runs").number(static_cast<double>(r.data.rows()));
   w.key("factors").number(static_cast<double>(r.data.size() - 1)).key("stage").text(to_string(a.reached));
-  w.key("seed").integer(r.seed).key("gate").open('{').key("open").boolean(a.gate.open).key("p").number(a.gate.p).close('}');
+  w.key("seed")
+      .integer(r.seed)
+      .key("gate")
+      .open('{')
+      .key("open")
+      .boolean(a.gate.open)
+      .key("p")
+      .number(a.gate.p)
+      .close('}');
   w.key("notes").open('[');
   for (const auto* list : {&r.notes, &a.says}) {
     for (const std::string& s : *list) w.text(s);
@@ -156,7 +174,12 @@ std::string analysis_json(const reported& r) {
   for (const lever& l : a.levers) {
     w.open('{');
     member_json(w, r, l.facts);
-    w.key("evidence").text(to_string(l.grade)).key("in_boundary").boolean(l.in_boundary).key("nearness").number(l.nearness);
+    w.key("evidence")
+        .text(to_string(l.grade))
+        .key("in_boundary")
+        .boolean(l.in_boundary)
+        .key("nearness")
+        .number(l.nearness);
     w.key("direction_open").boolean(l.direction_open).key("words").text(l.words).close('}');
   }
   w.close(']').key("boundary");
@@ -165,7 +188,14 @@ std::string analysis_json(const reported& r) {
   members_json(w, r, a.downstream);
   w.key("twins").open('[');
   for (const twin_pair& t : a.twins) {
-    w.open('{').key("kept").text(r.data[t.kept].name).key("dropped").text(r.data[t.dropped].name).key("r2").number(t.r2).close('}');
+    w.open('{')
+        .key("kept")
+        .text(r.data[t.kept].name)
+        .key("dropped")
+        .text(r.data[t.dropped].name)
+        .key("r2")
+        .number(t.r2)
+        .close('}');
   }
   w.close(']').key("restating").open('[');
   for (variable v : a.restating) w.text(r.data[v].name);
@@ -174,7 +204,13 @@ std::string analysis_json(const reported& r) {
   w.key("open_edges").open('[');
   for (const ambiguous_edge& e : a.open_edges) {
     w.open('{').key("a").text(r.data[e.a].name).key("b").text(r.data[e.b].name).key("worth").number(e.worth);
-    w.key("importance").number(e.importance).key("uncertainty").number(e.uncertainty).key("disagreement").number(e.disagreement).close('}');
+    w.key("importance")
+        .number(e.importance)
+        .key("uncertainty")
+        .number(e.uncertainty)
+        .key("disagreement")
+        .number(e.disagreement)
+        .close('}');
   }
   w.close(']');
   worldviews_json(w, r);
@@ -184,8 +220,8 @@ std::string analysis_json(const reported& r) {
 std::string analysis_dot(const reported& r) {
   const analysis& a = r.found;
   std::string out = "digraph explanation {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n";
-  const auto in = [](const std::vector<member>& all, variable v) {
-    return std::any_of(all.begin(), all.end(), [v](const member& m) { return m.factor == v; });
+  const auto in = [](const std::vector<member>& members, variable v) {
+    return std::any_of(members.begin(), members.end(), [v](const member& m) { return m.factor == v; });
   };
   for (variable v : a.why.nodes) {
     std::string look;
@@ -196,7 +232,8 @@ std::string analysis_dot(const reported& r) {
   }
   const auto edge = [&](variable from, variable to, const char* more) {
     const double support = a.structure.adjacent(from, to);
-    out += "  n" + std::to_string(from) + " -> n" + std::to_string(to) + " [label=\"" + shown(support) + "\"" + more + "];\n";
+    out += "  n" + std::to_string(from) + " -> n" + std::to_string(to) + " [label=\"" + shown(support) + "\"" + more +
+           "];\n";
   };
   for (const auto& [from, to] : a.why.edges) edge(from, to, "");
   for (const auto& [i, j] : a.why.undirected) edge(i, j, ", dir=none");

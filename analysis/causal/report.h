@@ -1,5 +1,5 @@
-// An analysis for people (text), for programs (JSON), and its explanation as a picture (SVG; DOT for Graphviz). Names that
-// agents or users chose are escaped in all of them.
+// An analysis for people (text), for programs (JSON), and its explanation as a picture (SVG; DOT for Graphviz). Names
+// that agents or users chose are escaped in all of them.
 #pragma once
 
 #include <string>

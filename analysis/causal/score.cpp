@@ -62,7 +62,8 @@ class configurations {
 
 class discrete_score final : public local_score {
  public:
-  discrete_score(const table& data, const score_options& how) : data_(data), how_(how), configurations_(data) {}
+  discrete_score(const table& data, const score_options& options)
+      : data_(data), options_(options), configurations_(data) {}
   std::size_t size() const override { return data_.size(); }
 
   double operator()(variable child, const variables& parents) override {
@@ -71,15 +72,17 @@ class discrete_score final : public local_score {
     const std::size_t r = c.levels;
     cells_.assign(in.count * r, 0);
     for (std::size_t row = 0; row < data_.rows(); ++row) ++cells_[in.index[row] * r + c.codes[row]];
-    double all = 1;
-    for (variable p : parents) all *= static_cast<double>(data_[p].levels);
-    const double prior = how_.sparsity > 0 ? how_.sparsity * log_choose(static_cast<double>(size() - 1), static_cast<double>(parents.size())) : 0;
-    return (how_.kind == score_kind::bic ? bic(in.count, r, all) : bde(in.count, r, all)) - prior;
+    double total = 1;
+    for (variable p : parents) total *= static_cast<double>(data_[p].levels);
+    const double prior = options_.sparsity > 0 ? options_.sparsity * log_choose(static_cast<double>(size() - 1),
+                                                                                static_cast<double>(parents.size()))
+                                               : 0;
+    return (options_.kind == score_kind::bic ? bic(in.count, r, total) : bde(in.count, r, total)) - prior;
   }
 
  private:
-  double bde(std::size_t count, std::size_t r, double all) {
-    const double of_row = how_.sample_size / all, of_cell = of_row / static_cast<double>(r);
+  double bde(std::size_t count, std::size_t r, double total) {
+    const double of_row = options_.sample_size / total, of_cell = of_row / static_cast<double>(r);
     const double start_row = log_gamma(of_row), start_cell = log_gamma(of_cell);
     double sum = 0;
     for (std::size_t j = 0; j < count; ++j) {
@@ -95,7 +98,7 @@ class discrete_score final : public local_score {
     return sum;
   }
 
-  double bic(std::size_t count, std::size_t r, double all) const {
+  double bic(std::size_t count, std::size_t r, double given_total) const {
     double sum = 0;
     for (std::size_t j = 0; j < count; ++j) {
       double total = 0;
@@ -106,40 +109,42 @@ class discrete_score final : public local_score {
       }
       if (total > 0) sum -= total * std::log(total);
     }
-    const double parameters = all * static_cast<double>(r - 1);
-    return sum - how_.penalty * 0.5 * parameters * std::log(static_cast<double>(data_.rows()));
+    const double parameters = given_total * static_cast<double>(r - 1);
+    return sum - options_.penalty * 0.5 * parameters * std::log(static_cast<double>(data_.rows()));
   }
 
   const table& data_;
-  score_options how_;
+  score_options options_;
   configurations configurations_;
   std::vector<std::uint32_t> cells_;
 };
 
 class gaussian_score final : public local_score {
  public:
-  gaussian_score(const table& data, const score_options& how)
-      : columns_(embed(data, embedding_kind::rank_scores)), how_(how) {}
+  gaussian_score(const table& data, const score_options& options)
+      : columns_(embed(data, embedding_kind::rank_scores)), options_(options) {}
   std::size_t size() const override { return columns_.groups.size(); }
 
   double operator()(variable child, const variables& parents) override {
     const gaussian_fit fit = columns_.residual(child, parents);
     const auto n = static_cast<double>(columns_.rows), q = static_cast<double>(fit.rank);
     const double parameters = q * static_cast<double>(fit.given) + q * (q + 1) / 2;
-    const double prior = how_.sparsity > 0 ? how_.sparsity * log_choose(static_cast<double>(size() - 1), static_cast<double>(parents.size())) : 0;
-    return -0.5 * n * fit.log_det - how_.penalty * 0.5 * parameters * std::log(n) - prior;
+    const double prior = options_.sparsity > 0 ? options_.sparsity * log_choose(static_cast<double>(size() - 1),
+                                                                                static_cast<double>(parents.size()))
+                                               : 0;
+    return -0.5 * n * fit.log_det - options_.penalty * 0.5 * parameters * std::log(n) - prior;
   }
 
  private:
   embedding columns_;
-  score_options how_;
+  score_options options_;
 };
 
 }  // namespace
 
-std::unique_ptr<local_score> make_score(const table& data, const score_options& how) {
-  if (!data.all_discrete()) return std::make_unique<gaussian_score>(data, how);
-  return std::make_unique<discrete_score>(data, how);
+std::unique_ptr<local_score> make_score(const table& data, const score_options& options) {
+  if (!data.all_discrete()) return std::make_unique<gaussian_score>(data, options);
+  return std::make_unique<discrete_score>(data, options);
 }
 
 double score_cache::operator()(variable child, const variables& parents) {

@@ -17,15 +17,13 @@
 
 namespace digd::causal {
 
-enum class score_kind : std::uint8_t { automatic,
-                                       bde,
-                                       bic };  // automatic: BDe for discrete data, else BIC
+enum class score_kind : std::uint8_t { automatic, bde, bic };  // automatic: BDe for discrete data, else BIC
 
 struct score_options {
   score_kind kind = score_kind::automatic;
   double sample_size = 1.0;  // BDe: the prior counts as so many rows
-  double sparsity = 0.0;     // times −ln C(variables − 1, parents): a prior that counts parent sets of one size together
-  double penalty = 1.0;      // BIC: times its penalty
+  double sparsity = 0.0;  // times −ln C(variables − 1, parents): a prior that counts parent sets of one size together
+  double penalty = 1.0;  // BIC: times its penalty
 };
 
 class local_score {
@@ -36,7 +34,7 @@ class local_score {
   virtual double operator()(variable child, const variables& parents) = 0;
 };
 
-std::unique_ptr<local_score> make_score(const table& data, const score_options& how);
+std::unique_ptr<local_score> make_score(const table& data, const score_options& options);
 
 // Remembers what was asked; forgets everything once `most` scores are kept.
 class score_cache {

@@ -12,9 +12,7 @@ namespace {
 
 constexpr double none = -std::numeric_limits<double>::infinity();
 
-enum class change_kind : std::uint8_t { add,
-                                        remove,
-                                        reverse };
+enum class change_kind : std::uint8_t { add, remove, reverse };
 
 struct change {
   change_kind kind = change_kind::add;
@@ -24,9 +22,9 @@ struct change {
 
 class search {
  public:
-  search(score_cache& score, const tabu_options& how)
-      : score_(score), how_(how), n_(score.size()), dag_(n_), own_(n_, 0), gain_(n_ * n_, none) {
-    for (const auto& [from, to] : how_.known.required) {
+  search(score_cache& score, const tabu_options& options)
+      : score_(score), options_(options), n_(score.size()), dag_(n_), own_(n_, 0), gain_(n_ * n_, none) {
+    for (const auto& [from, to] : options_.known.required) {
       if (from != to && !reaches(to, from)) dag_.direct(from, to);
     }
     for (variable v = 0; v < n_; ++v) refresh(v);
@@ -41,12 +39,12 @@ class search {
   tabu_result run() {
     tabu_result best{dag_, total()};
     seen_.push_back(hash_);
-    for (std::size_t without = 0; without < how_.patience;) {
+    for (std::size_t without = 0; without < options_.patience;) {
       const change next = best_change();
       if (next.gain == none) break;
       apply(next);
       seen_.push_back(hash_);
-      if (seen_.size() > how_.memory) seen_.pop_front();
+      if (seen_.size() > options_.memory) seen_.pop_front();
       const double now = total();
       if (now > best.score + 1e-9) {
         best = {dag_, now};
@@ -75,7 +73,7 @@ class search {
       const auto place = std::lower_bound(with.begin(), with.end(), u);
       if (place != with.end() && *place == u) {
         with.erase(place);
-      } else if (now.size() >= how_.most_parents || how_.known.forbids(u, v)) {
+      } else if (now.size() >= options_.most_parents || options_.known.forbids(u, v)) {
         gain_[u * n_ + v] = none;
         continue;
       } else {
@@ -85,9 +83,7 @@ class search {
     }
   }
 
-  bool reaches(variable from, variable to) const {
-    return from == to || descendants(dag_, {from})[to];
-  }
+  bool reaches(variable from, variable to) const { return from == to || descendants(dag_, {from})[to]; }
 
   // reach[i][j]: j can be reached from i by at least one edge.
   void close() {
@@ -125,7 +121,7 @@ class search {
           if (!dag_.adjacent(i, j) && !reach_[j][i]) consider(change_kind::add, i, j, gain_[i * n_ + j], flipped, best);
           continue;
         }
-        if (how_.known.requires_edge(i, j)) continue;
+        if (options_.known.requires_edge(i, j)) continue;
         consider(change_kind::remove, i, j, gain_[i * n_ + j], flipped, best);
         const double turned = gain_[i * n_ + j] + gain_[j * n_ + i];
         if (turned > best.gain && !reverse_makes_cycle(i, j)) {
@@ -136,20 +132,20 @@ class search {
     return best;
   }
 
-  void apply(const change& what) {
-    hash_ ^= names_[what.from * n_ + what.to];
-    if (what.kind == change_kind::add) dag_.direct(what.from, what.to);
-    if (what.kind == change_kind::remove) dag_.remove(what.from, what.to);
-    if (what.kind == change_kind::reverse) {
-      dag_.direct(what.to, what.from);
-      hash_ ^= names_[what.to * n_ + what.from];
-      refresh(what.from);
+  void apply(const change& change) {
+    hash_ ^= names_[change.from * n_ + change.to];
+    if (change.kind == change_kind::add) dag_.direct(change.from, change.to);
+    if (change.kind == change_kind::remove) dag_.remove(change.from, change.to);
+    if (change.kind == change_kind::reverse) {
+      dag_.direct(change.to, change.from);
+      hash_ ^= names_[change.to * n_ + change.from];
+      refresh(change.from);
     }
-    refresh(what.to);
+    refresh(change.to);
   }
 
   score_cache& score_;
-  const tabu_options& how_;
+  const tabu_options& options_;
   std::size_t n_;
   pdag dag_;
   std::vector<double> own_;
@@ -162,6 +158,6 @@ class search {
 
 }  // namespace
 
-tabu_result tabu_search(score_cache& score, const tabu_options& how) { return search(score, how).run(); }
+tabu_result tabu_search(score_cache& score, const tabu_options& options) { return search(score, options).run(); }
 
 }  // namespace digd::causal

@@ -20,6 +20,6 @@ struct tabu_result {
   double score = 0;
 };
 
-tabu_result tabu_search(score_cache& score, const tabu_options& how);
+tabu_result tabu_search(score_cache& score, const tabu_options& options);
 
 }  // namespace digd::causal

@@ -97,27 +97,28 @@ std::string shown(double x) {
   return text;
 }
 
-void judge(verification& v, const verify_options& how) {
+void judge(verification& v, const verify_options& options) {
   const double moved = std::min(v.of_factor.wilcoxon_p, 1.0);
   const double p = v.two_kinds ? v.of_outcome.sign_p : v.of_outcome.wilcoxon_p;
   v.result = {v.factor, v.outcome, finding_kind::open, 0, p, v.of_outcome.pairs};
-  const std::string did = "From A to B " + plain(v.factor) + " changed by " + shown(v.of_factor.mean_change) + " and " + plain(v.outcome) +
-                          " by " + shown(v.of_outcome.mean_change) + " on average over " +
+  const std::string did = "From A to B " + plain(v.factor) + " changed by " + shown(v.of_factor.mean_change) + " and " +
+                          plain(v.outcome) + " by " + shown(v.of_outcome.mean_change) + " on average over " +
                           std::to_string(v.of_outcome.pairs) + " pairs (" + std::to_string(v.of_outcome.up) + " up, " +
                           std::to_string(v.of_outcome.down) + " down). ";
-  if (moved > how.level) {
+  if (moved > options.level) {
     v.words = did + "The factor did not move enough to tell (p = " + shown(moved) + "): nothing was tried.";
     return;
   }
-  if (p <= how.level && v.of_outcome.mean_change != 0) {
+  if (p <= options.level && v.of_outcome.mean_change != 0) {
     v.result.result = finding_kind::confirmed;
     v.result.sign = (v.of_outcome.mean_change > 0) == (v.of_factor.mean_change > 0) ? 1 : -1;
-    v.words = did + "Confirmed (p = " + shown(p) + "): changing " + plain(v.factor) + " changes " + plain(v.outcome) + ".";
+    v.words =
+        did + "Confirmed (p = " + shown(p) + "): changing " + plain(v.factor) + " changes " + plain(v.outcome) + ".";
     return;
   }
-  if (is_negligible(v.of_outcome, how.margin * v.outcome_sd, how.level)) {
+  if (is_negligible(v.of_outcome, options.margin * v.outcome_sd, options.level)) {
     v.result.result = finding_kind::contradicted;
-    v.words = did + "Contradicted: the factor moved and the outcome did not, within " + shown(how.margin) +
+    v.words = did + "Contradicted: the factor moved and the outcome did not, within " + shown(options.margin) +
               " of its standard deviation.";
     return;
   }
@@ -144,16 +145,16 @@ paired_test test_pairs(const std::vector<double>& changes) {
   return out;
 }
 
-verification verify(const paired_values& a, const paired_values& b, const verify_options& how) {
+verification verify(const paired_values& a, const paired_values& b, const verify_options& options) {
   verification v;
-  v.factor = how.factor;
-  v.outcome = how.outcome;
-  v.paired_by = how.pair_by;
+  v.factor = options.factor;
+  v.outcome = options.outcome;
+  v.paired_by = options.pair_by;
   const by_key outcome_a = means(a.outcome), outcome_b = means(b.outcome);
   v.of_factor = test_pairs(changes_of(means(a.factor), means(b.factor)));
   v.of_outcome = test_pairs(changes_of(outcome_a, outcome_b));
   if (v.of_outcome.pairs < 6) {
-    v.problem = "only " + std::to_string(v.of_outcome.pairs) + " pairs with the same " + plain(how.pair_by) +
+    v.problem = "only " + std::to_string(v.of_outcome.pairs) + " pairs with the same " + plain(options.pair_by) +
                 " on both sides; under 6 no result is possible";
     return v;
   }
@@ -168,7 +169,7 @@ verification verify(const paired_values& a, const paired_values& b, const verify
   for (const auto& [key, x] : a.outcome) squares += std::pow(x - sum / static_cast<double>(a.outcome.size()), 2);
   v.outcome_sd = a.outcome.size() > 1 ? std::sqrt(squares / static_cast<double>(a.outcome.size() - 1)) : 0;
   v.two_kinds = kinds.size() <= 2;
-  judge(v, how);
+  judge(v, options);
   return v;
 }
 
@@ -176,8 +177,9 @@ std::string verification_text(const verification& v) {
   std::string out = v.words + '\n';
   for (const std::string& n : v.notes) out += "Note: " + n + ".\n";
   const auto line = [&](const std::string& name, const paired_test& t) {
-    out += "  " + plain(name) + ": " + std::to_string(t.pairs) + " pairs, " + std::to_string(t.up) + " up, " + std::to_string(t.down) +
-           " down, sign test p = " + shown(t.sign_p) + ", Wilcoxon p = " + shown(t.wilcoxon_p) + (t.exact ? " (exact)" : "") + '\n';
+    out += "  " + plain(name) + ": " + std::to_string(t.pairs) + " pairs, " + std::to_string(t.up) + " up, " +
+           std::to_string(t.down) + " down, sign test p = " + shown(t.sign_p) +
+           ", Wilcoxon p = " + shown(t.wilcoxon_p) + (t.exact ? " (exact)" : "") + '\n';
   };
   line(v.factor, v.of_factor);
   line(v.outcome, v.of_outcome);
@@ -188,9 +190,15 @@ std::string verification_json(const verification& v) {
   json_writer w;
   w.open('{').key("factor").text(v.factor).key("outcome").text(v.outcome).key("paired_by").text(v.paired_by);
   w.key("result").text(to_string(v.result.result)).key("p").number(v.result.p).key("words").text(v.words);
-  for (const auto& [name, t] : {std::pair<std::string_view, const paired_test&>("factor_test", v.of_factor), {"outcome_test", v.of_outcome}}) {
+  for (const auto& [name, t] :
+       {std::pair<std::string_view, const paired_test&>("factor_test", v.of_factor), {"outcome_test", v.of_outcome}}) {
     w.key(name).open('{').key("pairs").number(static_cast<double>(t.pairs)).key("up").number(static_cast<double>(t.up));
-    w.key("down").number(static_cast<double>(t.down)).key("mean_change").number(t.mean_change).key("sign_p").number(t.sign_p);
+    w.key("down")
+        .number(static_cast<double>(t.down))
+        .key("mean_change")
+        .number(t.mean_change)
+        .key("sign_p")
+        .number(t.sign_p);
     w.key("wilcoxon_p").number(t.wilcoxon_p).key("exact").boolean(t.exact).close('}');
   }
   w.key("notes").open('[');

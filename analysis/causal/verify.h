@@ -53,7 +53,7 @@ struct verify_options {
 struct paired_values {
   std::vector<std::pair<std::string, double>> factor, outcome;
 };
-verification verify(const paired_values& a, const paired_values& b, const verify_options& how);
+verification verify(const paired_values& a, const paired_values& b, const verify_options& options);
 
 std::string verification_text(const verification& v);
 std::string verification_json(const verification& v);

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::causal {
 

@@ -7,7 +7,7 @@
 
 #include "analysis/causal/csv.h"
 #include "analysis/causal/words.h"
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::causal {
 
@@ -27,11 +27,11 @@ constexpr std::size_t max_bytes = 1 << 20, max_alternatives = 64, max_items = 10
 
 // Thrown within this file only; the readers turn it into `problem`.
 struct bad_yaml {
-  std::string what;
+  std::string text;
 };
 
-[[noreturn]] void refuse(const YAML::Node& at, const std::string& what) {
-  throw bad_yaml{"line " + std::to_string(at.Mark().line + 1) + ": " + what};
+[[noreturn]] void refuse(const YAML::Node& at, const std::string& text) {
+  throw bad_yaml{"line " + std::to_string(at.Mark().line + 1) + ": " + text};
 }
 
 void allow(const YAML::Node& map, std::initializer_list<std::string_view> keys) {
@@ -68,11 +68,11 @@ YAML::Node list(const YAML::Node& map, const char* key) {
 }
 
 template <class number>
-number read_number(const YAML::Node& at, const char* what) {
+number read_number(const YAML::Node& at, const char* text) {
   try {
     return at.as<number>();
   } catch (const YAML::Exception&) {
-    refuse(at, std::string(what) + " has to be a number");
+    refuse(at, std::string(text) + " has to be a number");
   }
 }
 
@@ -109,21 +109,25 @@ void read_edges(const YAML::Node& at, worldview& into) {
   for (const YAML::Node& e : list(at, "forbidden")) into.forbidden.push_back(read_edge(e));
 }
 
-template <class result, class read>
-result guarded(std::string_view yaml, read&& how) {
+template <class result, class reader>
+result guarded(std::string_view yaml, reader&& read) {
   result out;
   if (yaml.size() > max_bytes) {
     out.problem = "longer than 1 MB";
     return out;
   }
   try {
-    how(YAML::Load(std::string(yaml)), out);
+    read(YAML::Load(std::string(yaml)), out);
   } catch (const bad_yaml& bad) {
-    out.problem = bad.what;
+    out.problem = bad.text;
   } catch (const YAML::Exception& e) {
     out.problem = "line " + std::to_string(e.mark.line + 1) + ": " + e.msg;
   }
-  if (!out.problem.empty()) out.all.clear();
+  if (!out.problem.empty()) {
+    const std::string problem = std::move(out.problem);
+    out = {};
+    out.problem = problem;
+  }
   return out;
 }
 
@@ -137,7 +141,7 @@ worldviews read_worldviews(std::string_view yaml) {
     for (const YAML::Node& v : list(root, "variables")) base.variables.push_back(read_variable(v));
     worldview common = base;
     read_edges(root, base);
-    out.all.push_back(base);
+    out.worldviews.push_back(base);
     const YAML::Node others = list(root, "alternatives");
     if (others.size() > max_alternatives) refuse(others, "more than 64 alternatives");
     // An alternative replaces the edges that it is about: those between the same two variables.
@@ -156,7 +160,7 @@ worldviews read_worldviews(std::string_view yaml) {
         if (!is_replaced(e)) kept.push_back(e);
       }
       w.edges.insert(w.edges.begin(), kept.begin(), kept.end());
-      out.all.push_back(std::move(w));
+      out.worldviews.push_back(std::move(w));
     }
   });
 }
@@ -174,20 +178,20 @@ experiments read_experiments(std::string_view yaml) {
       if (result == "confirmed") e.result = finding_kind::confirmed;
       else if (result == "contradicted") e.result = finding_kind::contradicted;
       else if (result != "open") refuse(at["result"], "result has to be confirmed, contradicted or open");
-      e.sign = sign == "+" ? 1 : sign == "-" ? -1
-                                             : 0;
+      e.sign = sign == "+" ? 1 : sign == "-" ? -1 : 0;
       if (at["p"]) e.p = read_number<double>(at["p"], "p");
       if (at["pairs"]) e.pairs = read_number<std::size_t>(at["pairs"], "pairs");
-      out.all.push_back(std::move(e));
+      out.experiments.push_back(std::move(e));
     }
   });
 }
 
-std::string write_experiments(const std::vector<experiment>& all) {
+std::string write_experiments(const std::vector<experiment>& experiments) {
   std::string out = "# Results of digctl causal verify; read by digctl causal explain --experiments.\n";
-  if (all.empty()) return out + "[]\n";
-  for (const experiment& e : all) {
-    out += "- from: " + quoted(e.from) + "\n  to: " + quoted(e.to) + "\n  result: " + std::string(to_string(e.result)) + '\n';
+  if (experiments.empty()) return out + "[]\n";
+  for (const experiment& e : experiments) {
+    out += "- from: " + quoted(e.from) + "\n  to: " + quoted(e.to) + "\n  result: " + std::string(to_string(e.result)) +
+           '\n';
     if (e.sign != 0) out += std::string("  sign: \"") + (e.sign > 0 ? '+' : '-') + "\"\n";
     out += "  p: " + number_text(e.p) + "\n  pairs: " + std::to_string(e.pairs) + '\n';
   }

@@ -13,10 +13,7 @@
 
 namespace digd::causal {
 
-enum class scale : std::uint8_t { unknown,
-                                  micro,
-                                  meso,
-                                  macro };
+enum class scale : std::uint8_t { unknown, micro, meso, macro };
 std::string_view to_string(scale);
 
 struct worldview_variable {
@@ -41,17 +38,15 @@ struct worldview {
 };
 
 struct worldviews {
-  std::string problem;         // empty: read
-  std::vector<worldview> all;  // the file's own, then its competing alternatives, each whole
+  std::string problem;                // empty: read
+  std::vector<worldview> worldviews;  // the file's own, then its competing alternatives, each whole
 };
 
 // Bounds: 1 MB, 64 alternatives, 1,000 variables and edges each. Unknown keys are refused by name.
 worldviews read_worldviews(std::string_view yaml);
 
 // The results of experiments, one a tested edge; a YAML list that `verify` adds to and `explain` reads.
-enum class finding_kind : std::uint8_t { confirmed,
-                                         contradicted,
-                                         open };
+enum class finding_kind : std::uint8_t { confirmed, contradicted, open };
 std::string_view to_string(finding_kind);
 
 struct experiment {
@@ -64,10 +59,10 @@ struct experiment {
 
 struct experiments {
   std::string problem;
-  std::vector<experiment> all;
+  std::vector<experiment> experiments;
 };
 experiments read_experiments(std::string_view yaml);
-std::string write_experiments(const std::vector<experiment>& all);
+std::string write_experiments(const std::vector<experiment>& experiments);
 
 // Whether a worldview says what an experiment contradicted, or the opposite sign of what one confirmed: its words.
 std::string contradiction_of(const worldview& w, const std::vector<experiment>& found);

@@ -17,12 +17,14 @@ struct scored {
   const std::vector<feature_info>* features;
   const std::vector<double>* weights;
   std::vector<double> p;
-  std::map<std::string, std::vector<evidence>> of_agents;  // with a planner: what speaks for an agent, whatever its step
+  std::map<std::string, std::vector<evidence>>
+      of_agents;  // with a planner: what speaks for an agent, whatever its step
 };
 
 // What speaks for a row against the average one. Evidence is what was seen, not what was not.
-std::vector<evidence> evidence_of(const std::vector<std::vector<double>>& rows, std::size_t at, const std::vector<double>& weights,
-                                  const std::vector<feature_info>& features, const std::vector<std::size_t>& steps) {
+std::vector<evidence> evidence_of(const std::vector<std::vector<double>>& rows, std::size_t at,
+                                  const std::vector<double>& weights, const std::vector<feature_info>& features,
+                                  const std::vector<std::size_t>& steps) {
   constexpr double least = 0.1;
   std::vector<evidence> found;
   for (std::size_t k = 0; k < rows[at].size(); ++k) {
@@ -30,7 +32,8 @@ std::vector<evidence> evidence_of(const std::vector<std::vector<double>>& rows, 
     for (const auto& other : rows) mean += other[k];
     mean /= static_cast<double>(rows.size());
     const double weight = weights[k] * (rows[at][k] - mean);
-    if (weight > least && rows[at][k] > 0) found.push_back({features[k].by, std::string(features[k].says), steps, weight});
+    if (weight > least && rows[at][k] > 0)
+      found.push_back({features[k].by, std::string(features[k].says), steps, weight});
   }
   return found;
 }
@@ -89,7 +92,8 @@ void explain(const scored& s, std::size_t at, suspect& into) {
 void add_context(const attribution& a, suspect& s) {
   const auto k = a.graph.subtask_of[s.step];
   if (k && a.back.verdicts[*k].fails) {
-    s.chain.push_back({stage::oracle, "subtask " + std::to_string(*k) + ": " + a.back.verdicts[*k].unmet.front(), {s.step}, 0});
+    s.chain.push_back(
+        {stage::oracle, "subtask " + std::to_string(*k) + ": " + a.back.verdicts[*k].unmet.front(), {s.step}, 0});
   }
   std::vector<std::size_t> users;
   std::string carried;
@@ -106,21 +110,25 @@ void add_context(const attribution& a, suspect& s) {
 // Proven and not excused, before all others and earliest first.
 void promote(const flat_log& log, attribution& a) {
   for (const finding& f : a.findings) {
-    const auto at = std::find_if(a.ranking.begin(), a.ranking.end(), [&](const suspect& s) { return s.step == f.step; });
+    const auto at =
+        std::find_if(a.ranking.begin(), a.ranking.end(), [&](const suspect& s) { return s.step == f.step; });
     if (at == a.ranking.end()) continue;
     if (f.excused) {
-      at->chain.push_back({stage::deviation, f.says + "; put right at step " + std::to_string(f.excused_by), f.from, 0});
+      at->chain.push_back(
+          {stage::deviation, f.says + "; put right at step " + std::to_string(f.excused_by), f.from, 0});
       continue;
     }
     if (!at->proven) at->decided_by = f.by;
     at->proven = true;
     at->chain.insert(at->chain.begin(), {f.by, f.says, f.from, 0});
   }
-  const auto first = std::stable_partition(a.ranking.begin(), a.ranking.end(), [](const suspect& s) { return s.proven; });
+  const auto first =
+      std::stable_partition(a.ranking.begin(), a.ranking.end(), [](const suspect& s) { return s.proven; });
   std::stable_sort(a.ranking.begin(), first, [](const suspect& x, const suspect& y) { return x.step < y.step; });
   // Excused steps go last: corrected, they bear no responsibility.
   std::stable_partition(first, a.ranking.end(), [&](const suspect& s) {
-    return std::none_of(a.findings.begin(), a.findings.end(), [&](const finding& f) { return f.excused && f.step == s.step; });
+    return std::none_of(a.findings.begin(), a.findings.end(),
+                        [&](const finding& f) { return f.excused && f.step == s.step; });
   });
   if (!a.ranking.empty() && a.ranking.front().proven) {
     const std::string& who = log.steps[a.ranking.front().step].agent;
@@ -170,14 +178,14 @@ attribution attribute(const flat_log& log, const ranker_set& rankers) {
   a.agents.assign(agents.begin(), agents.end());
   std::stable_sort(a.agents.begin(), a.agents.end(), [](auto& x, auto& y) { return x.second > y.second; });
   for (std::size_t i = 0; i < s.rows.steps.size(); ++i) {
-    suspect one;
-    one.step = s.rows.steps[i];
-    one.agent = log.steps[one.step].agent;
-    one.probability = s.p[i];
-    one.candidate = std::binary_search(a.back.steps.begin(), a.back.steps.end(), one.step);
-    explain(s, i, one);
-    add_context(a, one);
-    a.ranking.push_back(std::move(one));
+    suspect suspect;
+    suspect.step = s.rows.steps[i];
+    suspect.agent = log.steps[suspect.step].agent;
+    suspect.probability = s.p[i];
+    suspect.candidate = std::binary_search(a.back.steps.begin(), a.back.steps.end(), suspect.step);
+    explain(s, i, suspect);
+    add_context(a, suspect);
+    a.ranking.push_back(std::move(suspect));
   }
   std::stable_sort(a.ranking.begin(), a.ranking.end(), [](auto& x, auto& y) { return x.probability > y.probability; });
   // The most suspect agent's most suspect step leads: an answer names an agent and a step of that agent.

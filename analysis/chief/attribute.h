@@ -21,7 +21,7 @@ struct evidence {
   stage by;
   std::string says;
   std::vector<std::size_t> steps;  // none: it is about the agent
-  double weight = 0;               // in log-odds against the average candidate; infinite in meaning, 0 in number, if proven
+  double weight = 0;  // in log-odds against the average candidate; infinite in meaning, 0 in number, if proven
 };
 
 struct suspect {

@@ -30,10 +30,10 @@ struct step_facts {
 bool bad(execution_state s) { return s == execution_state::failed || s == execution_state::empty; }
 
 std::vector<step_facts> facts_of(const flat_log& log) {
-  std::vector<step_facts> all(log.steps.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  std::vector<step_facts> facts(log.steps.size());
+  for (std::size_t i = 0; i < facts.size(); ++i) {
     const flat_step& step = log.steps[i];
-    step_facts& f = all[i];
+    step_facts& f = facts[i];
     f.low = lower(step.text);
     f.words = content_words(step.text);
     f.values = values(step.text);
@@ -43,13 +43,13 @@ std::vector<step_facts> facts_of(const flat_log& log) {
     f.concludes = f.acts && !f.brief && concludes(f.low);
     f.ends = f.acts && !f.brief && f.low.find("terminate") != std::string::npos;
   }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].acts && all[i].code && i + 1 < all.size()) all[i].ran = log.steps[i + 1].execution;
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    if (facts[i].acts && facts[i].code && i + 1 < facts.size()) facts[i].ran = log.steps[i + 1].execution;
     std::size_t before = i;
     while (before > 0 && log.steps[before - 1].form == step_form::notice) --before;
-    if (before > 0) all[i].after = log.steps[before - 1].execution;
+    if (before > 0) facts[i].after = log.steps[before - 1].execution;
   }
-  return all;
+  return facts;
 }
 
 // What is known of the whole log before the steps are looked at one by one.
@@ -174,18 +174,22 @@ class reader {
 
   void wording(const step_facts& s, const word_set& brought) {
     const bool assumption = assumes(s.low);
-    const bool intent = has_any(s.low, {"i will", "i'll", "let's start", "let me", "we need to", "we will need", "next, i",
-                                        "please hold", "hold on", "once i have", "once we have", "i would need"});
+    const bool intent =
+        has_any(s.low, {"i will", "i'll", "let's start", "let me", "we need to", "we will need", "next, i",
+                        "please hold", "hold on", "once i have", "once we have", "i would need"});
     set(f_assumption, assumption);
     set(f_first_assumption, assumption && !assumed_);
-    set(f_strong_assumption, has_any(s.low, {"assum", "hypothetical", "simulat", "mock", "sample data", "placeholder"}));
+    set(f_strong_assumption,
+        has_any(s.low, {"assum", "hypothetical", "simulat", "mock", "sample data", "placeholder"}));
     set(f_by_hand, s.low.find("manual") != std::string::npos);
     set(f_intent, intent);
     set(f_intent_only, intent && !s.code && brought.size() < 3);
     set(f_asks, has_any(s.low, {"could you", "can you", "please provide", "please share", "does anyone", "do you have",
-                                "if you have", "please confirm", "can someone", "could someone", "let me know", "let us know"}));
-    set(f_agreement, has_any(s.low, {"i agree", "agreed", "i concur", "verified", "all steps have been", "no further",
-                                     "everyone agrees", "if all members agree", "consensus", "confirmed", "accurately"}));
+                                "if you have", "please confirm", "can someone", "could someone", "let me know",
+                                "let us know"}));
+    set(f_agreement,
+        has_any(s.low, {"i agree", "agreed", "i concur", "verified", "all steps have been", "no further",
+                        "everyone agrees", "if all members agree", "consensus", "confirmed", "accurately"}));
     set(f_failure_words, speaks_of_failure(s.low));
     set(f_fact_words, has_any(s.low, {"here is", "here are", "the following", "i found", "i have found", "i've checked",
                                       "after reviewing", "upon manual", "having reviewed"}));

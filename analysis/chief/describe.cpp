@@ -19,9 +19,9 @@ std::string list_of(const std::vector<std::size_t>& steps) {
 }
 
 template <class T>
-json::array array_of(const std::vector<T>& all) {
+json::array array_of(const std::vector<T>& items) {
   json::array out;
-  for (const T& one : all) out.emplace_back(one);
+  for (const T& item : items) out.emplace_back(item);
   return out;
 }
 
@@ -33,11 +33,23 @@ json::array subtasks_of(const attribution& a) {
     const subtask& sub = a.graph.subtasks[k];
     json::array agents;
     for (const otar& who : sub.agents) {
-      agents.push_back(json::object{{"agent", who.agent}, {"steps", array_of(who.steps)}, {"observation", who.observation}, {"thought", who.thought}, {"action", who.action}, {"result", who.result}});
+      agents.push_back(json::object{{"agent", who.agent},
+                                    {"steps", array_of(who.steps)},
+                                    {"observation", who.observation},
+                                    {"thought", who.thought},
+                                    {"action", who.action},
+                                    {"result", who.result}});
     }
     const virtual_oracle& o = a.back.oracles[k];
-    out.push_back(json::object{
-        {"name", sub.name}, {"steps", array_of(sub.steps)}, {"agents", std::move(agents)}, {"oracle", json::object{{"goal", o.goal}, {"preconditions", array_of(o.preconditions)}, {"key_evidence", array_of(o.key_evidence)}, {"acceptance", array_of(o.acceptance)}}}, {"fails", a.back.verdicts[k].fails}, {"unmet", array_of(a.back.verdicts[k].unmet)}});
+    out.push_back(json::object{{"name", sub.name},
+                               {"steps", array_of(sub.steps)},
+                               {"agents", std::move(agents)},
+                               {"oracle", json::object{{"goal", o.goal},
+                                                       {"preconditions", array_of(o.preconditions)},
+                                                       {"key_evidence", array_of(o.key_evidence)},
+                                                       {"acceptance", array_of(o.acceptance)}}},
+                               {"fails", a.back.verdicts[k].fails},
+                               {"unmet", array_of(a.back.verdicts[k].unmet)}});
   }
   return out;
 }
@@ -45,18 +57,27 @@ json::array subtasks_of(const attribution& a) {
 json::object edges_of(const hierarchy& graph) {
   json::array subtasks, agents, steps, loops;
   for (const subtask_edge& e : graph.subtask_edges) {
-    subtasks.push_back(json::object{{"from", e.from}, {"to", e.to}, {"type", e.data ? "data" : "order"}, {"pattern", of(e.pattern)}});
+    subtasks.push_back(
+        json::object{{"from", e.from}, {"to", e.to}, {"type", e.data ? "data" : "order"}, {"pattern", of(e.pattern)}});
   }
   for (const agent_edge& e : graph.agent_edges) {
-    agents.push_back(json::object{{"subtask", e.subtask}, {"from", e.from}, {"to", e.to}, {"type", e.type}, {"pattern", of(e.pattern)}});
+    agents.push_back(json::object{
+        {"subtask", e.subtask}, {"from", e.from}, {"to", e.to}, {"type", e.type}, {"pattern", of(e.pattern)}});
   }
   for (const step_edge& e : graph.step_edges) {
-    steps.push_back(json::object{{"from", e.from}, {"to", e.to}, {"carried", array_of(e.carried)}, {"pattern", of(e.pattern)}});
+    steps.push_back(
+        json::object{{"from", e.from}, {"to", e.to}, {"carried", array_of(e.carried)}, {"pattern", of(e.pattern)}});
   }
   for (const loop_group& l : graph.loops) {
-    loops.push_back(json::object{{"executor", l.executor}, {"instructions", array_of(l.instructions)}, {"results", array_of(l.results)}, {"plan_changes", l.plan_changes}});
+    loops.push_back(json::object{{"executor", l.executor},
+                                 {"instructions", array_of(l.instructions)},
+                                 {"results", array_of(l.results)},
+                                 {"plan_changes", l.plan_changes}});
   }
-  return {{"subtasks", std::move(subtasks)}, {"agents", std::move(agents)}, {"steps", std::move(steps)}, {"loops", std::move(loops)}};
+  return {{"subtasks", std::move(subtasks)},
+          {"agents", std::move(agents)},
+          {"steps", std::move(steps)},
+          {"loops", std::move(loops)}};
 }
 
 // "agents: Clerk (proven), Reader 12%, …"
@@ -84,9 +105,9 @@ json::object path_of(const attribution& a) {
 json::array findings_of(const attribution& a) {
   json::array out;
   for (const finding& f : a.findings) {
-    json::object one{{"step", f.step}, {"stage", to_string(f.by)}, {"says", f.says}, {"steps", array_of(f.from)}};
-    if (f.excused) one["excused_by"] = f.excused_by;
-    out.push_back(std::move(one));
+    json::object object{{"step", f.step}, {"stage", to_string(f.by)}, {"says", f.says}, {"steps", array_of(f.from)}};
+    if (f.excused) object["excused_by"] = f.excused_by;
+    out.push_back(std::move(object));
   }
   return out;
 }
@@ -94,10 +115,11 @@ json::array findings_of(const attribution& a) {
 }  // namespace
 
 std::string describe(const flat_log& log, const attribution& a, std::size_t top) {
-  std::string out = fmt::format("{} steps, {} subtasks ({} fall short of their virtual oracle), {} step edges, {} loops\n", log.steps.size(),
-                                a.graph.subtasks.size(),
-                                std::count_if(a.back.verdicts.begin(), a.back.verdicts.end(), [](auto& v) { return v.fails; }),
-                                a.graph.step_edges.size(), a.graph.loops.size());
+  std::string out =
+      fmt::format("{} steps, {} subtasks ({} fall short of their virtual oracle), {} step edges, {} loops\n",
+                  log.steps.size(), a.graph.subtasks.size(),
+                  std::count_if(a.back.verdicts.begin(), a.back.verdicts.end(), [](auto& v) { return v.fails; }),
+                  a.graph.step_edges.size(), a.graph.loops.size());
   out += agents_line(a) + "\n";
   for (std::size_t i = 0; i < a.ranking.size() && i < top; ++i) {
     const suspect& s = a.ranking[i];
@@ -109,8 +131,7 @@ std::string describe(const flat_log& log, const attribution& a, std::size_t top)
     out += "     \"" + one_line(log.steps[s.step].text, 140) + "\"\n";
     for (const evidence& e : s.chain) {
       const bool itself = e.steps.size() == 1 && e.steps.front() == s.step;
-      const std::string where = itself ? "" : e.steps.empty() ? " (the agent)"
-                                                              : " (steps " + list_of(e.steps) + ")";
+      const std::string where = itself ? "" : e.steps.empty() ? " (the agent)" : " (steps " + list_of(e.steps) + ")";
       out += fmt::format("     {}: {}{}\n", to_string(e.by), e.says, where);
     }
   }
@@ -123,14 +144,23 @@ std::string to_json(const flat_log& log, const attribution& a, std::size_t top) 
     const suspect& s = a.ranking[i];
     json::array chain;
     for (const evidence& e : s.chain) {
-      chain.push_back(json::object{{"stage", to_string(e.by)}, {"says", e.says}, {"steps", array_of(e.steps)}, {"weight", e.weight}});
+      chain.push_back(json::object{
+          {"stage", to_string(e.by)}, {"says", e.says}, {"steps", array_of(e.steps)}, {"weight", e.weight}});
     }
-    json::object one{{"agent", s.agent}, {"step", s.step}, {"probability", s.probability}, {"proven", s.proven}, {"candidate", s.candidate}, {"decided_by", to_string(s.decided_by)}, {"chain", std::move(chain)}};
-    if (!log.steps[s.step].event.empty()) one["event"] = log.steps[s.step].event;
-    ranking.push_back(std::move(one));
+    json::object object{{"agent", s.agent},         {"step", s.step},           {"probability", s.probability},
+                        {"proven", s.proven},       {"candidate", s.candidate}, {"decided_by", to_string(s.decided_by)},
+                        {"chain", std::move(chain)}};
+    if (!log.steps[s.step].event.empty()) object["event"] = log.steps[s.step].event;
+    ranking.push_back(std::move(object));
   }
   for (const auto& [agent, p] : a.agents) agents.push_back(json::object{{"agent", agent}, {"probability", p}});
-  return json::serialize(json::object{{"log", log.id}, {"ranking", std::move(ranking)}, {"agents", std::move(agents)}, {"subtasks", subtasks_of(a)}, {"edges", edges_of(a.graph)}, {"backtracking", path_of(a)}, {"findings", findings_of(a)}});
+  return json::serialize(json::object{{"log", log.id},
+                                      {"ranking", std::move(ranking)},
+                                      {"agents", std::move(agents)},
+                                      {"subtasks", subtasks_of(a)},
+                                      {"edges", edges_of(a.graph)},
+                                      {"backtracking", path_of(a)},
+                                      {"findings", findings_of(a)}});
 }
 
 }  // namespace digd::chief

@@ -17,22 +17,22 @@ std::string_view to_string(stage s) {
 
 #define FEATURE(name, by, weighs, says) {#name, stage::by, leaning::weighs, says},
 const std::vector<feature_info>& chat_features() {
-  static const std::vector<feature_info> all{
+  static const std::vector<feature_info> features{
 #include "analysis/chief/chat_features.inc"
   };
-  return all;
+  return features;
 }
 const std::vector<feature_info>& orchestrated_features() {
-  static const std::vector<feature_info> all{
+  static const std::vector<feature_info> features{
 #include "analysis/chief/orchestrated_features.inc"
   };
-  return all;
+  return features;
 }
 const std::vector<feature_info>& agent_features() {
-  static const std::vector<feature_info> all{
+  static const std::vector<feature_info> features{
 #include "analysis/chief/agent_features.inc"
   };
-  return all;
+  return features;
 }
 #undef FEATURE
 

@@ -16,11 +16,7 @@
 namespace digd::chief {
 
 // The stages of counterfactual screening (CHIEF, section 4.3), and the oracle's before them.
-enum class stage { oracle,
-                   local,
-                   planning_control,
-                   data_flow,
-                   deviation };
+enum class stage { oracle, local, planning_control, data_flow, deviation };
 std::string_view to_string(stage);
 
 struct feature_info {

@@ -21,7 +21,8 @@ step_form form_of(const flat_step& step, std::string_view low) {
   const std::string who = lower(step.agent);
   if (who == "human" || who == "user") return step_form::human;
   if (execution_of(low) != execution_state::none) return step_form::execution;
-  if (has_any(low.substr(0, 80), {"there is no code from the last", "no code block detected"})) return step_form::notice;
+  if (has_any(low.substr(0, 80), {"there is no code from the last", "no code block detected"}))
+    return step_form::notice;
   if (step.form == step_form::ending) return step_form::ending;
   if (step.thought) {
     if (starts(low, "next speaker")) return step_form::selection;
@@ -44,7 +45,8 @@ execution_state execution_of(std::string_view text) {
     return execution_state::failed;
   }
   const std::size_t at = low.find(terminal ? "code output:" : "its output was:");
-  std::string_view out = at == std::string::npos ? std::string_view(low) : std::string_view(low).substr(at + (terminal ? 12 : 15));
+  std::string_view out =
+      at == std::string::npos ? std::string_view(low) : std::string_view(low).substr(at + (terminal ? 12 : 15));
   out = trimmed(out);
   for (std::string_view nothing : {"", "none", "[]", "0", "{}", "nan", "null"}) {
     if (out == nothing) return execution_state::empty;
@@ -58,21 +60,22 @@ execution_state execution_of(std::string_view text) {
 
 namespace {
 
-// Without thoughts to tell it by: one agent that speaks to one other at a time, and the others only to it. Whoever hands
-// code to a terminal plans nothing: somebody addressed has to act.
+// Without thoughts to tell it by: one agent that speaks to one other at a time, and the others only to it. Whoever
+// hands code to a terminal plans nothing: somebody addressed has to act.
 std::string centre_of_star(const flat_log& log) {
-  std::map<std::string, std::size_t> to_one, all;
+  std::map<std::string, std::size_t> to_one, map;
   for (const flat_step& step : log.steps) {
-    if (step.form == step_form::turn) ++all[step.agent];
+    if (step.form == step_form::turn) ++map[step.agent];
   }
   for (const flat_step& step : log.steps) {
-    if (step.form == step_form::turn && step.to.size() == 1 && all.contains(step.to.front())) ++to_one[step.agent];
+    if (step.form == step_form::turn && step.to.size() == 1 && map.contains(step.to.front())) ++to_one[step.agent];
   }
   for (const auto& [agent, n] : to_one) {
-    if (n < 2 || 5 * n < 4 * all[agent]) continue;
+    if (n < 2 || 5 * n < 4 * map[agent]) continue;
     const std::string& centre = agent;
     const bool star = std::all_of(log.steps.begin(), log.steps.end(), [&](const flat_step& s) {
-      return s.form == step_form::human || s.agent == centre || s.to.empty() || (s.to.size() == 1 && s.to.front() == centre);
+      return s.form == step_form::human || s.agent == centre || s.to.empty() ||
+             (s.to.size() == 1 && s.to.front() == centre);
     });
     if (star) return centre;
   }
@@ -88,7 +91,8 @@ void recognise_forms(flat_log& log) {
     step.execution = execution_of(step.text);
     if (step.thought) ++thinks[step.agent];
   }
-  const auto most = std::max_element(thinks.begin(), thinks.end(), [](auto& a, auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(thinks.begin(), thinks.end(), [](auto& a, auto& b) { return a.second < b.second; });
   log.planner = most != thinks.end() ? most->first : centre_of_star(log);
   log.orchestrated = !log.planner.empty();
   for (flat_step& step : log.steps) {

@@ -24,10 +24,7 @@ enum class step_form {
   ending,       // the runner says why it stopped
 };
 
-enum class execution_state { none,
-                             ok,
-                             empty,
-                             failed };
+enum class execution_state { none, ok, empty, failed };
 
 struct flat_step {
   std::string agent;

@@ -68,7 +68,8 @@ class splitter {
       return instruction && (first || alike_[i] < 0.3) ? open(into, step.text) : current;
     }
     if (step.form == step_form::execution || step.form == step_form::notice) return current;
-    if (const auto number = heading_number(step.text); number && *number > heading_ && into.subtasks[current].steps.size() > 1) {
+    if (const auto number = heading_number(step.text);
+        number && *number > heading_ && into.subtasks[current].steps.size() > 1) {
       heading_ = *number;
       return open(into, step.text);
     }
@@ -124,8 +125,9 @@ void join_agents(const flat_log& log, hierarchy& graph) {
       const std::string type = type_of(log, steps[j - 1], steps[j]);
       graph.agent_edges.push_back(
           {k, from, to, type,
-           type == "decision" ? counterfactual{from + " repeats or misdirects its instruction", to + " works on the wrong thing"}
-                              : counterfactual{from + " gives a wrong or empty result", to + " goes on from it"}});
+           type == "decision"
+               ? counterfactual{from + " repeats or misdirects its instruction", to + " works on the wrong thing"}
+               : counterfactual{from + " gives a wrong or empty result", to + " goes on from it"}});
     }
   }
 }
@@ -142,12 +144,17 @@ void join_steps(const flat_log& log, hierarchy& graph) {
     }
     for (std::size_t input : log.steps[i].inputs) from.try_emplace(input);
     std::vector<std::pair<std::size_t, std::vector<std::string>>> richest(from.begin(), from.end());
-    std::stable_sort(richest.begin(), richest.end(), [](auto& a, auto& b) { return a.second.size() > b.second.size(); });
+    std::stable_sort(richest.begin(), richest.end(),
+                     [](auto& a, auto& b) { return a.second.size() > b.second.size(); });
     if (richest.size() > edges_a_step) richest.resize(edges_a_step);
     for (auto& [source, carried] : richest) {
       if (carried.size() > named_values) carried.resize(named_values);
-      const std::string what = carried.empty() ? "what it gave" : carried.front();
-      graph.step_edges.push_back({source, i, std::move(carried), {"step " + std::to_string(source) + " gives a wrong " + what, "step " + std::to_string(i) + " computes with it"}});
+      const std::string text = carried.empty() ? "what it gave" : carried.front();
+      graph.step_edges.push_back({source,
+                                  i,
+                                  std::move(carried),
+                                  {"step " + std::to_string(source) + " gives a wrong " + text,
+                                   "step " + std::to_string(i) + " computes with it"}});
     }
   }
 }
@@ -160,7 +167,11 @@ void join_subtasks(hierarchy& graph) {
     if (from != to && !edge.carried.empty()) data[{from, to}] = true;
   }
   for (const auto& [ends, carries] : data) {
-    graph.subtask_edges.push_back({ends.first, ends.second, carries, {"subtask " + std::to_string(ends.first) + " ends unmet", "subtask " + std::to_string(ends.second) + " starts from unmet preconditions"}});
+    graph.subtask_edges.push_back({ends.first,
+                                   ends.second,
+                                   carries,
+                                   {"subtask " + std::to_string(ends.first) + " ends unmet",
+                                    "subtask " + std::to_string(ends.second) + " starts from unmet preconditions"}});
   }
 }
 
@@ -184,12 +195,14 @@ void find_loops(const flat_log& log, hierarchy& graph) {
       const word_set words = content_words(step.text);
       const double like = last.empty() ? 1.0 : jaccard(words, last);
       // Another way after nothing but failures is the same attempt still.
-      const bool only_failures = !current.results.empty() && std::all_of(current.results.begin(), current.results.end(),
-                                                                         [&](std::size_t r) { return reports_failure(log, r); });
+      const bool only_failures =
+          !current.results.empty() && std::all_of(current.results.begin(), current.results.end(),
+                                                  [&](std::size_t r) { return reports_failure(log, r); });
       if (!current.instructions.empty() && (to != current.executor || (like < 0.3 && !only_failures))) close();
       if (!current.instructions.empty()) {
         current.plan_changes = current.plan_changes || like < 0.85;
-        for (std::size_t r : current.results) current.failures_reported = current.failures_reported || reports_failure(log, r);
+        for (std::size_t r : current.results)
+          current.failures_reported = current.failures_reported || reports_failure(log, r);
       }
       current.executor = to;
       current.instructions.push_back(i);

@@ -25,8 +25,8 @@ std::vector<bool> steps_without_source(const flat_log& log) {
   for (std::size_t i = 0; i < log.steps.size(); ++i) {
     const flat_step& step = log.steps[i];
     const word_set here = values(step.text);
-    const bool source = !can_be_blamed(log, i) || step.text.find("```") != std::string::npos || is_brief(lower(step.text)) ||
-                        (i > 0 && log.steps[i - 1].form == step_form::execution);
+    const bool source = !can_be_blamed(log, i) || step.text.find("```") != std::string::npos ||
+                        is_brief(lower(step.text)) || (i > 0 && log.steps[i - 1].form == step_form::execution);
     found[i] = !source && without(here, known).size() >= 3;
     known = united(known, here);
   }
@@ -59,7 +59,7 @@ verdict_of_subtask judge_one(const flat_log& log, const subtask& sub, const virt
 }  // namespace
 
 std::vector<virtual_oracle> synthesize_oracles(const flat_log& log, const hierarchy& graph) {
-  std::vector<virtual_oracle> all;
+  std::vector<virtual_oracle> virtual_oracles;
   const word_set asked = content_words(log.question);
   for (std::size_t k = 0; k < graph.subtasks.size(); ++k) {
     virtual_oracle o;
@@ -76,18 +76,19 @@ std::vector<virtual_oracle> synthesize_oracles(const flat_log& log, const hierar
     o.key_evidence = first.form == step_form::instruction ? content_words(first.text) : asked;
     keep(o.key_evidence, 12);
     o.acceptance = {executes, grounded, on_topic, answers};
-    all.push_back(std::move(o));
+    virtual_oracles.push_back(std::move(o));
   }
-  return all;
+  return virtual_oracles;
 }
 
-std::vector<verdict_of_subtask> judge(const flat_log& log, const hierarchy& graph, const std::vector<virtual_oracle>& oracles) {
+std::vector<verdict_of_subtask> judge(const flat_log& log, const hierarchy& graph,
+                                      const std::vector<virtual_oracle>& oracles) {
   const std::vector<bool> ungrounded = steps_without_source(log);
-  std::vector<verdict_of_subtask> all;
+  std::vector<verdict_of_subtask> verdict_of_subtasks;
   for (std::size_t k = 0; k < graph.subtasks.size(); ++k) {
-    all.push_back(judge_one(log, graph.subtasks[k], oracles[k], ungrounded));
+    verdict_of_subtasks.push_back(judge_one(log, graph.subtasks[k], oracles[k], ungrounded));
   }
-  return all;
+  return verdict_of_subtasks;
 }
 
 }  // namespace digd::chief

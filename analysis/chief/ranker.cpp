@@ -25,12 +25,12 @@ Eigen::VectorXd softmax(const Eigen::VectorXd& scores) {
   return p / p.sum();
 }
 
-Eigen::VectorXd newton(const std::vector<observation>& all, std::size_t features, double lambda) {
+Eigen::VectorXd newton(const std::vector<observation>& observations, std::size_t features, double lambda) {
   Eigen::VectorXd w = Eigen::VectorXd::Zero(features);
   for (int round = 0; round < 50; ++round) {
     Eigen::VectorXd gradient = -lambda * w;
     Eigen::MatrixXd curvature = lambda * Eigen::MatrixXd::Identity(features, features);
-    for (const auto& [x, truth] : all) {
+    for (const auto& [x, truth] : observations) {
       const Eigen::VectorXd p = softmax(x * w);
       const Eigen::VectorXd mean = x.transpose() * p;
       gradient += x.row(truth).transpose() - mean;
@@ -56,12 +56,12 @@ std::vector<double> fit(const std::vector<choice>& cases, const std::vector<lean
   std::vector<std::size_t> free(features.size());  // not held at zero
   std::iota(free.begin(), free.end(), std::size_t{0});
   while (!free.empty()) {
-    std::vector<observation> all;
+    std::vector<observation> observations;
     for (const choice& c : cases) {
-      if (c.truth >= 0 && c.rows.size() > 1) all.emplace_back(matrix(c, free), c.truth);
+      if (c.truth >= 0 && c.rows.size() > 1) observations.emplace_back(matrix(c, free), c.truth);
     }
-    if (all.empty()) return weights;
-    const Eigen::VectorXd w = newton(all, free.size(), lambda);
+    if (observations.empty()) return weights;
+    const Eigen::VectorXd w = newton(observations, free.size(), lambda);
     std::fill(weights.begin(), weights.end(), 0.0);
     std::vector<std::size_t> kept;
     for (std::size_t k = 0; k < free.size(); ++k) {

@@ -13,9 +13,7 @@ struct choice {
 };
 
 // Which sign a weight may have: known beforehand, from what the feature says.
-enum class leaning { either,
-                     accuses,
-                     excuses };
+enum class leaning { either, accuses, excuses };
 
 // One weight a leaning. Weights that would take the wrong sign are held at zero and the others fitted again, until none
 // does: what is learnt never contradicts what a feature says. Zeros if there is nothing to learn from. Deterministic.

@@ -31,9 +31,9 @@ std::vector<double> weights_of(std::string_view table, const std::vector<feature
 }
 
 std::vector<leaning> leanings_of(const std::vector<feature_info>& features) {
-  std::vector<leaning> all;
-  for (const feature_info& f : features) all.push_back(f.weighs);
-  return all;
+  std::vector<leaning> leanings;
+  for (const feature_info& f : features) leanings.push_back(f.weighs);
+  return leanings;
 }
 
 std::ptrdiff_t index_of(const std::vector<std::size_t>& steps, std::size_t step) {
@@ -47,17 +47,17 @@ lesson lesson_of(const example& e) {
   lesson l;
   l.orchestrated = e.log->orchestrated;
   if (!l.orchestrated) {
-    candidate_rows all = rows_of_chat(*e.log);
-    l.steps.truth = index_of(all.steps, e.step);
-    l.steps.rows = std::move(all.rows);
+    candidate_rows rows = rows_of_chat(*e.log);
+    l.steps.truth = index_of(rows.steps, e.step);
+    l.steps.rows = std::move(rows.rows);
     return l;
   }
-  const candidate_rows all = rows_of_orchestrated(*e.log);
+  const candidate_rows rows = rows_of_orchestrated(*e.log);
   std::vector<std::size_t> own;
-  for (std::size_t i = 0; i < all.steps.size(); ++i) {
-    if (e.log->steps[all.steps[i]].agent != e.agent) continue;
-    own.push_back(all.steps[i]);
-    l.steps.rows.push_back(all.rows[i]);
+  for (std::size_t i = 0; i < rows.steps.size(); ++i) {
+    if (e.log->steps[rows.steps[i]].agent != e.agent) continue;
+    own.push_back(rows.steps[i]);
+    l.steps.rows.push_back(rows.rows[i]);
   }
   l.steps.truth = index_of(own, e.step);
   agent_rows agents = rows_of_agents(*e.log);
@@ -67,14 +67,15 @@ lesson lesson_of(const example& e) {
   return l;
 }
 
-ranker_set train(const std::vector<const lesson*>& lessons, const training& how) {
+ranker_set train(const std::vector<const lesson*>& lessons, const training& training) {
   std::vector<choice> chat, orchestrated, agents;
   for (const lesson* l : lessons) {
     (l->orchestrated ? orchestrated : chat).push_back(l->steps);
     if (l->orchestrated) agents.push_back(l->agents);
   }
-  return {fit(chat, leanings_of(chat_features()), how.chat), fit(orchestrated, leanings_of(orchestrated_features()), how.orchestrated),
-          fit(agents, leanings_of(agent_features()), how.agents)};
+  return {fit(chat, leanings_of(chat_features()), training.chat),
+          fit(orchestrated, leanings_of(orchestrated_features()), training.orchestrated),
+          fit(agents, leanings_of(agent_features()), training.agents)};
 }
 
 const ranker_set& committed_rankers() {
@@ -86,7 +87,8 @@ const ranker_set& committed_rankers() {
 std::string weights_source(const ranker_set& set, const std::vector<std::string>& provenance) {
   std::string out = "// {table, feature, weight}. Written by `digctl chief-train`; do not edit.\n";
   for (const std::string& line : provenance) out += "// " + line + "\n";
-  const auto add = [&out](std::string_view table, const std::vector<feature_info>& features, const std::vector<double>& w) {
+  const auto add = [&out](std::string_view table, const std::vector<feature_info>& features,
+                          const std::vector<double>& w) {
     for (std::size_t k = 0; k < features.size(); ++k) {
       out += fmt::format("{{\"{}\", \"{}\", {:.6f}}},\n", table, features[k].name, w[k]);
     }

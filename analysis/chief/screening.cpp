@@ -127,7 +127,10 @@ class data_flow {
     if (known == known_.end()) {
       if (!source && last_failure_ >= 0 && can_be_blamed(log_, i) && log_.steps[i].form != step_form::execution) {
         faults_[a.key] = out_.size();
-        out_.push_back({i, stage::data_flow, "gives " + a.key + "=" + shown(a.value) + " although getting it had failed", {static_cast<std::size_t>(last_failure_), i}});
+        out_.push_back({i,
+                        stage::data_flow,
+                        "gives " + a.key + "=" + shown(a.value) + " although getting it had failed",
+                        {static_cast<std::size_t>(last_failure_), i}});
       }
       known_[a.key] = {a.value, i};
       for (const finding& f : out_) {
@@ -136,7 +139,8 @@ class data_flow {
       return;
     }
     if (same(known->second.value, a.value)) {
-      if (const auto fault = faults_.find(a.key); fault != faults_.end() && out_[fault->second].step < i && restored_[a.key]) {
+      if (const auto fault = faults_.find(a.key);
+          fault != faults_.end() && out_[fault->second].step < i && restored_[a.key]) {
         excuse(out_[fault->second], i);
       }
       return;
@@ -151,7 +155,10 @@ class data_flow {
     corrupted_[a.key] = {a.value, i};
     faults_[a.key] = out_.size();
     restored_[a.key] = true;
-    out_.push_back({i, stage::data_flow, "turns " + a.key + "=" + shown(known->second.value) + " into " + a.key + "=" + shown(a.value), {known->second.step, i}});
+    out_.push_back({i,
+                    stage::data_flow,
+                    "turns " + a.key + "=" + shown(known->second.value) + " into " + a.key + "=" + shown(a.value),
+                    {known->second.step, i}});
   }
 
   const flat_log& log_;
@@ -172,9 +179,11 @@ void screen_instructions(const flat_log& log, std::vector<finding>& out) {
     const word_set strange = without(here, known);
     if (log.steps[i].form == step_form::instruction && !strange.empty() && shared(here, asked) > 0 &&
         !without(asked, here).empty()) {
-      finding f{i, stage::planning_control, "asks for '" + strange.front() + "', which the question does not name", {i}};
+      finding f{
+          i, stage::planning_control, "asks for '" + strange.front() + "', which the question does not name", {i}};
       for (std::size_t later = i + 1; later < log.steps.size() && !f.excused; ++later) {
-        if (log.steps[later].form == step_form::instruction && without(asked, quoted_terms(log.steps[later].text)).empty()) {
+        if (log.steps[later].form == step_form::instruction &&
+            without(asked, quoted_terms(log.steps[later].text)).empty()) {
           f.excused = true;
           f.excused_by = later;
         }
@@ -196,14 +205,17 @@ void screen_loops(const flat_log& log, const hierarchy& graph, std::vector<findi
     }
     if (failures.size() < 2 || failures.size() < loop.results.size()) continue;  // it got through: excused
     if (loop.plan_changes) {
-      out.push_back({failures.front(), stage::planning_control,
-                     loop.executor + " keeps failing while the plan changes", failures});
+      out.push_back({failures.front(), stage::planning_control, loop.executor + " keeps failing while the plan changes",
+                     failures});
       continue;
     }
     const auto repeated = std::find_if(loop.instructions.begin(), loop.instructions.end(),
                                        [&](std::size_t i) { return i > failures.front(); });
     if (repeated == loop.instructions.end()) continue;
-    out.push_back({*repeated, stage::planning_control, log.planner + " repeats an instruction that had failed", {loop.instructions.front(), failures.front(), *repeated}});
+    out.push_back({*repeated,
+                   stage::planning_control,
+                   log.planner + " repeats an instruction that had failed",
+                   {loop.instructions.front(), failures.front(), *repeated}});
   }
 }
 
@@ -219,8 +231,8 @@ std::vector<assignment> assignments_of(std::string_view text) {
     double value = 0;
     std::size_t at = end + 1;
     if (fresh && end < text.size() && text[end] == '=' && number_at(text, at, value)) {
-      const bool whole = at == text.size() || text[at] == ' ' || text[at] == ',' || text[at] == '\n' || text[at] == ')' ||
-                         text[at] == ';' || text[at] == ':' || text[at] == '.';
+      const bool whole = at == text.size() || text[at] == ' ' || text[at] == ',' || text[at] == '\n' ||
+                         text[at] == ')' || text[at] == ';' || text[at] == ':' || text[at] == '.';
       if (whole) found.push_back({lower(text.substr(i, end - i)), value});
     }
     i = std::max(i, end - 1);

@@ -8,12 +8,14 @@ namespace digd::chief {
 namespace {
 
 constexpr std::string_view common[] = {
-    "about", "all", "also", "and", "answer", "any", "are", "based", "been", "but", "can", "could", "did", "does", "following",
-    "for", "from", "get", "give", "given", "had", "has", "have", "her", "his", "how", "information", "into", "its", "just",
-    "let", "may", "might", "more", "most", "not", "one", "only", "other", "our", "plan", "please", "provide", "question",
-    "result", "results", "should", "solve", "some", "step", "steps", "such", "task", "than", "that", "the", "their", "them",
-    "then", "there", "they", "this", "two", "use", "used", "using", "was", "were", "what", "when", "where", "which", "who",
-    "will", "with", "would", "you", "your"};
+    "about", "all",    "also",    "and",      "answer",    "any",     "are",         "based", "been",  "but",
+    "can",   "could",  "did",     "does",     "following", "for",     "from",        "get",   "give",  "given",
+    "had",   "has",    "have",    "her",      "his",       "how",     "information", "into",  "its",   "just",
+    "let",   "may",    "might",   "more",     "most",      "not",     "one",         "only",  "other", "our",
+    "plan",  "please", "provide", "question", "result",    "results", "should",      "solve", "some",  "step",
+    "steps", "such",   "task",    "than",     "that",      "the",     "their",       "them",  "then",  "there",
+    "they",  "this",   "two",     "use",      "used",      "using",   "was",         "were",  "what",  "when",
+    "where", "which",  "who",     "will",     "with",      "would",   "you",         "your"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
@@ -63,15 +65,16 @@ word_set values(std::string_view text) {
     const bool fresh = i == 0 || !continues_word(text[i - 1]);
     std::size_t end = i;
     if (is_digit(text[i])) {
-      while (end < text.size() && (is_digit(text[end]) || ((text[end] == '.' || text[end] == ',') && end + 1 < text.size() &&
-                                                           is_digit(text[end + 1])))) {
+      while (end < text.size() && (is_digit(text[end]) || ((text[end] == '.' || text[end] == ',') &&
+                                                           end + 1 < text.size() && is_digit(text[end + 1])))) {
         ++end;
       }
       found.emplace_back(text.substr(i, end - i));
     } else if (fresh && is_upper(text[i])) {
       end = i + 1;
       while (end < text.size() && is_lower(text[end])) ++end;
-      if (end - i >= 3 && (end == text.size() || !continues_word(text[end]))) found.emplace_back(text.substr(i, end - i));
+      if (end - i >= 3 && (end == text.size() || !continues_word(text[end])))
+        found.emplace_back(text.substr(i, end - i));
     }
     i = std::max(end, i + 1);
   }
@@ -101,9 +104,9 @@ word_set united(const word_set& a, const word_set& b) {
   return out;
 }
 
-word_set without(const word_set& from, const word_set& what) {
+word_set without(const word_set& from, const word_set& words) {
   word_set out;
-  std::set_difference(from.begin(), from.end(), what.begin(), what.end(), std::back_inserter(out));
+  std::set_difference(from.begin(), from.end(), words.begin(), words.end(), std::back_inserter(out));
   return out;
 }
 

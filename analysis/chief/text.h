@@ -24,7 +24,7 @@ word_set values(std::string_view text);
 word_set quoted_terms(std::string_view text);
 
 word_set united(const word_set&, const word_set&);
-word_set without(const word_set& from, const word_set& what);
+word_set without(const word_set& from, const word_set& words);
 std::size_t shared(const word_set&, const word_set&);
 // Of the words of `whole`, how many are in `part`; 0 if `whole` is empty.
 double share_of(const word_set& part, const word_set& whole);

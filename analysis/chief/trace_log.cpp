@@ -22,8 +22,8 @@ std::vector<std::string> texts(const json::object& o, std::string_view key) {
   std::vector<std::string> out;
   const json::value* v = member(o, key);
   if (!v || !v->is_array()) return out;
-  for (const json::value& one : v->get_array()) {
-    if (one.is_string()) out.emplace_back(one.get_string());
+  for (const json::value& value : v->get_array()) {
+    if (value.is_string()) out.emplace_back(value.get_string());
   }
   return out;
 }
@@ -43,7 +43,8 @@ std::string text_of(const json::object& event) {
 // An imported log's last words, which are those of whoever ran it.
 bool is_ending(const json::object& event) {
   const json::value* payload = member(event, "payload");
-  return payload && payload->is_object() && text_member(payload->get_object(), "role").ends_with("(termination condition)");
+  return payload && payload->is_object() &&
+         text_member(payload->get_object(), "role").ends_with("(termination condition)");
 }
 
 // What digd would refuse (an id twice, an activation nobody started) says nothing of the run and is left out.
@@ -115,8 +116,8 @@ class trace_reader {
     const json::value* outputs = member(m, "outputs");
     if (!outputs || !outputs->is_array()) return true;
     a.outputs += outputs->get_array().size();
-    for (const json::value& one : outputs->get_array()) {
-      if (one.is_object()) output(one.get_object(), a);
+    for (const json::value& value : outputs->get_array()) {
+      if (value.is_object()) output(value.get_object(), a);
     }
     return true;
   }
@@ -143,7 +144,7 @@ class trace_reader {
     if (is_ending(event)) step.form = step_form::ending;
     // Where everybody follows everybody, the importer inferred who was addressed; only what was stated counts.
     bool inferred = false;
-    for (const std::string& what : texts(event, "inferred")) inferred = inferred || what == "recipients";
+    for (const std::string& text : texts(event, "inferred")) inferred = inferred || text == "recipients";
     if (!inferred) step.to = texts(event, "recipients");
     place(step, a);
     add(std::move(id), std::move(step));

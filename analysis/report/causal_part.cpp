@@ -29,15 +29,16 @@ const json::array* list_of(const json::object& of, const char* name) {
 }
 
 table levers_of(const json::array& levers) {
-  table out{.caption = "Levers: what to change, by evidence",
-            .columns = {{"factor"}, {"evidence"}, {"support", true}, {"p", true}, {"p given the rest", true}, {"in words"}},
-            .rows = {},
-            .left_out = {}};
-  for (const json::value& one : levers) {
-    if (!one.is_object() || out.rows.size() == most_levers) continue;
-    const json::object& l = one.get_object();
-    out.rows.push_back({short_name(text_of(l, "factor"), 60), text_of(l, "evidence"), number_of(l, "support"), number_of(l, "p"),
-                        number_of(l, "p_given_rest"), short_name(text_of(l, "words"), 200)});
+  table out{
+      .caption = "Levers: what to change, by evidence",
+      .columns = {{"factor"}, {"evidence"}, {"support", true}, {"p", true}, {"p given the rest", true}, {"in words"}},
+      .rows = {},
+      .left_out = {}};
+  for (const json::value& value : levers) {
+    if (!value.is_object() || out.rows.size() == most_levers) continue;
+    const json::object& l = value.get_object();
+    out.rows.push_back({short_name(text_of(l, "factor"), 60), text_of(l, "evidence"), number_of(l, "support"),
+                        number_of(l, "p"), number_of(l, "p_given_rest"), short_name(text_of(l, "words"), 200)});
   }
   if (levers.size() > most_levers) out.left_out = fmt::format("The first {} of {}.", most_levers, levers.size());
   return out;
@@ -46,9 +47,10 @@ table levers_of(const json::array& levers) {
 }  // namespace
 
 part causal_part(std::string_view analysis) {
-  part out{.id = "causes",
-           .title = "Causes over many runs: CAMO",
-           .command = "digctl causal explain RUNS… --format json > causes.json && digctl report RUN --causes causes.json"};
+  part out{
+      .id = "causes",
+      .title = "Causes over many runs: CAMO",
+      .command = "digctl causal explain RUNS… --format json > causes.json && digctl report RUN --causes causes.json"};
   if (analysis.empty()) {
     out.why_not = "it takes many runs, and no result of theirs was handed in (--causes).";
     return out;
@@ -63,17 +65,21 @@ part causal_part(std::string_view analysis) {
   }
   out.ran = true;
   out.json = std::string(analysis);
-  out.origins = {{"levers, boundary, support", "Markov boundary and structure over factors of many runs", "CAMO; docs/causal.md"},
-                 {"evidence class", "screened, candidate, or verified by an experiment", "docs/causal.md; docs/glossary.md"}};
-  out.blocks.push_back(block::words(
-      fmt::format("Of {} runs with {} factors each, what goes with the outcome {}; reached: {}. This run is one of many, or like them; nothing here "
-                  "is about it alone.",
-                  number_of(*whole, "runs"), number_of(*whole, "factors"), short_name(text_of(*whole, "outcome")), text_of(*whole, "stage"))));
+  out.origins = {
+      {"levers, boundary, support", "Markov boundary and structure over factors of many runs", "CAMO; docs/causal.md"},
+      {"evidence class", "screened, candidate, or verified by an experiment", "docs/causal.md; docs/glossary.md"}};
+  out.blocks.push_back(
+      block::words(fmt::format("Of {} runs with {} factors each, what goes with the outcome {}; reached: {}. This run "
+                               "is one of many, or like them; nothing here "
+                               "is about it alone.",
+                               number_of(*whole, "runs"), number_of(*whole, "factors"),
+                               short_name(text_of(*whole, "outcome")), text_of(*whole, "stage"))));
   out.blocks.push_back(block::of(levers_of(*levers)));
   if (const json::array* notes = list_of(*whole, "notes"); notes != nullptr && !notes->empty()) {
-    block list{.what = block::kind::list, .text = "It says:"};
+    block list{.kind = block::kind::list, .text = "It says:"};
     for (const json::value& n : *notes) {
-      if (n.is_string()) list.items.push_back(short_name(std::string(n.get_string().data(), n.get_string().size()), 300));
+      if (n.is_string())
+        list.items.push_back(short_name(std::string(n.get_string().data(), n.get_string().size()), 300));
     }
     out.blocks.push_back(std::move(list));
   }

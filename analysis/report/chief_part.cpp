@@ -12,12 +12,15 @@ namespace {
 
 constexpr std::size_t most_suspects = 8, most_subtasks = 30, most_blamed = 3;
 
-std::string how_sure(const chief::suspect& s) { return s.proven ? "proven" : fmt::format("{:.0f} %", 100 * s.probability); }
+std::string how_sure(const chief::suspect& s) {
+  return s.proven ? "proven" : fmt::format("{:.0f} %", 100 * s.probability);
+}
 
 std::string list_of(const chief::flat_log& log, const std::vector<std::size_t>& steps) {
   constexpr std::size_t most = 6;
   std::string out;
-  for (std::size_t i = 0; i < std::min(steps.size(), most); ++i) out += (i > 0 ? ", " : "") + short_name(step_name(log, steps[i]), 40);
+  for (std::size_t i = 0; i < std::min(steps.size(), most); ++i)
+    out += (i > 0 ? ", " : "") + short_name(step_name(log, steps[i]), 40);
   return steps.size() > most ? out + ", …" : out;
 }
 
@@ -30,10 +33,12 @@ table suspects_of(const chief::flat_log& log, const chief::attribution& a) {
     const chief::suspect& s = a.ranking[i];
     std::string because;
     for (const chief::evidence& e : s.chain) because += (because.empty() ? "" : "; ") + e.says;
-    out.rows.push_back({std::to_string(i + 1), std::to_string(s.step), short_name(s.agent, 60), short_name(log.steps[s.step].event, 60), how_sure(s),
-                        std::string(to_string(s.decided_by)), short_name(because, 300)});
+    out.rows.push_back({std::to_string(i + 1), std::to_string(s.step), short_name(s.agent, 60),
+                        short_name(log.steps[s.step].event, 60), how_sure(s), std::string(to_string(s.decided_by)),
+                        short_name(because, 300)});
   }
-  if (a.ranking.size() > most_suspects) out.left_out = fmt::format("The first {} of {} steps that can be blamed.", most_suspects, a.ranking.size());
+  if (a.ranking.size() > most_suspects)
+    out.left_out = fmt::format("The first {} of {} steps that can be blamed.", most_suspects, a.ranking.size());
   return out;
 }
 
@@ -47,39 +52,50 @@ table subtasks_of(const chief::flat_log& log, const chief::attribution& a) {
     for (const auto& [task, agent] : a.back.agents) {
       if (task == k) agents += (agents.empty() ? "" : ", ") + short_name(agent);
     }
-    for (const std::string& one : a.back.verdicts[k].unmet) unmet += (unmet.empty() ? "" : "; ") + one;
-    out.rows.push_back({short_name(a.graph.subtasks[k].name, 60), list_of(log, a.graph.subtasks[k].steps), short_name(a.back.oracles[k].goal, 160),
-                        a.back.verdicts[k].fails ? "✗ " + short_name(unmet, 240) : "no", agents.empty() ? "–" : agents});
+    for (const std::string& text : a.back.verdicts[k].unmet) unmet += (unmet.empty() ? "" : "; ") + text;
+    out.rows.push_back({short_name(a.graph.subtasks[k].name, 60), list_of(log, a.graph.subtasks[k].steps),
+                        short_name(a.back.oracles[k].goal, 160),
+                        a.back.verdicts[k].fails ? "✗ " + short_name(unmet, 240) : "no",
+                        agents.empty() ? "–" : agents});
   }
-  if (a.graph.subtasks.size() > most_subtasks) out.left_out = fmt::format("The last {} of {} subtasks.", most_subtasks, a.graph.subtasks.size());
+  if (a.graph.subtasks.size() > most_subtasks)
+    out.left_out = fmt::format("The last {} of {} subtasks.", most_subtasks, a.graph.subtasks.size());
   return out;
 }
 
 void tell(part& out, const chief::flat_log& log, const chief::attribution& a, const observed& seen) {
   const chief::suspect& top = a.ranking.front();
-  out.blocks.push_back(block::words(
-      fmt::format("Of {}, the decisive error is most likely step {}, {} of agent {}: {}. The earliest step such that, had its agent done it "
-                  "right, the run would have succeeded.",
-                  counted(log.steps.size(), "step", "steps"), top.step, short_name(step_name(log, top.step)), short_name(top.agent), how_sure(top))));
+  out.blocks.push_back(
+      block::words(fmt::format("Of {}, the decisive error is most likely step {}, {} of agent {}: {}. The earliest "
+                               "step such that, had its agent done it "
+                               "right, the run would have succeeded.",
+                               counted(log.steps.size(), "step", "steps"), top.step,
+                               short_name(step_name(log, top.step)), short_name(top.agent), how_sure(top))));
   if (seen.ended == run_outcome::success)
     out.blocks.push_back(
-        block::remark("The run ended well. CHIEF assumes a run that failed, with one decisive error: read this as where it was weakest."));
+        block::remark("The run ended well. CHIEF assumes a run that failed, with one decisive error: read this as "
+                      "where it was weakest."));
   if (!top.proven)
-    out.blocks.push_back(block::words(
-        "Nothing is proven from the log; the order is that of trained weights over what the steps show, and the probabilities are not calibrated."));
+    out.blocks.push_back(
+        block::words("Nothing is proven from the log; the order is that of trained weights over what the steps show, "
+                     "and the probabilities are not calibrated."));
   out.blocks.push_back(block::of(draw_hierarchy(log, a)));
   out.blocks.push_back(block::of(suspects_of(log, a)));
   out.blocks.push_back(block::of(subtasks_of(log, a)));
-  if (log.left_out > 0) out.blocks.push_back(block::remark(fmt::format("{} lines that digd would refuse are left out.", log.left_out)));
+  if (log.left_out > 0)
+    out.blocks.push_back(block::remark(fmt::format("{} lines that digd would refuse are left out.", log.left_out)));
 }
 
 }  // namespace
 
-part chief_part(const trace_text& trace, const observed& seen, const std::string& subject, const part_options& how) {
-  part out{.id = "decisive-error", .title = "The decisive error: CHIEF", .command = "digctl attribute chief " + subject};
-  if (how.budget_seconds <= 0) out.why_not = "it was not asked for (--budget 0).";
-  else if (seen.events > how.most_steps)
-    out.why_not = fmt::format("the run has {} events, and a report goes to {}.", grouped(seen.events), grouped(how.most_steps));
+part chief_part(const trace_text& trace, const observed& seen, const std::string& subject,
+                const part_options& options) {
+  part out{
+      .id = "decisive-error", .title = "The decisive error: CHIEF", .command = "digctl attribute chief " + subject};
+  if (options.budget_seconds <= 0) out.why_not = "it was not asked for (--budget 0).";
+  else if (seen.events > options.most_steps)
+    out.why_not = fmt::format("the run has {} events, and a report goes to {}.", grouped(seen.events),
+                              grouped(options.most_steps));
   if (!out.why_not.empty()) return out;
   const std::string_view text = trace();
   if (text.empty()) {
@@ -98,15 +114,19 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
   }
   out.ran = true;
   const chief::suspect& top = a.ranking.front();
-  out.answer = fmt::format("CHIEF holds {} of agent {} to be the decisive error ({})", short_name(step_name(log, top.step)), short_name(top.agent),
-                           how_sure(top));
+  out.answer = fmt::format("CHIEF holds {} of agent {} to be the decisive error ({})",
+                           short_name(step_name(log, top.step)), short_name(top.agent), how_sure(top));
   out.json = chief::to_json(log, a, most_suspects);
   const std::string paper = "CHIEF (arXiv 2602.23701), ";
   out.origins = {
-      {"subtasks, agents, steps and edges", "cut from the run's lineage and words, without a model", paper + "section 4.1; docs/chief.md"},
-      {"falls short, discrepant", "virtual oracles judged on the log; then back from the last subtask", paper + "section 4.2"},
-      {"proven, decided by", "counterfactual screening: contradictions on paper that nothing later puts right", paper + "section 4.3, eq. 1"},
-      {"probability of a suspect", "a trained conditional logit over what steps show; not calibrated, no interval", "docs/chief.md, The weights"}};
+      {"subtasks, agents, steps and edges", "cut from the run's lineage and words, without a model",
+       paper + "section 4.1; docs/chief.md"},
+      {"falls short, discrepant", "virtual oracles judged on the log; then back from the last subtask",
+       paper + "section 4.2"},
+      {"proven, decided by", "counterfactual screening: contradictions on paper that nothing later puts right",
+       paper + "section 4.3, eq. 1"},
+      {"probability of a suspect", "a trained conditional logit over what steps show; not calibrated, no interval",
+       "docs/chief.md, The weights"}};
   tell(out, log, a, seen);
   for (std::size_t i = 0; i < std::min(a.ranking.size(), most_blamed); ++i) {
     out.blamed.push_back({.activation = {},

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "picture/chart.h"
+#include "report/picture/chart.h"
 #include "report/words.h"
 
 namespace digd::report {
@@ -18,7 +18,10 @@ constexpr std::size_t most_subtasks = 16, most_steps = 5;
 class hierarchy_picture {
  public:
   hierarchy_picture(const chief::flat_log& log, const chief::attribution& of)
-      : log_(log), of_(of), discrepant_(of.back.steps.begin(), of.back.steps.end()), agents_(of.back.agents.begin(), of.back.agents.end()) {
+      : log_(log),
+        of_(of),
+        discrepant_(of.back.steps.begin(), of.back.steps.end()),
+        agents_(of.back.agents.begin(), of.back.agents.end()) {
     if (!of.ranking.empty()) suspect_ = of.ranking.front().step;
     choose();
   }
@@ -27,13 +30,15 @@ class hierarchy_picture {
     figure out;
     out.title = "The hierarchy, and the way back";
     out.caption = fmt::format(
-        "Left to right: subtasks, the agents in them, these agents' steps. ✗ marks what falls short or is discrepant; the broad band goes from "
+        "Left to right: subtasks, the agents in them, these agents' steps. ✗ marks what falls short or is discrepant; "
+        "the broad band goes from "
         "the subtask to the most suspect step. {} of {} subtasks fall short of their virtual oracle.",
         fails_, of_.graph.subtasks.size());
     const double height = place();
     picture::chart to(width, height, out.title,
-                      shown_.size() < of_.graph.subtasks.size() ? fmt::format("{} of {} subtasks", shown_.size(), of_.graph.subtasks.size())
-                                                                : "curves on the left: one subtask uses what another gave (dashed: order only)",
+                      shown_.size() < of_.graph.subtasks.size()
+                          ? fmt::format("{} of {} subtasks", shown_.size(), of_.graph.subtasks.size())
+                          : "curves on the left: one subtask uses what another gave (dashed: order only)",
                       {.embedded = true, .description = out.caption});
     for (const auto& [k, top] : top_) way(to, k, top);
     edges(to);
@@ -43,20 +48,19 @@ class hierarchy_picture {
   }
 
  private:
-  static constexpr double width = 960, head = 70, row = 38, gap = 14, task_x = 96, task_w = 230, agent_x = 380, agent_w = 130, step_x = 560,
-                          step_w = 70, box = 26;
+  static constexpr double width = 960, head = 70, row = 38, gap = 14, task_x = 96, task_w = 230, agent_x = 380,
+                          agent_w = 130, step_x = 560, step_w = 70, box = 26;
 
   // Those on the way back first; then the others, in order.
   void choose() {
-    const auto& all = of_.graph.subtasks;
+    const auto& subtasks = of_.graph.subtasks;
     std::vector<std::size_t> order;
-    for (std::size_t k = 0; k < all.size(); ++k) fails_ += of_.back.verdicts[k].fails;
+    for (std::size_t k = 0; k < subtasks.size(); ++k) fails_ += of_.back.verdicts[k].fails;
     const auto matters = [&](std::size_t k) {
       const bool suspect = suspect_ && of_.graph.subtask_of[*suspect_] == k;
-      return suspect ? 0 : of_.back.verdicts[k].fails ? 1
-                                                      : 2;
+      return suspect ? 0 : of_.back.verdicts[k].fails ? 1 : 2;
     };
-    for (std::size_t k = 0; k < all.size(); ++k) order.push_back(k);
+    for (std::size_t k = 0; k < subtasks.size(); ++k) order.push_back(k);
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return matters(a) < matters(b); });
     if (order.size() > most_subtasks) order.resize(most_subtasks);
     std::sort(order.begin(), order.end());
@@ -79,8 +83,7 @@ class hierarchy_picture {
     std::sort(steps.begin(), steps.end());
     return steps;
   }
-  int weight(std::size_t step) const { return suspect_ == step ? 2 : discrepant_.contains(step) ? 1
-                                                                                                : 0; }
+  int weight(std::size_t step) const { return suspect_ == step ? 2 : discrepant_.contains(step) ? 1 : 0; }
 
   // The band beneath the suspect, its agent and its subtask.
   void way(picture::chart& to, std::size_t k, double top) const {
@@ -89,8 +92,10 @@ class hierarchy_picture {
       const std::vector<std::size_t> steps = steps_of(of_.graph.subtasks[k].agents[a]);
       const auto at = std::find(steps.begin(), steps.end(), *suspect_);
       if (at == steps.end()) continue;
-      const double y = top + row * static_cast<double>(a) + box / 2, x = step_x + step_w * static_cast<double>(at - steps.begin());
-      to.shape(fmt::format("M{:.1f} {:.1f}H{:.1f}L{:.1f} {:.1f}H{:.1f}", task_x - 6, top + box / 2, task_x + task_w, agent_x, y, x + step_w - 4),
+      const double y = top + row * static_cast<double>(a) + box / 2,
+                   x = step_x + step_w * static_cast<double>(at - steps.begin());
+      to.shape(fmt::format("M{:.1f} {:.1f}H{:.1f}L{:.1f} {:.1f}H{:.1f}", task_x - 6, top + box / 2, task_x + task_w,
+                           agent_x, y, x + step_w - 4),
                "lit");
     }
   }
@@ -99,12 +104,14 @@ class hierarchy_picture {
     for (const chief::subtask_edge& e : of_.graph.subtask_edges) {
       const auto from = top_.find(e.from), into = top_.find(e.to);
       if (from == top_.end() || into == top_.end()) continue;
-      const double y0 = from->second + box / 2 + 4, y1 = into->second + box / 2 - 4, bend = std::min(84.0, 18 + std::abs(y1 - y0) / 4);
-      const char* how = e.data ? "" : " idle";
-      to.shape(
-          fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", task_x, y0, task_x - bend, y0, task_x - bend, y1, task_x - 7, y1),
-          fmt::format("link{}", how), e.pattern.bias.empty() ? "" : short_name(e.pattern.bias + " → " + e.pattern.anomaly, 200));
-      to.shape(fmt::format("M{:.1f} {:.1f}l-9 -4.5v9z", task_x, y1), fmt::format("head{}", how));
+      const double y0 = from->second + box / 2 + 4, y1 = into->second + box / 2 - 4,
+                   bend = std::min(84.0, 18 + std::abs(y1 - y0) / 4);
+      const char* text = e.data ? "" : " idle";
+      to.shape(fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", task_x, y0, task_x - bend, y0,
+                           task_x - bend, y1, task_x - 7, y1),
+               fmt::format("link{}", text),
+               e.pattern.bias.empty() ? "" : short_name(e.pattern.bias + " → " + e.pattern.anomaly, 200));
+      to.shape(fmt::format("M{:.1f} {:.1f}l-9 -4.5v9z", task_x, y1), fmt::format("head{}", text));
     }
   }
 
@@ -112,7 +119,8 @@ class hierarchy_picture {
     const chief::subtask& task = of_.graph.subtasks[k];
     const bool fails = of_.back.verdicts[k].fails;
     to.rect(task_x, top, task_w, box, fails ? "node fails" : "node",
-            fmt::format("subtask {}: {}{}", k, short_name(task.name, 120), fails ? "; " + short_name(of_.back.verdicts[k].unmet.front(), 200) : ""),
+            fmt::format("subtask {}: {}{}", k, short_name(task.name, 120),
+                        fails ? "; " + short_name(of_.back.verdicts[k].unmet.front(), 200) : ""),
             5);
     to.text(task_x + 8, top + 17, "start", "small strong", (fails ? "✗ " : "") + short_name(task.name, 30));
     for (std::size_t a = 0; a < task.agents.size(); ++a) {
@@ -126,7 +134,8 @@ class hierarchy_picture {
       to.line(agent_x + agent_w, y + box / 2, step_x, y + box / 2, "link");
       for (std::size_t i = 0; i < steps.size(); ++i) step(to, steps[i], step_x + step_w * static_cast<double>(i), y);
       if (who.steps.size() > steps.size())
-        to.text(step_x + step_w * static_cast<double>(steps.size()), y + 17, "start", "tiny", fmt::format("+{}", who.steps.size() - steps.size()));
+        to.text(step_x + step_w * static_cast<double>(steps.size()), y + 17, "start", "tiny",
+                fmt::format("+{}", who.steps.size() - steps.size()));
     }
   }
 
@@ -137,7 +146,8 @@ class hierarchy_picture {
             : off          ? "node warns"
                            : "node",
             fmt::format("step {}, {}: {}", at, step_name(log_, at), short_name(log_.steps[at].text, 160)), 2);
-    to.text(x + (step_w - 4) / 2, y + 17, "middle", "tiny", (off ? "✗ " : "") + short_name(step_name(log_, at), off ? 7 : 9));
+    to.text(x + (step_w - 4) / 2, y + 17, "middle", "tiny",
+            (off ? "✗ " : "") + short_name(step_name(log_, at), off ? 7 : 9));
   }
 
   const chief::flat_log& log_;
@@ -156,6 +166,8 @@ std::string step_name(const chief::flat_log& log, std::size_t step) {
   return log.steps[step].event.empty() ? "step " + std::to_string(step) : log.steps[step].event;
 }
 
-figure draw_hierarchy(const chief::flat_log& log, const chief::attribution& of) { return hierarchy_picture(log, of).draw(); }
+figure draw_hierarchy(const chief::flat_log& log, const chief::attribution& of) {
+  return hierarchy_picture(log, of).draw();
+}
 
 }  // namespace digd::report

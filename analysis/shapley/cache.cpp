@@ -23,16 +23,16 @@ std::string exact_text(double x) {
   return text;
 }
 
-void write(std::string& to, std::string_view name, const std::vector<double>& all) {
+void write(std::string& to, std::string_view name, const std::vector<double>& values) {
   to += fmt::format(",\n\"{}\":[", name);
-  for (std::size_t i = 0; i < all.size(); ++i) to.append(i > 0 ? "," : "").append(exact_text(all[i]));
+  for (std::size_t i = 0; i < values.size(); ++i) to.append(i > 0 ? "," : "").append(exact_text(values[i]));
   to += ']';
 }
 
 bool read(const simdjson::dom::object& from, const char* name, std::size_t size, std::vector<double>& to) {
-  simdjson::dom::array all;
-  if (from[name].get(all) != simdjson::SUCCESS) return false;
-  for (const simdjson::dom::element e : all) {
+  simdjson::dom::array items;
+  if (from[name].get(items) != simdjson::SUCCESS) return false;
+  for (const simdjson::dom::element e : items) {
     double x;
     if (e.get(x) != simdjson::SUCCESS) return false;
     to.push_back(x);
@@ -49,35 +49,38 @@ fs::path cache::usual_folder() {
   return home != nullptr && *home == '/' ? fs::path(home) / ".cache" / "digd" / "shapley" : fs::path();
 }
 
-std::string cache::key_of(const game& what, const estimate_options& how) {
+std::string cache::key_of(const game& game, const estimate_options& options) {
   digest d;
   d.add(version);
-  what.add_content(d);
-  const estimator e = how.how == estimator::automatic ? choose(what, how.samples) : how.how;
+  game.add_content(d);
+  const estimator e = options.estimator == estimator::automatic ? choose(game, options.samples) : options.estimator;
   d.add(to_string(e));
   if (e != estimator::exact) {
-    d.add(how.samples);
-    d.add(how.seed);
+    d.add(options.samples);
+    d.add(options.seed);
   }
   return d.hex();
 }
 
-std::optional<estimate_result> cache::find(const std::string& key, const game& what) const {
-  if (folder_.empty() || !what.repeatable()) return {};
+std::optional<estimate_result> cache::find(const std::string& key, const game& game) const {
+  if (folder_.empty() || !game.repeatable()) return {};
   std::ifstream file(folder_ / fmt::format("{}.json", key), std::ios::binary);
   if (!file) return {};
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   simdjson::dom::parser parser;
   simdjson::dom::object top;
-  std::string_view said, how;
-  if (parser.parse(text).get(top) != simdjson::SUCCESS || top["format"].get(said) != simdjson::SUCCESS || said != version) return {};
+  std::string_view message, current_text;
+  if (parser.parse(text).get(top) != simdjson::SUCCESS || top["format"].get(message) != simdjson::SUCCESS ||
+      message != version)
+    return {};
   estimate_result r;
-  if (top["estimator"].get(how) != simdjson::SUCCESS || !estimator_from(how)) return {};
-  r.how = *estimator_from(how);
-  const bool numbers = top["baseline"].get(r.baseline) == simdjson::SUCCESS && top["total"].get(r.total) == simdjson::SUCCESS &&
-                       top["gap"].get(r.gap) == simdjson::SUCCESS && top["samples"].get(r.samples) == simdjson::SUCCESS &&
-                       top["wanted"].get(r.wanted) == simdjson::SUCCESS && top["evaluations"].get(r.evaluations) == simdjson::SUCCESS;
-  const cast& who = what.players();
+  if (top["estimator"].get(current_text) != simdjson::SUCCESS || !estimator_from(current_text)) return {};
+  r.estimator = *estimator_from(current_text);
+  const bool numbers =
+      top["baseline"].get(r.baseline) == simdjson::SUCCESS && top["total"].get(r.total) == simdjson::SUCCESS &&
+      top["gap"].get(r.gap) == simdjson::SUCCESS && top["samples"].get(r.samples) == simdjson::SUCCESS &&
+      top["wanted"].get(r.wanted) == simdjson::SUCCESS && top["evaluations"].get(r.evaluations) == simdjson::SUCCESS;
+  const cast& who = game.players();
   const auto both = [&](const char* name, const char* error, std::size_t size, scored& to) {
     return read(top, name, size, to.value) && read(top, error, size, to.error);
   };
@@ -93,7 +96,8 @@ void cache::keep(const std::string& key, const estimate_result& r) const {
   std::string text = fmt::format(
       "{{\"format\":\"{}\",\"estimator\":\"{}\",\"baseline\":{},\"total\":{},\"gap\":{},\"samples\":{},\"wanted\":{},"
       "\"evaluations\":{}",
-      version, to_string(r.how), exact_text(r.baseline), exact_text(r.total), exact_text(r.gap), r.samples, r.wanted, r.evaluations);
+      version, to_string(r.estimator), exact_text(r.baseline), exact_text(r.total), exact_text(r.gap), r.samples,
+      r.wanted, r.evaluations);
   write(text, "phi", r.phi.value);
   write(text, "phi_error", r.phi.error);
   write(text, "agents", r.by_agent.value);

@@ -21,7 +21,8 @@ namespace digd::shapley {
 namespace {
 
 long long now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 bool is_gone(int error) { return error == ECONNRESET || error == EPIPE; }
@@ -33,16 +34,17 @@ std::string child_process::start(const std::string& command) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return std::strerror(errno);
   posix_spawn_file_actions_t files;
-  posix_spawnattr_t how;
+  posix_spawnattr_t posix_spawnattr_t;
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawn_file_actions_adddup2(&files, ends[1], 0);
   ::posix_spawn_file_actions_adddup2(&files, ends[1], 1);
-  ::posix_spawnattr_init(&how);
-  ::posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
-  ::posix_spawnattr_setpgroup(&how, 0);
+  ::posix_spawnattr_init(&posix_spawnattr_t);
+  ::posix_spawnattr_setflags(&posix_spawnattr_t, POSIX_SPAWN_SETPGROUP);
+  ::posix_spawnattr_setpgroup(&posix_spawnattr_t, 0);
   const char* const arguments[] = {"sh", "-c", command.c_str(), nullptr};
-  const int failed = ::posix_spawn(&pid_, "/bin/sh", &files, &how, const_cast<char* const*>(arguments), environ);
-  ::posix_spawnattr_destroy(&how);
+  const int failed =
+      ::posix_spawn(&pid_, "/bin/sh", &files, &posix_spawnattr_t, const_cast<char* const*>(arguments), environ);
+  ::posix_spawnattr_destroy(&posix_spawnattr_t);
   ::posix_spawn_file_actions_destroy(&files);
   ::close(ends[1]);
   if (failed != 0) {
@@ -68,7 +70,8 @@ std::string child_process::wait(short events, deadline until, const std::atomic<
   }
 }
 
-std::string child_process::converse(std::string_view line, std::string& answer, int timeout_ms, const std::atomic<bool>* stop) {
+std::string child_process::converse(std::string_view line, std::string& answer, int timeout_ms,
+                                    const std::atomic<bool>* stop) {
   const deadline until = now_ms() + timeout_ms;
   std::string out(line);
   out += '\n';
@@ -81,7 +84,8 @@ std::string child_process::converse(std::string_view line, std::string& answer, 
     if (n < 0 && errno != EAGAIN && errno != EINTR) return std::strerror(errno);
     if (n > 0) {
       unread_.append(part, static_cast<std::size_t>(n));
-      if (const std::size_t at = unread_.find('\n', unread_.size() - static_cast<std::size_t>(n)); at != std::string::npos) {
+      if (const std::size_t at = unread_.find('\n', unread_.size() - static_cast<std::size_t>(n));
+          at != std::string::npos) {
         if (sent < out.size()) return "it answered before it was asked";
         answer.assign(unread_, 0, at);
         unread_.erase(0, at + 1);

@@ -25,9 +25,9 @@ class digest {
   }
   // Plain data without padding.
   template <class T>
-  void add(std::span<const T> all) {
-    add(static_cast<std::uint64_t>(all.size()));
-    add_bytes(all.data(), all.size_bytes());
+  void add(std::span<const T> items) {
+    add(static_cast<std::uint64_t>(items.size()));
+    add_bytes(items.data(), items.size_bytes());
   }
 
   std::string hex() const {

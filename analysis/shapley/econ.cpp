@@ -42,7 +42,8 @@ struct step_input {
 // ln(b/a) where |b/a - 1| ≤ 0.1, by the series of artanh; exact to the last bits (x² ≤ 0.0028, eight terms).
 inline double log_ratio(double a, double b) {
   const double x = (b - a) / (b + a), y = x * x;
-  const double tail = y * (1. / 3 + y * (1. / 5 + y * (1. / 7 + y * (1. / 9 + y * (1. / 11 + y * (1. / 13 + y / 15))))));
+  const double tail =
+      y * (1. / 3 + y * (1. / 5 + y * (1. / 7 + y * (1. / 9 + y * (1. / 11 + y * (1. / 13 + y / 15))))));
   return 2 * x * (1 + tail);
 }
 
@@ -177,7 +178,8 @@ class econ_game final : public game {
 
   step_input input(std::size_t step, const lane_mask* kept) const {
     const std::size_t at = step * t_.agents;
-    return {t_.agents, step, &t_.works[at], &t_.rate[at], &t_.order[at], &t_.skill_draw[at], t_.price_draw[step], kept + at};
+    return {t_.agents,           step,     &t_.works[at], &t_.rate[at], &t_.order[at], &t_.skill_draw[at],
+            t_.price_draw[step], kept + at};
   }
   void begin(economy& s) const {
     const double price = std::accumulate(t_.skill.begin(), t_.skill.end(), 0.0) / static_cast<double>(t_.agents);
@@ -230,9 +232,8 @@ class econ_evaluator final : public evaluator {
         by_time_.push_back(static_cast<std::uint32_t>(k));
       }
     }
-    std::stable_sort(by_time_.begin(), by_time_.end(), [&](auto a, auto b) {
-      return g_.players().step[which[a]] < g_.players().step[which[b]];
-    });
+    std::stable_sort(by_time_.begin(), by_time_.end(),
+                     [&](auto a, auto b) { return g_.players().step[which[a]] < g_.players().step[which[b]]; });
     for (std::size_t at = 0; at < by_time_.size(); at += lanes) {
       const std::size_t count = std::min(lanes, by_time_.size() - at);
       for (std::size_t k = 0; k < count; ++k) masks_[which[by_time_[at + k]]] ^= static_cast<lane_mask>(1u << k);
@@ -282,7 +283,8 @@ std::string econ_trajectory::fault() const {
   if (steps < least_steps || steps > 100'000) return "steps: 4 to 100000";
   if (skill.size() != agents) return "skill: one number an agent";
   if (works.size() != cells || rate.size() != cells) return "works, rate: one row a step, one entry an agent";
-  if (order.size() != cells || skill_draw.size() != cells) return "order, skill_draw: one row a step, one entry an agent";
+  if (order.size() != cells || skill_draw.size() != cells)
+    return "order, skill_draw: one row a step, one entry an agent";
   if (price_draw.size() != steps) return "price_draw: one number a step";
   const auto in_unit = [](double u) { return u >= 0 && u <= 1; };
   if (!std::all_of(skill.begin(), skill.end(), [](double s) { return s >= 1 && s < 1e9; })) return "skill: 1 to 1e9";

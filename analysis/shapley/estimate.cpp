@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::array<std::string_view, 6> names{"auto", "exact", "permutation", "antithetic", "owen", "leverage"};
 
-bool ask_ends(const game& what, estimate_result& result) {
-  const std::unique_ptr<evaluator> ask = what.make_evaluator();
-  std::vector<lane_mask> masks(what.size(), 2);  // lane 0: nobody, lane 1: everybody
+bool ask_ends(const game& game, estimate_result& result) {
+  const std::unique_ptr<evaluator> ask = game.make_evaluator();
+  std::vector<lane_mask> masks(game.size(), 2);  // lane 0: nobody, lane 1: everybody
   double ends[lanes];
   if (!ask->values(masks, 2, ends)) {
     result.problem = ask->problem();
@@ -47,13 +47,13 @@ tally::tally(const cast& who)
       steps_(who.steps),
       behaviours_(who.behaviour_names.size()) {}
 
-void tally::complete(std::span<double> all) const {
-  double* agent = all.data() + players_;
+void tally::complete(std::span<double> values) const {
+  double* agent = values.data() + players_;
   double* step = agent + agents_;
   double* behaviour = step + steps_;
   std::fill(agent, behaviour + behaviours_, 0.0);
   for (std::size_t p = 0; p < players_; ++p) {
-    const double phi = all[p];
+    const double phi = values[p];
     agent[who_.agent[p]] += phi;
     step[who_.step[p]] += phi;
     const std::uint32_t from = who_.behaviour_begin[p], to = who_.behaviour_begin[p + 1];
@@ -132,39 +132,39 @@ void project(std::span<double> phi, std::span<const double> error, std::span<con
   }
 }
 
-void finish(const game& what, std::vector<double> value, std::vector<double> error, estimate_result& result) {
-  const tally sums(what.players());
-  const std::span<double> phi(value.data(), what.size());
+void finish(const game& game, std::vector<double> value, std::vector<double> error, estimate_result& result) {
+  const tally sums(game.players());
+  const std::span<double> phi(value.data(), game.size());
   result.gap = result.total - sum_of(phi);
-  project(phi, std::span<const double>(error.data(), what.size()), active_players(what.players()), result.total);
+  project(phi, std::span<const double>(error.data(), game.size()), active_players(game.players()), result.total);
   sums.complete(value);
   sums.split(value, error, result);
 }
 
-estimator choose(const game& what, std::uint64_t samples) {
-  const std::size_t n = active_players(what.players()).size();
+estimator choose(const game& game, std::uint64_t samples) {
+  const std::size_t n = active_players(game.players()).size();
   const double budget = static_cast<double>(samples) * static_cast<double>(n);
   if (n <= most_exact && std::ldexp(1.0, static_cast<int>(n)) <= std::max(budget, 65'536.0)) return estimator::exact;
-  return choose_sampling(what, samples);
+  return choose_sampling(game, samples);
 }
 
-estimator choose_sampling(const game& what, std::uint64_t samples) {
-  const std::size_t n = active_players(what.players()).size();
+estimator choose_sampling(const game& game, std::uint64_t samples) {
+  const std::size_t n = active_players(game.players()).size();
   return n <= most_regression && samples >= least_regression ? estimator::leverage : estimator::antithetic;
 }
 
-estimate_result estimate(const game& what, const estimate_options& asked) {
+estimate_result estimate(const game& game, const estimate_options& asked) {
   const auto from = std::chrono::steady_clock::now();
-  estimate_options how = asked;
-  if (how.how == estimator::automatic) how.how = choose(what, how.samples);
+  estimate_options options = asked;
+  if (options.estimator == estimator::automatic) options.estimator = choose(game, options.samples);
   estimate_result result;
-  result.how = how.how;
-  result.wanted = how.samples;
-  if (!ask_ends(what, result)) return result;
-  switch (how.how) {
-    case estimator::exact: estimate_exactly(what, how, result); break;
-    case estimator::leverage: estimate_by_regression(what, how, result); break;
-    default: estimate_by_sampling(what, how, result); break;
+  result.estimator = options.estimator;
+  result.wanted = options.samples;
+  if (!ask_ends(game, result)) return result;
+  switch (options.estimator) {
+    case estimator::exact: estimate_exactly(game, options, result); break;
+    case estimator::leverage: estimate_by_regression(game, options, result); break;
+    default: estimate_by_sampling(game, options, result); break;
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
   return result;

@@ -35,7 +35,7 @@ inline constexpr std::size_t most_regression = 500;
 inline constexpr std::uint64_t least_regression = 5;  // samples; below, the fit is too loose
 
 struct estimate_options {
-  estimator how = estimator::automatic;
+  digd::shapley::estimator estimator = estimator::automatic;
   std::uint64_t samples = 1000;  // M: permutations, or what costs as many evaluations
   std::uint64_t seed = 1;
   run_control control;
@@ -51,7 +51,7 @@ inline constexpr double rounding_share = 1e-12;
 
 struct estimate_result {
   std::string problem;  // empty if it succeeded
-  estimator how = estimator::exact;
+  digd::shapley::estimator estimator = estimator::exact;
   scored phi;                              // by player
   scored by_agent, by_step, by_behaviour;  // eq. 5, 3 and 9; with the errors of the sums, not sums of errors
   double baseline = 0;                     // R(∅)
@@ -70,10 +70,10 @@ struct estimate_result {
   explicit operator bool() const { return problem.empty(); }
 };
 
-estimate_result estimate(const game& what, const estimate_options& how);
+estimate_result estimate(const game& game, const estimate_options& options);
 
 // What `automatic` stands for; and what, where exact values are out of the question.
-estimator choose(const game& what, std::uint64_t samples);
-estimator choose_sampling(const game& what, std::uint64_t samples);
+estimator choose(const game& game, std::uint64_t samples);
+estimator choose_sampling(const game& game, std::uint64_t samples);
 
 }  // namespace digd::shapley

@@ -15,7 +15,7 @@ class tally {
   explicit tally(const cast& who);
   std::size_t size() const { return players_ + agents_ + steps_ + behaviours_; }
   // Fills what follows the players with their sums (eq. 3, 5, 9; an action with several types is split evenly).
-  void complete(std::span<double> all) const;
+  void complete(std::span<double> values) const;
   void split(const std::vector<double>& value, const std::vector<double>& error, estimate_result& to) const;
   std::size_t players() const { return players_; }
 
@@ -41,11 +41,11 @@ std::vector<player_index> active_players(const cast& who);
 // active players if nothing is uncertain. A last correction leaves a rounding error only.
 void project(std::span<double> phi, std::span<const double> error, std::span<const player_index> active, double total);
 
-void estimate_exactly(const game& what, const estimate_options& how, estimate_result& result);
-void estimate_by_sampling(const game& what, const estimate_options& how, estimate_result& result);
-void estimate_by_regression(const game& what, const estimate_options& how, estimate_result& result);
+void estimate_exactly(const game& game, const estimate_options& options, estimate_result& result);
+void estimate_by_sampling(const game& game, const estimate_options& options, estimate_result& result);
+void estimate_by_regression(const game& game, const estimate_options& options, estimate_result& result);
 
 // Puts a finished estimate together: projection, sums, errors. `value` and `error` cover the whole tally.
-void finish(const game& what, std::vector<double> value, std::vector<double> error, estimate_result& result);
+void finish(const game& game, std::vector<double> value, std::vector<double> error, estimate_result& result);
 
 }  // namespace digd::shapley

@@ -32,12 +32,12 @@ struct part {
 
 }  // namespace
 
-void estimate_exactly(const game& what, const estimate_options& how, estimate_result& result) {
-  const std::vector<player_index> active = active_players(what.players());
+void estimate_exactly(const game& game, const estimate_options& options, estimate_result& result) {
+  const std::vector<player_index> active = active_players(game.players());
   const std::size_t n = active.size();
   if (n > most_exact) {
-    result.problem = "exact values need at most " + std::to_string(most_exact) + " players that can matter; there are " +
-                     std::to_string(n);
+    result.problem = "exact values need at most " + std::to_string(most_exact) +
+                     " players that can matter; there are " + std::to_string(n);
     return;
   }
   const std::vector<double> w = shapley_weights(std::max<std::size_t>(n, 1));
@@ -47,7 +47,7 @@ void estimate_exactly(const game& what, const estimate_options& how, estimate_re
 
   const auto make = [&](evaluator& ask, std::size_t chunk, part& to) {
     to.phi.assign(n, 0.0);
-    std::vector<lane_mask> masks(what.size(), every_lane);  // players known to be null: either way
+    std::vector<lane_mask> masks(game.size(), every_lane);  // players known to be null: either way
     double v[lanes];
     for (std::uint64_t first = chunk * a_chunk; first < (chunk + 1) * a_chunk; first += lanes) {
       const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(lanes, sets - first));
@@ -64,25 +64,25 @@ void estimate_exactly(const game& what, const estimate_options& how, estimate_re
       }
       to.sets += count;
     }
-    return !how.control.stopped();
+    return !options.control.stopped();
   };
   std::vector<exact_sum> sums(n);
   const auto merge = [&](part& p) {
     for (std::size_t i = 0; i < n; ++i) sums[i].add(p.phi[i]);
     result.evaluations += p.sets;
   };
-  const std::size_t done = in_order<part>(what, chunks, how.control, make, merge, result.problem);
+  const std::size_t done = in_order<part>(game, chunks, options.control, make, merge, result.problem);
   if (!result.problem.empty()) return;
   if (done < chunks) {  // a part of the sets says nothing about any player
     result.problem = "stopped before all sets were asked; exact values have no partial result";
     result.interrupted = true;
     return;
   }
-  const tally all(what.players());
-  std::vector<double> value(all.size(), 0.0);
+  const tally tallies(game.players());
+  std::vector<double> value(tallies.size(), 0.0);
   for (std::size_t i = 0; i < n; ++i) value[active[i]] = sums[i].value();
   result.samples = result.wanted = sets;
-  finish(what, std::move(value), std::vector<double>(all.size(), 0.0), result);
+  finish(game, std::move(value), std::vector<double>(tallies.size(), 0.0), result);
 }
 
 }  // namespace digd::shapley

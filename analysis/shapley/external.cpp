@@ -26,12 +26,13 @@ class declaration {
     object top;
     if (parser.parse(line).get(top) != simdjson::SUCCESS) return "its answer to hello is no JSON object";
     std::string_view type;
-    if (top["type"].get(type) != simdjson::SUCCESS || type != "game") return "its answer to hello has no \"type\": \"game\"";
-    array all;
-    if (top["players"].get(all) != simdjson::SUCCESS || all.size() == 0) return "players: a list, not empty";
-    if (all.size() > most_external_players) return fmt::format("players: at most {}", most_external_players);
-    for (const element one : all) {
-      if (std::string why = add(one); !why.empty()) return fmt::format("players[{}]: {}", who.size(), why);
+    if (top["type"].get(type) != simdjson::SUCCESS || type != "game")
+      return "its answer to hello has no \"type\": \"game\"";
+    array items;
+    if (top["players"].get(items) != simdjson::SUCCESS || items.size() == 0) return "players: a list, not empty";
+    if (items.size() > most_external_players) return fmt::format("players: at most {}", most_external_players);
+    for (const element element : items) {
+      if (std::string why = add(element); !why.empty()) return fmt::format("players[{}]: {}", who.size(), why);
     }
     std::string_view text;
     if (top["title"].get(text) == simdjson::SUCCESS) title = text;
@@ -51,9 +52,9 @@ class declaration {
     return static_cast<std::uint32_t>(at);
   }
 
-  std::string add(const element one) {
+  std::string add(const element item) {
     object player;
-    if (one.get(player) != simdjson::SUCCESS) return "an object";
+    if (item.get(player) != simdjson::SUCCESS) return "an object";
     std::string_view agent, name;
     if (player["agent"].get(agent) != simdjson::SUCCESS) return "agent: a string";
     std::uint64_t step = 1;
@@ -86,7 +87,8 @@ class declaration {
 
 class external_evaluator final : public evaluator {
  public:
-  external_evaluator(const external_options& how, std::size_t players) : how_(how), players_(players), set_(players) {}
+  external_evaluator(const external_options& options, std::size_t players)
+      : options_(options), players_(players), set_(players) {}
 
   bool values(std::span<const lane_mask> kept, std::size_t count, double* out) override {
     open();
@@ -115,10 +117,10 @@ class external_evaluator final : public evaluator {
 
  private:
   template <class Add>
-  bool in_batches(std::size_t all, double* out, Add add) {
-    for (std::size_t at = 0; at < all; at += how_.batch) {
+  bool in_batches(std::size_t total, double* out, Add add) {
+    for (std::size_t at = 0; at < total; at += options_.batch) {
       open();
-      for (std::size_t k = at; k < std::min(all, at + how_.batch); ++k) add(k);
+      for (std::size_t k = at; k < std::min(total, at + options_.batch); ++k) add(k);
       if (!ask(out + at)) return false;
     }
     return true;
@@ -140,26 +142,27 @@ class external_evaluator final : public evaluator {
 
   bool ask(double* out) {
     std::string why;
-    for (int attempt = 0; attempt <= how_.restarts; ++attempt) {
+    for (int attempt = 0; attempt <= options_.restarts; ++attempt) {
       why = ready();
       if (why.empty()) {
         const std::string line = fmt::format(R"({{"type":"evaluate","id":{},"sets":[{}]}})", ++id_, sets_);
-        why = child_.converse(line, answer_, how_.timeout_ms, how_.stop);
+        why = child_.converse(line, answer_, options_.timeout_ms, options_.stop);
       }
       if (why.empty()) why = read(out);
       if (why.empty()) return true;
       child_.end();
-      if (how_.stop != nullptr && how_.stop->load()) break;
+      if (options_.stop != nullptr && options_.stop->load()) break;
     }
-    problem_ = fmt::format("the simulator failed {} times: {}", how_.restarts + 1, why);
+    problem_ = fmt::format("the simulator failed {} times: {}", options_.restarts + 1, why);
     return false;
   }
 
   // Starts it if it is not running; a restart has to declare as many players as before.
   std::string ready() {
     if (child_.running()) return {};
-    if (std::string why = child_.start(how_.command); !why.empty()) return why;
-    if (std::string why = child_.converse(hello_line, answer_, how_.timeout_ms, how_.stop); !why.empty()) return why;
+    if (std::string why = child_.start(options_.command); !why.empty()) return why;
+    if (std::string why = child_.converse(hello_line, answer_, options_.timeout_ms, options_.stop); !why.empty())
+      return why;
     declaration d;
     if (std::string why = d.read(answer_); !why.empty()) return why;
     return d.who.size() == players_ ? std::string() : "it declares another number of players than before";
@@ -175,13 +178,14 @@ class external_evaluator final : public evaluator {
     if (risks.size() != count_) return fmt::format("risks: {} numbers for {} sets", risks.size(), count_);
     std::size_t k = 0;
     for (const element r : risks) {
-      if (r.get(out[k]) != simdjson::SUCCESS || !std::isfinite(out[k])) return fmt::format("risks[{}]: a finite number", k);
+      if (r.get(out[k]) != simdjson::SUCCESS || !std::isfinite(out[k]))
+        return fmt::format("risks[{}]: a finite number", k);
       ++k;
     }
     return {};
   }
 
-  const external_options how_;
+  const external_options options_;
   const std::size_t players_;
   child_process child_;
   simdjson::dom::parser parser_;
@@ -193,7 +197,7 @@ class external_evaluator final : public evaluator {
 
 class external_game final : public game {
  public:
-  external_game(const external_options& how, declaration d) : how_(how), title_(std::move(d.title)) {
+  external_game(const external_options& options, declaration d) : options_(options), title_(std::move(d.title)) {
     players_ = std::move(d.who);
     threshold_ = d.threshold;
   }
@@ -201,28 +205,30 @@ class external_game final : public game {
   std::string title() const override {
     return (title_.empty() ? "external simulator" : title_) + ", " + std::to_string(size()) + " players";
   }
-  std::unique_ptr<evaluator> make_evaluator() const override { return std::make_unique<external_evaluator>(how_, size()); }
-  void add_content(digest& to) const override { to.add(std::string_view(how_.command)); }
+  std::unique_ptr<evaluator> make_evaluator() const override {
+    return std::make_unique<external_evaluator>(options_, size());
+  }
+  void add_content(digest& to) const override { to.add(std::string_view(options_.command)); }
   bool repeatable() const override { return false; }
   bool slow() const override { return true; }
 
  private:
-  external_options how_;
+  external_options options_;
   std::string title_;
 };
 
 }  // namespace
 
-external_result make_external_game(const external_options& how) {
+external_result make_external_game(const external_options& options) {
   external_result out;
   child_process child;
   std::string answer;
   declaration d;
-  out.problem = child.start(how.command);
-  if (out.problem.empty()) out.problem = child.converse(hello_line, answer, how.timeout_ms, how.stop);
+  out.problem = child.start(options.command);
+  if (out.problem.empty()) out.problem = child.converse(hello_line, answer, options.timeout_ms, options.stop);
   if (out.problem.empty()) out.problem = d.read(answer);
   if (out.problem.empty()) {
-    out.game = std::make_unique<external_game>(how, std::move(d));
+    out.game = std::make_unique<external_game>(options, std::move(d));
   } else {
     out.problem = "the simulator: " + out.problem;
   }

@@ -6,9 +6,9 @@
 //   → {"type":"evaluate","id":1,"sets":[[0,2],[]]}      the players kept, by index from 0
 //   ← {"type":"risks","id":1,"risks":[0.7,0.1]}
 //
-// Each evaluator runs a process of its own, in a process group of its own, so that Ctrl-C reaches digctl alone. A process that
-// dies, is silent for longer than `timeout_ms` or answers something else is ended and started anew, and asked again; after
-// `restarts` failures of one request the game gives up and says why.
+// Each evaluator runs a process of its own, in a process group of its own, so that Ctrl-C reaches digctl alone. A
+// process that dies, is silent for longer than `timeout_ms` or answers something else is ended and started anew, and
+// asked again; after `restarts` failures of one request the game gives up and says why.
 #pragma once
 
 #include <atomic>
@@ -35,6 +35,6 @@ struct external_result {
   std::unique_ptr<shapley::game> game;
 };
 
-external_result make_external_game(const external_options& how);
+external_result make_external_game(const external_options& options);
 
 }  // namespace digd::shapley

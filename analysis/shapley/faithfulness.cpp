@@ -25,29 +25,30 @@ bool risk_drops(evaluator& ask, std::span<const double> scores, std::array<doubl
   }
   double risk[lanes];
   if (!ask.values(masks, 1 + deleted_counts.size(), risk)) return false;
-  for (std::size_t c = 0; c < deleted_counts.size(); ++c) drops[c] = risk[0] > 0 ? (risk[0] - risk[1 + c]) / risk[0] : 0;
+  for (std::size_t c = 0; c < deleted_counts.size(); ++c)
+    drops[c] = risk[0] > 0 ? (risk[0] - risk[1 + c]) / risk[0] : 0;
   return true;
 }
 
-faithfulness judge(const game& what, std::span<const double> phi, std::uint64_t seed) {
+faithfulness judge(const game& game, std::span<const double> phi, std::uint64_t seed) {
   faithfulness out;
-  const std::unique_ptr<evaluator> ask = what.make_evaluator();
+  const std::unique_ptr<evaluator> ask = game.make_evaluator();
   const auto fail = [&] {
     out.problem = ask->problem();
     return out;
   };
   if (!risk_drops(*ask, phi, out.shapley)) return fail();
 
-  const std::vector<std::uint8_t> all(what.size(), 1);
-  std::vector<player_index> everybody(what.size());
+  const std::vector<std::uint8_t> values(game.size(), 1);
+  std::vector<player_index> everybody(game.size());
   std::iota(everybody.begin(), everybody.end(), 0u);
-  std::vector<double> without(what.size());
+  std::vector<double> without(game.size());
   double whole;
-  if (!value_of(*ask, all, whole) || !ask->flips(all, everybody, without.data())) return fail();
+  if (!value_of(*ask, values, whole) || !ask->flips(values, everybody, without.data())) return fail();
   for (double& w : without) w = whole - w;
   if (!risk_drops(*ask, without, out.leave_one_out)) return fail();
 
-  std::vector<double> scores(what.size());
+  std::vector<double> scores(game.size());
   std::array<double, 2> squares{};
   for (int k = 0; k < random_orders; ++k) {
     random_stream draw(seed, purpose::random_scores, static_cast<std::uint64_t>(k));

@@ -25,6 +25,6 @@ struct faithfulness {
 bool risk_drops(evaluator& ask, std::span<const double> scores, std::array<double, 2>& drops);
 
 // φ beside leave-one-out scores v(Ω) - v(Ω\i) and the mean of 100 random orders.
-faithfulness judge(const game& what, std::span<const double> phi, std::uint64_t seed);
+faithfulness judge(const game& game, std::span<const double> phi, std::uint64_t seed);
 
 }  // namespace digd::shapley

@@ -50,9 +50,9 @@ bool evaluator::flips(std::span<const std::uint8_t> base, std::span<const player
 bool value_of(evaluator& ask, std::span<const std::uint8_t> set, double& out) {
   std::vector<lane_mask> masks(set.size());
   for (std::size_t p = 0; p < set.size(); ++p) masks[p] = set[p] ? 1 : 0;
-  double all[lanes];
-  if (!ask.values(masks, 1, all)) return false;
-  out = all[0];
+  double doubles[lanes];
+  if (!ask.values(masks, 1, doubles)) return false;
+  out = doubles[0];
   return true;
 }
 

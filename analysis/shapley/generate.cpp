@@ -1,8 +1,8 @@
 // Seeded trajectories that reach an extreme event. Synthetic: no language model acted in them.
 //
 // Each is played forward by simple rules of behaviour, with a disturbance towards the end, until an attempt's observed
-// risk is highest at its last step by a margin; the threshold ρ lies between that risk and the highest one before, so that
-// T is the first step at which the risk exceeds ρ (section 3.1). The same arguments give the same trajectory.
+// risk is highest at its last step by a margin; the threshold ρ lies between that risk and the highest one before, so
+// that T is the first step at which the risk exceeds ρ (section 3.1). The same arguments give the same trajectory.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -55,7 +55,8 @@ econ_trajectory play_econ(std::size_t agents, std::size_t steps, random_stream& 
     std::sort(sample.begin(), sample.end());
     for (std::size_t i = 0; i < agents; ++i) t.skill[i] += sample[i] / 1000;
   }
-  const std::size_t shock = steps - std::max<std::size_t>(2, static_cast<std::size_t>(draw.uniform(0.1, 0.5) * static_cast<double>(steps)));
+  const std::size_t shock =
+      steps - std::max<std::size_t>(2, static_cast<std::size_t>(draw.uniform(0.1, 0.5) * static_cast<double>(steps)));
   std::vector<double> diligence(agents), thrift(agents), nerves(agents);
   for (std::size_t i = 0; i < agents; ++i) {
     diligence[i] = draw.uniform(0.8, 1.0);
@@ -66,10 +67,12 @@ econ_trajectory play_econ(std::size_t agents, std::size_t steps, random_stream& 
   for (std::size_t i = 0; i < agents; ++i) order[i] = static_cast<std::uint16_t>(i);
   for (std::size_t s = 0; s < steps; ++s) {
     const bool rush = (s + steps) % 2 == 0;  // hoarding and spending take turns, harder towards the end
-    const double strength = s < shock ? 0.15 : 0.4 + 0.6 * static_cast<double>(s - shock + 1) / static_cast<double>(steps - shock);
+    const double strength =
+        s < shock ? 0.15 : 0.4 + 0.6 * static_cast<double>(s - shock + 1) / static_cast<double>(steps - shock);
     for (std::size_t i = 0; i < agents; ++i) {
       const bool panics = draw.chance(nerves[i] * strength);
-      const double share = panics ? (rush ? draw.uniform(0.8, 1.0) : draw.uniform(0.0, 0.15)) : thrift[i] + 0.08 * draw.normal();
+      const double share =
+          panics ? (rush ? draw.uniform(0.8, 1.0) : draw.uniform(0.0, 0.15)) : thrift[i] + 0.08 * draw.normal();
       t.works.push_back(draw.chance(panics ? 0.35 : diligence[i]) ? 1 : 0);
       t.rate.push_back(to_rate(share));
       t.skill_draw.push_back(draw.uniform());
@@ -94,11 +97,11 @@ social_trajectory play_social(std::size_t agents, std::size_t steps, std::size_t
     authors.clear();
     std::fill(seen.begin(), seen.end(), 0);
     std::fill(net.begin(), net.end(), 0);
-    const std::vector<double> told = b;
+    const std::vector<double> values = b;
     for (std::size_t i = 0; i < agents; ++i) {
       const bool posts = draw.chance(0.5 + 0.5 * std::abs(b[i]));  // eq. 31
       t.posts.push_back(posts);
-      t.post_belief.push_back(posts ? told[i] : 0);
+      t.post_belief.push_back(posts ? values[i] : 0);
       if (posts) authors.push_back(static_cast<std::uint32_t>(i));
     }
     for (std::size_t i = 0; i < agents; ++i) {
@@ -106,18 +109,19 @@ social_trajectory play_social(std::size_t agents, std::size_t steps, std::size_t
       for (std::size_t k = 0; k < views && !authors.empty(); ++k) {
         const std::uint32_t author = authors[draw.below(static_cast<std::uint32_t>(authors.size()))];
         const auto same = [&](const social_view& v) { return v.author == author; };
-        if (author == i || std::any_of(t.views.begin() + static_cast<std::ptrdiff_t>(first), t.views.end(), same)) continue;
-        const double p = told[author];
-        reacts how = reacts::none;
+        if (author == i || std::any_of(t.views.begin() + static_cast<std::ptrdiff_t>(first), t.views.end(), same))
+          continue;
+        const double p = values[author];
+        reacts current_reacts = reacts::none;
         if (draw.chance(0.4 + 0.3 * std::abs(b[i]))) {  // eq. 32
           const bool kin = p * b[i] > 0 || std::abs(p - b[i]) < 0.25;
-          how = draw.chance(kin ? 0.9 : 0.2) ? reacts::like : reacts::dislike;
+          current_reacts = draw.chance(kin ? 0.9 : 0.2) ? reacts::like : reacts::dislike;
         }
-        t.views.push_back({author, how});
+        t.views.push_back({author, current_reacts});
         ++seen[author];
-        if (how == reacts::none) continue;
-        net[author] += how == reacts::like ? 1 : -1;
-        b[i] = move_belief(b[i], p, how == reacts::like ? 1 : -1);
+        if (current_reacts == reacts::none) continue;
+        net[author] += current_reacts == reacts::like ? 1 : -1;
+        b[i] = move_belief(b[i], p, current_reacts == reacts::like ? 1 : -1);
       }
       t.view_begin.push_back(static_cast<std::uint32_t>(t.views.size()));
     }
@@ -151,10 +155,12 @@ twin_trajectory play_twin(std::size_t agents, std::size_t steps, random_stream& 
       for (std::size_t k = 0; k < stocks; ++k) {
         const std::uint8_t stock = static_cast<std::uint8_t>(draw.below(stock_count));
         const bool sell = draw.chance(panics ? 0.85 : 0.5);
-        const double edge = panics ? (sell ? draw.uniform(-0.12, -0.04) : draw.uniform(-0.12, -0.02)) : 0.012 * draw.normal();
+        const double edge =
+            panics ? (sell ? draw.uniform(-0.12, -0.04) : draw.uniform(-0.12, -0.02)) : 0.012 * draw.normal();
         const std::int32_t cents = std::max(1, static_cast<std::int32_t>(std::lround(price[stock] * (1 + edge))));
         const std::int32_t lots = 1 + static_cast<std::int32_t>(draw.below(panics ? 60 : 20));
-        t.orders.push_back({static_cast<std::uint16_t>(d), static_cast<std::uint16_t>(i), stock, static_cast<std::uint8_t>(sell), cents, lots});
+        t.orders.push_back({static_cast<std::uint16_t>(d), static_cast<std::uint16_t>(i), stock,
+                            static_cast<std::uint8_t>(sell), cents, lots});
         book[stock].push_back({cents, lots, static_cast<std::uint8_t>(sell), 0});
       }
     }

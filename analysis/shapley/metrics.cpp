@@ -34,12 +34,12 @@ double gini(std::span<const double> x) {
   for (std::size_t i = 0; i < x.size(); ++i) size[i] = std::abs(x[i]);
   std::sort(size.begin(), size.end());
   const double n = static_cast<double>(size.size());
-  exact_sum spread, all;
+  exact_sum spread, exact_sums;
   for (std::size_t k = 0; k < size.size(); ++k) {
     spread.add((2.0 * static_cast<double>(k) - n + 1) * size[k]);
-    all.add(size[k]);
+    exact_sums.add(size[k]);
   }
-  return all.value() > 0 ? spread.value() / (n * all.value()) : 0;
+  return exact_sums.value() > 0 ? spread.value() / (n * exact_sums.value()) : 0;
 }
 
 double pearson(std::span<const double> x, std::span<const double> y) {
@@ -91,7 +91,8 @@ metrics measure(const cast& who, std::span<const double> estimated, double thres
   for (std::size_t i = 0; i < agents; ++i) {
     const double mean = agent[i] / steps;
     double squares = 0;
-    for (std::size_t t = 0; t < who.steps; ++t) squares += (cell[i * who.steps + t] - mean) * (cell[i * who.steps + t] - mean);
+    for (std::size_t t = 0; t < who.steps; ++t)
+      squares += (cell[i * who.steps + t] - mean) * (cell[i * who.steps + t] - mean);
     out.instability[i] = std::sqrt(squares / steps);
   }
   std::vector<double> size(agents);
@@ -102,9 +103,9 @@ metrics measure(const cast& who, std::span<const double> estimated, double thres
 
   exact_sum order;
   for (std::size_t t = 0; t < who.steps; ++t) {
-    double all = 0;
-    for (std::size_t i = 0; i < agents; ++i) all += std::abs(cell[i * who.steps + t]);
-    if (all > 0) order.add(std::abs(step[t]) / all);
+    double total = 0;
+    for (std::size_t i = 0; i < agents; ++i) total += std::abs(cell[i * who.steps + t]);
+    if (total > 0) order.add(std::abs(step[t]) / total);
   }
   out.synchronization = who.steps > 0 ? order.value() / steps : 0;
   return out;

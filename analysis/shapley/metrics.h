@@ -34,7 +34,8 @@ double pearson(std::span<const double> x, std::span<const double> y);
 
 // `largest_risk` is the largest |R| behind φ. Where |φ| is at most `rounding_share` of it, or of the largest |φ|, φ is
 // rounding and every metric takes it as 0.
-metrics measure(const cast& who, std::span<const double> phi, double threshold, double q = usual_share, double largest_risk = 0);
+metrics measure(const cast& who, std::span<const double> phi, double threshold, double q = usual_share,
+                double largest_risk = 0);
 // The same of an estimate. Without added risk there is no T*.
 metrics measure(const cast& who, const estimate_result& result, double threshold, double q = usual_share);
 

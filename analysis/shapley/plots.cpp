@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "analysis/shapley/report.h"
-#include "picture/chart.h"
+#include "report/picture/chart.h"
 
 namespace digd::shapley {
 
@@ -20,8 +20,8 @@ constexpr std::size_t most_bars = 40;
 constexpr double label_width = 130;  // of T* and L
 
 std::string subtitle(const report& r) {
-  return fmt::format("{}{} · {}, {} samples{}", r.game.title(), r.game.synthetic() ? " · SYNTHETIC" : "", to_string(r.result.how),
-                     r.result.samples, r.result.interrupted ? " (interrupted)" : "");
+  return fmt::format("{}{} · {}, {} samples{}", r.game.title(), r.game.synthetic() ? " · SYNTHETIC" : "",
+                     to_string(r.result.estimator), r.result.samples, r.result.interrupted ? " (interrupted)" : "");
 }
 
 const char* side(double x) { return x < 0 ? "down" : "up"; }
@@ -32,9 +32,9 @@ struct key {
   const char* text;
 };
 
-void legend(chart& to, std::initializer_list<key> all) {
+void legend(chart& to, std::initializer_list<key> keys) {
   double x = 24;
-  for (const key& k : all) {
+  for (const key& k : keys) {
     if (k.is_line) {
       to.line(x, 72, x + 24, 72, k.style);
     } else {
@@ -53,8 +53,8 @@ std::string cut(const std::string& name, std::size_t most) {
 }
 
 // Horizontal bars, the highest first, with error bars.
-void bars(chart& to, const scored& of, const std::vector<std::size_t>& order, const std::vector<std::string>& names, const scale& x,
-          double row) {
+void bars(chart& to, const scored& of, const std::vector<std::size_t>& order, const std::vector<std::string>& names,
+          const scale& x, double row) {
   double y = top;
   for (const std::size_t i : order) {
     const double v = of.value[i], e = interval * of.error[i];
@@ -70,19 +70,20 @@ std::vector<std::size_t> highest_first(const scored& of) {
   std::vector<std::size_t> order(of.value.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // Where there are too many, those with the largest |φ|; shown by φ.
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return std::abs(of.value[a]) > std::abs(of.value[b]); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return std::abs(of.value[a]) > std::abs(of.value[b]); });
   if (order.size() > most_bars) order.resize(most_bars);
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return of.value[a] > of.value[b]; });
   return order;
 }
 
 std::vector<double> with_errors(const scored& of) {
-  std::vector<double> all;
+  std::vector<double> values;
   for (std::size_t i = 0; i < of.value.size(); ++i) {
-    all.push_back(of.value[i] - interval * of.error[i]);
-    all.push_back(of.value[i] + interval * of.error[i]);
+    values.push_back(of.value[i] - interval * of.error[i]);
+    values.push_back(of.value[i] + interval * of.error[i]);
   }
-  return all;
+  return values;
 }
 
 }  // namespace
@@ -98,7 +99,11 @@ std::string plot_steps(const report& r, const chart_look& look) {
   const double limit = r.q * r.threshold;
   shown.push_back(limit);
   chart to(width, 520, "When: risk contribution of each step", subtitle(r), look);
-  legend(to, {{"up", false, "adds risk"}, {"down", false, "takes risk away"}, {"sum", true, "cumulative risk, sum of contributions"}, {"seen", true, "observed risk above the baseline"}, {"limit", true, "q·ρ"}});
+  legend(to, {{"up", false, "adds risk"},
+              {"down", false, "takes risk away"},
+              {"sum", true, "cumulative risk, sum of contributions"},
+              {"seen", true, "observed risk above the baseline"},
+              {"limit", true, "q·ρ"}});
   const scale y = scale_for(shown, bottom, top);
   to.y_axis(y, left, right, "risk");
   const double slot = (right - left) / static_cast<double>(steps);
@@ -157,7 +162,8 @@ std::string plot_agents(const report& r, const chart_look& look) {
   to.turned_text(566, (top + low) / 2, "soft", "instability (deviation over steps)");
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     to.dot(across(sizes[i]), up(r.metrics.instability[i]), 4.5, side(agent.value[i]),
-           fmt::format("{}: |φ| {:.5g}, instability {:.5g}", r.game.players().agent_names[i], sizes[i], r.metrics.instability[i]));
+           fmt::format("{}: |φ| {:.5g}, instability {:.5g}", r.game.players().agent_names[i], sizes[i],
+                       r.metrics.instability[i]));
   }
   return to.done();
 }

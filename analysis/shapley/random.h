@@ -15,18 +15,20 @@
 namespace digd::shapley {
 
 // What a stream is for, so that no two uses share one.
-enum class purpose : std::uint32_t { permutation = 1,
-                                     owen = 2,
-                                     subset = 3,
-                                     generator = 4,
-                                     random_scores = 5,
-                                     test = 6 };
+enum class purpose : std::uint32_t {
+  permutation = 1,
+  owen = 2,
+  subset = 3,
+  generator = 4,
+  random_scores = 5,
+  test = 6
+};
 
 class random_stream {
  public:
-  random_stream(std::uint64_t seed, purpose what, std::uint64_t index)
+  random_stream(std::uint64_t seed, purpose purpose, std::uint64_t index)
       : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
-        counter_{0, static_cast<std::uint32_t>(what), static_cast<std::uint32_t>(index),
+        counter_{0, static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(index),
                  static_cast<std::uint32_t>(index >> 32)} {}
 
   std::uint32_t next32() {
@@ -58,9 +60,9 @@ class random_stream {
   }
   // Fisher-Yates: every order equally likely.
   template <class T>
-  void shuffle(std::span<T> all) {
-    for (std::size_t left = all.size(); left > 1; --left) {
-      std::swap(all[left - 1], all[below(static_cast<std::uint32_t>(left))]);
+  void shuffle(std::span<T> items) {
+    for (std::size_t left = items.size(); left > 1; --left) {
+      std::swap(items[left - 1], items[below(static_cast<std::uint32_t>(left))]);
     }
   }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "analysis/shapley/digest.h"
-#include "ingest/decode.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/decode.h"
+#include "ingest/protocol/replay.h"
 
 namespace digd::shapley {
 
@@ -24,8 +24,8 @@ struct recorded_run::loader {
     names_.emplace(kept, kept);
     return kept;
   }
-  void own(name_list& all) {
-    for (std::string_view& name : all) name = own(name);
+  void own(name_list& name_lists) {
+    for (std::string_view& name : name_lists) name = own(name);
   }
   void own(std::optional<std::string_view>& text) {
     if (text) text = own(*text);
@@ -58,7 +58,8 @@ struct recorded_run::loader {
   }
 
   std::uint32_t session(std::string_view name) {
-    const std::size_t at = static_cast<std::size_t>(std::find(to_.sessions.begin(), to_.sessions.end(), name) - to_.sessions.begin());
+    const std::size_t at =
+        static_cast<std::size_t>(std::find(to_.sessions.begin(), to_.sessions.end(), name) - to_.sessions.begin());
     if (at == to_.sessions.size()) to_.sessions.emplace_back(name);
     return static_cast<std::uint32_t>(at);
   }
@@ -78,18 +79,18 @@ struct recorded_run::loader {
     to_.hellos.push_back(std::move(h));
   }
 
-  void take(const ingest::taken& what) {
-    to_.last_ts = std::max(to_.last_ts, what.ts);
+  void take(const ingest::taken& record) {
+    to_.last_ts = std::max(to_.last_ts, record.ts);
     recorded_step s;
-    s.ts = what.ts;
-    s.session = what.session.empty() ? 0 : session(what.session);
-    if (what.kind == ingest::taken::what_kind::operator_mode) {
+    s.ts = record.ts;
+    s.session = record.session.empty() ? 0 : session(record.session);
+    if (record.kind == ingest::taken::what_kind::operator_mode) {
       s.kind = recorded_step::what::operator_mode;
-      s.strongest = ingest::operator_mode_of(what.frame).value_or(mode::enforce);
+      s.strongest = ingest::operator_mode_of(record.frame).value_or(mode::enforce);
       to_.steps.push_back(std::move(s));
       return;
     }
-    if (what.kind != ingest::taken::what_kind::message || decoder_.decode(what.frame, s.message).refused) {
+    if (record.kind != ingest::taken::what_kind::message || decoder_.decode(record.frame, s.message).refused) {
       s.kind = recorded_step::what::passing_time;
       to_.steps.push_back(std::move(s));
       return;
@@ -131,9 +132,9 @@ struct recorded_run::loader {
     std::size_t named = 0;
     for (const reaction_draft& r : s.message.reactions) {
       ++named;
-      a.reroutes |= r.what == reaction::reroute;
-      a.discards |= r.what == reaction::discard;
-      a.consumes |= r.what == reaction::consume;
+      a.reroutes |= r.reaction == reaction::reroute;
+      a.discards |= r.reaction == reaction::discard;
+      a.consumes |= r.reaction == reaction::consume;
     }
     a.consumes |= !a.failed && named < a.inputs;  // an input without a reaction is consumed
     outputs(s, a);
@@ -166,7 +167,7 @@ std::string recorded_run::load(std::string_view trace) {
   text_digest = content.hex();
   loader read(*this);
   ingest::replay::listener to;
-  to.took = [&](const ingest::taken& what) { read.take(what); };
+  to.took = [&](const ingest::taken& record) { read.take(record); };
   ingest::replay through(run_policy{}, std::move(to));
   ingest::decoder peek;
   message scratch;

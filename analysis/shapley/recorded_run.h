@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/message.h"
-#include "engine/settings.h"
+#include "model/message.h"
+#include "model/settings.h"
 
 namespace digd::shapley {
 
@@ -24,10 +24,7 @@ struct recorded_input {
 
 // One thing that was applied to the run.
 struct recorded_step {
-  enum class what : std::uint8_t { hello,
-                                   message,
-                                   passing_time,
-                                   operator_mode } kind = what::message;
+  enum class what : std::uint8_t { hello, message, passing_time, operator_mode } kind = what::message;
   std::uint32_t session = 0;
   std::uint32_t hello = 0;
   mode strongest = mode::enforce;  // of the operator's switch

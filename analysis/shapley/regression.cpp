@@ -1,5 +1,5 @@
-// Leverage-score regression: φ as the weighted least squares fit of an additive game (Lundberg and Lee 2017, theorem 2),
-// its rows sampled by leverage, that is uniformly over set sizes, in pairs of a set and its complement (Musco and
+// Leverage-score regression: φ as the weighted least squares fit of an additive game (Lundberg and Lee 2017, theorem
+// 2), its rows sampled by leverage, that is uniformly over set sizes, in pairs of a set and its complement (Musco and
 // Witter, "Provably accurate Shapley value estimation via leverage score sampling", 2025).
 //
 // With pairs only the odd part y = (v(S) - v(Ω\S))/2 matters, regressed on z - ½. Sizes are strata with equal numbers
@@ -98,12 +98,12 @@ class row_block {
 
   void add_to(normal_equations& to, double weight) const {
     add_gram(members_.data(), members_.size(), static_cast<int>(rows_), weight, to.gram.data());
-    double all = 0;
-    for (std::size_t row = 0; row < rows_; ++row) all += odd_[row];
+    double total = 0;
+    for (std::size_t row = 0; row < rows_; ++row) total += odd_[row];
     for (std::size_t i = 0; i < members_.size(); ++i) {
       double in = 0;
       for (std::uint64_t bits = members_[i]; bits != 0; bits &= bits - 1) in += odd_[std::countr_zero(bits)];
-      to.right[static_cast<Eigen::Index>(i)] += weight * (in - 0.5 * all);
+      to.right[static_cast<Eigen::Index>(i)] += weight * (in - 0.5 * total);
     }
     to.evaluations += 2 * rows_;
   }
@@ -192,13 +192,14 @@ struct part : normal_equations {
 
 class regression {
  public:
-  regression(const game& what, const estimate_options& how, std::vector<player_index> active)
-      : what_(what), how_(how), active_(std::move(active)), plan_(active_.size(), how.samples) {
+  regression(const game& game, const estimate_options& options, std::vector<player_index> active)
+      : game_(game), options_(options), active_(std::move(active)), plan_(active_.size(), options.samples) {
     const std::uint64_t groups = std::min<std::uint64_t>(10, plan_.rounds);
-    const std::uint64_t most = what.slow() ? 4 : 64;  // rounds of a chunk
+    const std::uint64_t most = game.slow() ? 4 : 64;  // rounds of a chunk
     for (std::uint64_t g = 0; g < groups; ++g) {
       const std::uint64_t end = plan_.rounds * (g + 1) / groups;
-      for (std::uint64_t at = plan_.rounds * g / groups; at < end; at += most) chunks_.push_back({g, at, std::min(most, end - at)});
+      for (std::uint64_t at = plan_.rounds * g / groups; at < end; at += most)
+        chunks_.push_back({g, at, std::min(most, end - at)});
     }
     in_full_.prepare(active_.size());
     sampled_.resize(groups);
@@ -210,20 +211,20 @@ class regression {
 
   bool make(evaluator& ask, std::size_t chunk, part& to) const {
     to.prepare(active_.size());
-    row_block rows(ask, active_, what_.size());
+    row_block rows(ask, active_, game_.size());
     to.in_full = chunk == 0;
     if (chunk > 0) {
       to.group = chunks_[chunk - 1].group;
       to.rounds = chunks_[chunk - 1].count;
     }
     for (const stratum& s : plan_.strata) {
-      if (how_.control.stopped()) return false;
+      if (options_.control.stopped()) return false;
       if (s.in_full != to.in_full) continue;
       if (to.in_full) {
         if (!ask_in_full(s, active_.size(), rows, to)) return false;
         continue;
       }
-      random_stream draw(how_.seed, purpose::subset, chunks_[chunk - 1].first << 16 | s.size);
+      random_stream draw(options_.seed, purpose::subset, chunks_[chunk - 1].first << 16 | s.size);
       if (!rows.draw(s, to.rounds, draw)) return false;
       rows.add_to(to, s.mass);
     }
@@ -240,53 +241,59 @@ class regression {
 
   // Fits what has been merged.
   void fit(std::size_t chunks_done, estimate_result& result) const {
-    normal_equations all;
-    all.prepare(active_.size());
+    normal_equations current_normal_equations;
+    current_normal_equations.prepare(active_.size());
     for (const normal_equations& s : sampled_) {
-      all.gram += s.gram;
-      all.right += s.right;
-      all.rounds += s.rounds;
+      current_normal_equations.gram += s.gram;
+      current_normal_equations.right += s.right;
+      current_normal_equations.rounds += s.rounds;
     }
     result.interrupted = chunks_done < chunks();
-    result.samples = plan_.rounds > 0 ? how_.samples * all.rounds / plan_.rounds : how_.samples * (chunks_done > 0);
-    const vector phi = solution(all, nullptr, result.total);
+    result.samples = plan_.rounds > 0 ? options_.samples * current_normal_equations.rounds / plan_.rounds
+                                      : options_.samples * (chunks_done > 0);
+    const vector phi = solution(current_normal_equations, nullptr, result.total);
     if (phi.size() == 0) {
-      result.problem = "too few samples for a regression on " + std::to_string(active_.size()) + " players; use antithetic or more samples";
+      result.problem = "too few samples for a regression on " + std::to_string(active_.size()) +
+                       " players; use antithetic or more samples";
       return;
     }
     moments left_out;
     for (const normal_equations& s : sampled_) {
-      if (s.rounds == 0 || s.rounds == all.rounds) continue;
-      if (const vector without = solution(all, &s, result.total); without.size() > 0) left_out.observe(tallied(without));
+      if (s.rounds == 0 || s.rounds == current_normal_equations.rounds) continue;
+      if (const vector without = solution(current_normal_equations, &s, result.total); without.size() > 0)
+        left_out.observe(tallied(without));
     }
-    const tally sums(what_.players());
+    const tally sums(game_.players());
     std::vector<double> error(sums.size(), 0.0);
     if (left_out.count > 1) {  // ((g-1)/g) Σ (φ_(-k) - mean)²
       const double g = static_cast<double>(left_out.count);
       for (std::size_t i = 0; i < error.size(); ++i) error[i] = std::sqrt((g - 1) / g * left_out.squares[i]);
     }
-    finish(what_, tallied(phi), std::move(error), result);
+    finish(game_, tallied(phi), std::move(error), result);
   }
 
  private:
   // Of all rounds, or of all but those of one group.
-  vector solution(const normal_equations& all, const normal_equations* without, double total) const {
-    const std::uint64_t rounds = all.rounds - (without != nullptr ? without->rounds : 0);
+  vector solution(const normal_equations& given_normal_equations, const normal_equations* without, double total) const {
+    const std::uint64_t rounds = given_normal_equations.rounds - (without != nullptr ? without->rounds : 0);
     const double scale = rounds > 0 ? 1.0 / static_cast<double>(rounds) : 0;
-    if (without == nullptr) return solve(in_full_.gram + all.gram * scale, in_full_.right + all.right * scale, total);
-    return solve(in_full_.gram + (all.gram - without->gram) * scale, in_full_.right + (all.right - without->right) * scale, total);
+    if (without == nullptr)
+      return solve(in_full_.gram + given_normal_equations.gram * scale,
+                   in_full_.right + given_normal_equations.right * scale, total);
+    return solve(in_full_.gram + (given_normal_equations.gram - without->gram) * scale,
+                 in_full_.right + (given_normal_equations.right - without->right) * scale, total);
   }
 
   std::vector<double> tallied(const vector& of) const {
-    const tally sums(what_.players());
-    std::vector<double> all(sums.size(), 0.0);
-    for (std::size_t i = 0; i < active_.size(); ++i) all[active_[i]] = of[static_cast<Eigen::Index>(i)];
-    sums.complete(all);
-    return all;
+    const tally sums(game_.players());
+    std::vector<double> values(sums.size(), 0.0);
+    for (std::size_t i = 0; i < active_.size(); ++i) values[active_[i]] = of[static_cast<Eigen::Index>(i)];
+    sums.complete(values);
+    return values;
   }
 
-  const game& what_;
-  const estimate_options& how_;
+  const game& game_;
+  const estimate_options& options_;
   const std::vector<player_index> active_;
   const plan plan_;
   std::vector<chunk_of_rounds> chunks_;
@@ -296,20 +303,21 @@ class regression {
 
 }  // namespace
 
-void estimate_by_regression(const game& what, const estimate_options& how, estimate_result& result) {
-  std::vector<player_index> active = active_players(what.players());
+void estimate_by_regression(const game& game, const estimate_options& options, estimate_result& result) {
+  std::vector<player_index> active = active_players(game.players());
   if (active.size() > most_regression) {
     result.problem = "leverage regression takes at most " + std::to_string(most_regression) + " players; there are " +
                      std::to_string(active.size());
     return;
   }
   if (active.size() < 4) {
-    result.how = estimator::exact;
-    return estimate_exactly(what, how, result);
+    result.estimator = estimator::exact;
+    return estimate_exactly(game, options, result);
   }
-  regression job(what, how, std::move(active));
+  regression job(game, options, std::move(active));
   const std::size_t done = in_order<part>(
-      what, job.chunks(), how.control, [&](evaluator& ask, std::size_t chunk, part& to) { return job.make(ask, chunk, to); },
+      game, job.chunks(), options.control,
+      [&](evaluator& ask, std::size_t chunk, part& to) { return job.make(ask, chunk, to); },
       [&](part& p) { job.merge(p, result); }, result.problem);
   if (result.problem.empty()) job.fit(done, result);
 }

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::shapley {
 
@@ -68,30 +68,32 @@ std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); 
 
 }  // namespace
 
-report make_report(const game& what, estimate_result result, double q, std::uint64_t seed) {
-  report r{.game = what, .result = std::move(result)};
-  r.threshold = std::isnan(what.threshold()) ? r.result.total : what.threshold();
+report make_report(const game& game, estimate_result result, double q, std::uint64_t seed) {
+  report r{.game = game, .result = std::move(result)};
+  r.threshold = std::isnan(game.threshold()) ? r.result.total : game.threshold();
   r.q = q;
   r.seed = seed;
-  r.metrics = measure(what.players(), r.result, r.threshold, q);
-  r.risk_curve = what.risk_curve();
+  r.metrics = measure(game.players(), r.result, r.threshold, q);
+  r.risk_curve = game.risk_curve();
   return r;
 }
 
 std::string nothing_to_attribute(const estimate_result& result) {
-  return fmt::format("nothing to attribute: the risk is {:.6g} with every action kept and {:.6g} with none; no T*, no ranking",
-                     result.baseline + result.total, result.baseline);
+  return fmt::format(
+      "nothing to attribute: the risk is {:.6g} with every action kept and {:.6g} with none; no T*, no ranking",
+      result.baseline + result.total, result.baseline);
 }
 
 std::string to_table(const report& r, std::size_t most) {
   const cast& who = r.game.players();
   const estimate_result& e = r.result;
-  std::string out = fmt::format("{}{}\n", shown(r.game.title()), r.game.synthetic() ? " (SYNTHETIC: generated, no language model acted)" : "");
+  std::string out = fmt::format("{}{}\n", shown(r.game.title()),
+                                r.game.synthetic() ? " (SYNTHETIC: generated, no language model acted)" : "");
   if (!r.weights.empty()) out += r.weights + '\n';
   out += fmt::format("risk {:.6g}, of which {:.6g} is attributed; {:.6g} is the safe baseline's. Threshold ρ {:.6g}\n",
                      e.baseline + e.total, e.total, e.baseline, r.threshold);
-  out += fmt::format("{}: {} of {} samples, {} evaluations{}\n\n", to_string(e.how), e.samples, e.wanted, e.evaluations,
-                     e.interrupted ? ", INTERRUPTED" : "");
+  out += fmt::format("{}: {} of {} samples, {} evaluations{}\n\n", to_string(e.estimator), e.samples, e.wanted,
+                     e.evaluations, e.interrupted ? ", INTERRUPTED" : "");
   if (!e.adds_risk()) return out + nothing_to_attribute(e) + '\n';
   out += ranked("action", e.phi, most, [&](std::size_t p) { return shown(who.name_of(static_cast<player_index>(p))); });
   out += ranked("agent", e.by_agent, most, [&](std::size_t i) { return shown(who.agent_names[i]); });
@@ -123,21 +125,22 @@ std::string to_json(const report& r) {
   const estimate_result& e = r.result;
   const metrics& m = r.metrics;
   std::string out = fmt::format(
-      "{{\"format\":\"digd.shapley\",\"version\":1,\"game\":{},\"title\":{},\"synthetic\":{},\"agents\":{},\"steps\":{},\n"
+      "{{\"format\":\"digd.shapley\",\"version\":1,\"game\":{},\"title\":{},\"synthetic\":{},\"agents\":{},\"steps\":{}"
+      ",\n"
       "\"estimator\":\"{}\",\"samples\":{},\"wanted\":{},\"interrupted\":{},\"evaluations\":{},\"seed\":{},\n"
       "\"baseline\":{},\"total\":{},\"adds_risk\":{},\"gap\":{},\"threshold\":{},\"q\":{}",
-      quoted(r.game.kind()), quoted(r.game.title()), r.game.synthetic(), who.agent_names.size(), who.steps, to_string(e.how),
-      e.samples, e.wanted, e.interrupted, e.evaluations, r.seed, number(e.baseline), number(e.total), e.adds_risk(), number(e.gap),
-      number(r.threshold), number(r.q));
+      quoted(r.game.kind()), quoted(r.game.title()), r.game.synthetic(), who.agent_names.size(), who.steps,
+      to_string(e.estimator), e.samples, e.wanted, e.interrupted, e.evaluations, r.seed, number(e.baseline),
+      number(e.total), e.adds_risk(), number(e.gap), number(r.threshold), number(r.q));
   if (!r.weights.empty()) out += fmt::format(",\"weights\":{}", quoted(r.weights));
-  out += fmt::format(
-      ",\n\"metrics\":{{\"L_tm\":{},\"T_star\":{},\"G_ag\":{},\"C_ag\":{},\"Z_ag\":{},\"G_be\":{}}}", number(m.latency),
-      m.formed ? std::to_string(*m.formed) : "null", number(m.agent_concentration), number(m.instability_correlation),
-      number(m.synchronization), number(m.behaviour_concentration));
+  out += fmt::format(",\n\"metrics\":{{\"L_tm\":{},\"T_star\":{},\"G_ag\":{},\"C_ag\":{},\"Z_ag\":{},\"G_be\":{}}}",
+                     number(m.latency), m.formed ? std::to_string(*m.formed) : "null", number(m.agent_concentration),
+                     number(m.instability_correlation), number(m.synchronization), number(m.behaviour_concentration));
   if (r.faithful) {
     const auto pair = [](const std::array<double, 2>& x) { return fmt::format("[{},{}]", number(x[0]), number(x[1])); };
     out += fmt::format(
-        ",\n\"faithfulness\":{{\"deleted\":[{},{}],\"shapley\":{},\"leave_one_out\":{},\"random\":{},\"random_error\":{}}}",
+        ",\n\"faithfulness\":{{\"deleted\":[{},{}],\"shapley\":{},\"leave_one_out\":{},\"random\":{},\"random_error\":{"
+        "}}}",
         deleted_counts[0], deleted_counts[1], pair(r.faithful->shapley), pair(r.faithful->leave_one_out),
         pair(r.faithful->random), pair(r.faithful->random_error));
   }
@@ -153,17 +156,20 @@ std::string to_json(const report& r) {
   out += "],\n\"by_agent\":[";
   for (std::size_t i = 0; i < who.agent_names.size(); ++i) {
     out += fmt::format("{}\n{{\"agent\":{},\"phi\":{},\"error\":{},\"instability\":{}}}", i > 0 ? "," : "",
-                       quoted(who.agent_names[i]), number(e.by_agent.value[i]), number(e.by_agent.error[i]), number(m.instability[i]));
+                       quoted(who.agent_names[i]), number(e.by_agent.value[i]), number(e.by_agent.error[i]),
+                       number(m.instability[i]));
   }
   out += "],\n\"by_behaviour\":[";
   for (std::size_t k = 0; k < who.behaviour_names.size(); ++k) {
-    out += fmt::format("{}\n{{\"behaviour\":{},\"phi\":{},\"error\":{}}}", k > 0 ? "," : "", quoted(who.behaviour_names[k]),
-                       number(e.by_behaviour.value[k]), number(e.by_behaviour.error[k]));
+    out +=
+        fmt::format("{}\n{{\"behaviour\":{},\"phi\":{},\"error\":{}}}", k > 0 ? "," : "",
+                    quoted(who.behaviour_names[k]), number(e.by_behaviour.value[k]), number(e.by_behaviour.error[k]));
   }
   out += "],\n\"players\":[";
   for (player_index p = 0; p < who.size(); ++p) {
-    out += fmt::format("{}\n{{\"agent\":{},\"step\":{},\"name\":{},\"phi\":{},\"error\":{}}}", p > 0 ? "," : "", who.agent[p],
-                       who.step[p] + 1, quoted(who.name_of(p)), number(e.phi.value[p]), number(e.phi.error[p]));
+    out += fmt::format("{}\n{{\"agent\":{},\"step\":{},\"name\":{},\"phi\":{},\"error\":{}}}", p > 0 ? "," : "",
+                       who.agent[p], who.step[p] + 1, quoted(who.name_of(p)), number(e.phi.value[p]),
+                       number(e.phi.error[p]));
   }
   return out + "]}\n";
 }

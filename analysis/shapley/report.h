@@ -7,7 +7,7 @@
 #include "analysis/shapley/estimate.h"
 #include "analysis/shapley/faithfulness.h"
 #include "analysis/shapley/metrics.h"
-#include "picture/chart.h"
+#include "report/picture/chart.h"
 
 namespace digd::shapley {
 
@@ -24,7 +24,7 @@ struct report {
   std::string weights;  // of the structure game, in words; else empty
 };
 
-report make_report(const game& what, estimate_result result, double q, std::uint64_t seed);
+report make_report(const game& game, estimate_result result, double q, std::uint64_t seed);
 
 // One sentence, for a result that adds no risk.
 std::string nothing_to_attribute(const estimate_result& result);
@@ -35,8 +35,11 @@ std::string to_json(const report& r);
 std::string to_table(const report& r, std::size_t most);
 
 // SVG, 900 wide, light and dark by the reader's preference.
-std::string plot_steps(const report& r, const picture::chart_look& look = {});       // φ over time, cumulative and observed risk, q·ρ
-std::string plot_agents(const report& r, const picture::chart_look& look = {});      // φ by agent with 95% intervals, beside instability
-std::string plot_behaviours(const report& r, const picture::chart_look& look = {});  // φ by behaviour with 95% intervals
+std::string plot_steps(const report& r,
+                       const picture::chart_look& look = {});  // φ over time, cumulative and observed risk, q·ρ
+std::string plot_agents(const report& r,
+                        const picture::chart_look& look = {});  // φ by agent with 95% intervals, beside instability
+std::string plot_behaviours(const report& r,
+                            const picture::chart_look& look = {});  // φ by behaviour with 95% intervals
 
 }  // namespace digd::shapley

@@ -19,23 +19,23 @@ struct part {
 
 class sampler {
  public:
-  sampler(const game& what, const estimate_options& how, double baseline)
-      : what_(what), how_(how), baseline_(baseline), active_(active_players(what.players())) {}
+  sampler(const game& game, const estimate_options& options, double baseline)
+      : game_(game), options_(options), baseline_(baseline), active_(active_players(game.players())) {}
 
   std::size_t active() const { return active_.size(); }
   // Permutations of evaluations a unit costs.
-  std::uint64_t weight() const { return how_.how == estimator::permutation ? 1 : 2; }
+  std::uint64_t weight() const { return options_.estimator == estimator::permutation ? 1 : 2; }
 
   // Adds unit `index` to `to`; scratch is the thread's own.
   bool unit(evaluator& ask, std::uint64_t index, std::vector<double>& x, std::uint64_t& evaluations) {
     std::fill(x.begin(), x.end(), 0.0);
-    if (how_.how == estimator::owen) return owen(ask, index, x, evaluations);
+    if (options_.estimator == estimator::owen) return owen(ask, index, x, evaluations);
     order_ = active_;
-    random_stream draw(how_.seed, purpose::permutation, index);
+    random_stream draw(options_.seed, purpose::permutation, index);
     draw.shuffle(std::span(order_));
     const double share = 1.0 / static_cast<double>(weight());
     if (!permutation(ask, share, x, evaluations)) return false;
-    if (how_.how == estimator::permutation) return true;
+    if (options_.estimator == estimator::permutation) return true;
     std::reverse(order_.begin(), order_.end());
     return permutation(ask, share, x, evaluations);
   }
@@ -43,7 +43,7 @@ class sampler {
  private:
   // Algorithm 1, lines 3-13, for the permutation in `order_`. v(Ω) at its end is known.
   bool permutation(evaluator& ask, double share, std::vector<double>& x, std::uint64_t& evaluations) {
-    start_.assign(what_.size(), 0);
+    start_.assign(game_.size(), 0);
     values_.resize(order_.size());
     if (!ask.walk(start_, order_, values_.data())) return false;
     double before = baseline_;
@@ -58,11 +58,11 @@ class sampler {
   // φ_i = ∫ E[v(S_q ∪ i) - v(S_q \ i)] dq (Owen, "Multilinear extensions of games", 1972). The densities of the units
   // are spread by the golden ratio; each set comes with its complement, whose density is 1 - q.
   bool owen(evaluator& ask, std::uint64_t index, std::vector<double>& x, std::uint64_t& evaluations) {
-    const double shift = random_stream(how_.seed, purpose::owen, ~std::uint64_t{0}).uniform();
+    const double shift = random_stream(options_.seed, purpose::owen, ~std::uint64_t{0}).uniform();
     double whole;
     const double q = std::modf(shift + static_cast<double>(index) * 0.6180339887498949, &whole);
-    random_stream draw(how_.seed, purpose::owen, index);
-    start_.assign(what_.size(), 0);
+    random_stream draw(options_.seed, purpose::owen, index);
+    start_.assign(game_.size(), 0);
     for (const player_index p : active_) start_[p] = draw.uniform() < q ? 1 : 0;
     for (int side = 0; side < 2; ++side) {
       double here;
@@ -79,8 +79,8 @@ class sampler {
     return true;
   }
 
-  const game& what_;
-  const estimate_options& how_;
+  const game& game_;
+  const estimate_options& options_;
   const double baseline_;
   const std::vector<player_index> active_;
   std::vector<player_index> order_;
@@ -90,44 +90,44 @@ class sampler {
 
 }  // namespace
 
-void estimate_by_sampling(const game& what, const estimate_options& how, estimate_result& result) {
-  const tally sums(what.players());
-  const sampler like(what, how, result.baseline);
+void estimate_by_sampling(const game& game, const estimate_options& options, estimate_result& result) {
+  const tally sums(game.players());
+  const sampler like(game, options, result.baseline);
   const std::uint64_t weight = like.weight();
-  const std::uint64_t units = std::max<std::uint64_t>(1, (how.samples + weight - 1) / weight);
+  const std::uint64_t units = std::max<std::uint64_t>(1, (options.samples + weight - 1) / weight);
   // Large enough to be worth handing over, small enough to share and to stop; depends on the task alone.
-  const std::uint64_t most = what.slow() ? 1 : 1 + 20'000 / std::max<std::size_t>(1, like.active());
+  const std::uint64_t most = game.slow() ? 1 : 1 + 20'000 / std::max<std::size_t>(1, like.active());
   const std::uint64_t a_chunk = std::clamp<std::uint64_t>(units / 64, 1, most);
   const std::size_t chunks = static_cast<std::size_t>((units + a_chunk - 1) / a_chunk);
 
   const auto make = [&](evaluator& ask, std::size_t chunk, part& to) {
-    sampler mine(what, how, result.baseline);
+    sampler mine(game, options, result.baseline);
     std::vector<double> x(sums.size());
     for (std::uint64_t u = chunk * a_chunk; u < std::min<std::uint64_t>(units, (chunk + 1) * a_chunk); ++u) {
       // Units are independent: of a chunk that is broken off, those done count.
-      if (how.control.stopped()) return true;
-      if (!mine.unit(ask, u, x, to.evaluations)) return how.control.stopped();
+      if (options.control.stopped()) return true;
+      if (!mine.unit(ask, u, x, to.evaluations)) return options.control.stopped();
       sums.complete(x);
       to.seen.observe(x);
     }
     return true;
   };
-  moments all;
+  moments moments;
   const auto merge = [&](part& p) {
-    all.merge(p.seen);
+    moments.merge(p.seen);
     result.evaluations += p.evaluations;
   };
-  in_order<part>(what, chunks, how.control, make, merge, result.problem);
-  result.samples = all.count * weight;
+  in_order<part>(game, chunks, options.control, make, merge, result.problem);
+  result.samples = moments.count * weight;
   result.wanted = units * weight;
-  result.interrupted = all.count < units;
+  result.interrupted = moments.count < units;
   if (!result.problem.empty()) return;
-  if (all.count == 0) {
+  if (moments.count == 0) {
     result.problem = "stopped before the first sample was done";
     return;
   }
-  std::vector<double> errors = all.errors();
-  finish(what, std::move(all.mean), std::move(errors), result);
+  std::vector<double> errors = moments.errors();
+  finish(game, std::move(moments.mean), std::move(errors), result);
 }
 
 }  // namespace digd::shapley

@@ -26,12 +26,14 @@ social_graph::social_graph(const social_trajectory& t) : agents(t.agents), steps
       for (const social_view& v : views_of(i, s)) {
         const std::uint32_t author = static_cast<std::uint32_t>(v.author * steps + s);
         std::uint32_t move = none;
-        if (v.how != reacts::none) {
+        if (v.reacts != reacts::none) {
           move = static_cast<std::uint32_t>(moves.size());
-          moves.push_back({t.post_belief[s * agents + v.author], v.how == reacts::like ? 1.0 : -1.0, author});
+          moves.push_back({t.post_belief[s * agents + v.author], v.reacts == reacts::like ? 1.0 : -1.0, author});
         }
-        views.push_back({author, move, static_cast<std::int8_t>(v.how == reacts::like ? 1 : v.how == reacts::dislike ? -1
-                                                                                                                     : 0)});
+        views.push_back({author, move,
+                         static_cast<std::int8_t>(v.reacts == reacts::like      ? 1
+                                                  : v.reacts == reacts::dislike ? -1
+                                                                                : 0)});
         ++reader_begin[author + 1];
       }
       view_begin[cell + 1] = static_cast<std::uint32_t>(views.size());
@@ -78,7 +80,8 @@ class lane_replay {
       double sum = 0, squares = 0;
       for (std::size_t i = 0; i < g_.agents; ++i) sum += final_[i * lanes + l];
       const double mean = sum * share;
-      for (std::size_t i = 0; i < g_.agents; ++i) squares += (final_[i * lanes + l] - mean) * (final_[i * lanes + l] - mean);
+      for (std::size_t i = 0; i < g_.agents; ++i)
+        squares += (final_[i * lanes + l] - mean) * (final_[i * lanes + l] - mean);
       out[l] = squares * share;
     }
   }
@@ -100,13 +103,13 @@ class lane_replay {
   }
 
   void hear(std::size_t cell, lane_mask mine, const lane_mask* kept, double* b) {
-    int all = 0, net = 0;
+    int total = 0, net = 0;
     int views[lanes] = {}, likes[lanes] = {};
     bool mixed = false;
     for (std::uint32_t r = g_.reader_begin[cell]; r < g_.reader_begin[cell + 1]; ++r) {
       const lane_mask active = mine & kept[g_.readers[r].other];
       if (active == every_lane) {
-        ++all;
+        ++total;
         net += g_.readers[r].net;
       } else if (active != 0) {
         mixed = true;
@@ -119,11 +122,11 @@ class lane_replay {
     }
     if (!mixed && net == 0) return;
     if (!mixed) {
-      const double factor = feedback(net, all);
+      const double factor = feedback(net, total);
       for (std::size_t l = 0; l < lanes; ++l) b[l] = clamp_belief(b[l] * factor);
       return;
     }
-    for (std::size_t l = 0; l < lanes; ++l) b[l] = clamp_belief(b[l] * feedback(net + likes[l], all + views[l]));
+    for (std::size_t l = 0; l < lanes; ++l) b[l] = clamp_belief(b[l] * feedback(net + likes[l], total + views[l]));
   }
 
   const social_graph& g_;
@@ -138,7 +141,7 @@ class social_game final : public game {
     players_.steps = t_.steps;
     for (std::size_t i = 0; i < t_.agents; ++i) players_.agent_names.push_back("user " + std::to_string(i + 1));
     players_.behaviour_names = {"silent, likes", "silent, no reaction", "silent, dislikes",
-                                "posts, likes", "posts, no reaction", "posts, dislikes"};
+                                "posts, likes",  "posts, no reaction",  "posts, dislikes"};
     // A player is a cell, by agent and then by step, as the replays store them.
     for (std::size_t i = 0; i < t_.agents; ++i) {
       for (std::size_t s = 0; s < t_.steps; ++s) add_player(i, s);
@@ -158,14 +161,14 @@ class social_game final : public game {
     to.add(std::span<const std::uint8_t>(t_.posts));
     to.add(std::span<const double>(t_.post_belief));
     to.add(std::span<const std::uint32_t>(t_.view_begin));
-    for (const social_view& v : t_.views) to.add(std::uint64_t{v.author} << 2 | static_cast<std::uint64_t>(v.how));
+    for (const social_view& v : t_.views) to.add(std::uint64_t{v.author} << 2 | static_cast<std::uint64_t>(v.reacts));
   }
   std::vector<double> risk_curve() const override {
-    social_state all(graph_), none(graph_);
-    all.load(std::vector<std::uint8_t>(size(), 1));
+    social_state social_states(graph_), none(graph_);
+    social_states.load(std::vector<std::uint8_t>(size(), 1));
     none.load(std::vector<std::uint8_t>(size(), 0));
     std::vector<double> curve(t_.steps);
-    for (std::size_t s = 0; s < t_.steps; ++s) curve[s] = all.risk_after(s) - none.risk_after(s);
+    for (std::size_t s = 0; s < t_.steps; ++s) curve[s] = social_states.risk_after(s) - none.risk_after(s);
     return curve;
   }
   const social_graph& graph() const { return graph_; }
@@ -175,7 +178,8 @@ class social_game final : public game {
     const std::size_t cell = i * t_.steps + s;
     const bool post = graph_.posts[cell] != 0;
     bool has[3] = {};  // like, none, dislike: the order of the names
-    for (std::uint32_t v = graph_.view_begin[cell]; v < graph_.view_begin[cell + 1]; ++v) has[1 - graph_.views[v].net] = true;
+    for (std::uint32_t v = graph_.view_begin[cell]; v < graph_.view_begin[cell + 1]; ++v)
+      has[1 - graph_.views[v].net] = true;
     if (!has[0] && !has[2]) has[1] = true;
     std::vector<std::uint16_t> types;
     for (std::uint16_t k = 0; k < 3; ++k) {
@@ -233,7 +237,8 @@ std::string social_trajectory::fault() const {
   if (belief.size() != agents || !std::all_of(belief.begin(), belief.end(), belief_like)) {
     return "belief: one number an agent, -1 to 1";
   }
-  if (posts.size() != cells || post_belief.size() != cells) return "posts, post_belief: one row a step, one entry an agent";
+  if (posts.size() != cells || post_belief.size() != cells)
+    return "posts, post_belief: one row a step, one entry an agent";
   if (!std::all_of(post_belief.begin(), post_belief.end(), belief_like)) return "post_belief: -1 to 1";
   if (view_begin.size() != cells + 1 || view_begin.front() != 0 || view_begin.back() != views.size() ||
       !std::is_sorted(view_begin.begin(), view_begin.end())) {

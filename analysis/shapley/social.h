@@ -11,13 +11,11 @@
 
 namespace digd::shapley {
 
-enum class reacts : std::uint8_t { none,
-                                   like,
-                                   dislike };
+enum class reacts : std::uint8_t { none, like, dislike };
 
 struct social_view {
   std::uint32_t author;
-  reacts how;
+  digd::shapley::reacts reacts;
 };
 
 struct social_trajectory {
@@ -39,14 +37,13 @@ std::unique_ptr<game> make_social_game(social_trajectory t);
 // `views`: of an agent in a step, at most.
 social_trajectory generate_social(std::size_t agents, std::size_t steps, std::size_t views, std::uint64_t seed);
 
-// One update of a belief; shared by the replays and the generator. eq. 28 with s(b) of eq. 29: δ s(b) |p - b| towards the
-// post for a like, away from it for a dislike, beliefs kept in [-1, 1]. sign: +1 like, -1 dislike.
+// One update of a belief; shared by the replays and the generator. eq. 28 with s(b) of eq. 29: δ s(b) |p - b| towards
+// the post for a like, away from it for a dislike, beliefs kept in [-1, 1]. sign: +1 like, -1 dislike.
 inline double move_belief(double b, double p, double sign) {
   constexpr double delta = 0.1, base = 0.5, alpha = 0.5;
   const double size = b < 0 ? -b : b;
   const double to = b + sign * (delta * base) * (1 - alpha * size) * (p - b);
-  return to < -1 ? -1 : to > 1 ? 1
-                               : to;
+  return to < -1 ? -1 : to > 1 ? 1 : to;
 }
 
 // The factor of eq. 30: 1 + ρ (L - D)/V; 1 without views.
@@ -55,7 +52,6 @@ inline double feedback(int net_likes, int views) {
   return views > 0 ? 1 + rho * net_likes / views : 1;
 }
 
-inline double clamp_belief(double b) { return b < -1 ? -1 : b > 1 ? 1
-                                                                  : b; }
+inline double clamp_belief(double b) { return b < -1 ? -1 : b > 1 ? 1 : b; }
 
 }  // namespace digd::shapley

@@ -9,27 +9,20 @@ namespace digd::shapley {
 
 namespace {
 
-enum behaviour : std::uint16_t { fails,
-                                 submits,
-                                 reroutes,
-                                 discards,
-                                 splits,
-                                 answers,
-                                 takes_up,
-                                 idles };
-constexpr const char* behaviour_names[] = {"fails", "submits", "reroutes", "discards",
+enum behaviour : std::uint16_t { fails, submits, reroutes, discards, splits, answers, takes_up, idles };
+constexpr const char* behaviour_names[] = {"fails",  "submits", "reroutes", "discards",
                                            "splits", "answers", "takes up", "idles"};
 
 class structure_game final : public game {
  public:
-  structure_game(recorded_run r, const structure_options& how) : recorded_(std::move(r)), how_(how) {
+  structure_game(recorded_run r, const structure_options& options) : recorded_(std::move(r)), options_(options) {
     for (const char* name : behaviour_names) players_.behaviour_names.push_back(name);
     players_.agent_names = recorded_.agents;
-    const std::vector<recorded_activation>& all = recorded_.activations;
-    players_.steps = std::max<std::size_t>(1, std::min(how.steps, all.size()));
-    const milliseconds first = all.empty() ? 0 : all.front().started;
+    const std::vector<recorded_activation>& recorded_activations = recorded_.activations;
+    players_.steps = std::max<std::size_t>(1, std::min(options.steps, recorded_activations.size()));
+    const milliseconds first = recorded_activations.empty() ? 0 : recorded_activations.front().started;
     const double span = std::max<double>(1, static_cast<double>(recorded_.last_ts - first));
-    for (const recorded_activation& a : all) {
+    for (const recorded_activation& a : recorded_activations) {
       const double at = static_cast<double>(a.started - first) / span * static_cast<double>(players_.steps);
       const std::size_t step = std::min(players_.steps - 1, static_cast<std::size_t>(std::max(0.0, at)));
       players_.names.push_back(a.id);
@@ -45,14 +38,14 @@ class structure_game final : public game {
   void add_content(digest& to) const override {
     to.add(std::string_view("structure"));
     to.add(recorded_.text_digest);
-    for (const double w : {how_.failure_weight, how_.warning_weight, how_.unresolved_weight}) to.add(w);
+    for (const double w : {options_.failure_weight, options_.warning_weight, options_.unresolved_weight}) to.add(w);
     to.add(static_cast<std::uint64_t>(players_.steps));
   }
 
   bool slow() const override { return true; }
 
   const recorded_run& recorded() const { return recorded_; }
-  const structure_options& how() const { return how_; }
+  const structure_options& how() const { return options_; }
 
  private:
   static std::vector<std::uint16_t> behaviours_of(const recorded_activation& a) {
@@ -69,14 +62,20 @@ class structure_game final : public game {
   }
 
   recorded_run recorded_;
-  structure_options how_;
+  structure_options options_;
 };
 
 // One replay with some activations doing nothing.
 class partial_replay {
  public:
   partial_replay(const structure_game& g, std::span<const std::uint8_t> kept)
-      : g_(g), rec_(g.recorded()), kept_(kept), run_(rec_.settings, rec_.hellos.front()), recorded_(rec_.events.size(), 0), happens_(rec_.activations.size(), 0), able_(rec_.sessions.size()) {}
+      : g_(g),
+        rec_(g.recorded()),
+        kept_(kept),
+        run_(rec_.settings, rec_.hellos.front()),
+        recorded_(rec_.events.size(), 0),
+        happens_(rec_.activations.size(), 0),
+        able_(rec_.sessions.size()) {}
 
   double risk() {
     for (const recorded_step& s : rec_.steps) take(s);
@@ -101,12 +100,8 @@ class partial_replay {
   void take(const recorded_step& s) {
     switch (s.kind) {
       case recorded_step::what::hello: return greet(s);
-      case recorded_step::what::passing_time:
-        run_.advance(s.ts, answer_);
-        return count();
-      case recorded_step::what::operator_mode:
-        run_.switch_mode(s.strongest, s.ts, answer_);
-        return count();
+      case recorded_step::what::passing_time: run_.advance(s.ts, answer_); return count();
+      case recorded_step::what::operator_mode: run_.switch_mode(s.strongest, s.ts, answer_); return count();
       case recorded_step::what::message: break;
     }
     switch (s.message.type) {
@@ -151,7 +146,8 @@ class partial_replay {
     if (!happens_[s.activation]) return;
     scratch_ = s.message;
     std::erase_if(scratch_.reactions, [&](const reaction_draft& r) {
-      const auto at = std::find_if(s.inputs.begin(), s.inputs.end(), [&](const recorded_input& i) { return i.id == r.input; });
+      const auto at =
+          std::find_if(s.inputs.begin(), s.inputs.end(), [&](const recorded_input& i) { return i.id == r.input; });
       return at == s.inputs.end() || !exists(*at);
     });
     if (kept_[s.activation] && apply(scratch_, s)) {
@@ -165,7 +161,7 @@ class partial_replay {
       if (!exists(i)) continue;
       reaction_draft& r = scratch_.reactions.emplace_back();
       r.input = i.id;
-      r.what = reaction::wait;
+      r.reaction = reaction::wait;
     }
     apply(scratch_, s);
   }
@@ -199,11 +195,13 @@ class structure_evaluator final : public evaluator {
   std::vector<std::uint8_t> set_;
 };
 
-std::unique_ptr<evaluator> structure_game::make_evaluator() const { return std::make_unique<structure_evaluator>(*this); }
+std::unique_ptr<evaluator> structure_game::make_evaluator() const {
+  return std::make_unique<structure_evaluator>(*this);
+}
 
 }  // namespace
 
-structure_result make_structure_game(std::string_view trace, const structure_options& how) {
+structure_result make_structure_game(std::string_view trace, const structure_options& options) {
   structure_result out;
   recorded_run recorded;
   out.problem = recorded.load(trace);
@@ -213,7 +211,7 @@ structure_result make_structure_game(std::string_view trace, const structure_opt
     return out;
   }
   out.detections = recorded.detections;
-  out.game = std::make_unique<structure_game>(std::move(recorded), how);
+  out.game = std::make_unique<structure_game>(std::move(recorded), options);
   return out;
 }
 

@@ -30,6 +30,6 @@ struct structure_result {
 };
 
 // `trace`: the text of a trace file.
-structure_result make_structure_game(std::string_view trace, const structure_options& how);
+structure_result make_structure_game(std::string_view trace, const structure_options& options);
 
 }  // namespace digd::shapley

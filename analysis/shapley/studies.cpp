@@ -44,7 +44,7 @@ std::vector<std::size_t> highest(const std::vector<double>& x, std::size_t k) {
 }
 
 estimate_options options_of(estimator e, std::uint64_t samples, std::uint64_t seed, const run_control& control) {
-  return {.how = e, .samples = samples, .seed = seed, .control = control};
+  return {.estimator = e, .samples = samples, .seed = seed, .control = control};
 }
 
 std::size_t active_count(const game& g) {
@@ -52,11 +52,11 @@ std::size_t active_count(const game& g) {
 }
 
 // Exact where it can be enumerated, else a long run with a seed of its own.
-estimate_result truth_of(const game& g, const study_options& how) {
-  run_control quiet = how.control;
+estimate_result truth_of(const game& g, const study_options& options) {
+  run_control quiet = options.control;
   quiet.progress = {};
   if (active_count(g) <= 20) return estimate(g, options_of(estimator::exact, 1, 1, quiet));
-  return estimate(g, options_of(estimator::antithetic, how.reference_samples, 0x7E57'0000, quiet));
+  return estimate(g, options_of(estimator::antithetic, options.reference_samples, 0x7E57'0000, quiet));
 }
 
 std::unique_ptr<game> scenario(std::string_view name, std::size_t agents, std::size_t steps, std::uint64_t seed) {
@@ -64,7 +64,8 @@ std::unique_ptr<game> scenario(std::string_view name, std::size_t agents, std::s
 }
 
 study_case scenario_case(const char* name, std::size_t agents, std::size_t steps) {
-  return {fmt::format("{} {}×{}", name, agents, steps), [=](std::uint64_t seed) { return scenario(name, agents, steps, seed); }};
+  return {fmt::format("{} {}×{}", name, agents, steps),
+          [=](std::uint64_t seed) { return scenario(name, agents, steps, seed); }};
 }
 
 }  // namespace
@@ -74,7 +75,8 @@ std::vector<study_case> small_cases() {
 }
 
 std::vector<study_case> paper_cases() {
-  return {scenario_case("econagent", 10, 34), scenario_case("twinmarket", 10, 27), scenario_case("socialnetwork", 20, 21)};
+  return {scenario_case("econagent", 10, 34), scenario_case("twinmarket", 10, 27),
+          scenario_case("socialnetwork", 20, 21)};
 }
 
 distance compare(const std::vector<double>& estimate, const std::vector<double>& truth, std::size_t k) {
@@ -94,28 +96,30 @@ distance compare(const std::vector<double>& estimate, const std::vector<double>&
   return d;
 }
 
-std::string accuracy_table(const std::vector<study_case>& cases, const study_options& how) {
-  std::string out = fmt::format("Algorithm 1 against exact values, {} trajectories (SYNTHETIC), mean ± standard deviation\n", how.runs);
+std::string accuracy_table(const std::vector<study_case>& cases, const study_options& options) {
+  std::string out = fmt::format(
+      "Algorithm 1 against exact values, {} trajectories (SYNTHETIC), mean ± standard deviation\n", options.runs);
   out += fmt::format("{:<20} {:<14}", "", "");
-  for (const std::uint64_t m : how.samples) out += fmt::format(" {:>15}", fmt::format("M = {}", m));
+  for (const std::uint64_t m : options.samples) out += fmt::format(" {:>15}", fmt::format("M = {}", m));
   out += '\n';
   for (const study_case& c : cases) {
     std::array<std::vector<std::vector<double>>, 3> seen;
-    for (auto& s : seen) s.resize(how.samples.size());
-    for (std::uint64_t run = 1; run <= how.runs && !how.control.stopped(); ++run) {
+    for (auto& s : seen) s.resize(options.samples.size());
+    for (std::uint64_t run = 1; run <= options.runs && !options.control.stopped(); ++run) {
       const std::unique_ptr<game> g = c.make(run);
-      const estimate_result truth = truth_of(*g, how);
+      const estimate_result truth = truth_of(*g, options);
       if (!truth) return out + truth.problem + '\n';
-      for (std::size_t m = 0; m < how.samples.size(); ++m) {
-        const estimate_result r = estimate(*g, options_of(estimator::permutation, how.samples[m], run, how.control));
+      for (std::size_t m = 0; m < options.samples.size(); ++m) {
+        const estimate_result r =
+            estimate(*g, options_of(estimator::permutation, options.samples[m], run, options.control));
         if (!r) return out + r.problem + '\n';
-        const distance d = compare(r.phi.value, truth.phi.value, how.top);
+        const distance d = compare(r.phi.value, truth.phi.value, options.top);
         seen[0][m].push_back(d.cosine);
         seen[1][m].push_back(d.relative_l2);
         seen[2][m].push_back(d.top);
       }
     }
-    const std::string tops = fmt::format("top-{} overlap", how.top);
+    const std::string tops = fmt::format("top-{} overlap", options.top);
     const std::array<std::string, 3> rows{"cosine", "relative L2", tops};
     for (std::size_t r = 0; r < rows.size(); ++r) {
       out += fmt::format("{:<20} {:<14}", r == 0 ? c.name : "", rows[r]);
@@ -129,35 +133,37 @@ std::string accuracy_table(const std::vector<study_case>& cases, const study_opt
   return out;
 }
 
-std::string estimator_table(const std::vector<study_case>& cases, const study_options& how) {
-  constexpr std::array all{estimator::permutation, estimator::antithetic, estimator::owen, estimator::leverage};
+std::string estimator_table(const std::vector<study_case>& cases, const study_options& options) {
+  constexpr std::array entries{estimator::permutation, estimator::antithetic, estimator::owen, estimator::leverage};
   std::string out = fmt::format(
-      "Relative L2 error at equal evaluations, mean of {} runs. Difference: default minus plain permutation, paired, 95% interval\n"
+      "Relative L2 error at equal evaluations, mean of {} runs. Difference: default minus plain permutation, paired, "
+      "95% interval\n"
       "{:<20} {:>11} {:>12} {:>12} {:>12} {:>12}  {:<12} {:>26}\n",
-      how.runs, "", "evaluations", "permutation", "antithetic", "owen", "leverage", "default", "difference");
+      options.runs, "", "evaluations", "permutation", "antithetic", "owen", "leverage", "default", "difference");
   for (const study_case& c : cases) {
-    for (const std::uint64_t budget : how.budgets) {
-      std::array<std::vector<double>, all.size()> error;
+    for (const std::uint64_t budget : options.budgets) {
+      std::array<std::vector<double>, entries.size()> error;
       std::vector<double> difference;
       estimator usual = estimator::permutation;
-      for (std::uint64_t run = 1; run <= how.runs && !how.control.stopped(); ++run) {
+      for (std::uint64_t run = 1; run <= options.runs && !options.control.stopped(); ++run) {
         const std::unique_ptr<game> g = c.make(run);
-        const estimate_result truth = truth_of(*g, how);
+        const estimate_result truth = truth_of(*g, options);
         const std::uint64_t samples = std::max<std::uint64_t>(2, budget / std::max<std::size_t>(1, active_count(*g)));
         usual = choose_sampling(*g, samples);
         double plain = 0, chosen = 0;
-        for (std::size_t k = 0; k < all.size(); ++k) {
-          const estimate_result r = estimate(*g, options_of(all[k], samples, 1000 + run, how.control));
+        for (std::size_t k = 0; k < entries.size(); ++k) {
+          const estimate_result r = estimate(*g, options_of(entries[k], samples, 1000 + run, options.control));
           if (!r || !truth) continue;
-          const double e = compare(r.phi.value, truth.phi.value, how.top).relative_l2;
+          const double e = compare(r.phi.value, truth.phi.value, options.top).relative_l2;
           error[k].push_back(e);
-          if (all[k] == estimator::permutation) plain = e;
-          if (all[k] == usual) chosen = e;
+          if (entries[k] == estimator::permutation) plain = e;
+          if (entries[k] == usual) chosen = e;
         }
         difference.push_back(chosen - plain);
       }
       out += fmt::format("{:<20} {:>11}", c.name, budget);
-      for (const std::vector<double>& e : error) out += e.empty() ? fmt::format(" {:>12}", "-") : fmt::format(" {:>12.4f}", spread_of(e).mean);
+      for (const std::vector<double>& e : error)
+        out += e.empty() ? fmt::format(" {:>12}", "-") : fmt::format(" {:>12.4f}", spread_of(e).mean);
       const double mean = spread_of(difference).mean, half = half_interval(difference);
       out += fmt::format("  {:<12} {:>+8.4f} [{:+.4f}, {:+.4f}]\n", to_string(usual), mean, mean - half, mean + half);
     }
@@ -165,14 +171,16 @@ std::string estimator_table(const std::vector<study_case>& cases, const study_op
   return out;
 }
 
-std::string faithfulness_table(const std::vector<study_case>& cases, std::uint64_t samples, const study_options& how) {
-  std::string out = fmt::format("Risk drop in % after deleting the top actions, mean ± standard deviation of {} trajectories\n", how.runs);
+std::string faithfulness_table(const std::vector<study_case>& cases, std::uint64_t samples,
+                               const study_options& options) {
+  std::string out = fmt::format(
+      "Risk drop in % after deleting the top actions, mean ± standard deviation of {} trajectories\n", options.runs);
   out += fmt::format("{:<20} {:<14} {:>16} {:>16}\n", "", "", "top 3", "top 10");
   for (const study_case& c : cases) {
     std::array<std::array<std::vector<double>, 2>, 3> drops;
-    for (std::uint64_t run = 1; run <= how.runs && !how.control.stopped(); ++run) {
+    for (std::uint64_t run = 1; run <= options.runs && !options.control.stopped(); ++run) {
       const std::unique_ptr<game> g = c.make(run);
-      const estimate_result r = estimate(*g, options_of(estimator::automatic, samples, run, how.control));
+      const estimate_result r = estimate(*g, options_of(estimator::automatic, samples, run, options.control));
       if (!r) return out + r.problem + '\n';
       const faithfulness f = judge(*g, r.phi.value, run);
       if (!f.problem.empty()) return out + f.problem + '\n';
@@ -195,23 +203,26 @@ std::string faithfulness_table(const std::vector<study_case>& cases, std::uint64
   return out;
 }
 
-std::string metrics_table(const std::vector<study_case>& cases, std::uint64_t samples, const study_options& how) {
-  std::string out = fmt::format("The five metrics, mean ± standard deviation of {} trajectories\n{:<20}", how.runs, "");
+std::string metrics_table(const std::vector<study_case>& cases, std::uint64_t samples, const study_options& options) {
+  std::string out =
+      fmt::format("The five metrics, mean ± standard deviation of {} trajectories\n{:<20}", options.runs, "");
   for (const char* name : {"L_tm", "G_ag", "C_ag", "Z_ag", "G_be"}) out += fmt::format(" {:>15}", name);
   out += '\n';
   for (const study_case& c : cases) {
     std::array<std::vector<double>, 5> seen;
-    for (std::uint64_t run = 1; run <= how.runs && !how.control.stopped(); ++run) {
+    for (std::uint64_t run = 1; run <= options.runs && !options.control.stopped(); ++run) {
       const std::unique_ptr<game> g = c.make(run);
-      const estimate_result r = estimate(*g, options_of(estimator::automatic, samples, run, how.control));
+      const estimate_result r = estimate(*g, options_of(estimator::automatic, samples, run, options.control));
       if (!r) return out + r.problem + '\n';
       const double rho = std::isnan(g->threshold()) ? r.total : g->threshold();
       const metrics m = measure(g->players(), r, rho);
-      const std::array x{m.latency, m.agent_concentration, m.instability_correlation, m.synchronization, m.behaviour_concentration};
+      const std::array x{m.latency, m.agent_concentration, m.instability_correlation, m.synchronization,
+                         m.behaviour_concentration};
       for (std::size_t k = 0; k < x.size(); ++k) seen[k].push_back(x[k]);
     }
     out += fmt::format("{:<20}", c.name);
-    for (const std::vector<double>& x : seen) out += fmt::format(" {:>7.3f}±{:.3f}  ", spread_of(x).mean, spread_of(x).deviation);
+    for (const std::vector<double>& x : seen)
+      out += fmt::format(" {:>7.3f}±{:.3f}  ", spread_of(x).mean, spread_of(x).deviation);
     out += '\n';
   }
   return out;
@@ -225,27 +236,28 @@ struct timing {
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-timing once(const game& g, const estimate_options& how) {
+timing once(const game& g, const estimate_options& options) {
   const double from = cpu_seconds();
-  const estimate_result r = estimate(g, how);
+  const estimate_result r = estimate(g, options);
   return {cpu_seconds() - from, r.seconds, static_cast<double>(r.evaluations)};
 }
 
 // The median of three.
-timing timed(const game& g, const estimate_options& how) {
-  std::array<timing, 3> all;
-  for (timing& t : all) t = once(g, how);
-  std::sort(all.begin(), all.end(), [](const timing& a, const timing& b) { return a.cpu < b.cpu; });
-  return all[1];
+timing timed(const game& g, const estimate_options& options) {
+  std::array<timing, 3> timings;
+  for (timing& t : timings) t = once(g, options);
+  std::sort(timings.begin(), timings.end(), [](const timing& a, const timing& b) { return a.cpu < b.cpu; });
+  return timings[1];
 }
 
 }  // namespace
 
 std::string speed_table(bool large, const run_control& control) {
   std::string out = fmt::format("Median of three, {} thread{}\n{:<20} {:<34} {:>12} {:>14} {:>28}\n", control.threads,
-                                control.threads == 1 ? "" : "s", "", "", "CPU seconds", "wall seconds", "million values a CPU second");
-  const auto row = [&](const std::string& name, const char* what, const timing& t) {
-    out += fmt::format("{:<20} {:<34} {:>12.3f} {:>14.3f} {:>28.2f}\n", name, what, t.cpu, t.seconds,
+                                control.threads == 1 ? "" : "s", "", "", "CPU seconds", "wall seconds",
+                                "million values a CPU second");
+  const auto row = [&](const std::string& name, const char* text, const timing& t) {
+    out += fmt::format("{:<20} {:<34} {:>12.3f} {:>14.3f} {:>28.2f}\n", name, text, t.cpu, t.seconds,
                        t.evaluations / t.cpu / 1e6);
   };
   run_control quiet = control;
@@ -261,7 +273,8 @@ std::string speed_table(bool large, const run_control& control) {
   }
   if (!large || control.stopped()) return out;
   const std::unique_ptr<game> g = generate({"socialnetwork", 5000, 20, 2, 1}, false).game;
-  row("socialnetwork 5000×20", "100 sweeps, 100,000 players", once(*g, options_of(estimator::antithetic, 100, 1, control)));
+  row("socialnetwork 5000×20", "100 sweeps, 100,000 players",
+      once(*g, options_of(estimator::antithetic, 100, 1, control)));
   return out;
 }
 

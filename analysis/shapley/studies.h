@@ -35,13 +35,15 @@ struct study_options {
 };
 
 // After the paper's Table 1: Algorithm 1 against exact values.
-std::string accuracy_table(const std::vector<study_case>& cases, const study_options& how);
-// All estimators at equal evaluations; the paired difference of the default and plain permutation with its 95% interval.
-std::string estimator_table(const std::vector<study_case>& cases, const study_options& how);
+std::string accuracy_table(const std::vector<study_case>& cases, const study_options& options);
+// All estimators at equal evaluations; the paired difference of the default and plain permutation with its 95%
+// interval.
+std::string estimator_table(const std::vector<study_case>& cases, const study_options& options);
 // After the paper's Table 3: risk drops by method.
-std::string faithfulness_table(const std::vector<study_case>& cases, std::uint64_t samples, const study_options& how);
+std::string faithfulness_table(const std::vector<study_case>& cases, std::uint64_t samples,
+                               const study_options& options);
 // After the paper's Table 2: the five metrics.
-std::string metrics_table(const std::vector<study_case>& cases, std::uint64_t samples, const study_options& how);
+std::string metrics_table(const std::vector<study_case>& cases, std::uint64_t samples, const study_options& options);
 // Marginal contributions a second, exact values at 4 × 5, 1,000 permutations at the paper's sizes; medians of three.
 std::string speed_table(bool large, const run_control& control);
 

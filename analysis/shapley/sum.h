@@ -19,9 +19,9 @@ class exact_sum {
   double sum_ = 0, lost_ = 0;
 };
 
-inline double sum_of(std::span<const double> all) {
+inline double sum_of(std::span<const double> values) {
   exact_sum s;
-  for (const double x : all) s.add(x);
+  for (const double x : values) s.add(x);
   return s.value();
 }
 

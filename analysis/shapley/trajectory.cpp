@@ -27,19 +27,19 @@ class writer {
         format_name, scenario, t.synthetic, t.seed, t.agents, t.steps, t.threshold);
   }
   template <class All>
-  void list(std::string_view name, const All& all) {
+  void list(std::string_view name, const All& items) {
     out_ += fmt::format(",\n\"{}\":[", name);
-    for (std::size_t i = 0; i < all.size(); ++i) out_ += fmt::format("{}{}", i > 0 ? "," : "", +all[i]);
+    for (std::size_t i = 0; i < items.size(); ++i) out_ += fmt::format("{}{}", i > 0 ? "," : "", +items[i]);
     out_ += ']';
   }
   template <class All>
-  void rows(std::string_view name, const All& all, std::size_t width) {
+  void rows(std::string_view name, const All& items, std::size_t width) {
     out_ += fmt::format(",\n\"{}\":[", name);
-    for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
       if (i % width == 0) out_ += i > 0 ? "],\n[" : "[";
-      out_ += fmt::format("{}{}", i % width > 0 ? "," : "", +all[i]);
+      out_ += fmt::format("{}{}", i % width > 0 ? "," : "", +items[i]);
     }
-    out_ += all.empty() ? "]" : "]]";
+    out_ += items.empty() ? "]" : "]]";
   }
   void raw(std::string_view text) { out_ += text; }
   std::string done() { return out_ + "}\n"; }
@@ -72,13 +72,13 @@ class reader {
   // The elements of a list; none, with the fault noted, if it is no list.
   std::vector<element> list(const char* name) {
     array a;
-    std::vector<element> all;
+    std::vector<element> elements;
     if (top_[name].get(a) != simdjson::SUCCESS) {
       fault(name, "a list");
-      return all;
+      return elements;
     }
-    for (const element e : a) all.push_back(e);
-    return all;
+    for (const element e : a) elements.push_back(e);
+    return elements;
   }
   template <class T>
   void numbers(const char* name, std::vector<T>& to) {
@@ -105,7 +105,8 @@ class reader {
         to.push_back(x);
       } else {
         std::int64_t x;
-        if (e.get(x) != simdjson::SUCCESS || x < 0 || x > std::numeric_limits<T>::max()) return fault(name, "whole numbers from 0");
+        if (e.get(x) != simdjson::SUCCESS || x < 0 || x > std::numeric_limits<T>::max())
+          return fault(name, "whole numbers from 0");
         to.push_back(static_cast<T>(x));
       }
     }
@@ -152,13 +153,15 @@ void read(reader& from, twin_trajectory& t) {
     from.numbers("orders", a, x);
     if (x.size() != 6) return from.fault("orders", "lists [day, user, stock, sell, cents, lots]");
     if (x[0] > 65'535 || x[1] > 65'535 || x[2] > 255 || x[3] > 1) return from.fault("orders", "indices in range");
-    t.orders.push_back({static_cast<std::uint16_t>(x[0]), static_cast<std::uint16_t>(x[1]), static_cast<std::uint8_t>(x[2]),
-                        static_cast<std::uint8_t>(x[3]), x[4], x[5]});
+    t.orders.push_back({static_cast<std::uint16_t>(x[0]), static_cast<std::uint16_t>(x[1]),
+                        static_cast<std::uint8_t>(x[2]), static_cast<std::uint8_t>(x[3]), x[4], x[5]});
   }
-  std::stable_sort(t.orders.begin(), t.orders.end(), [](const twin_order& a, const twin_order& b) { return a.day < b.day; });
+  std::stable_sort(t.orders.begin(), t.orders.end(),
+                   [](const twin_order& a, const twin_order& b) { return a.day < b.day; });
 }
 
-// posts: rows of beliefs, null where silent; views: rows of lists [author, reaction, author, reaction, …], reaction -1, 0 or 1
+// posts: rows of beliefs, null where silent; views: rows of lists [author, reaction, author, reaction, …], reaction -1,
+// 0 or 1
 void read(reader& from, social_trajectory& t) {
   from.numbers("belief", t.belief);
   for (const element row : from.list("posts")) {
@@ -178,15 +181,17 @@ void read(reader& from, social_trajectory& t) {
     if (row.get(agents) != simdjson::SUCCESS) return from.fault("views", "lists of lists");
     for (const element e : agents) {
       array seen;
-      if (e.get(seen) != simdjson::SUCCESS || seen.size() % 2 != 0) return from.fault("views", "lists [author, reaction, …]");
+      if (e.get(seen) != simdjson::SUCCESS || seen.size() % 2 != 0)
+        return from.fault("views", "lists [author, reaction, …]");
       for (std::size_t k = 0; k < seen.size(); k += 2) {
-        std::int64_t author, how;
-        if (seen.at(k).get(author) != simdjson::SUCCESS || seen.at(k + 1).get(how) != simdjson::SUCCESS || author < 0 ||
-            author > 1'000'000 || how < -1 || how > 1) {
+        std::int64_t author, option;
+        if (seen.at(k).get(author) != simdjson::SUCCESS || seen.at(k + 1).get(option) != simdjson::SUCCESS ||
+            author < 0 || author > 1'000'000 || option < -1 || option > 1) {
           return from.fault("views", "lists [author, reaction, …], reaction -1, 0 or 1");
         }
-        t.views.push_back({static_cast<std::uint32_t>(author), how > 0 ? reacts::like : how < 0 ? reacts::dislike
-                                                                                                : reacts::none});
+        t.views.push_back({static_cast<std::uint32_t>(author), option > 0   ? reacts::like
+                                                               : option < 0 ? reacts::dislike
+                                                                            : reacts::none});
       }
       t.view_begin.push_back(static_cast<std::uint32_t>(t.views.size()));
     }
@@ -216,7 +221,8 @@ trajectory_result read_trajectory(std::string_view text) {
   if (parser.parse(padded).get(top) != simdjson::SUCCESS) return {"it is no JSON object", nullptr};
   std::string_view format, scenario;
   std::uint64_t version = 0;
-  if (top["format"].get(format) != simdjson::SUCCESS || format != format_name) return {"format: digd.trajectory is expected", nullptr};
+  if (top["format"].get(format) != simdjson::SUCCESS || format != format_name)
+    return {"format: digd.trajectory is expected", nullptr};
   if (top["version"].get(version) != simdjson::SUCCESS || version != 1) return {"version: 1 is expected", nullptr};
   if (top["scenario"].get(scenario) != simdjson::SUCCESS) scenario = "";
   if (scenario == "econagent") return build<econ_trajectory>(top, make_econ_game);
@@ -254,8 +260,7 @@ std::string to_json(const social_trajectory& t) {
   const auto rows = [&](std::string_view name, auto cell) {
     to.raw(fmt::format(",\n\"{}\":[", name));
     for (std::size_t c = 0; c < t.posts.size(); ++c) {
-      to.raw(c == 0 ? "[" : c % t.agents == 0 ? "],\n["
-                                              : ",");
+      to.raw(c == 0 ? "[" : c % t.agents == 0 ? "],\n[" : ",");
       cell(c);
     }
     to.raw("]]");
@@ -264,16 +269,15 @@ std::string to_json(const social_trajectory& t) {
   rows("views", [&](std::size_t c) {
     to.raw("[");
     for (std::uint32_t v = t.view_begin[c]; v < t.view_begin[c + 1]; ++v) {
-      const int how = t.views[v].how == reacts::like ? 1 : t.views[v].how == reacts::dislike ? -1
-                                                                                             : 0;
-      to.raw(fmt::format("{}{},{}", v > t.view_begin[c] ? "," : "", t.views[v].author, how));
+      const int option = t.views[v].reacts == reacts::like ? 1 : t.views[v].reacts == reacts::dislike ? -1 : 0;
+      to.raw(fmt::format("{}{},{}", v > t.view_begin[c] ? "," : "", t.views[v].author, option));
     }
     to.raw("]");
   });
   return to.done();
 }
 
-generated generate(const scenario_request& what, bool with_json) {
+generated generate(const scenario_request& request, bool with_json) {
   generated out;
   const auto build_from = [&](auto t, auto make) {
     out.problem = t.fault();
@@ -281,14 +285,14 @@ generated generate(const scenario_request& what, bool with_json) {
     if (with_json) out.json = to_json(t);
     out.game = make(std::move(t));
   };
-  if (what.agents < 2 || what.steps < 4) {
+  if (request.agents < 2 || request.steps < 4) {
     out.problem = "at least 2 agents and 4 steps";
-  } else if (what.scenario == "econagent" && what.agents <= 10'000) {
-    build_from(generate_econ(what.agents, what.steps, what.seed), make_econ_game);
-  } else if (what.scenario == "twinmarket" && what.agents <= 250) {
-    build_from(generate_twin(what.agents, what.steps, what.seed), make_twin_game);
-  } else if (what.scenario == "socialnetwork" && what.agents <= 1'000'000) {
-    build_from(generate_social(what.agents, what.steps, what.views, what.seed), make_social_game);
+  } else if (request.scenario == "econagent" && request.agents <= 10'000) {
+    build_from(generate_econ(request.agents, request.steps, request.seed), make_econ_game);
+  } else if (request.scenario == "twinmarket" && request.agents <= 250) {
+    build_from(generate_twin(request.agents, request.steps, request.seed), make_twin_game);
+  } else if (request.scenario == "socialnetwork" && request.agents <= 1'000'000) {
+    build_from(generate_social(request.agents, request.steps, request.views, request.seed), make_social_game);
   } else {
     out.problem = "econagent (10000 agents at most), twinmarket (250) or socialnetwork (1000000)";
   }

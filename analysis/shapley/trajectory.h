@@ -35,6 +35,6 @@ struct generated {
   std::unique_ptr<shapley::game> game;
   std::string json;  // filled if `with_json`
 };
-generated generate(const scenario_request& what, bool with_json);
+generated generate(const scenario_request& request, bool with_json);
 
 }  // namespace digd::shapley

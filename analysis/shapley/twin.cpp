@@ -33,7 +33,7 @@ struct day {
 };
 
 struct index_sums {
-  alignas(64) lane_values traded_weight, traded, ordered_weight, ordered, all;
+  alignas(64) lane_values traded_weight, traded, ordered_weight, ordered, total;
 };
 
 // Takes a stock's closes into the day's sums; `last` is carried where nothing trades.
@@ -44,7 +44,7 @@ void add_stock(const std::int32_t* close, const std::int32_t* has_orders, double
     const double price = trades ? static_cast<double>(close[l]) : last[l];
     last[l] = price;
     const double value = weight * price;
-    to.all[l] += value;
+    to.total[l] += value;
     to.ordered_weight[l] += has_orders[l] ? weight : 0;
     to.ordered[l] += has_orders[l] ? value : 0;
     to.traded_weight[l] += trades ? weight : 0;
@@ -74,7 +74,8 @@ class twin_game final : public game {
     for (const auto& [who, orders] : by_player) add_player(who.first, who.second, orders);
     for (day& d : days_) {
       for (session& s : d.sessions) complete(s);
-      std::sort(d.sessions.begin(), d.sessions.end(), [](const session& a, const session& b) { return a.stock < b.stock; });
+      std::sort(d.sessions.begin(), d.sessions.end(),
+                [](const session& a, const session& b) { return a.stock < b.stock; });
     }
   }
 
@@ -105,9 +106,9 @@ class twin_game final : public game {
     std::vector<std::uint16_t> traded;
     for (const twin_order* o : orders) {
       if (std::find(traded.begin(), traded.end(), o->stock) == traded.end()) traded.push_back(o->stock);
-      std::vector<session>& all = days_[on_day].sessions;
-      auto at = std::find_if(all.begin(), all.end(), [&](const session& s) { return s.stock == o->stock; });
-      if (at == all.end()) at = all.insert(all.end(), session{.stock = o->stock});
+      std::vector<session>& sessions = days_[on_day].sessions;
+      auto at = std::find_if(sessions.begin(), sessions.end(), [&](const session& s) { return s.stock == o->stock; });
+      if (at == sessions.end()) at = sessions.insert(sessions.end(), session{.stock = o->stock});
       if (at->users.empty() || at->users.back() != p) at->users.push_back(p);
       at->orders.push_back({o->cents, o->lots, o->sell, static_cast<std::uint8_t>(at->users.size() - 1)});
     }
@@ -115,7 +116,8 @@ class twin_game final : public game {
     players_.add(user, on_day, traded, on_day + 1 == t_.steps);
   }
   static void complete(session& s) {
-    std::stable_sort(s.orders.begin(), s.orders.end(), [](const limit_order& a, const limit_order& b) { return a.cents < b.cents; });
+    std::stable_sort(s.orders.begin(), s.orders.end(),
+                     [](const limit_order& a, const limit_order& b) { return a.cents < b.cents; });
     if (s.users.size() > session::most_users_in_table) return;
     s.close.resize(std::size_t{1} << s.users.size());
     for (std::size_t set = 0; set < s.close.size(); ++set) s.close[set] = s.run(set);
@@ -171,7 +173,7 @@ class twin_evaluator final : public evaluator {
     for (std::size_t l = 0; l < lanes; ++l) {
       price[l] = sums.traded_weight[l] > 0    ? sums.traded[l] / sums.traded_weight[l]
                  : sums.ordered_weight[l] > 0 ? sums.ordered[l] / sums.ordered_weight[l]
-                                              : sums.all[l] / g_.all_weight();
+                                              : sums.total[l] / g_.all_weight();
     }
   }
 

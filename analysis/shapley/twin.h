@@ -14,10 +14,10 @@
 namespace digd::shapley {
 
 inline constexpr std::size_t stock_count = 10;
-inline constexpr std::array<const char*, stock_count> stock_names{"TLEI", "MEI", "CPEI", "IEEI", "REEI",
+inline constexpr std::array<const char*, stock_count> stock_names{"TLEI", "MEI",  "CPEI", "IEEI", "REEI",
                                                                   "TSEI", "CGEI", "TTEI", "EREI", "FSEI"};
-inline constexpr std::array<double, stock_count> stock_weights{2.182, 8.946, 6.491, 3.137, .969,
-                                                               .894, 18.245, 12.963, 13.16, 33.014};
+inline constexpr std::array<double, stock_count> stock_weights{2.182, 8.946,  6.491,  3.137, .969,
+                                                               .894,  18.245, 12.963, 13.16, 33.014};
 
 struct twin_order {
   std::uint16_t day = 0, user = 0;

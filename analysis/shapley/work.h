@@ -22,17 +22,17 @@ namespace digd::shapley {
 
 struct run_control {
   unsigned threads = 1;
-  const std::atomic<bool>* stop = nullptr;                          // Ctrl-C
-  std::function<void(std::size_t done, std::size_t all)> progress;  // called while merging, one thread at a time
+  const std::atomic<bool>* stop = nullptr;                            // Ctrl-C
+  std::function<void(std::size_t done, std::size_t total)> progress;  // called while merging, one thread at a time
 
   bool stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 };
 
-// Does chunks 0 … count-1. `make(ask, chunk, part)` fills a part and returns false if `ask` failed or the chunk was given up
-// because of a stop; `merge(part)` gets them in order. At most 4 parts a thread wait for an earlier one.
+// Does chunks 0 … count-1. `make(ask, chunk, part)` fills a part and returns false if `ask` failed or the chunk was
+// given up because of a stop; `merge(part)` gets them in order. At most 4 parts a thread wait for an earlier one.
 // Returns how many were merged; `problem` is set if an evaluator failed.
 template <class Part>
-std::size_t in_order(const game& what, std::size_t count, const run_control& how,
+std::size_t in_order(const game& game, std::size_t count, const run_control& run_control,
                      const std::function<bool(evaluator&, std::size_t, Part&)>& make,
                      const std::function<void(Part&)>& merge, std::string& problem) {
   std::mutex guard;
@@ -40,16 +40,16 @@ std::size_t in_order(const game& what, std::size_t count, const run_control& how
   std::map<std::size_t, std::unique_ptr<Part>> waiting;
   std::size_t next = 0, merged = 0;
   bool halt = false;
-  const std::size_t most_waiting = 4 * std::max(1u, how.threads);
+  const std::size_t most_waiting = 4 * std::max(1u, run_control.threads);
 
   const auto work = [&] {
-    const std::unique_ptr<evaluator> ask = what.make_evaluator();
+    const std::unique_ptr<evaluator> ask = game.make_evaluator();
     for (;;) {
       std::size_t mine;
       {
         std::unique_lock lock(guard);
         room.wait(lock, [&] { return halt || next < merged + most_waiting; });
-        if (halt || how.stopped() || next == count) return;
+        if (halt || run_control.stopped() || next == count) return;
         mine = next++;
       }
       auto part = std::make_unique<Part>();
@@ -57,7 +57,8 @@ std::size_t in_order(const game& what, std::size_t count, const run_control& how
       const std::lock_guard lock(guard);
       if (!good) {
         halt = true;
-        if (problem.empty() && !how.stopped()) problem = ask->problem().empty() ? "it stopped without a reason" : ask->problem();
+        if (problem.empty() && !run_control.stopped())
+          problem = ask->problem().empty() ? "it stopped without a reason" : ask->problem();
         room.notify_all();
         return;
       }
@@ -67,13 +68,13 @@ std::size_t in_order(const game& what, std::size_t count, const run_control& how
         waiting.erase(first);
         ++merged;
       }
-      if (how.progress) how.progress(merged, count);
+      if (run_control.progress) run_control.progress(merged, count);
       room.notify_all();
     }
   };
 
   std::vector<std::thread> others;
-  for (unsigned i = 1; i < how.threads && i < count; ++i) others.emplace_back(work);
+  for (unsigned i = 1; i < run_control.threads && i < count; ++i) others.emplace_back(work);
   work();
   for (std::thread& t : others) t.join();
   return merged;

@@ -114,14 +114,14 @@ bool read_folder(const std::string& folder, std::vector<labelled_log>& into, std
   for (const fs::path& file : files) {
     std::ifstream in(file, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(in), {}};
-    labelled_log one;
-    one.subset = file.parent_path().filename().string();
-    one.log.id = one.subset + "/" + file.stem().string();
-    if (!in || !read_log(text, one, why)) {
+    labelled_log labelled_log;
+    labelled_log.subset = file.parent_path().filename().string();
+    labelled_log.log.id = labelled_log.subset + "/" + file.stem().string();
+    if (!in || !read_log(text, labelled_log, why)) {
       why = file.filename().string() + ": " + (why.empty() ? "cannot be read" : why);
       return false;
     }
-    into.push_back(std::move(one));
+    into.push_back(std::move(labelled_log));
   }
   return true;
 }

@@ -82,47 +82,50 @@ class run_writer {
     out_.step = step;
     out_.agent = out_.log.steps[step].agent;
   }
-  std::size_t instruct(const std::string& whom, const std::string& what) {
-    return planned_ ? add("Planner", what, whom) : out_.log.steps.size();
+  std::size_t instruct(const std::string& whom, const std::string& text) {
+    return planned_ ? add("Planner", text, whom) : out_.log.steps.size();
   }
   void terminal(bool ok, const std::string& output) {
-    add("Terminal", ok ? "exitcode: 0 (execution succeeded)\nCode output: " + output : "exitcode: 1 (execution failed)\nCode output: " + output);
+    add("Terminal", ok ? "exitcode: 0 (execution succeeded)\nCode output: " + output
+                       : "exitcode: 1 (execution failed)\nCode output: " + output);
   }
 
   void read(std::size_t i) {
-    const item& what = items_[i];
+    const item& item = items_[i];
     const std::string& who = readers_[i % 2];
     const bool here = i == culprit_;
-    if (here && (is(fault::planner_repeats) || is(fault::executor_fails))) return loop(what, who);
+    if (here && (is(fault::planner_repeats) || is(fault::executor_fails))) return loop(item, who);
     if (here && is(fault::wrong_item)) {
-      blame(instruct(who, "Please read '" + spare_ + "' from the sheet of " + month_ + ", next to '" + items_[(i + 1) % items_.size()].name + "'."));
+      blame(instruct(who, "Please read '" + spare_ + "' from the sheet of " + month_ + ", next to '" +
+                              items_[(i + 1) % items_.size()].name + "'."));
       run(who, spare_, std::to_string(10 + dice_.below(80)));
-      add(who, "The sheet says " + spare_ + "=" + out_.log.steps.back().text.substr(out_.log.steps.back().text.rfind('=') + 1) + ".");
+      add(who, "The sheet says " + spare_ + "=" +
+                   out_.log.steps.back().text.substr(out_.log.steps.back().text.rfind('=') + 1) + ".");
       return;
     }
-    instruct(who, "Please read '" + what.name + "' from the sheet of " + month_ + ".");
-    const std::string value = std::to_string(what.value);
+    instruct(who, "Please read '" + item.name + "' from the sheet of " + month_ + ".");
+    const std::string value = std::to_string(item.value);
     if (here && is(fault::invent)) {
-      add(who, "```python\nread_sheet('" + what.name + "')\n```");
+      add(who, "```python\nread_sheet('" + item.name + "')\n```");
       terminal(false, "PermissionError: the sheet is locked");
-      read_[i] = another(what.value);
-      blame(add(who, "The sheet says " + what.name + "=" + read_[i] + "."));
+      read_[i] = another(item.value);
+      blame(add(who, "The sheet says " + item.name + "=" + read_[i] + "."));
       return;
     }
     if (dice_.chance(20)) {  // a failure that is tried again
-      add(who, "```python\nread_sheet('" + what.name + "')\n```");
+      add(who, "```python\nread_sheet('" + item.name + "')\n```");
       terminal(false, "TimeoutError: no answer");
     }
-    run(who, what.name, value);
+    run(who, item.name, value);
     read_[i] = value;
     if (here && is(fault::misread)) {
-      read_[i] = another(what.value);
-      blame(add(who, "The sheet says " + what.name + "=" + read_[i] + "."));
+      read_[i] = another(item.value);
+      blame(add(who, "The sheet says " + item.name + "=" + read_[i] + "."));
     } else if (dice_.chance(20)) {  // a slip that is put right
-      add(who, "The sheet says " + what.name + "=" + another(what.value) + ".");
-      add(who, "I misread that, sorry: " + what.name + "=" + value + ".");
+      add(who, "The sheet says " + item.name + "=" + another(item.value) + ".");
+      add(who, "I misread that, sorry: " + item.name + "=" + value + ".");
     } else {
-      add(who, "The sheet says " + what.name + "=" + value + ".");
+      add(who, "The sheet says " + item.name + "=" + value + ".");
     }
   }
 
@@ -131,13 +134,15 @@ class run_writer {
     terminal(true, name + "=" + value);
   }
 
-  void loop(const item& what, const std::string& who) {
-    const std::string same = "Please read '" + what.name + "' from the sheet of " + month_ + ".";
-    const char* ways[] = {" Open the archive copy instead.", " Ask the export tool with the admin view.", " Try the printed scan, page two."};
+  void loop(const item& item, const std::string& who) {
+    const std::string same = "Please read '" + item.name + "' from the sheet of " + month_ + ".";
+    const char* ways[] = {" Open the archive copy instead.", " Ask the export tool with the admin view.",
+                          " Try the printed scan, page two."};
     const std::size_t rounds = 3 + dice_.below(2);
     for (std::size_t round = 0; round < rounds; ++round) {
       const bool other = is(fault::executor_fails) && round > 0;
-      const std::size_t asked = instruct(who, other ? "Please read '" + what.name + "'." + ways[(round - 1) % 3] : same);
+      const std::size_t asked =
+          instruct(who, other ? "Please read '" + item.name + "'." + ways[(round - 1) % 3] : same);
       const std::size_t failed = add(who, "failed: I could not read it.");
       if (is(fault::executor_fails) && round == 0) blame(failed);
       if (is(fault::planner_repeats) && round == 1) blame(asked);
@@ -161,10 +166,12 @@ class run_writer {
     if (!is(fault::miscompute) && dice_.chance(15)) {
       const std::string wrong = another(sum);
       add("Calculator", "With " + stated + ": " + parts + "=" + wrong + ", so total=" + wrong + ".");
-      add("Calculator", "That was wrong. " + parts + "=" + std::to_string(sum) + ", so total=" + std::to_string(sum) + ".");
+      add("Calculator",
+          "That was wrong. " + parts + "=" + std::to_string(sum) + ", so total=" + std::to_string(sum) + ".");
     } else {
       const std::string result = is(fault::miscompute) ? another(sum) : std::to_string(sum);
-      const std::size_t at = add("Calculator", "With " + stated + ": " + parts + "=" + result + ", so total=" + result + ".");
+      const std::size_t at =
+          add("Calculator", "With " + stated + ": " + parts + "=" + result + ", so total=" + result + ".");
       if (is(fault::miscompute) || is(fault::miscopy)) blame(at);
       total_ = result;
       return;
@@ -180,7 +187,8 @@ class run_writer {
       const std::string wrong = another(std::stoul(total_));
       blame(add("Writer", "The answer is total=" + wrong + ".\nFINAL ANSWER: " + wrong));
     } else {
-      add("Writer", (gave_up_ ? "My guess is " + total_ : "The answer is total=" + total_) + ".\nFINAL ANSWER: " + total_);
+      add("Writer",
+          (gave_up_ ? "My guess is " + total_ : "The answer is total=" + total_) + ".\nFINAL ANSWER: " + total_);
     }
   }
 
@@ -197,7 +205,8 @@ class run_writer {
 }  // namespace
 
 std::string_view to_string(fault f) {
-  constexpr std::string_view names[] = {"misread", "invent", "miscopy", "miscompute", "misreport", "wrong-item", "planner-repeats", "executor-fails"};
+  constexpr std::string_view names[] = {"misread",   "invent",     "miscopy",         "miscompute",
+                                        "misreport", "wrong-item", "planner-repeats", "executor-fails"};
   return names[static_cast<std::size_t>(f)];
 }
 

@@ -43,8 +43,8 @@ std::string as_table(const results& r) {
   for (const auto& [subset, methods] : r.by_subset) {
     const std::size_t n = methods.empty() ? 0 : methods.begin()->second.n;
     out += fmt::format("{} ({} logs; %, 95% intervals in brackets)\n", subset, n);
-    out += fmt::format("  {:<26}{:<18}{:<18}{:>5}{:>5}{:>5}{:>5}{:>5}{:>7}{:>7}{:>10}{:>9}{:>9}\n", "method", "agent", "step", "±1",
-                       "±2", "±3", "±4", "±5", "top-3", "top-5", "ms/case", "tokens", "cost");
+    out += fmt::format("  {:<26}{:<18}{:<18}{:>5}{:>5}{:>5}{:>5}{:>5}{:>7}{:>7}{:>10}{:>9}{:>9}\n", "method", "agent",
+                       "step", "±1", "±2", "±3", "±4", "±5", "top-3", "top-5", "ms/case", "tokens", "cost");
     for (const std::string& name : r.order) {
       const auto at = methods.find(name);
       if (at == methods.end()) continue;
@@ -63,25 +63,25 @@ std::string as_table(const results& r) {
 std::string as_json(const results& r) {
   json::object out;
   for (const auto& [subset, methods] : r.by_subset) {
-    json::object all;
+    json::object objects;
     for (const std::string& name : r.order) {
       const auto at = methods.find(name);
       if (at == methods.end()) continue;
       const tally& t = at->second;
       const double count = std::max<double>(1, static_cast<double>(t.n));
-      json::object one{{"agent", t.agent / count}, {"step", t.step / count}, {"n", t.n}};
-      one["agent_interval"] = interval_of(t.agent, t.n);
-      one["step_interval"] = interval_of(t.step, t.n);
-      for (std::size_t k = 0; k < tolerances; ++k) one["step_within_" + std::to_string(k + 1)] = t.within[k] / count;
-      one["top_3"] = t.top3 / count;
-      one["top_5"] = t.top5 / count;
-      one["without_answer"] = t.failed;
-      one["ms_per_case"] = 1000 * t.seconds / count;
-      one["tokens_per_case"] = static_cast<double>(t.tokens) / count;
-      one["cost_per_case"] = t.cost / count;
-      all[name] = std::move(one);
+      json::object object{{"agent", t.agent / count}, {"step", t.step / count}, {"n", t.n}};
+      object["agent_interval"] = interval_of(t.agent, t.n);
+      object["step_interval"] = interval_of(t.step, t.n);
+      for (std::size_t k = 0; k < tolerances; ++k) object["step_within_" + std::to_string(k + 1)] = t.within[k] / count;
+      object["top_3"] = t.top3 / count;
+      object["top_5"] = t.top5 / count;
+      object["without_answer"] = t.failed;
+      object["ms_per_case"] = 1000 * t.seconds / count;
+      object["tokens_per_case"] = static_cast<double>(t.tokens) / count;
+      object["cost_per_case"] = t.cost / count;
+      objects[name] = std::move(object);
     }
-    out[subset] = std::move(all);
+    out[subset] = std::move(objects);
   }
   return json::serialize(out);
 }
@@ -103,10 +103,12 @@ std::string as_svg(const results& r) {
         const double p = percent(hits, at->second.n) / 100;
         const interval i = wilson(hits, at->second.n);
         const bool agent = x == left;
-        bars += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>\n", x, y + 2, p * width, row - 5,
-                            agent ? "#4a78b5" : "#c8782f");
-        bars += fmt::format("<path d=\"M{:.1f} {} H{:.1f}\" stroke=\"#333\"/>\n", x + i.low * width, y + 8, x + i.high * width);
-        bars += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{:.1f}</text>\n", x + std::max(p, i.high) * width + 4, y + 13, 100 * p);
+        bars += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>\n", x, y + 2,
+                            p * width, row - 5, agent ? "#4a78b5" : "#c8782f");
+        bars += fmt::format("<path d=\"M{:.1f} {} H{:.1f}\" stroke=\"#333\"/>\n", x + i.low * width, y + 8,
+                            x + i.high * width);
+        bars += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{:.1f}</text>\n", x + std::max(p, i.high) * width + 4, y + 13,
+                            100 * p);
         x += width + 60;
       }
       y += row;
@@ -114,8 +116,10 @@ std::string as_svg(const results& r) {
     y += gap;
   }
   return fmt::format(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" font-size=\"11\">\n"
-             "<style>.head{{font-weight:bold;font-size:13px}}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" "
+             "font-size=\"11\">\n"
+             "<style>.head{{font-weight:bold;font-size:13px}}</style>\n<rect width=\"100%\" height=\"100%\" "
+             "fill=\"white\"/>\n"
              "<text x=\"{}\" y=\"20\" fill=\"#4a78b5\">right agent, % (line: 95% interval)</text>"
              "<text x=\"{}\" y=\"20\" fill=\"#c8782f\">right step, % (line: 95% interval)</text>\n",
              left + 2 * (width + 60) + 20, y, left, left + width + 60) +

@@ -22,19 +22,20 @@ double likelihood(const std::vector<double>& weights, const chief::choice& c) {
 }
 
 // The penalty of one of the three rankers under which held-out truths are likeliest.
-double best_penalty(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& fold, double training::*which,
+double best_penalty(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& fold,
+                    double training::*which,
                     const std::function<double(const chief::ranker_set&, const lesson&)>& judge) {
   double best = training{}.*which, most = -1e300;
   for (double penalty : penalties) {
-    training how;
-    how.*which = penalty;
+    training training;
+    training.*which = penalty;
     double sum = 0;
     for (std::size_t f = 0; f < inner_folds; ++f) {
       std::vector<const lesson*> rest;
       for (std::size_t i = 0; i < lessons.size(); ++i) {
         if (fold[i] != f) rest.push_back(lessons[i]);
       }
-      const chief::ranker_set rankers = chief::train(rest, how);
+      const chief::ranker_set rankers = chief::train(rest, training);
       for (std::size_t i = 0; i < lessons.size(); ++i) {
         if (fold[i] == f) sum += judge(rankers, *lessons[i]);
       }
@@ -51,23 +52,25 @@ training choose(const std::vector<const lesson*>& lessons, const std::vector<std
     kinds[lessons[i]->orchestrated].push_back(lessons[i]);
     folds[lessons[i]->orchestrated].push_back(fold[i]);
   }
-  training how;
-  how.chat = best_penalty(kinds[0], folds[0], &training::chat,
-                          [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.chat, l.steps); });
-  how.orchestrated =
+  training current_training;
+  current_training.chat =
+      best_penalty(kinds[0], folds[0], &training::chat,
+                   [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.chat, l.steps); });
+  current_training.orchestrated =
       best_penalty(kinds[1], folds[1], &training::orchestrated,
                    [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.orchestrated, l.steps); });
-  how.agents = best_penalty(kinds[1], folds[1], &training::agents,
-                            [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.agents, l.agents); });
-  return how;
+  current_training.agents =
+      best_penalty(kinds[1], folds[1], &training::agents,
+                   [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.agents, l.agents); });
+  return current_training;
 }
 
 }  // namespace
 
 std::vector<lesson> lessons_of(const std::vector<labelled_log>& logs) {
-  std::vector<lesson> all;
-  for (const labelled_log& l : logs) all.push_back(chief::lesson_of({&l.log, l.agent, l.step}));
-  return all;
+  std::vector<lesson> lessons;
+  for (const labelled_log& l : logs) lessons.push_back(chief::lesson_of({&l.log, l.agent, l.step}));
+  return lessons;
 }
 
 answer answer_of(const labelled_log& l, const chief::ranker_set& rankers) {
@@ -96,9 +99,9 @@ validated cross_validate(const std::vector<labelled_log>& logs, bool nested) {
       for (std::size_t i : theirs) rest.push_back(&lessons[i]), fold.push_back(number % inner_folds);
       ++number;
     }
-    const training how = nested ? choose(rest, fold) : training{};
-    if (nested) out.chosen.push_back(how);
-    const chief::ranker_set rankers = chief::train(rest, how);
+    const training current_training = nested ? choose(rest, fold) : training{};
+    if (nested) out.chosen.push_back(current_training);
+    const chief::ranker_set rankers = chief::train(rest, current_training);
     for (std::size_t i : own) out.answers[i] = answer_of(logs[i], rankers);
   }
   return out;

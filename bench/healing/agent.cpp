@@ -16,7 +16,7 @@ decision act(agent& who, const std::vector<presented>& inputs, const surrounding
 }
 
 turn::turn(agent& who, const std::vector<presented>& inputs, const surroundings& about)
-    : me_(who), in_(inputs), about_(about), how_(about.how), asked_of_(inputs.size()) {
+    : me_(who), in_(inputs), about_(about), parameters_(about.parameters), asked_of_(inputs.size()) {
   out_.reactions.resize(inputs.size());
 }
 
@@ -42,7 +42,7 @@ int turn::other_agent(purpose why, std::uint64_t sub) const {
 
 // A hint is followed or not once and for all, however often the event is looked at.
 bool turn::follows(const hint& h) const {
-  return about_.chance.chance(how_.follow, purpose::follow, static_cast<std::uint64_t>(me_.number), h.number);
+  return about_.chance.chance(parameters_.follow, purpose::follow, static_cast<std::uint64_t>(me_.number), h.number);
 }
 
 void turn::read_hints() {
@@ -61,14 +61,14 @@ void turn::read_hints() {
 }
 
 void turn::heed(const request& asks) {
-  told_.count_once |= asks.count_once;
-  told_.wait |= asks.wait;
-  told_.not_wait |= asks.not_wait;
-  told_.anew |= asks.anew;
+  request_.count_once |= asks.count_once;
+  request_.wait |= asks.wait;
+  request_.not_wait |= asks.not_wait;
+  request_.anew |= asks.anew;
   me_.only_whole |= asks.only_whole;
   me_.again |= asks.again;
-  if (!asks.pass_on_to.empty()) told_.pass_on_to = asks.pass_on_to;
-  if (!asks.to.empty()) told_.to = asks.to;
+  if (!asks.pass_on_to.empty()) request_.pass_on_to = asks.pass_on_to;
+  if (!asks.to.empty()) request_.to = asks.to;
   if (!asks.reader.empty() && number_of(asks.reader) != me_.number) return;
   for (std::size_t i = 0; i < in_.size(); ++i) {
     const bool is_part = item_at(i).kind == item_kind::problem || item_at(i).kind == item_kind::raw;
@@ -89,7 +89,8 @@ void turn::read_notices() {
     if (!asked_of_[i][index_of(rule_id::orphaned_event)] || alone()) continue;
     for (const item& lost : about_.items) {
       const bool mine = lost.source == me_.number && !in_[i].hints.empty() && lost.id == in_[i].hints.front().event;
-      if (mine && lost.kind != item_kind::notice && !lost.submitted) send(lost, {other_agent(purpose::reroute_target, i)});
+      if (mine && lost.kind != item_kind::notice && !lost.submitted)
+        send(lost, {other_agent(purpose::reroute_target, i)});
     }
   }
 }
@@ -97,13 +98,13 @@ void turn::read_notices() {
 // Own events that came back because they reached nobody: sent to somebody who exists, or dropped.
 void turn::see_to_orphans() {
   for (std::size_t i = 0; i < in_.size(); ++i) {
-    const item& what = item_at(i);
-    if (!in_[i].given_back || what.submitted || what.source != me_.number) continue;
+    const item& item = item_at(i);
+    if (!in_[i].given_back || item.submitted || item.source != me_.number) continue;
     if (!asked_of_[i][index_of(rule_id::orphaned_event)]) {
-      out_.reactions[i].what = reaction::discard;
+      out_.reactions[i].reaction = reaction::discard;
     } else if (!alone()) {
-      const bool author_known = what.kind == item_kind::solution && what.reply_to >= 0 && what.reply_to != me_.number;
-      reroute(i, author_known ? what.reply_to : other_agent(purpose::reroute_target, i));
+      const bool author_known = item.kind == item_kind::solution && item.reply_to >= 0 && item.reply_to != me_.number;
+      reroute(i, author_known ? item.reply_to : other_agent(purpose::reroute_target, i));
     }
   }
 }
@@ -121,16 +122,16 @@ bool turn::see_to_answer() {
     return true;
   }
   std::vector<std::size_t> fresh = results_at_hand();
-  if (told_.anew && item_at(*answer).result.counted.repeats()) {
+  if (request_.anew && item_at(*answer).result.counted.repeats()) {
     consume(*answer);
     std::erase(fresh, *answer);
   }
   const solution sum = merge(fresh);
   const bool urged = is_asked(rule_id::deadlock) || is_asked(rule_id::missing_termination);
-  const bool waits = told_.wait || about_.chance.chance(how_.wait_when_early, purpose::patience,
-                                                        static_cast<std::uint64_t>(me_.number),
-                                                        static_cast<std::uint64_t>(in_[*answer].number));
-  const bool patient = waits && !told_.not_wait;
+  const bool waits = request_.wait || about_.chance.chance(parameters_.wait_when_early, purpose::patience,
+                                                           static_cast<std::uint64_t>(me_.number),
+                                                           static_cast<std::uint64_t>(in_[*answer].number));
+  const bool patient = waits && !request_.not_wait;
   if (is_whole(sum.counted)) {
     keep(fresh);
     submit(sum);
@@ -141,7 +142,8 @@ bool turn::see_to_answer() {
     return false;  // and goes on with what else there is
   } else {
     keep(fresh);
-    if (told_.count_once) me_.memory = {{own_results + me_.activations, {}, sum}};  // its answer holds all that it knew
+    if (request_.count_once)
+      me_.memory = {{own_results + me_.activations, {}, sum}};  // its answer holds all that it knew
     hand_out_missing(sum.counted);
   }
   return true;
@@ -152,8 +154,8 @@ bool turn::see_to_answer() {
 bool turn::compute() {
   for (std::size_t i = 0; i < in_.size(); ++i) {
     const item& raw = item_at(i);
-    if (raw.kind != item_kind::raw || out_.reactions[i].what != reaction::wait) continue;
-    if (raw.part.size() > how_.context) {
+    if (raw.kind != item_kind::raw || out_.reactions[i].reaction != reaction::wait) continue;
+    if (raw.part.size() > parameters_.context) {
       if (me_.overflowed.insert(in_[i].number).second) {
         out_.failed = true;
       } else {
@@ -163,7 +165,7 @@ bool turn::compute() {
     }
     consume(i);
     out_.computed = raw.part.size();
-    const solution result = about_.task.count(raw.part, how_, draw(purpose::error));
+    const solution result = about_.task.count(raw.part, parameters_, draw(purpose::error));
     if (is_whole(result.counted)) {
       complete(result);
     } else {
@@ -178,36 +180,32 @@ bool turn::compute() {
 
 bool turn::would_pass_on(std::size_t i) const {
   const auto number = static_cast<std::uint64_t>(in_[i].number);
-  return about_.chance.chance(how_.hot_potato, purpose::potato, 0, number) &&
-         draw(purpose::pass_potato).chance(how_.pass_potato);
+  return about_.chance.chance(parameters_.hot_potato, purpose::potato, 0, number) &&
+         draw(purpose::pass_potato).chance(parameters_.pass_potato);
 }
 
 bool turn::take_up() {
   for (std::size_t i = 0; i < in_.size(); ++i) {
-    const item& what = item_at(i);
-    if (what.kind != item_kind::problem || out_.reactions[i].what != reaction::wait) continue;
+    const item& item = item_at(i);
+    if (item.kind != item_kind::problem || out_.reactions[i].reaction != reaction::wait) continue;
     const bool urged = is_asked(rule_id::deadlock) || asked_of_[i][index_of(rule_id::excessive_rerouting)];
-    const bool whole = what.part == about_.task.whole();
-    const double splitting = alone() ? 0 : whole ? how_.split_whole
-                                                 : how_.split_part;
-    const double rerouting = alone() || urged ? 0 : whole ? how_.reroute_whole
-                                                          : how_.reroute_part;
-    const double discarding = alone() || urged ? 0 : whole ? how_.discard_whole
-                                                           : how_.discard_part;
-    const double waiting = urged ? 0 : whole ? how_.wait_whole
-                                             : how_.wait_part;
+    const bool whole = item.part == about_.task.whole();
+    const double splitting = alone() ? 0 : whole ? parameters_.split_whole : parameters_.split_part;
+    const double rerouting = alone() || urged ? 0 : whole ? parameters_.reroute_whole : parameters_.reroute_part;
+    const double discarding = alone() || urged ? 0 : whole ? parameters_.discard_whole : parameters_.discard_part;
+    const double waiting = urged ? 0 : whole ? parameters_.wait_whole : parameters_.wait_part;
     const double u = draw(purpose::take_up).uniform();
     const int to = alone() ? none : other_agent(purpose::reroute_target, i);
     if (!urged && !alone() && would_pass_on(i)) {
       reroute(i, to);
-    } else if (u < splitting && what.part.size() >= 2 * how_.smallest_split) {
-      split(i, what.part);
+    } else if (u < splitting && item.part.size() >= 2 * parameters_.smallest_split) {
+      split(i, item.part);
     } else if (u < splitting) {
       fetch(i);
     } else if (u < splitting + rerouting) {
       reroute(i, to);
     } else if (u < splitting + rerouting + discarding) {
-      out_.reactions[i].what = reaction::discard;
+      out_.reactions[i].reaction = reaction::discard;
     } else if (u < splitting + rerouting + discarding + waiting) {
       return false;
     } else {
@@ -227,42 +225,48 @@ void turn::fetch(std::size_t i) {
 void turn::split(std::size_t i, range part) {
   consume(i);
   random_stream s = draw(purpose::parts);
-  const bool as_agents = s.chance(how_.parts_as_agents);
-  const int wanted = as_agents ? std::min(about_.agents, how_.most_parts) : 2 + static_cast<int>(s.below(4));
-  const auto parts = std::clamp<std::int64_t>(wanted, 2, std::max<std::int64_t>(2, part.size() / how_.smallest_split));
+  const bool as_agents = s.chance(parameters_.parts_as_agents);
+  const int wanted = as_agents ? std::min(about_.agents, parameters_.most_parts) : 2 + static_cast<int>(s.below(4));
+  const auto parts =
+      std::clamp<std::int64_t>(wanted, 2, std::max<std::int64_t>(2, part.size() / parameters_.smallest_split));
   std::vector<int> order;
   for (int a = 0; a < about_.agents; ++a) order.push_back(a);
   draw(purpose::part_recipient).shuffle(std::span<int>(order));
   for (std::int64_t k = 0; k < parts; ++k) {
-    const range one{part.begin + part.size() * k / parts, part.begin + part.size() * (k + 1) / parts};
+    const range range{part.begin + part.size() * k / parts, part.begin + part.size() * (k + 1) / parts};
     const auto at = static_cast<std::size_t>(k);
     std::vector<int> to{order[at % order.size()]};
-    if (!alone() && draw(purpose::given_twice, at).chance(how_.given_twice)) to.push_back(order[(at + 1) % order.size()]);
-    send({.kind = item_kind::problem, .part = one, .reply_to = me_.number}, std::move(to));
+    if (!alone() && draw(purpose::given_twice, at).chance(parameters_.given_twice))
+      to.push_back(order[(at + 1) % order.size()]);
+    send({.kind = item_kind::problem, .part = range, .reply_to = me_.number}, std::move(to));
   }
 }
 
 // ---- sending
 
 void turn::reroute(std::size_t i, int to) {
-  out_.reactions[i].what = reaction::reroute;
+  out_.reactions[i].reaction = reaction::reroute;
   out_.reactions[i].targets = {to};
 }
 
 // Now and then an event is addressed to nobody, or to a name that does not exist.
-void turn::send(item what, std::vector<int> to) {
+void turn::send(item item, std::vector<int> to) {
   random_stream s = draw(purpose::lost, out_.outputs.size());
   const bool to_itself = to.size() == 1 && to.front() == me_.number;
-  if (!to_itself && s.chance(how_.lost_recipient)) {
+  if (!to_itself && s.chance(parameters_.lost_recipient)) {
     to = s.chance(0.5) ? std::vector<int>{} : std::vector<int>{no_such_agent};
   }
-  what.id.clear();
-  what.source = me_.number;
-  out_.outputs.push_back({.what = std::move(what), .recipients = std::move(to)});
+  item.id.clear();
+  item.source = me_.number;
+  out_.outputs.push_back({.item = std::move(item), .recipients = std::move(to)});
 }
 
 void turn::submit(const solution& answer) {
-  out_.outputs.push_back({.what = {.kind = item_kind::solution, .result = answer, .source = me_.number, .reply_to = me_.number, .submitted = true},
+  out_.outputs.push_back({.item = {.kind = item_kind::solution,
+                                   .result = answer,
+                                   .source = me_.number,
+                                   .reply_to = me_.number,
+                                   .submitted = true},
                           .submit = true});
 }
 

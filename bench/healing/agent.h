@@ -10,17 +10,14 @@
 #include "bench/healing/draws.h"
 #include "bench/healing/parameters.h"
 #include "bench/healing/problem.h"
-#include "engine/message.h"
-#include "rules/rule_id.h"
+#include "model/message.h"
+#include "model/rule_id.h"
 
 namespace digd::bench {
 
 inline constexpr int none = -1;
 
-enum class item_kind : std::uint8_t { problem,
-                                      raw,
-                                      solution,
-                                      notice };
+enum class item_kind : std::uint8_t { problem, raw, solution, notice };
 std::string_view to_string(item_kind);
 
 // What an event carries. Its place in the world's list is its number.
@@ -84,14 +81,14 @@ struct agent {
 };
 
 struct output {
-  item what;
+  digd::bench::item item;
   std::vector<int> recipients;  // `no_such_agent` among them: a name that does not exist
   bool submit = false;
 };
 inline constexpr int no_such_agent = -2;
 
 struct handled {
-  reaction what = reaction::wait;
+  digd::reaction reaction = reaction::wait;
   std::vector<int> targets;
 };
 
@@ -104,7 +101,7 @@ struct decision {
 
 // What an agent can see of the world.
 struct surroundings {
-  const parameters& how;
+  const digd::bench::parameters& parameters;
   const problem& task;
   const draws& chance;
   int agents = 1;

@@ -4,9 +4,9 @@
 #include <functional>
 #include <stdexcept>
 
+#include "base/quote.h"
 #include "bench/healing/control.h"
 #include "bench/healing/judge.h"
-#include "engine/quote.h"
 #include "rules/rule.h"
 
 namespace digd::bench {
@@ -29,7 +29,8 @@ regime with_rules_observing(const std::function<bool(rule_id)>& observes) {
 
 // What docs/healing.md advises for large teams, with more members for early_termination.
 std::string settings_for_large_teams(const std::string& of_et = {}) {
-  return "\"early_termination\":{\"max_attempts\":15" + of_et + "},\"deadlock\":{\"window_ms\":3000,\"max_attempts\":20}";
+  return "\"early_termination\":{\"max_attempts\":15" + of_et +
+         "},\"deadlock\":{\"window_ms\":3000,\"max_attempts\":20}";
 }
 
 arm with_rules(const std::string& name, const std::string& rules) {
@@ -41,42 +42,46 @@ arm with_early_termination(const std::string& name, const std::string& member) {
 }
 
 std::vector<arm> make_arms() {
-  std::vector<arm> all{{"without", arm::kind::nobody, {}},
-                       {"observe", arm::kind::engine, "\"mode\":\"observe\""},
-                       {"control", arm::kind::control, {}},
-                       {"judge", arm::kind::judge, {}},
-                       {"digd", arm::kind::engine, enforcing},
-                       with_rules("large team", settings_for_large_teams())};
+  std::vector<arm> arms{{"without", arm::kind::nobody, {}},     {"observe", arm::kind::engine, "\"mode\":\"observe\""},
+                        {"control", arm::kind::control, {}},    {"judge", arm::kind::judge, {}},
+                        {"digd", arm::kind::engine, enforcing}, with_rules("large team", settings_for_large_teams())};
   for (std::size_t i = 0; i < rule_count; ++i) {
-    const auto one = static_cast<rule_id>(i);
-    all.push_back({"only " + std::string(to_string(one)), arm::kind::engine,
-                   with_rules_observing([one](rule_id id) { return id != one; })});
+    const auto rule = static_cast<rule_id>(i);
+    arms.push_back({"only " + std::string(to_string(rule)), arm::kind::engine,
+                    with_rules_observing([rule](rule_id id) { return id != rule; })});
   }
   for (std::size_t i = 0; i < rule_count; ++i) {
-    const auto one = static_cast<rule_id>(i);
-    all.push_back({"all but " + std::string(to_string(one)), arm::kind::engine,
-                   with_rules_observing([one](rule_id id) { return id == one; })});
+    const auto rule = static_cast<rule_id>(i);
+    arms.push_back({"all but " + std::string(to_string(rule)), arm::kind::engine,
+                    with_rules_observing([rule](rule_id id) { return id == rule; })});
   }
-  return all;
+  return arms;
 }
 
-// What the two rules said before their texts were changed: cross_lineage_aggregation at last, early_termination first and
-// then.
+// What the two rules said before their texts were changed: cross_lineage_aggregation at last, early_termination first
+// and then.
 constexpr const char* ancestry_text =
     "To agent {agent}: the event {event} comes from {origin}. You also hold {work} of another decomposition "
-    "({other_origin}). Do not combine them as if they were parts of one whole: check what each covers, and answer them apart.";
+    "({other_origin}). Do not combine them as if they were parts of one whole: check what each covers, and answer them "
+    "apart.";
 constexpr const char* counting_text =
-    "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still unresolved: {work}. "
-    "Your answer is back with you as ordinary work. See to it that this work is finished, or taken in where it is obsolete, "
+    "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still unresolved: "
+    "{work}. "
+    "Your answer is back with you as ordinary work. See to it that this work is finished, or taken in where it is "
+    "obsolete, "
     "then submit an answer that builds on this one and on what it lacked: count nothing twice.";
 constexpr const char* earlier_text =
-    "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still unresolved: {work}. "
-    "Your answer is back with you as ordinary work. See to it that this work is finished, or taken in where it is obsolete, "
+    "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still unresolved: "
+    "{work}. "
+    "Your answer is back with you as ordinary work. See to it that this work is finished, or taken in where it is "
+    "obsolete, "
     "then submit an answer that is derived from all results.";
 // One that asks for patience.
 constexpr const char* waiting_text =
-    "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still unresolved: {work}. "
-    "Your answer is back with you as ordinary work. Wait for what others are working on, then submit an answer that builds "
+    "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still unresolved: "
+    "{work}. "
+    "Your answer is back with you as ordinary work. Wait for what others are working on, then submit an answer that "
+    "builds "
     "on this one and on what it lacked: count nothing twice.";
 
 // As advised for large teams, but with these members of the two rules' settings, as ",\"text\":...".
@@ -117,7 +122,9 @@ std::vector<arm> make_tried() {
           large_team_with("old text of ET", "," + counting),
           large_team_with("old text of CLA", {}, ancestry),
           large_team_with("OE observing", {}, ",\"orphaned_event\":{\"mode\":\"observe\"}"),
-          large_team_without("no passing on", " If it lacks more than half, pass it on to that agent with your results, unless that is you."),
+          large_team_without(
+              "no passing on",
+              " If it lacks more than half, pass it on to that agent with your results, unless that is you."),
           large_team_without("may wait", "do not just wait: "),
           large_team_without("nobody named as free", " to agents who are free ({free})"),
           large_team_without("not again", ", and again if it does not come"),
@@ -125,28 +132,28 @@ std::vector<arm> make_tried() {
           large_team_without("not anew", "; if your answer does, put it together anew from results that do not")};
 }
 
-outcome live_in(const cell& where, std::uint64_t seed, const parameters& how, monitor& with) {
-  return world(where, seed, how, with).live();
+outcome live_in(const cell& where, std::uint64_t seed, const parameters& parameters, monitor& with) {
+  return world(where, seed, parameters, with).live();
 }
 
-outcome play_control(const cell& where, std::uint64_t seed, const parameters& how) {
+outcome play_control(const cell& where, std::uint64_t seed, const parameters& parameters) {
   engine_monitor digd(enforcing);
   recorder noting(digd);
-  const outcome model = live_in(where, seed, how, noting);
+  const outcome model = live_in(where, seed, parameters, noting);
   control with(draws(seed), noting.noted(), model.time_ms);
-  return live_in(where, seed, how, with);
+  return live_in(where, seed, parameters, with);
 }
 
 }  // namespace
 
 const std::vector<arm>& arms() {
-  static const std::vector<arm> all = make_arms();
-  return all;
+  static const std::vector<arm> arms = make_arms();
+  return arms;
 }
 
 const std::vector<arm>& tried() {
-  static const std::vector<arm> all = make_tried();
-  return all;
+  static const std::vector<arm> arms = make_tried();
+  return arms;
 }
 
 const arm* arm_named(const std::string& name) {
@@ -157,20 +164,20 @@ const arm* arm_named(const std::string& name) {
   return nullptr;
 }
 
-outcome play(const cell& where, std::uint64_t seed, const arm& which, const parameters& how) {
-  switch (which.what) {
+outcome play(const cell& where, std::uint64_t seed, const arm& which, const parameters& parameters) {
+  switch (which.kind) {
     case arm::kind::nobody: {
       nobody with;
-      return live_in(where, seed, how, with);
+      return live_in(where, seed, parameters, with);
     }
-    case arm::kind::control: return play_control(where, seed, how);
+    case arm::kind::control: return play_control(where, seed, parameters);
     case arm::kind::judge: {
       judge with{draws(seed)};
-      return live_in(where, seed, how, with);
+      return live_in(where, seed, parameters, with);
     }
     default: {
       engine_monitor with(which.asks);
-      return live_in(where, seed, how, with);
+      return live_in(where, seed, parameters, with);
     }
   }
 }

@@ -1,5 +1,5 @@
-// The control: as many interventions as digd made in the same run, of the same kinds, with the same texts, but at random
-// times and places. What digd does better than this it owes to knowing where and when.
+// The control: as many interventions as digd made in the same run, of the same kinds, with the same texts, but at
+// random times and places. What digd does better than this it owes to knowing where and when.
 #pragma once
 
 #include <optional>
@@ -21,13 +21,15 @@ struct planned_intervention {
 class recorder final : public monitor {
  public:
   explicit recorder(monitor& inner) : inner_(inner) {}
-  void open(const std::vector<std::string>& agents, const parameters& how) override { inner_.open(agents, how); }
-  instruction hear(const report& what) override;
+  void open(const std::vector<std::string>& agents, const parameters& parameters) override {
+    inner_.open(agents, parameters);
+  }
+  instruction hear(const report& report) override;
   tally counted() const override { return inner_.counted(); }
   const std::vector<planned_intervention>& noted() const { return noted_; }
 
  private:
-  void note(milliseconds at, digd::action how, const std::vector<hint>& hints);
+  void note(milliseconds at, digd::action action, const std::vector<hint>& hints);
   monitor& inner_;
   std::vector<planned_intervention> noted_;
 };
@@ -36,15 +38,15 @@ class control final : public monitor {
  public:
   // `like`: what digd did in a run that took `lasted` ms.
   control(const draws& chance, std::vector<planned_intervention> like, milliseconds lasted);
-  void open(const std::vector<std::string>& agents, const parameters& how) override;
-  instruction hear(const report& what) override;
+  void open(const std::vector<std::string>& agents, const parameters& parameters) override;
+  instruction hear(const report& report) override;
   tally counted() const override { return observer_.counted(); }
 
  private:
   std::optional<planned_intervention> take(milliseconds now, bool on_event);
-  instruction on_blocked(report what);
+  instruction on_blocked(report report);
   text_facts anything(const std::string& event, random_stream& s) const;
-  instruction on_tick(const report& what);
+  instruction on_tick(const report& report);
 
   const draws chance_;
   engine_monitor observer_;                // counts what the rules see
@@ -55,6 +57,6 @@ class control final : public monitor {
 
 // A notice from somebody other than digd, told to digd as an event that asks nothing.
 instruction::intervention announce_notice(engine_monitor& to, const std::string& id, milliseconds now,
-                                          std::vector<std::string> recipients, hint what);
+                                          std::vector<std::string> recipients, hint hint);
 
 }  // namespace digd::bench

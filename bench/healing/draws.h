@@ -44,11 +44,11 @@ class draws {
  public:
   explicit draws(std::uint64_t seed) : seed_(seed) {}
   // `who`: an agent (below 2^16); `nth`: its activation, or an event (below 2^28); `sub`: within it (below 2^20).
-  random_stream at(purpose what, std::uint64_t who = 0, std::uint64_t nth = 0, std::uint64_t sub = 0) const {
-    return {seed_, static_cast<shapley::purpose>(what), who << 48 | nth << 20 | sub};
+  random_stream at(purpose purpose, std::uint64_t who = 0, std::uint64_t nth = 0, std::uint64_t sub = 0) const {
+    return {seed_, static_cast<shapley::purpose>(purpose), who << 48 | nth << 20 | sub};
   }
-  bool chance(double p, purpose what, std::uint64_t who, std::uint64_t nth, std::uint64_t sub = 0) const {
-    return at(what, who, nth, sub).chance(p);
+  bool chance(double p, purpose purpose, std::uint64_t who, std::uint64_t nth, std::uint64_t sub = 0) const {
+    return at(purpose, who, nth, sub).chance(p);
   }
 
  private:
@@ -56,6 +56,8 @@ class draws {
 };
 
 // Of the given median; `spread` is the standard deviation of its logarithm.
-inline double lognormal(random_stream s, double median, double spread) { return median * std::exp(spread * s.normal()); }
+inline double lognormal(random_stream s, double median, double spread) {
+  return median * std::exp(spread * s.normal());
+}
 
 }  // namespace digd::bench

@@ -25,10 +25,10 @@ std::vector<hint> hints_in(const std::vector<std::uint32_t>& detections, const a
 }  // namespace
 
 engine_monitor::engine_monitor(regime asks)
-    : asks_(std::move(asks)), replay_(run_policy{}, {.frame = {}, .took = [this](const auto& what) { took(what); }}) {}
+    : asks_(std::move(asks)), replay_(run_policy{}, {.frame = {}, .took = [this](const auto& item) { took(item); }}) {}
 
-void engine_monitor::open(const std::vector<std::string>& agents, const parameters& how) {
-  say(hello_line("bench", agents, how, asks_));
+void engine_monitor::open(const std::vector<std::string>& agents, const parameters& parameters) {
+  say(hello_line("bench", agents, parameters, asks_));
 }
 
 void engine_monitor::say(const std::string& line) {
@@ -36,29 +36,29 @@ void engine_monitor::say(const std::string& line) {
   if (!replay_.line(line)) throw std::runtime_error("the engine refuses the run: " + replay_.problem());
 }
 
-instruction engine_monitor::hear(const report& what) {
+instruction engine_monitor::hear(const report& report) {
   answer_ = {};
-  say(message_line(what, ++seq_));
+  say(message_line(report, ++seq_));
   return std::move(answer_);
 }
 
-void engine_monitor::took(const ingest::taken& what) {
-  const digd::answer& said = what.answer;
-  tally_.refused += what.kind == ingest::taken::what_kind::refused;
-  for (const detection& d : said.detections) {
+void engine_monitor::took(const ingest::taken& record) {
+  const digd::answer& answer = record.answer;
+  tally_.refused += record.kind == ingest::taken::what_kind::refused;
+  for (const detection& d : answer.detections) {
     ++tally_.detections[index_of(d.rule)];
     tally_.healed[index_of(d.rule)] += d.healed;
     if (keeps_ && kept_.size() < most_kept) kept_.push_back(d);
   }
-  for (const outcome_report& o : said.outcomes) {
+  for (const outcome_report& o : answer.outcomes) {
     ++tally_.outcomes[index_of(o.rule)][static_cast<std::size_t>(o.outcome)];
   }
-  for (const verdict& v : said.verdicts) {
-    answer_.verdicts.push_back({v.action, v.recipients, hints_in(v.detections, said, v.inject)});
+  for (const verdict& v : answer.verdicts) {
+    answer_.verdicts.push_back({v.action, v.recipients, hints_in(v.detections, answer, v.inject)});
   }
-  for (const intervention& i : said.interventions) {
+  for (const intervention& i : answer.interventions) {
     answer_.interventions.push_back(
-        {i.id, i.action, i.event.value_or(""), i.recipients, hints_in(i.detections, said, i.inject)});
+        {i.id, i.action, i.event.value_or(""), i.recipients, hints_in(i.detections, answer, i.inject)});
   }
 }
 

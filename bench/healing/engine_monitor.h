@@ -5,15 +5,15 @@
 #include <vector>
 
 #include "bench/healing/wire.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/replay.h"
 
 namespace digd::bench {
 
 class engine_monitor : public monitor {
  public:
   explicit engine_monitor(regime asks);
-  void open(const std::vector<std::string>& agents, const parameters& how) override;
-  instruction hear(const report& what) override;
+  void open(const std::vector<std::string>& agents, const parameters& parameters) override;
+  instruction hear(const report& report) override;
   tally counted() const override { return tally_; }
 
   const digd::run& run() const { return *replay_.run(); }
@@ -26,7 +26,7 @@ class engine_monitor : public monitor {
 
  private:
   void say(const std::string& line);
-  void took(const ingest::taken& what);
+  void took(const ingest::taken& record);
 
   regime asks_;
   std::uint64_t seq_ = 0;

@@ -21,7 +21,7 @@ std::string text_of(const json::object& from, const char* name) {
 std::vector<std::string> names_of(const json::object& from, const char* name) {
   std::vector<std::string> out;
   if (const json::value* v = from.if_contains(name); v != nullptr && v->is_array()) {
-    for (const json::value& one : v->get_array()) out.emplace_back(one.as_string());
+    for (const json::value& value : v->get_array()) out.emplace_back(value.as_string());
   }
   return out;
 }
@@ -36,12 +36,12 @@ action action_of(const json::object& from) {
 
 std::vector<hint> hints_of(const json::object& from) {
   std::vector<hint> hints;
-  const json::value* all = from.if_contains("detections");
-  if (all == nullptr || !all->is_array()) return hints;
+  const json::value* values = from.if_contains("detections");
+  if (values == nullptr || !values->is_array()) return hints;
   const std::string text = text_of(from, "inject");
   paragraphs of(text);
-  for (const json::value& one : all->get_array()) {
-    const json::object& d = one.as_object();
+  for (const json::value& value : values->get_array()) {
+    const json::object& d = value.as_object();
     const std::optional<rule_id> rule = rule_from(text_of(d, "rule"));
     if (!rule || !d.at("healed").as_bool()) continue;
     hints.push_back({.rule = *rule, .event = text_of(d, "event"), .evidence = names_of(d, "evidence")});
@@ -55,30 +55,30 @@ std::vector<hint> hints_of(const json::object& from) {
 line_monitor::line_monitor(std::istream& from, std::ostream& to, std::string run, regime asks)
     : from_(from), to_(to), run_(std::move(run)), asks_(std::move(asks)) {}
 
-void line_monitor::open(const std::vector<std::string>& agents, const parameters& how) {
-  to_ << hello_line(run_, agents, how, asks_) << std::endl;
+void line_monitor::open(const std::vector<std::string>& agents, const parameters& parameters) {
+  to_ << hello_line(run_, agents, parameters, asks_) << std::endl;
 }
 
-instruction line_monitor::hear(const report& what) {
-  to_ << message_line(what, ++seq_) << std::endl;
+instruction line_monitor::hear(const report& report) {
+  to_ << message_line(report, ++seq_) << std::endl;
   std::string line;
   if (!std::getline(from_, line)) throw std::runtime_error("no answer to message " + std::to_string(seq_));
-  const json::object said = json::parse(line).as_object();
-  instruction told;
-  for (const json::value& one : said.at("verdicts").as_array()) {
-    const json::object& v = one.as_object();
-    told.verdicts.push_back({action_of(v), names_of(v, "recipients"), hints_of(v)});
+  const json::object reply = json::parse(line).as_object();
+  instruction instruction;
+  for (const json::value& value : reply.at("verdicts").as_array()) {
+    const json::object& v = value.as_object();
+    instruction.verdicts.push_back({action_of(v), names_of(v, "recipients"), hints_of(v)});
   }
-  for (const json::value& one : said.at("interventions").as_array()) {
-    const json::object& i = one.as_object();
-    told.interventions.push_back(
+  for (const json::value& value : reply.at("interventions").as_array()) {
+    const json::object& i = value.as_object();
+    instruction.interventions.push_back(
         {text_of(i, "id"), action_of(i), text_of(i, "event"), names_of(i, "recipients"), hints_of(i)});
   }
-  if (told.verdicts.size() != blocked_in(what)) {
-    throw std::runtime_error("message " + std::to_string(seq_) + " waits for " + std::to_string(blocked_in(what)) +
-                             " verdicts, got " + std::to_string(told.verdicts.size()));
+  if (instruction.verdicts.size() != blocked_in(report)) {
+    throw std::runtime_error("message " + std::to_string(seq_) + " waits for " + std::to_string(blocked_in(report)) +
+                             " verdicts, got " + std::to_string(instruction.verdicts.size()));
   }
-  return told;
+  return instruction;
 }
 
 }  // namespace digd::bench

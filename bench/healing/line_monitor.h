@@ -1,6 +1,7 @@
 // A monitor at the other end of a pipe: each message goes out as a line, what to do comes back as a line (daemon.py).
 //
-// An answer: {"verdicts":[…],"interventions":[…]}, their members as in the frames of the protocol. The hello is not answered.
+// An answer: {"verdicts":[…],"interventions":[…]}, their members as in the frames of the protocol. The hello is not
+// answered.
 #pragma once
 
 #include <iosfwd>
@@ -12,8 +13,8 @@ namespace digd::bench {
 class line_monitor final : public monitor {
  public:
   line_monitor(std::istream& from, std::ostream& to, std::string run, regime asks);
-  void open(const std::vector<std::string>& agents, const parameters& how) override;
-  instruction hear(const report& what) override;  // throws if the answer is none
+  void open(const std::vector<std::string>& agents, const parameters& parameters) override;
+  instruction hear(const report& report) override;  // throws if the answer is none
 
  private:
   std::istream& from_;

@@ -25,41 +25,43 @@ struct options {
   std::string speak;  // a run's name: plays one run with whoever is at the other end of the pipes
 };
 
-bool wanted(const trial& t, const options& how) {
-  const bool arm = how.arms.empty() || std::find(how.arms.begin(), how.arms.end(), t.arm) != how.arms.end();
-  return arm && (how.agents == 0 || t.where.agents == how.agents) &&
-         (how.integers == 0 || t.where.integers == how.integers);
+bool wanted(const trial& t, const options& options) {
+  const bool arm =
+      options.arms.empty() || std::find(options.arms.begin(), options.arms.end(), t.arm) != options.arms.end();
+  return arm && (options.agents == 0 || t.where.agents == options.agents) &&
+         (options.integers == 0 || t.where.integers == options.integers);
 }
 
 // One run with a monitor behind standard input and output.
-int speak(const options& how) {
-  const arm* which = how.arms.size() == 1 ? arm_named(how.arms.front()) : nullptr;
-  if (which == nullptr || which->what != arm::kind::engine || how.agents == 0 || how.integers == 0) {
+int speak(const options& options) {
+  const arm* which = options.arms.size() == 1 ? arm_named(options.arms.front()) : nullptr;
+  if (which == nullptr || which->kind != arm::kind::engine || options.agents == 0 || options.integers == 0) {
     throw std::invalid_argument("--speak wants --agents, --integers and one --arm that is digd's");
   }
-  line_monitor to(std::cin, std::cout, how.speak, which->asks);
-  const cell where{how.agents, how.integers};
-  const trial one{.where = where, .arm = which->name, .seed = how.first};
-  write_line(std::cout, {one, world(where, how.first, {}, to).live()});
+  line_monitor to(std::cin, std::cout, options.speak, which->asks);
+  const cell where{options.agents, options.integers};
+  const trial trial{.where = where, .arm = which->name, .seed = options.first};
+  write_line(std::cout, {trial, world(where, options.first, {}, to).live()});
   return 0;
 }
 
-int run(const options& how) {
-  std::vector<trial> all;
-  for (const trial& t : how.tuning ? tuning_study(how.first, how.seeds) : whole_study(how.first, how.seeds)) {
-    if (wanted(t, how)) all.push_back(t);
+int run(const options& options) {
+  std::vector<trial> trials;
+  for (const trial& t :
+       options.tuning ? tuning_study(options.first, options.seeds) : whole_study(options.first, options.seeds)) {
+    if (wanted(t, options)) trials.push_back(t);
   }
-  const auto results = run_all(all, how.threads, [&](std::size_t done) {
-    if (done % 100 == 0 || done == all.size()) std::fprintf(stderr, "\r%zu of %zu runs", done, all.size());
+  const auto results = run_all(trials, options.threads, [&](std::size_t done) {
+    if (done % 100 == 0 || done == trials.size()) std::fprintf(stderr, "\r%zu of %zu runs", done, trials.size());
   });
   std::fprintf(stderr, "\n");
   std::ofstream file;
-  if (how.output != "-") file.open(how.output);
-  std::ostream& to = how.output == "-" ? std::cout : file;
-  for (const trial_result& one : results) write_line(to, one);
+  if (options.output != "-") file.open(options.output);
+  std::ostream& to = options.output == "-" ? std::cout : file;
+  for (const trial_result& result : results) write_line(to, result);
   to.flush();
   if (to) return 0;
-  std::cerr << "digd-bench-healing: cannot write " << how.output << '\n';
+  std::cerr << "digd-bench-healing: cannot write " << options.output << '\n';
   return 2;
 }
 
@@ -67,19 +69,20 @@ int run(const options& how) {
 
 int main(int argc, char** argv) {
   CLI::App app("Simulated agents with and without digd: one line of JSON a run (docs/healing.md)");
-  options how;
-  app.add_option("--first-seed", how.first, "first seed")->capture_default_str();
-  app.add_option("--seeds", how.seeds, "runs of each arm in each cell")->capture_default_str();
-  app.add_option("--threads", how.threads, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--output,-o", how.output, "file; - for standard output")->capture_default_str();
-  app.add_option("--arm", how.arms, "only this arm; may be given again");
-  app.add_option("--agents", how.agents, "only cells with so many agents");
-  app.add_option("--integers", how.integers, "only cells with so many integers");
-  app.add_flag("--tuning", how.tuning, "instead of the study: what was tried to choose digd's texts and attempts");
-  app.add_option("--speak", how.speak, "one run of this name: its messages on standard output, answers on standard input");
+  options options;
+  app.add_option("--first-seed", options.first, "first seed")->capture_default_str();
+  app.add_option("--seeds", options.seeds, "runs of each arm in each cell")->capture_default_str();
+  app.add_option("--threads", options.threads, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--output,-o", options.output, "file; - for standard output")->capture_default_str();
+  app.add_option("--arm", options.arms, "only this arm; may be given again");
+  app.add_option("--agents", options.agents, "only cells with so many agents");
+  app.add_option("--integers", options.integers, "only cells with so many integers");
+  app.add_flag("--tuning", options.tuning, "instead of the study: what was tried to choose digd's texts and attempts");
+  app.add_option("--speak", options.speak,
+                 "one run of this name: its messages on standard output, answers on standard input");
   CLI11_PARSE(app, argc, argv);
   try {
-    return how.speak.empty() ? run(how) : speak(how);
+    return options.speak.empty() ? run(options) : speak(options);
   } catch (const std::exception& problem) {
     std::cerr << "digd-bench-healing: " << problem.what() << '\n';
     return 2;

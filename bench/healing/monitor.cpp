@@ -2,16 +2,16 @@
 
 namespace digd::bench {
 
-std::size_t blocked_in(const report& what) {
-  std::size_t n = what.events.size();
-  for (const report::reacted& one : what.reactions) n += one.what == reaction::reroute;
+std::size_t blocked_in(const report& given_report) {
+  std::size_t n = given_report.events.size();
+  for (const report::reacted& reacted : given_report.reactions) n += reacted.reaction == reaction::reroute;
   return n;
 }
 
-instruction nobody::hear(const report& what) {
-  instruction told;
-  told.verdicts.resize(blocked_in(what));
-  return told;
+instruction nobody::hear(const report& report) {
+  instruction instruction;
+  instruction.verdicts.resize(blocked_in(report));
+  return instruction;
 }
 
 }  // namespace digd::bench

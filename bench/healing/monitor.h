@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/healing/agent.h"
-#include "engine/answer.h"
+#include "model/answer.h"
 
 namespace digd::bench {
 
@@ -23,7 +23,7 @@ struct report {
   };
   struct reacted {
     std::string input;
-    reaction what = reaction::consume;
+    digd::reaction reaction = reaction::consume;
     std::vector<std::string> targets;
   };
   message_type type = message_type::time;
@@ -35,7 +35,7 @@ struct report {
   std::vector<event> events;        // event, activation_ended
   bool failed = false;
   std::string of;  // delivery: the intervention that it answers
-  applied how = applied::created;
+  digd::applied applied = applied::created;
   run_outcome outcome = run_outcome::none;
 };
 
@@ -72,8 +72,8 @@ class monitor {
  public:
   virtual ~monitor() = default;
   // The first call of a run.
-  virtual void open(const std::vector<std::string>& agents, const parameters& how) = 0;
-  virtual instruction hear(const report& what) = 0;
+  virtual void open(const std::vector<std::string>& agents, const parameters& parameters) = 0;
+  virtual instruction hear(const report& report) = 0;
   virtual tally counted() const { return {}; }
 };
 
@@ -81,10 +81,10 @@ class monitor {
 class nobody final : public monitor {
  public:
   void open(const std::vector<std::string>&, const parameters&) override {}
-  instruction hear(const report& what) override;
+  instruction hear(const report& report) override;
 };
 
 // How many events of the message wait for a verdict.
-std::size_t blocked_in(const report& what);
+std::size_t blocked_in(const report& report);
 
 }  // namespace digd::bench

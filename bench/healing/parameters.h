@@ -2,7 +2,8 @@
 // (DIG to Heal, arXiv 2603.00309) or plain judgement.
 //
 // The rule of this bench: these numbers were committed before the first comparison of arms was run, and have not been
-// changed since (git log bench/healing/parameters.h). While they were chosen only runs without a monitor were looked at.
+// changed since (git log bench/healing/parameters.h). While they were chosen only runs without a monitor were looked
+// at.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +26,12 @@ struct parameters {
   double call_spread = 0.5;
   // Longer by this for each thousand raw integers read. Judgement; in Table 2 runtime hardly grows with the array.
   double call_ms_per_thousand = 100;
-  // From a delivery to the start of the call that reads it: at least, at most. Judgement: a queue, a prompt being built.
+  // From a delivery to the start of the call that reads it: at least, at most. Judgement: a queue, a prompt being
+  // built.
   std::int64_t pickup_least_ms = 100;
   std::int64_t pickup_most_ms = 400;
-  // After this much silence of an open activation it counts as stalled (`limits.stalled_ms` of the hello, in every arm).
-  // Judgement: eight times the usual call. It is the one setting of digd that is not its default: the default is
+  // After this much silence of an open activation it counts as stalled (`limits.stalled_ms` of the hello, in every
+  // arm). Judgement: eight times the usual call. It is the one setting of digd that is not its default: the default is
   // five minutes, longer than these runs last.
   std::int64_t stalled_ms = 20'000;
 
@@ -44,8 +46,8 @@ struct parameters {
 
   // ---- taking up a problem (one of these; the rest: get the raw data and solve it)
 
-  // The whole problem. Paper, appendix B: split it, fetch its raw data, forward it if busy, keep it, or drop it; the agents
-  // are told to work with their collaborators.
+  // The whole problem. Paper, appendix B: split it, fetch its raw data, forward it if busy, keep it, or drop it; the
+  // agents are told to work with their collaborators.
   double split_whole = 0.70;
   double reroute_whole = 0.06;
   double discard_whole = 0.05;  // judgement: several were told, so another will see to it
@@ -65,16 +67,16 @@ struct parameters {
   // ---- failure tendencies
 
   // Early submits: an agent that puts results together and knows the table to be incomplete submits it nevertheless,
-  // with this chance times the share it has. Paper, appendix B: "good enough" and "reasonable" answers are to be submitted;
-  // 7.2: 4 early terminations in one run of 20 agents.
+  // with this chance times the share it has. Paper, appendix B: "good enough" and "reasonable" answers are to be
+  // submitted; 7.2: 4 early terminations in one run of 20 agents.
   double early_submit = 0.15;
   // Forgotten submits: an agent that never submits in this run and leaves it to others. Paper, Tables 3 to 5: missing
   // terminations in nearly all configurations.
   double forgetful = 0.15;
   // An event goes to nobody, or to a name that does not exist. Paper, 7.2: 1 orphaned event in a run of 92 calls.
   double lost_recipient = 0.015;
-  // Ping-pong: a problem that nobody feels is theirs, and the chance that whoever gets it passes it on. Paper, Tables 3 to 5:
-  // excessive rerouting in multi-agent runs.
+  // Ping-pong: a problem that nobody feels is theirs, and the chance that whoever gets it passes it on. Paper, Tables 3
+  // to 5: excessive rerouting in multi-agent runs.
   double hot_potato = 0.02;
   double pass_potato = 0.9;
   // Duplicate work: a part given to two agents. Paper, 7.2: 8 repeated-effort incidents in a run.
@@ -113,7 +115,8 @@ struct parameters {
   // hands out the missing part again. Judgement.
   double wait_when_early = 0.5;
 
-  // ---- the stand-in for a language model as judge. Paper, appendix C and section 6: it reads the log every n activations.
+  // ---- the stand-in for a language model as judge. Paper, appendix C and section 6: it reads the log every n
+  // activations.
 
   int judge_every = 10;
   double judge_median_ms = 8'000;  // everybody waits. Paper, figures 5 and 10: progress pauses while it judges

@@ -1,5 +1,5 @@
-// The Count Frequency problem: how often each value occurs in an array of integers; an agent's erring count of a part; how
-// wrong a table is.
+// The Count Frequency problem: how often each value occurs in an array of integers; an agent's erring count of a part;
+// how wrong a table is.
 #pragma once
 
 #include <array>

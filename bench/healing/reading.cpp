@@ -42,7 +42,8 @@ void read_text(std::string_view text, hint& h) {
     asks.only_whole = says(text, "only when nothing is missing");
     asks.anew = says(text, "put it together anew");
     asks.to = named_after(text, "to agents who are free (");
-    if (says(text, "If it lacks more than half, pass it on")) asks.pass_on_to = name_after(text, "Most of it waits at ");
+    if (says(text, "If it lacks more than half, pass it on"))
+      asks.pass_on_to = name_after(text, "Most of it waits at ");
   } else if (h.rule == rule_id::cross_lineage_aggregation) {
     asks.reader = name_after(text, "To agent ");
     asks.take_in = named_after(text, "take in parts of the younger (");
@@ -52,9 +53,9 @@ void read_text(std::string_view text, hint& h) {
 std::string_view paragraphs::next() {
   constexpr std::string_view between = "\n\n";
   const std::size_t end = rest_.find(between);
-  const std::string_view one = rest_.substr(0, end);
+  const std::string_view text = rest_.substr(0, end);
   rest_ = end == std::string_view::npos ? std::string_view() : rest_.substr(end + between.size());
-  return one;
+  return text;
 }
 
 hint in_words_of(rule_id rule, std::string event, std::vector<std::string> evidence, const text_facts& facts) {

@@ -1,6 +1,6 @@
-// What the simulated agents take from an injected text. A rule's finding alone tells them its point; some sentences ask for
-// more, and are heard only where the text has them: so a text can be compared with another (`rules.X.text` of the hello).
-// Whom and what a sentence names, a reader knows from the text alone, as far as its list goes.
+// What the simulated agents take from an injected text. A rule's finding alone tells them its point; some sentences ask
+// for more, and are heard only where the text has them: so a text can be compared with another (`rules.X.text` of the
+// hello). Whom and what a sentence names, a reader knows from the text alone, as far as its list goes.
 #pragma once
 
 #include <string>
@@ -27,6 +27,7 @@ class paragraphs {
 };
 
 // A hint by somebody else than digd, in the words of the rule; `facts` are what it puts for the placeholders.
-hint in_words_of(rule_id rule, std::string event = {}, std::vector<std::string> evidence = {}, const text_facts& facts = {});
+hint in_words_of(rule_id rule, std::string event = {}, std::vector<std::string> evidence = {},
+                 const text_facts& facts = {});
 
 }  // namespace digd::bench

@@ -14,7 +14,7 @@ constexpr std::uint64_t most_chases = 3;  // then it makes do with what it has
 std::vector<std::size_t> turn::results_at_hand() const {
   std::vector<std::size_t> fresh;
   for (std::size_t i = 0; i < in_.size(); ++i) {
-    if (item_at(i).kind == item_kind::solution && out_.reactions[i].what == reaction::wait) fresh.push_back(i);
+    if (item_at(i).kind == item_kind::solution && out_.reactions[i].reaction == reaction::wait) fresh.push_back(i);
   }
   return fresh;
 }
@@ -24,29 +24,29 @@ double turn::share_of(const cover& c) const {
 }
 
 // Whether the author sees that `one` must not simply be added to what is there.
-bool turn::sees_overlap(const held_result& one, const cover& so_far) const {
-  if (me_.warned.contains(one.id) || told_.count_once) return true;
-  const double p = is_whole(so_far)                          ? how_.see_complete
-                   : so_far.holds_all_of(one.result.counted) ? how_.see_same
-                                                             : how_.see_mixed;
-  return about_.chance.chance(p, purpose::see, static_cast<std::uint64_t>(me_.number), one.number);
+bool turn::sees_overlap(const held_result& result, const cover& so_far) const {
+  if (me_.warned.contains(result.id) || request_.count_once) return true;
+  const double p = is_whole(so_far)                             ? parameters_.see_complete
+                   : so_far.holds_all_of(result.result.counted) ? parameters_.see_same
+                                                                : parameters_.see_mixed;
+  return about_.chance.chance(p, purpose::see, static_cast<std::uint64_t>(me_.number), result.number);
 }
 
 // The sum of what it keeps in mind and these inputs, the largest first. An overlap that is seen is left out.
 solution turn::merge(const std::vector<std::size_t>& fresh) const {
-  std::vector<held_result> all = me_.memory;
+  std::vector<held_result> results = me_.memory;
   for (const std::size_t i : fresh) {
-    all.push_back({static_cast<std::uint64_t>(in_[i].number), item_at(i).id, item_at(i).result});
+    results.push_back({static_cast<std::uint64_t>(in_[i].number), item_at(i).id, item_at(i).result});
   }
-  if (told_.anew) std::erase_if(all, [](const held_result& one) { return one.result.counted.repeats(); });
-  std::stable_sort(all.begin(), all.end(), [](const held_result& a, const held_result& b) {
+  if (request_.anew) std::erase_if(results, [](const held_result& result) { return result.result.counted.repeats(); });
+  std::stable_sort(results.begin(), results.end(), [](const held_result& a, const held_result& b) {
     return a.result.counted.distinct() > b.result.counted.distinct();
   });
   solution sum;
-  for (const held_result& one : all) {
-    if (sum.counted.overlaps(one.result.counted) && sees_overlap(one, sum.counted)) continue;
-    sum.counted.add(one.result.counted);
-    for (std::size_t v = 0; v < sum.counts.size(); ++v) sum.counts[v] += one.result.counts[v];
+  for (const held_result& result : results) {
+    if (sum.counted.overlaps(result.result.counted) && sees_overlap(result, sum.counted)) continue;
+    sum.counted.add(result.result.counted);
+    for (std::size_t v = 0; v < sum.counts.size(); ++v) sum.counts[v] += result.result.counts[v];
   }
   return sum;
 }
@@ -70,7 +70,7 @@ bool turn::put_together() {
     return true;
   }
   const double share = share_of(sum.counted);
-  if (several && (!me_.only_whole || me_.again) && draw(purpose::early).chance(how_.early_submit * share)) {
+  if (several && (!me_.only_whole || me_.again) && draw(purpose::early).chance(parameters_.early_submit * share)) {
     keep(fresh);
     if (me_.only_whole) {
       hand_out_missing(sum.counted);
@@ -88,7 +88,7 @@ bool turn::put_together() {
     }
     return true;
   }
-  if (several && !alone() && draw(purpose::combine).chance(how_.combine_and_pass)) {
+  if (several && !alone() && draw(purpose::combine).chance(parameters_.combine_and_pass)) {
     pass_on(fresh, sum);
     return true;
   }
@@ -98,22 +98,22 @@ bool turn::put_together() {
 
 void turn::drop_duplicates(const std::vector<std::size_t>& fresh) {
   cover known;
-  for (const held_result& one : me_.memory) known.add(one.result.counted);
+  for (const held_result& result : me_.memory) known.add(result.result.counted);
   for (const std::size_t i : fresh) {
     const cover& counted = item_at(i).result.counted;
-    const bool drop = known.holds_all_of(counted) &&
-                      about_.chance.chance(how_.drop_duplicate, purpose::drop, static_cast<std::uint64_t>(me_.number),
-                                           static_cast<std::uint64_t>(in_[i].number));
-    if (drop) out_.reactions[i].what = reaction::discard;
+    const bool drop = known.holds_all_of(counted) && about_.chance.chance(parameters_.drop_duplicate, purpose::drop,
+                                                                          static_cast<std::uint64_t>(me_.number),
+                                                                          static_cast<std::uint64_t>(in_[i].number));
+    if (drop) out_.reactions[i].reaction = reaction::discard;
     known.add(counted);
   }
 }
 
 // A table that is complete as far as its author can tell: submitted, or left to others to submit.
 void turn::complete(const solution& answer) {
-  const bool told = me_.only_whole || is_asked(rule_id::early_termination) || is_asked(rule_id::missing_termination) ||
-                    is_asked(rule_id::deadlock);
-  if (!me_.forgetful || told) return submit(answer);
+  const bool reported = me_.only_whole || is_asked(rule_id::early_termination) ||
+                        is_asked(rule_id::missing_termination) || is_asked(rule_id::deadlock);
+  if (!me_.forgetful || reported) return submit(answer);
   me_.memory.push_back({own_results + me_.activations, {}, answer});
   if (!alone() && draw(purpose::share).chance(0.5)) {
     send({.kind = item_kind::solution, .result = answer, .reply_to = me_.number}, {other_agent(purpose::share, 1)});
@@ -135,16 +135,16 @@ void turn::hand_back(const std::vector<std::size_t>& fresh) {
 }
 
 bool turn::hands_on(const cover& have) const {
-  const int to = number_of(told_.pass_on_to);
+  const int to = number_of(request_.pass_on_to);
   return to != none && to != me_.number && share_of(have) < 0.5;
 }
 
 // Its answer and its results go to whoever it was told of. An answer that it was to put together anew is done with.
 void turn::hand_on(std::size_t answer, const std::vector<std::size_t>& fresh) {
-  const int to = number_of(told_.pass_on_to);
+  const int to = number_of(request_.pass_on_to);
   for (const std::size_t i : fresh) reroute(i, to);
-  const bool went_along = out_.reactions[answer].what == reaction::reroute;
-  if (told_.count_once && went_along) me_.memory.clear();  // the answer held all that it knew
+  const bool went_along = out_.reactions[answer].reaction == reaction::reroute;
+  if (request_.count_once && went_along) me_.memory.clear();  // the answer held all that it knew
 }
 
 void turn::share(const solution& result, int author) {
@@ -157,12 +157,12 @@ void turn::share(const solution& result, int author) {
 std::vector<int> turn::receivers_of_result(int author) {
   random_stream s = draw(purpose::share);
   const double u = s.uniform();
-  if (alone() || u < how_.share_author) return {author};
-  if (u >= how_.share_author + how_.share_widely) return {other_agent(purpose::share, 3)};
+  if (alone() || u < parameters_.share_author) return {author};
+  if (u >= parameters_.share_author + parameters_.share_widely) return {other_agent(purpose::share, 3)};
   std::vector<int> to{author};
-  for (int k = 0; k < std::min(how_.share_with, about_.agents - 1); ++k) {
-    const int one = other_agent(purpose::share, 4 + static_cast<std::uint64_t>(k));
-    if (std::find(to.begin(), to.end(), one) == to.end()) to.push_back(one);
+  for (int k = 0; k < std::min(parameters_.share_with, about_.agents - 1); ++k) {
+    const int index = other_agent(purpose::share, 4 + static_cast<std::uint64_t>(k));
+    if (std::find(to.begin(), to.end(), index) == to.end()) to.push_back(index);
   }
   return to;
 }
@@ -172,18 +172,19 @@ void turn::hand_out_missing(const cover& have) {
   const bool to_itself = alone() || me_.chases > 0;
   ++me_.chases;
   std::vector<int> named;
-  for (const std::string& name : told_.to) {
+  for (const std::string& name : request_.to) {
     if (const int a = number_of(name); a != none) named.push_back(a);
   }
   std::uint64_t n = 0;
   for (const range gap : have.missing_in(about_.task.whole())) {
-    const std::int64_t parts = std::max<std::int64_t>(1, (gap.size() * 4 + how_.context - 1) / how_.context);
+    const std::int64_t parts =
+        std::max<std::int64_t>(1, (gap.size() * 4 + parameters_.context - 1) / parameters_.context);
     for (std::int64_t k = 0; k < parts; ++k) {
-      const range one{gap.begin + gap.size() * k / parts, gap.begin + gap.size() * (k + 1) / parts};
+      const range range{gap.begin + gap.size() * k / parts, gap.begin + gap.size() * (k + 1) / parts};
       const int to = !named.empty() ? named[n++ % named.size()]
                      : to_itself    ? me_.number
                                     : other_agent(purpose::chase, n++);
-      send({.kind = item_kind::problem, .part = one, .reply_to = me_.number}, {to});
+      send({.kind = item_kind::problem, .part = range, .reply_to = me_.number}, {to});
     }
   }
 }

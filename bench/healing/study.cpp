@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::bench {
 
@@ -18,19 +18,19 @@ constexpr cell case_study{20, 100'000};
 constexpr double chances[] = {0, 0.25, 0.5, 1};  // beside the usual one
 
 std::vector<cell> detailed_cells() {
-  std::vector<cell> all;
-  for (const int a : agent_counts) all.push_back({a, 10'000});
-  all.push_back(case_study);
-  return all;
+  std::vector<cell> cells;
+  for (const int a : agent_counts) cells.push_back({a, 10'000});
+  cells.push_back(case_study);
+  return cells;
 }
 
 std::vector<cell> all_cells() {
-  std::vector<cell> all;
+  std::vector<cell> cells;
   for (const std::int64_t n : array_sizes) {
-    for (const int a : agent_counts) all.push_back({a, n});
+    for (const int a : agent_counts) cells.push_back({a, n});
   }
-  all.push_back(case_study);
-  return all;
+  cells.push_back(case_study);
+  return cells;
 }
 
 template <class Numbers>
@@ -43,20 +43,21 @@ void append_by_rule(std::ostream& to, const char* name, const Numbers& of) {
 }  // namespace
 
 std::vector<trial> tuning_study(std::uint64_t first, std::uint64_t seeds) {
-  std::vector<trial> all;
+  std::vector<trial> trials;
   for (const cell& where : detailed_cells()) {
     for (std::uint64_t s = 0; s < seeds; ++s) {
-      for (const char* arm : {"observe", "digd", "large team"}) all.push_back({.where = where, .arm = arm, .seed = first + s});
-      for (const arm& a : tried()) all.push_back({.where = where, .arm = a.name, .seed = first + s});
+      for (const char* arm : {"observe", "digd", "large team"})
+        trials.push_back({.where = where, .arm = arm, .seed = first + s});
+      for (const arm& a : tried()) trials.push_back({.where = where, .arm = a.name, .seed = first + s});
     }
   }
-  return all;
+  return trials;
 }
 
 std::vector<trial> whole_study(std::uint64_t first, std::uint64_t seeds) {
-  std::vector<trial> all;
+  std::vector<trial> trials;
   const auto add = [&](const cell& where, const std::string& arm, double follow) {
-    for (std::uint64_t s = 0; s < seeds; ++s) all.push_back({where, arm, follow, first + s});
+    for (std::uint64_t s = 0; s < seeds; ++s) trials.push_back({where, arm, follow, first + s});
   };
   const double usual = parameters{}.follow;
   for (const cell& where : all_cells()) {
@@ -68,23 +69,23 @@ std::vector<trial> whole_study(std::uint64_t first, std::uint64_t seeds) {
       for (const char* arm : {"control", "judge", "digd"}) add(where, arm, follow);
     }
   }
-  return all;
+  return trials;
 }
 
-std::vector<trial_result> run_all(const std::vector<trial>& all, unsigned threads,
+std::vector<trial_result> run_all(const std::vector<trial>& trials, unsigned threads,
                                   const std::function<void(std::size_t done)>& progress) {
-  std::vector<trial_result> results(all.size());
+  std::vector<trial_result> results(trials.size());
   std::atomic<std::size_t> next = 0;
   std::mutex one_at_a_time;
   std::size_t done = 0;
   const auto work = [&] {
-    for (std::size_t i = next++; i < all.size(); i = next++) {
-      const trial& t = all[i];
+    for (std::size_t i = next++; i < trials.size(); i = next++) {
+      const trial& t = trials[i];
       const arm* which = arm_named(t.arm);
       if (which == nullptr) throw std::invalid_argument("no arm is called " + t.arm);
-      parameters how;
-      how.follow = t.follow;
-      results[i] = {t, play(t.where, t.seed, *which, how)};
+      parameters parameters;
+      parameters.follow = t.follow;
+      results[i] = {t, play(t.where, t.seed, *which, parameters)};
       const std::lock_guard lock(one_at_a_time);
       progress(++done);
     }
@@ -95,15 +96,15 @@ std::vector<trial_result> run_all(const std::vector<trial>& all, unsigned thread
   return results;
 }
 
-void write_line(std::ostream& to, const trial_result& one) {
-  const outcome& o = one.came_of_it;
-  to << "{\"agents\":" << one.what.where.agents << ",\"integers\":" << one.what.where.integers << ",\"arm\":"
-     << quoted(one.what.arm) << ",\"follow\":" << one.what.follow << ",\"seed\":" << one.what.seed
-     << ",\"answered\":" << (o.answered ? "true" : "false") << ",\"valid\":" << (o.valid ? "true" : "false")
-     << ",\"missing\":" << o.missing << ",\"repeated\":" << o.repeated << ",\"rmse\":" << o.rmse
-     << ",\"computed\":" << o.computed << ",\"known_ms\":" << o.known_ms << ",\"found_ms\":" << o.found_ms
-     << ",\"time_ms\":" << o.time_ms << ",\"calls\":" << o.calls << ",\"interventions\":" << o.interventions
-     << ",\"refused\":" << o.counted.refused;
+void write_line(std::ostream& to, const trial_result& result) {
+  const outcome& o = result.came_of_it;
+  to << "{\"agents\":" << result.trial.where.agents << ",\"integers\":" << result.trial.where.integers
+     << ",\"arm\":" << quoted(result.trial.arm) << ",\"follow\":" << result.trial.follow
+     << ",\"seed\":" << result.trial.seed << ",\"answered\":" << (o.answered ? "true" : "false")
+     << ",\"valid\":" << (o.valid ? "true" : "false") << ",\"missing\":" << o.missing << ",\"repeated\":" << o.repeated
+     << ",\"rmse\":" << o.rmse << ",\"computed\":" << o.computed << ",\"known_ms\":" << o.known_ms
+     << ",\"found_ms\":" << o.found_ms << ",\"time_ms\":" << o.time_ms << ",\"calls\":" << o.calls
+     << ",\"interventions\":" << o.interventions << ",\"refused\":" << o.counted.refused;
   append_by_rule(to, "detections", [&](std::size_t i) { return o.counted.detections[i]; });
   append_by_rule(to, "healed", [&](std::size_t i) { return o.counted.healed[i]; });
   constexpr const char* ends[] = {"cleared", "recurred", "unresolved"};

@@ -1,5 +1,5 @@
-// One activation of an agent, step by step (agent.h). Prompt of the paper's agents, appendix B: an action for every pending
-// event; aggregation first; one kind of task an activation.
+// One activation of an agent, step by step (agent.h). Prompt of the paper's agents, appendix B: an action for every
+// pending event; aggregation first; one kind of task an activation.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class turn {
   // Results.
   std::vector<std::size_t> results_at_hand() const;
   solution merge(const std::vector<std::size_t>& fresh) const;
-  bool sees_overlap(const held_result& one, const cover& so_far) const;
+  bool sees_overlap(const held_result& result, const cover& so_far) const;
   bool is_whole(const cover& c) const { return c.missing_in(about_.task.whole()).empty(); }
   double share_of(const cover& c) const;
   void keep(const std::vector<std::size_t>& fresh);
@@ -49,14 +49,14 @@ class turn {
   void hand_on(std::size_t answer, const std::vector<std::size_t>& fresh);
 
   // Acts.
-  void consume(std::size_t i) { out_.reactions[i].what = reaction::consume; }
+  void consume(std::size_t i) { out_.reactions[i].reaction = reaction::consume; }
   void reroute(std::size_t i, int to);
   void submit(const solution& answer);
   void complete(const solution& answer);
   void hand_out_missing(const cover& have);
   void split(std::size_t i, range part);
   void fetch(std::size_t i);
-  void send(item what, std::vector<int> to);
+  void send(item item, std::vector<int> to);
   void share(const solution& result, int author);
   std::vector<int> receivers_of_result(int author);
   bool would_pass_on(std::size_t i) const;
@@ -69,11 +69,11 @@ class turn {
   agent& me_;
   const std::vector<presented>& in_;
   const surroundings& about_;
-  const parameters& how_;
+  const parameters& parameters_;
   decision out_;
   std::array<bool, rule_count> asked_{};                // by a hint that it follows
   std::vector<std::array<bool, rule_count>> asked_of_;  // of this input
-  request told_;                                        // all that the hints it follows ask
+  request request_;                                     // all that the hints it follows ask
   bool answer_waits_ = false;                           // it keeps its answer until missing results come
 };
 

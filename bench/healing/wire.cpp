@@ -1,6 +1,6 @@
 #include "bench/healing/wire.h"
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::bench {
 
@@ -33,72 +33,72 @@ void append_event(std::string& out, const report::event& e) {
   out += '}';
 }
 
-void append_reactions(std::string& out, const std::vector<report::reacted>& all) {
+void append_reactions(std::string& out, const std::vector<report::reacted>& reacteds) {
   out += ",\"reactions\":{";
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  for (std::size_t i = 0; i < reacteds.size(); ++i) {
     if (i > 0) out += ',';
-    append_quoted(out, all[i].input);
+    append_quoted(out, reacteds[i].input);
     out += ':';
-    if (all[i].what == reaction::reroute) {
+    if (reacteds[i].reaction == reaction::reroute) {
       out += "{\"reroute\":";
-      append_names(out, all[i].targets);
+      append_names(out, reacteds[i].targets);
       out += '}';
     } else {
-      append_quoted(out, to_string(all[i].what));
+      append_quoted(out, to_string(reacteds[i].reaction));
     }
   }
   out += '}';
 }
 
-void append_end(std::string& out, const report& what) {
-  append_member(out, "activation", what.activation);
-  if (what.failed) {
+void append_end(std::string& out, const report& report) {
+  append_member(out, "activation", report.activation);
+  if (report.failed) {
     out += ",\"failed\":true";
     return;
   }
-  append_reactions(out, what.reactions);
+  append_reactions(out, report.reactions);
   out += ",\"outputs\":[";
-  for (std::size_t i = 0; i < what.events.size(); ++i) {
+  for (std::size_t i = 0; i < report.events.size(); ++i) {
     if (i > 0) out += ',';
-    append_event(out, what.events[i]);
+    append_event(out, report.events[i]);
   }
   out += ']';
 }
 
 }  // namespace
 
-std::string hello_line(const std::string& run, const std::vector<std::string>& agents, const parameters& how,
+std::string hello_line(const std::string& run, const std::vector<std::string>& agents, const parameters& parameters,
                        const regime& asks) {
   std::string out = "{\"type\":\"hello\",\"protocol\":1,\"clock\":\"trace\"";
   append_member(out, "run", run);
   out += ",\"agents\":";
   append_names(out, agents);
-  out += ",\"limits\":{\"stalled_ms\":" + std::to_string(how.stalled_ms) + '}';
+  out += ",\"limits\":{\"stalled_ms\":" + std::to_string(parameters.stalled_ms) + '}';
   if (!asks.empty()) out += ',' + asks;
   return out + '}';
 }
 
-std::string message_line(const report& what, std::uint64_t seq) {
+std::string message_line(const report& report, std::uint64_t seq) {
   std::string out = "{\"type\":";
-  append_quoted(out, to_string(what.type));
-  out += ",\"seq\":" + std::to_string(seq) + ",\"ts\":" + std::to_string(what.ts);
-  switch (what.type) {
+  append_quoted(out, to_string(report.type));
+  out += ",\"seq\":" + std::to_string(seq) + ",\"ts\":" + std::to_string(report.ts);
+  switch (report.type) {
     case message_type::activation_started:
-      append_member(out, "activation", what.activation);
-      append_member(out, "agent", what.agent);
+      append_member(out, "activation", report.activation);
+      append_member(out, "agent", report.agent);
       out += ",\"inputs\":";
-      append_names(out, what.inputs);
+      append_names(out, report.inputs);
       break;
-    case message_type::activation_ended: append_end(out, what); break;
+    case message_type::activation_ended: append_end(out, report); break;
     case message_type::event:
       out += ",\"event\":";
-      append_event(out, what.events.front());
+      append_event(out, report.events.front());
       break;
     case message_type::delivery:
-      append_member(out, "of", what.of);
-      append_member(out, "applied", to_string(what.how));
+      append_member(out, "of", report.of);
+      append_member(out, "applied", to_string(report.applied));
       break;
-    case message_type::run_ended: append_member(out, "outcome", to_string(what.outcome)); break;
+    case message_type::run_ended: append_member(out, "outcome", to_string(report.outcome)); break;
     default: break;
   }
   return out + '}';

@@ -12,8 +12,8 @@ namespace digd::bench {
 // What an arm asks of digd, as members of the hello: `"mode":"enforce","rules":{…}`.
 using regime = std::string;
 
-std::string hello_line(const std::string& run, const std::vector<std::string>& agents, const parameters& how,
+std::string hello_line(const std::string& run, const std::vector<std::string>& agents, const parameters& parameters,
                        const regime& asks);
-std::string message_line(const report& what, std::uint64_t seq);
+std::string message_line(const report& report, std::uint64_t seq);
 
 }  // namespace digd::bench

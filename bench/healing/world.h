@@ -42,7 +42,7 @@ struct outcome {
 
 class world {
  public:
-  world(const cell& where, std::uint64_t seed, const parameters& how, monitor& to);
+  world(const cell& where, std::uint64_t seed, const parameters& parameters, monitor& to);
   outcome live();
 
   // For tests: what each agent's buffer holds, by event id.
@@ -53,13 +53,11 @@ class world {
   std::function<void()> on_settled;
 
  private:
-  enum class what_next : std::uint8_t { wake,
-                                        end,
-                                        beat };
+  enum class what_next : std::uint8_t { wake, end, beat };
   struct due {
     milliseconds at;
     std::uint64_t order;
-    what_next what;
+    digd::bench::world::what_next what_next;
     int agent;
     bool operator<(const due& other) const { return std::pair(at, order) > std::pair(other.at, other.order); }
   };
@@ -79,20 +77,20 @@ class world {
   void end(int a);
   void react(seat& who, report& r, std::vector<int>& blocked);
   void put_out(seat& who, report& r, std::vector<int>& blocked);
-  void obey(const report& r, const std::vector<int>& blocked, const instruction& told);
-  void intervene(const instruction& told);
+  void obey(const report& r, const std::vector<int>& blocked, const instruction& instruction);
+  void intervene(const instruction& instruction);
   instruction tell(report r);
   void give(int number, const std::vector<std::string>& recipients, std::vector<hint> hints, bool given_back);
   void plan_wake(int a);
-  void plan(milliseconds at, what_next what, int a) { queue_.push({at, ++planned_, what, a}); }
+  void plan(milliseconds at, what_next what_next, int a) { queue_.push({at, ++planned_, what_next, a}); }
   milliseconds call_time(const seat& who) const;
-  int add_item(item what);
+  int add_item(item item);
   void note(const item& put_out);
   std::vector<std::string> names_of(const std::vector<int>& agents) const;
   void finish(outcome& out);
 
   const cell where_;
-  const parameters how_;
+  const parameters parameters_;
   const draws chance_;
   const problem task_;
   monitor& monitor_;

@@ -4,8 +4,8 @@
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <utility>
 
+#include "base/quote.h"
 #include "daemon/access/peer.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 
@@ -23,7 +23,8 @@ std::string_view trimmed(std::string_view text) {
 
 std::optional<std::string_view> bearer_of(std::string_view header) {
   constexpr std::string_view scheme = "bearer ";
-  if (header.size() <= scheme.size() || !boost::beast::iequals(header.substr(0, scheme.size()), scheme)) return std::nullopt;
+  if (header.size() <= scheme.size() || !boost::beast::iequals(header.substr(0, scheme.size()), scheme))
+    return std::nullopt;
   return trimmed(header.substr(scheme.size()));
 }
 
@@ -31,8 +32,8 @@ std::optional<std::string_view> bearer_among(std::string_view subprotocols) {
   constexpr std::string_view prefix = "bearer.";
   while (!subprotocols.empty()) {
     const std::size_t comma = subprotocols.find(',');
-    const std::string_view one = trimmed(subprotocols.substr(0, comma));
-    if (one.starts_with(prefix)) return one.substr(prefix.size());
+    const std::string_view text = trimmed(subprotocols.substr(0, comma));
+    if (text.starts_with(prefix)) return text.substr(prefix.size());
     subprotocols.remove_prefix(comma == subprotocols.npos ? subprotocols.size() : comma + 1);
   }
   return std::nullopt;
@@ -48,7 +49,7 @@ http_response forbidden(std::string_view words) { return respond_error(http::sta
 
 }  // namespace
 
-std::optional<std::string_view> token_of(const ingest::upgrade_request& request) {
+std::optional<std::string_view> token_of(const net::upgrade_request& request) {
   if (const auto given = bearer_of(view(request[http::field::authorization]))) return given;
   if (!boost::beast::websocket::is_upgrade(request)) return std::nullopt;
   return bearer_among(view(request[http::field::sec_websocket_protocol]));
@@ -75,7 +76,7 @@ bool gate::lets_in_peer_of(int unix_socket) const {
   return is_peer_allowed(unix_socket, users_);
 }
 
-gate::entrance gate::check(const ingest::upgrade_request& request, right needed, std::string_view run) const {
+gate::entrance gate::check(const net::upgrade_request& request, right needed, std::string_view run) const {
   const auto table = now();
   if (!table || needed == right::none) return {};
   const auto token = token_of(request);
@@ -83,7 +84,9 @@ gate::entrance gate::check(const ingest::upgrade_request& request, right needed,
   grant_ptr found = table->find(*token);
   if (!found) return {.with = nullptr, .refused = unauthorized("there is no such token")};
   if (!found->may(needed)) {
-    return {.with = nullptr, .refused = forbidden("the token " + quoted(found->name()) + " has no right to " + std::string(to_string(needed)))};
+    return {.with = nullptr,
+            .refused =
+                forbidden("the token " + quoted(found->name()) + " has no right to " + std::string(to_string(needed)))};
   }
   if (!run.empty() && !found->covers(run)) {
     return {.with = nullptr, .refused = forbidden("the token " + quoted(found->name()) + " is not for this run")};

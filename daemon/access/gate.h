@@ -13,7 +13,7 @@
 
 #include "daemon/access/tokens.h"
 #include "daemon/api/responses.h"
-#include "ingest/websocket_session.h"
+#include "net/websocket_session.h"
 
 namespace digd::daemon {
 
@@ -33,7 +33,7 @@ class gate {
     std::optional<http_response> refused;  // 401 or 403
   };
   // `run`: the one that the path or the query names; empty: none.
-  entrance check(const ingest::upgrade_request& request, right needed, std::string_view run) const;
+  entrance check(const net::upgrade_request& request, right needed, std::string_view run) const;
 
  private:
   std::shared_ptr<const token_table> now() const;
@@ -44,6 +44,6 @@ class gate {
 };
 
 // The token of `Authorization: Bearer …`, or of a WebSocket's subprotocol `bearer.…`, which is all a browser can send.
-std::optional<std::string_view> token_of(const ingest::upgrade_request& request);
+std::optional<std::string_view> token_of(const net::upgrade_request& request);
 
 }  // namespace digd::daemon

@@ -7,18 +7,18 @@
 #include <optional>
 #include <stdexcept>
 
-#include "engine/quote.h"
-#include "ingest/payloads.h"
+#include "base/quote.h"
+#include "ingest/protocol/payloads.h"
 
 namespace digd::daemon {
 
 namespace {
 
 re2::RE2::Options quiet() {
-  re2::RE2::Options how;
-  how.set_log_errors(false);
-  how.set_max_mem(1 << 20);
-  return how;
+  re2::RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(1 << 20);
+  return options;
 }
 
 std::string digest_of(std::string_view value) {
@@ -35,14 +35,14 @@ std::string digest_of(std::string_view value) {
 
 }  // namespace
 
-std::string_view to_string(payload_keeping one) {
+std::string_view to_string(payload_keeping payload_keeping) {
   constexpr std::string_view names[] = {"full", "digest", "none"};
-  return names[static_cast<std::size_t>(one)];
+  return names[static_cast<std::size_t>(payload_keeping)];
 }
 
 std::optional<payload_keeping> payload_keeping_from(std::string_view name) {
-  for (const auto one : {payload_keeping::full, payload_keeping::digest, payload_keeping::none}) {
-    if (to_string(one) == name) return one;
+  for (const auto current_payload_keeping : {payload_keeping::full, payload_keeping::digest, payload_keeping::none}) {
+    if (to_string(current_payload_keeping) == name) return current_payload_keeping;
   }
   return std::nullopt;
 }
@@ -53,8 +53,8 @@ std::string problem_of_pattern(const std::string& pattern) {
   return made.ok() ? std::string() : made.error();
 }
 
-payload_policy::payload_policy(const payload_settings& how) : how_(how) {
-  for (const std::string& pattern : how.redact) {
+payload_policy::payload_policy(const payload_settings& settings) : settings_(settings) {
+  for (const std::string& pattern : settings.redact) {
     if (const std::string wrong = problem_of_pattern(pattern); !wrong.empty()) {
       throw std::runtime_error("payloads.redact: " + quoted(pattern) + ": " + wrong);
     }
@@ -63,17 +63,16 @@ payload_policy::payload_policy(const payload_settings& how) : how_(how) {
 }
 
 std::string payload_policy::stored(std::string_view frame) const {
-  return ingest::rewrite_members(
-      frame, {"payload", "error", "reason"},
-      [this](std::string_view name, std::string_view value) -> std::optional<std::string> {
-        if (name != "payload") return redacted(value);
-        switch (how_.keep) {
-          case payload_keeping::none: return std::nullopt;
-          case payload_keeping::digest: return digest_of(redacted(value));
-          case payload_keeping::full: break;
-        }
-        return redacted(value);
-      });
+  return ingest::rewrite_members(frame, {"payload", "error", "reason"},
+                                 [this](std::string_view name, std::string_view value) -> std::optional<std::string> {
+                                   if (name != "payload") return redacted(value);
+                                   switch (settings_.keep) {
+                                     case payload_keeping::none: return std::nullopt;
+                                     case payload_keeping::digest: return digest_of(redacted(value));
+                                     case payload_keeping::full: break;
+                                   }
+                                   return redacted(value);
+                                 });
 }
 
 std::string payload_policy::redacted(std::string_view value) const {
@@ -85,8 +84,8 @@ std::string payload_policy::redacted_token(std::string_view token) const {
   boost::system::error_code ec;
   const boost::json::value parsed = boost::json::parse({token.data(), token.size()}, ec);
   if (ec || !parsed.is_string()) return "\"[redacted]\"";  // a lone surrogate: what it says cannot be told
-  const boost::json::string& said = parsed.get_string();
-  std::string text(said.data(), said.size());
+  const boost::json::string& message = parsed.get_string();
+  std::string text(message.data(), message.size());
   bool changed = false;
   for (const auto& pattern : patterns_) changed = re2::RE2::GlobalReplace(&text, *pattern, "[redacted]") > 0 || changed;
   if (!changed) return std::string(token);

@@ -27,10 +27,10 @@ class payload_policy {
   static constexpr std::size_t most_patterns = 100;
 
   // Throws std::runtime_error, in words for people, on a pattern that is none.
-  explicit payload_policy(const payload_settings& how);
+  explicit payload_policy(const payload_settings& settings);
 
-  bool changes_nothing() const { return how_.keep == payload_keeping::full && patterns_.empty(); }
-  payload_keeping keeps() const { return how_.keep; }
+  bool changes_nothing() const { return settings_.keep == payload_keeping::full && patterns_.empty(); }
+  payload_keeping keeps() const { return settings_.keep; }
   // Valid JSON in, valid JSON out.
   std::string stored(std::string_view frame) const;
 
@@ -38,7 +38,7 @@ class payload_policy {
   std::string redacted(std::string_view value) const;
   std::string redacted_token(std::string_view token) const;
 
-  const payload_settings how_;
+  const payload_settings settings_;
   std::vector<std::unique_ptr<re2::RE2>> patterns_;
 };
 

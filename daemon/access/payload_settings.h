@@ -9,9 +9,7 @@
 
 namespace digd::daemon {
 
-enum class payload_keeping : std::uint8_t { full,
-                                            digest,
-                                            none };
+enum class payload_keeping : std::uint8_t { full, digest, none };
 
 struct payload_settings {
   payload_keeping keep = payload_keeping::full;
@@ -19,7 +17,7 @@ struct payload_settings {
   bool operator==(const payload_settings&) const = default;
 };
 
-std::string_view to_string(payload_keeping one);
+std::string_view to_string(payload_keeping payload_keeping);
 std::optional<payload_keeping> payload_keeping_from(std::string_view name);
 
 }  // namespace digd::daemon

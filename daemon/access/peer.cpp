@@ -8,7 +8,7 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::daemon {
 
@@ -29,9 +29,9 @@ uid_t user_named(const std::string& name) {
 }  // namespace
 
 std::vector<uid_t> users_named(const std::vector<std::string>& names) {
-  std::vector<uid_t> all;
-  for (const std::string& name : names) all.push_back(user_named(name));
-  return all;
+  std::vector<uid_t> uid_ts;
+  for (const std::string& name : names) uid_ts.push_back(user_named(name));
+  return uid_ts;
 }
 
 bool is_peer_allowed(int socket, const std::vector<uid_t>& others) {

@@ -5,10 +5,10 @@
 // holds its ticket until TLS is at its end; a handshake has 10 s.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "daemon/connection.h"
-#include "ingest/tls_pipe.h"
+#include "net/tls_pipe.h"
 
 namespace digd::daemon {
 
@@ -27,18 +27,18 @@ class tls_door {
 
   // Throws std::runtime_error, in words for people, if the files cannot be used.
   // Counts in `refused` the handshakes that failed.
-  tls_door(const ingest::tls_files& files, std::atomic<std::uint64_t>& refused);
+  tls_door(const net::tls_files& files, std::atomic<std::uint64_t>& refused);
   ~tls_door() { stop(); }
 
   void start();
   void stop();
   // The same failure as the constructor's; then what held goes on.
-  void change(const ingest::tls_files& files);
+  void change(const net::tls_files& files);
   boost::asio::io_context& context() { return context_; }
   // The daemon stops: peers that are in a handshake go, later ones too. The rest ends with what is inside.
   void give_up_handshakes();
   // On its thread.
-  void admit(ingest::tls_pipe::socket socket, connection_ticket ticket, through on_through);
+  void admit(net::tls_pipe::socket socket, connection_ticket ticket, through on_through);
 
  private:
   std::shared_ptr<boost::asio::ssl::context> now() const;
@@ -46,10 +46,10 @@ class tls_door {
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   mutable std::mutex guard_;
-  std::shared_ptr<boost::asio::ssl::context> how_;
+  std::shared_ptr<boost::asio::ssl::context> tls_context_;
   std::atomic<std::uint64_t>& refused_;
-  boost::unordered_flat_map<ingest::tls_pipe*, std::weak_ptr<ingest::tls_pipe>> in_handshake_;  // its thread's
-  bool stopping_ = false;                                                                       // likewise
+  boost::unordered_flat_map<net::tls_pipe*, std::weak_ptr<net::tls_pipe>> in_handshake_;  // its thread's
+  bool stopping_ = false;                                                                 // likewise
   std::thread thread_;
 };
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::daemon {
 
@@ -42,8 +42,8 @@ std::string take_texts(const toml::table& of, std::string_view name, std::vector
   const toml::array* list = given->as_array();
   const std::string wrong = std::string(name) + ": expected a list of strings";
   if (list == nullptr) return wrong;
-  for (const toml::node& one : *list) {
-    const auto text = one.value<std::string>();
+  for (const toml::node& node : *list) {
+    const auto text = node.value<std::string>();
     if (!text || text->empty()) return wrong;
     into.push_back(*text);
   }
@@ -55,9 +55,9 @@ std::string take_rights(const toml::table& of, std::vector<right>& into) {
   if (std::string wrong = take_texts(of, "rights", names); !wrong.empty()) return wrong;
   if (names.empty()) return "rights: expected at least one of ingest, watch, read, operate";
   for (const std::string& name : names) {
-    const auto one = right_from(name);
-    if (!one) return "rights: there is no " + quoted(name) + "; expected ingest, watch, read, operate";
-    into.push_back(*one);
+    const auto right = right_from(name);
+    if (!right) return "rights: there is no " + quoted(name) + "; expected ingest, watch, read, operate";
+    into.push_back(*right);
   }
   return {};
 }
@@ -89,11 +89,11 @@ token_table::digest hash_of(std::string_view token) {
 
 }  // namespace
 
-std::string_view to_string(right one) { return right_names[static_cast<std::size_t>(one)]; }
+std::string_view to_string(right right) { return right_names[static_cast<std::size_t>(right)]; }
 
 std::optional<right> right_from(std::string_view name) {
-  for (const right one : {right::ingest, right::watch, right::read, right::operate}) {
-    if (to_string(one) == name) return one;
+  for (const right current_right : {right::ingest, right::watch, right::read, right::operate}) {
+    if (to_string(current_right) == name) return current_right;
   }
   return std::nullopt;
 }
@@ -108,16 +108,18 @@ std::chrono::nanoseconds message_rate::take(std::chrono::steady_clock::time_poin
   return std::chrono::nanoseconds(std::max<std::int64_t>(0, after - at - burst_ns));
 }
 
-bool grant::may(right what) const {
-  return what == right::none || std::find(rights_.begin(), rights_.end(), what) != rights_.end();
+bool grant::may(right given_right) const {
+  return given_right == right::none || std::find(rights_.begin(), rights_.end(), given_right) != rights_.end();
 }
 
 bool grant::covers(std::string_view run) const {
-  return runs_.empty() || std::any_of(runs_.begin(), runs_.end(), [&](const std::string& p) { return run.starts_with(p); });
+  return runs_.empty() ||
+         std::any_of(runs_.begin(), runs_.end(), [&](const std::string& p) { return run.starts_with(p); });
 }
 
 bool grant::says_the_same(const grant& other) const {
-  return name_ == other.name_ && rights_ == other.rights_ && runs_ == other.runs_ && rate_a_second_ == other.rate_a_second_;
+  return name_ == other.name_ && rights_ == other.rights_ && runs_ == other.runs_ &&
+         rate_a_second_ == other.rate_a_second_;
 }
 
 std::string token_table::read(const std::string& file, token_table& into) {
@@ -131,39 +133,42 @@ std::string token_table::read(const std::string& file, token_table& into) {
 }
 
 std::string token_table::parse(std::string_view text, std::string_view file, token_table& into) {
-  toml::table all;
+  toml::table table;
   try {
-    all = toml::parse(text);
+    table = toml::parse(text);
   } catch (const toml::parse_error& e) {
     return at(file, e.source()) + std::string(e.description());
   }
-  for (const auto& [key, value] : all) {
-    if (key.str() != "token") return at(file, value.source()) + "there is no " + quoted(key.str()) + "; expected [[token]]";
+  for (const auto& [key, value] : table) {
+    if (key.str() != "token")
+      return at(file, value.source()) + "there is no " + quoted(key.str()) + "; expected [[token]]";
   }
-  const toml::array* list = all["token"].as_array();
+  const toml::array* list = table["token"].as_array();
   if (list == nullptr || list->empty()) return std::string(file) + ": expected at least one [[token]]";
   if (list->size() > most_tokens) return std::string(file) + ": over " + std::to_string(most_tokens) + " tokens";
   for (const toml::node& node : *list) {
-    const toml::table* one = node.as_table();
-    if (one == nullptr) return at(file, node.source()) + "expected [[token]]";
+    const toml::table* table = node.as_table();
+    if (table == nullptr) return at(file, node.source()) + "expected [[token]]";
     entry made;
     std::vector<right> rights;
     std::vector<std::string> runs;
     std::uint64_t rate = 0;
-    const std::string name = (*one)["name"].value_or(std::string());
-    std::string wrong = unknown_member(*one);
+    const std::string name = (*table)["name"].value_or(std::string());
+    std::string wrong = unknown_member(*table);
     if (wrong.empty() && (name.empty() || name.size() > 64)) wrong = "name: expected 1 to 64 bytes";
-    if (wrong.empty()) wrong = take_hash(*one, made.hash);
-    if (wrong.empty()) wrong = take_rights(*one, rights);
-    if (wrong.empty()) wrong = take_texts(*one, "runs", runs);
-    if (wrong.empty()) wrong = take_rate(*one, rate);
-    if (wrong.empty() && one->contains("runs") && runs.empty()) wrong = "runs: empty, so no run; leave it out for all";
+    if (wrong.empty()) wrong = take_hash(*table, made.hash);
+    if (wrong.empty()) wrong = take_rights(*table, rights);
+    if (wrong.empty()) wrong = take_texts(*table, "runs", runs);
+    if (wrong.empty()) wrong = take_rate(*table, rate);
+    if (wrong.empty() && table->contains("runs") && runs.empty())
+      wrong = "runs: empty, so no run; leave it out for all";
     for (const entry& each : into.entries_) {
-      if (wrong.empty() && each.what->name() == name) wrong = "name: " + quoted(name) + " is there twice";
-      if (wrong.empty() && each.hash == made.hash) wrong = "sha256: " + quoted(each.what->name()) + " has the same";
+      if (wrong.empty() && each.grant_ptr->name() == name) wrong = "name: " + quoted(name) + " is there twice";
+      if (wrong.empty() && each.hash == made.hash)
+        wrong = "sha256: " + quoted(each.grant_ptr->name()) + " has the same";
     }
     if (!wrong.empty()) return at(file, node.source()) + wrong;
-    made.what = std::make_shared<const grant>(name, std::move(rights), std::move(runs), rate);
+    made.grant_ptr = std::make_shared<const grant>(name, std::move(rights), std::move(runs), rate);
     into.entries_.push_back(std::move(made));
   }
   return {};
@@ -175,16 +180,17 @@ grant_ptr token_table::find(std::string_view token) const {
   for (const entry& each : entries_) {
     if (CRYPTO_memcmp(each.hash.data(), hash.data(), hash.size()) == 0) found = &each;
   }
-  return found == nullptr ? nullptr : found->what;
+  return found == nullptr ? nullptr : found->grant_ptr;
 }
 
 void token_table::succeed(const token_table& before) {
   for (const entry& old : before.entries_) {
-    const auto same = std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) { return each.hash == old.hash; });
-    if (same != entries_.end() && same->what->says_the_same(*old.what)) {
-      same->what = old.what;
+    const auto same =
+        std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) { return each.hash == old.hash; });
+    if (same != entries_.end() && same->grant_ptr->says_the_same(*old.grant_ptr)) {
+      same->grant_ptr = old.grant_ptr;
     } else {
-      old.what->revoked_.store(true, std::memory_order_relaxed);
+      old.grant_ptr->revoked_.store(true, std::memory_order_relaxed);
     }
   }
 }

@@ -30,7 +30,7 @@ enum class right : std::uint8_t {
   read,     // the archive, metrics, readiness
   operate,  // delete, switch
 };
-std::string_view to_string(right one);
+std::string_view to_string(right right);
 std::optional<right> right_from(std::string_view name);
 
 // So many messages a second, with a second's worth at once: the generic cell rate algorithm. Any thread.
@@ -52,7 +52,7 @@ class grant {
       : name_(std::move(name)), rights_(std::move(rights)), runs_(std::move(runs)), rate_a_second_(rate), rate_(rate) {}
 
   const std::string& name() const { return name_; }
-  bool may(right what) const;
+  bool may(right right) const;
   bool covers(std::string_view run) const;
   bool covers_all_runs() const { return runs_.empty(); }
   bool is_revoked() const { return revoked_.load(std::memory_order_relaxed); }
@@ -90,7 +90,7 @@ class token_table {
  private:
   struct entry {
     digest hash{};
-    grant_ptr what;
+    digd::daemon::grant_ptr grant_ptr;
   };
   std::vector<entry> entries_;
 };

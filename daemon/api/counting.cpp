@@ -5,8 +5,8 @@ namespace digd::daemon {
 namespace {
 
 template <class Array, class Enum>
-auto& at(Array& all, Enum which) {
-  return all[static_cast<std::size_t>(which)];
+auto& at(Array& items, Enum which) {
+  return items[static_cast<std::size_t>(which)];
 }
 
 }  // namespace

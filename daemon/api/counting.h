@@ -12,11 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/answer.h"
-#include "engine/error.h"
-#include "engine/limit.h"
-#include "engine/message.h"
-#include "rules/rule_id.h"
+#include "model/answer.h"
+#include "model/error.h"
+#include "model/limit.h"
+#include "model/message.h"
+#include "model/rule_id.h"
 
 namespace digd::daemon {
 
@@ -32,9 +32,9 @@ class counter {
 // Durations in fixed buckets, three a decade from 10 µs to 10 s.
 class latency_histogram {
  public:
-  static constexpr std::array<std::uint32_t, 20> upper_us{10, 20, 50, 100, 200, 500, 1'000,
-                                                          2'000, 5'000, 10'000, 20'000, 50'000, 100'000, 200'000,
-                                                          250'000, 500'000, 1'000'000, 2'000'000, 5'000'000, 10'000'000};
+  static constexpr std::array<std::uint32_t, 20> upper_us{
+      10,     20,     50,      100,     200,     500,     1'000,     2'000,     5'000,     10'000,
+      20'000, 50'000, 100'000, 200'000, 250'000, 500'000, 1'000'000, 2'000'000, 5'000'000, 10'000'000};
   static constexpr std::size_t buckets = upper_us.size() + 1;  // the last: anything longer
 
   void record(std::chrono::nanoseconds took) {
@@ -59,7 +59,7 @@ struct alignas(64) thread_counts {
   std::array<counter, refusal_count> refusals;
   counter firings;  // of windows, without a message
   std::array<counter, action_count> verdicts;
-  latency_histogram verdict_latency;                          // from the frame read to its verdicts queued for the socket
+  latency_histogram verdict_latency;  // from the frame read to its verdicts queued for the socket
   std::array<std::array<counter, 2>, rule_count> detections;  // [rule][healed]
   std::array<counter, cause_count> causes;                    // why a detection was not healed
   std::array<counter, action_count> interventions;

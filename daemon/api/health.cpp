@@ -3,13 +3,13 @@
 #include <array>
 #include <filesystem>
 
+#include "base/quote.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/otlp/otlp_server.h"
 #include "daemon/retention.h"
 #include "daemon/shared_state.h"
 #include "daemon/webhook/webhook_server.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 
@@ -46,7 +46,8 @@ void add_archive(process_facts& now, const shared_state& shared) {
   if (shared.keeps) {
     const retention::counters& kept = shared.keeps->counted();
     for (std::size_t i = 0; i < retention::reason_count; ++i) {
-      now.retention.push_back({to_string(static_cast<retention::reason>(i)), kept.runs[i].load(), kept.bytes[i].load()});
+      now.retention.push_back(
+          {to_string(static_cast<retention::reason>(i)), kept.runs[i].load(), kept.bytes[i].load()});
     }
     now.retention_over_bytes = kept.over_bytes.load();
   }
@@ -58,11 +59,12 @@ void add_archive(process_facts& now, const shared_state& shared) {
 void add_overload(process_facts& now, const shared_state& shared) {
   const overload::counters& c = shared.pressure.counted();
   for (std::size_t r = 0; r < overload_resource_count; ++r) {
-    now.overload.push_back({to_string(static_cast<overload_resource>(r)), c.resources[r].used.load(), c.resources[r].limit.load()});
+    now.overload.push_back(
+        {to_string(static_cast<overload_resource>(r)), c.resources[r].used.load(), c.resources[r].limit.load()});
   }
   for (std::size_t i = 0; i < overload_action_count; ++i) {
-    const auto what = static_cast<overload_action>(i);
-    now.overload_steps.push_back({to_string(what), shared.pressure.is_on(what), c.begun[i].load()});
+    const auto action = static_cast<overload_action>(i);
+    now.overload_steps.push_back({to_string(action), shared.pressure.is_on(action), c.begun[i].load()});
   }
 }
 
@@ -70,39 +72,42 @@ void add_overload(process_facts& now, const shared_state& shared) {
 void add_overload_reasons(const shared_state& shared, std::vector<reason>& to) {
   std::array<std::string, overload_resource_count> actions;
   for (std::size_t i = 0; i < overload_action_count; ++i) {
-    const auto what = static_cast<overload_action>(i);
-    const auto cause = shared.pressure.cause_of(what);
+    const auto action = static_cast<overload_action>(i);
+    const auto cause = shared.pressure.cause_of(action);
     if (!cause) continue;
     std::string& list = actions[static_cast<std::size_t>(*cause)];
-    list.append(list.empty() ? "" : ", ").append(to_string(what));
+    list.append(list.empty() ? "" : ", ").append(to_string(action));
   }
   for (std::size_t r = 0; r < overload_resource_count; ++r) {
     if (actions[r].empty()) continue;
     const overload::gauge& of = shared.pressure.counted().resources[r];
     to.push_back({"overload_" + std::string(to_string(static_cast<overload_resource>(r))),
-                  std::to_string(of.used.load()) + " of " + std::to_string(of.limit.load()) + " bytes are used; on: " + actions[r]});
+                  std::to_string(of.used.load()) + " of " + std::to_string(of.limit.load()) +
+                      " bytes are used; on: " + actions[r]});
   }
 }
 
 }  // namespace
 
 std::vector<reason> why_not_ready(const shared_state& shared) {
-  std::vector<reason> all;
+  std::vector<reason> reasons;
   const phase now = shared.now.load();
-  if (now == phase::starting) all.push_back({"recovering", "runs are being read back from the archive"});
-  if (now == phase::stopping) all.push_back({"stopping", "the daemon stops"});
+  if (now == phase::starting) reasons.push_back({"recovering", "runs are being read back from the archive"});
+  if (now == phase::stopping) reasons.push_back({"stopping", "the daemon stops"});
   if (shared.store) {
-    if (const std::string words = shared.store->health(); !words.empty()) all.push_back({"archive", words});
+    if (const std::string words = shared.store->health(); !words.empty()) reasons.push_back({"archive", words});
     const std::size_t most = shared.store->how().queue_entries;
     if (const std::size_t queued = shared.store->queued(); queued >= most / 10 * 9) {
-      all.push_back({"archive_queue", std::to_string(queued) + " of " + std::to_string(most) + " entries wait to be durable"});
+      reasons.push_back(
+          {"archive_queue", std::to_string(queued) + " of " + std::to_string(most) + " entries wait to be durable"});
     }
   }
   if (const std::size_t n = congested_threads(shared); n > 0) {
-    all.push_back({"congested", std::to_string(n) + " engine threads read no further until the archive catches up"});
+    reasons.push_back(
+        {"congested", std::to_string(n) + " engine threads read no further until the archive catches up"});
   }
-  add_overload_reasons(shared, all);
-  return all;
+  add_overload_reasons(shared, reasons);
+  return reasons;
 }
 
 http_response readiness(const shared_state& shared) {

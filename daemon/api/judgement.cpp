@@ -6,12 +6,12 @@
 #include <memory>
 #include <utility>
 
-#include "daemon/api/json_text.h"
+#include "base/quote.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/log.h"
 #include "daemon/run_host.h"
 #include "daemon/shared_state.h"
-#include "engine/quote.h"
+#include "report/stored_runs/json_text.h"
 
 namespace digd::daemon {
 
@@ -32,10 +32,11 @@ http_response no_such_detection(std::string_view run, std::string_view detection
 
 http_response stored(const judgement_request& pending) {
   std::string out = "{";
-  append_text(out, "run", pending.run);
-  append_text(out, "detection", to_string(pending.detection));
-  append_text_or_null(out, "judgement", pending.judgement);
-  append_text_or_null(out, "by", pending.judgement.empty() ? std::string_view() : std::string_view(pending.judged_by));
+  stored::append_text(out, "run", pending.run);
+  stored::append_text(out, "detection", to_string(pending.detection));
+  stored::append_text_or_null(out, "judgement", pending.judgement);
+  stored::append_text_or_null(out, "by",
+                              pending.judgement.empty() ? std::string_view() : std::string_view(pending.judged_by));
   return respond_json(out + "}\n");
 }
 
@@ -86,7 +87,7 @@ std::variant<judgement_request, http_response> read_judgement(std::string_view r
                                                               std::string_view body, std::string_view otherwise_by) {
   judgement_request asked{
       .run = std::string(run), .detection = {}, .judgement = {}, .judged_by = std::string(otherwise_by)};
-  const auto name = detection_name_from(detection);
+  const auto name = stored::detection_name_from(detection);
   if (!name) return no_such_detection(run, detection);
   asked.detection = *name;
   json::error_code ec;

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <variant>
 
-#include "daemon/api/pilot.h"
 #include "daemon/api/responses.h"
+#include "report/stored_runs/pilot.h"
 
 namespace digd::daemon {
 
@@ -21,7 +21,7 @@ struct judgement_request {
   static constexpr std::size_t max_name_bytes = 256;
 
   std::string run;
-  detection_name detection;
+  stored::detection_name detection;
   std::string judgement;  // right, wrong; empty: withdrawn
   std::string judged_by;
 };

@@ -13,7 +13,7 @@ using counts = std::span<const thread_counts* const>;
 template <class Pick>
 std::uint64_t sum(counts threads, Pick pick) {
   std::uint64_t total = 0;
-  for (const thread_counts* one : threads) total += pick(*one).value();
+  for (const thread_counts* counts : threads) total += pick(*counts).value();
   return total;
 }
 
@@ -45,14 +45,14 @@ void write_latency(prometheus_text& out, counts threads) {
   out.family("digd_verdict_latency_seconds", "histogram", "From a frame read to its verdicts queued for the socket.");
   std::uint64_t below = 0, sum_ns = 0;
   for (std::size_t i = 0; i < latency_histogram::buckets; ++i) {
-    for (const thread_counts* one : threads) below += one->verdict_latency.count(i);
+    for (const thread_counts* counts : threads) below += counts->verdict_latency.count(i);
     if (i == latency_histogram::upper_us.size()) break;
     std::string upper = std::to_string(latency_histogram::upper_us[i] / 1e6);
     while (upper.back() == '0') upper.pop_back();
     if (upper.back() == '.') upper.pop_back();
     out.sample(below, {{"le", upper}}, "_bucket");
   }
-  for (const thread_counts* one : threads) sum_ns += one->verdict_latency.sum_ns();
+  for (const thread_counts* counts : threads) sum_ns += counts->verdict_latency.sum_ns();
   out.sample(below, {{"le", "+Inf"}}, "_bucket");
   out.sample(static_cast<double>(sum_ns) / 1e9, {}, "_sum");
   out.sample(below, {}, "_count");
@@ -118,9 +118,11 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   out.sample(total([](const thread_counts& t) -> auto& { return t.quiet_sessions; }), {{"limit", "quiet"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.idle_connections; }), {{"limit", "idle"}});
   for (std::size_t i = 0; i < limit_count; ++i) {
-    out.sample(total([i](const thread_counts& t) -> auto& { return t.limits[i]; }), {{"limit", to_string(static_cast<limit_id>(i))}});
+    out.sample(total([i](const thread_counts& t) -> auto& { return t.limits[i]; }),
+               {{"limit", to_string(static_cast<limit_id>(i))}});
   }
-  out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users who may not.", now.strangers_refused);
+  out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users who may not.",
+              now.strangers_refused);
   out.counter("digd_tls_refused_total", "TLS handshakes that failed.", now.tls_refused);
   out.counter("digd_http_requests_total", "HTTP requests answered.",
               total([](const thread_counts& t) -> auto& { return t.http_requests; }));
@@ -130,17 +132,22 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
 
 void write_overload(prometheus_text& out, const process_facts& now) {
   out.family("digd_overload_used_bytes", "gauge", "What the overload manager watches: used.");
-  for (const overload_fact& one : now.overload) out.sample(one.used, {{"resource", one.resource}});
+  for (const overload_fact& overload_fact : now.overload)
+    out.sample(overload_fact.used, {{"resource", overload_fact.resource}});
   out.family("digd_overload_limit_bytes", "gauge", "The same: its limit; 0: not watched.");
-  for (const overload_fact& one : now.overload) out.sample(one.limit, {{"resource", one.resource}});
+  for (const overload_fact& overload_fact : now.overload)
+    out.sample(overload_fact.limit, {{"resource", overload_fact.resource}});
   out.family("digd_overload_action", "gauge", "1 while load is taken off in this way.");
-  for (const overload_step& one : now.overload_steps) out.sample(std::uint64_t{one.on}, {{"action", one.action}});
+  for (const overload_step& overload_step : now.overload_steps)
+    out.sample(std::uint64_t{overload_step.on}, {{"action", overload_step.action}});
   out.family("digd_overload_begun_total", "counter", "Times that began.");
-  for (const overload_step& one : now.overload_steps) out.sample(one.begun, {{"action", one.action}});
+  for (const overload_step& overload_step : now.overload_steps)
+    out.sample(overload_step.begun, {{"action", overload_step.action}});
 }
 
 void write_archive(prometheus_text& out, const process_facts& now) {
-  out.gauge("digd_archive_backlog_entries", "Entries kept on engine threads: the archive's queue had no room.", now.backlog);
+  out.gauge("digd_archive_backlog_entries", "Entries kept on engine threads: the archive's queue had no room.",
+            now.backlog);
   out.counter("digd_archive_kept_back_total", "Entries that had to wait there, ever.", now.kept_back);
   out.gauge("digd_congested_threads", "Engine threads that read no further until the archive catches up.",
             now.congested_threads);
@@ -152,7 +159,8 @@ void write_archive(prometheus_text& out, const process_facts& now) {
   out.counter("digd_archive_entries_total", "Entries made durable.", now.archive_entries);
   out.counter("digd_archive_bytes_total", "Bytes of these entries, about.", now.archive_bytes);
   out.counter("digd_archive_commits_total", "Commits.", now.archive_commits);
-  out.counter("digd_archive_failed_commits_total", "Commits that failed and were tried again.", now.archive_failed_commits);
+  out.counter("digd_archive_failed_commits_total", "Commits that failed and were tried again.",
+              now.archive_failed_commits);
   out.counter("digd_archive_failed_checkpoints_total", "Times that the log could not be moved into the file.",
               now.archive_failed_checkpoints);
   out.counter("digd_archive_set_aside_total", "Entries of runs that contradict what is stored.", now.archive_set_aside);
@@ -160,10 +168,13 @@ void write_archive(prometheus_text& out, const process_facts& now) {
   out.counter("digd_archive_failed_removals_total", "Steps of deletions that failed and were tried again.",
               now.archive_failed_removals);
   out.family("digd_retention_runs_total", "counter", "Runs that retention deleted, by reason.");
-  for (const retention_count& one : now.retention) out.sample(one.runs, {{"reason", one.reason}});
+  for (const retention_count& retention_count : now.retention)
+    out.sample(retention_count.runs, {{"reason", retention_count.reason}});
   out.family("digd_retention_bytes_total", "counter", "Bytes of JSON that these runs had stored.");
-  for (const retention_count& one : now.retention) out.sample(one.bytes, {{"reason", one.reason}});
-  out.gauge("digd_retention_over_bytes", "Bytes over retention.bytes that no deletion can free.", now.retention_over_bytes);
+  for (const retention_count& retention_count : now.retention)
+    out.sample(retention_count.bytes, {{"reason", retention_count.reason}});
+  out.gauge("digd_retention_over_bytes", "Bytes over retention.bytes that no deletion can free.",
+            now.retention_over_bytes);
   out.gauge("digd_archive_file_bytes", "Size of the archive file.", now.archive_file_bytes);
   out.gauge("digd_archive_log_bytes", "Size of its write-ahead log.", now.archive_log_bytes);
   out.gauge("digd_archive_reads_waiting", "Requests that wait for a reader of the archive.", now.reads_waiting);
@@ -176,7 +187,8 @@ template <class Pick>
 void by_webhook(prometheus_text& out, const process_facts& now, std::string_view name, std::string_view kind,
                 std::string_view help, Pick pick) {
   out.family(name, kind, help);
-  for (const auto& one : now.webhooks) out.sample(pick(*one).load(), {{"webhook", one->name}});
+  for (const auto& webhook_counts : now.webhooks)
+    out.sample(pick(*webhook_counts).load(), {{"webhook", webhook_counts->name}});
 }
 
 void write_webhooks(prometheus_text& out, const process_facts& now) {
@@ -203,12 +215,19 @@ void write_webhooks(prometheus_text& out, const process_facts& now) {
 void write_otlp(prometheus_text& out, const otlp_counts& c) {
   out.counter("digd_otlp_requests_total", "Requests with spans that were looked at.", c.requests.load());
   out.counter("digd_otlp_refused_total", "Of these, answered with 4xx or 5xx.", c.refused.load());
-  out.counter("digd_otlp_busy_total", "Requests turned away: too many waited, or there was no room for their spans.", c.busy.load());
+  out.counter("digd_otlp_busy_total", "Requests turned away: too many waited, or there was no room for their spans.",
+              c.busy.load());
   out.family("digd_otlp_spans_total", "counter", "Spans, by what became of them.");
-  const std::pair<std::string_view, const otlp_counts::count&> spans[] = {{"accepted", c.spans}, {"duplicate", c.duplicate}, {"invalid", c.invalid}, {"late", c.late}, {"over_limit", c.over}};
+  const std::pair<std::string_view, const otlp_counts::count&> spans[] = {{"accepted", c.spans},
+                                                                          {"duplicate", c.duplicate},
+                                                                          {"invalid", c.invalid},
+                                                                          {"late", c.late},
+                                                                          {"over_limit", c.over}};
   for (const auto& [what, n] : spans) out.sample(n.load(), {{"result", what}});
   out.family("digd_otlp_runs_total", "counter", "Runs made of spans, by what was done.");
-  const std::pair<std::string_view, const otlp_counts::count&> runs[] = {{"told", c.told}, {"ended", c.ended}, {"ended_early", c.ended_early}, {"no_agents", c.no_agents}, {"given_up", c.given_up}, {"unmergeable", c.unmergeable}};
+  const std::pair<std::string_view, const otlp_counts::count&> runs[] = {
+      {"told", c.reported},       {"ended", c.ended},       {"ended_early", c.ended_early},
+      {"no_agents", c.no_agents}, {"given_up", c.given_up}, {"unmergeable", c.unmergeable}};
   for (const auto& [what, n] : runs) out.sample(n.load(), {{"what", what}});
   out.counter("digd_otlp_moved_total", "Messages whose time or source gave way to what had been told.", c.moved.load());
   out.gauge("digd_otlp_held_runs", "Traces and runs that are gathered or have not ended.", c.held_runs.load());

@@ -1,4 +1,5 @@
-// /metrics: everything counted, as Prometheus text. docs/operate.md explains each family; a test holds the two together.
+// /metrics: everything counted, as Prometheus text. docs/operate.md explains each family; a test holds the two
+// together.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "daemon/api/counting.h"
-#include "engine/settings.h"
+#include "model/settings.h"
 
 namespace digd::daemon {
 

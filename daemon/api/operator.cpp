@@ -5,11 +5,11 @@
 #include <memory>
 #include <utility>
 
+#include "base/quote.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/log.h"
 #include "daemon/shared_state.h"
 #include "daemon/webhook/webhook_server.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 
@@ -19,20 +19,20 @@ void pending_writes::expect(std::uint64_t key, std::function<void()> done) {
 }
 
 void pending_writes::happened(std::uint64_t key) {
-  std::vector<std::function<void()>> told;
+  std::vector<std::function<void()>> tasks;
   {
     std::lock_guard guard(mutex_);
     const auto [from, to] = waiting_.equal_range(key);
-    for (auto at = from; at != to; ++at) told.push_back(std::move(at->second));
+    for (auto at = from; at != to; ++at) tasks.push_back(std::move(at->second));
     waiting_.erase(from, to);
   }
-  for (const auto& one : told) one();
+  for (const auto& task : tasks) task();
 }
 
 void pending_writes::give_up() {
-  std::unordered_multimap<std::uint64_t, std::function<void()>> all;
+  std::unordered_multimap<std::uint64_t, std::function<void()>> unordered_multimaps;
   std::lock_guard guard(mutex_);
-  all.swap(waiting_);
+  unordered_multimaps.swap(waiting_);
 }
 
 void switch_all(shared_state& shared, mode strongest, std::function<void(std::size_t)> done) {
@@ -42,13 +42,13 @@ void switch_all(shared_state& shared, mode strongest, std::function<void(std::si
   };
   const mode before = shared.operator_mode.exchange(strongest);
   spdlog::warn("operator_switch mode={} before={}", to_string(strongest), to_string(before));
-  const auto all = std::make_shared<gathering>();
-  all->left = shared.threads.size();
-  all->done = std::move(done);
+  const auto gatherings = std::make_shared<gathering>();
+  gatherings->left = shared.threads.size();
+  gatherings->done = std::move(done);
   for (const auto& thread : shared.threads) {
-    boost::asio::post(thread->context(), [all, &thread = *thread] {
-      all->runs += thread.runs().follow_operator();
-      if (all->left.fetch_sub(1) == 1) all->done(all->runs);
+    boost::asio::post(thread->context(), [gatherings, &thread = *thread] {
+      gatherings->runs += thread.runs().follow_operator();
+      if (gatherings->left.fetch_sub(1) == 1) gatherings->done(gatherings->runs);
     });
   }
 }
@@ -57,10 +57,10 @@ void delete_run(shared_state& shared, const std::string& run, std::function<void
   engine_thread& owner = shared.owner_of(run);
   boost::asio::post(owner.context(), [&shared, &owner, run, done = std::move(done)] {
     const registry::removal gone = owner.runs().remove(run);
-    switch (gone.how) {
-      case registry::removal::what::unknown: return done(no_such_run(run));
-      case registry::removal::what::busy: return done(busy("the run is being read back from the archive; try again"));
-      case registry::removal::what::removed: break;
+    switch (gone.outcome) {
+      case registry::removal::result::unknown: return done(no_such_run(run));
+      case registry::removal::result::busy: return done(busy("the run is being read back from the archive; try again"));
+      case registry::removal::result::removed: break;
     }
     owner.counts().runs_deleted.add();
     spdlog::warn("run_deleted run={} number={}", quoted(run), gone.number);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "daemon/api/responses.h"
-#include "engine/settings.h"
+#include "model/settings.h"
 
 namespace digd::daemon {
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "base/quote.h"
+#include "base/thread_name.h"
 #include "daemon/log.h"
-#include "engine/quote.h"
-#include "engine/thread_name.h"
 
 namespace digd::daemon {
 
@@ -20,9 +20,9 @@ http_response unreadable(const std::string& why) {
 }
 
 // Whatever happens, the client is answered.
-http_response perform(const read_pool::work& what, archive::browser& with) {
+http_response perform(const read_pool::work& work, archive::browser& with) {
   try {
-    return what(with);
+    return work(with);
   } catch (const std::exception& e) {
     return unreadable(e.what());
   }
@@ -31,17 +31,18 @@ http_response perform(const read_pool::work& what, archive::browser& with) {
 }  // namespace
 
 read_pool::read_pool(std::string archive_path) : path_(std::move(archive_path)) {
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this, i] {
-    name_this_thread("read-" + std::to_string(i));
-    serve();
-  });
+  for (std::size_t i = 0; i < threads; ++i)
+    threads_.emplace_back([this, i] {
+      name_this_thread("read-" + std::to_string(i));
+      serve();
+    });
 }
 
-bool read_pool::submit(work what, done then, std::size_t most) {
+bool read_pool::submit(work work, done then, std::size_t most) {
   {
     std::lock_guard guard(mutex_);
     if (stopping_ || tasks_.size() >= most) return false;
-    tasks_.push_back({std::move(what), std::move(then)});
+    tasks_.push_back({std::move(work), std::move(then)});
   }
   wake_.notify_one();
   return true;
@@ -67,7 +68,7 @@ void read_pool::serve() {
     if (!reads) {
       if (auto opened = archive::browser::open(path_, &why)) reads = std::move(*opened);
     }
-    next.then(reads ? perform(next.what, *reads) : unreadable(why));
+    next.then(reads ? perform(next.work, *reads) : unreadable(why));
   }
 }
 
@@ -77,8 +78,8 @@ void read_pool::stop() {
     stopping_ = true;
   }
   wake_.notify_all();
-  for (std::thread& one : threads_) {
-    if (one.joinable()) one.join();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
   }
   threads_.clear();
   tasks_.clear();

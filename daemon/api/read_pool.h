@@ -31,13 +31,13 @@ class read_pool {
   ~read_pool() { stop(); }
 
   // False: `most` wait already. `then` is called on a thread of the pool.
-  bool submit(work what, done then, std::size_t most = most_waiting);
+  bool submit(work work, done then, std::size_t most = most_waiting);
   void stop();
   std::size_t waiting() const;
 
  private:
   struct task {
-    work what;
+    digd::daemon::read_pool::work work;
     done then;
   };
   void serve();

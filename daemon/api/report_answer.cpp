@@ -13,7 +13,8 @@ using boost::beast::http::status;
 
 http_response unreadable(const boost::system::error_code& ec, std::string_view run) {
   if (ec == archive::make_error_code(archive::archive_error::run_deleted)) return no_such_run(run);
-  return respond_error(status::internal_server_error, "archive_unreadable", "the archive cannot be read: " + ec.message());
+  return respond_error(status::internal_server_error, "archive_unreadable",
+                       "the archive cannot be read: " + ec.message());
 }
 
 }  // namespace
@@ -61,10 +62,11 @@ http_response report_answer::write() {
   }
   const std::string subject = report::on_command_line(run_);
   const std::vector<report::part> parts = report::not_run(subject, "the daemon runs no attribution.");
-  const report::document said = report::compose(from, parts, subject);
-  if (format_ == report_format::json) return respond_json(report::to_json(from, parts, said));
-  if (format_ == report_format::md) return respond(status::ok, "text/markdown; charset=utf-8", report::to_markdown(said));
-  http_response page = respond(status::ok, "text/html; charset=utf-8", report::to_html(said));
+  const report::document document = report::compose(from, parts, subject);
+  if (format_ == report_format::json) return respond_json(report::to_json(from, parts, document));
+  if (format_ == report_format::md)
+    return respond(status::ok, "text/markdown; charset=utf-8", report::to_markdown(document));
+  http_response page = respond(status::ok, "text/html; charset=utf-8", report::to_html(document));
   page.set("Content-Security-Policy", report::content_security_policy());
   page.set("Referrer-Policy", "no-referrer");
   return page;

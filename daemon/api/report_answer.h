@@ -18,9 +18,7 @@
 
 namespace digd::daemon {
 
-enum class report_format : std::uint8_t { json,
-                                          html,
-                                          md };
+enum class report_format : std::uint8_t { json, html, md };
 std::optional<report_format> report_format_from(std::string_view name);
 
 class report_answer {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::daemon {
 
@@ -41,8 +41,8 @@ http_response bad_parameter(std::string_view name, std::string_view message) {
 }
 
 http_response wrong_method(std::string_view allow) {
-  http_response response = respond_error(http::status::method_not_allowed, "wrong_method",
-                                         "this path takes " + std::string(allow));
+  http_response response =
+      respond_error(http::status::method_not_allowed, "wrong_method", "this path takes " + std::string(allow));
   response.set(http::field::allow, {allow.data(), allow.size()});
   return response;
 }

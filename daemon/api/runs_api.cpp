@@ -4,11 +4,11 @@
 #include <optional>
 #include <utility>
 
-#include "daemon/api/json_text.h"
-#include "daemon/api/pilot.h"
-#include "daemon/api/run_json.h"
-#include "daemon/api/stored_graph.h"
-#include "engine/quote.h"
+#include "base/quote.h"
+#include "report/stored_runs/json_text.h"
+#include "report/stored_runs/pilot.h"
+#include "report/stored_runs/run_json.h"
+#include "report/stored_runs/stored_graph.h"
 
 namespace digd::daemon {
 
@@ -17,7 +17,8 @@ namespace {
 using boost::beast::http::status;
 
 http_response unreadable(const boost::system::error_code& ec) {
-  return respond_error(status::internal_server_error, "archive_unreadable", "the archive cannot be read: " + ec.message());
+  return respond_error(status::internal_server_error, "archive_unreadable",
+                       "the archive cannot be read: " + ec.message());
 }
 
 std::optional<http_response> look_up(archive::browser& from, std::string_view run, archive::run_row& into) {
@@ -42,10 +43,10 @@ http_response list_runs(archive::browser& from, const page_request& page,
     const auto tally = from.tally(row.number);
     if (!tally) return unreadable(tally.error());
     if (out.back() != '[') out += ',';
-    append_run(out, row, *tally);
+    stored::append_run(out, row, *tally);
   }
   out += ']';
-  append_next(out, more, rows->empty() ? 0 : rows->back().number);
+  stored::append_next(out, more, rows->empty() ? 0 : rows->back().number);
   return respond_json(out + "}\n");
 }
 
@@ -57,7 +58,7 @@ http_response show_run(archive::browser& from, std::string_view run) {
   const auto counts = from.detection_counts(row.number);
   if (!counts) return unreadable(counts.error());
   std::string out;
-  append_run_details(out, row, *tally, *counts);
+  stored::append_run_details(out, row, *tally, *counts);
   return respond_json(out + "\n");
 }
 
@@ -72,18 +73,19 @@ http_response list_detections(archive::browser& from, std::string_view run, cons
   append_quoted(out, row.run);
   out += ",\"detections\":[";
   for (std::size_t i = 0; i < items->size(); ++i) {
-    const auto& one = (*items)[i];
+    const auto& item = (*items)[i];
     out.append(i == 0 ? "{" : ",{");
-    append_number(out, "seq", one.entry);
-    append_text(out, "name", to_string(detection_name{one.entry, one.place_in_entry}));
-    append_text_or_null(out, "outcome", one.outcome);
-    append_text_or_null(out, "judgement", one.judgement);
-    append_text_or_null(out, "judged_by", one.judged_by);
-    append_number_or_null(out, "judged_ms", one.judgement.empty() ? std::nullopt : std::optional(one.judged_ms));
-    out.append(",\"detection\":").append(one.json).append("}");
+    stored::append_number(out, "seq", item.entry);
+    stored::append_text(out, "name", to_string(stored::detection_name{item.entry, item.place_in_entry}));
+    stored::append_text_or_null(out, "outcome", item.outcome);
+    stored::append_text_or_null(out, "judgement", item.judgement);
+    stored::append_text_or_null(out, "judged_by", item.judged_by);
+    stored::append_number_or_null(out, "judged_ms",
+                                  item.judgement.empty() ? std::nullopt : std::optional(item.judged_ms));
+    out.append(",\"detection\":").append(item.json).append("}");
   }
   out += ']';
-  append_next(out, more, items->empty() ? 0 : static_cast<std::uint64_t>(items->back().id));
+  stored::append_next(out, more, items->empty() ? 0 : static_cast<std::uint64_t>(items->back().id));
   return respond_json(out + "}\n");
 }
 
@@ -91,14 +93,15 @@ http_response show_graph(archive::browser& from, const std::string& archive_path
                          picture::graph_format format) {
   archive::run_row row;
   if (auto no = look_up(from, run, row)) return std::move(*no);
-  stored_graph graph = draw_stored(archive_path, row.number, format);
-  switch (graph.how) {
-    case stored_graph::what::drawn: break;
-    case stored_graph::what::deleted: return no_such_run(run);
-    case stored_graph::what::too_large: return respond_error(status::payload_too_large, "too_large", graph.problem);
-    case stored_graph::what::not_replayed:
+  stored::stored_graph graph = stored::draw_stored(archive_path, row.number, format);
+  switch (graph.result) {
+    case stored::stored_graph::status::drawn: break;
+    case stored::stored_graph::status::deleted: return no_such_run(run);
+    case stored::stored_graph::status::too_large:
+      return respond_error(status::payload_too_large, "too_large", graph.problem);
+    case stored::stored_graph::status::not_replayed:
       return respond_error(status::internal_server_error, "not_replayed", graph.problem);
-    case stored_graph::what::unreadable:
+    case stored::stored_graph::status::unreadable:
       return respond_error(status::internal_server_error, "archive_unreadable",
                            "the archive cannot be read: " + graph.problem);
   }

@@ -15,7 +15,7 @@
 #include "archive/trace_source.h"
 #include "daemon/api/responses.h"
 #include "daemon/connection.h"
-#include "picture/export.h"
+#include "report/picture/export.h"
 
 namespace digd::daemon {
 

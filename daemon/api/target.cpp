@@ -55,7 +55,7 @@ bool split_query(std::string_view query, request_target& out) {
 }  // namespace
 
 const std::string* request_target::parameter(std::string_view name) const {
-  const auto found = std::find_if(query.begin(), query.end(), [&](const auto& one) { return one.first == name; });
+  const auto found = std::find_if(query.begin(), query.end(), [&](const auto& item) { return item.first == name; });
   return found == query.end() ? nullptr : &found->second;
 }
 

@@ -11,13 +11,13 @@ namespace {
 
 namespace http = boost::beast::http;
 
-// Nothing but this host's own files runs or is shown, nothing is sent elsewhere, no page of another host frames this one, and
-// text never becomes markup.
+// Nothing but this host's own files runs or is shown, nothing is sent elsewhere, no page of another host frames this
+// one, and text never becomes markup.
 constexpr std::string_view content_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-std::string_view header(const ingest::upgrade_request& request, http::field name) {
+std::string_view header(const net::upgrade_request& request, http::field name) {
   const auto value = request[name];
   return {value.data(), value.size()};
 }
@@ -25,8 +25,8 @@ std::string_view header(const ingest::upgrade_request& request, http::field name
 const embedded_file* find(const std::vector<std::string>& path) {
   std::string name = path.empty() ? "index.html" : path.front();
   for (std::size_t i = 1; i < path.size(); ++i) name += '/' + path[i];
-  for (const embedded_file& one : embedded_files()) {
-    if (one.path == name) return &one;
+  for (const embedded_file& embedded_file : embedded_files()) {
+    if (embedded_file.path == name) return &embedded_file;
   }
   return nullptr;
 }
@@ -37,19 +37,21 @@ void set(http_response& response, http::field name, std::string_view value) {
 
 }  // namespace
 
-http_response serve_page(const ingest::upgrade_request& request, const std::vector<std::string>& path) {
+http_response serve_page(const net::upgrade_request& request, const std::vector<std::string>& path) {
   if (embedded_files().empty()) {
-    return respond(http::status::not_implemented, "text/plain; charset=utf-8",
-                   "This digd was built without its dashboard. To build it: npm ci && npm run build in dashboard/, then "
-                   "build digd again (scripts/run does both). All else works: digctl runs, show, tail.\n");
+    return respond(
+        http::status::not_implemented, "text/plain; charset=utf-8",
+        "This digd was built without its dashboard. To build it: npm ci && npm run build in dashboard/, then "
+        "build digd again (scripts/run does both). All else works: digctl runs, show, tail.\n");
   }
   const embedded_file* file = find(path);
   if (file == nullptr) return respond_error(http::status::not_found, "not_found", "there is nothing at this path");
   const bool zipped = names_token(header(request, http::field::accept_encoding), "gzip");
   const std::string tag = '"' + std::string(file->digest) + (zipped ? "-gz\"" : "\"");
   const bool known = names_token(header(request, http::field::if_none_match), tag);
-  http_response response = known ? respond(http::status::not_modified, {}, {})
-                                 : respond(http::status::ok, file->content_type, std::string(zipped ? file->gzip : file->body));
+  http_response response =
+      known ? respond(http::status::not_modified, {}, {})
+            : respond(http::status::ok, file->content_type, std::string(zipped ? file->gzip : file->body));
   set(response, http::field::etag, tag);
   set(response, http::field::vary, "Accept-Encoding");
   set(response, http::field::cache_control, file->never_changes ? "public, max-age=31536000, immutable" : "no-cache");

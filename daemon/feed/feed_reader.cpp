@@ -18,7 +18,7 @@ constexpr std::chrono::seconds closing_within{2};
 
 }  // namespace
 
-feed_reader::feed_reader(feed_server& feed, ingest::batched_stream stream, feed_request asked, connection_ticket ticket)
+feed_reader::feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, connection_ticket ticket)
     : feed_(feed),
       ws_(std::move(stream)),
       asked_(std::move(asked)),
@@ -34,10 +34,9 @@ feed_reader::feed_reader(feed_server& feed, ingest::batched_stream stream, feed_
   ws_.read_message_max(most_heard_bytes);
 }
 
-void feed_reader::accept(const ingest::upgrade_request& request) {
+void feed_reader::accept(const net::upgrade_request& request) {
   ws_.set_option(websocket::stream_base::decorator([at = at](websocket::response_type& response) {
-    response.set(boost::beast::http::field::sec_websocket_protocol,
-                 {feed_subprotocol.data(), feed_subprotocol.size()});
+    response.set(boost::beast::http::field::sec_websocket_protocol, {feed_subprotocol.data(), feed_subprotocol.size()});
     response.set(boost::beast::http::field::server, "digd");
     response.set("Digd-Seq", std::to_string(at));
   }));
@@ -72,15 +71,15 @@ boost::asio::const_buffer feed_reader::next_message() {
   writing_ = 1;
   if (!asked_.batch) return boost::asio::buffer(*out_.front());
   batch_.assign(1, '[').append(*out_.front());
-  for (; writing_ < out_.size() && batch_.size() < batch_bytes; ++writing_) batch_.append(1, ',').append(*out_[writing_]);
+  for (; writing_ < out_.size() && batch_.size() < batch_bytes; ++writing_)
+    batch_.append(1, ',').append(*out_[writing_]);
   batch_ += ']';
   return boost::asio::buffer(batch_);
 }
 
 void feed_reader::write() {
   watch(take_within);
-  ws_.async_write(next_message(),
-                  [self = shared_from_this()](error_code ec, std::size_t) { self->on_written(ec); });
+  ws_.async_write(next_message(), [self = shared_from_this()](error_code ec, std::size_t) { self->on_written(ec); });
 }
 
 void feed_reader::on_written(error_code ec) {
@@ -106,7 +105,7 @@ void feed_reader::watch(std::chrono::milliseconds within) {
   });
 }
 
-void feed_reader::close(ingest::close_code code, std::string_view reason, bool dropping) {
+void feed_reader::close(net::close_code code, std::string_view reason, bool dropping) {
   if (closing_ || finished_) return;
   closing_ = true;
   reason_.code = static_cast<websocket::close_code>(code);

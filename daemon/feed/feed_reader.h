@@ -16,7 +16,7 @@
 
 #include "daemon/access/tokens.h"
 #include "daemon/connection.h"
-#include "ingest/websocket_session.h"
+#include "net/websocket_session.h"
 
 namespace digd::daemon {
 
@@ -36,15 +36,15 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
   static constexpr std::size_t batch_bytes = 1u << 16;  // beyond, a batch takes no more frames
   static constexpr std::chrono::seconds take_within{10};
 
-  feed_reader(feed_server& feed, ingest::batched_stream stream, feed_request asked, connection_ticket ticket);
+  feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, connection_ticket ticket);
 
-  void accept(const ingest::upgrade_request& request);
+  void accept(const net::upgrade_request& request);
   const feed_request& asked() const { return asked_; }
   bool has_room() const { return open_ && !closing_ && out_bytes_ < most_bytes; }
   bool is_open() const { return open_ && !closing_; }
   void send(std::shared_ptr<const std::string> frame);
   // `dropping`: what waits is not written any more.
-  void close(ingest::close_code code, std::string_view reason, bool dropping);
+  void close(net::close_code code, std::string_view reason, bool dropping);
   void abort();
 
   // The feed's business: how far it is.
@@ -62,14 +62,14 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
   void finish();
 
   feed_server& feed_;
-  boost::beast::websocket::stream<ingest::batched_stream, false> ws_;
+  boost::beast::websocket::stream<net::batched_stream, false> ws_;
   const feed_request asked_;
   connection_ticket ticket_;
   boost::beast::flat_buffer in_;
   std::deque<std::shared_ptr<const std::string>> out_;  // the first `writing_` are being written
   std::string batch_;                                   // these as one message
   std::size_t out_bytes_ = 0;
-  ingest::steady_timer deadline_;
+  net::steady_timer deadline_;
   boost::beast::websocket::close_reason reason_;
   std::size_t writing_ = 0;
   bool open_ = false, closing_ = false, close_sent_ = false, finished_ = false;

@@ -4,15 +4,15 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "base/quote.h"
+#include "base/thread_name.h"
 #include "daemon/feed/frames.h"
 #include "daemon/log.h"
-#include "engine/quote.h"
-#include "engine/thread_name.h"
 
 namespace digd::daemon {
 
 namespace {
-using ingest::close_code;
+using net::close_code;
 constexpr std::chrono::seconds goodbye_within{3};
 }  // namespace
 
@@ -29,7 +29,7 @@ void feed_server::stop() {
   if (!thread_.joinable()) return;
   boost::asio::post(context_, [this] {
     stopping_ = true;
-    for (const auto& one : std::vector(readers_)) one->close(close_code::going_away, "the daemon stops", true);
+    for (const auto& reader : std::vector(readers_)) reader->close(close_code::going_away, "the daemon stops", true);
     work_.reset();
   });
   // Readers give up by themselves; this is for what nobody thought of.
@@ -48,19 +48,19 @@ bool feed_server::is_full() {
   return true;
 }
 
-void feed_server::admit(ingest::batched_stream stream, const ingest::upgrade_request& request, feed_request asked,
+void feed_server::admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked,
                         connection_ticket ticket) {
   if (stopping_) return;
-  const auto one = std::make_shared<feed_reader>(*this, std::move(stream), std::move(asked), std::move(ticket));
-  readers_.push_back(one);
+  const auto reader = std::make_shared<feed_reader>(*this, std::move(stream), std::move(asked), std::move(ticket));
+  readers_.push_back(reader);
   counted_.readers.store(readers_.size());
   // Placed before it hears that it is connected: what is committed from then on is told.
-  const bool placed = open_archive() && place(*one);
-  one->accept(request);
-  if (!placed) one->close(close_code::going_away, "the archive cannot be read", true);
+  const bool placed = open_archive() && place(*reader);
+  reader->accept(request);
+  if (!placed) reader->close(close_code::going_away, "the archive cannot be read", true);
 }
 
-bool feed_server::place(feed_reader& one) {
+bool feed_server::place(feed_reader& reader) {
   const auto last = reads_->last_seq();
   if (!last) return false;
   const std::int64_t highest = std::max(*last, tail_);
@@ -69,7 +69,7 @@ bool feed_server::place(feed_reader& one) {
     shared_from_ = tail_ = *last;
   }
   // Numbers are never used again: beyond the highest there is nothing that could be missed.
-  one.at = std::min(one.asked().since.value_or(highest), highest);
+  reader.at = std::min(reader.asked().since.value_or(highest), highest);
   return true;
 }
 
@@ -84,21 +84,22 @@ bool feed_server::open_archive() {
 
 // ---- what readers tell
 
-void feed_server::opened(feed_reader& one) {
-  spdlog::info("feed_open run={} at={}", one.asked().run ? quoted(*one.asked().run) : "all", one.at);
+void feed_server::opened(feed_reader& reader) {
+  spdlog::info("feed_open run={} at={}", reader.asked().run ? quoted(*reader.asked().run) : "all", reader.at);
   pump_soon();
 }
 
 void feed_server::wants_more() { pump_soon(); }
 
-void feed_server::drop(feed_reader& one) {
+void feed_server::drop(feed_reader& reader) {
   counted_.dropped.fetch_add(1);
-  spdlog::warn("feed_dropped run={} at={}", one.asked().run ? quoted(*one.asked().run) : "all", one.at);
-  one.close(close_code::too_slow, "too slow: the feed waits for nobody; go on with ?since= the last seq you have", true);
+  spdlog::warn("feed_dropped run={} at={}", reader.asked().run ? quoted(*reader.asked().run) : "all", reader.at);
+  reader.close(close_code::too_slow, "too slow: the feed waits for nobody; go on with ?since= the last seq you have",
+               true);
 }
 
-void feed_server::closed(feed_reader& one) {
-  std::erase_if(readers_, [&](const auto& each) { return each.get() == &one; });
+void feed_server::closed(feed_reader& reader) {
+  std::erase_if(readers_, [&](const auto& each) { return each.get() == &reader; });
   counted_.readers.store(readers_.size());
   if (!readers_.empty()) return;
   shared_.clear();
@@ -118,15 +119,15 @@ void feed_server::pump_soon() {
 
 void feed_server::forget(std::uint64_t run_number) {
   boost::asio::post(context_, [this, run_number] {
-    for (item& one : shared_) {
-      if (one.entry.run_number != run_number) continue;
-      bytes_ -= one.bytes;
-      one.bytes = 0;
-      one.plain.clear();
-      one.full.clear();
-      one.has_plain = one.has_full = true;  // nothing to tell
-      one.entry.frame.clear();
-      one.entry.detections.clear();
+    for (item& item : shared_) {
+      if (item.entry.run_number != run_number) continue;
+      bytes_ -= item.bytes;
+      item.bytes = 0;
+      item.plain.clear();
+      item.full.clear();
+      item.has_plain = item.has_full = true;  // nothing to tell
+      item.entry.frame.clear();
+      item.entry.detections.clear();
     }
   });
 }
@@ -136,7 +137,7 @@ void feed_server::pump() {
   woken_.store(false);
   if (readers_.empty() || stopping_ || !open_archive()) return;
   bool more = tail_known_ && read_tail();
-  for (const auto& one : std::vector(readers_)) more = serve(*one) || more;
+  for (const auto& reader : std::vector(readers_)) more = serve(*reader) || more;
   if (more) pump_soon();
 }
 
@@ -148,15 +149,15 @@ bool feed_server::read_tail() {
   }
   for (archive::watched_entry& entry : *piece) {
     tail_ = entry.id;
-    item& one = shared_.emplace_back();
-    one.bytes = entry.bytes() * 2;  // as it is, and as frames
-    bytes_ += one.bytes;
-    one.entry = std::move(entry);
+    item& item = shared_.emplace_back();
+    item.bytes = entry.bytes() * 2;  // as it is, and as frames
+    bytes_ += item.bytes;
+    item.entry = std::move(entry);
   }
   const bool more = piece->size() >= archive::browser::most_entries;
   // Whoever has room takes its part before the oldest goes.
-  for (const auto& one : std::vector(readers_)) {
-    if (one->is_open() && is_shared(one->at)) serve_shared(*one);
+  for (const auto& reader : std::vector(readers_)) {
+    if (reader->is_open() && is_shared(reader->at)) serve_shared(*reader);
   }
   while (shared_.size() > shared_entries || bytes_ > shared_bytes) {
     shared_from_ = shared_.front().entry.id;
@@ -167,74 +168,74 @@ bool feed_server::read_tail() {
 }
 
 // True: it has room, and there is more for it.
-bool feed_server::serve(feed_reader& one) {
-  if (!one.is_open()) return false;
-  if (is_shared(one.at) || one.at >= tail_) return serve_shared(one);
-  if (one.live) {
-    drop(one);
+bool feed_server::serve(feed_reader& reader) {
+  if (!reader.is_open()) return false;
+  if (is_shared(reader.at) || reader.at >= tail_) return serve_shared(reader);
+  if (reader.live) {
+    drop(reader);
     return false;
   }
-  return one.has_room() && catch_up(one);
+  return reader.has_room() && catch_up(reader);
 }
 
-bool feed_server::serve_shared(feed_reader& one) {
-  auto at = std::upper_bound(shared_.begin(), shared_.end(), one.at,
+bool feed_server::serve_shared(feed_reader& reader) {
+  auto at = std::upper_bound(shared_.begin(), shared_.end(), reader.at,
                              [](std::int64_t seq, const item& each) { return seq < each.entry.id; });
-  for (; at != shared_.end() && one.has_room(); ++at) {
-    give(one, *at);
-    one.at = at->entry.id;
+  for (; at != shared_.end() && reader.has_room(); ++at) {
+    give(reader, *at);
+    reader.at = at->entry.id;
   }
-  if (at == shared_.end()) one.live = true;
+  if (at == shared_.end()) reader.live = true;
   return false;  // what it has no room for it asks for
 }
 
-bool feed_server::catch_up(feed_reader& one) {
-  if (one.asked().run && one.run_number == 0) {
-    const auto found = reads_->find(*one.asked().run);
+bool feed_server::catch_up(feed_reader& reader) {
+  if (reader.asked().run && reader.run_number == 0) {
+    const auto found = reads_->find(*reader.asked().run);
     if (!found) {
       cannot_read(found.error());
       return false;
     }
     if (!*found) {  // not there yet: it has missed nothing
-      one.at = tail_;
+      reader.at = tail_;
       return true;
     }
-    one.run_number = (*found)->number;
+    reader.run_number = (*found)->number;
   }
   const std::int64_t upto = tail_;
-  auto piece = reads_->entries_after(one.at, one.run_number);
+  auto piece = reads_->entries_after(reader.at, reader.run_number);
   if (!piece) {
     cannot_read(piece.error());
     return false;
   }
   for (archive::watched_entry& entry : *piece) {
     item alone;
-    one.at = entry.id;
+    reader.at = entry.id;
     alone.entry = std::move(entry);
-    give(one, alone);
+    give(reader, alone);
   }
-  if (piece->empty()) one.at = std::max(one.at, upto);
+  if (piece->empty()) reader.at = std::max(reader.at, upto);
   return true;
 }
 
-void feed_server::give(feed_reader& one, item& what) {
-  if (one.asked().run && *one.asked().run != what.entry.run) return;
-  if (const grant_ptr& with = one.asked().with) {
-    if (with->is_revoked()) return one.close(close_code::fatal_error, "unauthorized", true);
-    if (!with->covers(what.entry.run)) return;
+void feed_server::give(feed_reader& reader, item& item) {
+  if (reader.asked().run && *reader.asked().run != item.entry.run) return;
+  if (const grant_ptr& with = reader.asked().with) {
+    if (with->is_revoked()) return reader.close(close_code::fatal_error, "unauthorized", true);
+    if (!with->covers(item.entry.run)) return;
   }
-  for (const auto& frame : frames_of(what, one.asked().payloads)) {
+  for (const auto& frame : frames_of(item, reader.asked().payloads)) {
     counted_.frames.fetch_add(1, std::memory_order_relaxed);
-    one.send(frame);
+    reader.send(frame);
   }
 }
 
-const std::vector<std::shared_ptr<const std::string>>& feed_server::frames_of(item& what, bool payloads) {
-  auto& frames = payloads ? what.full : what.plain;
-  bool& has = payloads ? what.has_full : what.has_plain;
+const std::vector<std::shared_ptr<const std::string>>& feed_server::frames_of(item& item, bool payloads) {
+  auto& frames = payloads ? item.full : item.plain;
+  bool& has = payloads ? item.has_full : item.has_plain;
   if (!has) {
     has = true;
-    for (std::string& text : feed_frames(what.entry, payloads)) {
+    for (std::string& text : feed_frames(item.entry, payloads)) {
       frames.push_back(std::make_shared<const std::string>(std::move(text)));
     }
   }
@@ -243,7 +244,8 @@ const std::vector<std::shared_ptr<const std::string>>& feed_server::frames_of(it
 
 void feed_server::cannot_read(const boost::system::error_code& ec) {
   spdlog::error("feed_cannot_read why={}", quoted(ec.message()));
-  for (const auto& one : std::vector(readers_)) one->close(close_code::going_away, "the archive cannot be read", true);
+  for (const auto& reader : std::vector(readers_))
+    reader->close(close_code::going_away, "the archive cannot be read", true);
 }
 
 }  // namespace digd::daemon

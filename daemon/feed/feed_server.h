@@ -44,7 +44,7 @@ class feed_server {
   boost::asio::io_context& context() { return context_; }
   bool is_full();
   // On the feed's thread, with a socket that lives there.
-  void admit(ingest::batched_stream stream, const ingest::upgrade_request& request, feed_request asked,
+  void admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked,
              connection_ticket ticket);
   void wake();
   void forget(std::uint64_t run_number);  // deleted: what is shared of it goes
@@ -52,10 +52,10 @@ class feed_server {
   counters& counted() { return counted_; }
 
   // What readers tell.
-  void opened(feed_reader& one);
+  void opened(feed_reader& reader);
   void wants_more();
-  void drop(feed_reader& one);
-  void closed(feed_reader& one);
+  void drop(feed_reader& reader);
+  void closed(feed_reader& reader);
 
  private:
   // An entry in both shapes; the second is made when somebody asks for it.
@@ -67,15 +67,15 @@ class feed_server {
   };
 
   bool open_archive();
-  bool place(feed_reader& one);
+  bool place(feed_reader& reader);
   void pump_soon();
   void pump();
   bool read_tail();
-  bool serve(feed_reader& one);
-  bool serve_shared(feed_reader& one);
-  bool catch_up(feed_reader& one);
-  void give(feed_reader& one, item& what);
-  const std::vector<std::shared_ptr<const std::string>>& frames_of(item& what, bool payloads);
+  bool serve(feed_reader& reader);
+  bool serve_shared(feed_reader& reader);
+  bool catch_up(feed_reader& reader);
+  void give(feed_reader& reader, item& item);
+  const std::vector<std::shared_ptr<const std::string>>& frames_of(item& item, bool payloads);
   bool is_shared(std::int64_t after) const { return after >= shared_from_; }
   void cannot_read(const boost::system::error_code& ec);
 

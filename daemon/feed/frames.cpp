@@ -1,7 +1,7 @@
 #include "daemon/feed/frames.h"
 
-#include "engine/quote.h"
-#include "ingest/payloads.h"
+#include "base/quote.h"
+#include "ingest/protocol/payloads.h"
 
 namespace digd::daemon {
 
@@ -73,15 +73,16 @@ std::vector<std::string> feed_frames(const archive::watched_entry& of, bool with
   if (of.kind == archive::entry_kind::message) {
     const bool is_delivery = of.type == "delivery";
     const std::string members = is_delivery ? "\"delivery\":" : "\"message\":";
-    make.add(is_delivery ? "delivery" : "message", members + (with_payloads ? of.frame : ingest::without_payloads(of.frame)));
+    make.add(is_delivery ? "delivery" : "message",
+             members + (with_payloads ? of.frame : ingest::without_payloads(of.frame)));
   } else if (of.kind == archive::entry_kind::operator_mode) {
-    const std::string& what = of.type;  // operator_mode, limit
-    make.add(what, '"' + what + "\":" + of.frame);
+    const std::string& text = of.type;  // operator_mode, limit
+    make.add(text, '"' + text + "\":" + of.frame);
   }
-  for (const std::string& one : of.detections) make.add("detection", "\"detection\":" + one);
+  for (const std::string& text : of.detections) make.add("detection", "\"detection\":" + text);
   make.add_verdicts();
-  for (const std::string& one : of.interventions) make.add("intervention", "\"intervention\":" + one);
-  for (const archive::outcome_row& one : of.outcomes) make.add_outcome(one);
+  for (const std::string& text : of.interventions) make.add("intervention", "\"intervention\":" + text);
+  for (const archive::outcome_row& row : of.outcomes) make.add_outcome(row);
   if (!out.empty()) {
     out.back().pop_back();
     out.back() += ",\"last\":true}";

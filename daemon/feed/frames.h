@@ -9,8 +9,8 @@
 
 namespace digd::daemon {
 
-// The frames of one entry in order, each with `"seq"`; the last with `"last":true`. None for what the feed does not tell
-// (openings, hellos, refused messages).
+// The frames of one entry in order, each with `"seq"`; the last with `"last":true`. None for what the feed does not
+// tell (openings, hellos, refused messages).
 std::vector<std::string> feed_frames(const archive::watched_entry& of, bool with_payloads);
 
 }  // namespace digd::daemon

@@ -13,9 +13,9 @@ namespace {
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 template <class T>
-void insert_sorted(std::vector<T>& into, const T& one) {
-  const auto at = std::lower_bound(into.begin(), into.end(), one);
-  if (at == into.end() || *at != one) into.insert(at, one);
+void insert_sorted(std::vector<T>& into, const T& item) {
+  const auto at = std::lower_bound(into.begin(), into.end(), item);
+  if (at == into.end() || *at != item) into.insert(at, item);
 }
 
 }  // namespace
@@ -25,31 +25,32 @@ gathered_run* gathering::oldest() {
   return found == runs_.end() ? nullptr : &found->second;
 }
 
-gathering::taken gathering::add(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes, std::int64_t now_ms) {
+gathering::taken gathering::add(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes,
+                                std::int64_t now_ms) {
   taken out;
   batches_[batch].bytes = bytes;
   bytes_ += bytes;
-  for (otlp::span& one : spans) {
-    if (past_.contains(one.trace)) {
+  for (otlp::span& span : spans) {
+    if (past_.contains(span.trace)) {
       ++out.late;
       continue;
     }
-    static_cast<void>(run_of(one.trace, now_ms));
-    for (const std::string_view other : otlp::traces_tied_by(one)) {
-      if (!past_.contains(std::string(other))) tie(one.trace, std::string(other), now_ms);
+    static_cast<void>(run_of(span.trace, now_ms));
+    for (const std::string_view other : otlp::traces_tied_by(span)) {
+      if (!past_.contains(std::string(other))) tie(span.trace, std::string(other), now_ms);
     }
-    gathered_run* run = by_trace_[one.trace];
+    gathered_run* run = by_trace_[span.trace];
     if (run->ending) {
       ++out.late;
-    } else if (run->spans.size() >= how_.run_spans) {
+    } else if (run->spans.size() >= settings_.run_spans) {
       ++out.over;
-    } else if (!run->known.insert(one.trace + one.id).second) {
+    } else if (!run->known.insert(span.trace + span.id).second) {
       ++out.duplicate;
     } else {
       if (!std::exchange(run->unsent, true) || run->spans.empty()) run->first_ms = now_ms;
       run->last_ms = now_ms;
       run->looked_at = run->complete = false;
-      run->spans.push_back(std::move(one));
+      run->spans.push_back(std::move(span));
       use_batch(*run, batch);
       ++spans_;
       ++out.accepted;
@@ -90,16 +91,16 @@ gathered_run& gathering::adopt(const std::string& run, const std::string& trace,
 }
 
 void gathering::tie(const std::string& a, const std::string& b, std::int64_t now_ms) {
-  gathered_run& one = run_of(a, now_ms);
+  gathered_run& current_gathered_run = run_of(a, now_ms);
   gathered_run& other = run_of(b, now_ms);
-  if (&one == &other) return;
-  const bool one_sent = one.seq > 0, other_sent = other.seq > 0;
+  if (&current_gathered_run == &other) return;
+  const bool one_sent = current_gathered_run.seq > 0, other_sent = other.seq > 0;
   if (one_sent && other_sent) {
     ++unmergeable_;
   } else if (other_sent) {
-    merge(other, one);
+    merge(other, current_gathered_run);
   } else {
-    merge(one, other);
+    merge(current_gathered_run, other);
   }
 }
 
@@ -131,10 +132,10 @@ void gathering::merge(gathered_run& into, gathered_run& from) {
 
 std::int64_t gathering::due_at(const gathered_run& run) const {
   if (run.ending) return never;
-  std::int64_t at = run.last_ms + how_.late_ms;
+  std::int64_t at = run.last_ms + settings_.late_ms;
   if (!run.unsent) return at;
-  if (!run.looked_at) at = std::min(at, run.last_ms + how_.settle_ms);
-  return std::min(at, run.first_ms + how_.wait_ms);
+  if (!run.looked_at) at = std::min(at, run.last_ms + settings_.settle_ms);
+  return std::min(at, run.first_ms + settings_.wait_ms);
 }
 
 void gathering::changed(gathered_run& run) {

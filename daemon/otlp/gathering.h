@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "daemon/config.h"
-#include "ingest/otlp/span.h"
 #include "ingest/otlp/sent_messages.h"
+#include "ingest/otlp/span.h"
 
 namespace digd::daemon {
 
@@ -46,14 +46,14 @@ class gathering {
  public:
   static constexpr std::size_t max_past = 10'000;
 
-  explicit gathering(const otlp_settings& how) : how_(how) {}
+  explicit gathering(const otlp_settings& settings) : settings_(settings) {}
 
   struct taken {
     std::size_t accepted = 0, duplicate = 0, late = 0, over = 0;
     bool needed = false;  // the batch holds a span of some run
   };
   // Room for a batch of so many bytes; else the caller is to end `oldest` first.
-  bool has_room(std::size_t bytes) const { return spans_ < how_.spans && bytes_ + bytes <= how_.held_bytes; }
+  bool has_room(std::size_t bytes) const { return spans_ < settings_.spans && bytes_ + bytes <= settings_.held_bytes; }
   gathered_run* oldest();
   taken add(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes, std::int64_t now_ms);
 
@@ -86,7 +86,7 @@ class gathering {
   void use_batch(gathered_run& run, std::int64_t batch);
   std::int64_t due_at(const gathered_run& run) const;
 
-  const otlp_settings how_;
+  const otlp_settings settings_;
   std::map<std::uint64_t, gathered_run> runs_;
   std::set<std::pair<std::int64_t, std::uint64_t>> by_due_;
   std::uint64_t last_number_ = 0;

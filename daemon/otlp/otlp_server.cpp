@@ -1,17 +1,17 @@
 #include "daemon/otlp/otlp_server.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <algorithm>
 #include <map>
 #include <utility>
 
+#include "base/quote.h"
 #include "daemon/engine_thread.h"
 #include "daemon/log.h"
 #include "daemon/otlp/traces_api.h"
 #include "daemon/shared_state.h"
-#include "engine/quote.h"
 #include "ingest/otlp/essential.h"
 #include "ingest/otlp/inflate.h"
 #include "ingest/otlp/mapping.h"
@@ -48,11 +48,11 @@ std::string hello_of(const std::string& run, json::object labels) {
 
 otlp_server::otlp_server(shared_state& shared, std::string spool_path)
     : shared_(shared),
-      how_(shared.settings.otlp),
+      settings_(shared.settings.otlp),
       spool_path_(std::move(spool_path)),
       work_(context_.get_executor()),
       timer_(context_.get_executor()),
-      table_(how_) {}
+      table_(settings_) {}
 
 std::string otlp_server::start() {
   if (const failure why = spool_.open(spool_path_)) return "cannot open " + quoted(spool_path_) + ": " + why.words;
@@ -94,17 +94,19 @@ bool otlp_server::submit(traces_request&& request, std::function<void(http_respo
 http_response otlp_server::take(traces_request&& request) {
   counts_.requests.fetch_add(1);
   if (request.packed) {
-    auto unpacked = otlp::inflate(request.body, how_.unpacked_bytes);
+    auto unpacked = otlp::inflate(request.body, settings_.unpacked_bytes);
     if (!unpacked) {
       const bool large = unpacked.error().too_large;
-      return refuse_traces(request.how, large ? http::status::payload_too_large : http::status::bad_request, unpacked.error().message);
+      return refuse_traces(request.encoding, large ? http::status::payload_too_large : http::status::bad_request,
+                           unpacked.error().message);
     }
     request.body = std::move(*unpacked);
   }
-  otlp::decode_outcome decoded = otlp::decode(request.how, request.body);
+  otlp::decode_outcome decoded = otlp::decode(request.encoding, request.body);
   if (!decoded) {
     const bool large = decoded.error().too_large;
-    return refuse_traces(request.how, large ? http::status::payload_too_large : http::status::bad_request, decoded.error().message);
+    return refuse_traces(request.encoding, large ? http::status::payload_too_large : http::status::bad_request,
+                         decoded.error().message);
   }
   return keep(std::move(request), std::move(*decoded));
 }
@@ -113,7 +115,7 @@ http_response otlp_server::take(traces_request&& request) {
 http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
   const std::size_t foreign = drop_foreign(request, batch);
   const bool texts = shared_.live.payloads()->changes_nothing();
-  for (otlp::span& one : batch.spans) otlp::keep_essential(one, texts);
+  for (otlp::span& span : batch.spans) otlp::keep_essential(span, texts);
   otlp_spool::stored_batch stored{.body = otlp::encode_spans(batch.spans)};
   request.body.clear();
   if (!batch.spans.empty() && !table_.has_room(stored.body.size())) {
@@ -122,14 +124,16 @@ http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
       counts_.ended_early.fetch_add(1);
       if (send(*oldest, otlp::span_set::complete)) end(*oldest);
     }
-    return refuse_traces(request.how, http::status::service_unavailable,
-                         "too many spans wait for the rest of their runs (otlp.spans, otlp.held_bytes); send this again");
+    return refuse_traces(
+        request.encoding, http::status::service_unavailable,
+        "too many spans wait for the rest of their runs (otlp.spans, otlp.held_bytes); send this again");
   }
   gathering::taken taken;
   if (!batch.spans.empty()) {
     if (const failure why = spool_.add(stored)) {
       spdlog::error("otlp_spool_trouble why={}", quoted(why.words));
-      return refuse_traces(request.how, http::status::service_unavailable, "the spans cannot be written to disk: " + why.words);
+      return refuse_traces(request.encoding, http::status::service_unavailable,
+                           "the spans cannot be written to disk: " + why.words);
     }
     taken = table_.add(std::move(batch.spans), stored.id, stored.body.size(), unix_ms());
     if (!taken.needed) static_cast<void>(spool_.forget_batches({stored.id}));
@@ -139,7 +143,11 @@ http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
   counts_.late.fetch_add(taken.late);
   counts_.over.fetch_add(taken.over);
   counts_.invalid.fetch_add(batch.rejected);
-  return respond_traces(request.how, {.invalid = batch.rejected, .late = taken.late, .over = taken.over, .foreign = foreign, .why_invalid = batch.why});
+  return respond_traces(request.encoding, {.invalid = batch.rejected,
+                                           .late = taken.late,
+                                           .over = taken.over,
+                                           .foreign = foreign,
+                                           .why_invalid = batch.why});
 }
 
 // Spans of runs that the token is not for; the others count towards its rate.
@@ -150,7 +158,8 @@ std::size_t otlp_server::drop_foreign(const traces_request& request, otlp::batch
     return foreign(s.trace) || std::ranges::any_of(otlp::traces_tied_by(s), foreign);
   });
   const auto now = std::chrono::steady_clock::now();
-  for (std::size_t i = 1; i < batch.spans.size(); ++i) static_cast<void>(request.with->rate().take(now));  // the connection took one
+  for (std::size_t i = 1; i < batch.spans.size(); ++i)
+    static_cast<void>(request.with->rate().take(now));  // the connection took one
   return dropped;
 }
 
@@ -174,12 +183,12 @@ void otlp_server::look() {
 }
 
 void otlp_server::look_at(gathered_run& run, std::int64_t now) {
-  if (now >= run.last_ms + how_.late_ms) {
+  if (now >= run.last_ms + settings_.late_ms) {
     if (run.complete || send(run, otlp::span_set::complete)) end(run);
     return;
   }
-  const bool waited = now >= run.first_ms + how_.wait_ms;
-  const bool quiet = now >= run.last_ms + (run.traces.size() > 1 ? how_.wait_ms : how_.settle_ms);
+  const bool waited = now >= run.first_ms + settings_.wait_ms;
+  const bool quiet = now >= run.last_ms + (run.traces.size() > 1 ? settings_.wait_ms : settings_.settle_ms);
   run.looked_at = true;
   if (waited || quiet) {
     const std::string id = run.id;
@@ -210,16 +219,17 @@ bool otlp_server::send(gathered_run& run, otlp::span_set known) {
   run.outcome = mapped.outcome;
   std::vector<std::string> lines;
   if (!run.sent.any()) lines.push_back(hello_of(run.id, mapped.labels));
-  for (otlp::run_message& one : sent.take_unsent(std::move(mapped))) {
-    one.members["ts"] = one.ts_ms;
-    lines.push_back(line_of(one.type, run.seq + lines.size() + (run.sent.any() ? 1 : 0), std::move(one.members)));
+  for (otlp::run_message& message : sent.take_unsent(std::move(mapped))) {
+    message.members["ts"] = message.ts_ms;
+    lines.push_back(
+        line_of(message.type, run.seq + lines.size() + (run.sent.any() ? 1 : 0), std::move(message.members)));
   }
   counts_.moved.fetch_add(sent.moved() - run.sent.moved());
   if (!write(run, std::move(lines))) return false;
   run.sent = std::move(sent);
   run.unsent = false;
   run.complete = is_over;
-  counts_.told.fetch_add(1);
+  counts_.reported.fetch_add(1);
   return true;
 }
 
@@ -258,8 +268,15 @@ void otlp_server::resume(const std::string& run, std::vector<std::string>&& line
   lines.erase(lines.begin());
   const auto replayer = std::make_shared<span_replayer>(
       shared_.owner_of(run),
-      span_replayer::listener{.durable = [this, run](std::uint64_t seq) { boost::asio::post(context_, [this, run, seq] { on_durable(run, seq); }); },
-                              .gone = [this, run](std::string why) { boost::asio::post(context_, [this, run, why = std::move(why)] { on_gone(run, why); }); }});
+      span_replayer::listener{.durable =
+                                  [this, run](std::uint64_t seq) {
+                                    boost::asio::post(context_, [this, run, seq] { on_durable(run, seq); });
+                                  },
+                              .gone =
+                                  [this, run](std::string why) {
+                                    boost::asio::post(context_,
+                                                      [this, run, why = std::move(why)] { on_gone(run, why); });
+                                  }});
   senders_[run].replayer = replayer;
   replayer->open(std::move(hello), std::move(lines));
 }
@@ -293,16 +310,21 @@ void otlp_server::forget(gathered_run& run, bool remember) {
   }
   failure why = spool_.forget_batches(table_.remove(run, remember));
   if (!why) why = spool_.forget_run(id);
-  if (why) spdlog::error("otlp_spool_trouble run={} why={}", quoted(id), quoted(why.words));  // gone after the next restart
+  if (why)
+    spdlog::error("otlp_spool_trouble run={} why={}", quoted(id), quoted(why.words));  // gone after the next restart
 }
 
 // ---- a restart
 
 std::string otlp_server::recover() {
   const std::int64_t now = unix_ms();
-  failure why = spool_.each_trace([&](const std::string& run, const std::string& trace) { table_.adopt(run, trace, now); });
+  failure why =
+      spool_.each_trace([&](const std::string& run, const std::string& trace) { table_.adopt(run, trace, now); });
   std::map<std::string, std::vector<std::string>> lines_by_run;
-  if (!why) why = spool_.each_line([&](otlp_spool::stored_line&& one) { lines_by_run[one.run].push_back(std::move(one.line)); });
+  if (!why)
+    why = spool_.each_line([&](otlp_spool::stored_line&& stored_line) {
+      lines_by_run[stored_line.run].push_back(std::move(stored_line.line));
+    });
   for (auto& [id, lines] : lines_by_run) {
     gathered_run* run = table_.find(id);
     if (run == nullptr) continue;
@@ -319,10 +341,11 @@ std::string otlp_server::recover() {
   }
   std::vector<std::int64_t> unused;
   if (!why) {
-    why = spool_.each_batch([&](otlp_spool::stored_batch&& one) {
-      auto decoded = otlp::decode_json(one.body);
-      const bool needed = decoded && table_.add(std::move(decoded->spans), one.id, one.body.size(), now).needed;
-      if (!needed) unused.push_back(one.id);
+    why = spool_.each_batch([&](otlp_spool::stored_batch&& stored_batch) {
+      auto decoded = otlp::decode_json(stored_batch.body);
+      const bool needed =
+          decoded && table_.add(std::move(decoded->spans), stored_batch.id, stored_batch.body.size(), now).needed;
+      if (!needed) unused.push_back(stored_batch.id);
     });
   }
   if (!why) why = spool_.forget_batches(unused);

@@ -6,9 +6,9 @@
 // engine threads end. Bounds: `max_waiting` requests; those of the table (gathering.h).
 #pragma once
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,12 +19,12 @@
 #include "daemon/access/tokens.h"
 #include "daemon/api/responses.h"
 #include "daemon/otlp/gathering.h"
-#include "daemon/otlp/span_replayer.h"
 #include "daemon/otlp/otlp_counts.h"
+#include "daemon/otlp/span_replayer.h"
 #include "daemon/otlp/spool.h"
 #include "ingest/otlp/decode.h"
 #include "ingest/otlp/mapping.h"
-#include "ingest/websocket_session.h"
+#include "net/websocket_session.h"
 
 namespace digd::daemon {
 
@@ -32,7 +32,7 @@ struct shared_state;
 
 // A request, taken off its connection.
 struct traces_request {
-  otlp::encoding how = otlp::encoding::json;
+  otlp::encoding encoding = otlp::encoding::json;
   bool packed = false;
   std::string body;
   grant_ptr with;  // null where no tokens are configured
@@ -78,11 +78,11 @@ class otlp_server {
   void publish();
 
   shared_state& shared_;
-  const otlp_settings how_;
+  const otlp_settings settings_;
   const std::string spool_path_;
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  ingest::steady_timer timer_;
+  net::steady_timer timer_;
   otlp_spool spool_;
   gathering table_;
   std::unordered_map<std::string, run_sender> senders_;  // by run

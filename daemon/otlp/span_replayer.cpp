@@ -6,11 +6,11 @@
 #include <chrono>
 #include <utility>
 
+#include "base/quote.h"
 #include "daemon/engine_thread.h"
 #include "daemon/log.h"
 #include "daemon/registry.h"
 #include "daemon/run_host.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 
@@ -20,7 +20,8 @@ namespace {
 std::uint64_t number_in(std::string_view frame, std::string_view name) {
   const std::size_t at = frame.find(name);
   std::uint64_t value = 0;
-  if (at != std::string_view::npos) std::from_chars(frame.data() + at + name.size(), frame.data() + frame.size(), value);
+  if (at != std::string_view::npos)
+    std::from_chars(frame.data() + at + name.size(), frame.data() + frame.size(), value);
   return value;
 }
 
@@ -30,12 +31,13 @@ span_replayer::span_replayer(engine_thread& owner, listener to)
     : owner_(owner), to_(std::move(to)), again_(owner.context().get_executor()) {}
 
 void span_replayer::open(std::string hello, std::vector<std::string> lines) {
-  boost::asio::post(owner_.context(), [self = shared_from_this(), hello = std::move(hello), lines = std::move(lines)]() mutable {
-    self->received_lines_ = lines.size();
-    self->lines_.assign(std::make_move_iterator(lines.begin()), std::make_move_iterator(lines.end()));
-    self->hello_ = std::move(hello);
-    self->join();
-  });
+  boost::asio::post(owner_.context(),
+                    [self = shared_from_this(), hello = std::move(hello), lines = std::move(lines)]() mutable {
+                      self->received_lines_ = lines.size();
+                      self->lines_.assign(std::make_move_iterator(lines.begin()), std::make_move_iterator(lines.end()));
+                      self->hello_ = std::move(hello);
+                      self->join();
+                    });
 }
 
 void span_replayer::join() {
@@ -60,7 +62,8 @@ void span_replayer::join_later() {
 void span_replayer::send(std::vector<std::string> lines) {
   boost::asio::post(owner_.context(), [self = shared_from_this(), lines = std::move(lines)]() mutable {
     self->received_lines_ += lines.size();
-    self->lines_.insert(self->lines_.end(), std::make_move_iterator(lines.begin()), std::make_move_iterator(lines.end()));
+    self->lines_.insert(self->lines_.end(), std::make_move_iterator(lines.begin()),
+                        std::make_move_iterator(lines.end()));
     self->pump_soon();
   });
 }
@@ -68,21 +71,21 @@ void span_replayer::send(std::vector<std::string> lines) {
 void span_replayer::close() {
   boost::asio::post(owner_.context(), [self = shared_from_this()] {
     self->over_ = true;
-    if (self->host_) run_host::vacate(std::exchange(self->host_, nullptr), self->seat_);
+    if (self->host_) run_host::vacate(std::exchange(self->host_, nullptr), self->slot_);
   });
 }
 
 void span_replayer::on_joined(join_result&& result) {
   if (result.refused && result.refused.code == refusal::over_limit && ++tries_ < max_tries) return join_later();
   if (result.refused) return give_up(result.refused.text);
-  if (over_) return run_host::vacate(std::move(result.host), result.seat);
+  if (over_) return run_host::vacate(std::move(result.host), result.slot);
   const std::uint64_t acked = number_in(result.welcome, "\"acked_seq\":");
   if (acked > received_lines_) {
-    run_host::vacate(std::move(result.host), result.seat);
+    run_host::vacate(std::move(result.host), result.slot);
     return give_up("the run has messages that were made of other spans");
   }
   host_ = std::move(result.host);
-  seat_ = result.seat;
+  slot_ = result.slot;
   credits_ = result.credits;
   lines_.erase(lines_.begin(), lines_.begin() + static_cast<std::ptrdiff_t>(acked));
   acked_ = acked;
@@ -102,8 +105,8 @@ void span_replayer::on_frame(std::string_view frame) {
   if (frame.find("\"run_closed\"") != std::string::npos) give_up("the run has ended");
 }
 
-void span_replayer::on_standing(const standing& now) {
-  standing_ = now;
+void span_replayer::on_flow_state(const flow_state& now) {
+  flow_state_ = now;
   pump_soon();
 }
 
@@ -120,22 +123,22 @@ void span_replayer::pump_soon() {
 
 void span_replayer::pump() {
   const auto may_send = [this] {
-    return host_ && !over_ && !lines_.empty() && !standing_.congested &&
-           handed_over_ - standing_.handled + standing_.outstanding < credits_;
+    return host_ && !over_ && !lines_.empty() && !flow_state_.congested &&
+           handed_over_ - flow_state_.handled + flow_state_.outstanding < credits_;
   };
   for (std::size_t n = 0; n < max_batch && may_send(); ++n) {
     const std::string line = std::move(lines_.front());
     lines_.pop_front();
     ++handed_over_;
     const std::shared_ptr<run_host> host = host_;  // its answer may release it
-    host->receive(seat_, line, std::chrono::steady_clock::now());
+    host->receive(slot_, line, std::chrono::steady_clock::now());
   }
   if (may_send()) pump_soon();
 }
 
 void span_replayer::give_up(std::string why) {
   if (std::exchange(over_, true)) return;
-  if (host_) run_host::vacate(std::exchange(host_, nullptr), seat_);
+  if (host_) run_host::vacate(std::exchange(host_, nullptr), slot_);
   to_.gone(std::move(why));
 }
 

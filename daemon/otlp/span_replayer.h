@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "daemon/run_client.h"
-#include "ingest/websocket_session.h"
+#include "net/websocket_session.h"
 
 namespace digd::daemon {
 
@@ -36,7 +36,7 @@ class span_replayer final : public run_client, public std::enable_shared_from_th
 
   void on_joined(join_result&& result) override;
   void on_frame(std::string_view frame) override;
-  void on_standing(const standing& now) override;
+  void on_flow_state(const flow_state& now) override;
   void on_replaced() override;
   void on_deleted() override;
 
@@ -49,16 +49,16 @@ class span_replayer final : public run_client, public std::enable_shared_from_th
 
   engine_thread& owner_;
   const listener to_;
-  ingest::steady_timer again_;
+  net::steady_timer again_;
   std::string hello_;
   int tries_ = 0;
   std::shared_ptr<run_host> host_;
-  seat_number seat_;
+  session_slot slot_;
   std::deque<std::string> lines_;     // not handed over yet
   std::uint64_t received_lines_ = 0;  // from its owner, ever
   std::uint64_t handed_over_ = 0;
   std::uint64_t credits_ = 0, acked_ = 0;
-  standing standing_;
+  flow_state flow_state_;
   bool pumping_ = false, over_ = false;
 };
 

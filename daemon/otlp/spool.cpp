@@ -42,8 +42,11 @@ failure otlp_spool::open(const std::string& path) {
   if (path.empty()) return {};
   failure why = db_.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {});
   if (!why) why = migrate();
-  if (!why) why = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 16777216");
-  const std::pair<statement*, std::string_view> all[] = {
+  if (!why)
+    why = db_.execute(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = "
+        "16777216");
+  const std::pair<statement*, std::string_view> items[] = {
       {&add_, "INSERT INTO batches (id, body) VALUES (?1, ?2)"},
       {&line_, "INSERT INTO lines (run, seq, line) VALUES (?1, ?2, ?3)"},
       {&trace_, "INSERT OR IGNORE INTO traces (trace, run) VALUES (?1, ?2)"},
@@ -51,7 +54,7 @@ failure otlp_spool::open(const std::string& path) {
       {&drop_lines_, "DELETE FROM lines WHERE run = ?1"},
       {&drop_traces_, "DELETE FROM traces WHERE run = ?1"},
   };
-  for (const auto& [into, sql] : all) {
+  for (const auto& [into, sql] : items) {
     if (!why) why = db_.prepare(sql, *into);
   }
   if (!why) why = db_.query("SELECT coalesce(max(id), 0) FROM batches", last_id_);
@@ -60,7 +63,7 @@ failure otlp_spool::open(const std::string& path) {
 }
 
 void otlp_spool::close() {
-  for (statement* one : {&add_, &line_, &trace_, &drop_batch_, &drop_lines_, &drop_traces_}) *one = {};
+  for (statement* statement : {&add_, &line_, &trace_, &drop_batch_, &drop_lines_, &drop_traces_}) *statement = {};
   db_.close();
 }
 
@@ -72,16 +75,16 @@ failure otlp_spool::migrate() {
   if (why || (id == application_id && version == schema_version)) return why;
   if (id != 0 || objects > 0) return {SQLITE_NOTADB, "the file is of another program, or of another version of digd"};
   return transaction([&] {
-    return db_.execute(schema + ("PRAGMA application_id = " + std::to_string(application_id) + "; PRAGMA user_version = " +
-                                 std::to_string(schema_version)));
+    return db_.execute(schema + ("PRAGMA application_id = " + std::to_string(application_id) +
+                                 "; PRAGMA user_version = " + std::to_string(schema_version)));
   });
 }
 
-failure otlp_spool::add(stored_batch& one) {
-  one.id = ++last_id_;
+failure otlp_spool::add(stored_batch& stored_batch) {
+  stored_batch.id = ++last_id_;
   if (!db_) return {};
-  add_.bind(1, one.id);
-  add_.bind(2, std::string_view(one.body));
+  add_.bind(1, stored_batch.id);
+  add_.bind(2, std::string_view(stored_batch.body));
   return add_.run();
 }
 
@@ -129,25 +132,25 @@ failure otlp_spool::forget_run(std::string_view run) {
 
 failure otlp_spool::each_batch(const std::function<void(stored_batch&&)>& take) {
   if (!db_) return {};
-  statement all;
-  failure why = db_.prepare("SELECT id, body FROM batches ORDER BY id", all);
-  while (!why && all.step(why)) take({all.integer(0), all.text(1)});
+  statement statements;
+  failure why = db_.prepare("SELECT id, body FROM batches ORDER BY id", statements);
+  while (!why && statements.step(why)) take({statements.integer(0), statements.text(1)});
   return why;
 }
 
 failure otlp_spool::each_line(const std::function<void(stored_line&&)>& take) {
   if (!db_) return {};
-  statement all;
-  failure why = db_.prepare("SELECT run, line FROM lines ORDER BY run, seq", all);
-  while (!why && all.step(why)) take({all.text(0), all.text(1)});
+  statement statements;
+  failure why = db_.prepare("SELECT run, line FROM lines ORDER BY run, seq", statements);
+  while (!why && statements.step(why)) take({statements.text(0), statements.text(1)});
   return why;
 }
 
 failure otlp_spool::each_trace(const std::function<void(std::string, std::string)>& take) {
   if (!db_) return {};
-  statement all;
-  failure why = db_.prepare("SELECT run, trace FROM traces", all);
-  while (!why && all.step(why)) take(all.text(0), all.text(1));
+  statement statements;
+  failure why = db_.prepare("SELECT run, trace FROM traces", statements);
+  while (!why && statements.step(why)) take(statements.text(0), statements.text(1));
   return why;
 }
 

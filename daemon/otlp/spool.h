@@ -35,7 +35,7 @@ class otlp_spool {
   archive::failure open(const std::string& path);
   void close();
 
-  archive::failure add(stored_batch& one);  // gets its id; synced when this returns
+  archive::failure add(stored_batch& stored_batch);  // gets its id; synced when this returns
   archive::failure add_lines(std::string_view run, const std::vector<std::string>& traces, std::uint64_t first_seq,
                              const std::vector<std::string>& lines);
   archive::failure forget_batches(const std::vector<std::int64_t>& ids);

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::daemon {
 
@@ -31,37 +31,38 @@ std::string_view media_type(std::string_view header) {
   return header;
 }
 
-void add(std::string& to, std::size_t n, std::string_view what) {
+void add(std::string& to, std::size_t n, std::string_view text) {
   if (n == 0) return;
   if (!to.empty()) to += "; ";
-  to += std::to_string(n) + ' ' + std::string(what);
+  to += std::to_string(n) + ' ' + std::string(text);
 }
 
 }  // namespace
 
-http_response respond_traces(otlp::encoding how, const rejections& rejected) {
+http_response respond_traces(otlp::encoding encoding, const rejections& rejected) {
   std::string why;
   add(why, rejected.invalid, "without usable ids or times, the first: " + rejected.why_invalid);
   add(why, rejected.late, "of runs that have ended (otlp.late_ms)");
   add(why, rejected.over, "of runs with as many spans as a run may have (otlp.run_spans)");
   add(why, rejected.foreign, "of runs that the token is not for (their ids begin with otlp-)");
-  const std::size_t all = rejected.invalid + rejected.late + rejected.over + rejected.foreign;
-  return respond(http::status::ok, otlp::content_type(how), otlp::encode_response(how, all, why));
+  const std::size_t total = rejected.invalid + rejected.late + rejected.over + rejected.foreign;
+  return respond(http::status::ok, otlp::content_type(encoding), otlp::encode_response(encoding, total, why));
 }
 
-http_response refuse_traces(otlp::encoding how, http::status status, std::string_view why, std::int64_t retry_s) {
-  http_response response = respond(status, otlp::content_type(how), otlp::encode_status(how, rpc_code(status), why));
+http_response refuse_traces(otlp::encoding encoding, http::status status, std::string_view why, std::int64_t retry_s) {
+  http_response response =
+      respond(status, otlp::content_type(encoding), otlp::encode_status(encoding, rpc_code(status), why));
   if (status == http::status::service_unavailable || status == http::status::too_many_requests) {
     response.set(http::field::retry_after, std::to_string(retry_s));
   }
   return response;
 }
 
-std::variant<traces_request, http_response> read_headers(const ingest::upgrade_request& request) {
+std::variant<traces_request, http_response> read_headers(const net::upgrade_request& request) {
   traces_request out;
   const std::string_view type = media_type(view(request[http::field::content_type]));
   if (boost::beast::iequals(type, "application/x-protobuf")) {
-    out.how = otlp::encoding::protobuf;
+    out.encoding = otlp::encoding::protobuf;
   } else if (!boost::beast::iequals(type, "application/json")) {
     return refuse_traces(otlp::encoding::json, http::status::unsupported_media_type,
                          "Content-Type is " + quoted(type) + ", expected application/x-protobuf or application/json");
@@ -69,7 +70,7 @@ std::variant<traces_request, http_response> read_headers(const ingest::upgrade_r
   const std::string_view packing = view(request[http::field::content_encoding]);
   out.packed = boost::beast::iequals(packing, "gzip") || boost::beast::iequals(packing, "deflate");
   if (!out.packed && !packing.empty() && !boost::beast::iequals(packing, "identity")) {
-    return refuse_traces(out.how, http::status::unsupported_media_type,
+    return refuse_traces(out.encoding, http::status::unsupported_media_type,
                          "Content-Encoding is " + quoted(packing) + ", expected gzip, deflate or none");
   }
   return out;
@@ -79,7 +80,8 @@ std::optional<http_response> refuse_rate(const traces_request& request) {
   if (!request.with) return std::nullopt;
   const auto wait = request.with->rate().take(std::chrono::steady_clock::now());
   if (wait.count() == 0) return std::nullopt;
-  return refuse_traces(request.how, http::status::too_many_requests, "the token " + quoted(request.with->name()) + " sends faster than it may",
+  return refuse_traces(request.encoding, http::status::too_many_requests,
+                       "the token " + quoted(request.with->name()) + " sends faster than it may",
                        std::chrono::ceil<std::chrono::seconds>(wait).count());
 }
 

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "daemon/otlp/otlp_server.h"
-#include "ingest/websocket_session.h"
+#include "net/websocket_session.h"
 
 namespace digd::daemon {
 
@@ -21,12 +21,13 @@ struct rejections {
 };
 
 // 200; with `partial_success` if spans were rejected.
-http_response respond_traces(otlp::encoding how, const rejections& rejected);
+http_response respond_traces(otlp::encoding encoding, const rejections& rejected);
 // google.rpc.Status in the body; 429 and 503 with Retry-After.
-http_response refuse_traces(otlp::encoding how, boost::beast::http::status status, std::string_view why, std::int64_t retry_s = 1);
+http_response refuse_traces(otlp::encoding encoding, boost::beast::http::status status, std::string_view why,
+                            std::int64_t retry_s = 1);
 
 // The request without its body, from its headers; 415 for an unknown type or compression.
-std::variant<traces_request, http_response> read_headers(const ingest::upgrade_request& request);
+std::variant<traces_request, http_response> read_headers(const net::upgrade_request& request);
 // 429 if the token is over its rate.
 std::optional<http_response> refuse_rate(const traces_request& request);
 

@@ -3,7 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::daemon {
 
@@ -49,7 +49,8 @@ std::string plain(std::string_view word) { return word.empty() ? "?" : on_one_li
 
 std::string what_was_done(const json::object& detection) {
   const json::value* healed = detection.if_contains("healed");
-  if (healed != nullptr && healed->is_bool() && healed->get_bool()) return "healed: " + plain(text_at(detection, "healing"));
+  if (healed != nullptr && healed->is_bool() && healed->get_bool())
+    return "healed: " + plain(text_at(detection, "healing"));
   const std::string_view cause = text_at(detection, "cause");
   return cause.empty() ? "not healed" : "not healed: " + plain(cause);
 }
@@ -61,14 +62,14 @@ std::string detection_text(std::string_view run, const json::object& detection) 
   return out.append("\n").append(slack_code(text_at(detection, "reason")));
 }
 
-std::string names(const json::array& all) {
+std::string names(const json::array& items) {
   std::string out;
-  for (std::size_t i = 0; i < all.size() && i < most_names; ++i) {
-    const json::string* name = all[i].if_string();
+  for (std::size_t i = 0; i < items.size() && i < most_names; ++i) {
+    const json::string* name = items[i].if_string();
     if (name == nullptr) continue;
     out.append(out.empty() ? " for " : ", ").append(slack_code({name->data(), name->size()}));
   }
-  if (all.size() > most_names) out += " and " + std::to_string(all.size() - most_names) + " more";
+  if (items.size() > most_names) out += " and " + std::to_string(items.size() - most_names) + " more";
   return out;
 }
 
@@ -92,22 +93,22 @@ std::string callback_id(std::string_view of_archive, archive::callback_kind kind
   return id.append("-").append(to_string(kind)).append("-").append(std::to_string(row));
 }
 
-std::string generic_body(std::string_view id, archive::callback_kind kind, const archive::callback_text& what) {
+std::string generic_body(std::string_view id, archive::callback_kind kind, const archive::callback_text& callback) {
   std::string out = "{\"id\":";
   append_quoted(out, id);
   out += ",\"run\":";
-  append_quoted(out, what.run);
-  return out.append(",\"").append(to_string(kind)).append("\":").append(what.json).append("}");
+  append_quoted(out, callback.run);
+  return out.append(",\"").append(to_string(kind)).append("\":").append(callback.json).append("}");
 }
 
-std::string slack_body(archive::callback_kind kind, const archive::callback_text& what) {
+std::string slack_body(archive::callback_kind kind, const archive::callback_text& callback) {
   json::error_code ec;
-  const json::value parsed = json::parse(what.json, ec);
+  const json::value parsed = json::parse(callback.json, ec);
   const json::object* fields = ec ? nullptr : parsed.if_object();
-  std::string text = "digd has something to tell of run " + slack_code(what.run);
+  std::string text = "digd has something to tell of run " + slack_code(callback.run);
   if (fields != nullptr) {
-    text = kind == archive::callback_kind::detection ? detection_text(what.run, *fields)
-                                                     : intervention_text(what.run, *fields);
+    text = kind == archive::callback_kind::detection ? detection_text(callback.run, *fields)
+                                                     : intervention_text(callback.run, *fields);
   }
   std::string out = "{\"text\":";
   append_quoted(out, text);

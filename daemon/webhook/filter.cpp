@@ -22,9 +22,9 @@ callback_filter::callback_filter(const webhook_settings& of) : rules_(of.rules),
   }
 }
 
-bool callback_filter::takes(const archive::callback_row& one) const {
-  if (!(one.kind == archive::callback_kind::intervention ? interventions_ : detections_)) return false;
-  std::string_view rest(one.symptoms);
+bool callback_filter::takes(const archive::callback_row& row) const {
+  if (!(row.kind == archive::callback_kind::intervention ? interventions_ : detections_)) return false;
+  std::string_view rest(row.symptoms);
   while (!rest.empty()) {
     const std::string_view symptom = rest.substr(0, rest.find(','));
     const std::size_t space = std::min(symptom.find(' '), symptom.size());
@@ -34,13 +34,12 @@ bool callback_filter::takes(const archive::callback_row& one) const {
     }
     rest.remove_prefix(std::min(symptom.size() + 1, rest.size()));
   }
-  return one.symptoms.empty() && rules_.empty() && severities_.empty();
+  return row.symptoms.empty() && rules_.empty() && severities_.empty();
 }
 
 bool callback_filter::takes_labels(const archive::callback_reader::labels& of_run) const {
-  return std::all_of(labels_.begin(), labels_.end(), [&](const auto& asked) {
-    return std::find(of_run.begin(), of_run.end(), asked) != of_run.end();
-  });
+  return std::all_of(labels_.begin(), labels_.end(),
+                     [&](const auto& asked) { return std::find(of_run.begin(), of_run.end(), asked) != of_run.end(); });
 }
 
 std::string first_rule(const std::string& symptoms) { return symptoms.substr(0, symptoms.find_first_of(" ,")); }

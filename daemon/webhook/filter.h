@@ -15,7 +15,7 @@ class callback_filter {
   explicit callback_filter(const webhook_settings& of);
 
   // By what it is, its rules and their severities: one of an intervention's detections is enough, and must fit in both.
-  bool takes(const archive::callback_row& one) const;
+  bool takes(const archive::callback_row& row) const;
   bool asks_for_labels() const { return !labels_.empty(); }
   // Every label that is asked for is there, with that value.
   bool takes_labels(const archive::callback_reader::labels& of_run) const;

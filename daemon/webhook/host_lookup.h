@@ -1,8 +1,8 @@
-// Finds the addresses of a webhook's host. The system's look-up blocks, for many seconds if a name server is silent, so each
-// runs on a thread of its own that nobody waits for: neither other webhooks nor a daemon that stops.
+// Finds the addresses of a webhook's host. The system's look-up blocks, for many seconds if a name server is silent, so
+// each runs on a thread of its own that nobody waits for: neither other webhooks nor a daemon that stops.
 //
-// Threads: everything but the look-up itself on the webhooks'. Lifetime: shared with a look-up under way, whose result is
-// dropped after `close`. Bounds: one look-up at a time; whoever asks meanwhile is told of that one. Failure: told to
+// Threads: everything but the look-up itself on the webhooks'. Lifetime: shared with a look-up under way, whose result
+// is dropped after `close`. Bounds: one look-up at a time; whoever asks meanwhile is told of that one. Failure: told to
 // whoever asked.
 #pragma once
 
@@ -39,7 +39,7 @@ class host_lookup final : public std::enable_shared_from_this<host_lookup> {
   };
 
   void look_up(const std::string& host, std::uint16_t port);
-  void found(const std::string& host, std::uint16_t port, const boost::system::error_code& ec, const results& all);
+  void found(const std::string& host, std::uint16_t port, const boost::system::error_code& ec, const results& results);
 
   std::mutex mutex_;                  // of `context_`, which a look-up posts to
   boost::asio::io_context* context_;  // null: closed

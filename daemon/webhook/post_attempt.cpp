@@ -17,7 +17,7 @@ namespace digd::daemon {
 
 namespace {
 
-namespace net = boost::asio;
+namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
@@ -30,7 +30,7 @@ std::int64_t now_s() {
 
 }  // namespace
 
-post_attempt::post_attempt(net::io_context& on, std::shared_ptr<host_lookup> names, std::shared_ptr<const target> to,
+post_attempt::post_attempt(asio::io_context& on, std::shared_ptr<host_lookup> names, std::shared_ptr<const target> to,
                            std::string body, done then)
     : to_(std::move(to)),
       then_(std::move(then)),
@@ -80,7 +80,7 @@ void post_attempt::resolve() {
 
 void post_attempt::connect(const host_lookup::results& found) {
   if (!then_) return;
-  net::async_connect(socket_, found, [self = shared_from_this()](error_code ec, const net::ip::tcp::endpoint&) {
+  asio::async_connect(socket_, found, [self = shared_from_this()](error_code ec, const asio::ip::tcp::endpoint&) {
     if (ec) return self->fail("cannot connect", ec);
     if (self->to_->where.tls) return self->shake_hands();
     self->write();
@@ -90,15 +90,16 @@ void post_attempt::connect(const host_lookup::results& found) {
 void post_attempt::shake_hands() {
   if (!then_) return;
   // OpenSSL's interface is not const about a context that it only reads.
-  tls_.emplace(socket_, const_cast<net::ssl::context&>(*to_->tls));
+  tls_.emplace(socket_, const_cast<asio::ssl::context&>(*to_->tls));
   error_code ec;
-  tls_->set_verify_callback(net::ssl::host_name_verification(to_->where.host), ec);
+  tls_->set_verify_callback(asio::ssl::host_name_verification(to_->where.host), ec);
   if (!ec && !to_->where.is_address) SSL_set_tlsext_host_name(tls_->native_handle(), to_->where.host.c_str());
   if (ec) return fail("TLS", ec);
-  tls_->async_handshake(net::ssl::stream_base::client, [self = shared_from_this()](error_code shaken) {
+  tls_->async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](error_code shaken) {
     if (!shaken) return self->write();
     const long verified = SSL_get_verify_result(self->tls_->native_handle());
-    const std::string about = verified == X509_V_OK ? "" : std::string(" (") + X509_verify_cert_error_string(verified) + ")";
+    const std::string about =
+        verified == X509_V_OK ? "" : std::string(" (") + X509_verify_cert_error_string(verified) + ")";
     self->fail("TLS" + about, shaken);
   });
 }
@@ -118,7 +119,8 @@ void post_attempt::write_to(Stream& stream) {
 template <class Stream>
 void post_attempt::read_from(Stream& stream) {
   if (!then_) return;
-  http::async_read(stream, buffer_, parser_, [self = shared_from_this()](error_code ec, std::size_t) { self->on_read(ec); });
+  http::async_read(stream, buffer_, parser_,
+                   [self = shared_from_this()](error_code ec, std::size_t) { self->on_read(ec); });
 }
 
 // Once there is a status, it is the answer, whatever becomes of the rest.
@@ -127,7 +129,9 @@ void post_attempt::on_read(error_code ec) {
   finish({});
 }
 
-void post_attempt::fail(const std::string& doing, const error_code& ec) { finish({.why = doing + ": " + ec.message()}); }
+void post_attempt::fail(const std::string& doing, const error_code& ec) {
+  finish({.why = doing + ": " + ec.message()});
+}
 
 void post_attempt::cancel() {
   then_ = nullptr;
@@ -151,7 +155,7 @@ void post_attempt::finish(post_result result) {
 void post_attempt::close() {
   deadline_.cancel();
   error_code ignored;
-  socket_.shutdown(net::socket_base::shutdown_both, ignored);
+  socket_.shutdown(asio::socket_base::shutdown_both, ignored);
   socket_.close(ignored);
 }
 

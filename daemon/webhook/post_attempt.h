@@ -1,9 +1,9 @@
 // One POST of a callback: look the host up, connect, TLS, write, read the answer, close. What counts is the answer's
 // status; its body is read, up to a bound, and dropped.
 //
-// Thread: that of its io_context. Lifetime: held by who began it, and by its pending operations. Bounds: `timeout_ms` for
-// all of it; 16 KiB of header, 64 KiB of body. Failure: told to `done`, once, in our own or the system's words, never the
-// receiver's; not called after `cancel`.
+// Thread: that of its io_context. Lifetime: held by who began it, and by its pending operations. Bounds: `timeout_ms`
+// for all of it; 16 KiB of header, 64 KiB of body. Failure: told to `done`, once, in our own or the system's words,
+// never the receiver's; not called after `cancel`.
 #pragma once
 
 #include <boost/asio/basic_stream_socket.hpp>
@@ -22,7 +22,7 @@
 
 #include "daemon/webhook/host_lookup.h"
 #include "daemon/webhook/target.h"
-#include "ingest/websocket_session.h"
+#include "net/websocket_session.h"
 
 namespace digd::daemon {
 
@@ -63,7 +63,7 @@ class post_attempt final : public std::enable_shared_from_this<post_attempt> {
 
   const std::shared_ptr<const target> to_;
   done then_;
-  ingest::steady_timer deadline_;
+  net::steady_timer deadline_;
   const std::shared_ptr<host_lookup> names_;
   socket socket_;
   std::optional<boost::asio::ssl::stream<socket&>> tls_;

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "engine/quote.h"
+#include "base/quote.h"
 
 namespace digd::daemon {
 
@@ -23,8 +23,8 @@ std::string signature_of(std::string_view secret, std::int64_t timestamp_s, std:
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   // SHA-256 is always there: no failure to tell of.
-  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), reinterpret_cast<const unsigned char*>(text.data()),
-       text.size(), digest.data(), &size);
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data(), &size);
   constexpr char hex[] = "0123456789abcdef";
   std::string out = "v1=";
   for (unsigned int i = 0; i < size; ++i) {
@@ -59,8 +59,8 @@ std::string read_secret(const webhook_settings& of, std::string& secret) {
   }
   if (secret.size() >= shortest_secret && secret.size() <= longest_secret) return {};
   secret.clear();
-  return where + " should hold a secret of " + std::to_string(shortest_secret) + " to " + std::to_string(longest_secret) +
-         " bytes";
+  return where + " should hold a secret of " + std::to_string(shortest_secret) + " to " +
+         std::to_string(longest_secret) + " bytes";
 }
 
 }  // namespace digd::daemon

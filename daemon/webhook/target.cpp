@@ -2,8 +2,8 @@
 
 #include <openssl/ssl.h>
 
+#include "base/quote.h"
 #include "daemon/webhook/signature.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 
@@ -12,7 +12,8 @@ namespace {
 namespace ssl = boost::asio::ssl;
 using boost::system::error_code;
 
-// TLS 1.2 or later; the receiver's certificate is checked against these roots, and the name when the connection is made.
+// TLS 1.2 or later; the receiver's certificate is checked against these roots, and the name when the connection is
+// made.
 std::string load_certificates(const webhook_settings& from, std::optional<ssl::context>& into) {
   into.emplace(ssl::context::tls_client);
   SSL_CTX_set_min_proto_version(into->native_handle(), TLS1_2_VERSION);
@@ -21,7 +22,8 @@ std::string load_certificates(const webhook_settings& from, std::optional<ssl::c
   if (!ec && from.ca_file.empty()) into->set_default_verify_paths(ec);
   if (!ec && !from.ca_file.empty()) into->load_verify_file(from.ca_file, ec);
   if (!ec) return {};
-  return (from.ca_file.empty() ? std::string("the system's certificates") : "the certificates in " + quoted(from.ca_file)) +
+  return (from.ca_file.empty() ? std::string("the system's certificates")
+                               : "the certificates in " + quoted(from.ca_file)) +
          " cannot be loaded: " + ec.message();
 }
 

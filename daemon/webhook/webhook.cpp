@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "base/quote.h"
 #include "daemon/engine_thread.h"
 #include "daemon/webhook/backoff.h"
 #include "daemon/webhook/callback_body.h"
-#include "engine/quote.h"
 
 namespace digd::daemon {
 
@@ -33,9 +33,9 @@ webhook::webhook(boost::asio::io_context& on, archive::callback_reader& reads, w
       counts_(std::make_shared<webhook_counts>(to_->settings.name)) {}
 
 archive::failure webhook::load() {
-  std::vector<stored_callback> all;
-  archive::failure why = store_.waiting(name(), all);
-  if (!why) enqueue(std::move(all));
+  std::vector<stored_callback> callbacks;
+  archive::failure why = store_.waiting(name(), callbacks);
+  if (!why) enqueue(std::move(callbacks));
   count_dead();
   return why;
 }
@@ -56,14 +56,14 @@ bool webhook::read_on(const archive::callback_position& end) {
     return false;
   }
   std::vector<stored_callback> mine;
-  for (const archive::callback_row& one : piece->rows) {
+  for (const archive::callback_row& row : piece->rows) {
     bool unreadable = false;
-    if (is_taken(one, unreadable)) {
-      mine.push_back({.run_number = one.run_number,
-                      .kind = one.kind,
-                      .row = one.row,
-                      .rule = first_rule(one.symptoms),
-                      .since_ms = one.archived_ms});
+    if (is_taken(row, unreadable)) {
+      mine.push_back({.run_number = row.run_number,
+                      .kind = row.kind,
+                      .row = row.row,
+                      .rule = first_rule(row.symptoms),
+                      .since_ms = row.archived_ms});
     }
     if (unreadable) return false;
   }
@@ -80,11 +80,11 @@ bool webhook::read_on(const archive::callback_position& end) {
   return piece->more && waiting_ < most_waiting;
 }
 
-bool webhook::is_taken(const archive::callback_row& one, bool& unreadable) {
+bool webhook::is_taken(const archive::callback_row& row, bool& unreadable) {
   const callback_filter& filter = to_->filter;
-  if (!filter.takes(one)) return false;
+  if (!filter.takes(row)) return false;
   if (!filter.asks_for_labels()) return true;
-  const auto labels = reads_.labels_of(one.run_number);
+  const auto labels = reads_.labels_of(row.run_number);
   if (!labels) {
     unreadable = true;
     check({SQLITE_ERROR, "the archive cannot be read: " + labels.error().message()});
@@ -93,18 +93,18 @@ bool webhook::is_taken(const archive::callback_row& one, bool& unreadable) {
   return filter.takes_labels(*labels);
 }
 
-void webhook::enqueue(std::vector<stored_callback>&& all) {
-  for (stored_callback& one : all) {
-    const std::uint64_t run = one.run_number;
+void webhook::enqueue(std::vector<stored_callback>&& callbacks) {
+  for (stored_callback& callback : callbacks) {
+    const std::uint64_t run = callback.run_number;
     auto& of = lines_[run];
     const bool is_new = of == nullptr;
     if (is_new) of = std::make_unique<line>();
-    of->waiting.push_back(std::move(one));
+    of->waiting.push_back(std::move(callback));
     ++waiting_;
     if (is_new) make_due(run, *of, clock::now());
   }
   counts_->waiting = waiting_;
-  if (!all.empty()) send();
+  if (!callbacks.empty()) send();
 }
 
 // ---- posting
@@ -139,29 +139,30 @@ void webhook::begin(std::uint64_t run_number) {
   if (unix_ms() - head.since_ms > to_->settings.max_age_ms) {
     return bury(run_number, of, "older than max_age_ms" + (last_failure_.empty() ? "" : "; " + last_failure_));
   }
-  auto what = reads_.text_of(head.kind, head.row);
-  if (!what) {
-    check({SQLITE_ERROR, "the archive cannot be read: " + what.error().message()});
+  auto result = reads_.text_of(head.kind, head.row);
+  if (!result) {
+    check({SQLITE_ERROR, "the archive cannot be read: " + result.error().message()});
     return make_due(run_number, of, clock::now() + after_trouble);
   }
-  if (!*what) {  // its run was deleted
+  if (!*result) {  // its run was deleted
     check(store_.done(head.id));
     return leave(run_number, of);
   }
-  post(run_number, of, std::move(**what));
+  post(run_number, of, std::move(**result));
 }
 
-void webhook::post(std::uint64_t run_number, line& of, archive::callback_text&& what) {
+void webhook::post(std::uint64_t run_number, line& of, archive::callback_text&& callback) {
   const stored_callback& head = of.waiting.front();
   std::string body = to_->settings.format == "slack"
-                         ? slack_body(head.kind, what)
-                         : generic_body(callback_id(store_.prefix(), head.kind, head.row), head.kind, what);
+                         ? slack_body(head.kind, callback)
+                         : generic_body(callback_id(store_.prefix(), head.kind, head.row), head.kind, callback);
   if (head.attempts > 0) ++counts_->retried;
   ++under_way_;
-  of.attempt = std::make_shared<post_attempt>(
-      context_, names_, to_, std::move(body), [me = weak_from_this(), run_number, id = head.id](const post_result& result) {
-        if (const auto self = me.lock()) self->finished(run_number, id, result);
-      });
+  of.attempt =
+      std::make_shared<post_attempt>(context_, names_, to_, std::move(body),
+                                     [me = weak_from_this(), run_number, id = head.id](const post_result& result) {
+                                       if (const auto self = me.lock()) self->finished(run_number, id, result);
+                                     });
   of.attempt->start();
 }
 
@@ -200,11 +201,11 @@ void webhook::failed(std::uint64_t run_number, line& of, const post_result& resu
   if (head.attempts >= to_->settings.attempts) return bury(run_number, of, result.why);
   check(store_.tried(head.id, head.attempts));
   say_failed(head, result.why);
-  const webhook_settings& how = to_->settings;
+  const webhook_settings& settings = to_->settings;
   const double part = std::uniform_real_distribution<double>(0, 1)(chance_);
-  std::int64_t pause = backoff_ms(head.attempts, how.retry_ms, how.retry_most_ms, part);
+  std::int64_t pause = backoff_ms(head.attempts, settings.retry_ms, settings.retry_most_ms, part);
   // A receiver may ask for more time, within what is configured.
-  if (result.retry_after_s) pause = std::max(pause, std::min(*result.retry_after_s * 1'000, how.retry_most_ms));
+  if (result.retry_after_s) pause = std::max(pause, std::min(*result.retry_after_s * 1'000, settings.retry_most_ms));
   make_due(run_number, of, clock::now() + std::chrono::milliseconds(pause));
 }
 
@@ -292,11 +293,11 @@ webhook_status webhook::status() {
   return out;
 }
 
-void webhook::say_failed(const stored_callback& one, const std::string& why) {
+void webhook::say_failed(const stored_callback& callback, const std::string& why) {
   std::uint64_t kept_back = 0;
   if (!failures_said_.may_speak(kept_back)) return;
   spdlog::warn("webhook_failed name={} id={} attempt={} why={} kept_back={}", quoted(name()),
-               callback_id(store_.prefix(), one.kind, one.row), one.attempts, quoted(why), kept_back);
+               callback_id(store_.prefix(), callback.kind, callback.row), callback.attempts, quoted(why), kept_back);
 }
 
 void webhook::check(const archive::failure& why) {

@@ -4,8 +4,8 @@
 //
 // The head of a run's line is posted; the next has to wait until the head is delivered or dead. Runs are served in
 // the order in which they became due, so that none holds up another.
-// Thread: the webhooks'. Lifetime: held by the server, and by its pending operations. Bounds: `most_waiting` callbacks in
-// memory and in webhooks.db (beyond it the archive is read no further), `concurrency` posts under way. Failure: what
+// Thread: the webhooks'. Lifetime: held by the server, and by its pending operations. Bounds: `most_waiting` callbacks
+// in memory and in webhooks.db (beyond it the archive is read no further), `concurrency` posts under way. Failure: what
 // cannot be written to webhooks.db is said and done all the same; after a restart it is sent twice.
 #pragma once
 
@@ -80,9 +80,9 @@ class webhook final : public std::enable_shared_from_this<webhook> {
     std::shared_ptr<post_attempt> attempt;  // the head's
   };
 
-  void enqueue(std::vector<stored_callback>&& all);
+  void enqueue(std::vector<stored_callback>&& callbacks);
   void begin(std::uint64_t run_number);
-  void post(std::uint64_t run_number, line& of, archive::callback_text&& what);
+  void post(std::uint64_t run_number, line& of, archive::callback_text&& callback);
   void finished(std::uint64_t run_number, std::int64_t id, const post_result& result);
   void delivered(std::uint64_t run_number, line& of);
   void failed(std::uint64_t run_number, line& of, const post_result& result);
@@ -90,10 +90,10 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   void leave(std::uint64_t run_number, line& of);  // the head is dealt with
   void make_due(std::uint64_t run_number, line& of, clock::time_point when);
   void wait();
-  void say_failed(const stored_callback& one, const std::string& why);
+  void say_failed(const stored_callback& callback, const std::string& why);
   void check(const archive::failure& why);
   void count_dead();
-  bool is_taken(const archive::callback_row& one, bool& unreadable);
+  bool is_taken(const archive::callback_row& row, bool& unreadable);
 
   boost::asio::io_context& context_;
   archive::callback_reader& reads_;
@@ -101,11 +101,11 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   std::shared_ptr<const target> to_;
   archive::callback_position at_;
   const std::shared_ptr<host_lookup> names_;
-  const std::function<void()> wants_more_;                                 // there is room again, and the archive has more
+  const std::function<void()> wants_more_;  // there is room again, and the archive has more
   boost::unordered_flat_map<std::uint64_t, std::unique_ptr<line>> lines_;  // by run; none is empty
   std::set<std::pair<clock::time_point, std::uint64_t>> due_;              // lines without an attempt under way
   std::size_t waiting_ = 0, under_way_ = 0;
-  ingest::steady_timer timer_;
+  net::steady_timer timer_;
   std::mt19937_64 chance_{std::random_device{}()};
   std::shared_ptr<webhook_counts> counts_;
   std::int64_t last_posted_ms_ = 0, last_failed_ms_ = 0;

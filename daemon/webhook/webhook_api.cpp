@@ -3,10 +3,10 @@
 #include <optional>
 #include <utility>
 
-#include "daemon/api/json_text.h"
+#include "base/quote.h"
 #include "daemon/log.h"
 #include "daemon/webhook/callback_body.h"
-#include "engine/quote.h"
+#include "report/stored_runs/json_text.h"
 
 namespace digd::daemon {
 
@@ -14,12 +14,12 @@ namespace {
 
 using boost::beast::http::status;
 
-void append_list(std::string& out, std::string_view name, const std::vector<std::string>& all) {
-  append_member(out, name);
+void append_list(std::string& out, std::string_view name, const std::vector<std::string>& texts) {
+  stored::append_member(out, name);
   out += '[';
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  for (std::size_t i = 0; i < texts.size(); ++i) {
     if (i > 0) out += ',';
-    append_quoted(out, all[i]);
+    append_quoted(out, texts[i]);
   }
   out += ']';
 }
@@ -30,40 +30,40 @@ std::optional<std::int64_t> time_or_none(std::int64_t unix_ms) {
 
 void append_status(std::string& out, const webhook_status& s) {
   out += '{';
-  append_text(out, "name", s.name);
-  append_text(out, "url", s.shown_url);
-  append_text(out, "format", s.format);
+  stored::append_text(out, "name", s.name);
+  stored::append_text(out, "url", s.shown_url);
+  stored::append_text(out, "format", s.format);
   append_list(out, "send", s.send);
   append_list(out, "rules", s.rules);
   append_list(out, "severities", s.severities);
   append_list(out, "labels", s.labels);
-  append_text(out, "state", s.last_failure.empty() ? "well" : "failing");
-  append_number(out, "delivered", static_cast<std::int64_t>(s.posted));
-  append_number(out, "failed", static_cast<std::int64_t>(s.failed));
-  append_number(out, "retried", static_cast<std::int64_t>(s.retried));
-  append_number(out, "died", static_cast<std::int64_t>(s.died));
-  append_number(out, "dead_dropped", static_cast<std::int64_t>(s.dead_dropped));
-  append_number(out, "dead", static_cast<std::int64_t>(s.dead));
-  append_number(out, "waiting", static_cast<std::int64_t>(s.waiting));
-  append_number(out, "under_way", static_cast<std::int64_t>(s.under_way));
-  append_number(out, "retrying", static_cast<std::int64_t>(s.retrying));
-  append_number(out, "unread", static_cast<std::int64_t>(s.unread));
-  append_number_or_null(out, "last_delivered_ms", time_or_none(s.last_posted_ms));
-  append_number_or_null(out, "last_failed_ms", time_or_none(s.last_failed_ms));
-  append_text_or_null(out, "last_failure", s.last_failure);
+  stored::append_text(out, "state", s.last_failure.empty() ? "well" : "failing");
+  stored::append_number(out, "delivered", static_cast<std::int64_t>(s.posted));
+  stored::append_number(out, "failed", static_cast<std::int64_t>(s.failed));
+  stored::append_number(out, "retried", static_cast<std::int64_t>(s.retried));
+  stored::append_number(out, "died", static_cast<std::int64_t>(s.died));
+  stored::append_number(out, "dead_dropped", static_cast<std::int64_t>(s.dead_dropped));
+  stored::append_number(out, "dead", static_cast<std::int64_t>(s.dead));
+  stored::append_number(out, "waiting", static_cast<std::int64_t>(s.waiting));
+  stored::append_number(out, "under_way", static_cast<std::int64_t>(s.under_way));
+  stored::append_number(out, "retrying", static_cast<std::int64_t>(s.retrying));
+  stored::append_number(out, "unread", static_cast<std::int64_t>(s.unread));
+  stored::append_number_or_null(out, "last_delivered_ms", time_or_none(s.last_posted_ms));
+  stored::append_number_or_null(out, "last_failed_ms", time_or_none(s.last_failed_ms));
+  stored::append_text_or_null(out, "last_failure", s.last_failure);
   out += '}';
 }
 
-void append_dead(std::string& out, const std::string& prefix, const dead_letter& one, const std::string& run) {
+void append_dead(std::string& out, const std::string& prefix, const dead_letter& dead_letter, const std::string& run) {
   out += '{';
-  append_text(out, "id", callback_id(prefix, one.what.kind, one.what.row));
-  append_text(out, "run", run);
-  append_text(out, "kind", to_string(one.what.kind));
-  append_text(out, "rule", one.what.rule);
-  append_number(out, "since_ms", one.what.since_ms);
-  append_number(out, "attempts", one.what.attempts);
-  append_number(out, "died_ms", one.died_ms);
-  append_text(out, "why", one.why);
+  stored::append_text(out, "id", callback_id(prefix, dead_letter.callback.kind, dead_letter.callback.row));
+  stored::append_text(out, "run", run);
+  stored::append_text(out, "kind", to_string(dead_letter.callback.kind));
+  stored::append_text(out, "rule", dead_letter.callback.rule);
+  stored::append_number(out, "since_ms", dead_letter.callback.since_ms);
+  stored::append_number(out, "attempts", dead_letter.callback.attempts);
+  stored::append_number(out, "died_ms", dead_letter.died_ms);
+  stored::append_text(out, "why", dead_letter.why);
   out += '}';
 }
 
@@ -73,12 +73,14 @@ http_response no_such_webhook(const std::string& name) {
 
 http_response unreadable(const std::string& words) {
   spdlog::error("webhook_trouble why={}", quoted(words));
-  return respond_error(status::internal_server_error, "webhooks_unreadable", "webhooks.db or the archive fails: " + words);
+  return respond_error(status::internal_server_error, "webhooks_unreadable",
+                       "webhooks.db or the archive fails: " + words);
 }
 
 using visibility = std::function<bool(std::string_view run)>;
 
-http_response dead_page(webhook_server& from, const std::string& name, const page_request& page, const visibility& may_see) {
+http_response dead_page(webhook_server& from, const std::string& name, const page_request& page,
+                        const visibility& may_see) {
   if (from.find(name) == nullptr) return no_such_webhook(name);
   std::vector<dead_letter> found;
   const archive::failure why = from.store().dead(name, static_cast<std::int64_t>(page.cursor), page.limit + 1, found);
@@ -89,15 +91,15 @@ http_response dead_page(webhook_server& from, const std::string& name, const pag
   append_quoted(out, name);
   out += ",\"dead\":[";
   bool first = true;
-  for (const dead_letter& one : found) {
-    const auto run = from.reads().run_of(one.what.run_number);
+  for (const dead_letter& dead_letter : found) {
+    const auto run = from.reads().run_of(dead_letter.callback.run_number);
     if (!run) return unreadable(run.error().message());
     if (!*run || !may_see(**run)) continue;  // just deleted, or not for whoever asks
     if (!std::exchange(first, false)) out += ',';
-    append_dead(out, from.store().prefix(), one, **run);
+    append_dead(out, from.store().prefix(), dead_letter, **run);
   }
   out += "],\"next\":";
-  out += more ? '"' + std::to_string(found.back().what.id) + '"' : "null";
+  out += more ? '"' + std::to_string(found.back().callback.id) + '"' : "null";
   return respond_json(out + "}\n");
 }
 
@@ -112,9 +114,9 @@ void list_webhooks(webhook_server& from, const webhook_answer& then) {
   answer_on(from, then, [](webhook_server& server) {
     std::string out = "{\"webhooks\":[";
     const char* between = "";
-    for (const auto& one : server.all()) {
+    for (const auto& webhook : server.all()) {
       out += std::exchange(between, ",");
-      append_status(out, one->status());
+      append_status(out, webhook->status());
     }
     return respond_json(out + "]}\n");
   });
@@ -129,13 +131,13 @@ void list_dead_letters(webhook_server& from, const std::string& name, const page
 
 void retry_dead_letters(webhook_server& from, const std::string& name, const webhook_answer& then) {
   answer_on(from, then, [name](webhook_server& server) {
-    webhook* one = server.find(name);
-    if (one == nullptr) return no_such_webhook(name);
+    webhook* webhook = server.find(name);
+    if (webhook == nullptr) return no_such_webhook(name);
     std::uint64_t revived = 0;
-    if (const archive::failure why = one->revive(revived)) return unreadable(why.words);
+    if (const archive::failure why = webhook->revive(revived)) return unreadable(why.words);
     spdlog::info("webhook_dead_retried name={} count={}", quoted(name), revived);
     return respond_json("{\"retried\":" + std::to_string(revived) +
-                        ",\"dead\":" + std::to_string(one->status().dead) + "}\n");
+                        ",\"dead\":" + std::to_string(webhook->status().dead) + "}\n");
   });
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "base/quote.h"
 #include "daemon/option_kinds.h"
 #include "daemon/webhook/endpoint.h"
-#include "engine/quote.h"
-#include "rules/rule_id.h"
+#include "model/rule_id.h"
 
 namespace digd::daemon {
 
@@ -28,12 +28,12 @@ const std::vector<std::string_view> all_rules(rule_names.begin(), rule_names.end
 
 // An option whose value is looked at by `wrong_with` as well; that says what is wrong with it, or nothing.
 template <class Check>
-option checked(option one, Check wrong_with) {
-  one.set = [take = std::move(one.set), wrong_with](const toml::node& v, config& c) {
+option checked(option given_option, Check wrong_with) {
+  given_option.set = [take = std::move(given_option.set), wrong_with](const toml::node& v, config& c) {
     std::string wrong = take(v, c);
     return wrong.empty() ? wrong_with(c.webhooks.back()) : wrong;
   };
-  return one;
+  return given_option;
 }
 
 std::string wrong_with_name(const std::string& name) {
@@ -48,116 +48,113 @@ std::string wrong_with_url(const std::string& url) {
 }
 
 std::string wrong_with_words(const std::vector<std::string>& given, const std::vector<std::string_view>& known) {
-  for (const std::string& one : given) {
-    if (std::find(known.begin(), known.end(), one) != known.end()) continue;
-    std::string all;
-    for (const std::string_view name : known) all.append(all.empty() ? "" : ", ").append(quoted(name));
-    return "has " + quoted(one) + "; it takes " + all;
+  for (const std::string& word : given) {
+    if (std::find(known.begin(), known.end(), word) != known.end()) continue;
+    std::string choices;
+    for (const std::string_view name : known) choices.append(choices.empty() ? "" : ", ").append(quoted(name));
+    return "has " + quoted(word) + "; it takes " + choices;
   }
   return {};
 }
 
 std::string wrong_with_labels(const std::vector<std::string>& labels) {
-  for (const std::string& one : labels) {
-    const std::size_t equals = one.find('=');
-    if (equals == 0 || equals == std::string::npos) return "has " + quoted(one) + "; a label is written \"name=value\"";
+  for (const std::string& text : labels) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return "has " + quoted(text) + "; a label is written \"name=value\"";
   }
   return {};
 }
 
-void add_target(table& all) {
-  all.push_back(checked(words(
-                            "webhook.name", when, [](auto& c) -> auto& { return c.webhooks.back().name; },
-                            "What it is called, in the log, in /v1/webhooks and in the metrics: a-z, 0-9, - and _. It "
-                            "has to be given. What waits for it is kept under this name."),
-                        [](const webhook_settings& w) { return wrong_with_name(w.name); }));
-  all.push_back(checked(words(
-                            "webhook.url", when, [](auto& c) -> auto& { return c.webhooks.back().url; },
-                            "Where to, http or https; it has to be given. Only this host is ever called: redirects "
-                            "are not followed. Shown nowhere beyond host and port."),
-                        [](const webhook_settings& w) { return wrong_with_url(w.url); }));
-  all.push_back(choice(
-      "webhook.format", {"generic", "slack"}, when,
-      [](auto& c) -> auto& { return c.webhooks.back().format; },
-      "generic: the whole of it in JSON, signed. slack: one text, for Slack and what understands the same."));
-  all.push_back(words(
+void add_target(table& table) {
+  table.push_back(checked(words(
+                              "webhook.name", when, [](auto& c) -> auto& { return c.webhooks.back().name; },
+                              "The name in the log, in /v1/webhooks and in the metrics: a-z, 0-9, - and _. Required. "
+                              "Waiting callbacks are stored under this name."),
+                          [](const webhook_settings& w) { return wrong_with_name(w.name); }));
+  table.push_back(checked(words(
+                              "webhook.url", when, [](auto& c) -> auto& { return c.webhooks.back().url; },
+                              "The receiver's URL, http or https. Required. digd calls only this host and follows no "
+                              "redirects. It shows only host and port anywhere."),
+                          [](const webhook_settings& w) { return wrong_with_url(w.url); }));
+  table.push_back(choice(
+      "webhook.format", {"generic", "slack"}, when, [](auto& c) -> auto& { return c.webhooks.back().format; },
+      "generic: signed JSON with all data. slack: one text, for Slack and compatible receivers."));
+  table.push_back(words(
       "webhook.secret_file", when, [](auto& c) -> auto& { return c.webhooks.back().secret_file; },
-      "A file with the secret that signs, 16 bytes or more; a line break at its end does not count. "
-      "generic needs this or secret_env. Read at the start and on a reload."));
-  all.push_back(words(
+      "A file with the signing secret, 16 bytes or more, not counting a final line break. generic needs this or "
+      "secret_env. Read at the start and on a reload."));
+  table.push_back(words(
       "webhook.secret_env", when, [](auto& c) -> auto& { return c.webhooks.back().secret_env; },
-      "Instead, the environment variable that holds the secret."));
-  all.push_back(words(
+      "The environment variable that holds the secret, instead of a file."));
+  table.push_back(words(
       "webhook.ca_file", when, [](auto& c) -> auto& { return c.webhooks.back().ca_file; },
       "Certificates (PEM) to trust for this webhook, in place of the system's. The receiver's "
       "certificate and name are always checked."));
 }
 
-void add_filters(table& all) {
-  all.push_back(checked(list(
-                            "webhook.send", when, [](auto& c) -> auto& { return c.webhooks.back().send; },
-                            "What is sent: \"interventions\" (what the monitor did of itself), \"detections\" (every "
-                            "time a rule fired)."),
-                        [](const webhook_settings& w) {
-                          return w.send.empty() ? std::string("must name what to send") : wrong_with_words(w.send, sendable);
-                        }));
-  all.push_back(checked(list(
-                            "webhook.rules", when, [](auto& c) -> auto& { return c.webhooks.back().rules; },
-                            "Only of these rules. Empty: all."),
-                        [](const webhook_settings& w) { return wrong_with_words(w.rules, all_rules); }));
-  all.push_back(checked(list(
-                            "webhook.severities", when, [](auto& c) -> auto& { return c.webhooks.back().severities; },
-                            "Only of these: \"failure\", \"warning\". Empty: both."),
-                        [](const webhook_settings& w) { return wrong_with_words(w.severities, severity_names); }));
-  all.push_back(checked(list(
-                            "webhook.labels", when, [](auto& c) -> auto& { return c.webhooks.back().labels; },
-                            "Only of runs with all of these labels in their first hello: \"team=search\". Empty: all runs."),
-                        [](const webhook_settings& w) { return wrong_with_labels(w.labels); }));
+void add_filters(table& table) {
+  table.push_back(checked(list(
+                              "webhook.send", when, [](auto& c) -> auto& { return c.webhooks.back().send; },
+                              "What digd sends: \"interventions\" (events that digd created or gave back by itself), "
+                              "\"detections\" (every time a rule fired)."),
+                          [](const webhook_settings& w) {
+                            return w.send.empty() ? std::string("must name what to send")
+                                                  : wrong_with_words(w.send, sendable);
+                          }));
+  table.push_back(checked(list(
+                              "webhook.rules", when, [](auto& c) -> auto& { return c.webhooks.back().rules; },
+                              "Only for these rules. Empty: all."),
+                          [](const webhook_settings& w) { return wrong_with_words(w.rules, all_rules); }));
+  table.push_back(checked(list(
+                              "webhook.severities", when, [](auto& c) -> auto& { return c.webhooks.back().severities; },
+                              "Only for these severities: \"failure\", \"warning\". Empty: both."),
+                          [](const webhook_settings& w) { return wrong_with_words(w.severities, severity_names); }));
+  table.push_back(checked(list(
+                              "webhook.labels", when, [](auto& c) -> auto& { return c.webhooks.back().labels; },
+                              "Only for runs with all of these labels in their first hello. Example: \"team=search\". "
+                              "Empty: all runs."),
+                          [](const webhook_settings& w) { return wrong_with_labels(w.labels); }));
 }
 
-void add_delivery(table& all) {
-  all.push_back(whole_number(
-      "webhook.timeout_ms", 100, 120'000, when,
-      [](auto& c) -> auto& { return c.webhooks.back().timeout_ms; },
-      "How long one attempt may take, from the name's look-up to the answer. Milliseconds."));
-  all.push_back(whole_number(
-      "webhook.attempts", 1, 1'000, when,
-      [](auto& c) -> auto& { return c.webhooks.back().attempts; },
-      "Attempts at one callback; then it is a dead letter, and the run's next has its turn."));
-  all.push_back(whole_number(
-      "webhook.retry_ms", 10, hour_ms, when,
-      [](auto& c) -> auto& { return c.webhooks.back().retry_ms; },
-      "How long to wait after a first failure; doubled with each one, and by chance up to half "
-      "shorter. Milliseconds."));
-  all.push_back(whole_number(
-      "webhook.retry_most_ms", 10, 24 * hour_ms, when,
-      [](auto& c) -> auto& { return c.webhooks.back().retry_most_ms; },
+void add_delivery(table& table) {
+  table.push_back(whole_number(
+      "webhook.timeout_ms", 100, 120'000, when, [](auto& c) -> auto& { return c.webhooks.back().timeout_ms; },
+      "How long one attempt may take, from the DNS lookup to the response. Milliseconds."));
+  table.push_back(whole_number(
+      "webhook.attempts", 1, 1'000, when, [](auto& c) -> auto& { return c.webhooks.back().attempts; },
+      "Attempts to deliver one callback. After that, it becomes a dead letter, and digd sends the run's next "
+      "callback."));
+  table.push_back(whole_number(
+      "webhook.retry_ms", 10, hour_ms, when, [](auto& c) -> auto& { return c.webhooks.back().retry_ms; },
+      "How long to wait after the first failure. Each further failure doubles the wait; random jitter shortens it "
+      "by up to half. Milliseconds."));
+  table.push_back(whole_number(
+      "webhook.retry_most_ms", 10, 24 * hour_ms, when, [](auto& c) -> auto& { return c.webhooks.back().retry_most_ms; },
       "The longest wait between attempts. Milliseconds."));
-  all.push_back(whole_number(
-      "webhook.max_age_ms", 1'000, 4 * week_ms, when,
-      [](auto& c) -> auto& { return c.webhooks.back().max_age_ms; },
-      "A callback that is older than this is not sent any more, but a dead letter. Milliseconds."));
-  all.push_back(whole_number(
-      "webhook.concurrency", 1, 64, when,
-      [](auto& c) -> auto& { return c.webhooks.back().concurrency; },
-      "Posts under way at once, each for another run: a run's next waits for the one before."));
-  all.push_back(whole_number(
-      "webhook.dead_letters", 0, 10'000, when,
-      [](auto& c) -> auto& { return c.webhooks.back().dead_letters; },
-      "Dead letters kept; beyond, the oldest goes."));
+  table.push_back(whole_number(
+      "webhook.max_age_ms", 1'000, 4 * week_ms, when, [](auto& c) -> auto& { return c.webhooks.back().max_age_ms; },
+      "A callback older than this becomes a dead letter without a further attempt. Milliseconds."));
+  table.push_back(whole_number(
+      "webhook.concurrency", 1, 64, when, [](auto& c) -> auto& { return c.webhooks.back().concurrency; },
+      "Posts in progress at the same time, each for a different run. A run's next callback waits for the one "
+      "before."));
+  table.push_back(whole_number(
+      "webhook.dead_letters", 0, 10'000, when, [](auto& c) -> auto& { return c.webhooks.back().dead_letters; },
+      "Dead letters to keep. Beyond that, digd drops the oldest."));
 }
 
 table all_options() {
-  table all;
-  add_target(all);
-  add_filters(all);
-  add_delivery(all);
-  return all;
+  table table;
+  add_target(table);
+  add_filters(table);
+  add_delivery(table);
+  return table;
 }
 
 const webhook_settings* find(const config& in, const std::string& name) {
-  for (const webhook_settings& one : in.webhooks) {
-    if (one.name == name) return &one;
+  for (const webhook_settings& settings : in.webhooks) {
+    if (settings.name == name) return &settings;
   }
   return nullptr;
 }
@@ -165,21 +162,22 @@ const webhook_settings* find(const config& in, const std::string& name) {
 }  // namespace
 
 const std::vector<option>& webhook_options() {
-  static const table all = all_options();
-  return all;
+  static const table table = all_options();
+  return table;
 }
 
-std::string check_webhook(const webhook_settings& one) {
-  if (one.name.empty()) return "a webhook needs a `name`";
-  const std::string which = "the webhook " + quoted(one.name) + ' ';
-  if (one.url.empty()) return which + "needs a `url`";
-  if (!one.secret_file.empty() && !one.secret_env.empty()) return which + "has both secret_file and secret_env; give one";
-  if (one.format == "generic" && one.secret_file.empty() && one.secret_env.empty()) {
+std::string check_webhook(const webhook_settings& settings) {
+  if (settings.name.empty()) return "a webhook needs a `name`";
+  const std::string which = "the webhook " + quoted(settings.name) + ' ';
+  if (settings.url.empty()) return which + "needs a `url`";
+  if (!settings.secret_file.empty() && !settings.secret_env.empty())
+    return which + "has both secret_file and secret_env; give one";
+  if (settings.format == "generic" && settings.secret_file.empty() && settings.secret_env.empty()) {
     return which + "needs secret_file or secret_env, so that its receiver can tell who calls";
   }
-  if (one.retry_ms > one.retry_most_ms) return which + "has a retry_ms that is larger than its retry_most_ms";
+  if (settings.retry_ms > settings.retry_most_ms) return which + "has a retry_ms that is larger than its retry_most_ms";
   endpoint where;
-  if (!one.ca_file.empty() && parse_endpoint(one.url, where).empty() && !where.tls) {
+  if (!settings.ca_file.empty() && parse_endpoint(settings.url, where).empty() && !where.tls) {
     return which + "has a ca_file, and its url is not https";
   }
   return {};
@@ -190,47 +188,48 @@ std::string check_webhooks(const config& c) {
   if (!c.archive) return "webhook: webhooks are read from the archive, and it is off; set archive = true";
   if (c.webhooks.size() > most_webhooks) return "webhook: there may be " + std::to_string(most_webhooks) + " at most";
   std::set<std::string> names;
-  for (const webhook_settings& one : c.webhooks) {
-    if (!names.insert(one.name).second) return "webhook: the name " + quoted(one.name) + " is given twice";
+  for (const webhook_settings& settings : c.webhooks) {
+    if (!names.insert(settings.name).second) return "webhook: the name " + quoted(settings.name) + " is given twice";
   }
   return {};
 }
 
 std::vector<std::string> webhook_warnings(const config& c) {
-  std::vector<std::string> all;
-  for (const webhook_settings& one : c.webhooks) {
+  std::vector<std::string> texts;
+  for (const webhook_settings& settings : c.webhooks) {
     endpoint where;
-    if (!parse_endpoint(one.url, where).empty() || where.tls || where.is_loopback()) continue;
-    all.push_back("the webhook " + quoted(one.name) + " goes to " + quoted(where.shown()) +
-                  " over plain HTTP: others on the way can read it; use https");
+    if (!parse_endpoint(settings.url, where).empty() || where.tls || where.is_loopback()) continue;
+    texts.push_back("the webhook " + quoted(settings.name) + " goes to " + quoted(where.shown()) +
+                    " over plain HTTP: others on the way can read it; use https");
   }
-  return all;
+  return texts;
 }
 
 std::string shown_webhooks(const config& c) {
   std::string out;
-  for (const webhook_settings& one : c.webhooks) {
+  for (const webhook_settings& settings : c.webhooks) {
     config alone;
-    alone.webhooks.push_back(one);
+    alone.webhooks.push_back(settings);
     endpoint where;
-    if (parse_endpoint(one.url, where).empty()) alone.webhooks.back().url = where.shown();
+    if (parse_endpoint(settings.url, where).empty()) alone.webhooks.back().url = where.shown();
     out += "\n[[webhook]]\n";
-    for (const option& each : webhook_options()) out.append(each.key()).append(" = ").append(each.get(alone)).append("\n");
+    for (const option& each : webhook_options())
+      out.append(each.key()).append(" = ").append(each.get(alone)).append("\n");
   }
   return out;
 }
 
 std::vector<std::string> webhook_changes(const config& before, const config& after) {
-  std::vector<std::string> all;
-  for (const webhook_settings& one : before.webhooks) {
-    const webhook_settings* now = find(after, one.name);
-    if (now == nullptr) all.push_back("webhook." + one.name + ": removed");
-    if (now != nullptr && *now != one) all.push_back("webhook." + one.name + ": changed");
+  std::vector<std::string> texts;
+  for (const webhook_settings& settings : before.webhooks) {
+    const webhook_settings* now = find(after, settings.name);
+    if (now == nullptr) texts.push_back("webhook." + settings.name + ": removed");
+    if (now != nullptr && *now != settings) texts.push_back("webhook." + settings.name + ": changed");
   }
-  for (const webhook_settings& one : after.webhooks) {
-    if (find(before, one.name) == nullptr) all.push_back("webhook." + one.name + ": added");
+  for (const webhook_settings& settings : after.webhooks) {
+    if (find(before, settings.name) == nullptr) texts.push_back("webhook." + settings.name + ": added");
   }
-  return all;
+  return texts;
 }
 
 }  // namespace digd::daemon

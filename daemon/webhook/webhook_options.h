@@ -15,12 +15,13 @@ namespace digd::daemon {
 const std::vector<option>& webhook_options();
 
 // What only holds of a whole webhook: a generic one is signed, times fit together. Empty if all is well.
-std::string check_webhook(const webhook_settings& one);
+std::string check_webhook(const webhook_settings& settings);
 
 // What holds of all of them: how many, names that differ, an archive to read from. Empty if all is well.
 std::string check_webhooks(const config& c);
 
-// What an operator should know and may want: a webhook over plain HTTP to another machine. A line each, without secrets.
+// What an operator should know and may want: a webhook over plain HTTP to another machine. A line each, without
+// secrets.
 std::vector<std::string> webhook_warnings(const config& c);
 
 // The webhooks of `c` as TOML, for people: of a URL only scheme, host and port are shown, for the rest may be a secret.

@@ -6,15 +6,15 @@
 #include <future>
 #include <utility>
 
+#include "base/quote.h"
+#include "base/thread_name.h"
 #include "daemon/log.h"
-#include "engine/quote.h"
-#include "engine/thread_name.h"
 
 namespace digd::daemon {
 
 namespace {
 
-namespace net = boost::asio;
+namespace asio = boost::asio;
 constexpr std::chrono::seconds try_again_after{1};
 
 bool is_beyond(const archive::callback_position& at, const archive::callback_position& highest) {
@@ -35,9 +35,9 @@ webhook_server::webhook_server(std::string archive_path, std::string store_path)
 
 // ---- what there is to do
 
-std::string webhook_server::start(const std::vector<webhook_settings>& all) {
+std::string webhook_server::start(const std::vector<webhook_settings>& settings) {
   targets made;
-  std::string wrong = make_targets(all, made);
+  std::string wrong = make_targets(settings, made);
   std::error_code ignored;
   // Without webhooks, a file that is there is opened too: what it knows of former ones goes.
   if (wrong.empty() && (!made.empty() || std::filesystem::exists(store_path_, ignored))) wrong = open();
@@ -52,12 +52,12 @@ std::string webhook_server::start(const std::vector<webhook_settings>& all) {
   return {};
 }
 
-std::string webhook_server::change(const std::vector<webhook_settings>& all) {
+std::string webhook_server::change(const std::vector<webhook_settings>& settings) {
   targets made;
-  if (const std::string wrong = make_targets(all, made); !wrong.empty()) return wrong;
+  if (const std::string wrong = make_targets(settings, made); !wrong.empty()) return wrong;
   if (stopped_) return {};
   std::promise<std::string> answer;
-  net::post(context_, [&] {
+  asio::post(context_, [&] {
     std::string wrong;
     if (!store_.is_open() && !made.empty()) wrong = open();
     if (wrong.empty() && store_.is_open()) wrong = apply(made);
@@ -67,10 +67,10 @@ std::string webhook_server::change(const std::vector<webhook_settings>& all) {
   return answer.get_future().get();
 }
 
-std::string webhook_server::make_targets(const std::vector<webhook_settings>& all, targets& made) const {
+std::string webhook_server::make_targets(const std::vector<webhook_settings>& settings, targets& made) const {
   std::string why;
-  for (const webhook_settings& one : all) {
-    auto ready = make_target(one, why);
+  for (const webhook_settings& webhook : settings) {
+    auto ready = make_target(webhook, why);
     if (!ready) return why;
     made.push_back(std::move(ready));
   }
@@ -85,12 +85,13 @@ std::string webhook_server::open() {
   const auto highest = reads_->highest_ever();
   if (!highest) return digd::quoted(archive_path_) + ": " + highest.error().message();
   if (archive::failure fault = store_.open(store_path_)) {
-    return in_words(store_path_, fault) + "; with the file moved away, digd starts, and webhooks begin with what comes then";
+    return in_words(store_path_, fault) +
+           "; with the file moved away, digd starts, and webhooks begin with what comes then";
   }
   std::vector<webhook_store::known> known;
   archive::failure fault = store_.webhooks(known);
-  const bool is_other_archive = std::any_of(known.begin(), known.end(), [&](const webhook_store::known& one) {
-    return is_beyond(one.position, *highest);
+  const bool is_other_archive = std::any_of(known.begin(), known.end(), [&](const webhook_store::known& given_known) {
+    return is_beyond(given_known.position, *highest);
   });
   if (!fault && is_other_archive) {
     spdlog::warn("webhooks_begin_anew why=\"the archive is another one than before\"");
@@ -113,33 +114,34 @@ archive::failure webhook_server::forget_deleted_runs() {
 }
 
 // A webhook that is new begins at the end of the archive; one that is no longer there is forgotten, with all it had.
-std::string webhook_server::apply_to_store(const targets& all, std::vector<webhook_store::known>& known) {
+std::string webhook_server::apply_to_store(const targets& targets, std::vector<webhook_store::known>& known) {
   const auto end = reads_->highest_ever();
   if (!end) return digd::quoted(archive_path_) + ": " + end.error().message();
   archive::failure why = store_.webhooks(known);
   const auto is_known = [&](const std::string& name) {
-    return std::any_of(known.begin(), known.end(), [&](const auto& one) { return one.name == name; });
+    return std::any_of(known.begin(), known.end(), [&](const auto& item) { return item.name == name; });
   };
-  for (const webhook_store::known& one : std::vector(known)) {
-    const bool stays = std::any_of(all.begin(), all.end(), [&](const auto& t) { return t->settings.name == one.name; });
+  for (const webhook_store::known& current_known : std::vector(known)) {
+    const bool stays = std::any_of(targets.begin(), targets.end(),
+                                   [&](const auto& t) { return t->settings.name == current_known.name; });
     if (why || stays) continue;
-    why = store_.forget(one.name);
-    std::erase_if(known, [&](const auto& each) { return each.name == one.name; });
-    if (!why) spdlog::warn("webhook_forgotten name={}", digd::quoted(one.name));
+    why = store_.forget(current_known.name);
+    std::erase_if(known, [&](const auto& each) { return each.name == current_known.name; });
+    if (!why) spdlog::warn("webhook_forgotten name={}", digd::quoted(current_known.name));
   }
-  for (const auto& one : all) {
-    if (why || is_known(one->settings.name)) continue;
-    why = store_.add(one->settings.name, *end);
-    known.push_back({one->settings.name, *end});
+  for (const auto& target : targets) {
+    if (why || is_known(target->settings.name)) continue;
+    why = store_.add(target->settings.name, *end);
+    known.push_back({target->settings.name, *end});
   }
   return in_words(store_path_, why);
 }
 
-std::string webhook_server::apply(const targets& all) {
+std::string webhook_server::apply(const targets& targets) {
   std::vector<webhook_store::known> known;
-  if (std::string wrong = apply_to_store(all, known); !wrong.empty()) return wrong;
+  if (std::string wrong = apply_to_store(targets, known); !wrong.empty()) return wrong;
   std::vector<std::shared_ptr<webhook>> next;
-  for (const auto& to : all) {
+  for (const auto& to : targets) {
     const auto running = std::find_if(webhooks_.begin(), webhooks_.end(),
                                       [&](const auto& each) { return each->name() == to->settings.name; });
     if (running != webhooks_.end()) {
@@ -147,14 +149,15 @@ std::string webhook_server::apply(const targets& all) {
       next.push_back(*running);
       continue;
     }
-    const auto place = std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.name == to->settings.name; });
+    const auto place =
+        std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.name == to->settings.name; });
     next.push_back(std::make_shared<webhook>(context_, *reads_, store_, to, place->position, [this] { pump_soon(); }));
     if (archive::failure why = next.back()->load()) return in_words(store_path_, why);
-    spdlog::info("webhook name={} to={} format={} signed={}", digd::quoted(to->settings.name), digd::quoted(to->where.shown()),
-                 to->settings.format, !to->secret.empty());
+    spdlog::info("webhook name={} to={} format={} signed={}", digd::quoted(to->settings.name),
+                 digd::quoted(to->where.shown()), to->settings.format, !to->secret.empty());
   }
-  for (const auto& one : webhooks_) {
-    if (std::find(next.begin(), next.end(), one) == next.end()) one->abort();
+  for (const auto& webhook : webhooks_) {
+    if (std::find(next.begin(), next.end(), webhook) == next.end()) webhook->abort();
   }
   webhooks_ = std::move(next);
   publish();
@@ -162,11 +165,11 @@ std::string webhook_server::apply(const targets& all) {
 }
 
 void webhook_server::publish() {
-  std::vector<std::shared_ptr<const webhook_counts>> all;
-  for (const auto& one : webhooks_) all.push_back(one->counted());
-  any_ = !all.empty();
+  std::vector<std::shared_ptr<const webhook_counts>> webhook_counts;
+  for (const auto& webhook : webhooks_) webhook_counts.push_back(webhook->counted());
+  any_ = !webhook_counts.empty();
   const std::lock_guard hold(mutex_);
-  published_ = std::move(all);
+  published_ = std::move(webhook_counts);
 }
 
 std::vector<std::shared_ptr<const webhook_counts>> webhook_server::counted() const {
@@ -175,8 +178,8 @@ std::vector<std::shared_ptr<const webhook_counts>> webhook_server::counted() con
 }
 
 webhook* webhook_server::find(std::string_view name) const {
-  for (const auto& one : webhooks_) {
-    if (one->name() == name) return one.get();
+  for (const auto& webhook : webhooks_) {
+    if (webhook->name() == name) return webhook.get();
   }
   return nullptr;
 }
@@ -188,7 +191,7 @@ void webhook_server::wake() {
 }
 
 void webhook_server::pump_soon() {
-  if (!woken_.exchange(true)) net::post(context_, [this] { pump(); });
+  if (!woken_.exchange(true)) asio::post(context_, [this] { pump(); });
 }
 
 // A piece for each webhook; again while there is more.
@@ -201,9 +204,9 @@ void webhook_server::pump() {
     return pump_later();
   }
   bool more = false;
-  for (const auto& one : webhooks_) more = one->read_on(*end) || more;
+  for (const auto& webhook : webhooks_) more = webhook->read_on(*end) || more;
   if (more) return pump_soon();
-  const auto is_behind = [](const auto& one) { return one->counted()->unread > 0; };
+  const auto is_behind = [](const auto& item) { return item->counted()->unread > 0; };
   if (std::any_of(webhooks_.begin(), webhooks_.end(), is_behind)) pump_later();
 }
 
@@ -222,14 +225,14 @@ void webhook_server::forget(std::uint64_t run_number) {
         if (archive::failure why = self.store_.forget_run(run_number)) {
           spdlog::error("webhook_trouble why={}", digd::quoted(why.words));
         }
-        for (const auto& one : self.webhooks_) one->forget(run_number);
+        for (const auto& webhook : self.webhooks_) webhook->forget(run_number);
       },
       [] {});
 }
 
 void webhook_server::ask(std::function<void(webhook_server&)> with, const std::function<void()>& instead) {
   if (stopped_) return instead();
-  net::post(context_, [this, with = std::move(with)] { with(*this); });
+  asio::post(context_, [this, with = std::move(with)] { with(*this); });
 }
 
 // ---- the end
@@ -239,21 +242,21 @@ void webhook_server::stop() {
   // Posts under way get a little time, so that they need not be sent twice.
   std::atomic<bool> idle{false};
   const auto deadline = std::chrono::steady_clock::now() + goodbye_within;
-  net::post(context_, [this] {
+  asio::post(context_, [this] {
     again_.cancel();
-    for (const auto& one : webhooks_) one->stop();
+    for (const auto& webhook : webhooks_) webhook->stop();
   });
   while (!idle && std::chrono::steady_clock::now() < deadline) {
     std::promise<bool> busy;
-    net::post(context_, [&] {
-      busy.set_value(std::any_of(webhooks_.begin(), webhooks_.end(), [](const auto& one) { return one->is_busy(); }));
+    asio::post(context_, [&] {
+      busy.set_value(std::any_of(webhooks_.begin(), webhooks_.end(), [](const auto& item) { return item->is_busy(); }));
     });
     idle = !busy.get_future().get();
     if (!idle) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   stopped_ = true;
-  net::post(context_, [this] {
-    for (const auto& one : webhooks_) one->abort();
+  asio::post(context_, [this] {
+    for (const auto& webhook : webhooks_) webhook->abort();
     work_.reset();
     context_.stop();
   });

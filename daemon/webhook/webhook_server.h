@@ -1,11 +1,11 @@
-// Healing callbacks: a tail of the archive's detections and interventions, posted to the receivers that the configuration
-// names. docs/webhooks.md says what they are promised.
+// Healing callbacks: a tail of the archive's detections and interventions, posted to the receivers that the
+// configuration names. docs/webhooks.md says what they are promised.
 //
 // One thread of its own does it all, sockets and webhooks.db included: no engine thread waits for a receiver or does
-// anything for one, and the archive's writer neither. Woken after each commit: nothing is posted that is not on disk and
-// synced.
-// Threads: `start`, `change`, `stop` one thread, in turn; `wake`, `forget`, `ask`, `counted` any; everything else its own.
-// Lifetime: stopped before the archive closes. Bounds: `most_webhooks`, and those of each (webhook.h).
+// anything for one, and the archive's writer neither. Woken after each commit: nothing is posted that is not on disk
+// and synced. Threads: `start`, `change`, `stop` one thread, in turn; `wake`, `forget`, `ask`, `counted` any;
+// everything else its own. Lifetime: stopped before the archive closes. Bounds: `most_webhooks`, and those of each
+// (webhook.h).
 #pragma once
 
 #include <atomic>
@@ -35,9 +35,9 @@ class webhook_server {
   ~webhook_server() { stop(); }
 
   // What is wrong comes back in words, and then nothing runs; empty if nothing is.
-  std::string start(const std::vector<webhook_settings>& all);
+  std::string start(const std::vector<webhook_settings>& settings);
   // From now on these. What is wrong comes back in words, and then nothing has changed.
-  std::string change(const std::vector<webhook_settings>& all);
+  std::string change(const std::vector<webhook_settings>& settings);
   void stop();
 
   void wake();
@@ -56,10 +56,10 @@ class webhook_server {
  private:
   using targets = std::vector<std::shared_ptr<const target>>;
 
-  std::string make_targets(const std::vector<webhook_settings>& all, targets& made) const;
+  std::string make_targets(const std::vector<webhook_settings>& settings, targets& made) const;
   std::string open();
-  std::string apply(const targets& all);
-  std::string apply_to_store(const targets& all, std::vector<webhook_store::known>& known);
+  std::string apply(const targets& targets);
+  std::string apply_to_store(const targets& targets, std::vector<webhook_store::known>& known);
   archive::failure forget_deleted_runs();
   void publish();
   void pump_soon();
@@ -72,7 +72,7 @@ class webhook_server {
   std::unique_ptr<archive::callback_reader> reads_;
   webhook_store store_;
   std::vector<std::shared_ptr<webhook>> webhooks_;
-  ingest::steady_timer again_;
+  net::steady_timer again_;
   std::atomic<bool> any_{false}, woken_{false}, stopped_{true};
   mutable std::mutex mutex_;  // of what is published
   std::vector<std::shared_ptr<const webhook_counts>> published_;

@@ -64,7 +64,7 @@ failure wrong_file(const std::string& words) { return {SQLITE_NOTADB, words}; }
 }  // namespace
 
 template <class Work>
-failure webhook_store::together(Work work) {
+failure webhook_store::transaction(Work work) {
   failure why = db_.execute("BEGIN IMMEDIATE");
   if (!why) why = work();
   if (!why) why = db_.execute("COMMIT");
@@ -89,9 +89,9 @@ failure webhook_store::open(const std::string& path) {
 }
 
 void webhook_store::close() {
-  for (statement* one : {&webhooks_, &add_, &move_, &forget_, &insert_, &waiting_, &tried_, &done_, &died_, &trim_, &dead_,
-                         &dead_count_, &runs_, &forget_run_}) {
-    *one = {};
+  for (statement* statement : {&webhooks_, &add_, &move_, &forget_, &insert_, &waiting_, &tried_, &done_, &died_,
+                               &trim_, &dead_, &dead_count_, &runs_, &forget_run_}) {
+    *statement = {};
   }
   db_.close();
 }
@@ -108,7 +108,7 @@ failure webhook_store::migrate() {
                       std::to_string(schema_version));
   }
   if (objects > 0 || id != 0) return wrong_file("the file is an SQLite database of another program");
-  return together([&] {
+  return transaction([&] {
     return db_.execute(schema + std::string("INSERT INTO identity (prefix) VALUES ('") + random_prefix() +
                        "'); PRAGMA application_id = " + std::to_string(application_id) +
                        "; PRAGMA user_version = " + std::to_string(schema_version));
@@ -117,30 +117,29 @@ failure webhook_store::migrate() {
 
 failure webhook_store::prepare() {
   const std::string columns = callback_columns;
-  const std::pair<statement*, std::string> all[] = {
+  const std::pair<statement*, std::string> items[] = {
       {&webhooks_, "SELECT name, detection, intervention FROM webhooks ORDER BY name"},
       {&add_, "INSERT INTO webhooks (name, detection, intervention) VALUES (?1, ?2, ?3)"},
       {&move_, "UPDATE webhooks SET detection = ?2, intervention = ?3 WHERE name = ?1"},
       {&forget_, "DELETE FROM webhooks WHERE name = ?1"},  // the rest by cascade
       {&insert_,
        "INSERT INTO callbacks (webhook, run, kind, row, rule, since_ms, attempts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
-      {&waiting_,
-       "SELECT " + columns + " FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 1 ORDER BY id"},
+      {&waiting_, "SELECT " + columns + " FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 1 ORDER BY id"},
       {&tried_, "UPDATE callbacks SET attempts = ?2 WHERE id = ?1"},
       {&done_, "DELETE FROM callbacks WHERE id = ?1"},
       {&died_, "UPDATE callbacks SET died_ms = ?2, why = ?3, attempts = ?4 WHERE id = ?1"},
       {&trim_,
        "DELETE FROM callbacks WHERE id IN (SELECT id FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0"
        " ORDER BY died_ms DESC, id DESC LIMIT -1 OFFSET ?2)"},
-      {&dead_,
-       "SELECT " + columns + ", died_ms, why FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0 AND id > ?2"
-                             " ORDER BY id LIMIT ?3"},
+      {&dead_, "SELECT " + columns +
+                   ", died_ms, why FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0 AND id > ?2"
+                   " ORDER BY id LIMIT ?3"},
       {&dead_count_, "SELECT count(*) FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0"},
       {&runs_, "SELECT DISTINCT run FROM callbacks"},
       {&forget_run_, "DELETE FROM callbacks WHERE run = ?1"},
   };
   failure why;
-  for (const auto& [into, sql] : all) {
+  for (const auto& [into, sql] : items) {
     if (!why) why = db_.prepare(sql, *into);
   }
   return why;
@@ -149,8 +148,9 @@ failure webhook_store::prepare() {
 failure webhook_store::read_prefix() { return db_.query("SELECT prefix FROM identity", prefix_); }
 
 failure webhook_store::begin_anew() {
-  failure why = together([&] {
-    return db_.execute("DELETE FROM callbacks; DELETE FROM webhooks; UPDATE identity SET prefix = '" + random_prefix() + "'");
+  failure why = transaction([&] {
+    return db_.execute("DELETE FROM callbacks; DELETE FROM webhooks; UPDATE identity SET prefix = '" + random_prefix() +
+                       "'");
   });
   return why ? why : read_prefix();
 }
@@ -178,10 +178,10 @@ failure webhook_store::forget(const std::string& name) {
 
 failure webhook_store::take(const std::string& name, const archive::callback_position& upto,
                             std::vector<stored_callback>& these) {
-  return together([&] {
+  return transaction([&] {
     failure why;
-    for (stored_callback& one : these) {
-      if (!why) why = insert(name, one);
+    for (stored_callback& callback : these) {
+      if (!why) why = insert(name, callback);
     }
     if (why) return why;
     move_.bind(1, std::string_view(name));
@@ -191,16 +191,16 @@ failure webhook_store::take(const std::string& name, const archive::callback_pos
   });
 }
 
-failure webhook_store::insert(const std::string& name, stored_callback& one) {
+failure webhook_store::insert(const std::string& name, stored_callback& callback) {
   insert_.bind(1, std::string_view(name));
-  insert_.bind(2, one.run_number);
-  insert_.bind(3, name_of(one.kind));
-  insert_.bind(4, one.row);
-  insert_.bind(5, std::string_view(one.rule));
-  insert_.bind(6, one.since_ms);
-  insert_.bind(7, one.attempts);
+  insert_.bind(2, callback.run_number);
+  insert_.bind(3, name_of(callback.kind));
+  insert_.bind(4, callback.row);
+  insert_.bind(5, std::string_view(callback.rule));
+  insert_.bind(6, callback.since_ms);
+  insert_.bind(7, callback.attempts);
   failure why = insert_.run();
-  if (!why) one.id = sqlite3_last_insert_rowid(db_.get());
+  if (!why) callback.id = sqlite3_last_insert_rowid(db_.get());
   return why;
 }
 
@@ -227,14 +227,14 @@ failure webhook_store::done(std::int64_t id) {
 
 // ---- dead letters
 
-failure webhook_store::died(const std::string& name, const stored_callback& one, std::int64_t now_ms,
+failure webhook_store::died(const std::string& name, const stored_callback& callback, std::int64_t now_ms,
                             const std::string& why_it_died, std::int64_t keep, std::int64_t& dropped) {
   dropped = 0;
-  return together([&] {
-    died_.bind(1, one.id);
+  return transaction([&] {
+    died_.bind(1, callback.id);
     died_.bind(2, now_ms);
     died_.bind(3, std::string_view(why_it_died));
-    died_.bind(4, one.attempts);
+    died_.bind(4, callback.attempts);
     failure why = died_.run();
     if (why) return why;
     trim_.bind(1, std::string_view(name));
@@ -245,7 +245,8 @@ failure webhook_store::died(const std::string& name, const stored_callback& one,
   });
 }
 
-failure webhook_store::dead(const std::string& name, std::int64_t after, std::uint64_t limit, std::vector<dead_letter>& out) {
+failure webhook_store::dead(const std::string& name, std::int64_t after, std::uint64_t limit,
+                            std::vector<dead_letter>& out) {
   dead_.bind(1, std::string_view(name));
   dead_.bind(2, after);
   dead_.bind(3, limit);
@@ -267,15 +268,15 @@ failure webhook_store::dead_count(const std::string& name, std::int64_t& count) 
 failure webhook_store::revive(const std::string& name, std::int64_t now_ms, std::uint64_t limit,
                               std::vector<stored_callback>& out) {
   std::vector<stored_callback> risen;
-  failure fault = together([&] {
+  failure fault = transaction([&] {
     std::vector<dead_letter> oldest;
     failure why = dead(name, 0, limit, oldest);
-    for (dead_letter& one : oldest) {
-      if (!why) why = done(one.what.id);
-      one.what.since_ms = now_ms;
-      one.what.attempts = 0;
-      if (!why) why = insert(name, one.what);
-      risen.push_back(std::move(one.what));
+    for (dead_letter& dead_letter : oldest) {
+      if (!why) why = done(dead_letter.callback.id);
+      dead_letter.callback.since_ms = now_ms;
+      dead_letter.callback.attempts = 0;
+      if (!why) why = insert(name, dead_letter.callback);
+      risen.push_back(std::move(dead_letter.callback));
     }
     return why;
   });

@@ -1,9 +1,9 @@
 // webhooks.db: how far each webhook is in the archive, what waits to be sent, and the dead letters.
 //
-// A file of its own beside the archive, so that the archive's writer never waits for it. It holds no text of agents, only
-// which rows of the archive are meant: a deleted run leaves nothing behind here. Not synced after each write: after
-// a power cut it is as it was some moments ago, and some callbacks are sent twice; none is left out, for how far a
-// webhook is and what waits are written together. A kill loses nothing that was written.
+// A file of its own beside the archive, so that the archive's writer never waits for it. It holds no text of agents,
+// only which rows of the archive are meant: a deleted run leaves nothing behind here. Not synced after each write:
+// after a power cut it is as it was some moments ago, and some callbacks are sent twice; none is left out, for how far
+// a webhook is and what waits are written together. A kill loses nothing that was written.
 //
 // Thread: one at a time, the webhooks'. Failure: a `failure`; nothing throws. Nothing of a failed call is stored.
 #pragma once
@@ -29,7 +29,7 @@ struct stored_callback {
 };
 
 struct dead_letter {
-  stored_callback what;
+  stored_callback callback;
   std::int64_t died_ms = 0;
   std::string why;
 };
@@ -58,18 +58,21 @@ class webhook_store {
   archive::failure forget(const std::string& name);
 
   // The webhook is at `upto`, and these are to be sent; they get their ids.
-  archive::failure take(const std::string& name, const archive::callback_position& upto, std::vector<stored_callback>& these);
+  archive::failure take(const std::string& name, const archive::callback_position& upto,
+                        std::vector<stored_callback>& these);
   archive::failure waiting(const std::string& name, std::vector<stored_callback>& out);
   archive::failure tried(std::int64_t id, std::int64_t attempts);
   archive::failure done(std::int64_t id);
 
   // A callback that waited is a dead letter now. Of those beyond `keep` the oldest go; `dropped` says how many.
-  archive::failure died(const std::string& name, const stored_callback& one, std::int64_t now_ms, const std::string& why,
-                        std::int64_t keep, std::int64_t& dropped);
-  archive::failure dead(const std::string& name, std::int64_t after, std::uint64_t limit, std::vector<dead_letter>& out);
+  archive::failure died(const std::string& name, const stored_callback& callback, std::int64_t now_ms,
+                        const std::string& why, std::int64_t keep, std::int64_t& dropped);
+  archive::failure dead(const std::string& name, std::int64_t after, std::uint64_t limit,
+                        std::vector<dead_letter>& out);
   archive::failure dead_count(const std::string& name, std::int64_t& count);
   // The oldest dead letters, at most `limit`, wait again, behind what waits already; `out` has them with their new ids.
-  archive::failure revive(const std::string& name, std::int64_t now_ms, std::uint64_t limit, std::vector<stored_callback>& out);
+  archive::failure revive(const std::string& name, std::int64_t now_ms, std::uint64_t limit,
+                          std::vector<stored_callback>& out);
 
   archive::failure runs(std::vector<std::uint64_t>& out);
   archive::failure forget_run(std::uint64_t run_number);
@@ -78,13 +81,13 @@ class webhook_store {
   archive::failure migrate();
   archive::failure prepare();
   archive::failure read_prefix();
-  archive::failure insert(const std::string& name, stored_callback& one);
+  archive::failure insert(const std::string& name, stored_callback& callback);
   template <class Work>
-  archive::failure together(Work work);  // one transaction
+  archive::failure transaction(Work work);  // one transaction
 
   archive::connection db_;
-  archive::statement webhooks_, add_, move_, forget_, insert_, waiting_, tried_, done_, died_, trim_, dead_, dead_count_,
-      runs_, forget_run_;
+  archive::statement webhooks_, add_, move_, forget_, insert_, waiting_, tried_, done_, died_, trim_, dead_,
+      dead_count_, runs_, forget_run_;
   std::string prefix_;
 };
 

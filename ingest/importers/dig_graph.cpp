@@ -25,14 +25,13 @@ import_outcome import_checked(std::string_view file, const dig_graph_options& op
   name_table agents(name_table::kind::agent);
   name_table events(name_table::kind::id);
   name_table activations(name_table::kind::id);
-  auto tables =
-      dig_graph_reader(reader, agents, events, activations, result.counts).read(*top, options.max_items);
+  auto tables = dig_graph_reader(reader, agents, events, activations, result.counts).read(*top, options.max_items);
   if (reader.failed()) return reader.failure();
 
   trace_writer writer;
   dig_replay replay(tables, events, activations, writer, result.counts);
-  writer.hello(options.run.empty() ? default_run(tables, file) : options.run, replay.roster(),
-               "digd-import-dig-graph", {{"source", "dig.graph.v2"}}, {});
+  writer.hello(options.run.empty() ? default_run(tables, file) : options.run, replay.roster(), "digd-import-dig-graph",
+               {{"source", "dig.graph.v2"}}, {});
   replay.run();
   result.counts.messages = writer.messages();
   result.counts.agents = replay.roster().size();

@@ -12,28 +12,21 @@ namespace {
 
 constexpr std::string_view schema = "dig.graph.v2";
 
-std::string_view view(const json::string& text) {
-  return {text.data(), text.size()};
-}
-std::string_view view(json::string_view text) {
-  return {text.data(), text.size()};
-}
+std::string_view view(const json::string& text) { return {text.data(), text.size()}; }
+std::string_view view(json::string_view text) { return {text.data(), text.size()}; }
 
-bool is_live(dig_reaction label) {
-  return label == dig_reaction::pending || label == dig_reaction::wait;
-}
+bool is_live(dig_reaction label) { return label == dig_reaction::pending || label == dig_reaction::wait; }
 
 }  // namespace
 
-dig_graph_reader::dig_graph_reader(json_reader& reader, name_table& agents, name_table& events,
-                                   name_table& activations, import_counts& counts)
+dig_graph_reader::dig_graph_reader(json_reader& reader, name_table& agents, name_table& events, name_table& activations,
+                                   import_counts& counts)
     : reader_(reader), agents_(agents), events_(events), activations_(activations), counts_(counts) {}
 
 dig_tables dig_graph_reader::read(const object& top, std::size_t max_items) {
   const auto found = reader_.string(top, "schema", {}, true);
   if (found && *found != schema) {
-    reader_.fail(import_errc::unsupported_schema, "schema",
-                 "expected \"dig.graph.v2\", found " + quoted(*found));
+    reader_.fail(import_errc::unsupported_schema, "schema", "expected \"dig.graph.v2\", found " + quoted(*found));
   }
   const auto* events = reader_.object(top, "events", {}, true);
   const auto* activations = reader_.object(top, "activations", {}, true);
@@ -44,8 +37,8 @@ dig_tables dig_graph_reader::read(const object& top, std::size_t max_items) {
                  "events and activations: expected at most " + std::to_string(max_items) + " together");
     return {};
   }
-  const auto each = [&](const object& all, const char* table, const auto& take) {
-    for (const auto& member : all) {
+  const auto each = [&](const object& objects, const char* table, const auto& take) {
+    for (const auto& member : objects) {
       if (reader_.failed()) return;
       const auto where = place(table, quoted(view(member.key())));
       if (const auto* item = member.value().if_object()) {
@@ -55,8 +48,7 @@ dig_tables dig_graph_reader::read(const object& top, std::size_t max_items) {
       }
     }
   };
-  each(*events, "events",
-       [&](auto key, const auto& item, const auto& where) { read_event(key, item, where, true); });
+  each(*events, "events", [&](auto key, const auto& item, const auto& where) { read_event(key, item, where, true); });
   each(*activations, "activations",
        [&](auto key, const auto& item, const auto& where) { read_activation(key, item, where); });
   if (reader_.failed()) return {};
@@ -68,8 +60,7 @@ void dig_graph_reader::note_time(std::optional<std::int64_t> us) {
   if (us) tables_.latest_us = std::max(tables_.latest_us, *us);
 }
 
-void dig_graph_reader::read_event(std::string_view key, const object& from, std::string_view where,
-                                  bool in_events) {
+void dig_graph_reader::read_event(std::string_view key, const object& from, std::string_view where, bool in_events) {
   dig_event event;
   event.id = events_.safe(key);
   event.in_events = in_events;
@@ -103,8 +94,7 @@ std::optional<dig_reaction> dig_graph_reader::reaction_label(const object& from,
 }
 
 // Agent or event names to reaction records; the keys are the file's own.
-std::map<std::string_view, dig_reaction> dig_graph_reader::read_labels(const object& from,
-                                                                       std::string_view where) {
+std::map<std::string_view, dig_reaction> dig_graph_reader::read_labels(const object& from, std::string_view where) {
   std::map<std::string_view, dig_reaction> out;
   for (const auto& member : from) {
     const auto at = place(where, quoted(view(member.key())));
@@ -124,8 +114,7 @@ void dig_graph_reader::read_recipients(const object& from, const std::string& wh
   const auto* recipients = reader_.object(from, "recipients", where, false);
   if (!recipients) return;
   for (const auto& member : *recipients) event.recipients.push_back(agents_.safe(view(member.key())));
-  read_labels(*recipients,
-              place(where, "recipients"));  // for its checks: the stamps tell what happened, and when
+  read_labels(*recipients, place(where, "recipients"));  // for its checks: the stamps tell what happened, and when
 }
 
 void dig_graph_reader::read_stamps(const object& from, const std::string& where, dig_event& event) {
@@ -149,8 +138,7 @@ void dig_graph_reader::read_stamps(const object& from, const std::string& where,
     if (*label == "generated") {
       if (!event.generated_us) event.generated_us = us;
     } else if (*label == "delivered") {
-      if (const auto to = reader_.string(*stamp, "to", at, true))
-        tables_.delivered_to.insert(agents_.safe(*to));
+      if (const auto to = reader_.string(*stamp, "to", at, true)) tables_.delivered_to.insert(agents_.safe(*to));
     } else if (*label == "modified") {
       read_rerouting(*stamp, *us, at, event);
     } else if (*label != "reacted") {
@@ -162,19 +150,18 @@ void dig_graph_reader::read_stamps(const object& from, const std::string& where,
 
 void dig_graph_reader::read_rerouting(const object& stamp, std::int64_t at_us, const std::string& where,
                                       dig_event& event) {
-  const auto* what = reader_.object(stamp, "metadata", where, false);
-  if (!what) return;
-  if (reader_.string(*what, "change", place(where, "metadata"), false).value_or("") != "reroute") return;
+  const auto* object = reader_.object(stamp, "metadata", where, false);
+  if (!object) return;
+  if (reader_.string(*object, "change", place(where, "metadata"), false).value_or("") != "reroute") return;
   const auto at = place(where, "metadata");
-  const auto* before = reader_.object(*what, "previous_recipient_reactions", at, true);
-  const auto* after = reader_.object(*what, "recipients", at, true);
+  const auto* before = reader_.object(*object, "previous_recipient_reactions", at, true);
+  const auto* after = reader_.object(*object, "recipients", at, true);
   if (!before || !after) return;
   const auto old_labels = read_labels(*before, place(at, "previous_recipient_reactions"));
   const auto new_labels = read_labels(*after, place(at, "recipients"));
   dig_rerouting change;
   change.at_us = at_us;
-  if (const auto by = reader_.string(stamp, "activation_id", where, false))
-    change.by = activations_.safe(*by);
+  if (const auto by = reader_.string(stamp, "activation_id", where, false)) change.by = activations_.safe(*by);
   for (const auto& [agent, label] : old_labels) change.before.push_back(agents_.safe(agent));
   for (const auto& [agent, label] : new_labels) {
     const auto old = old_labels.find(agent);
@@ -234,8 +221,7 @@ void dig_graph_reader::read_activation(std::string_view key, const object& from,
 }
 
 // `metadata.dig`: `submitting` true, `failed` an object with `error` and `message`.
-void dig_graph_reader::read_annotations(const object& from, const std::string& where,
-                                        dig_activation& activation) {
+void dig_graph_reader::read_annotations(const object& from, const std::string& where, dig_activation& activation) {
   const auto* metadata = reader_.object(from, "metadata", where, false);
   const auto at = place(where, "metadata");
   const auto* dig = metadata ? reader_.object(*metadata, "dig", at, false) : nullptr;

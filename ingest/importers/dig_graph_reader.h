@@ -22,11 +22,7 @@ namespace digd::importers {
 // The library's reserved agent for what its healers do.
 inline constexpr std::string_view dig_system_agent = "system";
 
-enum class dig_reaction { pending,
-                          consume,
-                          wait,
-                          discard,
-                          reroute };
+enum class dig_reaction { pending, consume, wait, discard, reroute };
 
 // One rewriting of an event's routing (a `modified` stamp with `change: reroute`).
 struct dig_rerouting {
@@ -93,8 +89,7 @@ class dig_graph_reader {
   std::map<std::string_view, dig_reaction> read_labels(const object& from, std::string_view where);
   void read_activation(std::string_view key, const object& from, const std::string& where);
   void read_annotations(const object& from, const std::string& where, dig_activation& activation);
-  std::vector<std::string_view> read_event_list(const object& from, std::string_view key,
-                                                const std::string& where);
+  std::vector<std::string_view> read_event_list(const object& from, std::string_view key, const std::string& where);
   std::optional<dig_reaction> reaction_label(const object& from, std::string_view where);
   void link();
   void note_time(std::optional<std::int64_t> us);

@@ -73,7 +73,8 @@ void dig_replay::choose_submits() {
 // was busy since then, and a pause that ends with its work is no deadlock.
 std::int64_t dig_replay::begin_of(const dig_activation& activation) const {
   const auto stamped = activation.started_us.value_or(activation.ended_us.value_or(tables_.created_us.value_or(0)));
-  if (activation.started_us && activation.ended_us && *activation.ended_us - *activation.started_us >= shortest_work_us) {
+  if (activation.started_us && activation.ended_us &&
+      *activation.ended_us - *activation.started_us >= shortest_work_us) {
     return stamped;
   }
   std::int64_t latest_us = 0;
@@ -86,7 +87,8 @@ std::int64_t dig_replay::begin_of(const dig_activation& activation) const {
 }
 
 // When the event last went to the agent, up to a time; nothing if the graph does not show that.
-std::optional<std::int64_t> dig_replay::given_at(std::string_view event, std::string_view agent, std::int64_t until_us) const {
+std::optional<std::int64_t> dig_replay::given_at(std::string_view event, std::string_view agent,
+                                                 std::int64_t until_us) const {
   const auto found = tables_.events.find(event);
   if (found == tables_.events.end()) return std::nullopt;
   const auto includes = [&](const std::vector<std::string_view>& agents) {
@@ -171,14 +173,10 @@ void dig_replay::run() {
 
 void dig_replay::perform(const task& next) {
   switch (next.kind) {
-    case step::root:
-      return write_root(tables_.events.at(next.id));
-    case step::output:
-      return write_output(tables_.events.at(next.id));
-    case step::start:
-      return start(tables_.activations.at(next.id), false);
-    case step::end:
-      return end(tables_.activations.at(next.id));
+    case step::root: return write_root(tables_.events.at(next.id));
+    case step::output: return write_output(tables_.events.at(next.id));
+    case step::start: return start(tables_.activations.at(next.id), false);
+    case step::end: return end(tables_.activations.at(next.id));
     case step::rerouting: {
       const auto& event = tables_.events.at(next.id);
       return rewrite_routing(event, event.reroutings[next.index]);
@@ -350,8 +348,7 @@ void dig_replay::end(const dig_activation& activation) {
     if (counts_.reactions.inferred > before) inferred.emplace_back("reactions");
     json::array outputs;
     for (const auto id : running.outputs_at_end) {
-      outputs.push_back(
-          event_object(tables_.events.at(id), max_payload_bytes / running.outputs_at_end.size()));
+      outputs.push_back(event_object(tables_.events.at(id), max_payload_bytes / running.outputs_at_end.size()));
     }
     if (!outputs.empty() || reroutes) members["as_is"] = true;
     members["outputs"] = std::move(outputs);
@@ -400,8 +397,7 @@ void dig_replay::rewrite_routing(const dig_event& event, const dig_rerouting& ch
     }
     json::object end{{"activation", json::string(id)}};
     if (!handed_on) end["as_is"] = true;
-    end["reactions"] =
-        json::object{{json::string_view(event.id.data(), event.id.size()), std::move(reaction)}};
+    end["reactions"] = json::object{{json::string_view(event.id.data(), event.id.size()), std::move(reaction)}};
     end["inferred"] = {"activation"};
     writer_.message("activation_ended", now_ms(), std::move(end));
     handed_on = true;
@@ -446,13 +442,12 @@ json::object dig_replay::event_object(const dig_event& event, std::size_t payloa
 json::value dig_replay::payload_of(const dig_event& event, std::size_t max_bytes) {
   json::value out = event.payload ? *event.payload : json::value(json::object{});
   if (event.by_system && event.metadata) {
-    json::object told;
+    json::object object;
     for (const char* key : {"intervention_type", "message"}) {
-      if (const auto* value = event.metadata->if_contains(key); value && value->is_string())
-        told[key] = *value;
+      if (const auto* value = event.metadata->if_contains(key); value && value->is_string()) object[key] = *value;
     }
-    if (event.payload) told["payload"] = *event.payload;
-    out = std::move(told);
+    if (event.payload) object["payload"] = *event.payload;
+    out = std::move(object);
   }
   auto written = json::serialize(out);
   if (written.size() <= max_bytes) return out;

@@ -29,11 +29,7 @@ class dig_replay {
 
  private:
   // At one time, a step that makes an event known goes before a step that needs it.
-  enum class step { output,
-                    end,
-                    root,
-                    rerouting,
-                    start };
+  enum class step { output, end, root, rerouting, start };
   struct task {
     std::int64_t at_us;
     step kind;

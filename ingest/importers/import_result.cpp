@@ -11,20 +11,13 @@ class category final : public boost::system::error_category {
   const char* name() const noexcept override { return "digd.import"; }
   std::string message(int code) const override {
     switch (static_cast<import_errc>(code)) {
-      case import_errc::bad_json:
-        return "no valid JSON";
-      case import_errc::too_large:
-        return "too large";
-      case import_errc::wrong_shape:
-        return "not the shape of this format";
-      case import_errc::wrong_value:
-        return "a value that this format does not know";
-      case import_errc::unsupported_schema:
-        return "unsupported schema";
-      case import_errc::bad_option:
-        return "option out of range";
-      case import_errc::internal:
-        return "the importer failed";
+      case import_errc::bad_json: return "no valid JSON";
+      case import_errc::too_large: return "too large";
+      case import_errc::wrong_shape: return "not the shape of this format";
+      case import_errc::wrong_value: return "a value that this format does not know";
+      case import_errc::unsupported_schema: return "unsupported schema";
+      case import_errc::bad_option: return "option out of range";
+      case import_errc::internal: return "the importer failed";
     }
     return "unknown import error";
   }
@@ -35,10 +28,10 @@ void add(link_counts& to, const link_counts& more) {
   to.inferred += more.inferred;
 }
 
-void say(std::string& out, const char* what, const link_counts& links) {
+void say(std::string& out, const char* text, const link_counts& links) {
   if (links.stated + links.inferred == 0) return;
   if (out.back() != '(') out += ", ";
-  out += std::string(what) + ' ' + std::to_string(links.stated) + '/' + std::to_string(links.inferred);
+  out += std::string(text) + ' ' + std::to_string(links.stated) + '/' + std::to_string(links.inferred);
 }
 
 // Every tally that is no link, with the words that `describe` uses for it.
@@ -71,9 +64,9 @@ boost::system::error_code make_error_code(import_errc code) noexcept {
 }
 
 link_counts import_counts::links() const {
-  link_counts all;
-  for (const auto& part : {sources, recipients, inputs, reactions, submits}) add(all, part);
-  return all;
+  link_counts link_counts;
+  for (const auto& part : {sources, recipients, inputs, reactions, submits}) add(link_counts, part);
+  return link_counts;
 }
 
 import_counts& import_counts::operator+=(const import_counts& more) {
@@ -92,11 +85,11 @@ import_counts& import_counts::operator+=(const import_counts& more) {
 }
 
 std::string describe(const import_counts& counts) {
-  const auto all = counts.links();
+  const auto link_counts = counts.links();
   std::string out = std::to_string(counts.messages) + " messages: " + std::to_string(counts.activations) +
-                    " activations, " + std::to_string(counts.events) + " events, " +
-                    std::to_string(counts.agents) + " agents. Links: " + std::to_string(all.stated) +
-                    " stated, " + std::to_string(all.inferred) + " inferred";
+                    " activations, " + std::to_string(counts.events) + " events, " + std::to_string(counts.agents) +
+                    " agents. Links: " + std::to_string(link_counts.stated) + " stated, " +
+                    std::to_string(link_counts.inferred) + " inferred";
   std::string parts = " (";
   say(parts, "sources", counts.sources);
   say(parts, "recipients", counts.recipients);
@@ -104,8 +97,8 @@ std::string describe(const import_counts& counts) {
   say(parts, "reactions", counts.reactions);
   say(parts, "submits", counts.submits);
   if (parts.size() > 2) out += parts + ")";
-  out += ". Times: " + std::to_string(counts.times.stated) + " stated, " +
-         std::to_string(counts.times.inferred) + " inferred.";
+  out += ". Times: " + std::to_string(counts.times.stated) + " stated, " + std::to_string(counts.times.inferred) +
+         " inferred.";
   const char* before = " Of these: ";
   for (const auto& [member, words] : remarks) {
     if (counts.*member == 0) continue;

@@ -12,20 +12,14 @@ constexpr std::size_t quoted_bytes = 60;
 
 std::string_view type_name(const json::value& value) {
   switch (value.kind()) {
-    case json::kind::null:
-      return "null";
-    case json::kind::bool_:
-      return "a boolean";
+    case json::kind::null: return "null";
+    case json::kind::bool_: return "a boolean";
     case json::kind::int64:
     case json::kind::uint64:
-    case json::kind::double_:
-      return "a number";
-    case json::kind::string:
-      return "a string";
-    case json::kind::array:
-      return "an array";
-    case json::kind::object:
-      return "an object";
+    case json::kind::double_: return "a number";
+    case json::kind::string: return "a string";
+    case json::kind::array: return "an array";
+    case json::kind::object: return "an object";
   }
   return "something else";
 }
@@ -54,18 +48,18 @@ std::string place(std::string_view where, std::string_view key) {
   return std::string(where) + '.' + std::string(key);
 }
 
-void json_reader::fail(import_errc code, std::string_view where, std::string_view what) {
+void json_reader::fail(import_errc code, std::string_view where, std::string_view given_text) {
   if (failure_) return;
   std::string text(where);
   if (!text.empty()) text += ": ";
-  failure_ = import_failure{code, text + std::string(what)};
+  failure_ = import_failure{code, text + std::string(given_text)};
 }
 
 void json_reader::wrong_type(std::string_view where, std::string_view key, std::string_view expected,
                              const json::value* found) {
-  std::string what = "expected " + std::string(expected) + ", found ";
-  what += found ? type_name(*found) : "nothing";
-  fail(import_errc::wrong_shape, place(where, key), what);
+  std::string text = "expected " + std::string(expected) + ", found ";
+  text += found ? type_name(*found) : "nothing";
+  fail(import_errc::wrong_shape, place(where, key), text);
 }
 
 const json::object* json_reader::parse(std::string_view text, std::size_t max_bytes, json::value& into) {
@@ -107,8 +101,8 @@ const json::value* json_reader::take(const json::object& from, std::string_view 
   return found;
 }
 
-const json::object* json_reader::object(const json::object& from, std::string_view key,
-                                        std::string_view where, bool required) {
+const json::object* json_reader::object(const json::object& from, std::string_view key, std::string_view where,
+                                        bool required) {
   const auto* found = take(from, key, where, required, "an object");
   if (!found) return nullptr;
   if (const auto* value = found->if_object()) return value;
@@ -134,8 +128,7 @@ std::optional<std::string_view> json_reader::string(const json::object& from, st
   return std::nullopt;
 }
 
-std::optional<bool> json_reader::boolean(const json::object& from, std::string_view key,
-                                         std::string_view where) {
+std::optional<bool> json_reader::boolean(const json::object& from, std::string_view key, std::string_view where) {
   const auto* found = find(from, key);
   if (!found) return std::nullopt;
   if (const auto* value = found->if_bool()) return *value;

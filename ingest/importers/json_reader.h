@@ -30,14 +30,13 @@ class json_reader {
                                     bool required);
   const boost::json::array* array(const boost::json::object&, std::string_view key, std::string_view where,
                                   bool required);
-  std::optional<std::string_view> string(const boost::json::object&, std::string_view key,
-                                         std::string_view where, bool required);
+  std::optional<std::string_view> string(const boost::json::object&, std::string_view key, std::string_view where,
+                                         bool required);
   std::optional<bool> boolean(const boost::json::object&, std::string_view key, std::string_view where);
   // Seconds since 1970 as microseconds; refused if not finite or beyond the year 5138.
-  std::optional<std::int64_t> seconds(const boost::json::object&, std::string_view key,
-                                      std::string_view where);
+  std::optional<std::int64_t> seconds(const boost::json::object&, std::string_view key, std::string_view where);
 
-  void fail(import_errc code, std::string_view where, std::string_view what);
+  void fail(import_errc code, std::string_view where, std::string_view text);
   bool failed() const { return failure_.has_value(); }
   const import_failure& failure() const { return *failure_; }
 

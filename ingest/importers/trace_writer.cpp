@@ -5,7 +5,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/string.hpp>
 
-#include "engine/settings.h"
+#include "model/settings.h"
 
 namespace digd::importers {
 namespace json = boost::json;
@@ -49,8 +49,8 @@ std::string shortened(std::string_view name, std::size_t max_bytes) {
 std::string run_id(std::string_view wanted) {
   std::string out = shortened(wanted, max_name_bytes);
   for (char& c : out) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '.' || c == '_' || c == '-';
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
     if (!plain) c = '_';
   }
   return out.empty() ? "imported" : out;
@@ -101,8 +101,8 @@ std::string_view name_table::fresh(std::string wanted) {
 }
 
 void trace_writer::hello(std::string_view run, const std::optional<std::vector<std::string_view>>& agents,
-                         std::string_view client, json::object labels,
-                         const std::vector<std::string_view>& inferred, json::object rules) {
+                         std::string_view client, json::object labels, const std::vector<std::string_view>& inferred,
+                         json::object rules) {
   json::object line;
   line["type"] = "hello";
   line["protocol"] = 1;

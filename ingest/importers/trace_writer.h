@@ -27,9 +27,8 @@ inline constexpr std::size_t max_payload_bytes = 900'000;
 // name always gets the same answer, and two names never get one and the same.
 class name_table {
  public:
-  enum class kind { agent,
-                    id };
-  explicit name_table(kind what) : kind_(what) {}
+  enum class kind { agent, id };
+  explicit name_table(kind kind) : kind_(kind) {}
   // A view that lives as long as the table.
   std::string_view safe(std::string_view name);
   // A name of the importer's own making, unlike any given so far.

@@ -57,9 +57,8 @@ class log_reader {
     const auto* history = reader_.array(top, "history", {}, true);
     if (!history) return log;
     if (history->size() > max_items) {
-      reader_.fail(
-          import_errc::too_large, "history",
-          "has " + std::to_string(history->size()) + " steps, the limit is " + std::to_string(max_items));
+      reader_.fail(import_errc::too_large, "history",
+                   "has " + std::to_string(history->size()) + " steps, the limit is " + std::to_string(max_items));
       return log;
     }
     if (history->empty()) reader_.fail(import_errc::wrong_shape, "history", "expected at least one step");
@@ -96,8 +95,7 @@ class log_reader {
       parts = parse_role(out.role);
     }
     if (parts.agent.empty()) {
-      reader_.fail(import_errc::wrong_value, place(where, name ? "name" : "role"),
-                   "expected an agent's name");
+      reader_.fail(import_errc::wrong_value, place(where, name ? "name" : "role"), "expected an agent's name");
       return out;
     }
     out.form = parts.form;
@@ -146,8 +144,7 @@ class log_reader {
 // Turns the steps into messages, in their order. Between two steps it holds what is pending for whom.
 class step_mapper {
  public:
-  step_mapper(const whowhen_log& log, const whowhen_options& options, trace_writer& writer,
-              import_counts& counts)
+  step_mapper(const whowhen_log& log, const whowhen_options& options, trace_writer& writer, import_counts& counts)
       : log_(log), options_(options), writer_(writer), counts_(counts) {}
 
   void run() {
@@ -259,8 +256,7 @@ class step_mapper {
     json::object reactions;
     for (const auto& id : inputs) {
       const bool discards = now.notice && id == latest_;
-      reactions[id] = discards ? "discard" : thinks || now.notice ? "wait"
-                                                                  : "consume";
+      reactions[id] = discards ? "discard" : thinks || now.notice ? "wait" : "consume";
     }
     auto& waiting = pending_[now.agent];
     if (now.notice) std::erase(waiting, latest_);
@@ -366,8 +362,8 @@ class step_mapper {
     if (id == "question" || latest_.empty()) latest_ = id;
     if (to.inferred == 0) return;
     event["inferred"] = {"recipients"};
-    const std::vector<std::string_view> guessed(
-        to.recipients.end() - static_cast<std::ptrdiff_t>(to.inferred), to.recipients.end());
+    const std::vector<std::string_view> guessed(to.recipients.end() - static_cast<std::ptrdiff_t>(to.inferred),
+                                                to.recipients.end());
     event["basis"] = {{json::string(to.basis), string_array(guessed)}};
   }
 
@@ -431,8 +427,7 @@ std::string default_run(const whowhen_log& log, std::string_view file) {
          (log.question_id.empty() ? short_hash(file) : std::string(log.question_id));
 }
 
-void write_hello(const whowhen_log& log, const whowhen_options& options, std::string_view file,
-                 trace_writer& writer) {
+void write_hello(const whowhen_log& log, const whowhen_options& options, std::string_view file, trace_writer& writer) {
   json::object labels;
   labels["source"] = "whowhen";
   labels["subset"] = log.hand_crafted ? "hand_crafted" : "algorithm_generated";

@@ -8,14 +8,13 @@ constexpr std::string_view emphasis = "*_`#>";
 
 bool is_word(char c) {
   const auto byte = static_cast<unsigned char>(c);
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         byte >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || byte >= 0x80;
 }
 
-std::string_view trim(std::string_view text, std::string_view what = spaces) {
-  const auto first = text.find_first_not_of(what);
+std::string_view trim(std::string_view text, std::string_view given_text = spaces) {
+  const auto first = text.find_first_not_of(given_text);
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(what) - first + 1);
+  return text.substr(first, text.find_last_not_of(given_text) - first + 1);
 }
 
 // Whether nothing but emphasis and spaces lies between `at` and the start of its line or sentence.
@@ -63,17 +62,11 @@ role_parts parse_role(std::string_view role) {
   return parts;
 }
 
-bool is_no_code_notice(std::string_view text) {
-  return trim(text).starts_with("There is no code from the last ");
-}
+bool is_no_code_notice(std::string_view text) { return trim(text).starts_with("There is no code from the last "); }
 
-bool is_execution_report(std::string_view text) {
-  return trim(text).starts_with("exitcode: ");
-}
+bool is_execution_report(std::string_view text) { return trim(text).starts_with("exitcode: "); }
 
-bool has_code_block(std::string_view text) {
-  return text.find("```") != std::string_view::npos;
-}
+bool has_code_block(std::string_view text) { return text.find("```") != std::string_view::npos; }
 
 bool ends_with_terminate(std::string_view text) {
   constexpr std::string_view word = "TERMINATE";
@@ -90,8 +83,7 @@ bool has_final_answer(std::string_view text) {
   return false;
 }
 
-std::vector<std::string_view> addressed_names(std::string_view text,
-                                              const std::vector<std::string_view>& names,
+std::vector<std::string_view> addressed_names(std::string_view text, const std::vector<std::string_view>& names,
                                               std::string_view speaker) {
   std::vector<std::string_view> found;
   for (const auto name : names) {

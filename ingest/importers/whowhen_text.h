@@ -42,8 +42,7 @@ bool has_final_answer(std::string_view text);
 
 // Those of `names` whom the text addresses: the name at the start of a line or sentence and a comma behind it
 // (`Computer_terminal, please …`), or `@name`. In the order of `names`, without `speaker`.
-std::vector<std::string_view> addressed_names(std::string_view text,
-                                              const std::vector<std::string_view>& names,
+std::vector<std::string_view> addressed_names(std::string_view text, const std::vector<std::string_view>& names,
                                               std::string_view speaker);
 
 }  // namespace digd::importers

@@ -12,19 +12,19 @@ namespace {
 
 class cause_finder {
  public:
-  cause_finder(const placed_spans& all, run_of_turns& run)
-      : all_(all), run_(run), caused_(run.turns.size(), 0), answered_(run.turns.size(), 0) {}
+  cause_finder(const placed_spans& spans, run_of_turns& run)
+      : spans_(spans), run_(run), caused_(run.turns.size(), 0), answered_(run.turns.size(), 0) {}
 
   void find() {
-    for (std::size_t i = 0; i < all_.tree.size(); ++i) {
-      const std::size_t within = all_.holders[i];
-      if (within != none && all_.tree.at(i).id == run_.turns[within].of->id && &all_.tree.at(i) == run_.turns[within].of &&
-          run_.turns[within].caller == none) {
+    for (std::size_t i = 0; i < spans_.tree.size(); ++i) {
+      const std::size_t within = spans_.holders[i];
+      if (within != none && spans_.tree.at(i).id == run_.turns[within].of->id &&
+          &spans_.tree.at(i) == run_.turns[within].of && run_.turns[within].caller == none) {
         follow_links(i, within);
       }
     }
-    for (std::size_t i = 0; i < all_.tree.size(); ++i) {
-      if (all_.roles[i] == role::handoff && all_.holders[i] != none) follow_handoff(i, all_.holders[i]);
+    for (std::size_t i = 0; i < spans_.tree.size(); ++i) {
+      if (spans_.roles[i] == role::handoff && spans_.holders[i] != none) follow_handoff(i, spans_.holders[i]);
     }
     follow_routes();
     follow_times();
@@ -48,22 +48,22 @@ class cause_finder {
     for (std::size_t next = 0; next < way.size() && next < max_steps_back; ++next) {
       const auto visit = [&](std::size_t i) {
         if (i == none || !seen.insert(i).second) return;
-        const std::size_t within = all_.holders[i];
+        const std::size_t within = spans_.holders[i];
         if (within == none) {
           way.push_back(i);
         } else if (within != to) {
-          pass(within, all_.tree.at(i), to, true);
+          pass(within, spans_.tree.at(i), to, true);
         }
       };
-      const span& here = all_.tree.at(way[next]);
-      for (const span_link& link : here.links) visit(all_.tree.find(link.trace, link.span));
-      visit(all_.tree.parent(way[next]));
+      const span& here = spans_.tree.at(way[next]);
+      for (const span_link& link : here.links) visit(spans_.tree.find(link.trace, link.span));
+      visit(spans_.tree.parent(way[next]));
     }
   }
 
   // To the next turn of the named agent, beside the turn that hands off.
   void follow_handoff(std::size_t i, std::size_t from) {
-    const span& s = all_.tree.at(i);
+    const span& s = spans_.tree.at(i);
     const auto named = text_of(s, dialect_of(s)->handed_to);
     if (!named || named->empty()) return;
     const std::size_t to = receiver_of_handoff(s, from, *named);
@@ -97,20 +97,20 @@ class cause_finder {
       std::size_t routes = 0, lost = 0;
     };
     std::map<std::size_t, fate> sent;
-    for (std::size_t i = 0; i < all_.tree.size(); ++i) {
-      if (all_.roles[i] != role::route) continue;
-      const span& route = all_.tree.at(i);
+    for (std::size_t i = 0; i < spans_.tree.size(); ++i) {
+      if (spans_.roles[i] != role::route) continue;
+      const span& route = spans_.tree.at(i);
       const bool lost = has_lost(*dialect_of(route), route);
       for (const span_link& link : route.links) {
-        const std::size_t message = all_.tree.find(link.trace, link.span);
-        if (message == none || all_.holders[message] == none) continue;
+        const std::size_t message = spans_.tree.find(link.trace, link.span);
+        if (message == none || spans_.holders[message] == none) continue;
         ++sent[message].routes;
         sent[message].lost += lost;
       }
     }
     for (const auto& [message, outcome] : sent) {
-      if (outcome.lost < outcome.routes || taken_.contains(&all_.tree.at(message))) continue;
-      run_.losses.push_back({all_.holders[message], &all_.tree.at(message), {}});
+      if (outcome.lost < outcome.routes || taken_.contains(&spans_.tree.at(message))) continue;
+      run_.losses.push_back({spans_.holders[message], &spans_.tree.at(message), {}});
     }
   }
 
@@ -146,7 +146,8 @@ class cause_finder {
     for (const std::size_t failed : members) {
       if (!run_.turns[failed].failed) continue;
       const auto retry = std::find_if(members.begin(), members.end(), [&](std::size_t i) {
-        return run_.turns[i].agent == run_.turns[failed].agent && run_.turns[i].start_ns >= run_.turns[failed].end_ns && !caused_[i];
+        return run_.turns[i].agent == run_.turns[failed].agent && run_.turns[i].start_ns >= run_.turns[failed].end_ns &&
+               !caused_[i];
       });
       if (retry == members.end()) continue;
       pass(failed, *run_.turns[failed].of, *retry, false);
@@ -165,9 +166,8 @@ class cause_finder {
       if (!answered_[i]) by_end.push_back(i);
       if (!caused_[i]) by_start.push_back(i);
     }
-    std::sort(by_end.begin(), by_end.end(), [&](std::size_t a, std::size_t b) {
-      return std::tie(when[a].end_ns, a) < std::tie(when[b].end_ns, b);
-    });
+    std::sort(by_end.begin(), by_end.end(),
+              [&](std::size_t a, std::size_t b) { return std::tie(when[a].end_ns, a) < std::tie(when[b].end_ns, b); });
     std::sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
       return std::tie(when[a].start_ns, a) < std::tie(when[b].start_ns, b);
     });
@@ -185,7 +185,7 @@ class cause_finder {
     }
   }
 
-  const placed_spans& all_;
+  const placed_spans& spans_;
   run_of_turns& run_;
   std::vector<char> caused_, answered_;               // by turn: its cause is known; what came of it is known
   boost::unordered_flat_set<const span*> taken_;      // messages and handoffs that a turn began with
@@ -194,6 +194,6 @@ class cause_finder {
 
 }  // namespace
 
-void find_causes(const placed_spans& all, run_of_turns& into) { cause_finder(all, into).find(); }
+void find_causes(const placed_spans& spans, run_of_turns& into) { cause_finder(spans, into).find(); }
 
 }  // namespace digd::otlp

@@ -15,6 +15,6 @@ struct placed_spans {
 };
 
 // Adds passings and losses to the run, whose turns are there. Turns that were called have a caller and no other cause.
-void find_causes(const placed_spans& all, run_of_turns& into);
+void find_causes(const placed_spans& spans, run_of_turns& into);
 
 }  // namespace digd::otlp

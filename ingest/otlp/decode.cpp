@@ -6,13 +6,13 @@
 
 namespace digd::otlp {
 
-std::string_view content_type(encoding how) {
-  return how == encoding::json ? "application/json" : "application/x-protobuf";
+std::string_view content_type(encoding given_encoding) {
+  return given_encoding == encoding::json ? "application/json" : "application/x-protobuf";
 }
 
-decode_outcome decode(encoding how, std::string_view body) {
+decode_outcome decode(encoding given_encoding, std::string_view body) {
   try {
-    return how == encoding::json ? decode_json(body) : decode_protobuf(body);
+    return given_encoding == encoding::json ? decode_json(body) : decode_protobuf(body);
   } catch (const std::exception& e) {  // out of memory
     return decode_failure{std::string("the request cannot be decoded: ") + e.what(), true};
   }

@@ -16,8 +16,7 @@
 
 namespace digd::otlp {
 
-enum class encoding : std::uint8_t { json,
-                                     protobuf };
+enum class encoding : std::uint8_t { json, protobuf };
 std::string_view content_type(encoding);
 
 struct decode_failure {
@@ -29,14 +28,14 @@ using decode_outcome = boost::system::result<batch, decode_failure>;
 inline constexpr std::size_t max_items = 1'000'000;
 inline constexpr std::size_t max_depth = 100;
 
-decode_outcome decode(encoding how, std::string_view body);
+decode_outcome decode(encoding encoding, std::string_view body);
 decode_outcome decode_json(std::string_view body);
 decode_outcome decode_protobuf(std::string_view body);
 
 // ExportTraceServiceResponse: how many spans were rejected, and why.
-std::string encode_response(encoding how, std::size_t rejected, std::string_view why);
+std::string encode_response(encoding encoding, std::size_t rejected, std::string_view why);
 // google.rpc.Status, the answer to a refused request. `code`: of google.rpc.Code.
-std::string encode_status(encoding how, int code, std::string_view message);
+std::string encode_status(encoding encoding, int code, std::string_view message);
 
 // Called by `decode_outcome::value()` on a failure (found by argument-dependent lookup).
 [[noreturn]] void throw_exception_from_error(const decode_failure&, const boost::source_location&);

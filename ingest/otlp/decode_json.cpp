@@ -1,7 +1,7 @@
 // OTLP/JSON: camelCase names, ids in hexadecimal, 64-bit integers as strings or numbers.
 #include <boost/json/array.hpp>
-#include <boost/json/value.hpp>
 #include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
 #include <charconv>
 #include <limits>
 #include <utility>
@@ -19,29 +19,28 @@ using importers::place;
 
 namespace {
 
-std::string at(std::string_view list, std::size_t i) {
-  return std::string(list) + '[' + std::to_string(i) + ']';
-}
+std::string at(std::string_view list, std::size_t i) { return std::string(list) + '[' + std::to_string(i) + ']'; }
 
 class json_decoder {
  public:
   explicit json_decoder(json_reader& in) : in_(in) {}
 
   void read(const json::object& top) {
-    each(top, "resourceSpans", {}, [&](const json::object& one, const std::string& where) { resource(one, where); });
+    each(top, "resourceSpans", {},
+         [&](const json::object& object, const std::string& where) { resource(object, where); });
   }
   batch take() { return std::move(out_); }
 
  private:
   template <class Read>
   void each(const json::object& of, std::string_view key, std::string_view where, Read read_one) {
-    const json::array* all = in_.array(of, key, where, false);
-    if (all == nullptr) return;
-    for (std::size_t i = 0; i < all->size() && !in_.failed(); ++i) {
+    const json::array* items = in_.array(of, key, where, false);
+    if (items == nullptr) return;
+    for (std::size_t i = 0; i < items->size() && !in_.failed(); ++i) {
       const std::string here = at(place(where, key), i);
-      const json::object* one = (*all)[i].if_object();
-      if (one == nullptr) return in_.fail(import_errc::wrong_shape, here, "expected an object");
-      read_one(*one, here);
+      const json::object* object = (*items)[i].if_object();
+      if (object == nullptr) return in_.fail(import_errc::wrong_shape, here, "expected an object");
+      read_one(*object, here);
     }
   }
 
@@ -52,14 +51,14 @@ class json_decoder {
       const json::value* name = named.if_contains("service.name");
       if (name != nullptr && name->is_string()) service = name->as_string().c_str();
     }
-    each(of, "scopeSpans", where, [&](const json::object& one, const std::string& here) {
+    each(of, "scopeSpans", where, [&](const json::object& object, const std::string& here) {
       origin from{.service = service, .scope = {}, .version = {}};
-      if (const json::object* scope = in_.object(one, "scope", here, false)) {
+      if (const json::object* scope = in_.object(object, "scope", here, false)) {
         from.scope = in_.string(*scope, "name", place(here, "scope"), false).value_or("");
         from.version = in_.string(*scope, "version", place(here, "scope"), false).value_or("");
       }
       const auto shared = std::make_shared<const origin>(std::move(from));
-      each(one, "spans", here, [&](const json::object& s, const std::string& its) { read_span(s, its, shared); });
+      each(object, "spans", here, [&](const json::object& s, const std::string& its) { read_span(s, its, shared); });
     });
   }
 
@@ -92,8 +91,8 @@ class json_decoder {
     if (!s.error.empty()) return;
     each(of, "events", where, [&](const json::object& event, const std::string& here) {
       if (in_.string(event, "name", here, false).value_or("") != "exception") return;
-      const json::object said = attributes(event, here);
-      const json::value* text = said.if_contains("exception.message");
+      const json::object reply = attributes(event, here);
+      const json::value* text = reply.if_contains("exception.message");
       if (text != nullptr && text->is_string()) s.error = text->as_string().c_str();
     });
   }
@@ -114,9 +113,9 @@ class json_decoder {
 
   json::object attributes(const json::object& of, std::string_view where) {
     json::object out;
-    each(of, "attributes", where, [&](const json::object& one, const std::string& here) {
-      const auto key = in_.string(one, "key", here, true);
-      if (key) out.insert_or_assign(json::string_view(key->data(), key->size()), any_value(one, "value", here));
+    each(of, "attributes", where, [&](const json::object& object, const std::string& here) {
+      const auto key = in_.string(object, "key", here, true);
+      if (key) out.insert_or_assign(json::string_view(key->data(), key->size()), any_value(object, "value", here));
     });
     return out;
   }
@@ -135,15 +134,15 @@ class json_decoder {
     if (const json::object* list = in_.object(value, "arrayValue", where, false)) {
       json::array out;
       each(*list, "values", place(where, "arrayValue"),
-           [&](const json::object& one, const std::string& here) { out.push_back(any(one, here)); });
+           [&](const json::object& object, const std::string& here) { out.push_back(any(object, here)); });
       return out;
     }
     json::object out;
     const json::object* named = in_.object(value, "kvlistValue", where, false);
     if (named == nullptr) return json::value();
-    each(*named, "values", place(where, "kvlistValue"), [&](const json::object& one, const std::string& here) {
-      const auto key = in_.string(one, "key", here, true);
-      if (key) out.insert_or_assign(json::string_view(key->data(), key->size()), any_value(one, "value", here));
+    each(*named, "values", place(where, "kvlistValue"), [&](const json::object& object, const std::string& here) {
+      const auto key = in_.string(object, "key", here, true);
+      if (key) out.insert_or_assign(json::string_view(key->data(), key->size()), any_value(object, "value", here));
     });
     return out;
   }

@@ -19,7 +19,7 @@ json::value value_of(const wire::AnyValue& from);
 
 json::object object_of(const google::protobuf::RepeatedPtrField<wire::KeyValue>& from) {
   json::object out;
-  for (const wire::KeyValue& one : from) out.insert_or_assign(one.key(), value_of(one.value()));
+  for (const wire::KeyValue& attribute : from) out.insert_or_assign(attribute.key(), value_of(attribute.value()));
   return out;
 }
 
@@ -33,7 +33,7 @@ json::value value_of(const wire::AnyValue& from) {
     case wire::AnyValue::kKvlistValue: return object_of(from.kvlist_value().values());
     case wire::AnyValue::kArrayValue: {
       json::array out;
-      for (const wire::AnyValue& one : from.array_value().values()) out.push_back(value_of(one));
+      for (const wire::AnyValue& value : from.array_value().values()) out.push_back(value_of(value));
       return out;
     }
     case wire::AnyValue::VALUE_NOT_SET: break;
@@ -45,8 +45,8 @@ std::string exception_of(const wire::Span& from) {
   std::string out;
   for (const wire::Span::Event& event : from.events()) {
     if (event.name() != "exception") continue;
-    for (const wire::KeyValue& one : event.attributes()) {
-      if (one.key() == "exception.message") out = one.value().string_value();
+    for (const wire::KeyValue& attribute : event.attributes()) {
+      if (attribute.key() == "exception.message") out = attribute.value().string_value();
     }
   }
   return out;
@@ -72,8 +72,8 @@ span span_of(const wire::Span& from, const std::shared_ptr<const origin>& made_b
 
 std::string service_of(const wire::Resource& from) {
   std::string out;
-  for (const wire::KeyValue& one : from.attributes()) {
-    if (one.key() == "service.name") out = one.value().string_value();
+  for (const wire::KeyValue& attribute : from.attributes()) {
+    if (attribute.key() == "service.name") out = attribute.value().string_value();
   }
   return out;
 }
@@ -102,10 +102,11 @@ decode_outcome decode_protobuf(std::string_view body) {
       const wire::ScopeSpans& scope = resource.scope_spans(c);
       const auto from = std::make_shared<const origin>(
           origin{.service = service, .scope = scope.scope().name(), .version = scope.scope().version()});
-      const std::string where = "resource_spans[" + std::to_string(r) + "].scope_spans[" + std::to_string(c) + "].spans[";
+      const std::string where =
+          "resource_spans[" + std::to_string(r) + "].scope_spans[" + std::to_string(c) + "].spans[";
       for (int s = 0; s < scope.spans_size(); ++s) {
-        const wire::Span& one = scope.spans(s);
-        take_span(out, span_of(one, from), {one.start_time_unix_nano(), one.end_time_unix_nano()},
+        const wire::Span& span = scope.spans(s);
+        take_span(out, span_of(span, from), {span.start_time_unix_nano(), span.end_time_unix_nano()},
                   where + std::to_string(s) + ']');
       }
     }
@@ -115,8 +116,8 @@ decode_outcome decode_protobuf(std::string_view body) {
 
 // ---- answers
 
-std::string encode_response(encoding how, std::size_t rejected, std::string_view why) {
-  if (how == encoding::json) {
+std::string encode_response(encoding given_encoding, std::size_t rejected, std::string_view why) {
+  if (given_encoding == encoding::json) {
     json::object out;
     if (rejected > 0 || !why.empty()) {
       out["partialSuccess"] = {{"rejectedSpans", std::to_string(rejected)}, {"errorMessage", json::string(why)}};
@@ -131,8 +132,8 @@ std::string encode_response(encoding how, std::size_t rejected, std::string_view
   return out.SerializeAsString();
 }
 
-std::string encode_status(encoding how, int code, std::string_view message) {
-  if (how == encoding::json) {
+std::string encode_status(encoding given_encoding, int code, std::string_view message) {
+  if (given_encoding == encoding::json) {
     return json::serialize(json::object{{"code", code}, {"message", json::string(message)}});
   }
   wire::RpcStatus out;

@@ -36,7 +36,8 @@ std::optional<json::value> inner(const span& s, std::string_view key, std::size_
   }
   const json::object* members = parsed.if_object();
   const std::string_view name = key.substr(slash + 1);
-  const json::value* found = members == nullptr ? nullptr : members->if_contains(json::string_view(name.data(), name.size()));
+  const json::value* found =
+      members == nullptr ? nullptr : members->if_contains(json::string_view(name.data(), name.size()));
   if (found == nullptr || found->is_null()) return std::nullopt;
   return *found;
 }
@@ -78,7 +79,8 @@ bool all_hold(const std::array<condition, N>& conditions, const span& s) {
 }  // namespace
 
 std::string_view to_string(role r) {
-  constexpr std::string_view names[] = {"none", "workflow", "node", "agent", "model", "tool", "handoff", "message", "route"};
+  constexpr std::string_view names[] = {"none", "workflow", "node",    "agent", "model",
+                                        "tool", "handoff",  "message", "route"};
   return names[static_cast<std::size_t>(r)];
 }
 
@@ -119,7 +121,8 @@ bool was_cancelled(const span& s) {
   constexpr std::string_view errors[] = {"CancelledError", "asyncio.exceptions.CancelledError", "AbortError"};
   if (!s.failed) return false;
   const std::string type = text_of(s, error_type_key).value_or("");
-  return std::any_of(std::begin(errors), std::end(errors), [&](std::string_view one) { return type == one || s.error.starts_with(one); });
+  return std::any_of(std::begin(errors), std::end(errors),
+                     [&](std::string_view text) { return type == text || s.error.starts_with(text); });
 }
 
 bool has_failed(const dialect* in, const span& s) {

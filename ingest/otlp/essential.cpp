@@ -15,7 +15,7 @@ namespace {
 
 class wanted_keys {
  public:
-  wanted_keys(const dialect& d, role what, bool texts) {
+  wanted_keys(const dialect& d, role given_role, bool texts) {
     for (const condition& c : d.known_by) add(c);
     for (const role_row& row : d.roles) {
       for (const condition& c : row.when) add(c);
@@ -26,7 +26,7 @@ class wanted_keys {
     add(d.step);
     add(error_type_key);
     add(d.conversation);
-    if (what == role::handoff) add(d.handed_to);
+    if (given_role == role::handoff) add(d.handed_to);
     if (!texts) return;
     for (const std::string_view key : d.input) add(key);
     for (const std::string_view key : d.output) add(key);
@@ -54,7 +54,7 @@ json::object any(const json::value& v) {
     case json::kind::null: return {};
     case json::kind::array: {
       json::array values;
-      for (const json::value& one : v.get_array()) values.push_back(any(one));
+      for (const json::value& value : v.get_array()) values.push_back(any(value));
       return {{"arrayValue", {{"values", std::move(values)}}}};
     }
     case json::kind::object: break;
@@ -83,7 +83,8 @@ json::object span_object(const span& s) {
 json::object resource_object(const origin& from, json::array&& spans) {
   const json::object service{{"key", "service.name"}, {"value", {{"stringValue", from.service}}}};
   return {{"resource", {{"attributes", json::array{service}}}},
-          {"scopeSpans", json::array{{{"scope", {{"name", from.scope}, {"version", from.version}}}, {"spans", std::move(spans)}}}}};
+          {"scopeSpans",
+           json::array{{{"scope", {{"name", from.scope}, {"version", from.version}}}, {"spans", std::move(spans)}}}}};
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ std::string_view take_document(std::string_view& rest) {
   const std::size_t line = rest.find('\n');
   const std::size_t next = line == std::string_view::npos ? line : rest.find_first_not_of(blanks, line);
   const std::size_t last = line == std::string_view::npos ? line : rest.substr(0, line).find_last_not_of(blanks);
-  const bool are_lines = next != std::string_view::npos && rest[next] == '{' && last != std::string_view::npos && rest[last] == '}';
+  const bool are_lines =
+      next != std::string_view::npos && rest[next] == '{' && last != std::string_view::npos && rest[last] == '}';
   const std::size_t end = are_lines ? line : rest.size();
   const std::string_view out = rest.substr(0, end);
   rest.remove_prefix(end);
@@ -34,8 +35,9 @@ std::string_view take_document(std::string_view& rest) {
   return out;
 }
 
-bool take_one(encoding how, std::string_view text, const std::string& where, std::vector<span>& into, read_file_result& result) {
-  decode_outcome decoded = decode(how, text);
+bool take_one(encoding encoding, std::string_view text, const std::string& where, std::vector<span>& into,
+              read_file_result& result) {
+  decode_outcome decoded = decode(encoding, text);
   if (!decoded) {
     result.problem = where + decoded.error().message;
     return false;
@@ -49,37 +51,40 @@ bool take_one(encoding how, std::string_view text, const std::string& where, std
 importers::import_result trace_of(const std::string& run, const mapped_run& mapped) {
   importers::trace_writer writer;
   writer.hello(run, std::nullopt, "digd-import-otlp", mapped.labels, {}, rules_for_spans());
-  for (const run_message& one : mapped.messages) writer.message(one.type, one.ts_ms, one.members);
-  writer.message("run_ended", writer.now(), {{"outcome", boost::json::string_view(mapped.outcome.data(), mapped.outcome.size())}});
+  for (const run_message& message : mapped.messages) writer.message(message.type, message.ts_ms, message.members);
+  writer.message("run_ended", writer.now(),
+                 {{"outcome", boost::json::string_view(mapped.outcome.data(), mapped.outcome.size())}});
   importers::import_result out{.lines = {}, .counts = mapped.counts};
   out.counts.messages = writer.messages();
   out.lines = writer.take_lines();
   return out;
 }
 
-import_outcome import_checked(std::vector<span>&& spans, const import_options& how) {
+import_outcome import_checked(std::vector<span>&& spans, const import_options& options) {
   std::vector<imported_run> out;
-  for (const run_of_spans& one : split_runs(std::move(spans))) {
-    const mapped_run mapped = map_spans(one.spans, span_set::complete);
-    const std::string& id = how.run.empty() ? one.id : how.run;
+  for (const run_of_spans& run_of_spans : split_runs(std::move(spans))) {
+    const mapped_run mapped = map_spans(run_of_spans.spans, span_set::complete);
+    const std::string& id = options.run.empty() ? run_of_spans.id : options.run;
     if (!mapped.messages.empty()) out.push_back({id, trace_of(id, mapped)});
   }
   if (out.empty()) {
-    return import_failure{import_errc::wrong_value, "there is no agent in these spans: of no dialect that digd knows (docs/otlp.md)"};
+    return import_failure{import_errc::wrong_value,
+                          "there is no agent in these spans: of no dialect that digd knows (docs/otlp.md)"};
   }
-  if (!how.run.empty() && out.size() > 1) {
-    return import_failure{import_errc::bad_option, "--run names one run, and there are " + std::to_string(out.size()) + " in these spans"};
+  if (!options.run.empty() && out.size() > 1) {
+    return import_failure{import_errc::bad_option,
+                          "--run names one run, and there are " + std::to_string(out.size()) + " in these spans"};
   }
   return out;
 }
 
 }  // namespace
 
-read_file_result read_spans(std::string_view file, const import_options& how, std::vector<span>& into) {
+read_file_result read_spans(std::string_view file, const import_options& options, std::vector<span>& into) {
   read_file_result result;
   std::string unpacked;
   if (file.starts_with("\x1f\x8b")) {
-    auto text = inflate(file, how.max_bytes);
+    auto text = inflate(file, options.max_bytes);
     if (!text) return {.problem = text.error().message};
     unpacked = std::move(*text);
     file = unpacked;
@@ -98,9 +103,9 @@ read_file_result read_spans(std::string_view file, const import_options& how, st
   return result;
 }
 
-import_outcome import_spans(std::vector<span>&& spans, const import_options& how) {
+import_outcome import_spans(std::vector<span>&& spans, const import_options& options) {
   try {
-    return import_checked(std::move(spans), how);
+    return import_checked(std::move(spans), options);
   } catch (const std::exception& error) {
     return import_failure{import_errc::internal, std::string("otlp: ") + error.what()};
   }

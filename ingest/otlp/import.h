@@ -22,7 +22,7 @@ struct read_file_result {
   std::size_t rejected = 0;
   std::string why;  // of the first rejected
 };
-read_file_result read_spans(std::string_view file, const import_options& how, std::vector<span>& into);
+read_file_result read_spans(std::string_view file, const import_options& options, std::vector<span>& into);
 
 // The runs in the spans that have agents. Their `hello` has `mode: observe` and `clock: trace`.
 struct imported_run {
@@ -30,6 +30,6 @@ struct imported_run {
   importers::import_result trace;
 };
 using import_outcome = boost::system::result<std::vector<imported_run>, importers::import_failure>;
-import_outcome import_spans(std::vector<span>&& spans, const import_options& how = {});
+import_outcome import_spans(std::vector<span>&& spans, const import_options& options = {});
 
 }  // namespace digd::otlp

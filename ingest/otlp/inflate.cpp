@@ -21,7 +21,8 @@ class unpacker {
   unpacker& operator=(const unpacker&) = delete;
 
   boost::system::result<std::string, decode_failure> unpack(std::string_view packed, std::size_t max_bytes) {
-    if (!ready_ || packed.size() > std::numeric_limits<uInt>::max()) return decode_failure{"the body cannot be unpacked", true};
+    if (!ready_ || packed.size() > std::numeric_limits<uInt>::max())
+      return decode_failure{"the body cannot be unpacked", true};
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
     stream_.avail_in = static_cast<uInt>(packed.size());
     std::string out;
@@ -31,12 +32,13 @@ class unpacker {
       out.resize(had + room);
       stream_.next_out = reinterpret_cast<Bytef*>(out.data() + had);
       stream_.avail_out = static_cast<uInt>(room);
-      const int said = ::inflate(&stream_, Z_NO_FLUSH);
+      const int value = ::inflate(&stream_, Z_NO_FLUSH);
       out.resize(had + room - stream_.avail_out);
-      if (out.size() > max_bytes) return decode_failure{"the body unpacks into more than " + std::to_string(max_bytes) + " bytes", true};
-      if (said == Z_STREAM_END && stream_.avail_in == 0) return {boost::system::in_place_value, std::move(out)};
-      if (said == Z_STREAM_END && inflateReset(&stream_) == Z_OK) continue;
-      if (said != Z_OK) return broken(packed.size());
+      if (out.size() > max_bytes)
+        return decode_failure{"the body unpacks into more than " + std::to_string(max_bytes) + " bytes", true};
+      if (value == Z_STREAM_END && stream_.avail_in == 0) return {boost::system::in_place_value, std::move(out)};
+      if (value == Z_STREAM_END && inflateReset(&stream_) == Z_OK) continue;
+      if (value != Z_OK) return broken(packed.size());
     }
   }
 

@@ -26,21 +26,22 @@ void mark(json::object& in, const names& inferred) {
 
 class message_builder {
  public:
-  message_builder(const run_of_turns& run, const timeline& plan) : run_(run), plan_(plan), agents_(name_table::kind::agent) {}
+  message_builder(const run_of_turns& run, const timeline& plan)
+      : run_(run), plan_(plan), agents_(name_table::kind::agent) {}
 
   mapped_run build() {
     for (const act_event& root : plan_.roots) add_event(root, nullptr);
-    for (const act& one : plan_.acts) {
-      add_start(one);
+    for (const act& act : plan_.acts) {
+      add_start(act);
       json::array at_end;
-      for (const act_event& made : one.outputs) {
-        if (one.ends && made.at_ns == one.end_ns) {
-          at_end.push_back(event_object(made, one.outputs.size()));
+      for (const act_event& made : act.outputs) {
+        if (act.ends && made.at_ns == act.end_ns) {
+          at_end.push_back(event_object(made, act.outputs.size()));
         } else {
-          add_event(made, &one);
+          add_event(made, &act);
         }
       }
-      if (one.ends) add_end(one, std::move(at_end));
+      if (act.ends) add_end(act, std::move(at_end));
     }
     put_in_order();
     out_.counts.reordered = plan_.moved;
@@ -51,10 +52,7 @@ class message_builder {
 
  private:
   // At one time: events, then ends, then starts.
-  enum class rank : std::uint8_t { root,
-                                   event,
-                                   end,
-                                   start };
+  enum class rank : std::uint8_t { root, event, end, start };
   struct moment {
     std::int64_t at_ns;
     rank order;
@@ -72,7 +70,7 @@ class message_builder {
     });
     std::vector<run_message> sorted;
     sorted.reserve(order_.size());
-    for (const moment& one : order_) sorted.push_back(std::move(out_.messages[one.message]));
+    for (const moment& moment : order_) sorted.push_back(std::move(out_.messages[moment.message]));
     out_.messages = std::move(sorted);
   }
 
@@ -89,7 +87,7 @@ class message_builder {
 
   json::object event_object(const act_event& made, std::size_t beside) {
     names to, inferred;
-    for (const std::string& one : made.recipients) to.push_back(agent(one));
+    for (const std::string& text : made.recipients) to.push_back(agent(text));
     json::object out{{"id", made.id}, {"recipients", importers::string_array(to)}};
     auto& counted = out_.counts.recipients;
     (made.recipients_stated ? counted.stated : counted.inferred) += to.size();
@@ -122,50 +120,53 @@ class message_builder {
     return out;
   }
 
-  void add_start(const act& one) {
+  void add_start(const act& act) {
     names inputs, inferred;
     bool all_stated = true;
-    for (const act_input& input : one.inputs) {
+    for (const act_input& input : act.inputs) {
       inputs.push_back(input.event);
       all_stated = all_stated && input.stated;
       ++(input.stated ? out_.counts.inputs.stated : out_.counts.inputs.inferred);
     }
-    if (one.made_up) inferred.push_back("activation");
-    if (one.turn == none) inferred.push_back("agent");
+    if (act.made_up) inferred.push_back("activation");
+    if (act.turn == none) inferred.push_back("agent");
     if (!all_stated) inferred.push_back("inputs");
-    if (one.start_moved) inferred.push_back("ts");
-    const std::string_view who = one.turn == none ? agents_.safe(start_agent) : agent(run_.turns[one.turn].agent);
+    if (act.start_moved) inferred.push_back("ts");
+    const std::string_view who = act.turn == none ? agents_.safe(start_agent) : agent(run_.turns[act.turn].agent);
     if (std::find(acting_.begin(), acting_.end(), who) == acting_.end()) acting_.push_back(who);
-    json::object members{{"activation", one.id}, {"agent", json::string_view(who.data(), who.size())}, {"inputs", importers::string_array(inputs)}};
+    json::object members{{"activation", act.id},
+                         {"agent", json::string_view(who.data(), who.size())},
+                         {"inputs", importers::string_array(inputs)}};
     mark(members, inferred);
-    add("activation_started", one.start_ns, rank::start, std::move(members));
+    add("activation_started", act.start_ns, rank::start, std::move(members));
     ++out_.counts.activations;
-    ++(one.start_moved || one.made_up ? out_.counts.times.inferred : out_.counts.times.stated);
+    ++(act.start_moved || act.made_up ? out_.counts.times.inferred : out_.counts.times.stated);
   }
 
-  void add_end(const act& one, json::array outputs) {
-    const turn* t = one.turn == none ? nullptr : &run_.turns[one.turn];
+  void add_end(const act& act, json::array outputs) {
+    const turn* t = act.turn == none ? nullptr : &run_.turns[act.turn];
     names inferred;
-    json::object members{{"activation", one.id}};
-    if (one.end_moved) inferred.push_back("ts");
-    if (one.failed) {
+    json::object members{{"activation", act.id}};
+    if (act.end_moved) inferred.push_back("ts");
+    if (act.failed) {
       members["failed"] = true;
       std::string why = t->of->error;
       importers::cut_to_fit(why, importers::max_name_bytes);
       if (!why.empty()) members["error"] = why;
     } else {
       json::object reactions;
-      for (const act_input& input : one.inputs) reactions[input.event] = "consume";
-      out_.counts.reactions.inferred += one.inputs.size();
-      if (!one.inputs.empty()) inferred.push_back("reactions");
+      for (const act_input& input : act.inputs) reactions[input.event] = "consume";
+      out_.counts.reactions.inferred += act.inputs.size();
+      if (!act.inputs.empty()) inferred.push_back("reactions");
       if (!outputs.empty()) members["as_is"] = true;
       members["reactions"] = std::move(reactions);
       members["outputs"] = std::move(outputs);
     }
     if (t != nullptr && t->models + t->tools > 0) members["spans"] = {{"model", t->models}, {"tool", t->tools}};
     mark(members, inferred);
-    add("activation_ended", one.end_ns, rank::end, std::move(members));
-    ++(t == nullptr || one.end_moved || one.end_ns != t->end_ns ? out_.counts.times.inferred : out_.counts.times.stated);
+    add("activation_ended", act.end_ns, rank::end, std::move(members));
+    ++(t == nullptr || act.end_moved || act.end_ns != t->end_ns ? out_.counts.times.inferred
+                                                                : out_.counts.times.stated);
   }
 
   const run_of_turns& run_;

@@ -25,7 +25,8 @@ class walker {
 
   bool message(const Descriptor& of, const std::string& where, std::size_t depth) {
     if (depth > max_depth) return too_large(where, "more than " + std::to_string(max_depth) + " levels");
-    if (++items_ > max_items) return too_large(where, "more than " + std::to_string(max_items) + " messages in one request");
+    if (++items_ > max_items)
+      return too_large(where, "more than " + std::to_string(max_items) + " messages in one request");
     std::map<int, std::size_t> seen;
     while (in_.BytesUntilLimit() != 0 && static_cast<std::size_t>(in_.CurrentPosition()) < bytes_.size()) {
       const std::uint32_t tag = in_.ReadTag();
@@ -33,7 +34,8 @@ class walker {
       if (tag == 0 || number == 0) return fail(where, "expected a field's tag");
       const FieldDescriptor* known = of.FindFieldByNumber(number);
       if (known == nullptr) {
-        if (!lite::SkipField(&in_, tag)) return fail(where, "an unknown field, number " + std::to_string(number) + ", is broken");
+        if (!lite::SkipField(&in_, tag))
+          return fail(where, "an unknown field, number " + std::to_string(number) + ", is broken");
         continue;
       }
       if (!field(*known, tag, name_of(*known, where, seen), depth)) return false;
@@ -43,20 +45,21 @@ class walker {
   protobuf_fault take() { return std::move(fault_); }
 
  private:
-  static std::string name_of(const FieldDescriptor& what, const std::string& where, std::map<int, std::size_t>& seen) {
-    std::string out = where.empty() ? std::string(what.name()) : where + '.' + std::string(what.name());
-    if (what.is_repeated()) out += '[' + std::to_string(seen[what.number()]++) + ']';
+  static std::string name_of(const FieldDescriptor& field, const std::string& where, std::map<int, std::size_t>& seen) {
+    std::string out = where.empty() ? std::string(field.name()) : where + '.' + std::string(field.name());
+    if (field.is_repeated()) out += '[' + std::to_string(seen[field.number()]++) + ']';
     return out;
   }
 
-  bool field(const FieldDescriptor& what, std::uint32_t tag, const std::string& where, std::size_t depth) {
-    const auto expected = lite::WireTypeForFieldType(static_cast<lite::FieldType>(what.type()));
+  bool field(const FieldDescriptor& given_field, std::uint32_t tag, const std::string& where, std::size_t depth) {
+    const auto expected = lite::WireTypeForFieldType(static_cast<lite::FieldType>(given_field.type()));
     if (lite::GetTagWireType(tag) != expected) {
       return fail(where, "its wire type is " + std::to_string(lite::GetTagWireType(tag)) + ", expected " +
-                             std::to_string(expected) + " (" + what.type_name() + ")");
+                             std::to_string(expected) + " (" + given_field.type_name() + ")");
     }
     if (expected != lite::WIRETYPE_LENGTH_DELIMITED) {
-      return lite::SkipField(&in_, tag) || fail(where, std::string("expected a ") + what.type_name() + ", the bytes end before it does");
+      return lite::SkipField(&in_, tag) ||
+             fail(where, std::string("expected a ") + given_field.type_name() + ", the bytes end before it does");
     }
     std::uint32_t length = 0;
     const std::size_t left = in_.BytesUntilLimit() < 0 ? bytes_.size() - static_cast<std::size_t>(in_.CurrentPosition())
@@ -64,23 +67,25 @@ class walker {
     if (!in_.ReadVarint32(&length)) return fail(where, "expected its length");
     if (length > left) return fail(where, "its length is " + std::to_string(length) + ", which is more than there is");
     const std::string_view text = bytes_.substr(static_cast<std::size_t>(in_.CurrentPosition()), length);
-    if (what.type() == FieldDescriptor::TYPE_MESSAGE) {
+    if (given_field.type() == FieldDescriptor::TYPE_MESSAGE) {
       const auto limit = in_.PushLimit(static_cast<int>(length));
-      if (!message(*what.message_type(), where, depth + 1)) return false;
+      if (!message(*given_field.message_type(), where, depth + 1)) return false;
       in_.PopLimit(limit);
       return true;
     }
-    if (what.type() == FieldDescriptor::TYPE_STRING && !simdjson::validate_utf8(text.data(), text.size())) return fail(where, "expected UTF-8");
+    if (given_field.type() == FieldDescriptor::TYPE_STRING && !simdjson::validate_utf8(text.data(), text.size()))
+      return fail(where, "expected UTF-8");
     return in_.Skip(static_cast<int>(length)) || fail(where, "the bytes end before it does");
   }
 
-  bool fail(const std::string& where, const std::string& what) {
-    fault_.message = "byte " + std::to_string(in_.CurrentPosition()) + (where.empty() ? "" : ", " + where) + ": " + what;
+  bool fail(const std::string& where, const std::string& text) {
+    fault_.message =
+        "byte " + std::to_string(in_.CurrentPosition()) + (where.empty() ? "" : ", " + where) + ": " + text;
     return false;
   }
-  bool too_large(const std::string& where, const std::string& what) {
+  bool too_large(const std::string& where, const std::string& text) {
     fault_.too_large = true;
-    return fail(where, what);
+    return fail(where, text);
   }
 
   const std::string_view bytes_;

@@ -42,13 +42,13 @@ std::vector<std::string_view> traces_tied_by(const span& s) {
 }
 
 std::vector<run_of_spans> split_runs(std::vector<span>&& spans) {
-  ties all;
+  ties ties;
   for (const span& s : spans) {
-    for (const std::string_view other : traces_tied_by(s)) all.tie(s.trace, std::string(other));
+    for (const std::string_view other : traces_tied_by(s)) ties.tie(s.trace, std::string(other));
   }
   std::map<std::string, std::vector<span>> by_run;
   for (span& s : spans) {
-    const std::string id = all.least(s.trace);
+    const std::string id = ties.least(s.trace);
     by_run[id].push_back(std::move(s));
   }
   std::vector<run_of_spans> out;

@@ -23,8 +23,8 @@ json::object* object_in(json::object& of, std::string_view key) {
 void mark(json::object& in, std::string_view member) {
   json::value& list = in["inferred"];
   if (!list.is_array()) list = json::array();
-  for (const json::value& one : list.get_array()) {
-    if (one.is_string() && one.get_string() == member) return;
+  for (const json::value& value : list.get_array()) {
+    if (value.is_string() && value.get_string() == member) return;
   }
   list.get_array().emplace_back(member);
 }
@@ -33,28 +33,28 @@ void mark(json::object& in, std::string_view member) {
 
 std::vector<run_message> sent_messages::take_unsent(mapped_run&& whole) {
   std::vector<run_message> out;
-  for (run_message& one : whole.messages) {
+  for (run_message& message : whole.messages) {
     std::vector<run_message> extra;
-    const bool is_unsent_now = is_unsent(one, extra);
+    const bool is_unsent_now = is_unsent(message, extra);
     for (run_message& event : extra) {
       keep_time(event);
       out.push_back(std::move(event));
     }
     if (!is_unsent_now) continue;
-    keep_time(one);
-    out.push_back(std::move(one));
+    keep_time(message);
+    out.push_back(std::move(message));
   }
   return out;
 }
 
-bool sent_messages::is_unsent(run_message& one, std::vector<run_message>& extra) {
-  if (one.type == "activation_ended") return is_unsent_end(one, extra);
-  if (one.type == "activation_started") {
-    if (started_.contains(text(one.members, "activation"))) return false;
-    note_start(one.members);
+bool sent_messages::is_unsent(run_message& message, std::vector<run_message>& extra) {
+  if (message.type == "activation_ended") return is_unsent_end(message, extra);
+  if (message.type == "activation_started") {
+    if (started_.contains(text(message.members, "activation"))) return false;
+    note_start(message.members);
     return true;
   }
-  json::object* event = object_in(one.members, "event");
+  json::object* event = object_in(message.members, "event");
   if (event == nullptr || !events_.insert(text(*event, "id")).second) return false;
   const auto source = started_.find(text(*event, "source"));
   if (source != started_.end() && source->second.ended) send_from_outside(*event);
@@ -69,10 +69,10 @@ void sent_messages::send_from_outside(json::object& event) {
   ++moved_;
 }
 
-bool sent_messages::is_unsent_end(run_message& one, std::vector<run_message>& extra) {
-  activation& mine = started_[text(one.members, "activation")];
+bool sent_messages::is_unsent_end(run_message& message, std::vector<run_message>& extra) {
+  activation& mine = started_[text(message.members, "activation")];
   json::array fresh;
-  if (json::value* outputs = one.members.if_contains("outputs"); outputs != nullptr) {
+  if (json::value* outputs = message.members.if_contains("outputs"); outputs != nullptr) {
     for (json::value& output : outputs->as_array()) {
       if (!events_.insert(text(output.get_object(), "id")).second) continue;
       fresh.push_back(std::move(output));
@@ -82,11 +82,11 @@ bool sent_messages::is_unsent_end(run_message& one, std::vector<run_message>& ex
   if (mine.ended) {
     for (json::value& output : fresh) {
       send_from_outside(output.get_object());
-      extra.push_back({"event", one.ts_ms, {{"as_is", true}, {"event", std::move(output)}}});
+      extra.push_back({"event", message.ts_ms, {{"as_is", true}, {"event", std::move(output)}}});
     }
     return false;
   }
-  if (json::object* reactions = object_in(one.members, "reactions")) {
+  if (json::object* reactions = object_in(message.members, "reactions")) {
     json::object known;
     for (auto& [input, reaction] : *reactions) {
       if (mine.inputs.contains(std::string(input))) known[input] = reaction;
@@ -106,18 +106,19 @@ void sent_messages::note_start(const json::object& members) {
   }
 }
 
-void sent_messages::keep_time(run_message& one) {
-  if (one.ts_ms < now_ms_) {
-    one.ts_ms = now_ms_;
-    mark(one.members, "ts");
+void sent_messages::keep_time(run_message& message) {
+  if (message.ts_ms < now_ms_) {
+    message.ts_ms = now_ms_;
+    mark(message.members, "ts");
     ++moved_;
   }
-  now_ms_ = one.ts_ms;
+  now_ms_ = message.ts_ms;
 }
 
 void sent_messages::note(const json::object& line) {
   const std::string type = text(line, "type");
-  if (const json::value* ts = line.if_contains("ts"); ts != nullptr && ts->is_int64()) now_ms_ = std::max(now_ms_, ts->get_int64());
+  if (const json::value* ts = line.if_contains("ts"); ts != nullptr && ts->is_int64())
+    now_ms_ = std::max(now_ms_, ts->get_int64());
   if (type == "activation_started") return note_start(line);
   const auto note_event = [&](const json::value& event) {
     if (event.is_object()) events_.insert(text(event.get_object(), "id"));

@@ -29,11 +29,11 @@ class sent_messages {
     boost::unordered_flat_set<std::string> inputs;
     bool ended = false;
   };
-  bool is_unsent(run_message& one, std::vector<run_message>& extra);
-  bool is_unsent_end(run_message& one, std::vector<run_message>& extra);
+  bool is_unsent(run_message& message, std::vector<run_message>& extra);
+  bool is_unsent_end(run_message& message, std::vector<run_message>& extra);
   void send_from_outside(boost::json::object& event);
   void note_start(const boost::json::object& members);
-  void keep_time(run_message& one);
+  void keep_time(run_message& message);
 
   boost::unordered_flat_map<std::string, activation> started_;
   boost::unordered_flat_set<std::string> events_;

@@ -14,10 +14,10 @@ std::string unless_zero(std::string id) {
   return id.find_first_not_of('0') == std::string::npos ? std::string() : std::move(id);
 }
 
-std::string_view fault_of(const span& one, raw_times when) {
+std::string_view fault_of(const span& span, raw_times when) {
   constexpr std::uint64_t latest = std::numeric_limits<std::int64_t>::max();
-  if (one.trace.empty()) return "traceId: expected 16 bytes, not all zero";
-  if (one.id.empty()) return "spanId: expected 8 bytes, not all zero";
+  if (span.trace.empty()) return "traceId: expected 16 bytes, not all zero";
+  if (span.id.empty()) return "spanId: expected 8 bytes, not all zero";
   if (when.start_ns == 0 || when.start_ns > latest) return "startTimeUnixNano: expected nanoseconds since 1970";
   if (when.end_ns > latest) return "endTimeUnixNano: expected nanoseconds since 1970";
   return {};
@@ -49,15 +49,15 @@ std::string id_from_bytes(std::string_view raw, std::size_t bytes) {
   return raw.size() == bytes ? unless_zero(hexadecimal(raw)) : std::string();
 }
 
-void take_span(batch& into, span&& one, raw_times when, std::string_view where) {
-  if (const std::string_view wrong = fault_of(one, when); !wrong.empty()) {
+void take_span(batch& into, span&& span, raw_times when, std::string_view where) {
+  if (const std::string_view wrong = fault_of(span, when); !wrong.empty()) {
     if (into.rejected++ == 0) into.why = std::string(where) + '.' + std::string(wrong);
     return;
   }
-  one.start_ns = static_cast<std::int64_t>(when.start_ns);
-  one.end_ns = std::max(one.start_ns, static_cast<std::int64_t>(when.end_ns));
-  if (one.parent == one.id) one.parent.clear();
-  into.spans.push_back(std::move(one));
+  span.start_ns = static_cast<std::int64_t>(when.start_ns);
+  span.end_ns = std::max(span.start_ns, static_cast<std::int64_t>(when.end_ns));
+  if (span.parent == span.id) span.parent.clear();
+  into.spans.push_back(std::move(span));
 }
 
 }  // namespace digd::otlp

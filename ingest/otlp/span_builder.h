@@ -21,6 +21,6 @@ struct raw_times {
   std::uint64_t start_ns = 0, end_ns = 0;
 };
 // Adds the span to the batch, or counts it as rejected: an empty trace or span id is invalid. `where`: its place.
-void take_span(batch& into, span&& one, raw_times when, std::string_view where);
+void take_span(batch& into, span&& span, raw_times when, std::string_view where);
 
 }  // namespace digd::otlp

@@ -18,12 +18,12 @@ bool comes_before(const span* a, const span* b) {
 
 span_tree::span_tree(std::span<const span> spans) {
   std::vector<const span*> sorted;
-  for (const span& one : spans) sorted.push_back(&one);
+  for (const span& span : spans) sorted.push_back(&span);
   std::sort(sorted.begin(), sorted.end(), comes_before);
-  for (const span* one : sorted) {
-    if (by_id_.emplace(key{one->trace, one->id}, all_.size()).second) all_.push_back(one);
+  for (const span* span : sorted) {
+    if (by_id_.emplace(key{span->trace, span->id}, spans_.size()).second) spans_.push_back(span);
   }
-  for (const span* one : all_) parent_.push_back(one->parent.empty() ? none : find(one->trace, one->parent));
+  for (const span* span : spans_) parent_.push_back(span->parent.empty() ? none : find(span->trace, span->parent));
   put_in_order();
 }
 
@@ -33,9 +33,9 @@ std::size_t span_tree::find(std::string_view trace, std::string_view id) const {
 }
 
 void span_tree::put_in_order() {
-  std::vector<std::vector<std::size_t>> children(all_.size());
-  std::vector<char> placed(all_.size(), 0);
-  for (std::size_t i = 0; i < all_.size(); ++i) {
+  std::vector<std::vector<std::size_t>> children(spans_.size());
+  std::vector<char> placed(spans_.size(), 0);
+  for (std::size_t i = 0; i < spans_.size(); ++i) {
     if (parent_[i] != none) children[parent_[i]].push_back(i);
   }
   const auto place_from = [&](std::size_t root) {
@@ -49,10 +49,10 @@ void span_tree::put_in_order() {
       }
     }
   };
-  for (std::size_t i = 0; i < all_.size(); ++i) {
+  for (std::size_t i = 0; i < spans_.size(); ++i) {
     if (parent_[i] == none) place_from(i);
   }
-  for (std::size_t i = 0; i < all_.size(); ++i) {  // in a cycle of parents
+  for (std::size_t i = 0; i < spans_.size(); ++i) {  // in a cycle of parents
     if (placed[i]) continue;
     parent_[i] = none;
     place_from(i);

@@ -17,10 +17,12 @@ class span_tree {
  public:
   explicit span_tree(std::span<const span> spans);
 
-  std::size_t size() const { return all_.size(); }
-  const span& at(std::size_t i) const { return *all_[i]; }
+  std::size_t size() const { return spans_.size(); }
+  const span& at(std::size_t i) const { return *spans_[i]; }
   std::size_t parent(std::size_t i) const { return parent_[i]; }  // `none`: it has none here
-  bool lacks_parent(std::size_t i) const { return !all_[i]->parent.empty() && parent_[i] == static_cast<std::size_t>(-1); }
+  bool lacks_parent(std::size_t i) const {
+    return !spans_[i]->parent.empty() && parent_[i] == static_cast<std::size_t>(-1);
+  }
   std::size_t find(std::string_view trace, std::string_view id) const;
   const std::vector<std::size_t>& parents_first() const { return order_; }
 
@@ -32,7 +34,7 @@ class span_tree {
   };
   void put_in_order();
 
-  std::vector<const span*> all_;
+  std::vector<const span*> spans_;
   std::vector<std::size_t> parent_, order_;
   boost::unordered_flat_map<key, std::size_t> by_id_;
 };

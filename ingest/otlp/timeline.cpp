@@ -17,7 +17,11 @@ std::string answer_event(const turn& t) { return "ans:" + t.of->id; }  // to the
 class planner {
  public:
   planner(const run_of_turns& run, bool is_over)
-      : run_(run), is_over_(is_over), passed_to_(run.turns.size()), passed_on_(run.turns.size()), last_act_(run.turns.size(), none) {
+      : run_(run),
+        is_over_(is_over),
+        passed_to_(run.turns.size()),
+        passed_on_(run.turns.size()),
+        last_act_(run.turns.size(), none) {
     for (const passing& p : run.passings) {
       passed_to_[p.to].push_back(&p);
       passed_on_[p.from].push_back(&p);
@@ -47,7 +51,8 @@ class planner {
     out_.answered = answer_ != none;
   }
   bool is_read(std::size_t i) const {
-    return !passed_on_[i].empty() || std::any_of(run_.losses.begin(), run_.losses.end(), [i](const loss& l) { return l.from == i; });
+    return !passed_on_[i].empty() ||
+           std::any_of(run_.losses.begin(), run_.losses.end(), [i](const loss& l) { return l.from == i; });
   }
 
   // ---- the inputs of a turn
@@ -83,7 +88,8 @@ class planner {
   std::size_t heir_of(std::size_t i) const {
     const auto& to = passed_on_[i];
     if (!run_.turns[i].failed || to.empty()) return none;
-    const auto same = std::find_if(to.begin(), to.end(), [&](const passing* p) { return run_.turns[p->to].agent == run_.turns[i].agent; });
+    const auto same = std::find_if(to.begin(), to.end(),
+                                   [&](const passing* p) { return run_.turns[p->to].agent == run_.turns[i].agent; });
     return same == to.end() ? to.front()->to : (*same)->to;
   }
 
@@ -102,7 +108,7 @@ class planner {
     add_input(into, id, p.stated);
   }
   static void add_input(std::vector<act_input>& into, const std::string& id, bool stated) {
-    const auto same = [&](const act_input& one) { return one.event == id; };
+    const auto same = [&](const act_input& act_input) { return act_input.event == id; };
     if (std::none_of(into.begin(), into.end(), same)) into.push_back({id, stated});
   }
   // Each reader gets an event of its own: to hand work to several is no repetition of it.
@@ -155,9 +161,9 @@ class planner {
     return t.cancelled && answer_ != none ? std::min(t.end_ns, run_.turns[answer_].end_ns - 1) : t.end_ns;
   }
 
-  std::size_t keep(act&& one) {
-    for (const act_event& made : one.outputs) event_times_[made.id] = made.at_ns;
-    out_.acts.push_back(std::move(one));
+  std::size_t keep(act&& act) {
+    for (const act_event& made : act.outputs) event_times_[made.id] = made.at_ns;
+    out_.acts.push_back(std::move(act));
     return out_.acts.size() - 1;
   }
 
@@ -174,7 +180,13 @@ class planner {
 
   act_event request(std::size_t called, std::int64_t at, std::size_t from) const {
     const turn& t = run_.turns[called];
-    return {.id = "ask:" + t.of->id, .from = from, .by = t.input, .carries_input = true, .recipients = {t.agent}, .recipients_stated = true, .at_ns = at};
+    return {.id = "ask:" + t.of->id,
+            .from = from,
+            .by = t.input,
+            .carries_input = true,
+            .recipients = {t.agent},
+            .recipients_stated = true,
+            .at_ns = at};
   }
 
   // The called turn, whose answer its caller goes on with.
@@ -215,7 +227,10 @@ class planner {
 
   void add_own(std::size_t i, std::size_t last) {
     const turn& t = run_.turns[i];
-    act_event event{.id = t.caller == none ? own_event(t) : answer_event(t), .from = i, .by = t.failed ? t.of : t.output, .carries_error = t.failed};
+    act_event event{.id = t.caller == none ? own_event(t) : answer_event(t),
+                    .from = i,
+                    .by = t.failed ? t.of : t.output,
+                    .carries_error = t.failed};
     if (t.caller != none) event.recipients = {run_.turns[t.caller].agent};
     if (event.recipients.empty()) {
       if (!is_over_) {
@@ -238,13 +253,15 @@ class planner {
         return;
       }
     }
-    act_event event{.id = id, .from = p.from, .by = run_.turns[p.from].output, .recipients_stated = p.stated, .read_ns = begins};
+    act_event event{
+        .id = id, .from = p.from, .by = run_.turns[p.from].output, .recipients_stated = p.stated, .read_ns = begins};
     add_recipient(event, run_.turns[p.to].agent);
     put(std::move(event), std::min(begins, p.by->end_ns), mine);
   }
 
   static void add_recipient(act_event& to, const std::string& agent) {
-    if (std::find(to.recipients.begin(), to.recipients.end(), agent) == to.recipients.end()) to.recipients.push_back(agent);
+    if (std::find(to.recipients.begin(), to.recipients.end(), agent) == to.recipients.end())
+      to.recipients.push_back(agent);
   }
 
   // Adds the event to the part of the turn that was acting at that time, at its end at the latest.

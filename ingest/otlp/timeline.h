@@ -26,7 +26,8 @@ struct act_event {
   bool recipients_stated = false;
   bool submit = false, fyi = false;  // both inferred
   std::int64_t at_ns = 0;
-  std::int64_t read_ns = std::numeric_limits<std::int64_t>::max();  // when its reader begins, if that may be before `at_ns`
+  std::int64_t read_ns =
+      std::numeric_limits<std::int64_t>::max();  // when its reader begins, if that may be before `at_ns`
 };
 
 struct act_input {

@@ -29,26 +29,26 @@ class turn_finder {
   void look_at(std::size_t i, std::vector<turn>& turns) {
     const span& s = tree_.at(i);
     const dialect* in = dialect_of(s);
-    const role what = in == nullptr ? role::none : role_of(*in, s);
-    roles_[i] = what;
+    const role current_role = in == nullptr ? role::none : role_of(*in, s);
+    roles_[i] = current_role;
     const std::size_t up = tree_.parent(i);
     const std::size_t within = up == none ? none : holder_[up];
     holder_[i] = within;
     merged_[i] = up != none && merged_[up];
-    if (what == role::node || what == role::agent) {
-      if (is_part(what, within, merged_[i], turns)) {
-        merged_[i] = merged_[i] || what == role::agent;
+    if (current_role == role::node || current_role == role::agent) {
+      if (is_part(current_role, within, merged_[i], turns)) {
+        merged_[i] = merged_[i] || current_role == role::agent;
       } else {
         holder_[i] = begin(s, *in, within, turns);
-        merged_[i] = what == role::agent;
+        merged_[i] = current_role == role::agent;
       }
     }
-    if (in != nullptr && holder_[i] != none) take_part(turns[holder_[i]], s, *in, what);
+    if (in != nullptr && holder_[i] != none) take_part(turns[holder_[i]], s, *in, current_role);
   }
 
-  static bool is_part(role what, std::size_t within, bool merged, const std::vector<turn>& turns) {
+  static bool is_part(role given_role, std::size_t within, bool merged, const std::vector<turn>& turns) {
     if (within == none) return false;
-    return what == role::node || !merged || turns[within].depth >= max_call_depth;
+    return given_role == role::node || !merged || turns[within].depth >= max_call_depth;
   }
 
   static std::size_t begin(const span& s, const dialect& in, std::size_t caller, std::vector<turn>& turns) {
@@ -64,19 +64,20 @@ class turn_finder {
     if (auto named = first_of(s, in.agent); named && !named->empty()) {
       made.agent = std::move(*named);
     } else {
-      made.agent = !in.agent_in_name.empty() && s.name.starts_with(in.agent_in_name) ? s.name.substr(in.agent_in_name.size())
-                                                                                     : s.name;
+      made.agent = !in.agent_in_name.empty() && s.name.starts_with(in.agent_in_name)
+                       ? s.name.substr(in.agent_in_name.size())
+                       : s.name;
     }
     turns.push_back(std::move(made));
     return turns.size() - 1;
   }
 
   // Texts of the turn's own span count before those of an agent's in it, and these before the last model's.
-  static void take_part(turn& of, const span& s, const dialect& in, role what) {
-    if (what == role::model) ++of.models;
-    if (what == role::tool) ++of.tools;
-    if (what != role::model && what != role::agent && what != role::node) return;
-    const bool outweighs = what != role::model;
+  static void take_part(turn& of, const span& s, const dialect& in, role given_role) {
+    if (given_role == role::model) ++of.models;
+    if (given_role == role::tool) ++of.tools;
+    if (given_role != role::model && given_role != role::agent && given_role != role::node) return;
+    const bool outweighs = given_role != role::model;
     const auto takes = [&](const span* now, bool latest) {
       if (now == nullptr || now == &s) return true;
       if (now == of.of) return false;
@@ -102,7 +103,8 @@ class turn_finder {
     if (tools.empty()) return;
     std::vector<std::size_t> by_start(turns.size());
     for (std::size_t i = 0; i < by_start.size(); ++i) by_start[i] = i;
-    std::stable_sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) { return turns[a].start_ns < turns[b].start_ns; });
+    std::stable_sort(by_start.begin(), by_start.end(),
+                     [&](std::size_t a, std::size_t b) { return turns[a].start_ns < turns[b].start_ns; });
     for (const std::size_t i : by_start) {
       if (turns[i].caller == none && turns[i].in->calls_within_tools) nest_in_tool(i, tools, turns);
     }
@@ -110,12 +112,14 @@ class turn_finder {
 
   static void nest_in_tool(std::size_t i, const std::vector<tool_call>& tools, std::vector<turn>& turns) {
     const span& called = *turns[i].of;
-    auto tool = std::upper_bound(tools.begin(), tools.end(), called.start_ns,
-                                 [](std::int64_t at, const tool_call& one) { return at < one.of->start_ns; });
+    auto tool =
+        std::upper_bound(tools.begin(), tools.end(), called.start_ns,
+                         [](std::int64_t at, const tool_call& tool_call) { return at < tool_call.of->start_ns; });
     for (std::size_t steps = 0; tool != tools.begin() && steps < max_steps_back; ++steps) {
       --tool;
       const turn& holder = turns[tool->turn];
-      const bool encloses = tool->of->trace == called.trace && tool->of->end_ns >= called.end_ns && holder.start_ns < called.start_ns;
+      const bool encloses =
+          tool->of->trace == called.trace && tool->of->end_ns >= called.end_ns && holder.start_ns < called.start_ns;
       if (!encloses) continue;
       const std::size_t depth = depth_of(tool->turn, turns) + 1;
       if (depth > max_call_depth) return;

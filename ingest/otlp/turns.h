@@ -41,8 +41,9 @@ struct turn {
 // A turn read what another had passed on.
 struct passing {
   std::size_t from = none, to = none;
-  const span* by = nullptr;  // the span in `from` that stands for what was passed: a message, a handoff, or the turn's own
-  bool stated = false;       // links or a handoff say so; else the times do
+  const span* by =
+      nullptr;          // the span in `from` that stands for what was passed: a message, a handoff, or the turn's own
+  bool stated = false;  // links or a handoff say so; else the times do
 };
 // A turn passed something on, and the spans say that nobody received it, or that nobody acted on it.
 struct loss {

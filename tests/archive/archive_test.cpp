@@ -24,17 +24,17 @@ TEST_CASE("what_was_pushed_is_there_in_order_after_reopening", "[archive]") {
   }
   CHECK_FALSE(std::filesystem::exists(folder.file() + "-wal"));  // one whole file is left
   auto a = open_archive(folder.file(), seen);
-  auto all = entries_of(*a, 1);
-  REQUIRE(all.size() == 3002);
-  CHECK(all[0].kind == entry_kind::run_opened);
-  CHECK(all[1].kind == entry_kind::session_joined);
+  auto entries = entries_of(*a, 1);
+  REQUIRE(entries.size() == 3002);
+  CHECK(entries[0].kind == entry_kind::run_opened);
+  CHECK(entries[1].kind == entry_kind::session_joined);
   for (std::uint64_t seq = 1; seq <= 3000; ++seq) {
-    const auto& one = all[seq + 1];
-    REQUIRE(one.kind == entry_kind::message);
-    REQUIRE(one.seq == seq);
-    REQUIRE(one.n == seq);
-    REQUIRE(one.frame == message(1, seq).frame);
-    REQUIRE(one.ts == message(1, seq).ts);
+    const auto& item = entries[seq + 1];
+    REQUIRE(item.kind == entry_kind::message);
+    REQUIRE(item.seq == seq);
+    REQUIRE(item.n == seq);
+    REQUIRE(item.frame == message(1, seq).frame);
+    REQUIRE(item.ts == message(1, seq).ts);
   }
   auto runs = a->runs();
   REQUIRE(runs.has_value());
@@ -50,13 +50,13 @@ TEST_CASE("a_message_is_in_the_file_when_it_is_reported_durable", "[archive]") {
   temporary_folder folder;
   std::atomic<int> reported{0}, missing{0};
   connection look;
-  options how;
-  how.path = folder.file();
-  auto opened = archive::open(how, [&](std::span<const durable> all) {
-    for (const auto& one : all) {
+  options options;
+  options.path = folder.file();
+  auto opened = archive::open(options, [&](std::span<const durable> progress) {
+    for (const auto& progress : progress) {
       std::int64_t found = 0;
-      const auto sql = "SELECT max(seq) FROM entries WHERE run = " + std::to_string(one.run_number);
-      if (look.query(sql, found) || found < static_cast<std::int64_t>(one.seq)) ++missing;
+      const auto sql = "SELECT max(seq) FROM entries WHERE run = " + std::to_string(progress.run_number);
+      if (look.query(sql, found) || found < static_cast<std::int64_t>(progress.seq)) ++missing;
       ++reported;
     }
   });
@@ -73,10 +73,10 @@ TEST_CASE("a_message_is_in_the_file_when_it_is_reported_durable", "[archive]") {
 TEST_CASE("a_full_queue_refuses_and_loses_nothing", "[archive]") {
   temporary_folder folder;
   reports seen;
-  options how;
-  how.path = folder.file();
-  how.queue_entries = 4;
-  auto a = open_archive(how, seen);
+  options options;
+  options.path = folder.file();
+  options.queue_entries = 4;
+  auto a = open_archive(options, seen);
   connection holder;  // while it writes, the archive cannot
   REQUIRE_FALSE(holder.open(folder.file(), SQLITE_OPEN_READWRITE, {}));
   REQUIRE_FALSE(holder.execute("BEGIN IMMEDIATE"));
@@ -99,10 +99,10 @@ TEST_CASE("a_full_queue_refuses_and_loses_nothing", "[archive]") {
 TEST_CASE("the_queue_is_bounded_in_bytes_and_one_huge_entry_still_passes", "[archive]") {
   temporary_folder folder;
   reports seen;
-  options how;
-  how.path = folder.file();
-  how.queue_bytes = 100'000;
-  auto a = open_archive(how, seen);
+  options options;
+  options.path = folder.file();
+  options.queue_bytes = 100'000;
+  auto a = open_archive(options, seen);
   connection holder;
   REQUIRE_FALSE(holder.open(folder.file(), SQLITE_OPEN_READWRITE, {}));
   REQUIRE_FALSE(holder.execute("BEGIN IMMEDIATE"));
@@ -121,11 +121,11 @@ TEST_CASE("each_producer_keeps_its_order_however_they_interleave", "[archive]") 
   constexpr std::uint64_t threads = 4, count = 4000;
   temporary_folder folder;
   reports seen;
-  options how;
-  how.path = folder.file();
-  how.queue_entries = 1000;
-  how.batch_entries = 300;
-  auto a = open_archive(how, seen);
+  options options;
+  options.path = folder.file();
+  options.queue_entries = 1000;
+  options.batch_entries = 300;
+  auto a = open_archive(options, seen);
   std::vector<std::thread> engines;
   for (std::uint64_t t = 0; t < threads; ++t) {
     engines.emplace_back([&] {
@@ -139,25 +139,25 @@ TEST_CASE("each_producer_keeps_its_order_however_they_interleave", "[archive]") 
       }
     });
   }
-  for (auto& one : engines) one.join();
+  for (auto& thread : engines) thread.join();
   a->stop();
   CHECK(a->counted().entries == threads * 2 * (count + 1));
   for (std::uint64_t run = 1; run <= threads * 2; ++run) {
-    auto all = entries_of(*a, run);
-    REQUIRE(all.size() == count + 1);
-    REQUIRE(is_without_gaps(all));
-    CHECK(seen.durable_seq(run, all[1].session) == count);
+    auto entries = entries_of(*a, run);
+    REQUIRE(entries.size() == count + 1);
+    REQUIRE(is_without_gaps(entries));
+    CHECK(seen.durable_seq(run, entries[1].session) == count);
   }
 }
 
 TEST_CASE("a_producer_that_was_busy_once_leaves_room_for_the_others", "[archive]") {
   temporary_folder folder;
   reports seen;
-  options how;
-  how.path = folder.file();
-  how.queue_entries = 2000;
-  how.producers = 2;
-  auto a = open_archive(how, seen);
+  options options;
+  options.path = folder.file();
+  options.queue_entries = 2000;
+  options.producers = 2;
+  auto a = open_archive(options, seen);
   auto fill = [&](producer& p, std::uint64_t run) {
     connection holder;
     REQUIRE_FALSE(holder.open(folder.file(), SQLITE_OPEN_READWRITE, {}));
@@ -170,10 +170,10 @@ TEST_CASE("a_producer_that_was_busy_once_leaves_room_for_the_others", "[archive]
     while (a->queued() != 0) std::this_thread::yield();
     return seq;
   };
-  auto one = a->make_producer(), two = a->make_producer();
-  CHECK(fill(*one, 1) == 1999);
+  auto producer = a->make_producer(), two = a->make_producer();
+  CHECK(fill(*producer, 1) == 1999);
   CHECK(fill(*two, 2) == 1999);
-  CHECK(fill(*one, 3) == 1999);
+  CHECK(fill(*producer, 3) == 1999);
   CHECK(a->make_producer() == nullptr);
   two.reset();
   auto three = a->make_producer();
@@ -211,17 +211,16 @@ TEST_CASE("refused_messages_and_firings_keep_their_place", "[archive]") {
   last.ended = "success";
   push(*p, last);
   REQUIRE(seen.wait_for_durable(1, 3));
-  auto all = entries_of(*a, 1);
-  REQUIRE(all.size() == 5);
-  CHECK(all[2].kind == entry_kind::refused);
-  CHECK(all[2].code == "unknown_event");
-  CHECK(all[2].frame == refused.frame);
-  CHECK(all[3].kind == entry_kind::firing);
-  CHECK(all[3].session.empty());
-  CHECK(all[3].seq == 0);
-  CHECK(all[4].seq == 3);
-  CHECK(ask(folder.file(), "SELECT count(*) FROM detections WHERE reason = 'nobody acts' AND entry = 4") ==
-        1);
+  auto entries = entries_of(*a, 1);
+  REQUIRE(entries.size() == 5);
+  CHECK(entries[2].kind == entry_kind::refused);
+  CHECK(entries[2].code == "unknown_event");
+  CHECK(entries[2].frame == refused.frame);
+  CHECK(entries[3].kind == entry_kind::firing);
+  CHECK(entries[3].session.empty());
+  CHECK(entries[3].seq == 0);
+  CHECK(entries[4].seq == 3);
+  CHECK(ask(folder.file(), "SELECT count(*) FROM detections WHERE reason = 'nobody acts' AND entry = 4") == 1);
   auto runs = a->runs();
   REQUIRE(runs.has_value());
   CHECK(runs->at(0).last_ts == 12'500);
@@ -264,8 +263,8 @@ TEST_CASE("an_answered_intervention_is_no_longer_asked_about", "[archive]") {
   CHECK(left->at(0).json == R"({"id":"give:e2:1"})");
   REQUIRE(a->unanswered(2).has_value());
   CHECK(a->unanswered(2)->size() == 1);
-  CHECK(ask(folder.file(),
-            "SELECT count(*) FROM interventions WHERE answered = 'created' AND answered_ts = 1002") == 1);
+  CHECK(ask(folder.file(), "SELECT count(*) FROM interventions WHERE answered = 'created' AND answered_ts = 1002") ==
+        1);
   CHECK(ask(folder.file(), "SELECT count(*) FROM deliveries WHERE intervention = 'sys:1'") == 2);
 }
 
@@ -370,11 +369,11 @@ TEST_CASE("a_stopped_archive_refuses_entries_and_still_reads", "[archive]") {
 TEST_CASE("the_log_is_kept_short_while_writing", "[archive]") {
   temporary_folder folder;
   reports seen;
-  options how;
-  how.path = folder.file();
-  how.checkpoint_pages = 64;
-  how.batch_entries = 64;
-  auto a = open_archive(how, seen);
+  options options;
+  options.path = folder.file();
+  options.checkpoint_pages = 64;
+  options.batch_entries = 64;
+  auto a = open_archive(options, seen);
   auto p = a->make_producer();
   push(*p, opening(1));
   for (std::uint64_t seq = 1; seq <= 20'000; ++seq) push(*p, message(1, seq));

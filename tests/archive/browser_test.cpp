@@ -43,9 +43,9 @@ T good(boost::system::result<T> result) {
 }
 
 std::vector<std::uint64_t> numbers(const std::vector<run_row>& rows) {
-  std::vector<std::uint64_t> all;
-  for (const run_row& one : rows) all.push_back(one.number);
-  return all;
+  std::vector<std::uint64_t> values;
+  for (const run_row& row : rows) values.push_back(row.number);
+  return values;
 }
 
 }  // namespace
@@ -122,7 +122,8 @@ TEST_CASE("a_run_says_how_much_it_stores_and_when_it_was_heard_of", "[archive]")
   REQUIRE(at.seen.wait_for_durable(1, 2));
   const run_row row = *good(at.b->find("r1"));
   const std::size_t stored = opening(1).frame.size() + judged.frame.size() + std::string(R"(["e1"])").size() +
-                             judged.detections[0].json.size() + judged.interventions[0].json.size() + message(1, 2).frame.size();
+                             judged.detections[0].json.size() + judged.interventions[0].json.size() +
+                             message(1, 2).frame.size();
   CHECK(row.bytes == stored);
   CHECK(row.heard_ms == 7'000);
 }
@@ -143,12 +144,12 @@ TEST_CASE("the_tail_gives_each_entry_with_what_came_of_it_and_nothing_twice", "[
     std::int64_t last = 0;
     for (auto piece = good(at.b->entries_after(0, run)); !piece.empty(); piece = good(at.b->entries_after(last, run))) {
       CHECK(piece.size() <= browser::most_entries);
-      for (const watched_entry& one : piece) {
-        CHECK(one.id > last);
-        last = one.id;
-        messages += one.kind == entry_kind::message;
-        detections += one.detections.size();
-        if (run != 0) CHECK(one.run == "one");
+      for (const watched_entry& entry : piece) {
+        CHECK(entry.id > last);
+        last = entry.id;
+        messages += entry.kind == entry_kind::message;
+        detections += entry.detections.size();
+        if (run != 0) CHECK(entry.run == "one");
       }
     }
     CHECK(messages == (run == 0 ? 3'000 : 1'500));
@@ -182,12 +183,12 @@ TEST_CASE("retention_is_told_what_ended_first_and_what_fell_silent", "[archive]"
 TEST_CASE("a_frame_over_several_lines_is_one_line_of_a_trace", "[archive]") {
   std::vector<std::string> lines;
   trace_export trace([&](std::string_view line) { lines.emplace_back(line); });
-  stored_entry one;
-  one.session = "main";
-  one.seq = 1;
-  one.ts = 5;
-  one.frame = "{\"type\": \"event\",\r\n\t\"seq\":1,\n \"event\":{\n\"id\":\"e\\n1\",\n\"payload\":[1,\n2]}}";
-  trace.take(one);
+  stored_entry entry;
+  entry.session = "main";
+  entry.seq = 1;
+  entry.ts = 5;
+  entry.frame = "{\"type\": \"event\",\r\n\t\"seq\":1,\n \"event\":{\n\"id\":\"e\\n1\",\n\"payload\":[1,\n2]}}";
+  trace.take(entry);
   REQUIRE(lines.size() == 1);
   CHECK(lines[0].find_first_of("\r\n\t") == std::string::npos);
   CHECK(lines[0].find("\"e\\n1\"") != std::string::npos);

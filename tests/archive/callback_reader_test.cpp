@@ -25,8 +25,9 @@ std::string deadlock() { return found("deadlock").json; }
 // "d1 i1": what the rows are, in order.
 std::string in_order(const callback_piece& piece) {
   std::string out;
-  for (const callback_row& one : piece.rows) {
-    out += (out.empty() ? "" : " ") + std::string(one.kind == callback_kind::detection ? "d" : "i") + std::to_string(one.row);
+  for (const callback_row& row : piece.rows) {
+    out += (out.empty() ? "" : " ") + std::string(row.kind == callback_kind::detection ? "d" : "i") +
+           std::to_string(row.row);
   }
   return out;
 }
@@ -42,10 +43,10 @@ class recorded {
   }
   void tell(std::uint64_t run, std::uint64_t seq, std::vector<detection_row> detections,
             std::vector<intervention_row> interventions = {}) {
-    entry one = message(run, seq);
-    one.detections = std::move(detections);
-    one.interventions = std::move(interventions);
-    push(*to_, std::move(one));
+    entry entry = message(run, seq);
+    entry.detections = std::move(detections);
+    entry.interventions = std::move(interventions);
+    push(*to_, std::move(entry));
     REQUIRE(reports_.wait_for_durable(run, seq));
   }
   void remove(std::uint64_t run) {
@@ -71,13 +72,13 @@ class recorded {
 };
 
 TEST_CASE("callbacks_come_by_entry_and_detections_before_the_intervention_they_led_to") {
-  recorded all;
-  all.open(1, "r1");
-  all.tell(1, 1, {found("deadlock"), found("excessive_rerouting", "warning")},
-           {made("sys:1", deadlock() + "," + found("excessive_rerouting", "warning").json)});
-  all.tell(1, 2, {}, {made("sys:2", deadlock())});
-  all.tell(1, 3, {found("deadlock")});
-  const auto reader = all.reader();
+  recorded records;
+  records.open(1, "r1");
+  records.tell(1, 1, {found("deadlock"), found("excessive_rerouting", "warning")},
+               {made("sys:1", deadlock() + "," + found("excessive_rerouting", "warning").json)});
+  records.tell(1, 2, {}, {made("sys:2", deadlock())});
+  records.tell(1, 3, {found("deadlock")});
+  const auto reader = records.reader();
   const auto piece = reader->after({});
   REQUIRE(piece.has_value());
   CHECK(in_order(*piece) == "d1 d2 i1 i2 d3");
@@ -94,25 +95,25 @@ TEST_CASE("callbacks_come_by_entry_and_detections_before_the_intervention_they_l
 
 TEST_CASE("pieces_leave_nothing_out_and_tell_nothing_twice") {
   constexpr std::size_t n = callback_reader::most_rows * 2 + 10;
-  recorded all;
-  all.open(1, "r1");
+  recorded records;
+  records.open(1, "r1");
   std::vector<detection_row> many(callback_reader::most_rows + 5, found("deadlock"));
-  all.tell(1, 1, many, {made("sys:1", deadlock())});  // one entry that is larger than a piece
+  records.tell(1, 1, many, {made("sys:1", deadlock())});  // one entry that is larger than a piece
   for (std::uint64_t seq = 2; seq <= n; ++seq) {
-    all.tell(1, seq, {found("deadlock")}, {made("sys:" + std::to_string(seq), deadlock())});
+    records.tell(1, seq, {found("deadlock")}, {made("sys:" + std::to_string(seq), deadlock())});
   }
-  const auto reader = all.reader();
+  const auto reader = records.reader();
   callback_position at;
   std::int64_t last_entry = 0, detections = 0, interventions = 0;
   for (bool more = true; more;) {
     const auto piece = reader->after(at);
     REQUIRE(piece.has_value());
     REQUIRE((!piece->more || piece->upto != at));
-    for (const callback_row& one : piece->rows) {
-      CHECK(one.entry >= last_entry);
-      last_entry = one.entry;
-      std::int64_t& counted = one.kind == callback_kind::detection ? detections : interventions;
-      CHECK(one.row == ++counted);
+    for (const callback_row& row : piece->rows) {
+      CHECK(row.entry >= last_entry);
+      last_entry = row.entry;
+      std::int64_t& counted = row.kind == callback_kind::detection ? detections : interventions;
+      CHECK(row.row == ++counted);
     }
     at = piece->upto;
     more = piece->more;
@@ -122,12 +123,12 @@ TEST_CASE("pieces_leave_nothing_out_and_tell_nothing_twice") {
 }
 
 TEST_CASE("a_row_that_is_no_json_holds_nothing_up") {
-  recorded all;
-  all.open(1, "r1", "no JSON");
+  recorded records;
+  records.open(1, "r1", "no JSON");
   intervention_row broken = made("sys:1", deadlock());
   broken.json = "no JSON";
-  all.tell(1, 1, {found("deadlock")}, {broken});
-  const auto reader = all.reader();
+  records.tell(1, 1, {found("deadlock")}, {broken});
+  const auto reader = records.reader();
   const auto piece = reader->after({});
   REQUIRE(piece.has_value());
   CHECK(in_order(*piece) == "d1 i1");
@@ -138,12 +139,12 @@ TEST_CASE("a_row_that_is_no_json_holds_nothing_up") {
 }
 
 TEST_CASE("texts_labels_and_runs_are_there_until_their_run_is_deleted") {
-  recorded all;
-  all.open(1, "r\"1", R"({"team":"search","a\"b":"c"})");
-  all.open(2, "r2");
-  all.tell(1, 1, {found("deadlock")}, {made("sys:1", deadlock())});
-  all.tell(2, 1, {found("deadlock")});
-  const auto reader = all.reader();
+  recorded records;
+  records.open(1, "r\"1", R"({"team":"search","a\"b":"c"})");
+  records.open(2, "r2");
+  records.tell(1, 1, {found("deadlock")}, {made("sys:1", deadlock())});
+  records.tell(2, 1, {found("deadlock")});
+  const auto reader = records.reader();
   const auto text = reader->text_of(callback_kind::intervention, 1);
   REQUIRE(text.has_value());
   REQUIRE(text->has_value());
@@ -154,8 +155,8 @@ TEST_CASE("texts_labels_and_runs_are_there_until_their_run_is_deleted") {
   CHECK(**reader->run_of(1) == "r\"1");
   CHECK_FALSE(reader->run_of(3)->has_value());
   CHECK_FALSE(reader->text_of(callback_kind::detection, 99)->has_value());
-  all.remove(1);
-  all.tell(2, 2, {});
+  records.remove(1);
+  records.tell(2, 2, {});
   CHECK_FALSE(reader->text_of(callback_kind::intervention, 1)->has_value());
   CHECK_FALSE(reader->text_of(callback_kind::detection, 1)->has_value());
   CHECK_FALSE(reader->run_of(1)->has_value());

@@ -35,10 +35,10 @@ entry telling(std::uint64_t run, std::uint64_t seq, const std::string& words, st
   return made;
 }
 
-bool holds(const std::string& file, const std::string& what) {
+bool holds(const std::string& file, const std::string& text) {
   std::ifstream in(file, std::ios::binary);
-  const std::string all{std::istreambuf_iterator<char>(in), {}};
-  return all.find(what) != std::string::npos;
+  const std::string content{std::istreambuf_iterator<char>(in), {}};
+  return content.find(text) != std::string::npos;
 }
 
 // Deletions are told by the same callback as what is durable.
@@ -49,15 +49,15 @@ struct watched_deletions {
   reports seen;
 
   std::function<void(std::span<const durable>)> on_durable() {
-    return [this, tell = seen.on_durable()](std::span<const durable> all) {
+    return [this, tell = seen.on_durable()](std::span<const durable> progress) {
       std::vector<durable> kept;
       {
         const std::lock_guard hold(mutex);
-        for (const durable& one : all) {
-          if (one.deleted) {
-            gone.push_back(one.run_number);
+        for (const durable& run : progress) {
+          if (run.deleted) {
+            gone.push_back(run.run_number);
           } else {
-            kept.push_back(one);
+            kept.push_back(run);
           }
         }
       }
@@ -71,23 +71,24 @@ struct watched_deletions {
   }
 };
 
-std::unique_ptr<archive> open_watched(options how, watched_deletions& by) {
-  auto opened = archive::open(std::move(how), by.on_durable());
+std::unique_ptr<archive> open_watched(options options, watched_deletions& by) {
+  auto opened = archive::open(std::move(options), by.on_durable());
   REQUIRE(opened.has_value());
   return std::move(*opened);
 }
 
 void wait_until(const std::function<bool()>& holds_now) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!holds_now() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  while (!holds_now() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   CHECK(holds_now());
 }
 
 std::int64_t rows_of(const std::string& path, std::uint64_t run) {
   const std::string where = " WHERE run = " + std::to_string(run);
   return ask(path, "SELECT (SELECT count(*) FROM entries" + where + ") + (SELECT count(*) FROM detections" + where +
-                       ") + (SELECT count(*) FROM interventions" + where + ") + (SELECT count(*) FROM outcomes" + where +
-                       ") + (SELECT count(*) FROM runs WHERE number = " + std::to_string(run) + ")");
+                       ") + (SELECT count(*) FROM interventions" + where + ") + (SELECT count(*) FROM outcomes" +
+                       where + ") + (SELECT count(*) FROM runs WHERE number = " + std::to_string(run) + ")");
 }
 
 }  // namespace
@@ -95,9 +96,9 @@ std::int64_t rows_of(const std::string& path, std::uint64_t run) {
 TEST_CASE("of_a_deleted_run_no_byte_is_left_in_the_file_or_its_log", "[archive]") {
   temporary_folder folder;
   watched_deletions seen;
-  options how;
-  how.path = folder.file();
-  auto a = open_watched(how, seen);
+  options options;
+  options.path = folder.file();
+  auto a = open_watched(options, seen);
   auto p = a->make_producer();
   push(*p, opening(1, secret));
   push(*p, opening(2, "kept"));
@@ -123,9 +124,9 @@ TEST_CASE("of_a_deleted_run_no_byte_is_left_in_the_file_or_its_log", "[archive]"
 TEST_CASE("a_deletion_takes_many_steps_and_acks_come_between_them", "[archive]") {
   temporary_folder folder;
   watched_deletions seen;
-  options how;
-  how.path = folder.file();
-  auto a = open_watched(how, seen);
+  options options;
+  options.path = folder.file();
+  auto a = open_watched(options, seen);
   auto p = a->make_producer();
   push(*p, opening(1, "large"));
   push(*p, opening(2, "other"));
@@ -169,9 +170,9 @@ TEST_CASE("a_run_being_deleted_is_there_for_nobody_and_its_name_is_free", "[arch
     CHECK((*trace)->next().error() == make_error_code(archive_error::run_deleted));
   }
   watched_deletions seen;
-  options how;
-  how.path = folder.file();
-  auto a = open_watched(how, seen);
+  options options;
+  options.path = folder.file();
+  auto a = open_watched(options, seen);
   CHECK(a->runs()->empty());
   CHECK(a->next_run_number() == 2);
   auto p = a->make_producer();
@@ -187,9 +188,9 @@ TEST_CASE("a_run_being_deleted_is_there_for_nobody_and_its_name_is_free", "[arch
 TEST_CASE("the_file_shrinks_after_a_large_run_was_deleted", "[archive]") {
   temporary_folder folder;
   watched_deletions seen;
-  options how;
-  how.path = folder.file();
-  auto a = open_watched(how, seen);
+  options options;
+  options.path = folder.file();
+  auto a = open_watched(options, seen);
   auto p = a->make_producer();
   push(*p, opening(1, "large"));
   push(*p, opening(2, "small"));
@@ -209,12 +210,12 @@ TEST_CASE("a_deletion_waits_for_a_disk_that_fails_and_is_done_once_it_works", "[
   temporary_folder folder;
   faulty_disk disk;
   watched_deletions seen;
-  options how;
-  how.path = folder.file();
-  how.vfs = disk.name();
-  how.retry_ms = 1;
-  how.retry_most_ms = 8;
-  auto a = open_watched(how, seen);
+  options options;
+  options.path = folder.file();
+  options.vfs = disk.name();
+  options.retry_ms = 1;
+  options.retry_most_ms = 8;
+  auto a = open_watched(options, seen);
   auto p = a->make_producer();
   push(*p, opening(1, secret));
   for (std::uint64_t seq = 1; seq <= 50; ++seq) push(*p, telling(1, seq, secret));
@@ -232,9 +233,9 @@ TEST_CASE("a_deletion_waits_for_a_disk_that_fails_and_is_done_once_it_works", "[
 TEST_CASE("deleting_what_was_never_stored_is_done_at_once", "[archive]") {
   temporary_folder folder;
   watched_deletions seen;
-  options how;
-  how.path = folder.file();
-  auto a = open_watched(how, seen);
+  options options;
+  options.path = folder.file();
+  auto a = open_watched(options, seen);
   auto p = a->make_producer();
   push(*p, deletion(7));
   REQUIRE(seen.wait_for(1));

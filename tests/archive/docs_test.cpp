@@ -13,17 +13,17 @@ std::vector<std::string> queries_of_the_guide() {
   std::ifstream file(path);
   INFO(path);
   REQUIRE(file);
-  std::vector<std::string> all;
+  std::vector<std::string> texts;
   bool inside = false;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("```")) {
       inside = line == "```sql";
-      if (inside) all.emplace_back();
+      if (inside) texts.emplace_back();
     } else if (inside) {
-      all.back() += line + "\n";
+      texts.back() += line + "\n";
     }
   }
-  return all;
+  return texts;
 }
 
 detection_row detection(const std::string& rule, std::int64_t ts) {
@@ -112,11 +112,9 @@ TEST_CASE("every_firing_is_matched_with_what_came_of_it", "[archive]") {
   write_something_of_everything(folder.file());
   const auto path = folder.file();
   CHECK(ask(path, "SELECT count(*) FROM firings") == 3);
-  CHECK(ask(path, "SELECT count(*) FROM firings WHERE rule = 'early_termination' AND outcome = 'cleared'") ==
-        1);
+  CHECK(ask(path, "SELECT count(*) FROM firings WHERE rule = 'early_termination' AND outcome = 'cleared'") == 1);
   CHECK(ask(path, "SELECT count(*) FROM firings WHERE rule = 'deadlock' AND outcome = 'recurred'") == 1);
-  CHECK(ask(path, "SELECT count(*) FROM firings WHERE rule = 'orphaned_event' AND outcome = 'unresolved'") ==
-        1);
+  CHECK(ask(path, "SELECT count(*) FROM firings WHERE rule = 'orphaned_event' AND outcome = 'unresolved'") == 1);
 }
 
 }  // namespace digd::archive::testing

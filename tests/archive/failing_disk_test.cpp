@@ -6,12 +6,12 @@ namespace digd::archive::testing {
 namespace {
 
 options on(const faulty_disk& disk, const temporary_folder& folder) {
-  options how;
-  how.path = folder.file();
-  how.vfs = disk.name();
-  how.retry_ms = 1;
-  how.retry_most_ms = 8;
-  return how;
+  options options;
+  options.path = folder.file();
+  options.vfs = disk.name();
+  options.retry_ms = 1;
+  options.retry_most_ms = 8;
+  return options;
 }
 
 }  // namespace
@@ -44,23 +44,23 @@ TEST_CASE("nothing_is_durable_while_the_disk_fails_and_all_is_once_it_works", "[
   REQUIRE(seen.wait_for_durable(1, 50));
   REQUIRE(seen.wait_for_health(""));
   CHECK(a->health().empty());
-  auto all = entries_of(*a, 1);
-  REQUIRE(all.size() == 51);
-  CHECK(is_without_gaps(all));
+  auto entries = entries_of(*a, 1);
+  REQUIRE(entries.size() == 51);
+  CHECK(is_without_gaps(entries));
 }
 
 TEST_CASE("what_is_reported_durable_survives_a_power_cut", "[archive]") {
   temporary_folder folder;
   faulty_disk disk;
   std::vector<std::pair<std::string, std::uint64_t>> cuts;  // a copy, and what had been promised by then
-  auto how = on(disk, folder);
-  how.batch_entries = 40;
-  how.checkpoint_pages = 30;  // so that some cuts come shortly after a checkpoint
-  auto opened = archive::open(how, [&](std::span<const durable> all) {
+  auto options = on(disk, folder);
+  options.batch_entries = 40;
+  options.checkpoint_pages = 30;  // so that some cuts come shortly after a checkpoint
+  auto opened = archive::open(options, [&](std::span<const durable> progress) {
     if (cuts.size() >= 25) return;
     auto copy = folder.file("cut-" + std::to_string(cuts.size()));
     disk.copy_after_power_cut(folder.file(), copy);
-    cuts.emplace_back(copy, all.front().seq);
+    cuts.emplace_back(copy, progress.front().seq);
   });
   REQUIRE(opened.has_value());
   auto p = (*opened)->make_producer();
@@ -71,9 +71,9 @@ TEST_CASE("what_is_reported_durable_survives_a_power_cut", "[archive]") {
   for (const auto& [copy, promised] : cuts) {
     reports seen;
     auto a = open_archive(copy, seen);
-    auto all = entries_of(*a, 1);
-    REQUIRE(all.size() >= promised + 1);
-    REQUIRE(is_without_gaps(all));
+    auto entries = entries_of(*a, 1);
+    REQUIRE(entries.size() >= promised + 1);
+    REQUIRE(is_without_gaps(entries));
   }
 }
 
@@ -81,9 +81,9 @@ TEST_CASE("a_log_that_cannot_be_moved_is_told_and_holds_up_nobody", "[archive]")
   temporary_folder folder;
   faulty_disk disk;
   reports seen;
-  auto how = on(disk, folder);
-  how.checkpoint_pages = 4;
-  auto a = open_archive(how, seen);
+  auto options = on(disk, folder);
+  options.checkpoint_pages = 4;
+  auto a = open_archive(options, seen);
   auto p = a->make_producer();
   disk.fail_writes(SQLITE_FULL, ".sqlite");  // the file itself; its log can be written
   push(*p, opening(1));
@@ -117,11 +117,11 @@ TEST_CASE("another_programs_write_lock_is_waited_for", "[archive]") {
 TEST_CASE("nothing_is_durable_in_a_file_that_was_moved_away", "[archive]") {
   temporary_folder folder;
   reports seen;
-  options how;
-  how.path = folder.file();
-  how.retry_ms = 1;
-  how.retry_most_ms = 8;
-  auto a = open_archive(how, seen);
+  options options;
+  options.path = folder.file();
+  options.retry_ms = 1;
+  options.retry_most_ms = 8;
+  auto a = open_archive(options, seen);
   auto p = a->make_producer();
   push(*p, opening(1));
   push(*p, message(1, 1));
@@ -138,10 +138,10 @@ TEST_CASE("stopping_gives_up_on_a_disk_that_stays_broken", "[archive]") {
   temporary_folder folder;
   faulty_disk disk;
   reports seen;
-  auto how = on(disk, folder);
-  how.stop_ms = 20;
+  auto options = on(disk, folder);
+  options.stop_ms = 20;
   {
-    auto a = open_archive(how, seen);
+    auto a = open_archive(options, seen);
     auto p = a->make_producer();
     push(*p, opening(1));
     push(*p, message(1, 1));
@@ -153,7 +153,7 @@ TEST_CASE("stopping_gives_up_on_a_disk_that_stays_broken", "[archive]") {
     CHECK(seen.durable_seq(1) == 1);
   }
   disk.work_again();
-  auto a = open_archive(how, seen);
+  auto a = open_archive(options, seen);
   CHECK(entries_of(*a, 1).size() == 2);
 }
 

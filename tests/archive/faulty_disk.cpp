@@ -1,7 +1,7 @@
 #include "tests/archive/faulty_disk.h"
 
-#include <csignal>
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -57,9 +57,7 @@ struct file_calls {
   static int lock(sqlite3_file* f, int level) { return real(f).xLock(of(f).real, level); }
   static int unlock(sqlite3_file* f, int level) { return real(f).xUnlock(of(f).real, level); }
   static int is_reserved(sqlite3_file* f, int* out) { return real(f).xCheckReservedLock(of(f).real, out); }
-  static int control(sqlite3_file* f, int what, void* arg) {
-    return real(f).xFileControl(of(f).real, what, arg);
-  }
+  static int control(sqlite3_file* f, int value, void* arg) { return real(f).xFileControl(of(f).real, value, arg); }
   static int sector_size(sqlite3_file* f) { return real(f).xSectorSize(of(f).real); }
   // No promises: what the tests show holds for a plain disk.
   static int characteristics(sqlite3_file*) { return 0; }
@@ -73,11 +71,11 @@ struct file_calls {
   static int shm_unmap(sqlite3_file* f, int remove) { return real(f).xShmUnmap(of(f).real, remove); }
 
   static const sqlite3_io_methods* methods() {
-    static const sqlite3_io_methods all{
-        2, close, read, write, truncate, sync, size, lock,
-        unlock, is_reserved, control, sector_size, characteristics, shm_map, shm_lock, shm_barrier,
-        shm_unmap, nullptr, nullptr};
-    return &all;
+    static const sqlite3_io_methods sqlite3_io_methods{
+        2,         close,       read,    write,       truncate,        sync,    size,     lock,
+        unlock,    is_reserved, control, sector_size, characteristics, shm_map, shm_lock, shm_barrier,
+        shm_unmap, nullptr,     nullptr};
+    return &sqlite3_io_methods;
   }
 
   static int open(sqlite3_vfs* vfs, const char* path, sqlite3_file* f, int flags, int* out_flags) {
@@ -113,9 +111,7 @@ faulty_disk::faulty_disk() : real_(sqlite3_vfs_find(nullptr)) {
   sqlite3_vfs_register(&vfs_, 0);
 }
 
-faulty_disk::~faulty_disk() {
-  sqlite3_vfs_unregister(&vfs_);
-}
+faulty_disk::~faulty_disk() { sqlite3_vfs_unregister(&vfs_); }
 
 void faulty_disk::fail_writes(int code, const std::string& only) {
   std::lock_guard guard(mutex_);

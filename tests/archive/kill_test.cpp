@@ -20,13 +20,13 @@ static_assert(sizeof(promise) <= 512);  // a pipe takes so much whole or not at 
 
 // Never returns: writes until killed, and tells the pipe what is durable.
 [[noreturn]] void write_for_ever(const std::string& path, int pipe) {
-  options how;
-  how.path = path;
-  how.checkpoint_pages = 200;
-  how.batch_entries = 500;
-  auto opened = archive::open(how, [pipe](std::span<const durable> all) {
-    for (const auto& one : all) {
-      promise made{one.run_number, one.seq};
+  options options;
+  options.path = path;
+  options.checkpoint_pages = 200;
+  options.batch_entries = 500;
+  auto opened = archive::open(options, [pipe](std::span<const durable> progress) {
+    for (const auto& progress : progress) {
+      promise made{progress.run_number, progress.seq};
       if (::write(pipe, &made, sizeof made) != sizeof made) ::_exit(1);
     }
   });
@@ -72,9 +72,9 @@ TEST_CASE("what_is_reported_durable_survives_a_kill", "[archive]") {
     auto a = open_archive(folder.file(), seen);
     REQUIRE(promised.size() == 2);
     for (const auto& [run, seq] : promised) {
-      auto all = entries_of(*a, run);
-      REQUIRE(all.size() > seq);
-      REQUIRE(is_without_gaps(all));
+      auto entries = entries_of(*a, run);
+      REQUIRE(entries.size() > seq);
+      REQUIRE(is_without_gaps(entries));
     }
     CHECK(a->next_run_number() == first_run + 2);
   }

@@ -24,26 +24,27 @@ std::string stored(int version) {
 std::string everything_in(const std::string& path) {
   connection db;
   REQUIRE_FALSE(db.open(path, SQLITE_OPEN_READWRITE, {}));
-  std::string all;
+  std::string current_text;
   for (const std::string table : {"runs", "entries", "detections", "interventions", "outcomes", "sqlite_sequence"}) {
-    const std::string columns = table == "runs" ? "number, run, opened_ms, last_ts, ended, ended_ms"
-                                : table == "detections"
-                                    ? "id, run, entry, rule, severity, session, at, ts, event, agent, healed, healing, cause, json, reason"
-                                    : "*";
+    const std::string columns =
+        table == "runs" ? "number, run, opened_ms, last_ts, ended, ended_ms"
+        : table == "detections"
+            ? "id, run, entry, rule, severity, session, at, ts, event, agent, healed, healing, cause, json, reason"
+            : "*";
     sqlite3_stmt* rows = nullptr;
     const std::string query = "SELECT " + columns + " FROM " + table + " ORDER BY 1, 2";
     REQUIRE(sqlite3_prepare_v2(db.get(), query.c_str(), -1, &rows, nullptr) == SQLITE_OK);
     while (sqlite3_step(rows) == SQLITE_ROW) {
-      all += table;
+      current_text += table;
       for (int i = 0; i < sqlite3_column_count(rows); ++i) {
         const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(rows, i));
-        all.append("|").append(text == nullptr ? "NULL" : text);
+        current_text.append("|").append(text == nullptr ? "NULL" : text);
       }
-      all += '\n';
+      current_text += '\n';
     }
     REQUIRE(sqlite3_finalize(rows) == SQLITE_OK);
   }
-  return all;
+  return current_text;
 }
 
 std::string copy_of(int version, const temporary_folder& folder) {
@@ -54,12 +55,12 @@ std::string copy_of(int version, const temporary_folder& folder) {
 std::string trace_of(const std::string& path, std::uint64_t run) {
   auto source = trace_source::open(path, run);
   REQUIRE(source.has_value());
-  std::string all;
+  std::string text;
   for (;;) {
     auto piece = (*source)->next();
     REQUIRE(piece.has_value());
-    if (piece->empty()) return all;
-    all += *piece;
+    if (piece->empty()) return text;
+    text += *piece;
   }
 }
 
@@ -86,11 +87,11 @@ TEST_CASE("an_earlier_file_says_the_same_after_it_was_brought_up_to_date", "[arc
   temporary_folder folder;
   const std::string before = copy_of(version, folder);
   std::vector<std::pair<int, int>> steps;
-  options how;
-  how.path = folder.file();
-  how.on_migration = [&](int from, int to) { steps.emplace_back(from, to); };
+  options options;
+  options.path = folder.file();
+  options.on_migration = [&](int from, int to) { steps.emplace_back(from, to); };
   reports seen;
-  open_archive(how, seen);
+  open_archive(options, seen);
   REQUIRE(steps.size() == static_cast<std::size_t>(schema_version - version));
   CHECK(steps.front().first == version);
   CHECK(steps.back().second == schema_version);
@@ -99,7 +100,7 @@ TEST_CASE("an_earlier_file_says_the_same_after_it_was_brought_up_to_date", "[arc
   CHECK(ask(folder.file(), "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'") == 0);
   CHECK(ask(folder.file(), "SELECT count(*) FROM pragma_foreign_key_check") == 0);
   steps.clear();
-  open_archive(how, seen);
+  open_archive(options, seen);
   CHECK(steps.empty());
 }
 
@@ -111,7 +112,8 @@ TEST_CASE("an_earlier_file_gets_the_shape_of_a_new_one", "[archive]") {
   const std::string columns =
       "SELECT group_concat(m.name || '.' || c.name || c.type || c.\"notnull\" || coalesce(c.dflt_value, ''))"
       " FROM sqlite_schema AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' ORDER BY 1";
-  const std::string indexes = "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema WHERE type = 'index' ORDER BY name)";
+  const std::string indexes =
+      "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema WHERE type = 'index' ORDER BY name)";
   for (const std::string& query : {columns, indexes}) {
     connection old_one, new_one;
     REQUIRE_FALSE(old_one.open(folder.file(), SQLITE_OPEN_READWRITE, {}));
@@ -128,7 +130,8 @@ TEST_CASE("what_version_2_keeps_of_a_run_is_counted_from_version_1", "[archive]"
   temporary_folder folder;
   copy_of(1, folder);
   bring_up_to_date(folder.file());
-  CHECK(ask(folder.file(), "SELECT count(*) FROM runs WHERE bytes > 0 AND heard_ms >= opened_ms AND deleting = 0") == 4);
+  CHECK(ask(folder.file(), "SELECT count(*) FROM runs WHERE bytes > 0 AND heard_ms >= opened_ms AND deleting = 0") ==
+        4);
   CHECK(ask(folder.file(), "SELECT bytes FROM runs WHERE run = 'failed'") ==
         ask(folder.file(),
             "SELECT sum(length(CAST(frame AS BLOB)) + coalesce(length(CAST(verdicts AS BLOB)), 0)) FROM entries"
@@ -171,7 +174,8 @@ TEST_CASE("a_run_of_an_earlier_file_goes_on_and_its_numbers_go_up", "[archive]")
   push(*p, more);
   REQUIRE(seen.wait_for_durable(2, 5));
   CHECK(ask(folder.file(), "SELECT max(id) FROM entries") == highest + 1);
-  CHECK(ask(folder.file(), "SELECT bytes FROM runs WHERE number = 2") == bytes + static_cast<std::int64_t>(more.frame.size()));
+  CHECK(ask(folder.file(), "SELECT bytes FROM runs WHERE number = 2") ==
+        bytes + static_cast<std::int64_t>(more.frame.size()));
 }
 
 TEST_CASE("an_earlier_file_is_not_read_before_it_was_brought_up_to_date", "[archive]") {
@@ -198,14 +202,14 @@ TEST_CASE("a_disk_that_fails_in_the_middle_of_a_migration_leaves_the_earlier_fil
   temporary_folder folder;
   const std::string before = copy_of(1, folder);
   faulty_disk disk;
-  options how;
-  how.path = folder.file();
-  how.vfs = disk.name();
-  how.on_migration = [&, code = code, is_sync = is_sync, only = only](int, int) {
+  options options;
+  options.path = folder.file();
+  options.vfs = disk.name();
+  options.on_migration = [&, code = code, is_sync = is_sync, only = only](int, int) {
     is_sync ? disk.fail_syncs(code, only) : disk.fail_writes(code, only);
   };
   std::string why;
-  CHECK_FALSE(archive::open(how, {}, &why).has_value());
+  CHECK_FALSE(archive::open(options, {}, &why).has_value());
   CHECK_FALSE(why.empty());
   CHECK(disk.failed > 0);
   disk.work_again();
@@ -226,11 +230,11 @@ TEST_CASE("a_daemon_killed_in_the_middle_of_a_migration_leaves_one_version_or_an
     if (child == 0) {
       faulty_disk disk;
       disk.die_after_writes = -1;
-      options how;
-      how.path = folder.file();
-      how.vfs = disk.name();
-      how.on_migration = [&](int, int) { disk.die_after_writes = after; };
-      static_cast<void>(archive::open(how, {}).has_value());
+      options options;
+      options.path = folder.file();
+      options.vfs = disk.name();
+      options.on_migration = [&](int, int) { disk.die_after_writes = after; };
+      static_cast<void>(archive::open(options, {}).has_value());
       ::_exit(0);
     }
     int status = 0;

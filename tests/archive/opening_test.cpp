@@ -14,9 +14,9 @@ namespace {
 
 // The error that opening the file gives, and what it says about it.
 archive_error error_of(const std::string& path, std::string& why) {
-  options how;
-  how.path = path;
-  auto opened = archive::open(how, {}, &why);
+  options options;
+  options.path = path;
+  auto opened = archive::open(options, {}, &why);
   if (opened) return archive_error::none;
   CHECK_FALSE(why.empty());
   CHECK_FALSE(opened.error().message().empty());
@@ -80,8 +80,7 @@ TEST_CASE("another_programs_file_is_refused_and_left_as_it_is", "[archive]") {
     REQUIRE_FALSE(db.open(folder.file(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {}));
     REQUIRE_FALSE(db.execute("CREATE TABLE shopping (item)"));
   }
-  std::ofstream(folder.file("letter"))
-      << "Dear reader, this is no database at all, and it is long enough to be one.";
+  std::ofstream(folder.file("letter")) << "Dear reader, this is no database at all, and it is long enough to be one.";
   const auto before = content(folder.file());
   CHECK(error_of(folder.file()) == archive_error::not_an_archive);
   CHECK(content(folder.file()) == before);
@@ -117,8 +116,8 @@ TEST_CASE("a_file_cut_short_is_damaged", "[archive]") {
 TEST_CASE("a_damaged_page_is_found", "[archive]") {
   temporary_folder folder;
   write_some(folder.file());
-  auto leaf = ask(folder.file(),
-                  "SELECT pageno FROM dbstat WHERE name = 'entries' AND pagetype = 'leaf' LIMIT 1 OFFSET 3");
+  auto leaf =
+      ask(folder.file(), "SELECT pageno FROM dbstat WHERE name = 'entries' AND pagetype = 'leaf' LIMIT 1 OFFSET 3");
   overwrite(folder.file(), (leaf - 1) * 4096, std::string(300, '\xee'));
   CHECK(error_of(folder.file()) == archive_error::corrupt);
 }

@@ -22,13 +22,24 @@ void write_runs(const std::string& path) {
     first.n = 1;
     push(*p, std::move(first));
     for (std::uint64_t seq = 1; seq <= messages; ++seq) {
-      entry one = message(run, seq);
-      one.n = seq + 1;
-      one.frame = R"({"type":"time","seq":)" + std::to_string(seq) + R"(,"x":")" + std::string(200, 'x') + "\"}";
+      entry entry = message(run, seq);
+      entry.n = seq + 1;
+      entry.frame = R"({"type":"time","seq":)" + std::to_string(seq) + R"(,"x":")" + std::string(200, 'x') + "\"}";
       if (seq % 10 == 0) {
-        one.detections.push_back({.rule = "deadlock", .severity = "failure", .session = {}, .at = seq, .ts = 1, .event = {}, .agent = {}, .healed = false, .healing = {}, .cause = "mode", .reason = "why", .json = R"({"reason":"why"})"});
+        entry.detections.push_back({.rule = "deadlock",
+                                    .severity = "failure",
+                                    .session = {},
+                                    .at = seq,
+                                    .ts = 1,
+                                    .event = {},
+                                    .agent = {},
+                                    .healed = false,
+                                    .healing = {},
+                                    .cause = "mode",
+                                    .reason = "why",
+                                    .json = R"({"reason":"why"})"});
       }
-      push(*p, std::move(one));
+      push(*p, std::move(entry));
     }
   }
 }
@@ -39,7 +50,8 @@ std::size_t damage(const std::string& path, unsigned seed, std::size_t pages) {
   const auto size = std::filesystem::file_size(path);
   constexpr std::size_t page = 4096;
   for (std::size_t i = 0; i < pages; ++i) {
-    file.seekp(static_cast<std::streamoff>((1 + dice() % (size / page - 1)) * page));  // the first stays: it says that it is ours
+    file.seekp(static_cast<std::streamoff>((1 + dice() % (size / page - 1)) *
+                                           page));  // the first stays: it says that it is ours
     for (std::size_t at = 0; at < page; ++at) file.put(static_cast<char>(dice()));
   }
   return size / page;
@@ -49,16 +61,16 @@ std::size_t damage(const std::string& path, unsigned seed, std::size_t pages) {
 std::map<std::int64_t, std::string> everything(const std::string& path) {
   connection db;
   REQUIRE_FALSE(db.open(path, SQLITE_OPEN_READONLY, {}));
-  std::map<std::int64_t, std::string> all;
+  std::map<std::int64_t, std::string> map;
   for (const char* sql : {"SELECT run, id || ' ' || n || ' ' || frame FROM entries ORDER BY id",
                           "SELECT run, id || ' ' || entry || ' ' || json || reason FROM detections ORDER BY id"}) {
     statement rows;
     REQUIRE_FALSE(db.prepare(sql, rows));
     failure fault;
-    while (rows.step(fault)) all[rows.integer(0)] += rows.text(1) + '\n';
+    while (rows.step(fault)) map[rows.integer(0)] += rows.text(1) + '\n';
     REQUIRE_FALSE(fault);
   }
-  return all;
+  return map;
 }
 
 }  // namespace

@@ -66,29 +66,29 @@ inline entry message(std::uint64_t run, std::uint64_t seq, const std::string& se
 }
 
 // Pushes until it is taken; the archive's own bound decides how long that is.
-inline entry_ptr boxed(entry what) { return std::make_unique<entry>(std::move(what)); }
+inline entry_ptr boxed(entry content) { return std::make_unique<entry>(std::move(content)); }
 
 // Once: whether it was taken.
-inline bool try_push(producer& to, entry what) {
-  auto one = boxed(std::move(what));
-  return to.try_push(one);
+inline bool try_push(producer& to, entry content) {
+  entry_ptr next = boxed(std::move(content));
+  return to.try_push(next);
 }
 
-inline void push(producer& to, entry what) {
-  for (auto one = boxed(std::move(what)); !to.try_push(one);) std::this_thread::yield();
+inline void push(producer& to, entry content) {
+  for (entry_ptr next = boxed(std::move(content)); !to.try_push(next);) std::this_thread::yield();
 }
 
 // What the archive reports, and a way to wait for it.
 class reports {
  public:
   std::function<void(std::span<const durable>)> on_durable() {
-    return [this](std::span<const durable> all) {
+    return [this](std::span<const durable> progress) {
       std::lock_guard guard(mutex_);
-      for (const auto& one : all) {
-        if (one.judgement != 0) {
-          judgements_.insert(one.judgement);
+      for (const auto& progress : progress) {
+        if (progress.judgement != 0) {
+          judgements_.insert(progress.judgement);
         } else {
-          highest_[{one.run_number, one.session}] = one.seq;
+          highest_[{progress.run_number, progress.session}] = progress.seq;
         }
       }
       changed_.notify_all();
@@ -133,34 +133,34 @@ class reports {
   std::vector<std::string> health_;
 };
 
-inline std::unique_ptr<archive> open_archive(options how, reports& into) {
-  how.on_health = into.on_health();
+inline std::unique_ptr<archive> open_archive(options options, reports& into) {
+  options.on_health = into.on_health();
   std::string why;
-  auto opened = archive::open(std::move(how), into.on_durable(), &why);
+  auto opened = archive::open(std::move(options), into.on_durable(), &why);
   INFO(why);
   REQUIRE(opened.has_value());
   return std::move(*opened);
 }
 
 inline std::unique_ptr<archive> open_archive(const std::string& path, reports& into) {
-  options how;
-  how.path = path;
-  return open_archive(how, into);
+  options options;
+  options.path = path;
+  return open_archive(options, into);
 }
 
 inline std::vector<stored_entry> entries_of(const archive& from, std::uint64_t run) {
-  std::vector<stored_entry> all;
-  REQUIRE(from.each_entry(run, [&](const stored_entry& one) {
-    all.push_back(one);
+  std::vector<stored_entry> entries;
+  REQUIRE(from.each_entry(run, [&](const stored_entry& entry) {
+    entries.push_back(entry);
     return true;
   }));
-  return all;
+  return entries;
 }
 
 // The run's opening and then seq 1, 2, 3 ...
-inline bool is_without_gaps(const std::vector<stored_entry>& all) {
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].seq != i) return false;
+inline bool is_without_gaps(const std::vector<stored_entry>& entries) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].seq != i) return false;
   }
   return true;
 }

@@ -62,10 +62,9 @@ TEST_CASE("an opening whose own session was not stored behind it is its hello, a
 }
 
 TEST_CASE("windows that fired after the last message are reached by a last time line") {
-  std::vector<stored_entry> entries = {entry_of(entry_kind::run_opened, 0, "", "{}", 0),
-                                       entry_of(entry_kind::session_joined, 0, "main", "{}", 0),
-                                       entry_of(entry_kind::message, 4, "main", R"({"seq":4})", 10),
-                                       entry_of(entry_kind::firing, 0, "", "", 5010)};
+  std::vector<stored_entry> entries = {
+      entry_of(entry_kind::run_opened, 0, "", "{}", 0), entry_of(entry_kind::session_joined, 0, "main", "{}", 0),
+      entry_of(entry_kind::message, 4, "main", R"({"seq":4})", 10), entry_of(entry_kind::firing, 0, "", "", 5010)};
   CHECK(exported(entries).back() == R"({"type":"time","session":"main","seq":5,"ts":5010})");
   entries.push_back(entry_of(entry_kind::message, 5, "main", R"({"seq":5})", 6000));
   CHECK(exported(entries).back() == R"({"session":"main","ts":6000,"seq":5})");

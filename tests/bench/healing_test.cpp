@@ -1,4 +1,5 @@
-// The healing bench: the same seed gives the same run, arms are paired, nothing is lost between the world and the engine.
+// The healing bench: the same seed gives the same run, arms are paired, nothing is lost between the world and the
+// engine.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -26,9 +27,9 @@ auto deeds(const outcome& o) {
 outcome played(const cell& where, std::uint64_t seed, const std::string& name, double follow = 0.75) {
   const arm* which = arm_named(name);
   REQUIRE(which != nullptr);
-  parameters how;
-  how.follow = follow;
-  return play(where, seed, *which, how);
+  parameters parameters;
+  parameters.follow = follow;
+  return play(where, seed, *which, parameters);
 }
 
 using names = std::multiset<std::string>;
@@ -51,12 +52,12 @@ TEST_CASE("the same cell, seed and arm give the same run") {
 }
 
 TEST_CASE("results do not depend on the number of threads") {
-  std::vector<trial> all;
-  for (std::uint64_t seed = 1; seed <= 8; ++seed) all.push_back({.where = small, .arm = "digd", .seed = seed});
-  std::ostringstream one, many;
-  for (const trial_result& r : run_all(all, 1, [](std::size_t) {})) write_line(one, r);
-  for (const trial_result& r : run_all(all, 3, [](std::size_t) {})) write_line(many, r);
-  CHECK(one.str() == many.str());
+  std::vector<trial> trials;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) trials.push_back({.where = small, .arm = "digd", .seed = seed});
+  std::ostringstream stream, many;
+  for (const trial_result& r : run_all(trials, 1, [](std::size_t) {})) write_line(stream, r);
+  for (const trial_result& r : run_all(trials, 3, [](std::size_t) {})) write_line(many, r);
+  CHECK(stream.str() == many.str());
 }
 
 TEST_CASE("seeds give different runs") {
@@ -158,15 +159,14 @@ TEST_CASE("the control intervenes as often as digd did in the same run, where th
 }
 
 TEST_CASE("the agents find in digd's text the sentence that they read it for") {
-  const request asks = in_words_of(rule_id::early_termination, {}, {},
-                                   {{"holder", R"("a2")"}, {"free", R"("a3", "a1" and 4 more)"}})
-                           .asks;
+  const request asks =
+      in_words_of(rule_id::early_termination, {}, {}, {{"holder", R"("a2")"}, {"free", R"("a3", "a1" and 4 more)"}})
+          .asks;
   CHECK((asks.count_once && asks.anew && asks.only_whole && asks.again && asks.not_wait && !asks.wait));
   CHECK(asks.pass_on_to == "a2");
   CHECK(asks.to == std::vector<std::string>{"a3", "a1"});
-  const request apart = in_words_of(rule_id::cross_lineage_aggregation, {}, {},
-                                    {{"agent", R"("a7")"}, {"younger", R"("e4")"}})
-                            .asks;
+  const request apart =
+      in_words_of(rule_id::cross_lineage_aggregation, {}, {}, {{"agent", R"("a7")"}, {"younger", R"("e4")"}}).asks;
   CHECK(apart.reader == "a7");
   CHECK(apart.take_in == std::vector<std::string>{"e4"});
   CHECK_FALSE(in_words_of(rule_id::deadlock).asks.count_once);
@@ -226,7 +226,7 @@ TEST_CASE("a model's count errs more on more data, and not at all without error"
   exact.error_most = 0;
   CHECK(task.count(task.whole(), exact, chance.at(purpose::error)).counts == task.truth(task.whole()));
   CHECK(task.rmse(task.truth(task.whole())) == 0);
-  double few = 0, all = 0;
+  double few = 0, total = 0;
   for (std::uint64_t i = 0; i < 100; ++i) {
     const auto off = [&](range part) {
       const table guess = task.count(part, {}, chance.at(purpose::error, 0, i)).counts, right = task.truth(part);
@@ -235,7 +235,7 @@ TEST_CASE("a model's count errs more on more data, and not at all without error"
       return sum;
     };
     few += off({0, 200});
-    all += off(task.whole());
+    total += off(task.whole());
   }
-  CHECK(few * 1.5 < all);
+  CHECK(few * 1.5 < total);
 }

@@ -51,11 +51,11 @@ TEST_CASE("a_hash_may_be_in_capitals") {
 
 TEST_CASE("a_reload_keeps_what_is_alike_and_revokes_the_rest") {
   token_table before = table_of(entry("one", one_hash) + entry("two", two_hash));
-  const grant_ptr one = before.find("one"), two = before.find("two");
+  const grant_ptr grant_ptr = before.find("one"), two = before.find("two");
   token_table after = table_of(entry("one", one_hash) + entry("two", two_hash, "rights = [\"watch\"]"));
   after.succeed(before);
-  CHECK(after.find("one") == one);
-  CHECK_FALSE(one->is_revoked());
+  CHECK(after.find("one") == grant_ptr);
+  CHECK_FALSE(grant_ptr->is_revoked());
   CHECK(after.find("two") != two);
   CHECK(two->is_revoked());
   CHECK_FALSE(after.find("two")->is_revoked());

@@ -45,10 +45,12 @@ TEST_CASE("every_option_is_in_the_commented_config") {
 
 TEST_CASE("an_unknown_option_is_an_error_with_its_place_and_the_nearest_name") {
   CHECK(first_wrong("creditz = 5\n") == "digd.toml:1:1: there is no option \"creditz\"; did you mean \"credits\"?");
-  CHECK(first_wrong("[rules.deadlok]\nmode = \"off\"\n").find("did you mean \"rules.deadlock.mode\"?") != std::string::npos);
+  CHECK(first_wrong("[rules.deadlok]\nmode = \"off\"\n").find("did you mean \"rules.deadlock.mode\"?") !=
+        std::string::npos);
   CHECK(first_wrong("\n[rules.deadlock]\nwindow_mz = 5\n") ==
         "digd.toml:3:1: there is no option \"rules.deadlock.window_mz\"; did you mean \"rules.deadlock.window_ms\"?");
-  CHECK(first_wrong("[rules.deadlock]\nkinds = []\n").find("there is no option \"rules.deadlock.kinds\"") != std::string::npos);
+  CHECK(first_wrong("[rules.deadlock]\nkinds = []\n").find("there is no option \"rules.deadlock.kinds\"") !=
+        std::string::npos);
 }
 
 TEST_CASE("a_value_out_of_range_or_of_another_type_is_an_error") {
@@ -82,11 +84,12 @@ TEST_CASE("every_rule_takes_a_text_without_placeholders") {
 
 TEST_CASE("rules_limits_and_caps_arrive") {
   config c;
-  CHECK(load_config("[rules.deadlock]\nwindow_ms = 7\nmode = \"shadow\"\n[limits]\nagents = 9\n[caps]\nmode = \"observe\"\nagents = 11\n",
+  CHECK(load_config("[rules.deadlock]\nwindow_ms = 7\nmode = \"shadow\"\n[limits]\nagents = 9\n[caps]\nmode = "
+                    "\"observe\"\nagents = 11\n",
                     "f", c)
             .empty());
   CHECK(c.policy.defaults.of(rule_id::deadlock).window_ms == 7);
-  CHECK(c.policy.defaults.of(rule_id::deadlock).how == mode::shadow);
+  CHECK(c.policy.defaults.of(rule_id::deadlock).mode == mode::shadow);
   CHECK(c.policy.defaults.limits.agents == 9);
   CHECK(c.policy.strongest_mode == mode::observe);
   CHECK(c.policy.most.agents == 11);
@@ -102,7 +105,8 @@ TEST_CASE("nothing_wider_than_this_machine_is_listened_on") {
     c.listen = wide;
     CHECK(check_config(c).find("can be reached from other machines") != std::string::npos);
   }
-  for (const char* broken : {"7344", "localhost", "localhost:x", "example.org:7344", "unix:relative", "127.0.0.1:70000", ""}) {
+  for (const char* broken :
+       {"7344", "localhost", "localhost:x", "example.org:7344", "unix:relative", "127.0.0.1:70000", ""}) {
     c.listen = broken;
     CHECK(check_config(c).starts_with("listen: "));
   }

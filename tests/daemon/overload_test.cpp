@@ -1,5 +1,5 @@
-// When load is taken off and when that ends; what the limit on memory is; and that a run is not deleted as quiet that was heard
-// of after it was chosen.
+// When load is taken off and when that ends; what the limit on memory is; and that a run is not deleted as quiet that
+// was heard of after it was chosen.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -18,12 +18,12 @@ using strings = std::vector<std::string>;
 namespace {
 
 strings on(const overload_steps& steps) {
-  strings all;
+  strings texts;
   for (std::size_t i = 0; i < overload_action_count; ++i) {
-    const auto what = static_cast<overload_action>(i);
-    if (steps.asks_for(what)) all.emplace_back(to_string(what));
+    const auto action = static_cast<overload_action>(i);
+    if (steps.asks_for(action)) texts.emplace_back(to_string(action));
   }
-  return all;
+  return texts;
 }
 
 void write(const std::filesystem::path& file, const std::string& text) {
@@ -35,9 +35,9 @@ void write(const std::filesystem::path& file, const std::string& text) {
 
 TEST_CASE("each action begins at its share of the limit and ends five points below it") {
   overload_steps steps;
-  const overload_settings how;  // 85, 90, 95, 98
+  const overload_settings settings;  // 85, 90, 95, 98
   const auto at = [&](std::uint64_t used) {
-    steps.update(used, 1'000, how);
+    steps.update(used, 1'000, settings);
     return on(steps);
   };
   CHECK(at(849) == strings{});
@@ -56,11 +56,11 @@ TEST_CASE("without a limit nothing is taken off, and an action at 0 never") {
   overload_steps steps;
   steps.update(~std::uint64_t{0}, 0, {});
   CHECK(on(steps) == strings{});
-  overload_settings how;
-  how.no_new_runs = how.refuse = 0;
-  steps.update(~std::uint64_t{0}, 1, how);
+  overload_settings settings;
+  settings.no_new_runs = settings.refuse = 0;
+  steps.update(~std::uint64_t{0}, 1, settings);
   CHECK(on(steps) == strings{"shrink_credits", "observe"});
-  steps.update(5, 0, how);  // the limit was taken away
+  steps.update(5, 0, settings);  // the limit was taken away
   CHECK(on(steps) == strings{});
 }
 
@@ -98,9 +98,9 @@ TEST_CASE("a run that was heard of after it was chosen as quiet is not deleted")
   const auto host = thread.runs().find(1);
   REQUIRE(host);
   REQUIRE_FALSE(host->has_connections());
-  using what = registry::removal::what;
-  CHECK(thread.runs().remove_unused("r1", 1, std::nullopt) == what::busy);  // it has not ended
-  CHECK(thread.runs().remove_unused("r1", 1, chosen) == what::busy);        // it said hello meanwhile
-  CHECK(thread.runs().remove_unused("r1", 1, host->heard_ms() + 1) == what::removed);
+  using result = registry::removal::result;
+  CHECK(thread.runs().remove_unused("r1", 1, std::nullopt) == result::busy);  // it has not ended
+  CHECK(thread.runs().remove_unused("r1", 1, chosen) == result::busy);        // it said hello meanwhile
+  CHECK(thread.runs().remove_unused("r1", 1, host->heard_ms() + 1) == result::removed);
   CHECK_FALSE(thread.runs().find(1));
 }

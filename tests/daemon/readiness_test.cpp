@@ -17,12 +17,12 @@ using archive::testing::faulty_disk;
 using archive::testing::temporary_folder;
 
 std::vector<std::string> codes(const shared_state& shared) {
-  std::vector<std::string> all;
-  for (const reason& one : why_not_ready(shared)) {
-    CHECK_FALSE(one.message.empty());
-    all.push_back(one.code);
+  std::vector<std::string> texts;
+  for (const reason& reason : why_not_ready(shared)) {
+    CHECK_FALSE(reason.message.empty());
+    texts.push_back(reason.code);
   }
-  return all;
+  return texts;
 }
 
 using expected = std::vector<std::string>;
@@ -38,14 +38,14 @@ struct daemon_inside {
   }()};
 
   explicit daemon_inside(std::size_t queue_entries = 1'000) {
-    archive::options how;
-    how.path = folder.file();
-    how.vfs = disk.name();
-    how.queue_entries = queue_entries;
-    how.retry_ms = 1;
-    how.retry_most_ms = 4;
-    how.stop_ms = 0;
-    auto opened = archive::archive::open(how, {});
+    archive::options options;
+    options.path = folder.file();
+    options.vfs = disk.name();
+    options.queue_entries = queue_entries;
+    options.retry_ms = 1;
+    options.retry_most_ms = 4;
+    options.stop_ms = 0;
+    auto opened = archive::archive::open(options, {});
     REQUIRE(opened.has_value());
     shared.store = std::move(*opened);
     shared.threads.push_back(std::make_unique<engine_thread>(0, shared));
@@ -82,7 +82,8 @@ TEST_CASE("it_is_not_ready_while_runs_are_read_back_or_it_stops", "[daemon]") {
   CHECK(codes(daemon.shared) == expected{"stopping"});
   const http_response response = readiness(daemon.shared);
   CHECK(response.result_int() == 503);
-  CHECK(response.body() == "{\"ready\":false,\"reasons\":[{\"code\":\"stopping\",\"message\":\"the daemon stops\"}]}\n");
+  CHECK(response.body() ==
+        "{\"ready\":false,\"reasons\":[{\"code\":\"stopping\",\"message\":\"the daemon stops\"}]}\n");
 }
 
 TEST_CASE("it_is_not_ready_while_the_archive_cannot_be_written", "[daemon]") {
@@ -99,7 +100,8 @@ TEST_CASE("it_is_not_ready_while_the_archives_queue_is_nearly_full", "[daemon]")
   daemon_inside daemon(100);
   daemon.disk.fail_writes(SQLITE_FULL);
   daemon.thread().records().push(archive::testing::boxed(archive::testing::opening(1)));
-  for (std::uint64_t seq = 1; seq < 89; ++seq) daemon.thread().records().push(archive::testing::boxed(refused_message(seq)));
+  for (std::uint64_t seq = 1; seq < 89; ++seq)
+    daemon.thread().records().push(archive::testing::boxed(refused_message(seq)));
   daemon.wait_until([&] { return codes(daemon.shared) == expected{"archive"}; });
   daemon.thread().records().push(archive::testing::boxed(refused_message(89)));
   CHECK(codes(daemon.shared) == expected{"archive", "archive_queue"});
@@ -111,12 +113,14 @@ TEST_CASE("it_is_not_ready_while_an_engine_thread_keeps_back_what_the_archive_ca
   daemon_inside daemon(100);
   daemon.disk.fail_writes(SQLITE_FULL);
   daemon.thread().records().push(archive::testing::boxed(archive::testing::opening(1)));
-  for (std::uint64_t seq = 1; seq < 100; ++seq) daemon.thread().records().push(archive::testing::boxed(refused_message(seq)));
+  for (std::uint64_t seq = 1; seq < 100; ++seq)
+    daemon.thread().records().push(archive::testing::boxed(refused_message(seq)));
   daemon.wait_until([&] { return codes(daemon.shared) == expected{"archive", "archive_queue"}; });
   constexpr std::size_t large = archiver::most_backlog_bytes / 8;
   daemon.thread().records().push(archive::testing::boxed(refused_message(100, large)));
   CHECK(codes(daemon.shared) == expected{"archive", "archive_queue"});
-  for (std::uint64_t seq = 101; seq <= 108; ++seq) daemon.thread().records().push(archive::testing::boxed(refused_message(seq, large)));
+  for (std::uint64_t seq = 101; seq <= 108; ++seq)
+    daemon.thread().records().push(archive::testing::boxed(refused_message(seq, large)));
   CHECK(codes(daemon.shared) == expected{"archive", "archive_queue", "congested"});
   daemon.disk.work_again();
   daemon.wait_until([&] {  // the thread's timer moves its backlog on

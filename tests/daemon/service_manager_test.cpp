@@ -42,7 +42,7 @@ class notify_socket {
   }
   std::vector<std::string> all() {
     std::vector<std::string> heard;
-    for (std::string one = next(MSG_DONTWAIT); !one.empty(); one = next(MSG_DONTWAIT)) heard.push_back(one);
+    for (std::string text = next(MSG_DONTWAIT); !text.empty(); text = next(MSG_DONTWAIT)) heard.push_back(text);
     return heard;
   }
 
@@ -51,8 +51,8 @@ class notify_socket {
   std::string name_;
 };
 
-std::size_t count(const std::vector<std::string>& all, const std::string& one) {
-  return static_cast<std::size_t>(std::count(all.begin(), all.end(), one));
+std::size_t count(const std::vector<std::string>& texts, const std::string& text) {
+  return static_cast<std::size_t>(std::count(texts.begin(), texts.end(), text));
 }
 
 TEST_CASE("the_service_manager_hears_each_state_as_a_message") {
@@ -115,12 +115,14 @@ TEST_CASE("the_watchdog_is_fed_only_while_every_loop_answers") {
   std::thread alive([&] { runs.run(); });
   int statuses = 0;
   // The status is asked for at every tick, fed or not: after enough of them, the end.
-  const supervised what{.reload = [] {},
-                        .status = [&] {
-                          if (++statuses == 5) ::raise(SIGTERM);
-                          return std::string("well"); }};
+  const supervised supervised{.reload = [] {},
+                              .status =
+                                  [&] {
+                                    if (++statuses == 5) ::raise(SIGTERM);
+                                    return std::string("well");
+                                  }};
   caught_signals signals;
-  supervise(manager, heartbeat({&runs, &hangs}), what, signals);
+  supervise(manager, heartbeat({&runs, &hangs}), supervised, signals);
   work.reset();
   alive.join();
   const auto heard = systemd.all();
@@ -137,14 +139,16 @@ TEST_CASE("the_watchdog_is_fed_and_a_hangup_reloads") {
   auto work = boost::asio::make_work_guard(runs);
   std::thread alive([&] { runs.run(); });
   int ticks = 0, reloads = 0;
-  const supervised what{.reload = [&] { ++reloads; },
-                        .status = [&] {
-                          ++ticks;
-                          if (ticks == 2) ::raise(SIGHUP);
-                          if (ticks == 6) ::raise(SIGTERM);
-                          return std::string("well"); }};
+  const supervised supervised{.reload = [&] { ++reloads; },
+                              .status =
+                                  [&] {
+                                    ++ticks;
+                                    if (ticks == 2) ::raise(SIGHUP);
+                                    if (ticks == 6) ::raise(SIGTERM);
+                                    return std::string("well");
+                                  }};
   caught_signals signals;
-  supervise(manager, heartbeat({&runs}), what, signals);
+  supervise(manager, heartbeat({&runs}), supervised, signals);
   work.reset();
   alive.join();
   CHECK(reloads == 1);
@@ -155,12 +159,12 @@ TEST_CASE("signals_that_come_while_it_starts_wait_until_it_is_supervised") {
   notify_socket systemd;
   service_manager manager;
   int reloads = 0;
-  const supervised what{.reload = [&] { ++reloads; }, .status = [] { return std::string("well"); }};
+  const supervised supervised{.reload = [&] { ++reloads; }, .status = [] { return std::string("well"); }};
   expect_signals();
   ::raise(SIGHUP);
   caught_signals signals;
   ::raise(SIGTERM);  // a moment ago the end of this process
-  supervise(manager, heartbeat({}), what, signals);
+  supervise(manager, heartbeat({}), supervised, signals);
   CHECK(reloads == 1);
   CHECK(systemd.all().back().starts_with("STOPPING=1"));
 }

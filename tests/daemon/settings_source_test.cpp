@@ -38,16 +38,16 @@ std::string wrong_with(config& c) { return read_settings({.file = {}, .listen = 
 // Dotted names of the leaves of a schema.
 void names_in(const json::object& schema, const std::string& prefix, std::set<std::string>& out) {
   for (const auto& [key, value] : schema.at("properties").as_object()) {
-    const json::object& one = value.as_object();
+    const json::object& object = value.as_object();
     const std::string name = prefix + std::string(key);
-    if (one.contains("items") && one.at("items").as_object().contains("properties")) {  // a list of tables
-      names_in(one.at("items").as_object(), name + '.', out);
-    } else if (one.contains("properties")) {
-      CHECK(one.at("additionalProperties") == false);
-      names_in(one, name + '.', out);
+    if (object.contains("items") && object.at("items").as_object().contains("properties")) {  // a list of tables
+      names_in(object.at("items").as_object(), name + '.', out);
+    } else if (object.contains("properties")) {
+      CHECK(object.at("additionalProperties") == false);
+      names_in(object, name + '.', out);
     } else {
-      CHECK(one.contains("default"));
-      CHECK(one.contains("description"));
+      CHECK(object.contains("default"));
+      CHECK(object.contains("description"));
       out.insert(name);
     }
   }
@@ -62,21 +62,21 @@ TEST_CASE("the_files_are_what_the_table_says") {
 TEST_CASE("the_schema_has_every_option_and_no_other") {
   std::set<std::string> found;
   names_in(json::parse(config_schema()).as_object(), {}, found);
-  const std::vector<std::string> all = option_names();
-  std::set<std::string> expected(all.begin(), all.end());
-  for (const option& one : webhook_options()) expected.insert(one.name);
+  const std::vector<std::string> texts = option_names();
+  std::set<std::string> expected(texts.begin(), texts.end());
+  for (const option& option : webhook_options()) expected.insert(option.name);
   CHECK(found == expected);
 }
 
 TEST_CASE("every_option_is_explained_and_has_a_default_in_its_range") {
-  for (const option& one : options()) {
-    INFO(one.name);
-    CHECK(one.meaning.size() > 10);
-    CHECK(one.meaning.back() == '.');
-    if (one.kind != value_kind::whole_number) continue;
-    const std::int64_t value = std::stoll(one.get(config{}));
-    CHECK(value >= one.least);
-    CHECK(value <= one.most);
+  for (const option& option : options()) {
+    INFO(option.name);
+    CHECK(option.meaning.size() > 10);
+    CHECK(option.meaning.back() == '.');
+    if (option.kind != value_kind::whole_number) continue;
+    const std::int64_t value = std::stoll(option.get(config{}));
+    CHECK(value >= option.least);
+    CHECK(value <= option.most);
   }
 }
 
@@ -91,8 +91,9 @@ TEST_CASE("what_is_in_effect_reads_back_as_itself") {
 }
 
 TEST_CASE("the_environment_goes_before_the_file_and_the_command_line_before_both") {
-  const variable a("DIGD_LISTEN", "127.0.0.1:1"), b("DIGD_LOG__LEVEL", "warn"), c("DIGD_RULES__DEADLOCK__WINDOW_MS", "77"),
-      d("DIGD_ARCHIVE", "false"), e("DIGD_HOSTS", "a:1,b:2"), f("DIGD_RULES__DEADLOCK__TEXT", "\"quoted\"");
+  const variable a("DIGD_LISTEN", "127.0.0.1:1"), b("DIGD_LOG__LEVEL", "warn"),
+      c("DIGD_RULES__DEADLOCK__WINDOW_MS", "77"), d("DIGD_ARCHIVE", "false"), e("DIGD_HOSTS", "a:1,b:2"),
+      f("DIGD_RULES__DEADLOCK__TEXT", "\"quoted\"");
   config got;
   CHECK(read_settings({.file = {}, .listen = {}, .data_dir = "/d"}, got).empty());
   CHECK(got.listen == "127.0.0.1:1");
@@ -125,13 +126,13 @@ TEST_CASE("a_wrong_variable_is_named") {
 
 TEST_CASE("every_option_can_be_set_by_its_variable") {
   std::set<std::string> names;
-  for (const option& one : options()) {
-    if (one.name == "data_dir") continue;
-    const std::string name = environment_name(one.name);
+  for (const option& option : options()) {
+    if (option.name == "data_dir") continue;
+    const std::string name = environment_name(option.name);
     CHECK(names.insert(name).second);
     const variable set(name.c_str(), "\t");
     config got;
-    const bool takes_anything = one.kind == value_kind::text || one.kind == value_kind::list;
+    const bool takes_anything = option.kind == value_kind::text || option.kind == value_kind::list;
     CHECK((takes_anything || wrong_with(got).find(name) != std::string::npos));
   }
 }
@@ -143,8 +144,8 @@ TEST_CASE("a_reload_changes_what_can_be_and_names_what_needs_a_restart") {
   read.listen = "127.0.0.1:9";
   read.threads = 3;
   const reload_plan plan = plan_reload(holds, read);
-  CHECK(plan.changed == std::vector<std::string>{"credits: 1024 -> 5 (to new runs)",
-                                                 "log.level: \"info\" -> \"debug\" (at once)"});
+  CHECK(plan.changed ==
+        std::vector<std::string>{"credits: 1024 -> 5 (to new runs)", "log.level: \"info\" -> \"debug\" (at once)"});
   CHECK(plan.need_a_restart == std::vector<std::string>{"listen", "threads"});
   CHECK(plan.next.credits == 5);
   CHECK(plan.next.listen == holds.listen);

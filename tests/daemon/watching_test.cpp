@@ -8,7 +8,7 @@
 #include "daemon/api/responses.h"
 #include "daemon/api/target.h"
 #include "daemon/feed/frames.h"
-#include "ingest/payloads.h"
+#include "ingest/protocol/payloads.h"
 
 namespace digd::daemon {
 namespace {
@@ -24,14 +24,14 @@ TEST_CASE("labels_and_help_are_escaped") {
 }
 
 TEST_CASE("threads_are_summed_and_buckets_are_cumulative") {
-  thread_counts one, two;
-  one.messages[static_cast<std::size_t>(message_type::event)].add(2);
-  two.messages[static_cast<std::size_t>(message_type::event)].add(3);
-  one.verdict_latency.record(std::chrono::microseconds(10));
-  two.verdict_latency.record(std::chrono::microseconds(11));
-  two.verdict_latency.record(std::chrono::seconds(11));
-  const thread_counts* all[] = {&one, &two};
-  const std::string text = metrics_text(all, {.version = "1"});
+  thread_counts first, second;
+  first.messages[static_cast<std::size_t>(message_type::event)].add(2);
+  second.messages[static_cast<std::size_t>(message_type::event)].add(3);
+  first.verdict_latency.record(std::chrono::microseconds(10));
+  second.verdict_latency.record(std::chrono::microseconds(11));
+  second.verdict_latency.record(std::chrono::seconds(11));
+  const thread_counts* counts[] = {&first, &second};
+  const std::string text = metrics_text(counts, {.version = "1"});
   CHECK(text.find("digd_messages_total{type=\"event\"} 5\n") != text.npos);
   CHECK(text.find("digd_verdict_latency_seconds_bucket{le=\"0.00001\"} 1\n") != text.npos);
   CHECK(text.find("digd_verdict_latency_seconds_bucket{le=\"0.00002\"} 2\n") != text.npos);
@@ -88,7 +88,7 @@ TEST_CASE("an_error_quotes_what_it_is_about") {
 // ---- the feed
 
 TEST_CASE("payloads_go_however_their_name_is_written") {
-  const std::pair<const char*, const char*> all[] = {
+  const std::pair<const char*, const char*> items[] = {
       {R"({"payload":1})", R"({})"},
       {R"({"a":1,"payload":{"payload":[1,2,"}"]}})", R"({"a":1})"},
       {R"({"payload":"x","a":1})", R"({"a":1})"},
@@ -100,7 +100,7 @@ TEST_CASE("payloads_go_however_their_name_is_written") {
       {R"({"payload":1,"payload":2})", R"({})"},
       {R"({"a":{"payload":null},"b":-1.5e3})", R"({"a":{},"b":-1.5e3})"},
   };
-  for (const auto& [before, after] : all) {
+  for (const auto& [before, after] : items) {
     const std::string got = ingest::without_payloads(before);
     CHECK(json::serialize(json::parse(got)) == json::serialize(json::parse(after)));
   }
@@ -130,7 +130,8 @@ TEST_CASE("an_entry_is_told_in_order_and_its_last_frame_says_so") {
 }
 
 TEST_CASE("verdicts_that_say_more_are_told_as_they_were_sent") {
-  archive::watched_entry e{.id = 1, .run = "r", .session = "main", .type = "event", .frame = R"({"type":"event","seq":1})"};
+  archive::watched_entry e{
+      .id = 1, .run = "r", .session = "main", .type = "event", .frame = R"({"type":"event","seq":1})"};
   e.seq = 1;
   e.verdicts = R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e","action":"inject","inject":"\"}]"}]})";
   const auto frames = feed_frames(e, true);

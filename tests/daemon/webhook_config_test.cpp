@@ -9,7 +9,8 @@
 namespace digd::daemon {
 namespace {
 
-const std::string head = "[[webhook]]\nname = \"pager\"\nurl = \"https://hooks.example.org/T0/secret\"\nsecret_env = \"S\"\n";
+const std::string head =
+    "[[webhook]]\nname = \"pager\"\nurl = \"https://hooks.example.org/T0/secret\"\nsecret_env = \"S\"\n";
 
 std::vector<std::string> wrong_with(const std::string& text) {
   config c;
@@ -39,11 +40,13 @@ TEST_CASE("a_mistake_in_a_webhook_is_told_with_its_place") {
         "digd.toml:5:1: there is no option \"webhook.retires\"; did you mean \"webhook.rules\"?");
   CHECK(first_wrong(head + "atempts = 3\n") ==
         "digd.toml:5:1: there is no option \"webhook.atempts\"; did you mean \"webhook.attempts\"?");
-  CHECK(first_wrong(head + "rules = [\"deadlok\"]\n").starts_with("digd.toml:5:9: \"webhook.rules\" has \"deadlok\"; it takes "));
+  CHECK(first_wrong(head + "rules = [\"deadlok\"]\n")
+            .starts_with("digd.toml:5:9: \"webhook.rules\" has \"deadlok\"; it takes "));
   CHECK(first_wrong(head + "severities = [\"fatal\"]\n").find("\"failure\", \"warning\"") != std::string::npos);
   CHECK(first_wrong(head + "send = []\n").find("must name what to send") != std::string::npos);
   CHECK(first_wrong(head + "labels = [\"team\"]\n").find("name=value") != std::string::npos);
-  CHECK(first_wrong(head + "attempts = 0\n") == "digd.toml:5:12: \"webhook.attempts\" must be a whole number from 1 to 1000");
+  CHECK(first_wrong(head + "attempts = 0\n") ==
+        "digd.toml:5:12: \"webhook.attempts\" must be a whole number from 1 to 1000");
   CHECK(first_wrong(head + "format = \"teams\"\n").find("must be one of") != std::string::npos);
   CHECK(first_wrong("[webhook]\nname = \"x\"\n").find("must be written [[webhook]]") != std::string::npos);
   CHECK(first_wrong("[[webhoks]]\nname = \"x\"\n").find("did you mean \"webhook.name\"?") != std::string::npos);
@@ -53,8 +56,8 @@ TEST_CASE("a_mistake_in_a_webhook_is_told_with_its_place") {
 TEST_CASE("a_webhook_has_to_be_whole") {
   CHECK(first_wrong("[[webhook]]\nurl = \"https://a.example/\"\n") == "digd.toml:1:1: a webhook needs a `name`");
   CHECK(first_wrong("[[webhook]]\nname = \"a\"\n").find("needs a `url`") != std::string::npos);
-  CHECK(first_wrong("[[webhook]]\nname = \"a\"\nurl = \"https://a.example/\"\n").find("needs secret_file or secret_env") !=
-        std::string::npos);
+  CHECK(first_wrong("[[webhook]]\nname = \"a\"\nurl = \"https://a.example/\"\n")
+            .find("needs secret_file or secret_env") != std::string::npos);
   CHECK(first_wrong(head + "secret_file = \"/x\"\n").find("give one") != std::string::npos);
   CHECK(first_wrong(head + "retry_ms = 2000\nretry_most_ms = 1000\n").find("retry_most_ms") != std::string::npos);
   CHECK(first_wrong("[[webhook]]\nname = \"a\"\nurl = \"http://a.example/\"\nsecret_env = \"S\"\nca_file = \"/x\"\n")
@@ -69,7 +72,8 @@ TEST_CASE("webhooks_need_an_archive_and_names_of_their_own") {
   REQUIRE(load_config(head + head, "f", c).empty());
   CHECK(check_config(c).find("\"pager\" is given twice") != std::string::npos);
   c = {};
-  for (std::size_t i = 0; i <= most_webhooks; ++i) c.webhooks.push_back({.name = "w" + std::to_string(i), .url = "https://a/"});
+  for (std::size_t i = 0; i <= most_webhooks; ++i)
+    c.webhooks.push_back({.name = "w" + std::to_string(i), .url = "https://a/"});
   CHECK(check_config(c).find("at most") != std::string::npos);
 }
 
@@ -89,8 +93,10 @@ TEST_CASE("plain_http_to_another_machine_is_warned_of_and_nothing_secret_is_show
 
 TEST_CASE("a_reload_names_webhooks_and_no_values") {
   config holds, read;
-  holds.webhooks = {{.name = "a", .url = "https://a/1"}, {.name = "b", .url = "https://b/1"}, {.name = "c", .url = "https://c/"}};
-  read.webhooks = {{.name = "b", .url = "https://b/2"}, {.name = "c", .url = "https://c/"}, {.name = "d", .url = "https://d/"}};
+  holds.webhooks = {
+      {.name = "a", .url = "https://a/1"}, {.name = "b", .url = "https://b/1"}, {.name = "c", .url = "https://c/"}};
+  read.webhooks = {
+      {.name = "b", .url = "https://b/2"}, {.name = "c", .url = "https://c/"}, {.name = "d", .url = "https://d/"}};
   const reload_plan plan = plan_reload(holds, read);
   CHECK(plan.changed == std::vector<std::string>{"webhook.a: removed (at once)", "webhook.b: changed (at once)",
                                                  "webhook.d: added (at once)"});

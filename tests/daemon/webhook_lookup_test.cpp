@@ -30,7 +30,8 @@ class asking {
   }
   void run_until_told(const told& of) {
     const auto deadline = std::chrono::steady_clock::now() + within;
-    while (of.times == 0 && std::chrono::steady_clock::now() < deadline) context_.run_one_for(std::chrono::milliseconds(50));
+    while (of.times == 0 && std::chrono::steady_clock::now() < deadline)
+      context_.run_one_for(std::chrono::milliseconds(50));
   }
   void go_away() { who_.reset(); }
   void close() { lookup_->close(); }
@@ -50,7 +51,8 @@ TEST_CASE("an_address_needs_no_look_up") {
   CHECK(four.times == 0);  // never from within
   in.run_until_told(four);
   REQUIRE(four.times == 1);
-  CHECK(four.found.begin()->endpoint() == boost::asio::ip::tcp::endpoint(boost::asio::ip::make_address("127.0.0.1"), 7));
+  CHECK(four.found.begin()->endpoint() ==
+        boost::asio::ip::tcp::endpoint(boost::asio::ip::make_address("127.0.0.1"), 7));
   in.ask("::1", 8, six);
   in.run_until_told(six);
   REQUIRE(six.times == 1);
@@ -59,17 +61,17 @@ TEST_CASE("an_address_needs_no_look_up") {
 
 TEST_CASE("a_name_is_found_and_all_who_asked_are_told_of_their_own") {
   asking in;
-  told one, two, other;
-  in.ask("localhost", 7, one);
+  told told, two, other;
+  in.ask("localhost", 7, told);
   in.ask("localhost", 7, two);
   in.ask("127.0.0.1", 9, other);
   in.run_until_told(other);
-  CHECK(one.times == 1);
+  CHECK(told.times == 1);
   CHECK(two.times == 1);
   REQUIRE(other.times == 1);
-  REQUIRE_FALSE(one.ec);
-  CHECK(one.found.begin()->endpoint().address().is_loopback());
-  CHECK(one.found.begin()->endpoint().port() == 7);
+  REQUIRE_FALSE(told.ec);
+  CHECK(told.found.begin()->endpoint().address().is_loopback());
+  CHECK(told.found.begin()->endpoint().port() == 7);
   CHECK(other.found.begin()->endpoint().port() == 9);
 }
 

@@ -37,23 +37,23 @@ stored_callback callback(std::uint64_t run, std::int64_t row, callback_kind kind
   return {.run_number = run, .kind = kind, .row = row, .rule = "deadlock", .since_ms = 1'000 + row};
 }
 
-std::vector<std::int64_t> rows_of(const std::vector<stored_callback>& all) {
+std::vector<std::int64_t> rows_of(const std::vector<stored_callback>& callbacks) {
   std::vector<std::int64_t> out;
-  for (const auto& one : all) out.push_back(one.row);
+  for (const auto& callback : callbacks) out.push_back(callback.row);
   return out;
 }
 
 std::vector<std::int64_t> waiting_rows(webhook_store& store, const std::string& name) {
-  std::vector<stored_callback> all;
-  check(store.waiting(name, all));
-  return rows_of(all);
+  std::vector<stored_callback> callbacks;
+  check(store.waiting(name, callbacks));
+  return rows_of(callbacks);
 }
 
 std::vector<std::int64_t> dead_rows(webhook_store& store, const std::string& name) {
-  std::vector<dead_letter> all;
-  check(store.dead(name, 0, 100, all));
+  std::vector<dead_letter> dead_letters;
+  check(store.dead(name, 0, 100, dead_letters));
   std::vector<std::int64_t> out;
-  for (const auto& one : all) out.push_back(one.what.row);
+  for (const auto& dead_letter : dead_letters) out.push_back(dead_letter.callback.row);
   std::int64_t count = 0;
   check(store.dead_count(name, count));
   CHECK(count == static_cast<std::int64_t>(out.size()));
@@ -85,14 +85,14 @@ TEST_CASE("what_waits_is_there_after_a_restart_in_its_order") {
   REQUIRE(known.size() == 1);
   CHECK(known[0].name == "pager");
   CHECK(known[0].position == archive::callback_position{8, 7});
-  std::vector<stored_callback> all;
-  check(store.waiting("pager", all));
-  REQUIRE(rows_of(all) == rows{7, 8});
-  CHECK(all[0].kind == callback_kind::intervention);
-  CHECK(all[0].run_number == 2);
-  CHECK(all[0].attempts == 3);
-  CHECK(all[0].since_ms == 1'007);
-  CHECK(all[0].rule == "deadlock");
+  std::vector<stored_callback> callbacks;
+  check(store.waiting("pager", callbacks));
+  REQUIRE(rows_of(callbacks) == rows{7, 8});
+  CHECK(callbacks[0].kind == callback_kind::intervention);
+  CHECK(callbacks[0].run_number == 2);
+  CHECK(callbacks[0].attempts == 3);
+  CHECK(callbacks[0].since_ms == 1'007);
+  CHECK(callbacks[0].rule == "deadlock");
 }
 
 TEST_CASE("nothing_of_a_failed_call_is_stored") {
@@ -135,8 +135,8 @@ TEST_CASE("dead_letters_are_kept_up_to_a_bound_and_the_oldest_goes") {
   std::vector<dead_letter> page;
   check(store.dead("pager", these[0].id, 1, page));
   REQUIRE(page.size() == 1);
-  CHECK(page[0].what.row == 2);
-  CHECK(page[0].what.attempts == 4);
+  CHECK(page[0].callback.row == 2);
+  CHECK(page[0].callback.attempts == 4);
   CHECK(page[0].why == "status 500");
   CHECK(page[0].died_ms == 102);
   check(store.died("pager", these[3], 200, "x", 0, dropped));
@@ -204,7 +204,8 @@ TEST_CASE("a_file_of_another_program_is_refused_and_left_alone") {
   CHECK(why.words.find("another program") != std::string::npos);
   CHECK_FALSE(store.is_open());
   std::filesystem::remove(in.file());
-  std::ofstream(in.file()) << "this is no database at all, and longer than a header of SQLite is: 0123456789012345678901234567890123456789";
+  std::ofstream(in.file())
+      << "this is no database at all, and longer than a header of SQLite is: 0123456789012345678901234567890123456789";
   CHECK(store.open(in.file()));
   std::filesystem::remove(in.file());
   {

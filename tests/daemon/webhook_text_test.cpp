@@ -22,8 +22,8 @@ using archive::callback_kind;
 constexpr std::string_view zero_width_space = "\xe2\x80\x8b";
 
 // What Slack is given as text.
-std::string slack_text(callback_kind kind, const archive::callback_text& what) {
-  const boost::json::value body = boost::json::parse(slack_body(kind, what));
+std::string slack_text(callback_kind kind, const archive::callback_text& callback) {
+  const boost::json::value body = boost::json::parse(slack_body(kind, callback));
   CHECK(body.as_object().size() == 1);
   const auto& text = body.at("text").as_string();
   return {text.data(), text.size()};
@@ -47,7 +47,8 @@ std::string outside_spans(const std::string& text) {
 }
 
 std::string detection_json(const std::string& reason) {
-  boost::json::object o{{"rule", "deadlock"}, {"severity", "failure"}, {"healed", true}, {"healing", "create"}, {"cause", nullptr}, {"reason", reason}};
+  boost::json::object o{{"rule", "deadlock"},  {"severity", "failure"}, {"healed", true},
+                        {"healing", "create"}, {"cause", nullptr},      {"reason", reason}};
   return boost::json::serialize(o);
 }
 
@@ -62,7 +63,8 @@ TEST_CASE("a_signature_is_what_any_other_program_computes") {
 }
 
 TEST_CASE("a_secret_comes_from_a_file_or_a_variable_and_no_error_repeats_it") {
-  const std::string file = (std::filesystem::temp_directory_path() / ("digd-secret-" + std::to_string(::getpid()))).string();
+  const std::string file =
+      (std::filesystem::temp_directory_path() / ("digd-secret-" + std::to_string(::getpid()))).string();
   webhook_settings of;
   of.secret_file = file;
   std::string secret;
@@ -139,28 +141,31 @@ TEST_CASE("only_the_host_of_a_url_is_shown") {
 
 TEST_CASE("a_url_that_leads_elsewhere_than_it_looks_is_refused_and_not_repeated") {
   endpoint e;
-  for (const char* wrong : {"", "hooks.example.org", "ftp://example.org/", "file:///etc/passwd", "http://", "http:///path",
-                            "http://user:password@example.org/", "https://example.org/#secret", "http://example.org:0/",
-                            "http://example.org:70000/", "http://exa mple.org/", "http://example.org/a b",
-                            "http://example.org/\r\nHost: evil", "http://ex%0aample.org/", "javascript:alert(1)"}) {
+  for (const char* wrong :
+       {"", "hooks.example.org", "ftp://example.org/", "file:///etc/passwd", "http://", "http:///path",
+        "http://user:password@example.org/", "https://example.org/#secret", "http://example.org:0/",
+        "http://example.org:70000/", "http://exa mple.org/", "http://example.org/a b",
+        "http://example.org/\r\nHost: evil", "http://ex%0aample.org/", "javascript:alert(1)"}) {
     INFO(wrong);
-    const std::string said = parse_endpoint(wrong, e);
-    CHECK(said.starts_with("must "));
-    CHECK(said.find("secret") == std::string::npos);
-    CHECK(said.find("password@") == std::string::npos);
+    const std::string message = parse_endpoint(wrong, e);
+    CHECK(message.starts_with("must "));
+    CHECK(message.find("secret") == std::string::npos);
+    CHECK(message.find("password@") == std::string::npos);
   }
   CHECK(parse_endpoint("http://example.org/" + std::string(3'000, 'x'), e).starts_with("must be at most"));
 }
 
 // ---- filters
 
-archive::callback_row row(callback_kind kind, const std::string& symptoms) { return {.kind = kind, .symptoms = symptoms}; }
+archive::callback_row row(callback_kind kind, const std::string& symptoms) {
+  return {.kind = kind, .symptoms = symptoms};
+}
 
 TEST_CASE("a_webhook_without_filters_takes_everything") {
-  const callback_filter all{webhook_settings{}};
-  CHECK(all.takes(row(callback_kind::detection, "deadlock failure")));
-  CHECK(all.takes(row(callback_kind::intervention, "deadlock failure")));
-  CHECK_FALSE(all.asks_for_labels());
+  const callback_filter callback_filters{webhook_settings{}};
+  CHECK(callback_filters.takes(row(callback_kind::detection, "deadlock failure")));
+  CHECK(callback_filters.takes(row(callback_kind::intervention, "deadlock failure")));
+  CHECK_FALSE(callback_filters.asks_for_labels());
 }
 
 TEST_CASE("what_is_sent_by_rule_and_severity") {
@@ -201,15 +206,15 @@ TEST_CASE("every_label_has_to_be_there") {
 // ---- bodies
 
 TEST_CASE("a_generic_body_has_the_id_the_run_and_the_whole_of_it") {
-  const archive::callback_text what{"r\"1\n", R"({"type":"intervention","id":"sys:1"})"};
+  const archive::callback_text callback{"r\"1\n", R"({"type":"intervention","id":"sys:1"})"};
   const std::string id = callback_id("0123456789abcdef", callback_kind::intervention, 17);
   CHECK(id == "0123456789abcdef-intervention-17");
-  const boost::json::value body = boost::json::parse(generic_body(id, callback_kind::intervention, what));
+  const boost::json::value body = boost::json::parse(generic_body(id, callback_kind::intervention, callback));
   CHECK(body.as_object().size() == 3);
   CHECK(body.at("id").as_string() == id.c_str());
   CHECK(body.at("run").as_string() == "r\"1\n");
   CHECK(body.at("intervention").at("id").as_string() == "sys:1");
-  const boost::json::value other = boost::json::parse(generic_body(id, callback_kind::detection, what));
+  const boost::json::value other = boost::json::parse(generic_body(id, callback_kind::detection, callback));
   CHECK(other.as_object().contains("detection"));
 }
 
@@ -224,32 +229,39 @@ TEST_CASE("slack_is_told_in_a_sentence") {
 }
 
 TEST_CASE("no_text_of_an_agent_leaves_its_span_in_slack") {
-  const std::string nasty[] = {"<!channel> <!here> <@U012345> <#C012345>", "`*bold*` ```block``` `",
-                               "<https://evil.example|click here>", "https://evil.example/x www.evil.example mailto:a@b.c",
-                               "@channel @here @all #general", "line\nbreak\r\n> quote", "\u202eright to left\u2066",
-                               "&lt;!channel&gt; &amp;", "\\` \\", "tel:+123 slack://x"};
+  const std::string nasty[] = {"<!channel> <!here> <@U012345> <#C012345>",
+                               "`*bold*` ```block``` `",
+                               "<https://evil.example|click here>",
+                               "https://evil.example/x www.evil.example mailto:a@b.c",
+                               "@channel @here @all #general",
+                               "line\nbreak\r\n> quote",
+                               "\u202eright to left\u2066",
+                               "&lt;!channel&gt; &amp;",
+                               "\\` \\",
+                               "tel:+123 slack://x"};
   for (const std::string& text : nasty) {
     INFO(text);
     const std::string made = boost::json::serialize(boost::json::object{
         {"action", "create"}, {"recipients", {text}}, {"detections", {{{"rule", "deadlock"}, {"reason", text}}}}});
-    for (const std::string& told : {slack_text(callback_kind::detection, {text, detection_json(text)}),
-                                    slack_text(callback_kind::intervention, {text, made})}) {
-      CHECK(told.find('<') == std::string::npos);
-      CHECK(told.find('>') == std::string::npos);
-      for (std::size_t at = told.find('&'); at != std::string::npos; at = told.find('&', at + 1)) {
-        const std::string_view rest = std::string_view(told).substr(at);
+    for (const std::string& message : {slack_text(callback_kind::detection, {text, detection_json(text)}),
+                                       slack_text(callback_kind::intervention, {text, made})}) {
+      CHECK(message.find('<') == std::string::npos);
+      CHECK(message.find('>') == std::string::npos);
+      for (std::size_t at = message.find('&'); at != std::string::npos; at = message.find('&', at + 1)) {
+        const std::string_view rest = std::string_view(message).substr(at);
         CHECK((rest.starts_with("&amp;") || rest.starts_with("&lt;") || rest.starts_with("&gt;")));
       }
-      CHECK(told.find("\u202e") == std::string::npos);
-      CHECK(told.find('\r') == std::string::npos);
+      CHECK(message.find("\u202e") == std::string::npos);
+      CHECK(message.find('\r') == std::string::npos);
       // Outside of the spans there are our words alone.
-      const std::string ours = outside_spans(told);
+      const std::string ours = outside_spans(message);
       for (const char* word : {"evil", "channel", "@", "U012345", "www", "//", "bold", "quote"}) {
         CHECK(ours.find(word) == std::string::npos);
       }
       // Inside, nothing that a receiver makes a mention or a link of.
-      for (const char* live : {"@channel", "@here", "@all", "#general", "://", "www.e", "evil.e", "mailto:a", "tel:+"}) {
-        CHECK(told.find(live) == std::string::npos);
+      for (const char* live :
+           {"@channel", "@here", "@all", "#general", "://", "www.e", "evil.e", "mailto:a", "tel:+"}) {
+        CHECK(message.find(live) == std::string::npos);
       }
     }
   }

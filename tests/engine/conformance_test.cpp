@@ -8,8 +8,8 @@
 #include <fstream>
 #include <map>
 
-#include "ingest/encode.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/encode.h"
+#include "ingest/protocol/replay.h"
 #include "oracle/oracle.h"
 
 namespace json = boost::json;
@@ -29,13 +29,13 @@ strings lines_of(const fs::path& path) {
 }
 
 std::vector<fs::path> vectors() {
-  std::vector<fs::path> all;
+  std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (name.ends_with(".jsonl") && !name.ends_with(".expected.jsonl")) all.push_back(entry.path());
+    if (name.ends_with(".jsonl") && !name.ends_with(".expected.jsonl")) paths.push_back(entry.path());
   }
-  std::sort(all.begin(), all.end());
-  return all;
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 fs::path expectation_of(fs::path trace) { return trace.replace_extension(".expected.jsonl"); }
@@ -43,7 +43,7 @@ fs::path expectation_of(fs::path trace) { return trace.replace_extension(".expec
 // Takes out what is free: an injected text is there or not, reasons and messages are the monitor's own words.
 void strip(json::value& v) {
   if (json::array* list = v.if_array()) {
-    for (json::value& one : *list) strip(one);
+    for (json::value& value : *list) strip(value);
   }
   json::object* o = v.if_object();
   if (o == nullptr) return;
@@ -62,8 +62,8 @@ struct speech {
 
   explicit speech(const strings& trace) {
     ingest::replay::listener to;
-    to.took = [this](const ingest::taken& what) {
-      for (const detection& d : what.answer.detections) {
+    to.took = [this](const ingest::taken& record) {
+      for (const detection& d : record.answer.detections) {
         if (!d.at) windows_.push_back(d);
       }
     };
@@ -93,7 +93,8 @@ struct speech {
       }
       const auto id_of = [&](std::size_t i) { return json::parse(frames_.at(i)).at("id"); };
       const json::value id = id_of(next);
-      while (next < frames_.size() && frames_[next].find("\"intervention\"") != std::string::npos && id_of(next) == id) add(frames_[next++]);
+      while (next < frames_.size() && frames_[next].find("\"intervention\"") != std::string::npos && id_of(next) == id)
+        add(frames_[next++]);
     }
     for (; next < frames_.size(); ++next) add(frames_[next]);
     windows_.clear();
@@ -114,24 +115,36 @@ class in_oracle_words {
   }
 
  private:
-  static json::value or_null(const json::object& o, const char* name) { return o.contains(name) ? o.at(name) : json::value(); }
+  static json::value or_null(const json::object& o, const char* name) {
+    return o.contains(name) ? o.at(name) : json::value();
+  }
   void add(json::object o) { lines.push_back(json::serialize(o)); }
 
   void frame(const json::object& f) {
     const json::value session = f.contains("session") ? f.at("session") : json::value(session_);
     const json::value& type = f.at("type");
     if (type == "detection") return detected(f.at("detection").as_object());
-    if (type == "error") return add({{"e", f.at("seq")}, {"session", session}, {"code", f.at("code")}, {"field", or_null(f, "field")}});
+    if (type == "error")
+      return add({{"e", f.at("seq")}, {"session", session}, {"code", f.at("code")}, {"field", or_null(f, "field")}});
     if (type == "intervention") {
       if (f.at("id") == last_intervention_) return;  // to another session
       last_intervention_ = f.at("id");
       detections(f);
-      return add({{"i", f.at("id")}, {"action", f.at("action")}, {"event", or_null(f, "event")}, {"recipients", f.at("recipients")}, {"inject", f.contains("inject")}});
+      return add({{"i", f.at("id")},
+                  {"action", f.at("action")},
+                  {"event", or_null(f, "event")},
+                  {"recipients", f.at("recipients")},
+                  {"inject", f.contains("inject")}});
     }
     for (const json::value& v : f.at("verdicts").as_array()) detections(v.as_object());
-    for (const json::value& one : f.at("verdicts").as_array()) {
-      const json::object& v = one.as_object();
-      add({{"v", f.at("seq")}, {"session", session}, {"event", v.at("event")}, {"action", v.at("action")}, {"recipients", or_null(v, "recipients")}, {"inject", v.contains("inject")}});
+    for (const json::value& value : f.at("verdicts").as_array()) {
+      const json::object& v = value.as_object();
+      add({{"v", f.at("seq")},
+           {"session", session},
+           {"event", v.at("event")},
+           {"action", v.at("action")},
+           {"recipients", or_null(v, "recipients")},
+           {"inject", v.contains("inject")}});
     }
   }
   void detections(const json::object& f) {
@@ -139,8 +152,19 @@ class in_oracle_words {
     for (const json::value& d : f.at("detections").as_array()) detected(d.as_object());
   }
   void detected(const json::object& d) {
-    const json::value total = d.contains("evidence_total") ? d.at("evidence_total") : json::value(d.at("evidence").as_array().size());
-    add({{"d", d.at("rule")}, {"at", d.at("at")}, {"ts", d.at("ts")}, {"session", d.at("session")}, {"event", d.at("event")}, {"agent", d.at("agent")}, {"evidence", d.at("evidence")}, {"total", total}, {"healed", d.at("healed")}, {"healing", d.at("healing")}, {"cause", d.at("cause")}});
+    const json::value total =
+        d.contains("evidence_total") ? d.at("evidence_total") : json::value(d.at("evidence").as_array().size());
+    add({{"d", d.at("rule")},
+         {"at", d.at("at")},
+         {"ts", d.at("ts")},
+         {"session", d.at("session")},
+         {"event", d.at("event")},
+         {"agent", d.at("agent")},
+         {"evidence", d.at("evidence")},
+         {"total", total},
+         {"healed", d.at("healed")},
+         {"healing", d.at("healing")},
+         {"cause", d.at("cause")}});
   }
 
   std::string session_;
@@ -148,9 +172,9 @@ class in_oracle_words {
 };
 
 strings oracle_says(const strings& trace) {
-  strings all = oracle::evaluate(trace);
-  std::erase_if(all, [](const std::string& line) { return line.starts_with("{\"s\""); });
-  return all;
+  strings texts = oracle::evaluate(trace);
+  std::erase_if(texts, [](const std::string& line) { return line.starts_with("{\"s\""); });
+  return texts;
 }
 
 std::string first_session(const strings& trace) {
@@ -159,9 +183,9 @@ std::string first_session(const strings& trace) {
 }
 
 strings canonical(const strings& lines) {
-  strings all;
-  for (const std::string& line : lines) all.push_back(json::serialize(json::parse(line)));
-  return all;
+  strings texts;
+  for (const std::string& line : lines) texts.push_back(json::serialize(json::parse(line)));
+  return texts;
 }
 
 }  // namespace
@@ -172,15 +196,15 @@ TEST_CASE("the engine says to each conformance vector what is expected, and so d
   for (const fs::path& path : vectors()) {
     INFO(path.filename().string());
     const strings trace = lines_of(path);
-    const speech said(trace);
-    CHECK(said.problem == "");
+    const speech speech(trace);
+    CHECK(speech.problem == "");
     if (write && !fs::exists(expectation_of(path))) {
       std::ofstream file(expectation_of(path));
-      for (const std::string& line : said.lines) file << line << '\n';
+      for (const std::string& line : speech.lines) file << line << '\n';
     }
     REQUIRE(fs::exists(expectation_of(path)));
     const strings expected = canonical(lines_of(expectation_of(path)));
-    CHECK(said.lines == expected);
+    CHECK(speech.lines == expected);
     CHECK(oracle_says(trace) == in_oracle_words(expected, first_session(trace)).lines);
     ++compared;
   }
@@ -188,22 +212,22 @@ TEST_CASE("the engine says to each conformance vector what is expected, and so d
 }
 
 TEST_CASE("the conformance vectors show every rule, cause, action and error that a trace can") {
-  std::string all;
+  std::string text;
   for (const fs::path& path : vectors()) {
-    for (const std::string& line : lines_of(expectation_of(path))) all += line + '\n';
+    for (const std::string& line : lines_of(expectation_of(path))) text += line + '\n';
   }
   const auto shows = [&](const char* field, std::initializer_list<const char*> values) {
     for (const char* value : values) {
       INFO(field << ' ' << value);
-      CHECK(all.find("\"" + std::string(field) + "\":\"" + value + '"') != std::string::npos);
+      CHECK(text.find("\"" + std::string(field) + "\":\"" + value + '"') != std::string::npos);
     }
   };
-  shows("rule", {"early_termination", "orphaned_event", "excessive_rerouting", "cross_lineage_aggregation", "repeated_subproblem",
-                 "deadlock", "missing_termination"});
+  shows("rule", {"early_termination", "orphaned_event", "excessive_rerouting", "cross_lineage_aggregation",
+                 "repeated_subproblem", "deadlock", "missing_termination"});
   shows("cause", {"mode", "as_is", "unsupported", "target", "attempts", "budget", "ended"});
   shows("action", {"deliver", "inject", "reroute", "create"});
   shows("healing", {"inject", "reroute", "create"});
-  shows("code", {"bad_json", "bad_message", "bad_seq", "unknown_event", "unknown_activation", "activation_closed", "duplicate_event",
-                 "duplicate_activation", "reserved_id", "settled_event", "not_an_input", "failed_with_outputs", "submit_without_source",
-                 "run_closed"});
+  shows("code", {"bad_json", "bad_message", "bad_seq", "unknown_event", "unknown_activation", "activation_closed",
+                 "duplicate_event", "duplicate_activation", "reserved_id", "settled_event", "not_an_input",
+                 "failed_with_outputs", "submit_without_source", "run_closed"});
 }

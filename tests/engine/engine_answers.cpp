@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <iterator>
 
-#include "ingest/replay.h"
+#include "ingest/protocol/replay.h"
 #include "oracle/oracle.h"
 
 namespace digd::tests {
@@ -15,31 +15,33 @@ namespace json = boost::json;
 
 json::value or_null(const std::optional<std::string>& text) { return text ? json::value(*text) : json::value(); }
 
-json::array names(const std::vector<std::string>& all) { return json::array(all.begin(), all.end()); }
+json::array names(const std::vector<std::string>& texts) { return json::array(texts.begin(), texts.end()); }
 
 json::value word(std::string_view text) { return text.empty() || text == "none" ? json::value() : json::value(text); }
 
 std::string line(const detection& d) {
-  return json::serialize(json::object{{"d", to_string(d.rule)},
-                                      {"at", d.at ? json::value(*d.at) : json::value()},
-                                      {"ts", d.ts},
-                                      {"session", or_null(d.session)},
-                                      {"event", or_null(d.event)},
-                                      {"agent", or_null(d.agent)},
-                                      {"evidence", names(d.evidence)},
-                                      {"total", d.evidence_total},
-                                      {"healed", d.healed},
-                                      {"healing", d.healing == action::none ? json::value() : word(to_string(d.healing))},
-                                      {"cause", d.cause == cause::none ? json::value() : word(to_string(d.cause))}});
+  return json::serialize(
+      json::object{{"d", to_string(d.rule)},
+                   {"at", d.at ? json::value(*d.at) : json::value()},
+                   {"ts", d.ts},
+                   {"session", or_null(d.session)},
+                   {"event", or_null(d.event)},
+                   {"agent", or_null(d.agent)},
+                   {"evidence", names(d.evidence)},
+                   {"total", d.evidence_total},
+                   {"healed", d.healed},
+                   {"healing", d.healing == action::none ? json::value() : word(to_string(d.healing))},
+                   {"cause", d.cause == cause::none ? json::value() : word(to_string(d.cause))}});
 }
 
 std::string line(const verdict& v, std::uint64_t seq, std::string_view session) {
-  return json::serialize(json::object{{"v", seq},
-                                      {"session", session},
-                                      {"event", v.event},
-                                      {"action", to_string(v.action)},
-                                      {"recipients", v.recipients.empty() ? json::value() : json::value(names(v.recipients))},
-                                      {"inject", !v.inject.empty()}});
+  return json::serialize(
+      json::object{{"v", seq},
+                   {"session", session},
+                   {"event", v.event},
+                   {"action", to_string(v.action)},
+                   {"recipients", v.recipients.empty() ? json::value() : json::value(names(v.recipients))},
+                   {"inject", !v.inject.empty()}});
 }
 
 std::string line(const intervention& i) {
@@ -71,8 +73,8 @@ std::string status_line(const digd::run& r) {
                                         {"clock", r.clock()}}}});
 }
 
-void append(std::vector<std::string>& out, const ingest::taken& what) {
-  const answer& a = what.answer;
+void append(std::vector<std::string>& out, const ingest::taken& record) {
+  const answer& a = record.answer;
   for (std::uint32_t d = 0; d < a.detections.size(); ++d) {
     if (a.detections[d].at) continue;
     out.push_back(line(a.detections[d]));
@@ -83,17 +85,17 @@ void append(std::vector<std::string>& out, const ingest::taken& what) {
   for (const detection& d : a.detections) {
     if (d.at) out.push_back(line(d));
   }
-  for (const verdict& v : a.verdicts) out.push_back(line(v, what.seq, what.session));
-  if (a.refused) out.push_back(error_line(what.seq, what.session, to_string(a.refused.code), a.refused.field));
+  for (const verdict& v : a.verdicts) out.push_back(line(v, record.seq, record.session));
+  if (a.refused) out.push_back(error_line(record.seq, record.session, to_string(a.refused.code), a.refused.field));
 }
 
 // A `bad_seq` uses up nothing, so that only its frame tells of it.
 void append_bad_seq(std::vector<std::string>& out, std::string_view frame, const std::string& first_session) {
   if (frame.find("\"bad_seq\"") == std::string_view::npos) return;
-  const json::object said = json::parse(frame).as_object();
-  if (said.at("type") != "error") return;
-  const json::value* session = said.if_contains("session");
-  out.push_back(error_line(static_cast<std::uint64_t>(said.at("seq").to_number<std::int64_t>()),
+  const json::object reply = json::parse(frame).as_object();
+  if (reply.at("type") != "error") return;
+  const json::value* session = reply.if_contains("session");
+  out.push_back(error_line(static_cast<std::uint64_t>(reply.at("seq").to_number<std::int64_t>()),
                            session != nullptr ? std::string_view(session->as_string()) : first_session, "bad_seq", ""));
 }
 
@@ -102,7 +104,7 @@ void append_bad_seq(std::vector<std::string>& out, std::string_view frame, const
 std::vector<std::string> engine_answers(const std::vector<std::string>& trace) {
   std::vector<std::string> out;
   ingest::replay::listener to;
-  to.took = [&](const ingest::taken& what) { append(out, what); };
+  to.took = [&](const ingest::taken& record) { append(out, record); };
   const json::object hello = json::parse(trace.front()).as_object();
   const json::value* session = hello.if_contains("session");
   const std::string first_session = session != nullptr ? std::string(session->as_string()) : "main";

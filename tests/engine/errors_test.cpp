@@ -1,7 +1,7 @@
 // Every refusal: its code, its field, and which of several is named (protocol.md, "Error codes").
 #include <catch2/catch.hpp>
 
-#include "ingest/decode.h"
+#include "ingest/protocol/decode.h"
 #include "tests/engine/scenario.h"
 
 using namespace digd;
@@ -25,7 +25,8 @@ std::string said_to(const std::string& line, const std::string& hello = {}) {
   s.then(world);
   REQUIRE(s.knows("sys:1"));
   REQUIRE(s.errors.empty());
-  const std::size_t events = s.graph().remembered_events(), agents = s.graph().agent_count(), roster = s.graph().roster_size();
+  const std::size_t events = s.graph().remembered_events(), agents = s.graph().agent_count(),
+                    roster = s.graph().roster_size();
   const std::vector<std::string> reachable = s.reachable();
   s.then(line);
   if (s.errors.empty()) return "accepted";
@@ -62,12 +63,15 @@ TEST_CASE("duplicate_event: known, the monitor's own, and twice in a message") {
   CHECK(said_to(R"({"type":"event","event":{"id":"e1","recipients":["bob"]}})") == "duplicate_event id");
   CHECK(said_to(R"({"type":"event","event":{"id":"e0"}})") == "duplicate_event id");
   CHECK(said_to(R"({"type":"event","event":{"id":"sys:1"}})") == "duplicate_event id");
-  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","outputs":[{"id":"e9"},{"id":"e9"}]})") == "duplicate_event id");
+  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","outputs":[{"id":"e9"},{"id":"e9"}]})") ==
+        "duplicate_event id");
 }
 
 TEST_CASE("duplicate_activation: open or ended") {
-  CHECK(said_to(R"({"type":"activation_started","activation":"v0","agent":"ada"})") == "duplicate_activation activation");
-  CHECK(said_to(R"({"type":"activation_started","activation":"v1","agent":"ada"})") == "duplicate_activation activation");
+  CHECK(said_to(R"({"type":"activation_started","activation":"v0","agent":"ada"})") ==
+        "duplicate_activation activation");
+  CHECK(said_to(R"({"type":"activation_started","activation":"v1","agent":"ada"})") ==
+        "duplicate_activation activation");
 }
 
 TEST_CASE("reserved_id: what begins with sys: is the monitor's own") {
@@ -75,23 +79,29 @@ TEST_CASE("reserved_id: what begins with sys: is the monitor's own") {
   CHECK(said_to(R"({"type":"event","event":{"id":"sys:"}})") == "reserved_id id");
   CHECK(said_to(R"({"type":"activation_ended","activation":"v1","outputs":[{"id":"sys:2"}]})") == "reserved_id id");
   CHECK(said_to(R"({"type":"activation_started","activation":"sys:2","agent":"ada"})") == "reserved_id activation");
-  CHECK(said_to(R"({"type":"activation_started","activation":"v2","agent":"ada","inputs":["sys:2"]})") == "reserved_id inputs");
+  CHECK(said_to(R"({"type":"activation_started","activation":"v2","agent":"ada","inputs":["sys:2"]})") ==
+        "reserved_id inputs");
   CHECK(said_to(R"({"type":"activation_started","activation":"v2","agent":"ada","inputs":["sys:1"]})") == "accepted");
   CHECK(said_to(R"({"type":"event","event":{"id":"Sys:2","recipients":["ada"]}})") == "accepted");
 }
 
 TEST_CASE("settled_event and not_an_input: reactions to what cannot be reacted to") {
-  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","reactions":{"e0":{"reroute":["bob"]}}})") == "settled_event reactions");
+  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","reactions":{"e0":{"reroute":["bob"]}}})") ==
+        "settled_event reactions");
   CHECK(said_to(R"({"type":"activation_ended","activation":"v1","reactions":{"e0":"wait"}})") == "accepted");
-  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","reactions":{"sys:1":"consume"}})") == "not_an_input reactions");
-  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","reactions":{"nothing":"consume"}})") == "not_an_input reactions");
+  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","reactions":{"sys:1":"consume"}})") ==
+        "not_an_input reactions");
+  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","reactions":{"nothing":"consume"}})") ==
+        "not_an_input reactions");
 }
 
 TEST_CASE("failed_with_outputs: a failed activation says nothing more") {
-  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","failed":true,"outputs":[{"id":"e9"}]})") == "failed_with_outputs outputs");
+  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","failed":true,"outputs":[{"id":"e9"}]})") ==
+        "failed_with_outputs outputs");
   CHECK(said_to(R"({"type":"activation_ended","activation":"v1","failed":true,"reactions":{"e1":"consume"}})") ==
         "failed_with_outputs reactions");
-  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","failed":true,"outputs":[],"reactions":{}})") == "accepted");
+  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","failed":true,"outputs":[],"reactions":{}})") ==
+        "accepted");
 }
 
 TEST_CASE("submit_without_source: an answer comes from an activation") {
@@ -99,25 +109,36 @@ TEST_CASE("submit_without_source: an answer comes from an activation") {
 }
 
 TEST_CASE("over_limit: each limit with its field, one below it is accepted") {
-  const auto limited = [](const std::string& limit, const std::string& line) { return said_to(line, R"("limits":{)" + limit + "}"); };
+  const auto limited = [](const std::string& limit, const std::string& line) {
+    return said_to(line, R"("limits":{)" + limit + "}");
+  };
   // ada, bob; e1 and sys:1 are live; v1 is open.
   CHECK(limited(R"("agents":2)", R"({"type":"agent_joined","agent":"cy"})") == "over_limit agent");
-  CHECK(limited(R"("agents":2)", R"({"type":"activation_started","activation":"v2","agent":"cy"})") == "over_limit agent");
+  CHECK(limited(R"("agents":2)", R"({"type":"activation_started","activation":"v2","agent":"cy"})") ==
+        "over_limit agent");
   CHECK(limited(R"("agents":2)", R"({"type":"event","event":{"id":"e9","recipients":["cy"]}})") == "over_limit agent");
   CHECK(limited(R"("agents":3)", R"({"type":"event","event":{"id":"e9","recipients":["cy","ada"]}})") == "accepted");
   CHECK(limited(R"("agents":2)", R"({"type":"agent_left","agent":"cy"})") == "accepted");
-  CHECK(limited(R"("recipients":1)", R"({"type":"event","event":{"id":"e9","recipients":["ada","bob"]}})") == "over_limit recipients");
-  CHECK(limited(R"("recipients":1)", R"({"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["ada","bob"]}}})") ==
+  CHECK(limited(R"("recipients":1)", R"({"type":"event","event":{"id":"e9","recipients":["ada","bob"]}})") ==
+        "over_limit recipients");
+  CHECK(limited(R"("recipients":1)",
+                R"({"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["ada","bob"]}}})") ==
         "over_limit reactions");
-  CHECK(limited(R"("recipients":1)", R"({"type":"event","event":{"id":"e9","recipients":["ada","ada"]}})") == "accepted");
-  CHECK(limited(R"("inputs":2)", R"({"type":"activation_started","activation":"v2","agent":"ada","inputs":["a","b","c"]})") ==
+  CHECK(limited(R"("recipients":1)", R"({"type":"event","event":{"id":"e9","recipients":["ada","ada"]}})") ==
+        "accepted");
+  CHECK(limited(R"("inputs":2)",
+                R"({"type":"activation_started","activation":"v2","agent":"ada","inputs":["a","b","c"]})") ==
         "over_limit inputs");
-  CHECK(limited(R"("inputs":2)", R"({"type":"activation_started","activation":"v2","agent":"ada","inputs":["a","b"]})") == "accepted");
-  CHECK(limited(R"("open_activations":1)", R"({"type":"activation_started","activation":"v2","agent":"ada"})") == "over_limit activation");
-  CHECK(limited(R"("open_activations":2)", R"({"type":"activation_started","activation":"v2","agent":"ada"})") == "accepted");
+  CHECK(limited(R"("inputs":2)",
+                R"({"type":"activation_started","activation":"v2","agent":"ada","inputs":["a","b"]})") == "accepted");
+  CHECK(limited(R"("open_activations":1)", R"({"type":"activation_started","activation":"v2","agent":"ada"})") ==
+        "over_limit activation");
+  CHECK(limited(R"("open_activations":2)", R"({"type":"activation_started","activation":"v2","agent":"ada"})") ==
+        "accepted");
   CHECK(limited(R"("live_events":2)", R"({"type":"event","event":{"id":"e9"}})") == "over_limit event");
   CHECK(limited(R"("live_events":3)", R"({"type":"event","event":{"id":"e9","recipients":["ada"]}})") == "accepted");
-  CHECK(limited(R"("live_events":3)", R"({"type":"activation_started","activation":"v2","agent":"ada","inputs":["a","b"]})") ==
+  CHECK(limited(R"("live_events":3)",
+                R"({"type":"activation_started","activation":"v2","agent":"ada","inputs":["a","b"]})") ==
         "over_limit event");
 }
 
@@ -148,16 +169,23 @@ TEST_CASE("run_closed: after run_ended nothing is taken") {
 
 TEST_CASE("of several errors the first in the protocol's list is named") {
   const std::string limits = R"("limits":{"recipients":1})";
-  CHECK(said_to(R"({"type":"event","event":{"id":"e1","source":"v9","recipients":["a","b"]}})", limits) == "over_limit recipients");
+  CHECK(said_to(R"({"type":"event","event":{"id":"e1","source":"v9","recipients":["a","b"]}})", limits) ==
+        "over_limit recipients");
   CHECK(said_to(R"({"type":"event","event":{"id":"e1","source":"v9"}})") == "unknown_activation source");
   CHECK(said_to(R"({"type":"event","event":{"id":"e1","source":"v0"}})") == "activation_closed source");
-  CHECK(said_to(R"({"type":"activation_ended","activation":"v0","failed":true,"outputs":[{"id":"sys:7"}]})") == "activation_closed activation");
+  CHECK(said_to(R"({"type":"activation_ended","activation":"v0","failed":true,"outputs":[{"id":"sys:7"}]})") ==
+        "activation_closed activation");
   CHECK(said_to(R"({"type":"event","event":{"id":"sys:1","submit":true}})") == "duplicate_event id");
-  CHECK(said_to(R"({"type":"activation_started","activation":"v1","agent":"ada","inputs":["sys:7"]})") == "duplicate_activation activation");
-  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","reactions":{"e0":{"reroute":[]},"x":"wait"},"outputs":[{"id":"sys:7"}]})") ==
-        "reserved_id id");
-  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","reactions":{"x":"wait","e0":{"reroute":[]}}})") == "settled_event reactions");
-  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","failed":true,"reactions":{"x":"wait"}})") == "not_an_input reactions");
+  CHECK(said_to(R"({"type":"activation_started","activation":"v1","agent":"ada","inputs":["sys:7"]})") ==
+        "duplicate_activation activation");
+  CHECK(
+      said_to(
+          R"({"type":"activation_ended","activation":"v1","reactions":{"e0":{"reroute":[]},"x":"wait"},"outputs":[{"id":"sys:7"}]})") ==
+      "reserved_id id");
+  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","reactions":{"x":"wait","e0":{"reroute":[]}}})") ==
+        "settled_event reactions");
+  CHECK(said_to(R"({"type":"activation_ended","activation":"v1","failed":true,"reactions":{"x":"wait"}})") ==
+        "not_an_input reactions");
   // A bad field comes before what it says.
   CHECK(said_to(R"({"type":"event","event":{"id":"e1","source":"v9","recipients":7}})") == "bad_message recipients");
 }

@@ -1,7 +1,8 @@
-// Growth by counts: how many elements of lists the graph and the rules look at for an event, in long runs and in shapes made to hurt.
+// Growth by counts: how many elements of lists the graph and the rules look at for an event, in long runs and in shapes
+// made to hurt.
 //
-// The same shapes are timed by bench/growth.cpp; a count does not depend on the machine, so here it is a test. The bounds are
-// those that docs/performance.md states.
+// The same shapes are timed by bench/growth.cpp; a count does not depend on the machine, so here it is a test. The
+// bounds are those that docs/performance.md states.
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
@@ -25,19 +26,21 @@ histogram counts_of(const shape& play, std::uint64_t size) {
 // Elements that the graph holds in lists: what its memory grows with beside its nodes. What several share counts once.
 std::uint64_t held(const graph::graph& g) {
   std::set<const void*> seen;
-  std::uint64_t all = 0;
+  std::uint64_t total = 0;
   const auto shared = [&](const auto& list) {
-    if (list && seen.insert(list.get()).second) all += list->members.size();
+    if (list && seen.insert(list.get()).second) total += list->members.size();
   };
   for (const graph::event_index i : g.all_events()) {
     const graph::event_node& e = g.event(i);
-    all += e.deliveries.size() + e.inputs_of.size();
+    total += e.deliveries.size() + e.inputs_of.size();
     shared(e.generators);
     shared(e.ancestry);
   }
-  for (const graph::activation_index i : g.all_activations()) all += g.activation(i).inputs.size() + g.activation(i).outputs.size();
-  for (graph::agent_index a = 0; a < g.agent_count(); ++a) all += g.agent(a).pending.size() + g.agent(a).lineages.size();
-  return all;
+  for (const graph::activation_index i : g.all_activations())
+    total += g.activation(i).inputs.size() + g.activation(i).outputs.size();
+  for (graph::agent_index a = 0; a < g.agent_count(); ++a)
+    total += g.agent(a).pending.size() + g.agent(a).lineages.size();
+  return total;
 }
 
 }  // namespace
@@ -58,7 +61,8 @@ TEST_CASE("growth: an event of a long run costs what one of a short run does") {
 }
 
 TEST_CASE("growth: shapes made to hurt stay within their bounds") {
-  // Of a message of one event, or of one element where a message has many, at most; `pending` adds what waits at its recipient.
+  // Of a message of one event, or of one element where a message has many, at most; `pending` adds what waits at its
+  // recipient.
   struct bound {
     std::uint64_t fixed = 0, generators = 0;
     bool pending = false;
@@ -92,7 +96,8 @@ TEST_CASE("growth: shapes made to hurt hold a handful of elements an event, and 
     play(10 * size, run, each);
     const bool merges = std::string_view(name) == "generators merged in a chain";
     const std::uint64_t an_event = 6 + (merges ? limits{}.generators : 0);
-    const std::uint64_t given = std::string_view(name) == "recipients of one event" ? 2 * 10 * size : 1;  // the event's, and at the agent
+    const std::uint64_t given =
+        std::string_view(name) == "recipients of one event" ? 2 * 10 * size : 1;  // the event's, and at the agent
     INFO(name);
     CHECK(held(run.graph()) > 0);
     CHECK(held(run.graph()) <= an_event * given * run.graph().counters().events);

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "ingest/replay.h"
+#include "ingest/protocol/replay.h"
 #include "tests/engine/engine_answers.h"
 #include "tests/engine/scenario.h"
 
@@ -15,20 +15,20 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-std::string repeated(std::string_view what, std::size_t times) {
-  std::string all;
-  all.reserve(what.size() * times);
-  for (std::size_t i = 0; i < times; ++i) all += what;
-  return all;
+std::string repeated(std::string_view text, std::size_t times) {
+  std::string out;
+  out.reserve(text.size() * times);
+  for (std::size_t i = 0; i < times; ++i) out += text;
+  return out;
 }
 
 // What a frame without its seq is refused with, "code field", to the letter: a scenario would read and write it anew.
 // The limits are the default ones, but for the size of a message.
 std::string refusal_of(const std::string& frame) {
   std::string refused;
-  ingest::replay through(run_policy{}, {.took = [&](const ingest::taken& what) {
-                           refused = to_string(what.answer.refused.code);
-                           if (!what.answer.refused.field.empty()) refused += ' ' + what.answer.refused.field;
+  ingest::replay through(run_policy{}, {.took = [&](const ingest::taken& record) {
+                           refused = to_string(record.answer.refused.code);
+                           if (!record.answer.refused.field.empty()) refused += ' ' + record.answer.refused.field;
                          }});
   REQUIRE(through.line(R"({"type":"hello","protocol":1,"run":"r","limits":{"message_bytes":16777216}})"));
   REQUIRE(through.line("{\"seq\":1," + frame.substr(1)));
@@ -47,7 +47,8 @@ strings lines_of(const std::filesystem::path& path) {
 TEST_CASE("ids and names of a megabyte are refused by their length") {
   const std::string long_name(1 << 20, 'x');
   CHECK(refusal_of(R"({"type":"event","event":{"id":")" + long_name + R"(","recipients":[]}})") == "bad_message id");
-  CHECK(refusal_of(R"({"type":"event","event":{"id":"e","recipients":[")" + long_name + R"("]}})") == "bad_message recipients");
+  CHECK(refusal_of(R"({"type":"event","event":{"id":"e","recipients":[")" + long_name + R"("]}})") ==
+        "bad_message recipients");
   CHECK(refusal_of(R"({"type":"activation_ended","activation":"v","reactions":{")" + long_name + R"(":"wait"}})") ==
         "bad_message reactions");
 }
@@ -66,13 +67,15 @@ TEST_CASE("a hundred thousand keys, twice each, are refused as soon as they are 
     for (int i = 0; i < 100'000; ++i) keys += "\"e" + std::to_string(i) + "\":\"wait\",";
   }
   keys.pop_back();
-  CHECK(refusal_of(R"({"type":"activation_ended","activation":"v","reactions":{)" + keys + "}}") == "bad_message reactions");
+  CHECK(refusal_of(R"({"type":"activation_ended","activation":"v","reactions":{)" + keys + "}}") ==
+        "bad_message reactions");
   // In a payload they are nobody's business.
   CHECK(refusal_of(R"({"type":"event","event":{"id":"e","recipients":[],"payload":{)" + keys + "}}}") == "none");
 }
 
 TEST_CASE("a million recipients are over the limit, and named in full where the operator grants them") {
-  CHECK(refusal_of(R"({"type":"event","event":{"id":"e","recipients":)" + numbered("a", 1'000'000) + "}}") == "over_limit recipients");
+  CHECK(refusal_of(R"({"type":"event","event":{"id":"e","recipients":)" + numbered("a", 1'000'000) + "}}") ==
+        "over_limit recipients");
 
   constexpr std::size_t many = 200'000;
   scenario s(R"({"type":"hello","limits":{"message_bytes":16777216,"recipients":1000000,"agents":1000000}})");
@@ -99,8 +102,8 @@ TEST_CASE("a reroute that goes round through hundreds of agents is judged as the
                       next = "\"a" + std::to_string((i + 1) % agents) + '"';
     trace.push_back(R"({"type":"activation_started","seq":)" + std::to_string(++seq) + ',' + v + ",\"agent\":" + at +
                     R"(,"inputs":["e"]})");
-    trace.push_back(R"({"type":"activation_ended","seq":)" + std::to_string(++seq) + ',' + v + R"(,"reactions":{"e":{"reroute":[)" +
-                    next + "]}}}");
+    trace.push_back(R"({"type":"activation_ended","seq":)" + std::to_string(++seq) + ',' + v +
+                    R"(,"reactions":{"e":{"reroute":[)" + next + "]}}}");
   }
   CHECK(disagreement(trace) == "");
   scenario s;
@@ -111,12 +114,12 @@ TEST_CASE("a reroute that goes round through hundreds of agents is judged as the
 }
 
 TEST_CASE("ids that another run has used are new") {
-  const std::string told = R"({"type":"event","event":{"id":"e","recipients":["a"]}}
+  const std::string message = R"({"type":"event","event":{"id":"e","recipients":["a"]}}
 {"type":"activation_started","activation":"v","agent":"a","inputs":["e"]}
 {"type":"activation_ended","activation":"v","reactions":{"e":"consume"}})";
   scenario first(R"({"type":"hello","run":"one"})"), second(R"({"type":"hello","run":"two"})");
-  first.then(told);
-  second.then(told);
+  first.then(message);
+  second.then(message);
   CHECK(first.errors.empty());
   CHECK(second.errors.empty());
   CHECK(first.frames == second.frames);
@@ -127,7 +130,8 @@ TEST_CASE("hostile traces of the fuzzers' corpus are judged as the oracle judges
   const std::set<std::string> others{"hostile-frames", "no-hello", "operator-line", "unknown-session"};
   std::size_t compared = 0;
   for (const auto& entry : std::filesystem::directory_iterator(DIGD_SOURCE_DIR "/tests/fuzz/corpus/trace")) {
-    if (others.contains(entry.path().filename().string()) || entry.path().filename().string().starts_with("found-")) continue;
+    if (others.contains(entry.path().filename().string()) || entry.path().filename().string().starts_with("found-"))
+      continue;
     INFO(entry.path());
     CHECK(disagreement(lines_of(entry.path())) == "");
     ++compared;

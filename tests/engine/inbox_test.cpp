@@ -1,7 +1,7 @@
 // A run with its sessions: order, what is sent again, and to whom interventions go (protocol.md).
 #include <catch2/catch.hpp>
 
-#include "ingest/inbox.h"
+#include "ingest/protocol/inbox.h"
 
 using namespace digd;
 using namespace digd::ingest;
@@ -16,24 +16,25 @@ struct recorder final : sink {
   };
   std::vector<frame> sent;
   strings taken_frames;  // "a 1 event", in the order taken
-  strings told;          // rules
+  strings messages;      // rules
   std::size_t acks = 0;
 
   void send(session_index to, std::string_view text) override { sent.push_back({to, std::string(text)}); }
   void repeated(session_index) override { ++acks; }
-  void took(const taken& what) override {
-    taken_frames.push_back(what.kind == taken::what_kind::firing
-                               ? "firing at " + std::to_string(what.ts)
-                               : std::string(what.session) + ' ' + std::to_string(what.seq) + ' ' + std::string(what.type));
-    for (const detection& d : what.answer.detections) told.emplace_back(to_string(d.rule));
+  void took(const taken& record) override {
+    taken_frames.push_back(record.kind == taken::what_kind::firing
+                               ? "firing at " + std::to_string(record.ts)
+                               : std::string(record.session) + ' ' + std::to_string(record.seq) + ' ' +
+                                     std::string(record.type));
+    for (const detection& d : record.answer.detections) messages.emplace_back(to_string(d.rule));
   }
   // What was sent to one, shortened to its begin.
   strings to(session_index s, std::size_t length = std::string::npos) const {
-    strings all;
+    strings texts;
     for (const frame& f : sent) {
-      if (f.to == s) all.push_back(f.text.substr(0, length));
+      if (f.to == s) texts.push_back(f.text.substr(0, length));
     }
-    return all;
+    return texts;
   }
 };
 
@@ -52,7 +53,8 @@ struct live_run {
   }
   session_index join(const std::string& members) {
     const hello h = greeting(members);
-    if (!in) in = std::make_unique<inbox>(h, settle(h, policy), out, inbox::options{.hold = true, .keep_replies = true});
+    if (!in)
+      in = std::make_unique<inbox>(h, settle(h, policy), out, inbox::options{.hold = true, .keep_replies = true});
     const inbox::joined joined = in->join(h, policy);
     INFO(joined.refused.text);
     REQUIRE_FALSE(joined.refused);
@@ -62,7 +64,8 @@ struct live_run {
 };
 
 const std::string event_e1 = R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["bob"]}})";
-const std::string bob_takes_e1 = R"({"type":"activation_started","seq":1,"activation":"v1","agent":"bob","inputs":["e1"]})";
+const std::string bob_takes_e1 =
+    R"({"type":"activation_started","seq":1,"activation":"v1","agent":"bob","inputs":["e1"]})";
 
 }  // namespace
 
@@ -88,7 +91,8 @@ TEST_CASE("later messages of a session wait behind the one that is held") {
   r.say(a, R"({"type":"agent_joined","seq":1,"agent":"ada"})");  // does not help
   CHECK(r.out.taken_frames == strings{"a 1 agent_joined"});
   r.say(a, R"({"type":"event","seq":2,"event":{"id":"e1","recipients":["bob"]}})");
-  CHECK(r.out.taken_frames == strings{"a 1 agent_joined", "a 2 event", "b 1 activation_started", "b 2 agent_joined", "b 3 activation_ended"});
+  CHECK(r.out.taken_frames ==
+        strings{"a 1 agent_joined", "a 2 event", "b 1 activation_started", "b 2 agent_joined", "b 3 activation_ended"});
 }
 
 TEST_CASE("what is held is let go after reorder_ms, and the input becomes a placeholder") {
@@ -131,7 +135,8 @@ TEST_CASE("what is held of a session that comes back is forgotten, as it is sent
   live_run r;
   const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
   const std::string agent_joined = R"({"type":"agent_joined","seq":1,"agent":"bob"})";
-  const std::string takes_e1 = R"({"type":"activation_started","seq":2,"activation":"v1","agent":"bob","inputs":["e1"]})";
+  const std::string takes_e1 =
+      R"({"type":"activation_started","seq":2,"activation":"v1","agent":"bob","inputs":["e1"]})";
   r.say(b, agent_joined);
   r.say(b, takes_e1);
   REQUIRE(r.in->sessions()[b].held.size() == 1);
@@ -251,29 +256,34 @@ TEST_CASE("what a session asks for that the run cannot give is refused at the do
 TEST_CASE("interventions go to every session that named a recipient, or to all if none did") {
   const auto addressed = [](const std::string& a, const std::string& b) {
     live_run r;
-    const session_index first = r.join(R"(,"session":"a","rules":{"deadlock":{"window_ms":10}})" + a), second = r.join(R"(,"session":"b")" + b);
+    const session_index first = r.join(R"(,"session":"a","rules":{"deadlock":{"window_ms":10}})" + a),
+                        second = r.join(R"(,"session":"b")" + b);
     r.say(first, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["ada"]}})", 1000);
     r.in->advance(1010);
-    return std::to_string(r.out.to(first, 40).size() - 1) + std::to_string(r.out.to(second, 40).size());  // less the verdict
+    return std::to_string(r.out.to(first, 40).size() - 1) +
+           std::to_string(r.out.to(second, 40).size());  // less the verdict
   };
   CHECK(addressed(R"(,"agents":["ada"])", R"(,"agents":["bob"])") == "11");  // a deadlock is told to the whole roster
   CHECK(addressed(R"(,"agents":["ada"])", R"(,"agents":[])") == "10");
   CHECK(addressed("", R"(,"agents":["ada"])") == "01");
   CHECK(addressed("", "") == "11");
   CHECK(addressed("", R"(,"capabilities":{"create":false})") == "10");
-  CHECK(addressed(R"(,"capabilities":{"create":false})", R"(,"agents":["ada"],"capabilities":{"create":false})") == "00");
+  CHECK(addressed(R"(,"capabilities":{"create":false})", R"(,"agents":["ada"],"capabilities":{"create":false})") ==
+        "00");
 }
 
 TEST_CASE("an intervention is sent again after each welcome until its addressees have answered") {
   live_run r;
-  const session_index a = r.join(R"(,"session":"a","rules":{"deadlock":{"window_ms":10,"max_attempts":1}},"agents":["ada"])"),
+  const session_index a = r.join(
+                          R"(,"session":"a","rules":{"deadlock":{"window_ms":10,"max_attempts":1}},"agents":["ada"])"),
                       b = r.join(R"(,"session":"b","agents":["bob"])");
   r.say(a, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["ada"]}})", 1000);
   r.in->advance(1010);
   CHECK(r.out.taken_frames.back() == "firing at 1010");
   REQUIRE(r.out.to(b).size() == 1);
   const std::string frame = r.out.to(b).at(0);
-  CHECK(frame.starts_with(R"({"type":"intervention","id":"sys:1","action":"create","recipients":["ada","bob"],"inject":")"));
+  CHECK(frame.starts_with(
+      R"({"type":"intervention","id":"sys:1","action":"create","recipients":["ada","bob"],"inject":")"));
   CHECK(r.out.to(a).back() == frame);
 
   r.out.sent.clear();
@@ -298,7 +308,8 @@ TEST_CASE("an intervention is sent again after each welcome until its addressees
 
 TEST_CASE("who asked for witnesses gets them, the others do not") {
   live_run r;
-  const session_index a = r.join(R"(,"session":"a","witness":true,"rules":{"deadlock":{"window_ms":10}})"), b = r.join(R"(,"session":"b")");
+  const session_index a = r.join(R"(,"session":"a","witness":true,"rules":{"deadlock":{"window_ms":10}})"),
+                      b = r.join(R"(,"session":"b")");
   r.say(a, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["ada"]}})", 0);
   r.in->advance(10);
   CHECK(r.out.to(a).back().find("\"witness\":{") != std::string::npos);
@@ -314,9 +325,9 @@ TEST_CASE("with the wall clock the stamp counts, whatever the client says, and n
   r.say(s, R"({"type":"time","seq":2})", 990);
   CHECK(r.in->run().clock() == 1000);
   r.in->advance(1009);
-  CHECK(r.out.told == strings{});
+  CHECK(r.out.messages == strings{});
   r.say(s, R"({"type":"nonsense","seq":3})", 1015);  // refused, but time has passed
-  CHECK(r.out.told == strings{"deadlock"});
+  CHECK(r.out.messages == strings{"deadlock"});
 }
 
 TEST_CASE("a session that comes back keeps its place and may have lost a capability") {

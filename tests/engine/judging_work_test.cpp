@@ -1,7 +1,7 @@
 // What one message may cost: identical questions are answered once, and `limits.judging_work` is the backstop.
 #include <catch2/catch.hpp>
 
-#include "ingest/replay.h"
+#include "ingest/protocol/replay.h"
 #include "tests/engine/engine_answers.h"
 #include "tests/engine/scenario.h"
 
@@ -14,13 +14,13 @@ std::string number(int i) { return std::to_string(10'000 + i); }
 
 // An activation of `agent` that ends with outputs for "hub": a lineage of its own.
 std::string split(const std::string& agent, int outputs) {
-  std::string all;
+  std::string text;
   for (int i = 0; i < outputs; ++i) {
-    if (i > 0) all += ',';
-    all += R"({"id":")" + agent + number(i) + R"(","recipients":["hub"]})";
+    if (i > 0) text += ',';
+    text += R"({"id":")" + agent + number(i) + R"(","recipients":["hub"]})";
   }
   return R"({"type":"activation_started","activation":"v)" + agent + R"(","agent":")" + agent + "\"}\n" +
-         R"({"type":"activation_ended","activation":"v)" + agent + R"(","outputs":[)" + all + "]}";
+         R"({"type":"activation_ended","activation":"v)" + agent + R"(","outputs":[)" + text + "]}";
 }
 
 std::uint64_t work_of(scenario& s, const std::string& lines) {
@@ -50,7 +50,8 @@ TEST_CASE("an aggregator that holds 800 results and is given 700 more gets every
 TEST_CASE("the work of a message is the sum of what is live and what it names, not their product") {
   const auto judged = [](int held, int given) {
     // Rules are observed only, and off where they report: what is counted is the search.
-    scenario s(R"({"type":"hello","agents":["ada","bob","hub"],"mode":"observe","rules":{"cross_lineage_aggregation":{"kinds":["none"]}}})");
+    scenario s(
+        R"({"type":"hello","agents":["ada","bob","hub"],"mode":"observe","rules":{"cross_lineage_aggregation":{"kinds":["none"]}}})");
     s.then(split("ada", held));
     return work_of(s, split("bob", given));
   };
@@ -61,8 +62,11 @@ TEST_CASE("the work of a message is the sum of what is live and what it names, n
 TEST_CASE("an event whose work is used up is delivered unjudged, like those after it, and the record names them") {
   std::vector<std::string> record, frames;
   ingest::replay through(run_policy{}, {.frame = [&](std::string_view frame) { frames.emplace_back(frame); },
-                                        .took = [&](const ingest::taken& what) {
-                                          if (what.kind == ingest::taken::what_kind::limit) record.emplace_back(what.frame); }});
+                                        .took =
+                                            [&](const ingest::taken& given_record) {
+                                              if (given_record.kind == ingest::taken::what_kind::limit)
+                                                record.emplace_back(given_record.frame);
+                                            }});
   const auto line = [&](const std::string& text) { REQUIRE(through.line(text)); };
   line(R"({"type":"hello","protocol":1,"run":"r","clock":"trace","agents":["ada"],"limits":{"judging_work":40}})");
   line(R"({"type":"event","seq":1,"event":{"id":"open","recipients":["ada"]}})");
@@ -70,7 +74,8 @@ TEST_CASE("an event whose work is used up is delivered unjudged, like those afte
   CHECK(record.empty());
   std::string outputs;
   for (int i = 0; i < 20; ++i) outputs += R"({"id":"e)" + number(i) + R"(","recipients":["nobody"]},)";
-  line(R"({"type":"activation_ended","seq":3,"activation":"v1","outputs":[)" + outputs + R"({"id":"s","submit":true}]})");
+  line(R"({"type":"activation_ended","seq":3,"activation":"v1","outputs":[)" + outputs +
+       R"({"id":"s","submit":true}]})");
   REQUIRE(record.size() == 1);
   CHECK(record[0].find(R"({"type":"limit","limit":"judging_work","policy":"deliver","unjudged":)") == 0);
   CHECK(record[0].find(R"("s")") != std::string::npos);
@@ -87,7 +92,9 @@ TEST_CASE("a record with a line about unjudged events is followed to the same an
   std::vector<std::string> frames;
   ingest::replay through(run_policy{}, {.frame = [&](std::string_view frame) { frames.emplace_back(frame); }});
   CHECK(through.line(R"({"type":"hello","protocol":1,"run":"r","clock":"trace"})"));
-  CHECK(through.line(R"({"type":"limit","limit":"judging_work","policy":"deliver","unjudged":1,"events":["e1"],"ts":5})"));
+  CHECK(through.line(
+      R"({"type":"limit","limit":"judging_work","policy":"deliver","unjudged":1,"events":["e1"],"ts":5})"));
   CHECK(through.line(R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["ada"]}})"));
-  CHECK(frames == std::vector<std::string>{R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e1","action":"deliver"}]})"});
+  CHECK(frames ==
+        std::vector<std::string>{R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e1","action":"deliver"}]})"});
 }

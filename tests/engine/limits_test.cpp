@@ -1,4 +1,5 @@
-// What a run does at each of its limits, by policy: refuse, observe (judged no more), gap (what is pending is forgotten).
+// What a run does at each of its limits, by policy: refuse, observe (judged no more), gap (what is pending is
+// forgotten).
 #include <catch2/catch.hpp>
 
 #include "tests/engine/scenario.h"
@@ -25,16 +26,20 @@ std::vector<one_limit> all_limits() {
       {limit_id::message_bytes, R"("message_bytes":200)", begin,
        R"({"type":"event","event":{"id":"e2","recipients":["bob"],"payload":")" + std::string(300, 'x') + R"("}})"},
       {limit_id::agents, R"("agents":2)", begin, R"({"type":"event","event":{"id":"e2","recipients":["bob","cy"]}})"},
-      {limit_id::recipients, R"("recipients":1)", begin, R"({"type":"event","event":{"id":"e2","recipients":["ada","bob"]}})"},
-      {limit_id::inputs, R"("inputs":1)", begin, R"({"type":"activation_started","activation":"v2","agent":"bob","inputs":["e1","e2"]})"},
-      {limit_id::live_events, R"("live_events":1)", begin, R"({"type":"event","event":{"id":"e2","recipients":["bob"]}})"},
-      {limit_id::open_activations, R"("open_activations":1)", begin, R"({"type":"activation_started","activation":"v2","agent":"bob"})"},
+      {limit_id::recipients, R"("recipients":1)", begin,
+       R"({"type":"event","event":{"id":"e2","recipients":["ada","bob"]}})"},
+      {limit_id::inputs, R"("inputs":1)", begin,
+       R"({"type":"activation_started","activation":"v2","agent":"bob","inputs":["e1","e2"]})"},
+      {limit_id::live_events, R"("live_events":1)", begin,
+       R"({"type":"event","event":{"id":"e2","recipients":["bob"]}})"},
+      {limit_id::open_activations, R"("open_activations":1)", begin,
+       R"({"type":"activation_started","activation":"v2","agent":"bob"})"},
   };
 }
 
-std::string hello_with(const one_limit& l, limit_policy how) {
-  return R"({"type":"hello","agents":["ada","bob"],"limits":{)" + l.limits + R"(},"over_limit":{")" + std::string(to_string(l.which)) +
-         "\":\"" + std::string(to_string(how)) + "\"}}\n";
+std::string hello_with(const one_limit& l, limit_policy policy) {
+  return R"({"type":"hello","agents":["ada","bob"],"limits":{)" + l.limits + R"(},"over_limit":{")" +
+         std::string(to_string(l.which)) + "\":\"" + std::string(to_string(policy)) + "\"}}\n";
 }
 
 const std::string lost = R"({"type":"event","event":{"id":"lost","recipients":["ghost"]}})";  // judged: orphaned
@@ -42,9 +47,9 @@ const std::string lost = R"({"type":"event","event":{"id":"lost","recipients":["
 }  // namespace
 
 TEST_CASE("every limit that has a choice of policies is tried here") {
-  const auto all = all_limits();
-  REQUIRE(all.size() == limit_policies::count);
-  for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i].which == static_cast<limit_id>(i));
+  const auto one_limits = all_limits();
+  REQUIRE(one_limits.size() == limit_policies::count);
+  for (std::size_t i = 0; i < one_limits.size(); ++i) CHECK(one_limits[i].which == static_cast<limit_id>(i));
 }
 
 TEST_CASE("refuse: the message that is over a limit is refused, names the limit, and the run goes on") {

@@ -14,7 +14,9 @@ struct long_run {
   ingest::replay replay{run_policy{}, {}};
   std::uint64_t seq = 0;
 
-  explicit long_run(const std::string& hello) { REQUIRE(replay.line(R"({"type":"hello","protocol":1,"run":"r","clock":"trace",)" + hello + "}")); }
+  explicit long_run(const std::string& hello) {
+    REQUIRE(replay.line(R"({"type":"hello","protocol":1,"run":"r","clock":"trace",)" + hello + "}"));
+  }
   void say(const std::string& members) {
     const std::string number = std::to_string(++seq);
     REQUIRE(replay.line("{\"seq\":" + number + ",\"ts\":" + number + "," + members + "}"));
@@ -26,9 +28,12 @@ std::string event(const std::string& id, const std::string& agent) {
   return R"("type":"event","event":{"id":")" + id + R"(","recipients":[")" + agent + R"("]})";
 }
 std::string start(const std::string& v, const std::string& agent, const std::string& inputs) {
-  return R"("type":"activation_started","activation":")" + v + R"(","agent":")" + agent + R"(","inputs":[)" + inputs + "]";
+  return R"("type":"activation_started","activation":")" + v + R"(","agent":")" + agent + R"(","inputs":[)" + inputs +
+         "]";
 }
-std::string end(const std::string& v, const std::string& more = "") { return R"("type":"activation_ended","activation":")" + v + "\"" + more; }
+std::string end(const std::string& v, const std::string& more = "") {
+  return R"("type":"activation_ended","activation":")" + v + "\"" + more;
+}
 
 }  // namespace
 
@@ -96,7 +101,8 @@ TEST_CASE("an open activation holds what it was given, remembered or not") {
 
 TEST_CASE("what is live is judged the same, whatever was forgotten") {
   for (const char* remembered : {"0", "100000"}) {
-    scenario s(R"({"type":"hello","agents":["ada","bob","cy"],"limits":{"settled_events":)" + std::string(remembered) + "}}");
+    scenario s(R"({"type":"hello","agents":["ada","bob","cy"],"limits":{"settled_events":)" + std::string(remembered) +
+               "}}");
     s.then(R"(
 {"type":"event","event":{"id":"e1","recipients":["ada","bob"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
@@ -138,13 +144,15 @@ TEST_CASE("growth: two hundred thousand messages of a chain keep the graph at it
 }
 
 TEST_CASE("growth: answers that are given back and orphans that come back leave nothing behind") {
-  long_run r(R"("agents":["ada","bob"],"limits":{"settled_events":10},"healing":{"budget":1000000,"max_returns_per_agent":1000000},)"
-             R"("rules":{"early_termination":{"max_attempts":1000000},"orphaned_event":{"window_ms":1,"max_attempts":1},"repeated_subproblem":{"mode":"observe"}})");
+  long_run r(
+      R"("agents":["ada","bob"],"limits":{"settled_events":10},"healing":{"budget":1000000,"max_returns_per_agent":1000000},)"
+      R"("rules":{"early_termination":{"max_attempts":1000000},"orphaned_event":{"window_ms":1,"max_attempts":1},"repeated_subproblem":{"mode":"observe"}})");
   r.say(event("hold", "bob"));
   for (int i = 0; i < 5'000; ++i) {
     const std::string n = std::to_string(i);
     r.say(start("v" + n, "ada", ""));
-    r.say(end("v" + n, R"(,"outputs":[{"id":"s)" + n + R"(","submit":true},{"id":"o)" + n + R"(","recipients":["zed"]}])"));
+    r.say(end("v" + n,
+              R"(,"outputs":[{"id":"s)" + n + R"(","submit":true},{"id":"o)" + n + R"(","recipients":["zed"]}])"));
     r.say(start("w" + n, "ada", "\"s" + n + "\",\"o" + n + '"'));
     r.say(end("w" + n, R"(,"reactions":{"o)" + n + R"(":"discard"})"));
   }
@@ -162,7 +170,8 @@ TEST_CASE("growth: lineages do not lengthen with the run") {
   for (int i = 0; i < 20'000; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1);
     r.say(start("v" + n, "ada", "\"e" + n + '"'));
-    r.say(end("v" + n, R"(,"outputs":[{"id":"e)" + next + R"(","recipients":["ada"]},{"id":"x)" + n + R"(","recipients":["hub"]}])"));
+    r.say(end("v" + n, R"(,"outputs":[{"id":"e)" + next + R"(","recipients":["ada"]},{"id":"x)" + n +
+                           R"(","recipients":["hub"]}])"));
     r.say(start("h" + n, "hub", "\"x" + n + '"'));
     r.say(end("h" + n));
   }

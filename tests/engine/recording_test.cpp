@@ -159,7 +159,8 @@ TEST_CASE("all reroutes of an end are recorded before any is judged") {
 {"type":"event","event":{"id":"e2","source":"g2","recipients":["bob"]}}
 {"type":"activation_started","activation":"v1","agent":"dee","inputs":["e1","e2"]}
 {"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["cy"]},"e2":{"reroute":["cy"]}}})");
-  CHECK(s.told() == strings{"cross_lineage_aggregation e1 @cy [e2] inject", "cross_lineage_aggregation e2 @cy [e1] inject"});
+  CHECK(s.told() ==
+        strings{"cross_lineage_aggregation e1 @cy [e2] inject", "cross_lineage_aggregation e2 @cy [e1] inject"});
   CHECK(s.verdicts.size() == 4);
   CHECK(s.verdicts[2].event == "e1");
   CHECK(s.verdicts[3].event == "e2");
@@ -172,8 +173,8 @@ TEST_CASE("a verdict that was not applied: the answer counts as let through afte
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e9","source":"v1","recipients":["bob"],"submit":true}}
 )";
-  for (const char* how : {"injected", "rerouted", "created", "unsupported", "failed"}) {
-    scenario s(early + R"({"type":"delivery","event":"e9","applied":")" + how + "\"}");
+  for (const char* text : {"injected", "rerouted", "created", "unsupported", "failed"}) {
+    scenario s(early + R"({"type":"delivery","event":"e9","applied":")" + text + "\"}");
     CHECK_FALSE(s.run().terminal());
     CHECK(delivered(s, "e9", "ada") == "pending");
   }

@@ -21,7 +21,7 @@ std::string joined(const std::vector<std::string>& names) {
 scenario::scenario(std::string_view lines, const run_policy& policy) {
   ingest::replay::listener to;
   to.frame = [this](std::string_view frame) { frames.emplace_back(frame); };
-  to.took = [this](const ingest::taken& what) { took(what); };
+  to.took = [this](const ingest::taken& record) { took(record); };
   replay_ = std::make_unique<ingest::replay>(policy, to);
   if (!lines.empty()) then(lines);
 }
@@ -58,8 +58,8 @@ void scenario::line(std::string_view text) {
   if (!replay_->line(json::serialize(object))) problem = replay_->problem();
 }
 
-void scenario::took(const ingest::taken& what) {
-  const answer& a = what.answer;
+void scenario::took(const ingest::taken& record) {
+  const answer& a = record.answer;
   const auto shift = static_cast<std::uint32_t>(detections.size());
   detections.insert(detections.end(), a.detections.begin(), a.detections.end());
   for (verdict v : a.verdicts) {
@@ -71,7 +71,8 @@ void scenario::took(const ingest::taken& what) {
     interventions.push_back(std::move(i));
   }
   outcomes.insert(outcomes.end(), a.outcomes.begin(), a.outcomes.end());
-  if (a.refused) errors.push_back({what.seq, std::string(to_string(a.refused.code)), a.refused.field, a.refused.text});
+  if (a.refused)
+    errors.push_back({record.seq, std::string(to_string(a.refused.code)), a.refused.field, a.refused.text});
 }
 
 const detection& scenario::only(std::string_view rule) const {
@@ -131,9 +132,9 @@ std::string told(const detection& d) {
 std::string json_string(std::string_view name) { return json::serialize(json::string(name)); }
 
 std::string numbered(std::string_view prefix, std::size_t count) {
-  json::array all;
-  for (std::size_t i = 0; i < count; ++i) all.emplace_back(std::string(prefix) + std::to_string(i));
-  return json::serialize(all);
+  json::array items;
+  for (std::size_t i = 0; i < count; ++i) items.emplace_back(std::string(prefix) + std::to_string(i));
+  return json::serialize(items);
 }
 
 }  // namespace digd::tests

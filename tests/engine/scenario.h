@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/answer.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/replay.h"
+#include "model/answer.h"
 
 namespace digd::tests {
 
@@ -55,7 +55,7 @@ class scenario {
 
  private:
   void line(std::string_view text);
-  void took(const ingest::taken& what);
+  void took(const ingest::taken& record);
 
   std::map<std::string, std::uint64_t> next_seq_;
   std::unique_ptr<ingest::replay> replay_;

@@ -86,7 +86,8 @@ TEST_CASE("windows report their own time, and later messages theirs") {
 {"type":"hello","agents":["ada","bob"],"rules":{"deadlock":{"window_ms":10,"max_attempts":1}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]},"ts":100}
 {"type":"event","event":{"id":"e2","recipients":["zed"]},"ts":500})");
-  CHECK(s.told() == strings{"deadlock [e1] create", "deadlock [e1] not healed: attempts", "orphaned_event e2 [zed] not healed: target"});
+  CHECK(s.told() == strings{"deadlock [e1] create", "deadlock [e1] not healed: attempts",
+                            "orphaned_event e2 [zed] not healed: target"});
   CHECK(s.detections[0].ts == 110);
   CHECK(s.detections[1].ts == 120);
   CHECK(s.detections[2].ts == 500);
@@ -106,9 +107,10 @@ TEST_CASE("what is due at the same time happens in order: stalls, deadlock, term
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"agent_left","agent":"bob"}
 {"type":"time","ts":10})");
-  CHECK(s.told() == strings{"missing_termination @ada [] create", "missing_termination @ada [] create", "missing_termination @ada [] create",
-                            "missing_termination @ada [] not healed: attempts", "orphaned_event a [bob] not healed: target",
-                            "orphaned_event b [bob] not healed: target", "orphaned_event c [bob] not healed: target"});
+  CHECK(s.told() == strings{"missing_termination @ada [] create", "missing_termination @ada [] create",
+                            "missing_termination @ada [] create", "missing_termination @ada [] not healed: attempts",
+                            "orphaned_event a [bob] not healed: target", "orphaned_event b [bob] not healed: target",
+                            "orphaned_event c [bob] not healed: target"});
   for (const detection& d : s.detections) CHECK(d.ts == 10);
 }
 
@@ -120,7 +122,8 @@ TEST_CASE("deadlock comes before orphans of the same time, and stalls before bot
 {"type":"event","event":{"id":"e2","source":"v1","recipients":["ada"]}}
 {"type":"agent_left","agent":"bob"}
 {"type":"time","ts":10})");
-  CHECK(s.told() == strings{"deadlock [e2] create", "deadlock [e2] not healed: attempts", "orphaned_event e1 [bob] reroute"});
+  CHECK(s.told() ==
+        strings{"deadlock [e2] create", "deadlock [e2] not healed: attempts", "orphaned_event e1 [bob] reroute"});
 }
 
 TEST_CASE("the clock never goes back, and stands still without ts") {

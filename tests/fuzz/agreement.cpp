@@ -27,16 +27,18 @@ class trace_maker {
   std::size_t one_of(std::size_t n) { return byte() % n; }
 
   std::string hello() {
-    const std::uint8_t how = byte();
+    const std::uint8_t mode_byte = byte();
     std::string text = R"({"type":"hello","protocol":1,"run":"r","clock":"trace")";
-    if (how & 1) text += R"(,"agents":["a","b","c"])";
-    if (how & 2) text += R"(,"limits":{"settled_events":3})";
-    if (how & 4) text += R"(,"limits":{"generators":2})";
-    if ((how & 6) == 6) text.erase(text.rfind(",\"limits\""));
-    if (how & 8) text += R"(,"rules":{"deadlock":{"window_ms":100},"orphaned_event":{"window_ms":0},"missing_termination":{"window_ms":200}})";
-    if (how & 16) text += R"(,"healing":{"budget":2})";
-    if (how & 32) text += R"(,"capabilities":{"reroute":false})";
-    if (how & 64) text += R"(,"mode":"shadow")";
+    if (mode_byte & 1) text += R"(,"agents":["a","b","c"])";
+    if (mode_byte & 2) text += R"(,"limits":{"settled_events":3})";
+    if (mode_byte & 4) text += R"(,"limits":{"generators":2})";
+    if ((mode_byte & 6) == 6) text.erase(text.rfind(",\"limits\""));
+    if (mode_byte & 8)
+      text +=
+          R"(,"rules":{"deadlock":{"window_ms":100},"orphaned_event":{"window_ms":0},"missing_termination":{"window_ms":200}})";
+    if (mode_byte & 16) text += R"(,"healing":{"budget":2})";
+    if (mode_byte & 32) text += R"(,"capabilities":{"reroute":false})";
+    if (mode_byte & 64) text += R"(,"mode":"shadow")";
     return text + "}";
   }
 
@@ -56,12 +58,12 @@ class trace_maker {
     return list(4, [this] { return agent(); });
   }
   std::string draft(bool may_have_source) {
-    const std::uint8_t how = byte();
+    const std::uint8_t mode_byte = byte();
     std::string text = "{\"id\":" + event() + ",\"recipients\":" + agents();
-    if (may_have_source && (how & 1)) text += ",\"source\":" + activation();
-    if (how & 2) text += R"(,"fyi":true)";
-    if ((how & 12) == 12) text += R"(,"submit":true)";
-    if (how & 16) text += R"(,"kind":"k")";
+    if (may_have_source && (mode_byte & 1)) text += ",\"source\":" + activation();
+    if (mode_byte & 2) text += R"(,"fyi":true)";
+    if ((mode_byte & 12) == 12) text += R"(,"submit":true)";
+    if (mode_byte & 16) text += R"(,"kind":"k")";
     return text + '}';
   }
   std::string reactions() {
@@ -84,10 +86,10 @@ class trace_maker {
   }
   std::string time() {
     constexpr const char* steps[] = {"0", "1", "50", "300", "5000", "12000", "300000"};
-    const std::uint8_t how = byte();
-    if (how < 200) return std::to_string(now_ += std::atoll(steps[how % 7]));
+    const std::uint8_t mode_byte = byte();
+    if (mode_byte < 200) return std::to_string(now_ += std::atoll(steps[mode_byte % 7]));
     constexpr const char* edges[] = {"9223372036854775807", "-9223372036854775808", "-1", "9223372036854775000"};
-    if (how < 220) return edges[how % 4];
+    if (mode_byte < 220) return edges[mode_byte % 4];
     return "";
   }
 
@@ -108,8 +110,8 @@ class trace_maker {
     if (kind < 212) return text + R"(,"type":"agent_joined","agent":)" + agent() + '}';
     if (kind < 222) return text + R"(,"type":"agent_left","agent":)" + agent() + '}';
     if (kind < 232) {
-      constexpr const char* how[] = {"as_is", "injected", "rerouted", "created", "unsupported", "failed"};
-      return text + R"(,"type":"delivery","event":)" + event() + ",\"applied\":\"" + how[one_of(6)] + "\"}";
+      constexpr const char* current_char[] = {"as_is", "injected", "rerouted", "created", "unsupported", "failed"};
+      return text + R"(,"type":"delivery","event":)" + event() + ",\"applied\":\"" + current_char[one_of(6)] + "\"}";
     }
     if (kind < 240) return text + R"(,"type":"gap","dropped":1})";
     if (kind < 250) return text + R"(,"type":"time"})";

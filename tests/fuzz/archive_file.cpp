@@ -14,7 +14,7 @@
 #include "archive/reader.h"
 #include "archive/store.h"
 #include "archive/trace_export.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/replay.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd;
@@ -60,18 +60,20 @@ class good_archive {
   }
 
   // Writes the damaged copy; what lay beside the last one goes.
-  std::string damaged(std::string_view how) {
+  std::string damaged(std::string_view text) {
     std::string bytes = bytes_;
-    const auto at = [&](std::size_t i) { return static_cast<std::uint8_t>(how[i]); };
+    const auto at = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
     const std::size_t kept = static_cast<std::size_t>(at(0)) << 8 | at(1);
-    for (std::size_t i = 3; i + 4 <= how.size(); i += 4) {
-      const std::size_t place = static_cast<std::size_t>(at(i)) << 16 | static_cast<std::size_t>(at(i + 1)) << 8 | at(i + 2);
-      bytes[place % bytes.size()] = how[i + 3];
+    for (std::size_t i = 3; i + 4 <= text.size(); i += 4) {
+      const std::size_t place =
+          static_cast<std::size_t>(at(i)) << 16 | static_cast<std::size_t>(at(i + 1)) << 8 | at(i + 2);
+      bytes[place % bytes.size()] = text[i + 3];
     }
     bytes.resize(bytes.size() * kept / 0xffff);
     const std::string path = file("damaged");
     for (const char* beside : {"-wal", "-shm", "-journal", ".lock"}) fs::remove(path + beside);
-    std::ofstream(path, std::ios::binary | std::ios::trunc).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return path;
   }
 
@@ -80,8 +82,8 @@ class good_archive {
 
   static void fill(archive::store& into, std::uint64_t run) {
     using kind = archive::entry_kind;
-    archive::batch all;
-    const auto add = [&](archive::entry e) { all.push_back(std::make_unique<archive::entry>(std::move(e))); };
+    archive::batch batches;
+    const auto add = [&](archive::entry e) { batches.push_back(std::make_unique<archive::entry>(std::move(e))); };
     archive::entry opening = entry(run, 1, kind::run_opened, hello_of(run));
     opening.run = "r" + std::to_string(run);
     add(std::move(opening));
@@ -91,7 +93,8 @@ class good_archive {
                                R"({"type":"event","seq":)" + std::to_string(seq) + R"(,"event":{"id":"e)" +
                                    std::to_string(seq) + R"(","recipients":["a"]}})");
       e.seq = seq;
-      e.verdicts = R"({"type":"verdicts","seq":)" + std::to_string(seq) + R"(,"verdicts":[{"event":"e","action":"deliver"}]})";
+      e.verdicts =
+          R"({"type":"verdicts","seq":)" + std::to_string(seq) + R"(,"verdicts":[{"event":"e","action":"deliver"}]})";
       if (seq % 10 == 0) {
         e.detections.push_back({.rule = "orphaned_event", .severity = "failure", .ts = 5, .reason = "r", .json = "{}"});
         e.interventions.push_back({.id = "sys:" + std::to_string(seq), .action = "create", .ts = 5, .json = "{}"});
@@ -99,7 +102,7 @@ class good_archive {
       }
       add(std::move(e));
     }
-    must(!into.write(all).why, "the good archive is written");
+    must(!into.write(batches).why, "the good archive is written");
   }
 
   fs::path folder_;
@@ -157,11 +160,11 @@ void write(const std::string& path, bool checks) {
   if (const auto trouble = opened.open({.path = path, .vfs = {}, .check_bytes = checks ? 1 << 30 : 0})) {
     return must(!trouble.words.empty(), "an archive that is refused is told why");
   }
-  archive::batch all;
+  archive::batch batches;
   archive::entry opening = entry(opened.next_run_number(), 1, archive::entry_kind::run_opened, hello_of(99));
   opening.run = "new";
-  all.push_back(std::make_unique<archive::entry>(std::move(opening)));
-  (void)opened.write(all);
+  batches.push_back(std::make_unique<archive::entry>(std::move(opening)));
+  (void)opened.write(batches);
   (void)opened.checkpoint(false);
 }
 

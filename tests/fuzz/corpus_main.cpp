@@ -21,18 +21,18 @@ namespace fs = std::filesystem;
 constexpr rlim_t most_memory = 2ull << 30;
 
 std::vector<fs::path> inputs(int argc, char** argv) {
-  std::vector<fs::path> all;
+  std::vector<fs::path> paths;
   for (int i = 1; i < argc; ++i) {
     if (!fs::is_directory(argv[i])) {
-      all.emplace_back(argv[i]);
+      paths.emplace_back(argv[i]);
       continue;
     }
     for (const auto& entry : fs::recursive_directory_iterator(argv[i])) {
-      if (entry.is_regular_file()) all.push_back(entry.path());
+      if (entry.is_regular_file()) paths.push_back(entry.path());
     }
   }
-  std::sort(all.begin(), all.end());
-  return all;
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 void limit_memory() {

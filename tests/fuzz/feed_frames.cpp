@@ -1,12 +1,12 @@
-// What the feed tells of an entry: whatever stands in an archive, each frame is one JSON text, of one line, that ends its
-// entry once.
+// What the feed tells of an entry: whatever stands in an archive, each frame is one JSON text, of one line, that ends
+// its entry once.
 //
-// A line of the input each: the run, the session, a client's frame, its verdicts as they are stored, a detection. What is no
-// JSON is left out, as nothing else gets into an archive.
+// A line of the input each: the run, the session, a client's frame, its verdicts as they are stored, a detection. What
+// is no JSON is left out, as nothing else gets into an archive.
+#include "base/quote.h"
 #include "daemon/feed/frames.h"
-#include "engine/quote.h"
-#include "ingest/decode.h"
-#include "ingest/inbox.h"
+#include "ingest/protocol/decode.h"
+#include "ingest/protocol/inbox.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd;
@@ -27,7 +27,8 @@ void check(const archive::watched_entry& e, bool payloads) {
   const std::vector<std::string> frames = daemon::feed_frames(e, payloads);
   for (std::size_t i = 0; i < frames.size(); ++i) {
     fuzz::must_be_json(frames[i], "a frame of the feed is JSON");
-    must(frames[i].ends_with(",\"last\":true}") == (i + 1 == frames.size()), "the last frame of an entry says so", frames[i]);
+    must(frames[i].ends_with(",\"last\":true}") == (i + 1 == frames.size()), "the last frame of an entry says so",
+         frames[i]);
   }
 }
 

@@ -1,7 +1,8 @@
 // The first frame of a connection: ingest::decoder::decode_hello, what is granted, and the two frames made of it.
+#include "engine/policy.h"
 #include "engine/run.h"
-#include "ingest/decode.h"
-#include "ingest/encode.h"
+#include "ingest/protocol/decode.h"
+#include "ingest/protocol/encode.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd;

@@ -19,7 +19,8 @@ void check_target(std::string_view text) {
     bytes += name.size() + value.size();
     must(target->parameter(name) != nullptr, "a parameter is found by its name", name);
     digd::fuzz::touch(value);
-    if (const auto n = whole_number(value)) must(value.find_first_not_of("0123456789") == std::string::npos, "a count", value);
+    if (const auto n = whole_number(value))
+      must(value.find_first_not_of("0123456789") == std::string::npos, "a count", value);
   }
   must(bytes <= text.size(), "decoding makes nothing longer", text);
 }
@@ -34,10 +35,11 @@ void check_header(std::string_view text) {
     must(parse_address(to_string(bound), again, why) && to_string(again) == to_string(bound),
          "an address reads back as itself", text);
   }
-  static const trusted_names local({tcp_address{boost::asio::ip::make_address("127.0.0.1"), 7344}}, {"digd.example"}, {});
+  static const trusted_names local({tcp_address{boost::asio::ip::make_address("127.0.0.1"), 7344}}, {"digd.example"},
+                                   {});
   must(!local.is_trusted_host(text) || text.find("evil") == std::string_view::npos, "a stranger's host", text);
-  must(!local.is_trusted_origin(text, "127.0.0.1:7344") || text.find("evil") == std::string_view::npos, "a stranger's origin",
-       text);
+  must(!local.is_trusted_origin(text, "127.0.0.1:7344") || text.find("evil") == std::string_view::npos,
+       "a stranger's origin", text);
   names_token(text, "digd.v1");
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ingest/importers/import_result.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/replay.h"
 #include "tests/fuzz/target.h"
 
 namespace digd::fuzz {
@@ -14,8 +14,8 @@ inline void check_import(const importers::import_outcome& outcome) {
     return must(!outcome.error().message.empty(), "a failed import says why");
   }
   std::string problem;
-  ingest::replay through(run_policy{}, {.took = [&](const ingest::taken& what) {
-                           if (what.answer.refused) problem = what.answer.refused.text;
+  ingest::replay through(run_policy{}, {.took = [&](const ingest::taken& record) {
+                           if (record.answer.refused) problem = record.answer.refused.text;
                          }});
   for (const std::string& line : outcome->lines) {
     must(through.line(line), "an imported trace can be replayed", through.problem());

@@ -1,5 +1,5 @@
 // A frame into a message: ingest::decoder::decode.
-#include "ingest/decode.h"
+#include "ingest/protocol/decode.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd;
@@ -23,10 +23,10 @@ void check(const message& m) {
     if (event.kind) fuzz::touch(*event.kind);
     check_names(event.recipients);
   }
-  for (const reaction_draft& one : m.reactions) {
-    check_name(one.input);
-    check_names(one.targets);
-    fuzz::must(one.targets.empty() || one.what == reaction::reroute, "only a reroute has targets");
+  for (const reaction_draft& draft : m.reactions) {
+    check_name(draft.input);
+    check_names(draft.targets);
+    fuzz::must(draft.targets.empty() || draft.reaction == reaction::reroute, "only a reroute has targets");
   }
   fuzz::touch(m.agent);
   fuzz::touch(m.activation);

@@ -1,10 +1,11 @@
-// Recorded spans in either encoding, packed or not: read, mapped, sent at once and in two parts, and run through the engine.
+// Recorded spans in either encoding, packed or not: read, mapped, sent at once and in two parts, and run through the
+// engine.
 #include <map>
 
 #include "ingest/otlp/import.h"
 #include "ingest/otlp/mapping.h"
 #include "ingest/otlp/sent_messages.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/replay.h"
 #include "tests/fuzz/imported.h"
 
 #include <boost/json/serialize.hpp>
@@ -20,11 +21,12 @@ void check_parts(const std::vector<otlp::span>& spans) {
   const auto half = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
   for (const auto& known : {std::vector<otlp::span>(spans.begin(), half), spans}) {
     const bool last = known.size() == spans.size();
-    for (otlp::run_message& one : sent.take_unsent(otlp::map_spans(known, last ? otlp::span_set::complete : otlp::span_set::partial))) {
-      one.members["type"] = boost::json::string_view(one.type.data(), one.type.size());
-      one.members["seq"] = lines.size();
-      one.members["ts"] = one.ts_ms;
-      lines.push_back(boost::json::serialize(one.members));
+    for (otlp::run_message& message :
+         sent.take_unsent(otlp::map_spans(known, last ? otlp::span_set::complete : otlp::span_set::partial))) {
+      message.members["type"] = boost::json::string_view(message.type.data(), message.type.size());
+      message.members["seq"] = lines.size();
+      message.members["ts"] = message.ts_ms;
+      lines.push_back(boost::json::serialize(message.members));
     }
   }
   fuzz::check_import(importers::import_outcome(importers::import_result{std::move(lines), {}}));
@@ -40,9 +42,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_parts(spans);
   const auto runs = otlp::import_spans(std::move(spans));
   if (runs.has_error()) {
-    fuzz::must(runs.error().code != importers::import_errc::internal, "the mapping has no faults of its own", runs.error().message);
+    fuzz::must(runs.error().code != importers::import_errc::internal, "the mapping has no faults of its own",
+               runs.error().message);
     return 0;
   }
-  for (const otlp::imported_run& one : *runs) fuzz::check_import(importers::import_outcome(one.trace));
+  for (const otlp::imported_run& imported_run : *runs)
+    fuzz::check_import(importers::import_outcome(imported_run.trace));
   return 0;
 }

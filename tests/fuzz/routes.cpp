@@ -1,6 +1,6 @@
-// Whole HTTP requests through the table of routes, as a stranger on the socket writes them: head, then body. No archive and no
-// threads: what is looked at is that every request is answered, or is one that is answered later; never a crash, and no
-// stranger's word in an answer but as data.
+// Whole HTTP requests through the table of routes, as a stranger on the socket writes them: head, then body. No archive
+// and no threads: what is looked at is that every request is answered, or is one that is answered later; never a crash,
+// and no stranger's word in an answer but as data.
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <variant>
@@ -34,7 +34,8 @@ void check_answer(const http_response& answer) {
   const auto type = answer[http::field::content_type];
   if (type.starts_with("application/json")) fuzz::must_be_json(answer.body(), "a JSON answer is JSON");
   for (const auto& field : answer) {
-    must(field.value().find('\n') == std::string_view::npos, "a header is one line", {field.value().data(), field.value().size()});
+    must(field.value().find('\n') == std::string_view::npos, "a header is one line",
+         {field.value().data(), field.value().size()});
   }
 }
 
@@ -49,13 +50,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t head = parser.put(boost::asio::buffer(data, size), ec);
   if ((ec && ec != http::error::need_more) || !parser.is_header_done()) return 0;
   const std::string_view body = fuzz::text_of(data + head, std::min(size - head, most_body_bytes));
-  ingest::upgrade_request request;
+  net::upgrade_request request;
   request.base() = parser.get().base();
   const routed to = route(request, body, inside.shared);
   if (const auto* answer = std::get_if<http_response>(&to)) check_answer(*answer);
   if (const auto* ingest = std::get_if<to_ingest>(&to); ingest != nullptr && ingest->run) {
     must(!ingest->run->empty() && ingest->run->size() <= 256, "a run's id has 1 to 256 bytes", *ingest->run);
   }
-  must(!std::holds_alternative<to_feed>(to) && !std::holds_alternative<in_pieces>(to), "without an archive there is no feed and no trace");
+  must(!std::holds_alternative<to_feed>(to) && !std::holds_alternative<in_pieces>(to),
+       "without an archive there is no feed and no trace");
   return 0;
 }

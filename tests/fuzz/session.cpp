@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "archive/trace_export.h"
-#include "ingest/encode.h"
-#include "ingest/inbox.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/encode.h"
+#include "ingest/protocol/inbox.h"
+#include "ingest/protocol/replay.h"
 #include "tests/fuzz/target.h"
 #include "tests/simulation/recorded_run.h"
 
@@ -34,42 +34,52 @@ constexpr std::size_t most_frames = 400;
 // Small, so that every limit is reached.
 run_policy small_limits() {
   run_policy p;
-  p.most = {.stalled_ms = 600'000, .settled_events = 50, .generators = 8, .message_bytes = 4'096, .reorder_ms = 100, .agents = 40, .recipients = 20, .inputs = 20, .live_events = 60, .open_activations = 20, .sessions = 4};
+  p.most = {.stalled_ms = 600'000,
+            .settled_events = 50,
+            .generators = 8,
+            .message_bytes = 4'096,
+            .reorder_ms = 100,
+            .agents = 40,
+            .recipients = 20,
+            .inputs = 20,
+            .live_events = 60,
+            .open_activations = 20,
+            .sessions = 4};
   p.defaults.limits = p.most;
   return p;
 }
 
 struct recorder final : ingest::sink {
   std::vector<tests::recorded_entry> entries;
-  std::uint64_t said = 0;
+  std::uint64_t value = 0;
   std::size_t taken = 0;
 
   void send(ingest::session_index, std::string_view frame) override {
     fuzz::must_be_json(frame, "a frame to a client is JSON");
   }
   void repeated(ingest::session_index) override {}
-  void took(const ingest::taken& what) override {
-    entries.push_back(tests::entry_of(what, entries.size() + 1));
-    said = entries.back().said;
+  void took(const ingest::taken& record) override {
+    entries.push_back(tests::entry_of(record, entries.size() + 1));
+    value = entries.back().value;
     ++taken;
   }
 };
 
 class live_run {
  public:
-  live_run(std::string_view first_frame, const hello& first)
-      : first_(first), settings_(settle(first, policy_)) {
-    in_ = std::make_unique<ingest::inbox>(first, settings_, out_, ingest::inbox::options{.hold = true, .keep_replies = true});
+  live_run(std::string_view first_frame, const hello& first) : first_(first), settings_(settle(first, policy_)) {
+    in_ = std::make_unique<ingest::inbox>(first, settings_, out_,
+                                          ingest::inbox::options{.hold = true, .keep_replies = true});
     join(first_frame, first);
   }
 
   void line(std::string_view text) {
     if (text.empty()) return;
-    const char how = text.front();
+    const char current_text = text.front();
     const std::string_view rest = text.substr(1);
     std::uint64_t number = 0;
     std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    switch (how) {
+    switch (current_text) {
       case '>': {
         hello greeting;
         if (!hellos_.decode_hello(rest, greeting)) join(rest, greeting);
@@ -85,7 +95,7 @@ class live_run {
       case '0':
       case '1':
       case '2':
-      case '3': return receive(static_cast<std::size_t>(how - '0') % in_->sessions().size(), rest);
+      case '3': return receive(static_cast<std::size_t>(current_text - '0') % in_->sessions().size(), rest);
       default: return receive(0, text);
     }
   }
@@ -93,7 +103,8 @@ class live_run {
   void check() {
     for (const ingest::session& s : in_->sessions()) {
       must(s.durable_seq <= s.taken_seq, "durable is what was taken");
-      must(s.unacked.size() <= s.taken_seq - std::min(s.durable_seq, s.place), "replies are kept until they are durable");
+      must(s.unacked.size() <= s.taken_seq - std::min(s.durable_seq, s.place),
+           "replies are kept until they are durable");
     }
     const graph::graph& g = in_->run().graph();
     must(g.live_events() <= settings_.limits.live_events + system_room, "live events keep to their limit");
@@ -109,7 +120,8 @@ class live_run {
     const auto joined = in_->join(greeting, policy_);
     if (joined.refused) return;
     if (joined.changed) {
-      out_.entries.push_back(tests::joining_entry(greeting, std::string(frame), in_->run().clock(), out_.entries.size() + 1));
+      out_.entries.push_back(
+          tests::joining_entry(greeting, std::string(frame), in_->run().clock(), out_.entries.size() + 1));
     }
     in_->resume(joined.session);
   }
@@ -121,7 +133,8 @@ class live_run {
 
   void turn_away() {
     refusal_note note;
-    if (!std::exchange(turning_away_, !turning_away_)) note.consider(refusal::over_limit, "", "no room", limit_id::run_bytes);
+    if (!std::exchange(turning_away_, !turning_away_))
+      note.consider(refusal::over_limit, "", "no room", limit_id::run_bytes);
     in_->turn_away(note ? std::optional(note) : std::nullopt);
   }
 
@@ -145,16 +158,18 @@ class live_run {
       const std::size_t before = heard.taken;
       must(tests::feed(again, hellos_, e.stored), "a recorded entry fits", e.stored.frame);
       if (e.stored.kind == archive::entry_kind::session_joined) continue;
-      must(heard.taken == before + 1 && heard.said == e.said, "what is read back is answered the same", e.stored.frame);
+      must(heard.taken == before + 1 && heard.value == e.value, "what is read back is answered the same",
+           e.stored.frame);
     }
     must(tests::digest_of(again.run()) == tests::digest_of(in_->run()), "what is read back is the same graph");
   }
 
   void check_export() {
-    std::vector<std::uint64_t> said;
+    std::vector<std::uint64_t> values;
     std::string problem;
-    ingest::replay through(policy_, {.took = [&](const ingest::taken& what) {
-                             if (what.kind != ingest::taken::what_kind::firing) said.push_back(tests::digest_of(what));
+    ingest::replay through(policy_, {.took = [&](const ingest::taken& record) {
+                             if (record.kind != ingest::taken::what_kind::firing)
+                               values.push_back(tests::digest_of(record));
                            }});
     archive::trace_export lines([&](std::string_view text) {
       must(through.line(text), "an exported line replays", std::string(text) + "\n" + through.problem());
@@ -170,9 +185,10 @@ class live_run {
     std::size_t at = 0;
     for (const tests::recorded_entry& e : out_.entries) {
       lines.take(e.stored);
-      if (e.stored.kind == archive::entry_kind::session_joined || e.stored.kind == archive::entry_kind::firing) continue;
-      must(said.size() == at + 1, "an exported line is one message", e.stored.frame);
-      if (exact) must(said[at] == e.said, "an exported trace is answered the same", e.stored.frame);
+      if (e.stored.kind == archive::entry_kind::session_joined || e.stored.kind == archive::entry_kind::firing)
+        continue;
+      must(values.size() == at + 1, "an exported line is one message", e.stored.frame);
+      if (exact) must(values[at] == e.value, "an exported trace is answered the same", e.stored.frame);
       ++at;
     }
     lines.finish();

@@ -20,9 +20,9 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
 }
 
 // What must hold whatever the input is: ends the program otherwise, which the fuzzer takes as a finding.
-inline void must(bool holds, const char* what, std::string_view shown = {}) {
+inline void must(bool holds, const char* text, std::string_view shown = {}) {
   if (holds) return;
-  std::fprintf(stderr, "does not hold: %s\n", what);
+  std::fprintf(stderr, "does not hold: %s\n", text);
   std::fwrite(shown.data(), 1, shown.size(), stderr);
   std::fputc('\n', stderr);
   std::abort();
@@ -44,7 +44,7 @@ inline void touch(std::string_view view) {
 }
 
 // Ends the program unless `frame` is JSON, as a client would read it (json_check.cpp).
-void must_be_json(std::string_view frame, const char* what);
+void must_be_json(std::string_view frame, const char* text);
 // Whether it is JSON up to `deepest` levels; numbers of any size are.
 bool is_json(std::string_view text, std::size_t deepest = 1064);
 

@@ -1,5 +1,5 @@
 // A trace file, line by line: ingest::replay, as `digctl replay` and the importers' users call it.
-#include "ingest/replay.h"
+#include "ingest/protocol/replay.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd;

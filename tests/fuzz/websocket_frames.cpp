@@ -1,6 +1,6 @@
-// What a stranger's bytes on an open WebSocket are taken for. The first byte chooses the limit and how the bytes arrive: the
-// same comes of them in pieces as at once, and nothing is kept beyond the limit.
-#include "ingest/websocket_frames.h"
+// What a stranger's bytes on an open WebSocket are taken for. The first byte chooses the limit and how the bytes
+// arrive: the same comes of them in pieces as at once, and nothing is kept beyond the limit.
+#include "net/websocket_frames.h"
 
 #include <algorithm>
 #include <vector>
@@ -8,12 +8,12 @@
 #include "tests/fuzz/target.h"
 
 using digd::fuzz::must;
-using namespace digd::ingest;
+using namespace digd::net;
 
 namespace {
 
 struct heard {
-  websocket_event::kind what;
+  websocket_event::frame_kind kind;
   std::string payload;
   std::size_t bytes;
   std::uint16_t code;
@@ -24,9 +24,9 @@ std::vector<heard> hear(std::string_view bytes, std::size_t limit, std::size_t p
   websocket_reader reader(limit);
   std::vector<heard> out;
   while (true) {
-    for (auto e = reader.next(); e.what != websocket_event::kind::none; e = reader.next()) {
-      out.push_back({e.what, std::string(e.payload), e.bytes, e.code});
-      if (e.what == websocket_event::kind::broken) return out;
+    for (auto e = reader.next(); e.kind != websocket_event::frame_kind::none; e = reader.next()) {
+      out.push_back({e.kind, std::string(e.payload), e.bytes, e.code});
+      if (e.kind == websocket_event::frame_kind::broken) return out;
     }
     if (bytes.empty()) return out;
     const auto room = reader.room();
@@ -46,12 +46,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes = digd::fuzz::text_of(data + 1, size - 1);
   const std::vector<heard> whole = hear(bytes, limit, size);
   must(hear(bytes, limit, 1 + data[0] % 7u) == whole, "the same however it arrives", bytes);
-  for (const heard& one : whole) {
-    const bool is_message = one.what == websocket_event::kind::text || one.what == websocket_event::kind::binary;
-    must(!is_message || one.payload.size() <= limit, "a message keeps to its limit", one.payload);
-    must(one.what != websocket_event::kind::too_large || (one.bytes > limit && one.bytes <= limit * websocket_reader::too_large_factor),
+  for (const heard& heard : whole) {
+    const bool is_message =
+        heard.kind == websocket_event::frame_kind::text || heard.kind == websocket_event::frame_kind::binary;
+    must(!is_message || heard.payload.size() <= limit, "a message keeps to its limit", heard.payload);
+    must(heard.kind != websocket_event::frame_kind::too_large ||
+             (heard.bytes > limit && heard.bytes <= limit * websocket_reader::too_large_factor),
          "what is too large says how large", bytes);
-    must(one.what != websocket_event::kind::broken || (one.code >= 1002 && one.code <= 1009), "a code for what is broken", bytes);
+    must(heard.kind != websocket_event::frame_kind::broken || (heard.code >= 1002 && heard.code <= 1009),
+         "a code for what is broken", bytes);
   }
   return 0;
 }

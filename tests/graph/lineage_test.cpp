@@ -8,17 +8,17 @@ using namespace digd::graph;
 namespace {
 
 generators of(std::initializer_list<std::uint64_t> ordinals, std::size_t limit = 100) {
-  generators all;
+  generators generators;
   for (const std::uint64_t n : ordinals) {
-    all = united(all, single_generator(new generator(n, "v" + std::to_string(n), "ada"), limit), limit);
+    generators = united(generators, single_generator(new generator(n, "v" + std::to_string(n), "ada"), limit), limit);
   }
-  return all;
+  return generators;
 }
 
 std::vector<std::uint64_t> ordinals(const generators& set) {
-  std::vector<std::uint64_t> all;
-  for (const auto& one : set->members) all.push_back(one->ordinal);
-  return all;
+  std::vector<std::uint64_t> values;
+  for (const auto& generator : set->members) values.push_back(generator->ordinal);
+  return values;
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-witness drawn(const scenario& s, std::initializer_list<const char*> events, std::initializer_list<const char*> activations = {}) {
+witness drawn(const scenario& s, std::initializer_list<const char*> events,
+              std::initializer_list<const char*> activations = {}) {
   graph::witness_names names;
   for (const char* e : events) names.events.push_back(s.graph().find_event(e));
   for (const char* v : activations) names.activations.push_back(s.graph().find_activation(v));
@@ -27,9 +28,11 @@ std::string chain(int length) {
     lines +=
         "\n"
         R"({"type":"activation_started","agent":"ada","activation":"v)" +
-        n + R"(","inputs":["e)" + n + R"("]})"
-                                      "\n" +
-        R"({"type":"activation_ended","activation":"v)" + n + R"(","outputs":[{"recipients":["ada"],"id":"e)" + next + R"("}]})";
+        n + R"(","inputs":["e)" + n +
+        R"("]})"
+        "\n" +
+        R"({"type":"activation_ended","activation":"v)" + n + R"(","outputs":[{"recipients":["ada"],"id":"e)" + next +
+        R"("}]})";
   }
   return lines;
 }
@@ -81,7 +84,8 @@ TEST_CASE("the search for paths is bounded whatever the size of the graph") {
   scenario s(R"({"type":"hello","mode":"off"})");
   s.then(R"({"type":"activation_started","activation":"v","agent":"ada"})");
   s.then(R"({"type":"event","event":{"id":"far","recipients":["bob"]}})");
-  for (int i = 0; i < 6000; ++i) s.then(R"({"type":"event","event":{"source":"v","recipients":["bob"],"id":"e)" + std::to_string(i) + R"("}})");
+  for (int i = 0; i < 6000; ++i)
+    s.then(R"({"type":"event","event":{"source":"v","recipients":["bob"],"id":"e)" + std::to_string(i) + R"("}})");
   const witness w = drawn(s, {"far", "e0"});
   CHECK(w.truncated);
   CHECK(nodes(w) == "e0 far | ");

@@ -12,10 +12,11 @@ TEST_CASE("the first cause that applies is given: mode, as_is, unsupported, targ
   struct obstacles {
     bool mode = true, as_is = true, unsupported = true, target = true, attempts = true, budget = true;
   };
-  const auto told = [](const obstacles& o) {
+  const auto lambda = [](const obstacles& o) {
     scenario s(std::string(R"({"type":"hello","agents":["ada"],"mode":")") + (o.mode ? "observe" : "enforce") +
                R"(","capabilities":{"reroute":)" + (o.unsupported ? "false" : "true") + R"(},"healing":{"budget":)" +
-               (o.budget ? "0" : "1") + R"(},"rules":{"orphaned_event":{"max_attempts":)" + (o.attempts ? "0" : "1") + "}}}");
+               (o.budget ? "0" : "1") + R"(},"rules":{"orphaned_event":{"max_attempts":)" + (o.attempts ? "0" : "1") +
+               "}}}");
     s.then(R"({"type":"activation_started","activation":"v1","agent":"ada"})");
     if (o.target) s.then(R"({"type":"agent_left","agent":"ada"})");
     s.then(std::string(R"({"type":"event","as_is":)") + (o.as_is ? "true" : "false") +
@@ -24,35 +25,37 @@ TEST_CASE("the first cause that applies is given: mode, as_is, unsupported, targ
   };
   obstacles o;
   const std::string begin = "orphaned_event e1 [zed] ";
-  CHECK(told(o) == begin + "not healed: mode");
+  CHECK(lambda(o) == begin + "not healed: mode");
   o.mode = false;
-  CHECK(told(o) == begin + "not healed: as_is");
+  CHECK(lambda(o) == begin + "not healed: as_is");
   o.as_is = false;
-  CHECK(told(o) == begin + "not healed: unsupported");
+  CHECK(lambda(o) == begin + "not healed: unsupported");
   o.unsupported = false;
-  CHECK(told(o) == begin + "not healed: target");
+  CHECK(lambda(o) == begin + "not healed: target");
   o.target = false;
-  CHECK(told(o) == begin + "not healed: attempts");
+  CHECK(lambda(o) == begin + "not healed: attempts");
   o.attempts = false;
-  CHECK(told(o) == begin + "not healed: budget");
+  CHECK(lambda(o) == begin + "not healed: budget");
   o.budget = false;
-  CHECK(told(o) == begin + "reroute");
+  CHECK(lambda(o) == begin + "reroute");
 }
 
 TEST_CASE("the weaker of the run's and the rule's mode holds") {
-  const auto told = [](const std::string& run, const std::string& rule) -> std::string {
-    scenario s(R"({"type":"hello","agents":["ada"],"mode":")" + run + R"(","rules":{"orphaned_event":{"mode":")" + rule + "\"}}}");
+  const auto lambda = [](const std::string& run, const std::string& rule) -> std::string {
+    scenario s(R"({"type":"hello","agents":["ada"],"mode":")" + run + R"(","rules":{"orphaned_event":{"mode":")" +
+               rule + "\"}}}");
     s.then(R"({"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}})");
     return s.detections.empty() ? "nothing" : s.told().at(0).substr(24);
   };
-  const std::string nothing = "nothing", observed = "not healed: mode", shadowed = "not healed: mode, would reroute", healed = "reroute";
+  const std::string nothing = "nothing", observed = "not healed: mode", shadowed = "not healed: mode, would reroute",
+                    healed = "reroute";
   const char* modes[] = {"off", "observe", "shadow", "enforce"};
   const std::string expected[] = {nothing, observed, shadowed, healed};
   for (int run = 0; run < 4; ++run) {
     for (int rule = 0; rule < 4; ++rule) {
       INFO(modes[run] << ' ' << modes[rule]);
-      CHECK(told(modes[run], modes[rule]) == expected[std::min(run, rule)]);
+      CHECK(lambda(modes[run], modes[rule]) == expected[std::min(run, rule)]);
     }
   }
 }
@@ -63,7 +66,8 @@ TEST_CASE("shadow uses up neither attempts nor the budget") {
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}}
 {"type":"event","event":{"id":"e2","source":"v1","recipients":["zed"]}})");
-  CHECK(s.told() == strings{"orphaned_event e1 [zed] not healed: mode, would reroute", "orphaned_event e2 [zed] not healed: mode, would reroute"});
+  CHECK(s.told() == strings{"orphaned_event e1 [zed] not healed: mode, would reroute",
+                            "orphaned_event e2 [zed] not healed: mode, would reroute"});
   CHECK(s.run().healing().budget_used() == 0);
 }
 
@@ -76,7 +80,8 @@ TEST_CASE("a capability is asked of the session that speaks, for a window of any
 {"type":"event","session":"b","event":{"id":"e2","source":"v1","recipients":["zed"]}}
 {"type":"activation_ended","session":"a","activation":"v1"}
 {"type":"time","session":"a","ts":10000})");
-  CHECK(s.told() == strings{"orphaned_event e1 [zed] not healed: unsupported", "orphaned_event e2 [zed] reroute", "deadlock [e2] create"});
+  CHECK(s.told() == strings{"orphaned_event e1 [zed] not healed: unsupported", "orphaned_event e2 [zed] reroute",
+                            "deadlock [e2] create"});
   CHECK(s.detections[0].session == "a");
   CHECK(s.detections[1].session == "b");
   CHECK(s.detections[2].session == std::nullopt);
@@ -108,7 +113,8 @@ TEST_CASE("of an event with two findings, one may be healed and the other not") 
 {"type":"event","event":{"id":"e1","source":"v0","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["zed"]}}})");
-  CHECK(s.told() == strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] not healed: mode, would inject"});
+  CHECK(s.told() ==
+        strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] not healed: mode, would inject"});
   CHECK(s.verdict_on("e1").detections.size() == 2);
   CHECK(s.verdict_on("e1").inject.find("was already passed on") == std::string::npos);
 }

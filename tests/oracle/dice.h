@@ -25,7 +25,9 @@ class dice {
   bool percent(unsigned of_100) { return below(100) < of_100; }
 
   template <class T>
-  const T& one_of(const std::vector<T>& all) { return all[below(all.size())]; }
+  const T& one_of(const std::vector<T>& items) {
+    return items[below(items.size())];
+  }
 
  private:
   std::uint64_t state_;

@@ -15,20 +15,16 @@ bool of_kind(const event_record& e, const std::set<std::string>& kinds) {
 const char* action_of(rule r) {
   switch (r) {
     case rule::early_termination:
-    case rule::orphaned_event:
-      return "reroute";
+    case rule::orphaned_event: return "reroute";
     case rule::deadlock:
-    case rule::missing_termination:
-      return "create";
-    default:
-      return "inject";
+    case rule::missing_termination: return "create";
+    default: return "inject";
   }
 }
 
 bool able(const capabilities& can, rule r) {
   const std::string action = action_of(r);
-  return action == "reroute" ? can.reroute_ : action == "create" ? can.create_
-                                                                 : can.inject_;
+  return action == "reroute" ? can.reroute_ : action == "create" ? can.create_ : can.inject_;
 }
 
 }  // namespace
@@ -36,11 +32,9 @@ bool able(const capabilities& can, rule r) {
 void evaluator::judge(const message& m, const std::vector<blocked_event>& blocked) {
   // All are judged before any verdict is applied: each against the same graph.
   std::vector<std::vector<finding>> findings;
-  for (const blocked_event& b : blocked)
-    findings.push_back(findings_on(b));
+  for (const blocked_event& b : blocked) findings.push_back(findings_on(b));
   std::vector<std::set<rule>> healed;
-  for (std::size_t i = 0; i < blocked.size(); ++i)
-    healed.push_back(heal_blocked(m, blocked[i], findings[i]));
+  for (std::size_t i = 0; i < blocked.size(); ++i) healed.push_back(heal_blocked(m, blocked[i], findings[i]));
   for (std::size_t i = 0; i < blocked.size(); ++i) {
     out_.push_back(line_of(verdict_on(m, blocked[i], healed[i])));
     apply(blocked[i], findings[i], healed[i]);
@@ -50,8 +44,7 @@ void evaluator::judge(const message& m, const std::vector<blocked_event>& blocke
 std::vector<finding> evaluator::findings_on(const blocked_event& b) const {
   std::vector<finding> found;
   const event_record& e = h_.events_[b.event_];
-  if (h_.terminal_ || b.late_ || e.fyi_)
-    return found;
+  if (h_.terminal_ || b.late_ || e.fyi_) return found;
   find_early_termination(b, found);
   if (!e.submit_) {
     find_orphaned_event(b, found);
@@ -64,23 +57,19 @@ std::vector<finding> evaluator::findings_on(const blocked_event& b) const {
 }
 
 void evaluator::find_early_termination(const blocked_event& b, std::vector<finding>& found) const {
-  if (!h_.events_[b.event_].submit_)
-    return;
+  if (!h_.events_[b.event_].submit_) return;
   const std::set<std::size_t> before = ancestors(h_, b.event_);
   std::set<std::string> unresolved;
   for (std::size_t e : reachable_work(h_))
     if (of_kind(h_.events_[e], settings_of(h_, rule::early_termination).kinds_) && before.count(e) == 0)
       unresolved.insert(h_.events_[e].id_);
-  if (!unresolved.empty())
-    found.push_back({rule::early_termination, std::nullopt, unresolved});
+  if (!unresolved.empty()) found.push_back({rule::early_termination, std::nullopt, unresolved});
 }
 
 void evaluator::find_orphaned_event(const blocked_event& b, std::vector<finding>& found) const {
   const bool any = std::any_of(b.recipients_.begin(), b.recipients_.end(),
                                [&](const std::string& agent) { return in_roster(h_, agent); });
-  if (!any)
-    found.push_back(
-        {rule::orphaned_event, std::nullopt, {b.recipients_.begin(), b.recipients_.end()}});
+  if (!any) found.push_back({rule::orphaned_event, std::nullopt, {b.recipients_.begin(), b.recipients_.end()}});
 }
 
 void evaluator::find_excessive_rerouting(const blocked_event& b, std::vector<finding>& found) const {
@@ -96,60 +85,47 @@ void evaluator::find_cross_lineage(const blocked_event& b, std::vector<finding>&
     return of_kind(e, kinds) && !e.generators_.empty() && e.generators_.size() <= most;
   };
   const event_record& e = h_.events_[b.event_];
-  if (!eligible(e))
-    return;
+  if (!eligible(e)) return;
   for (const std::string& agent : b.recipients_) {
-    if (!in_roster(h_, agent))
-      continue;
+    if (!in_roster(h_, agent)) continue;
     std::set<std::string> clashing;
     for (std::size_t i = 0; i < h_.events_.size(); ++i) {
       const event_record& x = h_.events_[i];
-      if (i == b.event_ || !is_work(x) || !eligible(x) || !is_pending_for(x, agent))
-        continue;
+      if (i == b.event_ || !is_work(x) || !eligible(x) || !is_pending_for(x, agent)) continue;
       const bool common = std::any_of(x.generators_.begin(), x.generators_.end(),
                                       [&](std::size_t g) { return e.generators_.count(g) != 0; });
-      if (!common)
-        clashing.insert(x.id_);
+      if (!common) clashing.insert(x.id_);
     }
-    if (!clashing.empty())
-      found.push_back({rule::cross_lineage_aggregation, agent, clashing});
+    if (!clashing.empty()) found.push_back({rule::cross_lineage_aggregation, agent, clashing});
   }
 }
 
 void evaluator::find_repeated_subproblem(const blocked_event& b, std::vector<finding>& found) const {
   const event_record& e = h_.events_[b.event_];
-  if (!b.output_ || !of_kind(e, settings_of(h_, rule::repeated_subproblem).kinds_))
-    return;
-  if (!is_reducing(h_, h_.activations_[*e.source_]))
-    return;
+  if (!b.output_ || !of_kind(e, settings_of(h_, rule::repeated_subproblem).kinds_)) return;
+  if (!is_reducing(h_, h_.activations_[*e.source_])) return;
   std::set<std::string> repeated;
   for (std::size_t parent : e.derived_from_) {
-    if (!is_work(h_.events_[parent]))
-      continue;
+    if (!is_work(h_.events_[parent])) continue;
     for (std::size_t u = 0; u < h_.activations_.size(); ++u)
       if (u != *e.source_ && is_reducing(h_, h_.activations_[u]) && consumed_by(h_.activations_[u], parent))
         repeated.insert(h_.events_[parent].id_);
   }
-  if (!repeated.empty())
-    found.push_back({rule::repeated_subproblem, std::nullopt, repeated});
+  if (!repeated.empty()) found.push_back({rule::repeated_subproblem, std::nullopt, repeated});
 }
 
 std::optional<std::string> evaluator::source_agent(std::size_t event) const {
   const event_record& e = h_.events_[event];
-  if (!e.source_)
-    return std::nullopt;
+  if (!e.source_) return std::nullopt;
   return h_.activations_[*e.source_].agent_;
 }
 
 std::optional<std::string> evaluator::returned_to(rule r, std::optional<std::size_t> event) const {
   switch (r) {
     case rule::early_termination:
-    case rule::orphaned_event:
-      return source_agent(*event);
-    case rule::missing_termination:
-      return h_.activations_[h_.ended_since_gap_.back()].agent_;
-    default:
-      return std::nullopt;
+    case rule::orphaned_event: return source_agent(*event);
+    case rule::missing_termination: return h_.activations_[h_.ended_since_gap_.back()].agent_;
+    default: return std::nullopt;
   }
 }
 
@@ -166,31 +142,23 @@ bool evaluator::has_target(rule r, std::optional<std::size_t> event) const {
       const std::optional<std::string> agent = returned_to(r, event);
       return agent && in_roster(h_, *agent);
     }
-    case rule::deadlock:
-      return !h_.roster_.empty();
-    default:
-      return true;
+    case rule::deadlock: return !h_.roster_.empty();
+    default: return true;
   }
 }
 
 std::optional<std::string> evaluator::cause_but_mode(rule r, std::optional<std::size_t> event, bool as_is,
                                                      const capabilities& can) const {
-  if (as_is)
-    return "as_is";
-  if (!able(can, r))
-    return "unsupported";
-  if (!has_target(r, event))
-    return "target";
+  if (as_is) return "as_is";
+  if (!able(can, r)) return "unsupported";
+  if (!has_target(r, event)) return "target";
   const bool limited = std::string(action_of(r)) != "inject";
-  const std::int64_t used = r == rule::orphaned_event ? h_.events_[*event].orphan_attempts_
-                                                      : h_.attempts_[static_cast<std::size_t>(r)];
-  if (limited && used >= settings_of(h_, r).max_attempts_)
-    return "attempts";
+  const std::int64_t used =
+      r == rule::orphaned_event ? h_.events_[*event].orphan_attempts_ : h_.attempts_[static_cast<std::size_t>(r)];
+  if (limited && used >= settings_of(h_, r).max_attempts_) return "attempts";
   const std::optional<std::string> agent = returned_to(r, event);
-  if (agent && returns_of(*agent) >= h_.settings_.max_returns_per_agent_)
-    return "attempts";
-  if (h_.budget_spent_ >= h_.settings_.budget_)
-    return "budget";
+  if (agent && returns_of(*agent) >= h_.settings_.max_returns_per_agent_) return "attempts";
+  if (h_.budget_spent_ >= h_.settings_.budget_) return "budget";
   return std::nullopt;
 }
 
@@ -198,8 +166,7 @@ std::optional<std::string> evaluator::cause_but_mode(rule r, std::optional<std::
 mode evaluator::mode_for(rule r, const std::optional<std::string>& agent, std::optional<std::size_t> event) const {
   const mode m = effective_mode(h_, r);
   std::optional<std::string> concerned = agent;
-  if (!concerned && event)
-    concerned = source_agent(*event);
+  if (!concerned && event) concerned = source_agent(*event);
   const bool excepted = concerned && settings_of(h_, r).except_.count(*concerned) != 0;
   return excepted ? std::min(m, mode::observe) : m;
 }
@@ -208,41 +175,31 @@ mode evaluator::mode_for(rule r, const std::optional<std::string>& agent, std::o
 bool evaluator::report(detection d, std::optional<std::size_t> event, const std::optional<std::string>& stopped_by) {
   const mode m = mode_for(d.rule_, d.agent_, event);
   d.healed_ = m == mode::enforce && !stopped_by;
-  if (m != mode::enforce)
-    d.cause_ = "mode";
-  else
-    d.cause_ = stopped_by;
-  if (!stopped_by && m >= mode::shadow)
-    d.healing_ = action_of(d.rule_);
+  if (m != mode::enforce) d.cause_ = "mode";
+  else d.cause_ = stopped_by;
+  if (!stopped_by && m >= mode::shadow) d.healing_ = action_of(d.rule_);
   out_.push_back(line_of(d));
   return d.healed_;
 }
 
 void evaluator::count_attempt(rule r, std::optional<std::size_t> event) {
-  if (r == rule::orphaned_event)
-    ++h_.events_[*event].orphan_attempts_;
-  else
-    ++h_.attempts_[static_cast<std::size_t>(r)];
-  if (const std::optional<std::string> agent = returned_to(r, event))
-    ++h_.returns_[*agent];
+  if (r == rule::orphaned_event) ++h_.events_[*event].orphan_attempts_;
+  else ++h_.attempts_[static_cast<std::size_t>(r)];
+  if (const std::optional<std::string> agent = returned_to(r, event)) ++h_.returns_[*agent];
 }
 
-std::set<rule> evaluator::heal_blocked(const message& m, const blocked_event& b,
-                                       const std::vector<finding>& findings) {
+std::set<rule> evaluator::heal_blocked(const message& m, const blocked_event& b, const std::vector<finding>& findings) {
   const capabilities& can = h_.sessions_.at(m.session_).capabilities_;
   std::set<rule> healed;
   for (const finding& f : findings) {
     const std::optional<std::string> stopped = cause_but_mode(f.rule_, b.event_, m.as_is_, can);
-    const detection d{f.rule_, m.seq_, h_.clock_, m.session_, h_.events_[b.event_].id_, f.agent_, f.evidence_, false,
-                      std::nullopt, std::nullopt};
-    if (report(d, b.event_, stopped))
-      healed.insert(f.rule_);
+    const detection d{f.rule_,  m.seq_,      h_.clock_, m.session_,   h_.events_[b.event_].id_,
+                      f.agent_, f.evidence_, false,     std::nullopt, std::nullopt};
+    if (report(d, b.event_, stopped)) healed.insert(f.rule_);
   }
-  for (rule r : healed)
-    count_attempt(r, b.event_);
+  for (rule r : healed) count_attempt(r, b.event_);
   // However many rules fired on it, a blocked event that is healed costs one.
-  if (!healed.empty())
-    ++h_.budget_spent_;
+  if (!healed.empty()) ++h_.budget_spent_;
   return healed;
 }
 
@@ -259,26 +216,21 @@ verdict evaluator::verdict_on(const message& m, const blocked_event& b, const st
   return v;
 }
 
-void evaluator::apply(const blocked_event& b, const std::vector<finding>& findings,
-                      const std::set<rule>& healed) {
+void evaluator::apply(const blocked_event& b, const std::vector<finding>& findings, const std::set<rule>& healed) {
   event_record& e = h_.events_[b.event_];
   if (healed.count(rule::early_termination) != 0) {
     e.submit_ = false;
     e.submit_returned_ = true;
     for (delivery& d : e.deliveries_)
-      if (d.state_ == delivery_state::pending)
-        d.state_ = delivery_state::withdrawn;
+      if (d.state_ == delivery_state::pending) d.state_ = delivery_state::withdrawn;
     give(b.event_, *source_agent(b.event_), true);
   } else if (e.submit_) {
     h_.terminal_ = true;
   }
-  const bool orphaned = std::any_of(findings.begin(), findings.end(), [](const finding& f) {
-    return f.rule_ == rule::orphaned_event;
-  });
-  if (healed.count(rule::orphaned_event) != 0)
-    give(b.event_, *source_agent(b.event_), true);
-  else if (orphaned)
-    e.orphan_ = {std::nullopt, true, true};
+  const bool orphaned =
+      std::any_of(findings.begin(), findings.end(), [](const finding& f) { return f.rule_ == rule::orphaned_event; });
+  if (healed.count(rule::orphaned_event) != 0) give(b.event_, *source_agent(b.event_), true);
+  else if (orphaned) e.orphan_ = {std::nullopt, true, true};
 }
 
 }  // namespace oracle

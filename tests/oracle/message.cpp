@@ -14,48 +14,39 @@ struct bad_field {
 };
 
 std::string checked_id(const json::value& from, const char* name) {
-  if (!from.is_string() || from.as_string().empty() || from.as_string().size() > 256)
-    throw bad_field{name};
+  if (!from.is_string() || from.as_string().empty() || from.as_string().size() > 256) throw bad_field{name};
   return std::string(from.as_string());
 }
 
 std::string required_id(const json::object& from, const char* name) {
   const json::value* value = field(from, name);
-  if (value == nullptr)
-    throw bad_field{name};
+  if (value == nullptr) throw bad_field{name};
   return checked_id(*value, name);
 }
 
 bool optional_bool(const json::object& from, const char* name) {
   const json::value* value = field(from, name);
-  if (value == nullptr)
-    return false;
-  if (!value->is_bool())
-    throw bad_field{name};
+  if (value == nullptr) return false;
+  if (!value->is_bool()) throw bad_field{name};
   return value->as_bool();
 }
 
 std::optional<std::int64_t> optional_integer(const json::object& from, const char* name) {
   const json::value* value = field(from, name);
-  if (value == nullptr)
-    return std::nullopt;
-  if (!value->is_int64())
-    throw bad_field{name};
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_int64()) throw bad_field{name};
   return value->as_int64();
 }
 
 void optional_text(const json::object& from, const char* name) {
   const json::value* value = field(from, name);
-  if (value != nullptr && !value->is_string())
-    throw bad_field{name};
+  if (value != nullptr && !value->is_string()) throw bad_field{name};
 }
 
 std::vector<std::string> names_in(const json::value& from, const char* name) {
-  if (!from.is_array())
-    throw bad_field{name};
+  if (!from.is_array()) throw bad_field{name};
   std::vector<std::string> found;
-  for (const json::value& one : from.as_array())
-    found.push_back(checked_id(one, name));
+  for (const json::value& value : from.as_array()) found.push_back(checked_id(value, name));
   return each_once(found);
 }
 
@@ -65,18 +56,15 @@ std::vector<std::string> optional_names(const json::object& from, const char* na
 }
 
 event_fields decode_event(const json::value& from, const char* name, bool may_have_source) {
-  if (!from.is_object())
-    throw bad_field{name};
+  if (!from.is_object()) throw bad_field{name};
   const json::object& object = from.as_object();
   event_fields event;
   event.id_ = required_id(object, "id");
   // An output listed in its activation's end has that activation as source, whatever else it says.
-  if (may_have_source && field(object, "source") != nullptr)
-    event.source_ = required_id(object, "source");
+  if (may_have_source && field(object, "source") != nullptr) event.source_ = required_id(object, "source");
   event.recipients_ = optional_names(object, "recipients");
   optional_text(object, "kind");
-  if (const json::value* kind = field(object, "kind"))
-    event.kind_ = std::string(kind->as_string());
+  if (const json::value* kind = field(object, "kind")) event.kind_ = std::string(kind->as_string());
   event.submit_ = optional_bool(object, "submit");
   event.fyi_ = optional_bool(object, "fyi") && !event.submit_;
   return event;
@@ -85,12 +73,9 @@ event_fields decode_event(const json::value& from, const char* name, bool may_ha
 reaction_fields decode_reaction(const json::value& from) {
   if (from.is_string()) {
     const std::string_view text = from.as_string();
-    if (text == "consume")
-      return {reaction_kind::consume, {}};
-    if (text == "wait")
-      return {reaction_kind::wait, {}};
-    if (text == "discard")
-      return {reaction_kind::discard, {}};
+    if (text == "consume") return {reaction_kind::consume, {}};
+    if (text == "wait") return {reaction_kind::wait, {}};
+    if (text == "discard") return {reaction_kind::discard, {}};
   } else if (from.is_object()) {
     if (const json::value* targets = field(from.as_object(), "reroute"))
       return {reaction_kind::reroute, names_in(*targets, "reactions")};
@@ -104,46 +89,36 @@ void decode_end(const json::object& line, message& out) {
   out.as_is_ = optional_bool(line, "as_is");
   optional_text(line, "error");
   if (const json::value* reactions = field(line, "reactions")) {
-    if (!reactions->is_object())
-      throw bad_field{"reactions"};
+    if (!reactions->is_object()) throw bad_field{"reactions"};
     for (const auto& [id, reaction] : reactions->as_object())
       out.reactions_[std::string(id)] = decode_reaction(reaction);
   }
   if (const json::value* outputs = field(line, "outputs")) {
-    if (!outputs->is_array())
-      throw bad_field{"outputs"};
-    for (const json::value& one : outputs->as_array())
-      out.outputs_.push_back(decode_event(one, "outputs", false));
+    if (!outputs->is_array()) throw bad_field{"outputs"};
+    for (const json::value& value : outputs->as_array()) out.outputs_.push_back(decode_event(value, "outputs", false));
   }
 }
 
 // "give:E:n" names E (which may hold colons itself); anything else is taken as the id of an event.
 std::string event_named_by(const std::string& of) {
   const std::size_t last = of.rfind(':');
-  if (of.rfind("give:", 0) == 0 && last > 5)
-    return of.substr(5, last - 5);
+  if (of.rfind("give:", 0) == 0 && last > 5) return of.substr(5, last - 5);
   return of;
 }
 
 // Which of two faults is named is open. The engine's choice keeps a trace that shrinks from straying to them.
 void decode_delivery(const json::object& line, message& out) {
   const json::value* applied = field(line, "applied");
-  if (applied == nullptr || !applied->is_string())
-    throw bad_field{"applied"};
-  static const std::set<std::string_view> known{"as_is", "injected", "rerouted",
-                                                "created", "unsupported", "failed"};
-  if (known.count(applied->as_string()) == 0)
-    throw bad_field{"applied"};
+  if (applied == nullptr || !applied->is_string()) throw bad_field{"applied"};
+  static const std::set<std::string_view> known{"as_is", "injected", "rerouted", "created", "unsupported", "failed"};
+  if (known.count(applied->as_string()) == 0) throw bad_field{"applied"};
   out.applied_as_is_ = applied->as_string() == "as_is";
-  if (field(line, "event") != nullptr)
-    out.reported_event_ = required_id(line, "event");
+  if (field(line, "event") != nullptr) out.reported_event_ = required_id(line, "event");
   else if (const json::value* of = field(line, "of")) {
     // An intervention's id may be longer than an id: it has one inside.
-    if (!of->is_string() || of->as_string().empty())
-      throw bad_field{"of"};
+    if (!of->is_string() || of->as_string().empty()) throw bad_field{"of"};
     out.reported_event_ = event_named_by(std::string(of->as_string()));
-  } else
-    throw bad_field{"event"};
+  } else throw bad_field{"event"};
   optional_text(line, "reason");
 }
 
@@ -156,32 +131,27 @@ void decode_run_ended(const json::object& line, message& out) {
 }
 
 message_type decode_type(const json::object& line) {
-  static const std::map<std::string_view, message_type> known{
-      {"agent_joined", message_type::agent_joined},
-      {"agent_left", message_type::agent_left},
-      {"event", message_type::event},
-      {"activation_started", message_type::activation_started},
-      {"activation_ended", message_type::activation_ended},
-      {"delivery", message_type::delivery},
-      {"gap", message_type::gap},
-      {"time", message_type::time},
-      {"run_ended", message_type::run_ended}};
+  static const std::map<std::string_view, message_type> known{{"agent_joined", message_type::agent_joined},
+                                                              {"agent_left", message_type::agent_left},
+                                                              {"event", message_type::event},
+                                                              {"activation_started", message_type::activation_started},
+                                                              {"activation_ended", message_type::activation_ended},
+                                                              {"delivery", message_type::delivery},
+                                                              {"gap", message_type::gap},
+                                                              {"time", message_type::time},
+                                                              {"run_ended", message_type::run_ended}};
   const json::value* type = field(line, "type");
-  if (type == nullptr || !type->is_string() || known.count(type->as_string()) == 0)
-    throw bad_field{"type"};
+  if (type == nullptr || !type->is_string() || known.count(type->as_string()) == 0) throw bad_field{"type"};
   return known.at(type->as_string());
 }
 
 void decode_body(const json::object& line, message& out) {
   switch (out.type_) {
     case message_type::agent_joined:
-    case message_type::agent_left:
-      out.agent_ = required_id(line, "agent");
-      break;
+    case message_type::agent_left: out.agent_ = required_id(line, "agent"); break;
     case message_type::event: {
       const json::value* event = field(line, "event");
-      if (event == nullptr)
-        throw bad_field{"event"};
+      if (event == nullptr) throw bad_field{"event"};
       out.as_is_ = optional_bool(line, "as_is");
       out.event_ = decode_event(*event, "event", true);
       break;
@@ -191,20 +161,11 @@ void decode_body(const json::object& line, message& out) {
       out.agent_ = required_id(line, "agent");
       out.inputs_ = optional_names(line, "inputs");
       break;
-    case message_type::activation_ended:
-      decode_end(line, out);
-      break;
-    case message_type::delivery:
-      decode_delivery(line, out);
-      break;
-    case message_type::gap:
-      optional_integer(line, "dropped");
-      break;
-    case message_type::time:
-      break;
-    case message_type::run_ended:
-      decode_run_ended(line, out);
-      break;
+    case message_type::activation_ended: decode_end(line, out); break;
+    case message_type::delivery: decode_delivery(line, out); break;
+    case message_type::gap: optional_integer(line, "dropped"); break;
+    case message_type::time: break;
+    case message_type::run_ended: decode_run_ended(line, out); break;
   }
 }
 
@@ -216,12 +177,10 @@ std::int64_t integer_or(const json::object& from, const char* name, std::int64_t
 // Replaces `to` by the list of texts that `from` has under this name, if it has one.
 void take_texts(const json::object& from, const char* name, std::set<std::string>& to) {
   const json::value* texts = field(from, name);
-  if (texts == nullptr || !texts->is_array())
-    return;
+  if (texts == nullptr || !texts->is_array()) return;
   to.clear();
   for (const json::value& text : texts->as_array())
-    if (text.is_string())
-      to.insert(std::string(text.as_string()));
+    if (text.is_string()) to.insert(std::string(text.as_string()));
 }
 
 const json::object& object_in(const json::object& from, const char* name) {
@@ -241,8 +200,7 @@ std::vector<std::string> each_once(const std::vector<std::string>& names) {
   std::vector<std::string> once;
   std::set<std::string> seen;
   for (const std::string& name : names)
-    if (seen.insert(name).second)
-      once.push_back(name);
+    if (seen.insert(name).second) once.push_back(name);
   return once;
 }
 
@@ -258,13 +216,10 @@ std::optional<std::string> decode_message(const json::object& line, message& out
 }
 
 std::optional<mode> decode_mode(const json::object& from) {
-  static const std::map<std::string_view, mode> known{{"off", mode::off},
-                                                      {"observe", mode::observe},
-                                                      {"shadow", mode::shadow},
-                                                      {"enforce", mode::enforce}};
+  static const std::map<std::string_view, mode> known{
+      {"off", mode::off}, {"observe", mode::observe}, {"shadow", mode::shadow}, {"enforce", mode::enforce}};
   const json::value* value = field(from, "mode");
-  if (value == nullptr || !value->is_string() || known.count(value->as_string()) == 0)
-    return std::nullopt;
+  if (value == nullptr || !value->is_string() || known.count(value->as_string()) == 0) return std::nullopt;
   return known.at(value->as_string());
 }
 
@@ -314,20 +269,32 @@ capabilities decode_capabilities(const json::object& hello) {
 }
 
 const char* name_of(rule r) {
-  static constexpr const char* names[] = {
-      "early_termination", "orphaned_event", "excessive_rerouting",
-      "cross_lineage_aggregation", "repeated_subproblem", "deadlock",
-      "missing_termination"};
+  static constexpr const char* names[] = {"early_termination",         "orphaned_event",      "excessive_rerouting",
+                                          "cross_lineage_aggregation", "repeated_subproblem", "deadlock",
+                                          "missing_termination"};
   return names[static_cast<std::size_t>(r)];
 }
 
 const char* name_of(error_code c) {
-  static constexpr const char* names[] = {
-      "bad_json", "bad_message", "bad_seq", "too_large",
-      "over_limit", "unknown_event", "unknown_activation", "activation_closed",
-      "duplicate_event", "duplicate_activation", "reserved_id", "settled_event",
-      "not_an_input", "failed_with_outputs", "submit_without_source", "run_closed",
-      "unauthorized", "unsupported_protocol", "hello_conflict"};
+  static constexpr const char* names[] = {"bad_json",
+                                          "bad_message",
+                                          "bad_seq",
+                                          "too_large",
+                                          "over_limit",
+                                          "unknown_event",
+                                          "unknown_activation",
+                                          "activation_closed",
+                                          "duplicate_event",
+                                          "duplicate_activation",
+                                          "reserved_id",
+                                          "settled_event",
+                                          "not_an_input",
+                                          "failed_with_outputs",
+                                          "submit_without_source",
+                                          "run_closed",
+                                          "unauthorized",
+                                          "unsupported_protocol",
+                                          "hello_conflict"};
   return names[static_cast<std::size_t>(c)];
 }
 

@@ -26,10 +26,7 @@ enum class rule {
 inline constexpr std::size_t rule_count = 7;
 
 // Weakest first, so that the weaker of two is the smaller.
-enum class mode { off,
-                  observe,
-                  shadow,
-                  enforce };
+enum class mode { off, observe, shadow, enforce };
 
 struct rule_settings {
   mode mode_ = mode::enforce;
@@ -63,13 +60,7 @@ struct session {
   capabilities capabilities_;
 };
 
-enum class delivery_state { pending,
-                            consumed,
-                            discarded,
-                            rerouted,
-                            lost,
-                            withdrawn,
-                            unknown };
+enum class delivery_state { pending, consumed, discarded, rerouted, lost, withdrawn, unknown };
 
 struct delivery {
   std::string agent_;
@@ -84,10 +75,7 @@ struct window {
   bool fired_since_true_ = false;  // healed or not, since the condition became true
 };
 
-enum class reaction_kind { consume,
-                           wait,
-                           discard,
-                           reroute };
+enum class reaction_kind { consume, wait, discard, reroute };
 
 struct event_record {
   std::string id_;

@@ -10,9 +10,7 @@ namespace json = boost::json;
 
 namespace {
 
-bool is_reserved(const std::string& id) {
-  return id.rfind("sys:", 0) == 0;
-}
+bool is_reserved(const std::string& id) { return id.rfind("sys:", 0) == 0; }
 
 std::string session_of(const json::object& line) {
   const json::value* name = field(line, "session");
@@ -22,8 +20,7 @@ std::string session_of(const json::object& line) {
 // Usable is what counts 1, 2, 3 …; all else leaves the sender's place unknown.
 std::optional<std::int64_t> usable_seq(const json::object& line) {
   const json::value* seq = field(line, "seq");
-  if (seq == nullptr || !seq->is_int64() || seq->as_int64() < 1)
-    return std::nullopt;
+  if (seq == nullptr || !seq->is_int64() || seq->as_int64() < 1) return std::nullopt;
   return seq->as_int64();
 }
 
@@ -31,11 +28,10 @@ std::optional<std::int64_t> usable_seq(const json::object& line) {
 
 std::vector<std::string> evaluate(const std::vector<std::string>& trace_lines) {
   evaluator run;
-  std::vector<std::string> all;
+  std::vector<std::string> texts;
   for (const std::string& line : trace_lines)
-    for (std::string& answer : run.step(line))
-      all.push_back(std::move(answer));
-  return all;
+    for (std::string& answer : run.step(line)) texts.push_back(std::move(answer));
+  return texts;
 }
 
 std::int64_t evaluator::expected_seq(const std::string& session) const {
@@ -53,17 +49,13 @@ std::vector<std::string> evaluator::step(const std::string& line) {
 void evaluator::take(const std::string& line) {
   json::error_code failed;
   const json::value parsed = json::parse(line, failed);
-  if (failed)
-    return refuse("main", error_code::bad_json, std::nullopt);
-  if (!parsed.is_object())
-    return refuse("main", error_code::bad_message, "seq");
+  if (failed) return refuse("main", error_code::bad_json, std::nullopt);
+  if (!parsed.is_object()) return refuse("main", error_code::bad_message, "seq");
   const json::object& object = parsed.as_object();
   const std::string session = session_of(object);
   const json::value* type = field(object, "type");
-  if (type != nullptr && type->is_string() && type->as_string() == "hello")
-    hello(object, session);
-  else
-    take_message(object, session);
+  if (type != nullptr && type->is_string() && type->as_string() == "hello") hello(object, session);
+  else take_message(object, session);
 }
 
 void evaluator::hello(const json::object& line, const std::string& name) {
@@ -86,12 +78,10 @@ void evaluator::hello(const json::object& line, const std::string& name) {
   }
   const bool known = h_.sessions_.count(name) != 0;  // a reconnect: what it can do may have changed, nothing else
   h_.sessions_[name].capabilities_ = decode_capabilities(line);
-  if (known)
-    return;
+  if (known) return;
   if (agents != nullptr && agents->is_array())
     for (const json::value& agent : agents->as_array())
-      if (agent.is_string())
-        h_.roster_.insert(std::string(agent.as_string()));
+      if (agent.is_string()) h_.roster_.insert(std::string(agent.as_string()));
 }
 
 // Uses up the next seq expected of this session.
@@ -107,14 +97,11 @@ void evaluator::refuse(const std::string& name, error_code code, const std::opti
 
 void evaluator::take_message(const json::object& line, const std::string& name) {
   const auto found = h_.sessions_.find(name);
-  if (found == h_.sessions_.end())
-    return refuse(name, error_code::bad_message, "session");
+  if (found == h_.sessions_.end()) return refuse(name, error_code::bad_message, "session");
   const std::optional<std::int64_t> seq = usable_seq(line);
-  if (!seq)
-    return refuse(name, error_code::bad_message, "seq");
+  if (!seq) return refuse(name, error_code::bad_message, "seq");
   const std::int64_t expected = found->second.expected_seq_;
-  if (*seq < expected)
-    return;
+  if (*seq < expected) return;
   if (*seq > expected) {
     // Changes nothing, and names the one expected.
     out_.push_back(error_line(expected, name, error_code::bad_seq, std::nullopt));
@@ -123,10 +110,8 @@ void evaluator::take_message(const json::object& line, const std::string& name) 
   message m;
   m.session_ = name;
   m.seq_ = *seq;
-  if (const std::optional<std::string> bad = decode_message(line, m))
-    return refuse(name, error_code::bad_message, bad);
-  if (const std::optional<error_code> code = check(m))
-    return refuse(name, *code, std::nullopt);
+  if (const std::optional<std::string> bad = decode_message(line, m)) return refuse(name, error_code::bad_message, bad);
+  if (const std::optional<error_code> code = check(m)) return refuse(name, *code, std::nullopt);
   ++found->second.expected_seq_;
   accept(m);
 }
@@ -134,42 +119,32 @@ void evaluator::take_message(const json::object& line, const std::string& name) 
 // All errors are collected and the first in the protocol's order is given; the set sorts them so.
 std::optional<error_code> evaluator::check(const message& m) const {
   std::set<error_code> found;
-  if (h_.ended_)
-    found.insert(error_code::run_closed);
+  if (h_.ended_) found.insert(error_code::run_closed);
   switch (m.type_) {
     case message_type::event:
       check_source(m, found);
       check_new_events({m.event_}, found);
-      if (m.event_.submit_ && !m.event_.source_)
-        found.insert(error_code::submit_without_source);
+      if (m.event_.submit_ && !m.event_.source_) found.insert(error_code::submit_without_source);
       break;
-    case message_type::activation_started:
-      check_start(m, found);
-      break;
+    case message_type::activation_started: check_start(m, found); break;
     case message_type::activation_ended:
       check_end(m, found);
       check_new_events(m.outputs_, found);
       break;
     case message_type::delivery:
-      if (!find_event(h_, m.reported_event_))
-        found.insert(error_code::unknown_event);
+      if (!find_event(h_, m.reported_event_)) found.insert(error_code::unknown_event);
       break;
-    default:
-      break;
+    default: break;
   }
-  if (found.empty())
-    return std::nullopt;
+  if (found.empty()) return std::nullopt;
   return *found.begin();
 }
 
 void evaluator::check_source(const message& m, std::set<error_code>& found) const {
-  if (!m.event_.source_)
-    return;
+  if (!m.event_.source_) return;
   const std::optional<std::size_t> v = find_activation(h_, *m.event_.source_);
-  if (!v)
-    found.insert(error_code::unknown_activation);
-  else if (!h_.activations_[*v].open_)
-    found.insert(error_code::activation_closed);
+  if (!v) found.insert(error_code::unknown_activation);
+  else if (!h_.activations_[*v].open_) found.insert(error_code::activation_closed);
 }
 
 void evaluator::check_new_events(const std::vector<event_fields>& events, std::set<error_code>& found) const {
@@ -177,26 +152,20 @@ void evaluator::check_new_events(const std::vector<event_fields>& events, std::s
   for (const event_fields& event : events) {
     const std::optional<std::size_t> known = find_event(h_, event.id_);
     const bool late = known && h_.events_[*known].placeholder_;
-    if ((known && !late) || !named.insert(event.id_).second)
-      found.insert(error_code::duplicate_event);
-    if (is_reserved(event.id_))
-      found.insert(error_code::reserved_id);
+    if ((known && !late) || !named.insert(event.id_).second) found.insert(error_code::duplicate_event);
+    if (is_reserved(event.id_)) found.insert(error_code::reserved_id);
   }
 }
 
 void evaluator::check_start(const message& m, std::set<error_code>& found) const {
-  if (find_activation(h_, m.activation_))
-    found.insert(error_code::duplicate_activation);
-  if (is_reserved(m.activation_))
-    found.insert(error_code::reserved_id);
+  if (find_activation(h_, m.activation_)) found.insert(error_code::duplicate_activation);
+  if (is_reserved(m.activation_)) found.insert(error_code::reserved_id);
   for (const std::string& id : m.inputs_)
-    if (is_reserved(id) && !find_event(h_, id))
-      found.insert(error_code::reserved_id);
+    if (is_reserved(id) && !find_event(h_, id)) found.insert(error_code::reserved_id);
 }
 
 void evaluator::check_end(const message& m, std::set<error_code>& found) const {
-  if (m.failed_ && (!m.outputs_.empty() || !m.reactions_.empty()))
-    found.insert(error_code::failed_with_outputs);
+  if (m.failed_ && (!m.outputs_.empty() || !m.reactions_.empty())) found.insert(error_code::failed_with_outputs);
   const std::optional<std::size_t> v = find_activation(h_, m.activation_);
   if (!v) {
     found.insert(error_code::unknown_activation);
@@ -210,8 +179,7 @@ void evaluator::check_end(const message& m, std::set<error_code>& found) const {
   for (const auto& [id, reaction] : m.reactions_) {
     const auto input = std::find_if(activation.inputs_.begin(), activation.inputs_.end(),
                                     [&](std::size_t e) { return h_.events_[e].id_ == id; });
-    if (input == activation.inputs_.end())
-      found.insert(error_code::not_an_input);
+    if (input == activation.inputs_.end()) found.insert(error_code::not_an_input);
     else if (reaction.kind_ == reaction_kind::reroute && h_.events_[*input].settled_)
       found.insert(error_code::settled_event);
   }
@@ -222,8 +190,7 @@ void evaluator::accept(const message& m) {
   const std::int64_t now = std::max(h_.clock_, m.ts_.value_or(h_.clock_));
   happen_until(now);  // (1)
   h_.clock_ = now;    // (2)
-  if (m.type_ == message_type::run_ended && m.reports_at_end_)
-    report_at_end();
+  if (m.type_ == message_type::run_ended && m.reports_at_end_) report_at_end();
   const std::vector<blocked_event> blocked = record(m);  // (3)
   judge(m, blocked);                                     // (4), (5)
   update_windows(h_.clock_);                             // (6)

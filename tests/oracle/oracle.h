@@ -52,8 +52,7 @@ class evaluator {
   void record_left(const message& m);
   void record_start(const message& m);
   std::vector<blocked_event> record_end(const message& m);
-  std::vector<blocked_event> record_events(const std::vector<event_fields>& events,
-                                           std::optional<std::size_t> source);
+  std::vector<blocked_event> record_events(const std::vector<event_fields>& events, std::optional<std::size_t> source);
   void fix_used_inputs(activation_record& v);
   void record_delivery(const message& m);
   void record_gap();
@@ -91,7 +90,7 @@ class evaluator {
   };
   void happen_until(std::int64_t now);
   std::optional<due> next_due() const;
-  void fire(const due& what);
+  void fire(const due& due);
   void fire_window(rule r, std::optional<std::size_t> event, std::int64_t at);
   detection window_detection(rule r, std::optional<std::size_t> event, std::int64_t at) const;
   void report_at_end();

@@ -24,12 +24,9 @@ std::string kind_of(const std::string& answer) {
   if (line.contains("d"))
     return text(line.at("d")) + (line.at("at").is_null() ? " by time" : "") + " " + text(line.at("healing")) + " " +
            text(line.at("cause"));
-  if (line.contains("v"))
-    return "verdict " + text(line.at("action")) + " " + text(line.at("inject"));
-  if (line.contains("i"))
-    return "intervention " + text(line.at("action")) + " " + text(line.at("inject"));
-  if (line.contains("e"))
-    return text(line.at("code")) + " " + text(line.at("field"));
+  if (line.contains("v")) return "verdict " + text(line.at("action")) + " " + text(line.at("inject"));
+  if (line.contains("i")) return "intervention " + text(line.at("action")) + " " + text(line.at("inject"));
+  if (line.contains("e")) return text(line.at("code")) + " " + text(line.at("field"));
   return line.at("s").as_object().at("terminal").as_bool() ? "terminal" : "live";
 }
 
@@ -48,12 +45,10 @@ void count_event(const json::value* event, census& c) {
   c.seen_["fyi"] += member(event, "fyi") != nullptr;
   c.seen_["submit"] += member(event, "submit") != nullptr;
   const json::value* recipients = member(event, "recipients");
-  if (recipients == nullptr || !recipients->is_array())
-    return;
+  if (recipients == nullptr || !recipients->is_array()) return;
   std::set<std::string> once;
   for (const json::value& agent : recipients->as_array())
-    if (!once.insert(text(agent)).second)
-      ++c.seen_["a recipient named twice"];
+    if (!once.insert(text(agent)).second) ++c.seen_["a recipient named twice"];
 }
 
 void count_reroutes(const json::value& line, const oracle::history& h, census& c) {
@@ -61,12 +56,10 @@ void count_reroutes(const json::value& line, const oracle::history& h, census& c
   const auto v = std::find_if(h.activations_.begin(), h.activations_.end(), [&](const auto& activation) {
     return line.as_object().contains("activation") && activation.id_ == text(line.at("activation"));
   });
-  if (reactions == nullptr || !reactions->is_object() || v == h.activations_.end())
-    return;
+  if (reactions == nullptr || !reactions->is_object() || v == h.activations_.end()) return;
   for (const auto& reaction : reactions->as_object()) {
     const json::value* targets = member(&reaction.value(), "reroute");
-    if (targets == nullptr || !targets->is_array())
-      continue;
+    if (targets == nullptr || !targets->is_array()) continue;
     c.seen_["reroute to nobody"] += targets->as_array().empty();
     for (const json::value& agent : targets->as_array()) {
       c.seen_["reroute to itself"] += text(agent) == v->agent_;
@@ -79,34 +72,28 @@ void count_hello(const json::value& line, const oracle::history& h, census& c) {
   c.seen_["hello of a further session"] += !h.sessions_.empty();
   const json::value* session = member(&line, "session");
   c.seen_["reconnect"] += h.sessions_.count(session == nullptr ? "main" : text(*session)) != 0;
-  if (const json::value* mode = member(&line, "mode"))
-    ++c.seen_["run mode " + text(*mode)];
+  if (const json::value* mode = member(&line, "mode")) ++c.seen_["run mode " + text(*mode)];
   const json::value* rules = member(&line, "rules");
-  if (rules == nullptr)
-    return;
+  if (rules == nullptr) return;
   for (const auto& rule : rules->as_object())
     for (const auto& setting : rule.value().as_object())
       if (setting.key() == "mode" || setting.value().is_array() || setting.value() == 0)
-        ++c.seen_["some rule's " + std::string(setting.key()) +
-                  (setting.value() == 0 ? " of 0" : "")];
+        ++c.seen_["some rule's " + std::string(setting.key()) + (setting.value() == 0 ? " of 0" : "")];
 }
 
 void count_line(const std::string& line, const oracle::history& before, census& c) {
   json::error_code failed;
   const json::value parsed = json::parse(line, failed);
-  if (failed)
-    return;
+  if (failed) return;
   const json::value* type = member(&parsed, "type");
   ++c.seen_[type == nullptr ? "no type" : text(*type)];
-  if (type != nullptr && text(*type) == "hello")
-    count_hello(parsed, before, c);
+  if (type != nullptr && text(*type) == "hello") count_hello(parsed, before, c);
   const json::value* outcome = member(&parsed, "outcome");
   if (type != nullptr && text(*type) == "run_ended")
     ++c.seen_["outcome " + (outcome == nullptr ? "missing" : text(*outcome))];
   count_event(member(&parsed, "event"), c);
   if (const json::value* outputs = member(&parsed, "outputs"); outputs != nullptr && outputs->is_array())
-    for (const json::value& event : outputs->as_array())
-      count_event(&event, c);
+    for (const json::value& event : outputs->as_array()) count_event(&event, c);
   count_reroutes(parsed, before, c);
   const json::value* of = member(&parsed, "of");
   c.seen_["a window's give-back delivered as is"] +=
@@ -128,8 +115,7 @@ void count_history(const oracle::history& h, census& c) {
   for (const oracle::event_record& e : h.events_) {
     c.seen_["forgotten"] += e.forgotten_;
     c.seen_["placeholder"] += e.placeholder_;
-    c.seen_["too many generators"] +=
-        e.generators_.size() > static_cast<std::size_t>(h.settings_.generators_);
+    c.seen_["too many generators"] += e.generators_.size() > static_cast<std::size_t>(h.settings_.generators_);
     for (const oracle::delivery& d : e.deliveries_) {
       const bool withdrawn = d.give_back_ && d.state_ == oracle::delivery_state::withdrawn;
       c.seen_["a submit event's give-back withdrawn"] += e.submit_returned_ && withdrawn;
@@ -150,15 +136,13 @@ void count_history(const oracle::history& h, census& c) {
 
 const oracle::rule_settings* settings_of(const oracle::history& h, const json::value& rule) {
   for (std::size_t i = 0; i < oracle::rule_count; ++i)
-    if (text(rule) == oracle::name_of(static_cast<oracle::rule>(i)))
-      return &h.settings_.rules_[i];
+    if (text(rule) == oracle::name_of(static_cast<oracle::rule>(i))) return &h.settings_.rules_[i];
   return nullptr;
 }
 
 void count_detection(const std::string& answer, const oracle::history& h, census& c) {
   const json::object line = json::parse(answer).as_object();
-  if (!line.contains("d"))
-    return;
+  if (!line.contains("d")) return;
   const oracle::rule_settings& rule = *settings_of(h, line.at("d"));
   const json::array& evidence = line.at("evidence").as_array();
   if (evidence.size() < line.at("total").to_number<std::size_t>())
@@ -217,39 +201,76 @@ TEST_CASE("oracle: random traces reach every rule, mode, cause, error and odd st
     often(rule_and_healing + " null", 20);  // healed
     often(rule_and_healing + " mode", 5);   // shadow
     often(rule + " null mode", 5);          // observe, or shadow stopped by another cause
-    for (const std::string& cause : causes)
-      often(rule + " null " + cause, 2);
+    for (const std::string& cause : causes) often(rule + " null " + cause, 2);
   }
-  for (const char* kind : {"verdict deliver false", "verdict inject true", "verdict reroute true",
-                           "verdict reroute false", "intervention create true", "intervention reroute true",
-                           "intervention reroute false", "terminal", "live"})
+  for (const char* kind :
+       {"verdict deliver false", "verdict inject true", "verdict reroute true", "verdict reroute false",
+        "intervention create true", "intervention reroute true", "intervention reroute false", "terminal", "live"})
     often(kind, 5);
-  for (const char* code :
-       {"bad_json", "bad_seq", "unknown_event", "unknown_activation", "activation_closed", "duplicate_event",
-        "duplicate_activation", "reserved_id", "settled_event", "not_an_input", "failed_with_outputs",
-        "submit_without_source", "run_closed"})
+  for (const char* code : {"bad_json", "bad_seq", "unknown_event", "unknown_activation", "activation_closed",
+                           "duplicate_event", "duplicate_activation", "reserved_id", "settled_event", "not_an_input",
+                           "failed_with_outputs", "submit_without_source", "run_closed"})
     often(std::string(code) + " null", 20);
   for (const char* field : {"seq", "type", "ts", "agent", "activation", "inputs", "event", "id", "source", "recipients",
                             "kind", "submit", "fyi", "as_is", "failed", "reactions", "outputs", "applied", "outcome"})
     often(std::string("bad_message ") + field, 5);
   CHECK(c.answers_.at("live") * 2 > c.lines_);  // most of it is judged
-  for (const char* what :
-       {"fyi", "submit", "a recipient named twice", "reroute to nobody", "reroute to itself",
-        "reroute to somebody unknown", "hello of a further session", "reconnect", "run mode off", "run mode observe",
-        "run mode shadow", "some rule's mode", "some rule's kinds", "some rule's window_ms of 0",
-        "some rule's max_attempts of 0", "some rule's max_reroutes of 0", "agent_joined", "agent_left", "gap", "time",
-        "delivery", "run_ended", "a window's give-back delivered as is", "resent", "after the run's end",
-        "late event", "open roster", "closed roster", "forgotten", "placeholder", "too many generators",
-        "a submit event's give-back withdrawn", "an orphan's give-back withdrawn", "failed activation",
-        "outcome missing", "outcome null", "outcome success", "outcome failure", "outcome aborted", "outcome fine",
-        "evidence cut at its ids", "evidence cut at its bytes", "an excepted agent: early_termination",
-        "an excepted agent: orphaned_event", "an excepted agent: excessive_rerouting",
-        "an excepted agent: cross_lineage_aggregation", "an excepted agent: repeated_subproblem",
-        "an excepted agent: missing_termination", "enough returns: early_termination",
-        "enough returns: orphaned_event", "enough returns: missing_termination",
-        "open at the end and stalled", "system event as input", "system event rerouted"}) {
-    INFO(what);
-    const auto found = c.seen_.find(what);
+  for (const char* text : {"fyi",
+                           "submit",
+                           "a recipient named twice",
+                           "reroute to nobody",
+                           "reroute to itself",
+                           "reroute to somebody unknown",
+                           "hello of a further session",
+                           "reconnect",
+                           "run mode off",
+                           "run mode observe",
+                           "run mode shadow",
+                           "some rule's mode",
+                           "some rule's kinds",
+                           "some rule's window_ms of 0",
+                           "some rule's max_attempts of 0",
+                           "some rule's max_reroutes of 0",
+                           "agent_joined",
+                           "agent_left",
+                           "gap",
+                           "time",
+                           "delivery",
+                           "run_ended",
+                           "a window's give-back delivered as is",
+                           "resent",
+                           "after the run's end",
+                           "late event",
+                           "open roster",
+                           "closed roster",
+                           "forgotten",
+                           "placeholder",
+                           "too many generators",
+                           "a submit event's give-back withdrawn",
+                           "an orphan's give-back withdrawn",
+                           "failed activation",
+                           "outcome missing",
+                           "outcome null",
+                           "outcome success",
+                           "outcome failure",
+                           "outcome aborted",
+                           "outcome fine",
+                           "evidence cut at its ids",
+                           "evidence cut at its bytes",
+                           "an excepted agent: early_termination",
+                           "an excepted agent: orphaned_event",
+                           "an excepted agent: excessive_rerouting",
+                           "an excepted agent: cross_lineage_aggregation",
+                           "an excepted agent: repeated_subproblem",
+                           "an excepted agent: missing_termination",
+                           "enough returns: early_termination",
+                           "enough returns: orphaned_event",
+                           "enough returns: missing_termination",
+                           "open at the end and stalled",
+                           "system event as input",
+                           "system event rerouted"}) {
+    INFO(text);
+    const auto found = c.seen_.find(text);
     CHECK((found == c.seen_.end() ? 0 : found->second) >= 8);
   }
 }
@@ -266,15 +287,13 @@ TEST_CASE("oracle: the same seed gives the same trace and the same answers") {
 TEST_CASE("oracle: shrinking leaves the few lines that a failure needs") {
   const oracle::trace_predicate fails = [](const strings& trace) {
     for (const std::string& answer : oracle::evaluate(trace))
-      if (answer.rfind("{\"d\":\"excessive_rerouting\"", 0) == 0)
-        return true;
+      if (answer.rfind("{\"d\":\"excessive_rerouting\"", 0) == 0) return true;
     return false;
   };
   std::size_t shrunk = 0;
   for (std::uint64_t seed = 0; seed < 60 && shrunk < 3; ++seed) {
     const strings trace = oracle::random_trace(seed, 150);
-    if (!fails(trace))
-      continue;
+    if (!fails(trace)) continue;
     ++shrunk;
     const strings small = oracle::shrink(trace, fails);
     REQUIRE(fails(small));

@@ -8,9 +8,7 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-strings end_run(script& s, const std::string& more) {
-  return s.tell(R"("type":"run_ended")" + more);
-}
+strings end_run(script& s, const std::string& more) { return s.tell(R"("type":"run_ended")" + more); }
 
 // e1 is pending with b, and nobody acts.
 script stuck(const std::string& more = "") {
@@ -53,7 +51,8 @@ TEST_CASE("oracle: an outcome that is none of the three is refused and ends noth
 TEST_CASE("oracle: at the end deadlock or missing termination comes before orphans by event") {
   script s(R"(,"agents":["a","b"])");
   s.start("v1", "a", "[]");
-  s.end("v1", "{}", R"([{"id":"e3","recipients":["b"]},{"id":"e1","recipients":["b"]},{"id":"e2","recipients":["a"]}])");
+  s.end("v1", "{}",
+        R"([{"id":"e3","recipients":["b"]},{"id":"e1","recipients":["b"]},{"id":"e2","recipients":["a"]}])");
   s.start("v2", "b", R"(["e3","e1"])");
   s.end("v2", R"({"e3":"discard","e1":"discard"})");
   const strings stuck_end = [&] {
@@ -68,7 +67,8 @@ TEST_CASE("oracle: at the end deadlock or missing termination comes before orpha
   s.end("v3");
   const strings done_end = end_run(s, "");
   REQUIRE(done_end.size() == 3);
-  REQUIRE(count({done_end[0]}, R"("d":"missing_termination","at":null,"ts":0,"session":null,"event":null,"agent":"a")") == 1);
+  REQUIRE(count({done_end[0]},
+                R"("d":"missing_termination","at":null,"ts":0,"session":null,"event":null,"agent":"a")") == 1);
   REQUIRE(count(done_end, R"("healed":false,"healing":null,"cause":"ended")") == 3);
 }
 
@@ -122,7 +122,8 @@ TEST_CASE("oracle: at the end the cause is the mode where that does not enforce,
   script excepted(R"(,"agents":["a"],"rules":{"missing_termination":{"except":["a"]}})");
   excepted.start("v1", "a", "[]");
   excepted.end("v1");
-  REQUIRE(count(end_run(excepted, ""), R"("agent":"a","evidence":[],"total":0,"healed":false,"healing":null,"cause":"mode")") == 1);
+  REQUIRE(count(end_run(excepted, ""),
+                R"("agent":"a","evidence":[],"total":0,"healed":false,"healing":null,"cause":"mode")") == 1);
   script unable = stuck(R"(,"capabilities":{"create":false},"healing":{"budget":0})");
   REQUIRE(count(end_run(unable, ""), R"("cause":"ended")") == 1);
 }

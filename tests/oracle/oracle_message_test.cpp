@@ -19,7 +19,8 @@ TEST_CASE("oracle: a refused message changes nothing but its place in the sequen
           strings{R"({"e":3,"session":"main","code":"bad_seq","field":null})"});
   REQUIRE(s.say(R"({"type":"agent_left",)") == strings{R"({"e":3,"session":"main","code":"bad_json","field":null})"});
   REQUIRE(s.say(R"({"type":"time"})") == strings{R"({"e":4,"session":"main","code":"bad_message","field":"seq"})"});
-  REQUIRE(s.say(R"({"type":"nap","seq":5})") == strings{R"({"e":5,"session":"main","code":"bad_message","field":"type"})"});
+  REQUIRE(s.say(R"({"type":"nap","seq":5})") ==
+          strings{R"({"e":5,"session":"main","code":"bad_message","field":"type"})"});
   REQUIRE(fired(s.time(1), "deadlock") == 1);
 }
 
@@ -72,7 +73,8 @@ TEST_CASE("oracle: each session counts for itself and heals by its own capabilit
       s.say(R"({"type":"event","seq":1,"session":"s2","event":{"id":"e2","source":"v1","recipients":["z"]}})");
   REQUIRE(count(answers, R"("at":1,"ts":0,"session":"s2")") == 1);
   REQUIRE(count(answers, R"("action":"reroute","recipients":["a"],"inject":false)") == 1);
-  REQUIRE(count(s.say(R"({"type":"hello","protocol":1,"run":"r","session":"s3","mode":"off"})"), "hello_conflict") == 1);
+  REQUIRE(count(s.say(R"({"type":"hello","protocol":1,"run":"r","session":"s3","mode":"off"})"), "hello_conflict") ==
+          1);
 }
 
 // --- healing
@@ -153,14 +155,17 @@ TEST_CASE("oracle: the agent of a clash decides whether it is excepted, not the 
   s.output("e1", "g1", R"(["b","c"])");
   s.start("g2", "a", "[]");
   const strings answers = s.output("e2", "g2", R"(["b","c"])");
-  REQUIRE(count(answers, R"("agent":"b","evidence":["e1"],"total":1,"healed":false,"healing":null,"cause":"mode")") == 1);
-  REQUIRE(count(answers, R"("agent":"c","evidence":["e1"],"total":1,"healed":true,"healing":"inject","cause":null)") == 1);
+  REQUIRE(count(answers, R"("agent":"b","evidence":["e1"],"total":1,"healed":false,"healing":null,"cause":"mode")") ==
+          1);
+  REQUIRE(count(answers, R"("agent":"c","evidence":["e1"],"total":1,"healed":true,"healing":"inject","cause":null)") ==
+          1);
   REQUIRE(count(answers, R"("action":"inject")") == 1);
 }
 
 TEST_CASE("oracle: an excepted agent's window is observed in shadow too, and silent where the rule is off") {
   for (const char* mode : {"shadow", "off"}) {
-    script s(R"(,"agents":["a"],"rules":{"missing_termination":{"window_ms":1,"except":["a"],"mode":")" + std::string(mode) + R"("}})");
+    script s(R"(,"agents":["a"],"rules":{"missing_termination":{"window_ms":1,"except":["a"],"mode":")" +
+             std::string(mode) + R"("}})");
     s.start("v1", "a", "[]");
     s.end("v1");
     REQUIRE(count(s.time(10), R"("agent":"a","evidence":[],"total":0,"healed":false,"healing":null,"cause":"mode")") ==
@@ -169,7 +174,8 @@ TEST_CASE("oracle: an excepted agent's window is observed in shadow too, and sil
 }
 
 TEST_CASE("oracle: three rules together make an agent act again so often and no more") {
-  script s(R"(,"agents":["a","b"],"healing":{"max_returns_per_agent":2},"rules":{"missing_termination":{"window_ms":10}})");
+  script s(
+      R"(,"agents":["a","b"],"healing":{"max_returns_per_agent":2},"rules":{"missing_termination":{"window_ms":10}})");
   s.root("e0", R"(["b"])");
   s.start("v1", "a", "[]");
   REQUIRE(count(s.output("e1", "v1", R"(["z"])"), R"("d":"orphaned_event")") == 1);
@@ -193,7 +199,8 @@ TEST_CASE("oracle: three rules together make an agent act again so often and no 
 }
 
 TEST_CASE("oracle: an agent that acted again often enough is not asked for an answer either") {
-  script s(R"(,"agents":["a"],"healing":{"max_returns_per_agent":1},"rules":{"missing_termination":{"window_ms":10},"deadlock":{"window_ms":1}})");
+  script s(
+      R"(,"agents":["a"],"healing":{"max_returns_per_agent":1},"rules":{"missing_termination":{"window_ms":10},"deadlock":{"window_ms":1}})");
   s.start("v1", "a", "[]");
   s.end("v1");
   REQUIRE(count(s.time(10), R"("cause":null)") == 1);
@@ -218,7 +225,8 @@ TEST_CASE("oracle: without a setting an agent is made to act again five times") 
   script s(R"(,"agents":["a"])");
   s.start("v1", "a", "[]");
   for (int i = 0; i < 6; ++i)
-    REQUIRE(count(s.output("e" + std::to_string(i), "v1", "[]"), i < 5 ? R"("cause":null)" : R"("cause":"attempts")") == 1);
+    REQUIRE(count(s.output("e" + std::to_string(i), "v1", "[]"), i < 5 ? R"("cause":null)" : R"("cause":"attempts")") ==
+            1);
 }
 
 static std::string many_names(std::size_t most, std::size_t bytes) {

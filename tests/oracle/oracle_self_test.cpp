@@ -19,7 +19,8 @@ TEST_CASE("oracle: a submit event with unresolved work is given back, exactly so
                   R"("evidence":["e2"],"total":1,"healed":true,"healing":"reroute","cause":null})",
                   R"({"v":4,"session":"main","event":"e9","action":"reroute","recipients":["a"],"inject":true})"});
   // It is work now, pending with its own agent alone.
-  REQUIRE(s.status() == R"({"s":{"reachable":["e2","e9"],"active":0,"roster":["a","b","c"],"terminal":false,"clock":7}})");
+  REQUIRE(s.status() ==
+          R"({"s":{"reachable":["e2","e9"],"active":0,"roster":["a","b","c"],"terminal":false,"clock":7}})");
 }
 
 TEST_CASE("oracle: an answer has to be derived from the one that was given back") {
@@ -44,7 +45,8 @@ TEST_CASE("oracle: a submit event derived through others from all that is reacha
   s.end("v1", "{}", R"([{"id":"e2","recipients":["c"]}])");
   s.start("v2", "c", R"(["e2"])");
   const strings answers = s.output("e3", "v2", "[]", R"(,"submit":true)");  // e1 still pending with b
-  REQUIRE(answers == strings{R"({"v":5,"session":"main","event":"e3","action":"deliver","recipients":null,"inject":false})"});
+  REQUIRE(answers ==
+          strings{R"({"v":5,"session":"main","event":"e3","action":"deliver","recipients":null,"inject":false})"});
   REQUIRE(s.terminal());
 }
 
@@ -196,8 +198,9 @@ TEST_CASE("oracle: a failed activation repeats nothing, nor does a generating on
   s.start("v2", "b", R"(["e1"])");
   REQUIRE(fired(s.end("v2", "{}", R"([{"id":"e2","recipients":["c"]}])"), "repeated_subproblem") == 0);
   s.start("v3", "c", R"(["e1","e2"])");
-  const strings answers = s.end("v3", R"({"e1":"consume","e2":{"reroute":["b"]}})",
-                                R"([{"id":"e3","recipients":["b"]},{"id":"e4","recipients":["b"]},{"id":"e5","recipients":["b"]}])");
+  const strings answers =
+      s.end("v3", R"({"e1":"consume","e2":{"reroute":["b"]}})",
+            R"([{"id":"e3","recipients":["b"]},{"id":"e4","recipients":["b"]},{"id":"e5","recipients":["b"]}])");
   REQUIRE(fired(answers, "repeated_subproblem") == 0);
   REQUIRE(count(answers, "\"v\":7") == 4);
   REQUIRE(answers[0].find(R"("event":"e2")") != std::string::npos);  // rerouted ones first
@@ -246,7 +249,8 @@ TEST_CASE("oracle: a run that runs out of work without an answer misses its end"
 }
 
 TEST_CASE("oracle: an event that everybody let fall is an orphan after its window") {
-  script s(R"(,"agents":["a","b"],"rules":{"orphaned_event":{"window_ms":30},"deadlock":{"mode":"off"},"missing_termination":{"mode":"off"}})");
+  script s(
+      R"(,"agents":["a","b"],"rules":{"orphaned_event":{"window_ms":30},"deadlock":{"mode":"off"},"missing_termination":{"mode":"off"}})");
   s.start("v1", "a", "[]");
   s.output("e1", "v1", R"(["b","z"])");
   s.start("v2", "b", R"(["e1"])");
@@ -284,7 +288,8 @@ TEST_CASE("oracle: what was consumed by one agent and let fall by another is no 
 }
 
 TEST_CASE("oracle: things due happen in order of time, then deadlock before orphans, by event") {
-  script s(R"(,"agents":["a","b"],"rules":{"orphaned_event":{"window_ms":10},"deadlock":{"window_ms":10,"max_attempts":0}})");
+  script s(
+      R"(,"agents":["a","b"],"rules":{"orphaned_event":{"window_ms":10},"deadlock":{"window_ms":10,"max_attempts":0}})");
   s.root("e1", R"(["a"])");
   s.root("e3", R"(["b"])");
   s.root("e2", R"(["b"])");
@@ -425,7 +430,8 @@ TEST_CASE("oracle: a settled placeholder is filled in without any delivery") {
 TEST_CASE("oracle: what is checked is checked before anything due happens") {
   script s(R"(,"agents":["a"],"rules":{"deadlock":{"window_ms":5}})");
   s.root("e1", R"(["a"])");
-  const strings early = s.tell(R"("type":"activation_started","activation":"v1","agent":"a","inputs":["sys:1"],"ts":5)");
+  const strings early =
+      s.tell(R"("type":"activation_started","activation":"v1","agent":"a","inputs":["sys:1"],"ts":5)");
   REQUIRE(refused(early, "reserved_id"));  // and so the deadlock has not been healed yet
   s.time(5);
   REQUIRE(s.start("v1", "a", R"(["sys:1"])").empty());

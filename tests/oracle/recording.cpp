@@ -10,59 +10,39 @@ namespace {
 
 void settle_pending(event_record& e, const std::string& agent, delivery_state as) {
   for (delivery& d : e.deliveries_)
-    if (d.agent_ == agent && d.state_ == delivery_state::pending)
-      d.state_ = as;
+    if (d.agent_ == agent && d.state_ == delivery_state::pending) d.state_ = as;
 }
 
 bool ever_given(const event_record& e, const std::string& agent) {
-  return std::any_of(e.deliveries_.begin(), e.deliveries_.end(),
-                     [&](const delivery& d) { return d.agent_ == agent; });
+  return std::any_of(e.deliveries_.begin(), e.deliveries_.end(), [&](const delivery& d) { return d.agent_ == agent; });
 }
 
 }  // namespace
 
 std::vector<blocked_event> evaluator::record(const message& m) {
   switch (m.type_) {
-    case message_type::agent_joined:
-      h_.roster_.insert(m.agent_);
-      break;
-    case message_type::agent_left:
-      record_left(m);
-      break;
+    case message_type::agent_joined: h_.roster_.insert(m.agent_); break;
+    case message_type::agent_left: record_left(m); break;
     case message_type::event: {
       std::optional<std::size_t> source;
-      if (m.event_.source_)
-        source = find_activation(h_, *m.event_.source_);
+      if (m.event_.source_) source = find_activation(h_, *m.event_.source_);
       return record_events({m.event_}, source);
     }
-    case message_type::activation_started:
-      record_start(m);
-      break;
-    case message_type::activation_ended:
-      return record_end(m);
-    case message_type::delivery:
-      record_delivery(m);
-      break;
-    case message_type::gap:
-      record_gap();
-      break;
-    case message_type::time:
-      break;
-    case message_type::run_ended:
-      h_.ended_ = true;
-      break;
+    case message_type::activation_started: record_start(m); break;
+    case message_type::activation_ended: return record_end(m);
+    case message_type::delivery: record_delivery(m); break;
+    case message_type::gap: record_gap(); break;
+    case message_type::time: break;
+    case message_type::run_ended: h_.ended_ = true; break;
   }
   return {};
 }
 
 void evaluator::record_left(const message& m) {
-  if (h_.roster_.erase(m.agent_) == 0)
-    return;
-  for (event_record& e : h_.events_)
-    settle_pending(e, m.agent_, delivery_state::lost);
+  if (h_.roster_.erase(m.agent_) == 0) return;
+  for (event_record& e : h_.events_) settle_pending(e, m.agent_, delivery_state::lost);
   for (activation_record& v : h_.activations_)
-    if (v.open_ && v.agent_ == m.agent_)
-      v.stalled_ = true;
+    if (v.open_ && v.agent_ == m.agent_) v.stalled_ = true;
 }
 
 void evaluator::record_start(const message& m) {
@@ -80,8 +60,7 @@ void evaluator::record_start(const message& m) {
       h_.events_.push_back(placeholder);
       e = h_.events_.size() - 1;
     }
-    if (!h_.events_[*e].settled_)
-      give(*e, m.agent_);
+    if (!h_.events_[*e].settled_) give(*e, m.agent_);
     v.inputs_.push_back(*e);
   }
   h_.activations_.push_back(v);
@@ -95,13 +74,10 @@ std::vector<blocked_event> evaluator::record_end(const message& m) {
     for (std::size_t input : v.inputs_) {
       event_record& e = h_.events_[input];
       const auto declared = m.reactions_.find(e.id_);
-      const reaction_fields reaction =
-          declared == m.reactions_.end() ? reaction_fields{} : declared->second;
+      const reaction_fields reaction = declared == m.reactions_.end() ? reaction_fields{} : declared->second;
       v.reactions_.push_back(reaction.kind_);
-      if (reaction.kind_ == reaction_kind::consume)
-        settle_pending(e, v.agent_, delivery_state::consumed);
-      else if (reaction.kind_ == reaction_kind::discard)
-        settle_pending(e, v.agent_, delivery_state::discarded);
+      if (reaction.kind_ == reaction_kind::consume) settle_pending(e, v.agent_, delivery_state::consumed);
+      else if (reaction.kind_ == reaction_kind::discard) settle_pending(e, v.agent_, delivery_state::discarded);
       else if (reaction.kind_ == reaction_kind::reroute) {
         settle_pending(e, v.agent_, delivery_state::rerouted);
         blocked.push_back({input, reaction.targets_, false, true, false});
@@ -113,23 +89,19 @@ std::vector<blocked_event> evaluator::record_end(const message& m) {
   h_.ended_since_gap_.push_back(index);
   for (const blocked_event& b : blocked) {
     name_agents(b.recipients_);
-    for (const std::string& agent : b.recipients_)
-      give(b.event_, agent);
+    for (const std::string& agent : b.recipients_) give(b.event_, agent);
   }
   if (!m.outputs_.empty())
-    for (blocked_event& b : record_events(m.outputs_, index))
-      blocked.push_back(std::move(b));
+    for (blocked_event& b : record_events(m.outputs_, index)) blocked.push_back(std::move(b));
   return blocked;
 }
 
 // Fixed with the first output: all inputs while it could still use any of them, afterwards those it did.
 void evaluator::fix_used_inputs(activation_record& v) {
-  if (v.used_inputs_)
-    return;
+  if (v.used_inputs_) return;
   v.used_inputs_.emplace();
   for (std::size_t i = 0; i < v.inputs_.size(); ++i)
-    if (v.open_ || v.reactions_[i] == reaction_kind::consume)
-      v.used_inputs_->push_back(v.inputs_[i]);
+    if (v.open_ || v.reactions_[i] == reaction_kind::consume) v.used_inputs_->push_back(v.inputs_[i]);
 }
 
 // All outputs of a message are counted before the first one's generators are fixed, and all are known before the
@@ -152,13 +124,11 @@ std::vector<blocked_event> evaluator::record_events(const std::vector<event_fiel
     event.submit_ = fields.submit_;
     event.fyi_ = fields.fyi_;
     blocked.push_back({*e, fields.recipients_, source.has_value(), false, late});
-    if (late && fields.submit_)
-      h_.terminal_ = true;
+    if (late && fields.submit_) h_.terminal_ = true;
   }
   if (source) {
     activation_record& v = h_.activations_[*source];
-    for (const blocked_event& b : blocked)
-      v.outputs_.push_back(b.event_);
+    for (const blocked_event& b : blocked) v.outputs_.push_back(b.event_);
     fix_used_inputs(v);
     v.last_sign_ms_ = h_.clock_;
     v.stalled_ = false;
@@ -167,46 +137,36 @@ std::vector<blocked_event> evaluator::record_events(const std::vector<event_fiel
     event_record& event = h_.events_[b.event_];
     name_agents(b.recipients_);
     for (const std::string& agent : b.recipients_)
-      if (!b.late_ || (!event.settled_ && !ever_given(event, agent)))
-        give(b.event_, agent);
-    if (b.late_ || !source)
-      continue;
+      if (!b.late_ || (!event.settled_ && !ever_given(event, agent))) give(b.event_, agent);
+    if (b.late_ || !source) continue;
     const activation_record& v = h_.activations_[*source];
     event.derived_from_ = *v.used_inputs_;
     for (std::size_t parent : event.derived_from_)
-      event.generators_.insert(h_.events_[parent].generators_.begin(),
-                               h_.events_[parent].generators_.end());
-    if (event.generators_.empty() && is_generating(h_, v))
-      event.generators_.insert(*source);
+      event.generators_.insert(h_.events_[parent].generators_.begin(), h_.events_[parent].generators_.end());
+    if (event.generators_.empty() && is_generating(h_, v)) event.generators_.insert(*source);
   }
   return blocked;
 }
 
 void evaluator::record_delivery(const message& m) {
-  if (!m.applied_as_is_)
-    return;
+  if (!m.applied_as_is_) return;
   event_record& e = h_.events_[*find_event(h_, m.reported_event_)];
   for (delivery& d : e.deliveries_)
-    if (d.give_back_ && d.state_ == delivery_state::pending)
-      d.state_ = delivery_state::withdrawn;
-  if (e.submit_returned_)
-    h_.terminal_ = true;
+    if (d.give_back_ && d.state_ == delivery_state::pending) d.state_ = delivery_state::withdrawn;
+  if (e.submit_returned_) h_.terminal_ = true;
 }
 
 void evaluator::record_gap() {
   for (event_record& e : h_.events_)
     for (delivery& d : e.deliveries_)
-      if (d.state_ == delivery_state::pending)
-        d.state_ = delivery_state::unknown;
+      if (d.state_ == delivery_state::pending) d.state_ = delivery_state::unknown;
   for (activation_record& v : h_.activations_)
-    if (v.open_)
-      v.stalled_ = true;
+    if (v.open_) v.stalled_ = true;
   h_.ended_since_gap_.clear();
 }
 
 void evaluator::name_agents(const std::vector<std::string>& agents) {
-  if (h_.open_roster_)
-    h_.roster_.insert(agents.begin(), agents.end());
+  if (h_.open_roster_) h_.roster_.insert(agents.begin(), agents.end());
 }
 
 void evaluator::give(std::size_t event, const std::string& agent, bool give_back) {
@@ -224,14 +184,12 @@ void evaluator::give(std::size_t event, const std::string& agent, bool give_back
 void evaluator::settle_and_forget() {
   for (std::size_t i = 0; i < h_.events_.size(); ++i) {
     event_record& e = h_.events_[i];
-    if (e.settled_ || is_pending(e) || e.orphan_.since_ || input_of_open_activation(h_, i))
-      continue;
+    if (e.settled_ || is_pending(e) || e.orphan_.since_ || input_of_open_activation(h_, i)) continue;
     e.settled_ = true;
     h_.settled_order_.push_back(i);
   }
   const std::size_t kept = static_cast<std::size_t>(h_.settings_.settled_events_);
-  for (std::size_t i = 0; i + kept < h_.settled_order_.size(); ++i)
-    h_.events_[h_.settled_order_[i]].forgotten_ = true;
+  for (std::size_t i = 0; i + kept < h_.settled_order_.size(); ++i) h_.events_[h_.settled_order_[i]].forgotten_ = true;
   for (activation_record& v : h_.activations_) {
     auto remembered = [&](std::size_t e) { return !h_.events_[e].forgotten_; };
     if (!v.open_ && std::none_of(v.inputs_.begin(), v.inputs_.end(), remembered) &&

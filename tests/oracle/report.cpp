@@ -20,8 +20,7 @@ json::value or_null(const std::optional<T>& value) {
 template <class Names>
 json::array array_of(const Names& names) {
   json::array found;
-  for (const std::string& name : names)
-    found.emplace_back(name);
+  for (const std::string& name : names) found.emplace_back(name);
   return found;
 }
 
@@ -30,8 +29,7 @@ json::array listed_evidence(const std::set<std::string>& evidence) {
   std::size_t bytes = 0;
   for (const std::string& id : evidence) {
     bytes += id.size();
-    if (listed.size() == max_evidence_ids || bytes > max_evidence_bytes)
-      break;
+    if (listed.size() == max_evidence_ids || bytes > max_evidence_bytes) break;
     listed.emplace_back(id);
   }
   return listed;
@@ -88,8 +86,7 @@ std::string error_line(std::optional<std::int64_t> seq, const std::string& sessi
 
 std::string status_line(const history& h) {
   std::set<std::string> reachable;
-  for (std::size_t e : reachable_work(h))
-    reachable.insert(h.events_[e].id_);
+  for (std::size_t e : reachable_work(h)) reachable.insert(h.events_[e].id_);
   json::object status;
   status["reachable"] = array_of(reachable);
   status["active"] = active_count(h);

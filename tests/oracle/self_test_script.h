@@ -37,8 +37,8 @@ class script {
     return root(id, recipients, R"(,"source":")" + source + '"' + more);
   }
   std::vector<std::string> start(const std::string& id, const std::string& agent, const std::string& inputs) {
-    return tell(R"("type":"activation_started","activation":")" + id + R"(","agent":")" + agent +
-                R"(","inputs":)" + inputs);
+    return tell(R"("type":"activation_started","activation":")" + id + R"(","agent":")" + agent + R"(","inputs":)" +
+                inputs);
   }
   std::vector<std::string> end(const std::string& id, const std::string& reactions = "{}",
                                const std::string& outputs = "[]", const std::string& more = "") {

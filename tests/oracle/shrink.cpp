@@ -17,8 +17,7 @@ using lines = std::vector<std::string>;
 std::optional<json::object> object_of(const std::string& line) {
   json::error_code failed;
   json::value parsed = json::parse(line, failed);
-  if (failed || !parsed.is_object())
-    return std::nullopt;
+  if (failed || !parsed.is_object()) return std::nullopt;
   return std::move(parsed.as_object());
 }
 
@@ -27,9 +26,7 @@ std::string text_in(const json::object& from, const char* name, const char* othe
   return value != nullptr && value->is_string() ? std::string(value->as_string()) : otherwise;
 }
 
-bool is_hello(const json::object& line) {
-  return text_in(line, "type", "") == "hello";
-}
+bool is_hello(const json::object& line) { return text_in(line, "type", "") == "hello"; }
 
 // How far each line's seq is from the one expected there, counting as the protocol does: 0 is in order, none is
 // unusable, so that a resent or too high line stays one when others before it go.
@@ -48,10 +45,8 @@ std::vector<place> places_of(const lines& trace) {
     if (!p.hello_) {
       std::int64_t& next = expected.try_emplace(p.session_, 1).first->second;
       const json::value* seq = object ? object->if_contains("seq") : nullptr;
-      if (seq != nullptr && seq->is_int64() && seq->as_int64() >= 1)
-        p.ahead_ = seq->as_int64() - next;
-      if (!p.ahead_ || *p.ahead_ == 0)
-        ++next;
+      if (seq != nullptr && seq->is_int64() && seq->as_int64() >= 1) p.ahead_ = seq->as_int64() - next;
+      if (!p.ahead_ || *p.ahead_ == 0) ++next;
     }
     places.push_back(std::move(p));
   }
@@ -63,42 +58,35 @@ lines without(const lines& trace, std::size_t from, std::size_t count, bool renu
   std::map<std::string, std::int64_t> expected;
   lines rest;
   for (std::size_t i = 0; i < trace.size(); ++i) {
-    if (i >= from && i < from + count)
-      continue;
+    if (i >= from && i < from + count) continue;
     rest.push_back(trace[i]);
     const place& p = places[i];
-    if (p.hello_)
-      continue;
+    if (p.hello_) continue;
     std::int64_t& next = expected.try_emplace(p.session_, 1).first->second;
     if (p.ahead_ && renumber) {
       json::object object = *object_of(trace[i]);
       const std::int64_t seq = next + *p.ahead_;
-      if (seq < 1)
-        rest.pop_back();  // resent what is no longer there
+      if (seq < 1) rest.pop_back();  // resent what is no longer there
       else {
         object["seq"] = seq;
         rest.back() = json::serialize(object);
       }
     }
-    if (!p.ahead_ || *p.ahead_ == 0)
-      ++next;
+    if (!p.ahead_ || *p.ahead_ == 0) ++next;
   }
   return rest;
 }
 
 // Lines of a session that never said hello are outside of what the protocol describes.
 bool is_sound(const lines& trace) {
-  if (trace.empty())
-    return false;
+  if (trace.empty()) return false;
   std::set<std::string> greeted;
   bool first = true;
   for (const std::string& line : trace) {
     const std::optional<json::object> object = object_of(line);
     const std::string session = object ? text_in(*object, "session", "main") : "main";
-    if (object && is_hello(*object))
-      greeted.insert(session);
-    else if (first || greeted.count(session) == 0)
-      return false;
+    if (object && is_hello(*object)) greeted.insert(session);
+    else if (first || greeted.count(session) == 0) return false;
     first = false;
   }
   return true;
@@ -110,14 +98,12 @@ class shrinker {
       : trace_(std::move(trace)), fails_(fails), tries_left_(most_tries) {}
 
   lines run() {
-    if (!fails_(trace_))
-      return trace_;
+    if (!fails_(trace_)) return trace_;
     std::size_t size_before = 0;
     do {
       size_before = weight();
       drop_lines();
-      for (std::size_t i = 0; i < trace_.size(); ++i)
-        simplify_line(i);
+      for (std::size_t i = 0; i < trace_.size(); ++i) simplify_line(i);
     } while (weight() < size_before && tries_left_ > 0);
     return trace_;
   }
@@ -125,17 +111,14 @@ class shrinker {
  private:
   std::size_t weight() const {
     std::size_t sum = 0;
-    for (const std::string& line : trace_)
-      sum += line.size() + 1;
+    for (const std::string& line : trace_) sum += line.size() + 1;
     return sum;
   }
 
   bool keep_if_it_fails(lines candidate) {
-    if (tries_left_ == 0 || !is_sound(candidate))
-      return false;
+    if (tries_left_ == 0 || !is_sound(candidate)) return false;
     --tries_left_;
-    if (!fails_(candidate))
-      return false;
+    if (!fails_(candidate)) return false;
     trace_ = std::move(candidate);
     return true;
   }
@@ -160,8 +143,7 @@ class shrinker {
 
   void simplify_line(std::size_t i) {
     static const std::set<std::string> needed{"type", "seq", "protocol", "run", "session", "clock"};
-    if (!object_of(trace_[i]))
-      return;
+    if (!object_of(trace_[i])) return;
     // `path` leads to each member and element in turn; one that cannot go is entered.
     simplify_within(i, {}, needed);
   }
@@ -181,23 +163,18 @@ class shrinker {
     const json::value here = at(line, path, root);
     std::vector<std::string> parts;
     if (here.is_object())
-      for (const auto& member : here.as_object())
-        parts.emplace_back(member.key());
+      for (const auto& member : here.as_object()) parts.emplace_back(member.key());
     else if (here.is_array())
       for (std::size_t n = here.as_array().size(); n > 0; --n)
         parts.push_back(std::to_string(n - 1));  // the last first: positions before it stay
     for (const std::string& part : parts) {
-      if (path.empty() && needed.count(part) != 0)
-        continue;
+      if (path.empty() && needed.count(part) != 0) continue;
       json::object now = *object_of(trace_[i]);
       json::value copy;
       json::value& container = at(now, path, copy);
-      if (container.is_object())
-        container.as_object().erase(part);
-      else
-        container.as_array().erase(container.as_array().begin() + static_cast<std::ptrdiff_t>(std::stoul(part)));
-      if (try_line(i, copy.as_object()))
-        continue;
+      if (container.is_object()) container.as_object().erase(part);
+      else container.as_array().erase(container.as_array().begin() + static_cast<std::ptrdiff_t>(std::stoul(part)));
+      if (try_line(i, copy.as_object())) continue;
       std::vector<std::string> deeper = path;
       deeper.push_back(part);
       if (here.is_object() ? here.as_object().at(part).is_structured()

@@ -16,16 +16,11 @@ std::vector<std::string> random_trace(std::uint64_t seed, std::size_t messages) 
 std::vector<std::string> trace_simulator::run() {
   say_first_hello();
   while (trace_.size() <= messages_ && after_end_ < 12) {
-    if (seen().ended_)
-      ++after_end_;
-    if (!silent_sessions_.empty() && !seen().ended_ && dice_.percent(8))
-      say_further_hello();
-    else if (dice_.per_mille(temper_.mistakes_per_mille_) && mistake())
-      continue;
-    else if (dice_.per_mille(temper_.oddities_per_mille_) && odd_act())
-      continue;
-    else
-      act();
+    if (seen().ended_) ++after_end_;
+    if (!silent_sessions_.empty() && !seen().ended_ && dice_.percent(8)) say_further_hello();
+    else if (dice_.per_mille(temper_.mistakes_per_mille_) && mistake()) continue;
+    else if (dice_.per_mille(temper_.oddities_per_mille_) && odd_act()) continue;
+    else act();
   }
   return trace_;
 }
@@ -33,10 +28,8 @@ std::vector<std::string> trace_simulator::run() {
 // --- what agents do
 
 void trace_simulator::act() {
-  if (trace_.size() >= temper_.end_at_ && !seen().ended_)
-    return end_run();
-  if (winding_down_ == 0 && dice_.per_mille(8))
-    winding_down_ = 30;
+  if (trace_.size() >= temper_.end_at_ && !seen().ended_) return end_run();
+  if (winding_down_ == 0 && dice_.per_mille(8)) winding_down_ = 30;
   if (winding_down_ > 0) {
     --winding_down_;
     wind_down();
@@ -44,18 +37,12 @@ void trace_simulator::act() {
   }
   const std::size_t open = activations(true).size();
   const std::size_t draw = dice_.below(100);
-  if (draw < 12)
-    post_root();
-  else if (draw < 46 && open < 5)
-    start();
-  else if (draw < 60 && open > 0)
-    output();
-  else if (draw < 93 && open > 0)
-    end();
-  else if (draw < 96)
-    report_delivery();
-  else
-    say(begin("time"));
+  if (draw < 12) post_root();
+  else if (draw < 46 && open < 5) start();
+  else if (draw < 60 && open > 0) output();
+  else if (draw < 93 && open > 0) end();
+  else if (draw < 96) report_delivery();
+  else say(begin("time"));
 }
 
 // Nobody begins anything new: what is pending is consumed, until there is no work left and time goes by.
@@ -63,12 +50,10 @@ void trace_simulator::wind_down() {
   if (const std::vector<std::size_t> open = activations(true); !open.empty()) {
     object line = begin("activation_ended");
     line["activation"] = seen().activations_[open.front()].id_;
-    if (dice_.percent(10))
-      line["failed"] = true;
+    if (dice_.percent(10)) line["failed"] = true;
     return say(std::move(line));
   }
-  if (start_on_pending())
-    return;
+  if (start_on_pending()) return;
   object line = begin("time");
   if (dice_.percent(15)) {
     line = begin("agent_left");
@@ -82,15 +67,13 @@ void trace_simulator::wind_down() {
 bool trace_simulator::start_on_pending() {
   for (const event_record& e : seen().events_) {
     for (const delivery& d : e.deliveries_) {
-      if (d.state_ != delivery_state::pending)
-        continue;
+      if (d.state_ != delivery_state::pending) continue;
       object line = begin("activation_started");
       line["activation"] = "v" + std::to_string(++names_);
       line["agent"] = d.agent_;
       array inputs;
       for (const event_record& other : seen().events_)
-        if (is_pending_for(other, d.agent_))
-          inputs.emplace_back(other.id_);
+        if (is_pending_for(other, d.agent_)) inputs.emplace_back(other.id_);
       line["inputs"] = std::move(inputs);
       line["ts"] = seen().clock_;
       say(std::move(line));
@@ -118,22 +101,20 @@ void trace_simulator::end_run() {
     line["reactions"] = std::move(reactions);
     return now(std::move(line));
   }
-  if (temper_.ending_ == ending::done && start_on_pending())
-    return;
+  if (temper_.ending_ == ending::done && start_on_pending()) return;
   if (temper_.ending_ == ending::waited && !waited_) {
     waited_ = true;
     const rule r = dice_.percent(70) ? rule::deadlock : rule::missing_termination;
     const std::int64_t window_ms = settings_of(seen(), r).window_ms_;
     object line = begin("time");
-    line["ts"] = seen().clock_ + window_ms + static_cast<std::int64_t>(dice_.below(static_cast<std::size_t>(window_ms) + 1));
+    line["ts"] =
+        seen().clock_ + window_ms + static_cast<std::int64_t>(dice_.below(static_cast<std::size_t>(window_ms) + 1));
     return say(std::move(line));
   }
   static const std::vector<const char*> outcomes{"success", "failure", "failure", "aborted"};
   object line = begin("run_ended");
-  if (dice_.percent(70))
-    line["outcome"] = dice_.one_of(outcomes);
-  else if (dice_.percent(50))
-    line["outcome"] = nullptr;
+  if (dice_.percent(70)) line["outcome"] = dice_.one_of(outcomes);
+  else if (dice_.percent(50)) line["outcome"] = nullptr;
   now(std::move(line));
 }
 
@@ -147,8 +128,7 @@ bool trace_simulator::odd_act() {
       break;
     }
     case 2:
-      if (!dice_.percent(30))
-        return false;
+      if (!dice_.percent(30)) return false;
       {
         object line = begin("gap");
         line["dropped"] = dice_.below(100);
@@ -156,25 +136,17 @@ bool trace_simulator::odd_act() {
       }
       break;
     case 3:
-    case 4:
-      post_late_root();
-      break;
-    case 5:
-      report_delivery();
-      break;
+    case 4: post_late_root(); break;
+    case 5: report_delivery(); break;
     case 6:
-      if (!dice_.percent(15) || seen().open_roster_)
-        return false;
+      if (!dice_.percent(15) || seen().open_roster_) return false;
       flood();
       break;
     case 7:
-      if (!dice_.percent(6))
-        return false;
+      if (!dice_.percent(6)) return false;
       burst();
       break;
-    default:
-      resend_or_run_ahead();
-      break;
+    default: resend_or_run_ahead(); break;
   }
   return true;
 }
@@ -182,9 +154,9 @@ bool trace_simulator::odd_act() {
 std::string trace_simulator::draw_agent() {
   const auto& roster = seen().roster_;
   if (!roster.empty() && dice_.percent(85)) {
-    auto one = roster.begin();
-    std::advance(one, dice_.below(roster.size()));
-    return *one;
+    auto iterator = roster.begin();
+    std::advance(iterator, dice_.below(roster.size()));
+    return *iterator;
   }
   return dice_.percent(70) ? dice_.one_of(staff()) : dice_.one_of(strangers());
 }
@@ -192,9 +164,7 @@ std::string trace_simulator::draw_agent() {
 json::array trace_simulator::draw_recipients() {
   array recipients;
   const std::size_t draw = dice_.below(20);
-  const std::size_t most = draw < 2 ? 0 : draw < 13 ? 1
-                                      : draw < 18   ? 2
-                                                    : 3;
+  const std::size_t most = draw < 2 ? 0 : draw < 13 ? 1 : draw < 18 ? 2 : 3;
   const bool lost = dice_.per_mille(temper_.oddities_per_mille_);
   for (std::size_t i = 0; i < most; ++i)
     recipients.emplace_back(lost ? dice_.one_of(strangers()) : draw_agent());  // twice the same at times
@@ -208,18 +178,15 @@ std::string trace_simulator::draw_new_id() {
 
 // Ids of up to 256 bytes, so that few of them fill a detection's evidence; sixteen of the longest fill it exactly.
 std::string trace_simulator::pad(const std::string& id) {
-  if (!dice_.percent(temper_.long_id_percent_))
-    return id;
+  if (!dice_.percent(temper_.long_id_percent_)) return id;
   return id + std::string(temper_.longest_ids_ ? 256 - id.size() : 40 + dice_.below(200), '-');
 }
 
 std::optional<std::string> trace_simulator::some_placeholder() {
   std::vector<std::string> open;
   for (const event_record& e : seen().events_)
-    if (e.placeholder_ && !e.forgotten_)
-      open.push_back(e.id_);
-  if (open.empty())
-    return std::nullopt;
+    if (e.placeholder_ && !e.forgotten_) open.push_back(e.id_);
+  if (open.empty()) return std::nullopt;
   return dice_.one_of(open);
 }
 
@@ -227,20 +194,14 @@ json::object trace_simulator::new_event(bool output) {
   object event;
   const std::optional<std::string> late = some_placeholder();
   event["id"] = late && dice_.percent(20) ? *late : draw_new_id();
-  if (dice_.percent(92))
-    event["recipients"] = draw_recipients();
-  if (dice_.percent(60))
-    event["kind"] = dice_.percent(60) ? "k1" : dice_.percent(50) ? "k2"
-                                                                 : "k3";
-  if (dice_.percent(temper_.fyi_percent_))
-    event["fyi"] = dice_.percent(80);
+  if (dice_.percent(92)) event["recipients"] = draw_recipients();
+  if (dice_.percent(60)) event["kind"] = dice_.percent(60) ? "k1" : dice_.percent(50) ? "k2" : "k3";
+  if (dice_.percent(temper_.fyi_percent_)) event["fyi"] = dice_.percent(80);
   if (output && dice_.per_mille(eager_ ? 300 : submit_per_mille())) {
     event["submit"] = true;
-    if (dice_.percent(70))
-      event["recipients"] = array{};
+    if (dice_.percent(70)) event["recipients"] = array{};
   }
-  if (dice_.percent(20))
-    event["payload"] = object{{"text", "…"}};
+  if (dice_.percent(20)) event["payload"] = object{{"text", "…"}};
   return event;
 }
 
@@ -257,23 +218,20 @@ unsigned trace_simulator::submit_per_mille() const {
 void trace_simulator::post_root() {
   object line = begin("event");
   line["event"] = new_event(false);
-  if (dice_.percent(temper_.as_is_percent_))
-    line["as_is"] = true;
+  if (dice_.percent(temper_.as_is_percent_)) line["as_is"] = true;
   say(std::move(line));
 }
 
 void trace_simulator::post_late_root() {
   const std::optional<std::string> late = some_placeholder();
-  if (!late)
-    return start();
+  if (!late) return start();
   object line = begin("event");
   object event = new_event(false);
   event["id"] = *late;
   const std::vector<std::size_t> open = activations(true);
   if (!open.empty() && dice_.percent(50)) {
     event["source"] = seen().activations_[dice_.one_of(open)].id_;
-    if (dice_.per_mille(temper_.submit_per_mille_ * 4))
-      event["submit"] = true;
+    if (dice_.per_mille(temper_.submit_per_mille_ * 4)) event["submit"] = true;
   }
   line["event"] = std::move(event);
   say(std::move(line));
@@ -283,19 +241,14 @@ json::array trace_simulator::draw_inputs(const std::string& agent) {
   array inputs;
   std::vector<std::string> others;
   for (const event_record& e : seen().events_) {
-    if (e.forgotten_ && dice_.percent(98))
-      continue;
-    if (is_pending_for(e, agent) && inputs.size() < 3 && dice_.percent(75))
-      inputs.emplace_back(e.id_);
-    else
-      others.push_back(e.id_);
+    if (e.forgotten_ && dice_.percent(98)) continue;
+    if (is_pending_for(e, agent) && inputs.size() < 3 && dice_.percent(75)) inputs.emplace_back(e.id_);
+    else others.push_back(e.id_);
   }
   if (!others.empty() && dice_.per_mille(temper_.oddities_per_mille_))
     inputs.emplace_back(others[others.size() - 1 - dice_.below(std::min<std::size_t>(others.size(), 12))]);
-  if (dice_.per_mille(temper_.oddities_per_mille_ / 2 + 5))
-    inputs.emplace_back(draw_new_id());
-  if (!inputs.empty() && dice_.percent(3))
-    inputs.push_back(inputs.front());
+  if (dice_.per_mille(temper_.oddities_per_mille_ / 2 + 5)) inputs.emplace_back(draw_new_id());
+  if (!inputs.empty() && dice_.percent(3)) inputs.push_back(inputs.front());
   return inputs;
 }
 
@@ -320,8 +273,7 @@ void trace_simulator::output() {
   object event = new_event(true);
   event["source"] = seen().activations_[dice_.one_of(activations(true))].id_;
   line["event"] = std::move(event);
-  if (dice_.percent(temper_.as_is_percent_))
-    line["as_is"] = true;
+  if (dice_.percent(temper_.as_is_percent_)) line["as_is"] = true;
   say(std::move(line));
 }
 
@@ -331,14 +283,10 @@ json::object trace_simulator::draw_reactions(const activation_record& v) {
   for (std::size_t input : v.inputs_) {
     const event_record& e = seen().events_[input];
     const std::size_t draw = dice_.below(100);
-    if (draw < 25)
-      continue;
-    if (calm || draw < 50)
-      reactions[e.id_] = "consume";
-    else if (draw < 62)
-      reactions[e.id_] = "wait";
-    else if (draw < 74)
-      reactions[e.id_] = "discard";
+    if (draw < 25) continue;
+    if (calm || draw < 50) reactions[e.id_] = "consume";
+    else if (draw < 62) reactions[e.id_] = "wait";
+    else if (draw < 74) reactions[e.id_] = "discard";
     else if (!e.settled_ || dice_.per_mille(temper_.mistakes_per_mille_))
       reactions[e.id_] = object{{"reroute", draw_recipients()}};
   }
@@ -354,23 +302,17 @@ void trace_simulator::end() {
     line["error"] = "timeout";
     return say(std::move(line));
   }
-  if (object reactions = draw_reactions(v); !reactions.empty())
-    line["reactions"] = std::move(reactions);
+  if (object reactions = draw_reactions(v); !reactions.empty()) line["reactions"] = std::move(reactions);
   array outputs;
   const std::size_t draw = dice_.below(100);
-  const std::size_t most = draw < 30 ? 0 : draw < 65 ? 1
-                                       : draw < 88   ? 2
-                                                     : 3;
+  const std::size_t most = draw < 30 ? 0 : draw < 65 ? 1 : draw < 88 ? 2 : 3;
   std::set<std::string> named;
   for (std::size_t i = 0; i < most; ++i) {
     object event = new_event(true);
-    if (named.insert(std::string(event["id"].as_string())).second)
-      outputs.push_back(std::move(event));
+    if (named.insert(std::string(event["id"].as_string())).second) outputs.push_back(std::move(event));
   }
-  if (!outputs.empty())
-    line["outputs"] = std::move(outputs);
-  if (dice_.percent(temper_.as_is_percent_))
-    line["as_is"] = true;
+  if (!outputs.empty()) line["outputs"] = std::move(outputs);
+  if (dice_.percent(temper_.as_is_percent_)) line["as_is"] = true;
   say(std::move(line));
 }
 
@@ -380,22 +322,19 @@ void trace_simulator::report_delivery() {
   std::vector<std::size_t> returned;
   for (std::size_t i = 0; i < seen().events_.size(); ++i) {
     const event_record& e = seen().events_[i];
-    if (e.forgotten_)
-      continue;
+    if (e.forgotten_) continue;
     known.push_back(i);
-    if (e.system_ || std::any_of(e.deliveries_.begin(), e.deliveries_.end(),
-                                 [](const delivery& d) { return d.give_back_; }))
+    if (e.system_ ||
+        std::any_of(e.deliveries_.begin(), e.deliveries_.end(), [](const delivery& d) { return d.give_back_; }))
       returned.push_back(i);
   }
-  if (known.empty())
-    return say(begin("time"));
+  if (known.empty()) return say(begin("time"));
   const bool healed = !returned.empty() && dice_.percent(80);
   const event_record& e = seen().events_[dice_.one_of(healed ? returned : known)];
   object line = begin("delivery");
   if (e.window_give_backs_ > 0 && dice_.percent(60))
     line["of"] = "give:" + e.id_ + ":" + std::to_string(e.window_give_backs_);
-  else
-    line[e.system_ && dice_.percent(70) ? "of" : "event"] = e.id_;
+  else line[e.system_ && dice_.percent(70) ? "of" : "event"] = e.id_;
   line["applied"] = dice_.percent(40) ? "as_is" : dice_.one_of(rare);
   say(std::move(line));
 }
@@ -405,8 +344,7 @@ void trace_simulator::flood() {
   object line = begin("event");
   array recipients;
   const std::size_t most = 10 + dice_.below(70);
-  for (std::size_t i = 0; i < most; ++i)
-    recipients.emplace_back(pad("nobody" + std::to_string(i)));
+  for (std::size_t i = 0; i < most; ++i) recipients.emplace_back(pad("nobody" + std::to_string(i)));
   line["event"] = object{{"id", draw_new_id()}, {"recipients", std::move(recipients)}};
   say(std::move(line));
 }
@@ -414,8 +352,7 @@ void trace_simulator::flood() {
 // More work at once than a detection lists.
 void trace_simulator::burst() {
   const std::vector<std::size_t> open = activations(true);
-  if (open.empty())
-    return start();
+  if (open.empty()) return start();
   object line = begin("activation_ended");
   line["activation"] = seen().activations_[dice_.one_of(open)].id_;
   array outputs;
@@ -432,8 +369,7 @@ void trace_simulator::resend_or_run_ahead() {
   const std::int64_t seq = line["seq"].as_int64();
   if (seq > 1 && dice_.percent(60))
     line["seq"] = 1 + static_cast<std::int64_t>(dice_.below(static_cast<std::size_t>(seq - 1)));
-  else
-    line["seq"] = seq + 1 + static_cast<std::int64_t>(dice_.below(3));
+  else line["seq"] = seq + 1 + static_cast<std::int64_t>(dice_.below(3));
   line["agent"] = draw_agent();
   say(std::move(line));
 }
@@ -443,38 +379,29 @@ void trace_simulator::resend_or_run_ahead() {
 json::object trace_simulator::begin(const char* type) {
   const std::string session = dice_.one_of(sessions_);
   object line{{"type", type}, {"seq", judge_.expected_seq(session)}};
-  if (session != "main" || dice_.percent(50))
-    line["session"] = session;
+  if (session != "main" || dice_.percent(50)) line["session"] = session;
   const std::size_t draw = dice_.below(100);
   std::int64_t ts = seen().clock_;
-  if (draw < temper_.jump_percent_)
-    ts += static_cast<std::int64_t>(dice_.below(temper_.jump_ms_));
-  else if (draw > 97)
-    ts = std::max<std::int64_t>(0, ts - static_cast<std::int64_t>(dice_.below(50)));
-  else
-    ts += static_cast<std::int64_t>(dice_.below(temper_.step_ms_ * 2));
-  if (dice_.percent(85))
-    line["ts"] = ts;
+  if (draw < temper_.jump_percent_) ts += static_cast<std::int64_t>(dice_.below(temper_.jump_ms_));
+  else if (draw > 97) ts = std::max<std::int64_t>(0, ts - static_cast<std::int64_t>(dice_.below(50)));
+  else ts += static_cast<std::int64_t>(dice_.below(temper_.step_ms_ * 2));
+  if (dice_.percent(85)) line["ts"] = ts;
   return line;
 }
 
-void trace_simulator::say(object line) {
-  say_text(json::serialize(line));
-}
+void trace_simulator::say(object line) { say_text(json::serialize(line)); }
 
 void trace_simulator::say_text(const std::string& line) {
   trace_.push_back(line);
   eager_ = false;
   for (const std::string& answer : judge_.step(line))
-    if (answer.rfind("{\"d\":\"early_termination\"", 0) == 0)
-      eager_ = dice_.percent(60);
+    if (answer.rfind("{\"d\":\"early_termination\"", 0) == 0) eager_ = dice_.percent(60);
 }
 
 std::vector<std::size_t> trace_simulator::activations(bool open) const {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < seen().activations_.size(); ++i)
-    if (seen().activations_[i].open_ == open && !seen().activations_[i].forgotten_)
-      found.push_back(i);
+    if (seen().activations_[i].open_ == open && !seen().activations_[i].forgotten_) found.push_back(i);
   return found;
 }
 

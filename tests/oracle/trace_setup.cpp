@@ -36,18 +36,13 @@ void trace_simulator::draw_temper(std::size_t messages) {
   }
   // Most runs should go on for long: only a submit event that is given back leaves the rules at work.
   temper_.submit_per_mille_ += static_cast<unsigned>(dice_.below(6));
-  if (dice_.percent(25))
-    temper_.submit_per_mille_ = dice_.percent(50) ? 0 : 80;
-  if (dice_.percent(20))
-    temper_.jump_ms_ = 15000;
-  if (dice_.percent(50) && messages > 10)
-    temper_.end_at_ = messages - dice_.below(messages / 2);
+  if (dice_.percent(25)) temper_.submit_per_mille_ = dice_.percent(50) ? 0 : 80;
+  if (dice_.percent(20)) temper_.jump_ms_ = 15000;
+  if (dice_.percent(50) && messages > 10) temper_.end_at_ = messages - dice_.below(messages / 2);
   static const std::vector<ending> endings{ending::at_once, ending::at_rest, ending::waited, ending::done};
   temper_.ending_ = dice_.one_of(endings);
-  if (dice_.percent(30))
-    temper_.fyi_percent_ = 40;
-  if (dice_.percent(30))
-    temper_.long_id_percent_ = dice_.percent(50) ? 15 : 90;
+  if (dice_.percent(30)) temper_.fyi_percent_ = 40;
+  if (dice_.percent(30)) temper_.long_id_percent_ = dice_.percent(50) ? 15 : 90;
   temper_.longest_ids_ = dice_.percent(40);
 }
 
@@ -56,20 +51,16 @@ json::object trace_simulator::draw_rule(std::size_t index) {
   static const std::vector<int> windows{0, 1, 10, 100, 1000, 5000};
   const rule r = static_cast<rule>(index);
   object from;
-  if (dice_.percent(18))
-    from["mode"] = dice_.one_of(modes);
+  if (dice_.percent(18)) from["mode"] = dice_.one_of(modes);
   const bool by_time = r == rule::orphaned_event || r == rule::deadlock || r == rule::missing_termination;
-  if (by_time && dice_.percent(75))
-    from["window_ms"] = dice_.one_of(windows);
+  if (by_time && dice_.percent(75)) from["window_ms"] = dice_.one_of(windows);
   if ((by_time || r == rule::early_termination) && dice_.percent(50))
     from["max_attempts"] = dice_.percent(30) ? 1000 : dice_.below(4);
-  if (r == rule::excessive_rerouting && dice_.percent(60))
-    from["max_reroutes"] = dice_.below(3);
-  const bool by_kind = r == rule::early_termination || r == rule::cross_lineage_aggregation ||
-                       r == rule::repeated_subproblem;
+  if (r == rule::excessive_rerouting && dice_.percent(60)) from["max_reroutes"] = dice_.below(3);
+  const bool by_kind =
+      r == rule::early_termination || r == rule::cross_lineage_aggregation || r == rule::repeated_subproblem;
   if (by_kind && dice_.percent(20))
-    from["kinds"] = dice_.percent(20) ? array{} : dice_.percent(50) ? array{"k1"}
-                                                                    : array{"k2", "k1"};
+    from["kinds"] = dice_.percent(20) ? array{} : dice_.percent(50) ? array{"k1"} : array{"k2", "k1"};
   if (dice_.percent(25)) {
     array except;
     for (std::size_t i = dice_.below(4); i > 0; --i)
@@ -83,8 +74,7 @@ json::object trace_simulator::draw_rules() {
   object rules;
   for (std::size_t i = 0; i < rule_count; ++i) {
     object from = draw_rule(i);
-    if (!from.empty())
-      rules[name_of(static_cast<rule>(i))] = std::move(from);
+    if (!from.empty()) rules[name_of(static_cast<rule>(i))] = std::move(from);
   }
   return rules;
 }
@@ -92,37 +82,30 @@ json::object trace_simulator::draw_rules() {
 json::object trace_simulator::draw_limits() {
   static const std::vector<int> stalls{0, 5, 50, 500, 5000};
   object limits;
-  if (dice_.percent(60))
-    limits["stalled_ms"] = dice_.one_of(stalls);
-  if (dice_.percent(35))
-    limits["settled_events"] = dice_.percent(60) ? dice_.below(6) : dice_.below(40);
-  if (dice_.percent(15))
-    limits["generators"] = dice_.below(3);
+  if (dice_.percent(60)) limits["stalled_ms"] = dice_.one_of(stalls);
+  if (dice_.percent(35)) limits["settled_events"] = dice_.percent(60) ? dice_.below(6) : dice_.below(40);
+  if (dice_.percent(15)) limits["generators"] = dice_.below(3);
   return limits;
 }
 
 json::object trace_simulator::draw_healing() {
   object healing;
-  if (dice_.percent(25))
-    healing["budget"] = dice_.percent(50) ? dice_.below(4) : dice_.below(20);
-  if (dice_.percent(45))
-    healing["max_returns_per_agent"] = dice_.percent(65) ? dice_.below(4) : dice_.below(40);
+  if (dice_.percent(25)) healing["budget"] = dice_.percent(50) ? dice_.below(4) : dice_.below(20);
+  if (dice_.percent(45)) healing["max_returns_per_agent"] = dice_.percent(65) ? dice_.below(4) : dice_.below(40);
   return healing;
 }
 
 json::object trace_simulator::draw_capabilities() {
   object can;
   for (const char* name : {"inject", "reroute", "create"})
-    if (dice_.percent(60))
-      can[name] = dice_.percent(60);
+    if (dice_.percent(60)) can[name] = dice_.percent(60);
   return can;
 }
 
 json::array trace_simulator::draw_agents() {
   array agents;
   const std::size_t most = dice_.percent(5) ? 0 : 2 + dice_.below(staff().size());
-  for (std::size_t i = 0; i < most; ++i)
-    agents.emplace_back(staff()[i % staff().size()]);  // may name one twice
+  for (std::size_t i = 0; i < most; ++i) agents.emplace_back(staff()[i % staff().size()]);  // may name one twice
   return agents;
 }
 
@@ -132,26 +115,18 @@ void trace_simulator::say_first_hello() {
   sessions_.push_back(main_first ? "main" : "s1");
   if (dice_.percent(25)) {
     silent_sessions_.push_back(main_first ? "s2" : "main");
-    if (dice_.percent(50))
-      silent_sessions_.push_back("s3");
+    if (dice_.percent(50)) silent_sessions_.push_back("s3");
   }
   object hello{{"type", "hello"}, {"protocol", 1}, {"run", "r1"}};
-  if (!main_first || !silent_sessions_.empty() || dice_.percent(50))
-    hello["session"] = sessions_.front();
-  if (dice_.percent(75))
-    hello["agents"] = draw_agents();
-  if (dice_.percent(30))
-    hello["mode"] = dice_.one_of(modes);
+  if (!main_first || !silent_sessions_.empty() || dice_.percent(50)) hello["session"] = sessions_.front();
+  if (dice_.percent(75)) hello["agents"] = draw_agents();
+  if (dice_.percent(30)) hello["mode"] = dice_.one_of(modes);
   hello["clock"] = "trace";
   first_rules_ = draw_rules();
-  if (!first_rules_.empty())
-    hello["rules"] = first_rules_;
-  if (object healing = draw_healing(); !healing.empty())
-    hello["healing"] = std::move(healing);
-  if (object limits = draw_limits(); !limits.empty())
-    hello["limits"] = std::move(limits);
-  if (dice_.percent(30))
-    hello["capabilities"] = draw_capabilities();
+  if (!first_rules_.empty()) hello["rules"] = first_rules_;
+  if (object healing = draw_healing(); !healing.empty()) hello["healing"] = std::move(healing);
+  if (object limits = draw_limits(); !limits.empty()) hello["limits"] = std::move(limits);
+  if (dice_.percent(30)) hello["capabilities"] = draw_capabilities();
   say(std::move(hello));
 }
 
@@ -171,15 +146,12 @@ void trace_simulator::say_further_hello() {
   const std::string name = again ? dice_.one_of(sessions_) : silent_sessions_.back();
   object hello{{"type", "hello"}, {"protocol", 1}, {"run", "r1"}, {"session", name}, {"clock", "trace"}};
   if (!again) {
-    if (dice_.percent(50))
-      hello["agents"] = draw_agents();
-    if (dice_.percent(50))
-      hello["capabilities"] = draw_capabilities();
+    if (dice_.percent(50)) hello["agents"] = draw_agents();
+    if (dice_.percent(50)) hello["capabilities"] = draw_capabilities();
     silent_sessions_.pop_back();
     sessions_.push_back(name);
   }
-  if (dice_.percent(40))
-    hello["rules"] = repeat_rules();
+  if (dice_.percent(40)) hello["rules"] = repeat_rules();
   say(std::move(hello));
 }
 

@@ -20,10 +20,7 @@ class trace_simulator {
 
   // How a run gets to its end: as it is, with no activation open any more, after a window has fired as well, or with
   // its work done.
-  enum class ending { at_once,
-                      at_rest,
-                      waited,
-                      done };
+  enum class ending { at_once, at_rest, waited, done };
 
   // How a run behaves; drawn once.
   struct temper {

@@ -11,10 +11,8 @@ namespace {
 
 // A window starts with what makes its condition true and is cleared by what makes it false.
 void update(window& w, bool holds, std::int64_t now) {
-  if (!holds)
-    w = {};
-  else if (!w.since_ && !w.fired_)
-    w.since_ = now;
+  if (!holds) w = {};
+  else if (!w.since_ && !w.fired_) w.since_ = now;
 }
 
 }  // namespace
@@ -37,48 +35,34 @@ std::optional<evaluator::due> evaluator::next_due() const {
   };
   for (std::size_t i = 0; i < h_.activations_.size(); ++i) {
     const activation_record& v = h_.activations_[i];
-    if (v.open_ && !v.stalled_)
-      consider(v.last_sign_ms_, h_.settings_.stalled_ms_, 0, v.id_, i);
+    if (v.open_ && !v.stalled_) consider(v.last_sign_ms_, h_.settings_.stalled_ms_, 0, v.id_, i);
   }
-  if (h_.deadlock_.since_)
-    consider(*h_.deadlock_.since_, settings_of(h_, rule::deadlock).window_ms_, 1, "", 0);
+  if (h_.deadlock_.since_) consider(*h_.deadlock_.since_, settings_of(h_, rule::deadlock).window_ms_, 1, "", 0);
   if (h_.missing_termination_.since_)
-    consider(*h_.missing_termination_.since_, settings_of(h_, rule::missing_termination).window_ms_, 2, "",
-             0);
+    consider(*h_.missing_termination_.since_, settings_of(h_, rule::missing_termination).window_ms_, 2, "", 0);
   for (std::size_t i = 0; i < h_.events_.size(); ++i) {
     const event_record& e = h_.events_[i];
-    if (e.orphan_.since_)
-      consider(*e.orphan_.since_, settings_of(h_, rule::orphaned_event).window_ms_, 3, e.id_, i);
+    if (e.orphan_.since_) consider(*e.orphan_.since_, settings_of(h_, rule::orphaned_event).window_ms_, 3, e.id_, i);
   }
   return first;
 }
 
-void evaluator::fire(const due& what) {
-  switch (what.order_) {
-    case 0:
-      h_.activations_[what.index_].stalled_ = true;
-      break;
-    case 1:
-      fire_window(rule::deadlock, std::nullopt, what.at_);
-      break;
-    case 2:
-      fire_window(rule::missing_termination, std::nullopt, what.at_);
-      break;
-    default:
-      fire_window(rule::orphaned_event, what.index_, what.at_);
-      break;
+void evaluator::fire(const due& due) {
+  switch (due.order_) {
+    case 0: h_.activations_[due.index_].stalled_ = true; break;
+    case 1: fire_window(rule::deadlock, std::nullopt, due.at_); break;
+    case 2: fire_window(rule::missing_termination, std::nullopt, due.at_); break;
+    default: fire_window(rule::orphaned_event, due.index_, due.at_); break;
   }
 }
 
 window& evaluator::window_of(rule r, std::optional<std::size_t> event) {
-  if (r == rule::orphaned_event)
-    return h_.events_[*event].orphan_;
+  if (r == rule::orphaned_event) return h_.events_[*event].orphan_;
   return r == rule::deadlock ? h_.deadlock_ : h_.missing_termination_;
 }
 
 bool evaluator::condition_holds(rule r, std::optional<std::size_t> event) const {
-  if (r == rule::orphaned_event)
-    return orphan_holds(h_, *event);
+  if (r == rule::orphaned_event) return orphan_holds(h_, *event);
   return r == rule::deadlock ? deadlock_holds(h_) : missing_termination_holds(h_);
 }
 
@@ -86,11 +70,9 @@ detection evaluator::window_detection(rule r, std::optional<std::size_t> event, 
   detection d{r, std::nullopt, at, std::nullopt, std::nullopt, std::nullopt, {}, false, std::nullopt, std::nullopt};
   if (r == rule::orphaned_event) {
     d.event_ = h_.events_[*event].id_;
-    for (const delivery& given : h_.events_[*event].deliveries_)
-      d.evidence_.insert(given.agent_);
+    for (const delivery& given : h_.events_[*event].deliveries_) d.evidence_.insert(given.agent_);
   } else if (r == rule::deadlock) {
-    for (std::size_t e : reachable_work(h_))
-      d.evidence_.insert(h_.events_[e].id_);
+    for (std::size_t e : reachable_work(h_)) d.evidence_.insert(h_.events_[e].id_);
   } else {
     d.agent_ = h_.activations_[h_.ended_since_gap_.back()].agent_;
   }
@@ -103,10 +85,8 @@ void evaluator::fire_window(rule r, std::optional<std::size_t> event, std::int64
   if (healed) {
     count_attempt(r, event);
     ++h_.budget_spent_;
-    if (r == rule::orphaned_event)
-      give_back_orphan(*event);
-    else
-      create_system_event(r);
+    if (r == rule::orphaned_event) give_back_orphan(*event);
+    else create_system_event(r);
   }
   // Healed, it starts anew at once; otherwise it is spent until the condition has been false.
   window& w = window_of(r, event);
@@ -125,10 +105,8 @@ void evaluator::report_at_end() {
   consider(rule::missing_termination, std::nullopt);
   std::map<std::string, std::size_t> by_id;
   for (std::size_t e = 0; e < h_.events_.size(); ++e)
-    if (orphan_holds(h_, e))
-      by_id[h_.events_[e].id_] = e;
-  for (const auto& [id, event] : by_id)
-    consider(rule::orphaned_event, event);
+    if (orphan_holds(h_, e)) by_id[h_.events_[e].id_] = e;
+  for (const auto& [id, event] : by_id) consider(rule::orphaned_event, event);
 }
 
 void evaluator::create_system_event(rule r) {
@@ -137,10 +115,8 @@ void evaluator::create_system_event(rule r) {
   e.system_ = true;
   h_.events_.push_back(e);
   std::set<std::string> recipients = h_.roster_;
-  if (r == rule::missing_termination)
-    recipients = {h_.activations_[h_.ended_since_gap_.back()].agent_};
-  for (const std::string& agent : recipients)
-    give(h_.events_.size() - 1, agent);
+  if (r == rule::missing_termination) recipients = {h_.activations_[h_.ended_since_gap_.back()].agent_};
+  for (const std::string& agent : recipients) give(h_.events_.size() - 1, agent);
   out_.push_back(line_of(intervention{e.id_, "create", std::nullopt, recipients, true}));
 }
 
@@ -167,8 +143,7 @@ capabilities evaluator::any_session_can() const {
 void evaluator::update_windows(std::int64_t now) {
   update(h_.deadlock_, deadlock_holds(h_), now);
   update(h_.missing_termination_, missing_termination_holds(h_), now);
-  for (std::size_t i = 0; i < h_.events_.size(); ++i)
-    update(h_.events_[i].orphan_, orphan_holds(h_, i), now);
+  for (std::size_t i = 0; i < h_.events_.size(); ++i) update(h_.events_[i].orphan_, orphan_holds(h_, i), now);
 }
 
 }  // namespace oracle

@@ -4,7 +4,7 @@
 
 #include "report/compose.h"
 #include "report/lit_path.h"
-#include "tests/picture/support.h"
+#include "tests/report/picture/support.h"
 
 namespace digd::report {
 
@@ -13,8 +13,7 @@ namespace {
 observed observe(const std::vector<std::string>& lines, const observe_bounds& most = {}) {
   observer watch(most);
   for (const std::string& line : lines) {
-    INFO(line << "\n"
-              << watch.problem());
+    INFO(line << "\n" << watch.problem());
     REQUIRE(watch.line(line));
   }
   return watch.finish();
@@ -32,9 +31,11 @@ const agent_facts& agent(const observed& seen, std::string_view name) {
 std::vector<std::string> crowd(int n) {
   std::vector<std::string> out{R"({"type":"hello","protocol":1,"run":"crowd","clock":"trace","agents":[]})"};
   for (int i = 0; i < n; ++i) {
-    out.push_back(fmt::format(R"({{"type":"activation_started","seq":{},"ts":{},"activation":"v{}","agent":"a{}"}})", 2 * i + 1, 1000 * i, i, i));
-    out.push_back(fmt::format(R"({{"type":"activation_ended","seq":{},"ts":{},"activation":"v{}","outputs":[{{"id":"e{}","recipients":["gone"]}}]}})",
-                              2 * i + 2, 1000 * i + 500, i, i));
+    out.push_back(fmt::format(R"({{"type":"activation_started","seq":{},"ts":{},"activation":"v{}","agent":"a{}"}})",
+                              2 * i + 1, 1000 * i, i, i));
+    out.push_back(fmt::format(
+        R"({{"type":"activation_ended","seq":{},"ts":{},"activation":"v{}","outputs":[{{"id":"e{}","recipients":["gone"]}}]}})",
+        2 * i + 2, 1000 * i + 500, i, i));
   }
   return out;
 }
@@ -70,7 +71,7 @@ TEST_CASE("what agents did and what was found is counted") {
   CHECK(seen.spans.size() == 2);
   CHECK(seen.pending_total == 3);
   REQUIRE(seen.leading() != nullptr);
-  CHECK(seen.leading()->what.rule == rule_id::orphaned_event);
+  CHECK(seen.leading()->detection.rule == rule_id::orphaned_event);
   CHECK(seen.leading()->line == 4);
   CHECK(seen.leading()->inject.find("e4") != std::string::npos);
   CHECK(seen.leading()->recipients == std::vector<std::string>{"planner"});
@@ -99,15 +100,17 @@ TEST_CASE("reactions are counted for the agent, and for the pair that gave and g
 
 TEST_CASE("an outcome finds the detection that it is about") {
   std::vector<std::string> lines = picture::troubled;
-  lines.insert(lines.end(), {R"({"type":"activation_started","seq":7,"ts":2600,"activation":"v3","agent":"planner","inputs":["e4"]})",
-                             R"({"type":"activation_ended","seq":8,"ts":2700,"activation":"v3"})",
-                             R"({"type":"run_ended","seq":9,"ts":2800,"outcome":"failure"})"});
+  lines.insert(
+      lines.end(),
+      {R"({"type":"activation_started","seq":7,"ts":2600,"activation":"v3","agent":"planner","inputs":["e4"]})",
+       R"({"type":"activation_ended","seq":8,"ts":2700,"activation":"v3"})",
+       R"({"type":"run_ended","seq":9,"ts":2800,"outcome":"failure"})"});
   const observed seen = observe(lines);
   CHECK(seen.ended == run_outcome::failure);
   std::size_t known = 0;
   for (const told_detection& d : seen.detections) {
     known += d.outcome.has_value();
-    if (d.what.event && *d.what.event == "e4") CHECK(d.outcome == outcome_kind::cleared);
+    if (d.detection.event && *d.detection.event == "e4") CHECK(d.outcome == outcome_kind::cleared);
   }
   CHECK(known >= 2);
   std::uint64_t counted = 0;
@@ -116,7 +119,8 @@ TEST_CASE("an outcome finds the detection that it is about") {
 }
 
 TEST_CASE("a long run takes no more than its bounds, and what is over them is counted") {
-  const observe_bounds most{.agents = 5, .flows = 4, .spans = 6, .detections = 7, .of_a_rule = 7, .bins = 8, .pending = 3, .notes = 2};
+  const observe_bounds most{
+      .agents = 5, .flows = 4, .spans = 6, .detections = 7, .of_a_rule = 7, .bins = 8, .pending = 3, .notes = 2};
   const observed seen = observe(crowd(40), most);
   CHECK(seen.activations == 40);
   CHECK(seen.agents.size() == 6);
@@ -150,13 +154,14 @@ TEST_CASE("bins widen until a time fits, and keep what they counted") {
   bins.width <<= times;
   CHECK(bins.of(116) == 2);
   CHECK(bins.of(50) == 0);
-  CHECK(time_bins{.start = 0, .width = 1, .most = 120}.doublings_for(std::numeric_limits<milliseconds>::max() / 4) > 40);
+  CHECK(time_bins{.start = 0, .width = 1, .most = 120}.doublings_for(std::numeric_limits<milliseconds>::max() / 4) >
+        40);
 }
 
 TEST_CASE("the lit path goes from where it came from, by the suspect, to what was found") {
   const gathered run = gather_lines(picture::troubled);
   REQUIRE(run.problem.empty());
-  const detection& orphan = run.seen.leading()->what;
+  const detection& orphan = run.seen.leading()->detection;
   const lit_path plain = light(run.graph.model, {&orphan}, {});
   REQUIRE(plain.stops.size() == 3);
   CHECK(plain.stops[0].id == "e1");
@@ -167,22 +172,23 @@ TEST_CASE("the lit path goes from where it came from, by the suspect, to what wa
 
   const std::vector<blamed> suspects{{.activation = "v9", .event = {}, .why = "not in the graph"},
                                      {.activation = "v2", .event = {}, .why = "number 1"}};
-  std::vector<const detection*> all;
-  for (const told_detection& d : run.seen.detections) all.push_back(&d.what);
-  const lit_path by = light(run.graph.model, all, suspects);
+  std::vector<const detection*> detections;
+  for (const told_detection& d : run.seen.detections) detections.push_back(&d.detection);
+  const lit_path by = light(run.graph.model, detections, suspects);
   REQUIRE(by.by == &suspects[1]);
   CHECK(by.to->rule == rule_id::early_termination);
   CHECK(by.stops.front().id == "e1");
   CHECK(by.stops.back().id == "e5");
-  const auto place = std::find_if(by.stops.begin(), by.stops.end(), [](const lit_path::stop& s) { return s.id == "v2"; });
+  const auto place =
+      std::find_if(by.stops.begin(), by.stops.end(), [](const lit_path::stop& s) { return s.id == "v2"; });
   CHECK(place != by.stops.end());
 }
 
 TEST_CASE("of a long run only the part about the leading detection is kept") {
   std::vector<std::string> lines{R"({"type":"hello","protocol":1,"run":"long","clock":"trace","agents":["a"]})"};
   for (int i = 0; i < 500; ++i) {
-    lines.push_back(
-        fmt::format(R"({{"type":"event","seq":{},"ts":{},"event":{{"id":"e{}","recipients":["{}"]}}}})", i + 1, i, i, i == 300 ? "gone" : "a"));
+    lines.push_back(fmt::format(R"({{"type":"event","seq":{},"ts":{},"event":{{"id":"e{}","recipients":["{}"]}}}})",
+                                i + 1, i, i, i == 300 ? "gone" : "a"));
   }
   const gathered run = gather_lines(lines, {.nodes = 10, .nodes_of_part = 10, .rows = 60, .lines_before = 20});
   CHECK_FALSE(run.graph.whole);

@@ -5,7 +5,7 @@
 #include "report/compose.h"
 #include "report/html.h"
 #include "report/text.h"
-#include "tests/picture/support.h"
+#include "tests/report/picture/support.h"
 
 namespace digd::report {
 
@@ -14,22 +14,23 @@ namespace {
 struct whole {
   gathered from;
   std::vector<part> parts;
-  document said;
+  digd::report::document document;
 };
 
-whole report_of(const std::vector<std::string>& lines, std::vector<part> parts = not_run("trace.jsonl", "told not to.")) {
+whole report_of(const std::vector<std::string>& lines,
+                std::vector<part> parts = not_run("trace.jsonl", "told not to.")) {
   whole out{.from = gather([&](const std::function<bool(std::string_view)>& each) {
               for (const std::string& line : lines) each(line);
               return std::string();
             }),
             .parts = std::move(parts),
-            .said = {}};
+            .document = {}};
   REQUIRE(out.from.problem.empty());
-  out.said = compose(out.from, out.parts, "trace.jsonl");
+  out.document = compose(out.from, out.parts, "trace.jsonl");
   return out;
 }
 
-bool has(std::string_view text, std::string_view what) { return text.find(what) != std::string_view::npos; }
+bool has(std::string_view text, std::string_view given_text) { return text.find(given_text) != std::string_view::npos; }
 
 // Tags as they open and close; void ones are left out.
 bool balanced(std::string_view html) {
@@ -60,24 +61,29 @@ bool balanced(std::string_view html) {
 
 TEST_CASE("the verdict is two sentences") {
   const whole r = report_of(picture::troubled);
-  REQUIRE(r.said.verdict.size() == 2);
-  CHECK(r.said.verdict[0] ==
-        "Run r1 has not ended; it was last heard of after 2.5 s; in its 6 messages of 3 agents digd made 3 detections and healed 3.");
-  CHECK(r.said.verdict[1] == "The first failure was orphaned event at 20 ms, on event e4.");
-  CHECK(r.said.failed);
-  const whole fine = report_of(
-      {R"({"type":"hello","protocol":1,"run":"fine","clock":"trace","agents":["a"]})", R"({"type":"run_ended","seq":1,"ts":5,"outcome":"success"})"});
-  CHECK(fine.said.verdict[0] == "Run fine ended as \"success\" after 0 ms; in its 1 message of 1 agent digd found nothing wrong.");
-  CHECK_FALSE(fine.said.failed);
+  REQUIRE(r.document.verdict.size() == 2);
+  CHECK(r.document.verdict[0] ==
+        "Run r1 has not ended; it was last heard of after 2.5 s; in its 6 messages of 3 agents digd made 3 detections "
+        "and healed 3.");
+  CHECK(r.document.verdict[1] == "The first failure was orphaned event at 20 ms, on event e4.");
+  CHECK(r.document.failed);
+  const whole fine = report_of({R"({"type":"hello","protocol":1,"run":"fine","clock":"trace","agents":["a"]})",
+                                R"({"type":"run_ended","seq":1,"ts":5,"outcome":"success"})"});
+  CHECK(fine.document.verdict[0] ==
+        "Run fine ended as \"success\" after 0 ms; in its 1 message of 1 agent digd found nothing wrong.");
+  CHECK_FALSE(fine.document.failed);
 }
 
-TEST_CASE("what a pass found stands in the verdict, in its section and among the sources; what did not run says why and how") {
+TEST_CASE(
+    "what a pass found stands in the verdict, in its section and among the sources; what did not run says why and "
+    "how") {
   part ran{.id = "responsibility", .title = "Who", .ran = true, .command = "x", .answer = "agent coder did it"};
   ran.origins.push_back({"φ", "by counting", "eq. 2"});
-  part not_done{.id = "decisive-error", .title = "When", .why_not = "too long.", .command = "digctl attribute chief r1"};
+  part not_done{
+      .id = "decisive-error", .title = "When", .why_not = "too long.", .command = "digctl attribute chief r1"};
   const whole r = report_of(picture::troubled, {ran, not_done});
-  CHECK(has(r.said.verdict[1], "; agent coder did it."));
-  const std::string html = to_html(r.said);
+  CHECK(has(r.document.verdict[1], "; agent coder did it."));
+  const std::string html = to_html(r.document);
   CHECK(has(html, "Not run: too long."));
   CHECK(has(html, "digctl attribute chief r1"));
   CHECK(has(html, "eq. 2"));
@@ -86,14 +92,15 @@ TEST_CASE("what a pass found stands in the verdict, in its section and among the
 
 TEST_CASE("the page is whole, asks for nothing, and names its parts for those who do not see it") {
   const whole r = report_of(picture::troubled);
-  const std::string html = to_html(r.said);
+  const std::string html = to_html(r.document);
   CHECK(balanced(html));
   for (const char* outside : {"http://", "https://", "src=", "@import", "url(", "<link", "<iframe", "<img"}) {
     INFO(outside);
     CHECK_FALSE(has(html, outside));
   }
-  for (const char* inside : {"default-src 'none'", "<html lang=\"en\">", "class=\"skip\"", "prefers-color-scheme:dark", "@media print",
-                             "prefers-reduced-motion", "scope=\"col\"", "scope=\"row\"", "<caption", "<title>", "<desc", "aria-label"}) {
+  for (const char* inside :
+       {"default-src 'none'", "<html lang=\"en\">", "class=\"skip\"", "prefers-color-scheme:dark", "@media print",
+        "prefers-reduced-motion", "scope=\"col\"", "scope=\"row\"", "<caption", "<title>", "<desc", "aria-label"}) {
     INFO(inside);
     CHECK(has(html, inside));
   }
@@ -101,7 +108,8 @@ TEST_CASE("the page is whole, asks for nothing, and names its parts for those wh
 
 TEST_CASE("hostile names form no markup in any format") {
   const whole r = report_of(picture::hostile());
-  const std::string html = to_html(r.said), md = to_markdown(r.said), json = to_json(r.from, r.parts, r.said);
+  const std::string html = to_html(r.document), md = to_markdown(r.document),
+                    json = to_json(r.from, r.parts, r.document);
   CHECK(balanced(html));
   CHECK_FALSE(has(html, "<script>alert"));
   CHECK(has(html, "&lt;script&gt;alert"));
@@ -117,10 +125,10 @@ TEST_CASE("the JSON of a small run is this") {
   std::ifstream file(DIGD_SOURCE_DIR "/tests/report/troubled.json");
   std::stringstream expected;
   expected << file.rdbuf();
-  boost::json::object told = boost::json::parse(to_json(r.from, r.parts, r.said)).as_object();
-  CHECK(told.at("passes").at("causes").at("ran") == false);
-  told.erase("passes");
-  CHECK(told == boost::json::parse(expected.str()));
+  boost::json::object object = boost::json::parse(to_json(r.from, r.parts, r.document)).as_object();
+  CHECK(object.at("passes").at("causes").at("ran") == false);
+  object.erase("passes");
+  CHECK(object == boost::json::parse(expected.str()));
 }
 
 TEST_CASE("a name can be typed as it is told") {

@@ -48,7 +48,8 @@ TEST_CASE("every rule is documented") {
   std::set<std::string_view> codes;
   for (const rule* r : catalog()) {
     INFO(to_string(r->id));
-    for (const std::string_view field : {r->doc.what, r->doc.why, r->doc.example, r->doc.false_positives, r->doc.cleared}) {
+    for (const std::string_view field :
+         {r->doc.text, r->doc.why, r->doc.example, r->doc.false_positives, r->doc.cleared}) {
       CHECK(field.size() > 20);
       CHECK(field.ends_with('.'));
       CHECK(field.find('\n') == std::string_view::npos);
@@ -67,8 +68,9 @@ TEST_CASE("every rule has its file, and every file in rules/ that defines a rule
   CHECK(files == catalog().size());
   for (const std::string_view name : rule_names) {
     INFO(name);
-    CHECK(contents(root / "rules" / (std::string(name) + ".cpp")).find("const rule& " + std::string(name) + "_rule()") !=
-          std::string::npos);
+    CHECK(
+        contents(root / "rules" / (std::string(name) + ".cpp")).find("const rule& " + std::string(name) + "_rule()") !=
+        std::string::npos);
   }
 }
 
@@ -77,7 +79,8 @@ TEST_CASE("every rule has its test: that it fires, what it nearly fires on, and 
     INFO(name);
     const std::string test = contents(root / "tests" / "rules" / (std::string(name) + "_test.cpp"));
     REQUIRE_FALSE(test.empty());
-    for (const char* part : {"near misses", "check_causes", "check_text_override", "hostile_quoted", ".reason ==", ".witness", "became()"}) {
+    for (const char* part : {"near misses", "check_causes", "check_text_override", "hostile_quoted",
+                             ".reason ==", ".witness", "became()"}) {
       INFO(part);
       CHECK(test.find(part) != std::string::npos);
     }
@@ -100,13 +103,14 @@ TEST_CASE("every rule has the defaults that semantics.md gives") {
   CHECK(of(rule_id::missing_termination).window_ms == 10'000);
   CHECK(of(rule_id::orphaned_event).window_ms == 5'000);
   CHECK(of(rule_id::excessive_rerouting).max_reroutes == 2);
-  for (const rule_id id : {rule_id::early_termination, rule_id::missing_termination, rule_id::deadlock, rule_id::orphaned_event}) {
+  for (const rule_id id :
+       {rule_id::early_termination, rule_id::missing_termination, rule_id::deadlock, rule_id::orphaned_event}) {
     CHECK(of(id).max_attempts == 3);
   }
   for (const rule* r : catalog()) {
     INFO(to_string(r->id));
     const rule_settings s = r->defaults();
-    CHECK(s.how == mode::enforce);
+    CHECK(s.mode == mode::enforce);
     CHECK(s.kinds.empty());
     CHECK(s.text.empty());
     CHECK((s.window_ms > 0) == r->options.window);

@@ -39,11 +39,12 @@ TEST_CASE("CLA: work of another split comes with its ancestry") {
   CHECK(d.reason == R"(Agent "bob" is given "e5" while it holds 1 event of another lineage: "e3".)");
   CHECK(s.verdict_on("e4").action == action::deliver);
   CHECK(s.verdict_on("e5").action == action::inject);
-  CHECK(s.verdict_on("e5").inject ==
-        R"(To agent "bob": the event "e5" comes from the split "v2" by agent "lead". You also hold "e3" of another )"
-        R"(decomposition (the split "v1" by agent "planner"). Do not combine them as if they were parts of one whole: check )"
-        R"(what each covers, and answer them apart. If both divide the same problem, one division is enough, the older: take in )"
-        R"(parts of the younger ("e5") without working on them.)");
+  CHECK(
+      s.verdict_on("e5").inject ==
+      R"(To agent "bob": the event "e5" comes from the split "v2" by agent "lead". You also hold "e3" of another )"
+      R"(decomposition (the split "v1" by agent "planner"). Do not combine them as if they were parts of one whole: check )"
+      R"(what each covers, and answer them apart. If both divide the same problem, one division is enough, the older: take in )"
+      R"(parts of the younger ("e5") without working on them.)");
 }
 
 TEST_CASE("CLA: near misses") {
@@ -52,9 +53,11 @@ TEST_CASE("CLA: near misses") {
   CHECK(told_after(R"(
 {"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3"]}
 {"type":"activation_ended","activation":"v3"}
-{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"]}]})") == strings{});
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"]}]})") ==
+        strings{});
   // The lead's activation generates nothing new: one input, one output.
-  CHECK(told_after(R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"e5","recipients":["bob"]}]})") == strings{});
+  CHECK(told_after(R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"e5","recipients":["bob"]}]})") ==
+        strings{});
   // Parts of one split, and what became of them.
   CHECK(told_after(R"(
 {"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2"]}
@@ -62,12 +65,15 @@ TEST_CASE("CLA: near misses") {
   // A root event belongs to no lineage.
   CHECK(told_after(R"({"type":"event","event":{"id":"e6","recipients":["bob"]}})") == strings{});
   // A notice clashes with nothing, and nothing with it.
-  CHECK(told_after(R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"],"fyi":true}]})") ==
-        strings{});
+  CHECK(
+      told_after(
+          R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"],"fyi":true}]})") ==
+      strings{});
   // An agent that is not in the roster holds nothing.
   CHECK(told_after(R"(
 {"type":"agent_left","agent":"bob"}
-{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob","cy"]}]})") == strings{});
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob","cy"]}]})") ==
+        strings{});
 }
 
 TEST_CASE("CLA: an event that holds both lineages clashes with neither") {
@@ -75,13 +81,15 @@ TEST_CASE("CLA: an event that holds both lineages clashes with neither") {
 {"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["ada"]},{"id":"e5","recipients":["cy"]}]}
 {"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2","e4"]}
 {"type":"activation_ended","activation":"v3","outputs":[{"id":"e6","recipients":["bob","cy"]}]})");
-  CHECK(s.told() == strings{"cross_lineage_aggregation e4 @ada [e2] inject"});  // not e6 at bob, who has e3, nor at cy, who has e5
+  CHECK(s.told() ==
+        strings{"cross_lineage_aggregation e4 @ada [e2] inject"});  // not e6 at bob, who has e3, nor at cy, who has e5
 }
 
 TEST_CASE("CLA: once for each recipient, in their order, and that is no relapse") {
   const scenario s = after_splits(roster, R"(
 {"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob","cy","ada"]}]})");
-  CHECK(s.told() == strings{"cross_lineage_aggregation e5 @bob [e3] inject", "cross_lineage_aggregation e5 @ada [e2] inject"});
+  CHECK(s.told() ==
+        strings{"cross_lineage_aggregation e5 @bob [e3] inject", "cross_lineage_aggregation e5 @ada [e2] inject"});
   CHECK(s.became() == strings{});
   CHECK(s.verdict_on("e5").detections == std::vector<std::uint32_t>{0, 1});
   const std::string& text = s.verdict_on("e5").inject;
@@ -145,16 +153,19 @@ TEST_CASE("CLA: a text of one's own, with the rule's placeholders") {
 
 TEST_CASE("CLA: names chosen by agents are quoted as data") {
   scenario s(R"({"type":"hello"})");
-  const std::string v = json_string(hostile('v')), a = json_string(hostile('a')), e = json_string(hostile('e')), b = json_string(hostile('b'));
+  const std::string v = json_string(hostile('v')), a = json_string(hostile('a')), e = json_string(hostile('e')),
+                    b = json_string(hostile('b'));
   s.then(R"({"type":"activation_started","activation":)" + v + R"(,"agent":)" + a + "}");
   s.then(R"({"type":"event","event":{"id":)" + e + R"(,"source":)" + v + R"(,"recipients":[)" + b + "]}}");
   s.then(R"({"type":"activation_started","activation":"v2","agent":"ada"})");
   s.then(R"({"type":"event","event":{"id":"e2","source":"v2","recipients":[)" + b + "]}}");
   CHECK(s.only().agent == hostile('b'));
-  CHECK(s.only().reason == "Agent " + hostile_quoted('b') + " is given \"e2\" while it holds 1 event of another lineage: " +
-                               hostile_quoted('e') + ".");
-  CHECK(s.verdict_on("e2").inject.find("You also hold " + hostile_quoted('e') + " of another decomposition (the split " +
-                                       hostile_quoted('v') + " by agent " + hostile_quoted('a') + ").") != std::string::npos);
+  CHECK(s.only().reason == "Agent " + hostile_quoted('b') +
+                               " is given \"e2\" while it holds 1 event of another lineage: " + hostile_quoted('e') +
+                               ".");
+  CHECK(s.verdict_on("e2").inject.find("You also hold " + hostile_quoted('e') +
+                                       " of another decomposition (the split " + hostile_quoted('v') + " by agent " +
+                                       hostile_quoted('a') + ").") != std::string::npos);
 }
 
 TEST_CASE("CLA: long lists are cut, in the text and in the evidence, and say so") {
@@ -162,7 +173,8 @@ TEST_CASE("CLA: long lists are cut, in the text and in the evidence, and say so"
              "\n"
              R"({"type":"activation_started","activation":"v1","agent":"ada"})");
   for (int i = 0; i < 1002; ++i) {
-    s.then(R"({"type":"event","event":{"source":"v1","recipients":["bob"],"id":"e)" + std::to_string(1000 + i) + R"("}})");
+    s.then(R"({"type":"event","event":{"source":"v1","recipients":["bob"],"id":"e)" + std::to_string(1000 + i) +
+           R"("}})");
   }
   s.then(R"(
 {"type":"activation_started","activation":"v2","agent":"ada"}
@@ -171,7 +183,9 @@ TEST_CASE("CLA: long lists are cut, in the text and in the evidence, and say so"
   CHECK(d.evidence_total == 1002);
   REQUIRE(d.evidence.size() == 64);
   CHECK(d.evidence.back() == "e1063");
-  CHECK(d.reason == R"(Agent "bob" is given "x" while it holds 1002 events of another lineage: "e1000", "e1001", "e1002", "e1003", "e1004", "e1005", "e1006", "e1007" and 994 more.)");
+  CHECK(
+      d.reason ==
+      R"(Agent "bob" is given "x" while it holds 1002 events of another lineage: "e1000", "e1001", "e1002", "e1003", "e1004", "e1005", "e1006", "e1007" and 994 more.)");
   CHECK(d.witness.truncated);
   CHECK(d.witness.events.size() + d.witness.activations.size() == 64);
 }
@@ -182,7 +196,8 @@ TEST_CASE("CLA: of many origins eight are named") {
   for (int i = 0; i < 10; ++i) {
     const std::string n = std::to_string(i);
     s.then(R"({"type":"activation_started","activation":"v)" + n + R"(","agent":"a)" + n + R"("})");
-    s.then(R"({"type":"event","event":{"id":"e)" + n + R"(","source":"v)" + n + R"(","recipients":["hub)" + n + R"("]}})");
+    s.then(R"({"type":"event","event":{"id":"e)" + n + R"(","source":"v)" + n + R"(","recipients":["hub)" + n +
+           R"("]}})");
     inputs += (i > 0 ? ",\"e" : "\"e") + n + '"';
   }
   s.then(R"({"type":"activation_started","activation":"w","agent":"hub","inputs":[)" + inputs + "]}");
@@ -213,7 +228,8 @@ TEST_CASE("CLA: cleared when the agent deals with one of them, recurred when it 
 {"type":"activation_ended","activation":"v3","ts":20})") == strings{"cross_lineage_aggregation e5 cleared at 20"});
   CHECK(after(R"(
 {"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3","e5"]}
-{"type":"activation_ended","activation":"v3","reactions":{"e3":"discard"},"ts":20})") == strings{"cross_lineage_aggregation e5 cleared at 20"});
+{"type":"activation_ended","activation":"v3","reactions":{"e3":"discard"},"ts":20})") ==
+        strings{"cross_lineage_aggregation e5 cleared at 20"});
   CHECK(after(R"(
 {"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3","e5"]}
 {"type":"activation_ended","activation":"v3","ts":20})") == strings{"cross_lineage_aggregation e5 recurred at 20"});

@@ -9,16 +9,15 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-const firing waiting{
-    .rule = "deadlock",
-    .hello = R"("agents":["coder","tester","planner"])",
-    .lines = R"(
+const firing waiting{.rule = "deadlock",
+                     .hello = R"("agents":["coder","tester","planner"])",
+                     .lines = R"(
 {"type":"activation_started","activation":"v1","agent":"planner","ts":50}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["coder"]}}
 {"type":"event","event":{"id":"e2","source":"v1","recipients":["tester"]}}
 {"type":"activation_ended","activation":"v1","ts":100}
 )",
-    .last = R"({"type":"time","ts":10100})"};
+                     .last = R"({"type":"time","ts":10100})"};
 
 }  // namespace
 
@@ -32,17 +31,19 @@ TEST_CASE("DL: when nobody is active and work waits for the window, everybody in
   CHECK(d.event == std::nullopt);
   CHECK(d.agent == std::nullopt);
   CHECK(d.ts == 10100);
-  CHECK(d.reason ==
-        R"(Nobody is active while 2 events wait: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" (waiting at "tester").)");
+  CHECK(
+      d.reason ==
+      R"(Nobody is active while 2 events wait: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" (waiting at "tester").)");
   REQUIRE(s.interventions.size() == 1);
   CHECK(s.interventions[0].id == "sys:1");
   CHECK(s.interventions[0].action == action::create);
   CHECK(s.interventions[0].event == std::nullopt);
   CHECK(s.interventions[0].recipients == strings{"coder", "planner", "tester"});
-  CHECK(s.interventions[0].inject ==
-        R"(Nobody is working, but 2 events are unresolved: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" )"
-        R"((waiting at "tester"). Every agent seems to wait for another. If one of these events is with you, act on it now with )"
-        R"(what you have: handle it, or pass it to whoever can.)");
+  CHECK(
+      s.interventions[0].inject ==
+      R"(Nobody is working, but 2 events are unresolved: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" )"
+      R"((waiting at "tester"). Every agent seems to wait for another. If one of these events is with you, act on it now with )"
+      R"(what you have: handle it, or pass it to whoever can.)");
   CHECK(s.reachable() == strings{"e1", "e2"});  // the monitor's own event is no work
   CHECK(s.graph().is_pending(s.graph().find_event("sys:1"), s.graph().find_agent("planner")));
 }
@@ -137,16 +138,20 @@ TEST_CASE("DL: with nobody in the roster there is nobody to tell") {
 }
 
 TEST_CASE("DL: a text of one's own, with the rule's placeholders") {
-  check_text_override(waiting, "{count}: {work}",
-                      R"(2 events are unresolved: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" (waiting at "tester"))");
+  check_text_override(
+      waiting, "{count}: {work}",
+      R"(2 events are unresolved: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" (waiting at "tester"))");
 }
 
 TEST_CASE("DL: names chosen by agents are quoted as data") {
   scenario s(R"({"type":"hello"})");
-  s.then(R"({"type":"event","event":{"id":)" + json_string(hostile('e')) + R"(,"recipients":[)" + json_string(hostile('a')) + "]}}");
+  s.then(R"({"type":"event","event":{"id":)" + json_string(hostile('e')) + R"(,"recipients":[)" +
+         json_string(hostile('a')) + "]}}");
   s.then(R"({"type":"time","ts":10000})");
-  CHECK(s.only().reason == "Nobody is active while 1 event waits: " + hostile_quoted('e') + " (waiting at " + hostile_quoted('a') + ").");
-  CHECK(injected(s).find(hostile_quoted('e') + " (waiting at " + hostile_quoted('a') + "). Every") != std::string::npos);
+  CHECK(s.only().reason ==
+        "Nobody is active while 1 event waits: " + hostile_quoted('e') + " (waiting at " + hostile_quoted('a') + ").");
+  CHECK(injected(s).find(hostile_quoted('e') + " (waiting at " + hostile_quoted('a') + "). Every") !=
+        std::string::npos);
   CHECK(s.interventions.at(0).recipients == strings{hostile('a')});
 }
 
@@ -169,9 +174,11 @@ TEST_CASE("DL: long lists are cut, in the text and in the evidence, and say so")
 
 TEST_CASE("DL: an event that waits at many agents names eight") {
   scenario s(R"({"type":"hello"})");
-  s.then(R"({"type":"event","event":{"id":"e1","recipients":)" + numbered("a", 10) + "}}").then(R"({"type":"time","ts":10000})");
-  CHECK(s.only().reason ==
-        R"(Nobody is active while 1 event waits: "e1" (waiting at "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7" and 2 more).)");
+  s.then(R"({"type":"event","event":{"id":"e1","recipients":)" + numbered("a", 10) + "}}")
+      .then(R"({"type":"time","ts":10000})");
+  CHECK(
+      s.only().reason ==
+      R"(Nobody is active while 1 event waits: "e1" (waiting at "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7" and 2 more).)");
 }
 
 TEST_CASE("DL: the witness shows what waits, where, and where it came from") {

@@ -19,7 +19,8 @@ const firing half{
 {"type":"activation_ended","activation":"v1","outputs":[{"id":"e2","recipients":["coder"]},{"id":"e3","recipients":["tester"]}]}
 {"type":"activation_started","activation":"v2","agent":"coder","inputs":["e2"]}
 )",
-    .last = R"({"type":"activation_ended","activation":"v2","ts":7,"outputs":[{"id":"e4","recipients":["tester"],"submit":true}]})"};
+    .last =
+        R"({"type":"activation_ended","activation":"v2","ts":7,"outputs":[{"id":"e4","recipients":["tester"],"submit":true}]})"};
 
 }  // namespace
 
@@ -33,17 +34,19 @@ TEST_CASE("ET: an answer that leaves out reachable work is given back to its aut
   CHECK(d.ts == 7);
   CHECK(d.agent == std::nullopt);
   CHECK(d.evidence_total == 1);
-  CHECK(d.reason ==
-        R"(The answer "e4" was submitted while 1 event it does not build on is unresolved: "e3" of agent "planner" (waiting at "tester").)");
+  CHECK(
+      d.reason ==
+      R"(The answer "e4" was submitted while 1 event it does not build on is unresolved: "e3" of agent "planner" (waiting at "tester").)");
   CHECK(s.verdict_on("e4").action == action::reroute);
   CHECK(s.verdict_on("e4").recipients == strings{"coder"});
-  CHECK(s.verdict_on("e4").inject ==
-        R"(Your final answer "e4" was not accepted yet: 1 piece of work it does not build on is still unresolved: "e3" of )"
-        R"(agent "planner" (waiting at "tester"). Most of it waits at "tester". Your answer is back with you as ordinary work. If )"
-        R"(it lacks more than half, pass it on to that agent with your results, unless that is you. Otherwise do not just wait: )"
-        R"(hand out what is missing to agents who are free ("planner", "tester"), and again if it does not come; take in what is )"
-        R"(obsolete. Submit again only when nothing is missing, an answer that builds on this one. Count nothing twice; if your )"
-        R"(answer does, put it together anew from results that do not.)");
+  CHECK(
+      s.verdict_on("e4").inject ==
+      R"(Your final answer "e4" was not accepted yet: 1 piece of work it does not build on is still unresolved: "e3" of )"
+      R"(agent "planner" (waiting at "tester"). Most of it waits at "tester". Your answer is back with you as ordinary work. If )"
+      R"(it lacks more than half, pass it on to that agent with your results, unless that is you. Otherwise do not just wait: )"
+      R"(hand out what is missing to agents who are free ("planner", "tester"), and again if it does not come; take in what is )"
+      R"(obsolete. Submit again only when nothing is missing, an answer that builds on this one. Count nothing twice; if your )"
+      R"(answer does, put it together anew from results that do not.)");
   CHECK(s.reachable() == strings{"e3", "e4"});
   CHECK_FALSE(s.run().terminal());
 }
@@ -56,8 +59,9 @@ TEST_CASE("ET: several unresolved events are named in the plural, with all who h
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
   CHECK(told(s.only()) == "early_termination e9 [e1, e2] reroute");
-  CHECK(s.only().reason ==
-        R"(The answer "e9" was submitted while 2 events it does not build on are unresolved: "e1" (waiting at "bob"), "e2" (waiting at "bob", "cy").)");
+  CHECK(
+      s.only().reason ==
+      R"(The answer "e9" was submitted while 2 events it does not build on are unresolved: "e1" (waiting at "bob"), "e2" (waiting at "bob", "cy").)");
   CHECK(s.verdict_on("e9").inject.starts_with(
       R"(Your final answer "e9" was not accepted yet: 2 pieces of work it does not build on are still unresolved: "e1" (waiting at "bob"), "e2")"));
 }
@@ -202,7 +206,8 @@ TEST_CASE("ET: attempts are counted in the run, whatever the event") {
 }
 
 TEST_CASE("ET: a text of one's own, with the rule's placeholders") {
-  check_text_override(half, "{event}: {count} {are} open: {work}", R"("e4": 1 piece is open: "e3" of agent "planner" (waiting at "tester"))");
+  check_text_override(half, "{event}: {count} {are} open: {work}",
+                      R"("e4": 1 piece is open: "e3" of agent "planner" (waiting at "tester"))");
 }
 
 TEST_CASE("ET: without the capability to inject, the answer is given back without a word") {
@@ -213,14 +218,15 @@ TEST_CASE("ET: without the capability to inject, the answer is given back withou
 }
 
 TEST_CASE("ET: names chosen by agents are quoted as data") {
-  const std::string ada = json_string(hostile('a')), event = json_string(hostile('e')), answer = json_string(hostile('x'));
+  const std::string ada = json_string(hostile('a')), event = json_string(hostile('e')),
+                    answer = json_string(hostile('x'));
   scenario s(R"({"type":"hello"})");
   s.then(R"({"type":"event","event":{"id":)" + event + R"(,"recipients":[)" + ada + "]}}");
   s.then(R"({"type":"activation_started","activation":"v1","agent":"bob"})");
   s.then(R"({"type":"event","event":{"id":)" + answer + R"(,"source":"v1","submit":true}})");
   const std::string named = hostile_quoted('e') + " (waiting at " + hostile_quoted('a') + ")";
-  CHECK(s.only().reason == "The answer " + hostile_quoted('x') + " was submitted while 1 event it does not build on is unresolved: " +
-                               named + ".");
+  CHECK(s.only().reason == "The answer " + hostile_quoted('x') +
+                               " was submitted while 1 event it does not build on is unresolved: " + named + ".");
   CHECK(s.only().evidence == strings{hostile('e')});
   CHECK(s.verdict_on(hostile('x')).inject.find("unresolved: " + named + ". Most of it waits at ") != std::string::npos);
   CHECK(s.verdict_on(hostile('x')).inject.find('\n') == std::string::npos);

@@ -27,10 +27,12 @@ std::string passed_on(int times) {
   std::string lines;
   for (int i = 0; i < times; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1);
-    lines += R"({"type":"activation_started","activation":"v)" + n + R"(","agent":"p)" + n + R"(","inputs":["e1"]})"
-                                                                                             "\n" +
-             R"({"type":"activation_ended","activation":"v)" + n + R"(","reactions":{"e1":{"reroute":["p)" + next + R"("]}}})"
-                                                                                                                    "\n";
+    lines += R"({"type":"activation_started","activation":"v)" + n + R"(","agent":"p)" + n +
+             R"(","inputs":["e1"]})"
+             "\n" +
+             R"({"type":"activation_ended","activation":"v)" + n + R"(","reactions":{"e1":{"reroute":["p)" + next +
+             R"("]}}})"
+             "\n";
   }
   return lines;
 }
@@ -48,9 +50,10 @@ TEST_CASE("ER: the reroute beyond max_reroutes carries a word to its new holder"
   CHECK(d.reason == R"(The event "e1" was rerouted 3 times and nobody has consumed it.)");
   CHECK(s.verdict_on("e1").action == action::inject);
   CHECK(s.verdict_on("e1").recipients.empty());
-  CHECK(s.verdict_on("e1").inject ==
-        R"(The event "e1" was already passed on 3 times, by "ada", "bob", "cy", and nobody has handled it. Do not pass it on )"
-        R"(again: handle it now as well as you can, even if only to say why it cannot be done.)");
+  CHECK(
+      s.verdict_on("e1").inject ==
+      R"(The event "e1" was already passed on 3 times, by "ada", "bob", "cy", and nobody has handled it. Do not pass it on )"
+      R"(again: handle it now as well as you can, even if only to say why it cannot be done.)");
   CHECK(s.reachable() == strings{"e1"});
 }
 
@@ -65,7 +68,8 @@ TEST_CASE("ER: once is once in words too") {
 
 TEST_CASE("ER: near misses") {
   const auto told_after = [](const std::string& hello, const std::string& lines) {
-    scenario s(R"({"type":"hello",)" + hello + "}\n" + R"({"type":"event","event":{"id":"e1","recipients":["p0","q"]}})");
+    scenario s(R"({"type":"hello",)" + hello + "}\n" +
+               R"({"type":"event","event":{"id":"e1","recipients":["p0","q"]}})");
     return s.then(lines).told();
   };
   const std::string most = R"("rules":{"excessive_rerouting":{"max_reroutes":2}})";
@@ -160,7 +164,8 @@ TEST_CASE("ER: names chosen by agents are quoted as data") {
   s.then(R"({"type":"activation_started","activation":"v1","agent":)" + a + R"(,"inputs":[)" + e + "]}");
   s.then(R"({"type":"activation_ended","activation":"v1","reactions":{)" + e + R"(:{"reroute":["bob"]}}})");
   CHECK(s.only().reason == "The event " + hostile_quoted('e') + " was rerouted 1 time and nobody has consumed it.");
-  CHECK(injected(s).starts_with("The event " + hostile_quoted('e') + " was already passed on 1 time, by " + hostile_quoted('a') + ", and"));
+  CHECK(injected(s).starts_with("The event " + hostile_quoted('e') + " was already passed on 1 time, by " +
+                                hostile_quoted('a') + ", and"));
 }
 
 TEST_CASE("ER: the witness shows who passed it on and who has it now") {

@@ -105,10 +105,10 @@ std::vector<std::string> edges(const witness& w) {
 }
 
 std::string nodes(const witness& w) {
-  const auto list = [](std::vector<witness::node> all) {
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  const auto list = [](std::vector<witness::node> nodes) {
+    std::sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
     std::string out;
-    for (const witness::node& n : all) out += (out.empty() ? "" : " ") + n.id;
+    for (const witness::node& n : nodes) out += (out.empty() ? "" : " ") + n.id;
     return out;
   };
   return list(w.events) + " | " + list(w.activations);
@@ -125,7 +125,8 @@ bool connected(const witness& w) {
   for (const witness::edge& e : w.edges) {
     if (e.kind != witness::edge_kind::pending) piece[root(e.from)] = root(e.to);
   }
-  return std::all_of(piece.begin(), piece.end(), [&](const auto& p) { return root(p.first) == root(piece.begin()->first); });
+  return std::all_of(piece.begin(), piece.end(),
+                     [&](const auto& p) { return root(p.first) == root(piece.begin()->first); });
 }
 
 }  // namespace digd::tests

@@ -19,7 +19,8 @@ struct firing {
 
 // With more members in the hello and in the rule's settings.
 scenario play(const firing& f, const std::string& hello = {}, const std::string& options = {});
-// Modes of the run and of the rule, shadow's `healing`, and each cause but `target`, which each rule has its own way to.
+// Modes of the run and of the rule, shadow's `healing`, and each cause but `target`, which each rule has its own way
+// to.
 void check_causes(const firing& f);
 // The text of `rules.X.text` takes the place of the rule's own; what is no placeholder of the rule stays as it is.
 void check_text_override(const firing& f, const std::string& text, const std::string& expected);

@@ -9,17 +9,16 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-const firing all_done{
-    .rule = "missing_termination",
-    .hello = R"("agents":["coder","tester"])",
-    .lines = R"(
+const firing all_done{.rule = "missing_termination",
+                      .hello = R"("agents":["coder","tester"])",
+                      .lines = R"(
 {"type":"event","event":{"id":"e1","recipients":["coder"]}}
 {"type":"activation_started","activation":"v1","agent":"coder","inputs":["e1"]}
 {"type":"activation_ended","activation":"v1","outputs":[{"id":"e2","recipients":["tester"]}]}
 {"type":"activation_started","activation":"v2","agent":"tester","inputs":["e2"]}
 {"type":"activation_ended","activation":"v2","ts":100}
 )",
-    .last = R"({"type":"time","ts":10100})"};
+                      .last = R"({"type":"time","ts":10100})"};
 
 std::vector<std::string> told_after(const std::string& hello, const std::string& lines) {
   scenario s(R"({"type":"hello",)" + hello + "}");
@@ -37,13 +36,15 @@ TEST_CASE("MC: when all work is done and nobody submits, the last to act is told
   CHECK(d.event == std::nullopt);
   CHECK(d.ts == 10100);
   CHECK(d.evidence_total == 0);
-  CHECK(d.reason == R"(All work is done, nobody is active, and no answer was submitted; the last to act was agent "tester".)");
+  CHECK(d.reason ==
+        R"(All work is done, nobody is active, and no answer was submitted; the last to act was agent "tester".)");
   REQUIRE(s.interventions.size() == 1);
   CHECK(s.interventions[0].id == "sys:1");
   CHECK(s.interventions[0].recipients == strings{"tester"});
-  CHECK(s.interventions[0].inject ==
-        R"(To agent "tester": all reachable work is exhausted and nobody is working, but no final answer was submitted. You )"
-        R"(were the last to act: put the results together and submit the final answer now, or send out what is still missing.)");
+  CHECK(
+      s.interventions[0].inject ==
+      R"(To agent "tester": all reachable work is exhausted and nobody is working, but no final answer was submitted. You )"
+      R"(were the last to act: put the results together and submit the final answer now, or send out what is still missing.)");
   CHECK(s.reachable().empty());
 }
 

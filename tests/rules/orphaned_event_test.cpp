@@ -16,19 +16,19 @@ const firing to_a_stranger{
 {"type":"event","event":{"id":"e1","recipients":["planner"]}}
 {"type":"activation_started","activation":"v1","agent":"planner","inputs":["e1"]}
 )",
-    .last = R"({"type":"activation_ended","activation":"v1","ts":7,"outputs":[{"id":"e2","recipients":["reviewer"]}]})"};
+    .last =
+        R"({"type":"activation_ended","activation":"v1","ts":7,"outputs":[{"id":"e2","recipients":["reviewer"]}]})"};
 
-const firing discarded_by_all{
-    .rule = "orphaned_event",
-    .hello = R"("agents":["planner","coder"])",
-    .options = R"("window_ms":10)",
-    .lines = R"(
+const firing discarded_by_all{.rule = "orphaned_event",
+                              .hello = R"("agents":["planner","coder"])",
+                              .options = R"("window_ms":10)",
+                              .lines = R"(
 {"type":"activation_started","activation":"v1","agent":"planner"}
 {"type":"event","event":{"id":"e2","source":"v1","recipients":["coder"]}}
 {"type":"activation_started","activation":"v2","agent":"coder","inputs":["e2"]}
 {"type":"activation_ended","activation":"v2","reactions":{"e2":"discard"},"ts":100}
 )",
-    .last = R"({"type":"time","ts":110})"};
+                              .last = R"({"type":"time","ts":110})"};
 
 std::vector<std::string> told_after(const std::string& hello, const std::string& lines) {
   scenario s(R"({"type":"hello",)" + hello + "}");
@@ -45,11 +45,13 @@ TEST_CASE("OE: an event for nobody in the roster goes back to its sender at once
   CHECK(d.at == 3u);
   CHECK(d.ts == 7);
   CHECK(d.agent == std::nullopt);
-  CHECK(d.reason == R"(The event "e2" reaches nobody: it was given to "reviewer", and nobody can take it up any more.)");
+  CHECK(d.reason ==
+        R"(The event "e2" reaches nobody: it was given to "reviewer", and nobody can take it up any more.)");
   CHECK(s.verdict_on("e2").recipients == strings{"planner"});
-  CHECK(s.verdict_on("e2").inject ==
-        R"(Your event "e2" reached nobody (it was given to "reviewer"), so it is back with you. Agents that can receive: )"
-        R"("coder", "planner". Send it to one of them or handle it yourself; if it is not needed any more, take it in and say so.)");
+  CHECK(
+      s.verdict_on("e2").inject ==
+      R"(Your event "e2" reached nobody (it was given to "reviewer"), so it is back with you. Agents that can receive: )"
+      R"("coder", "planner". Send it to one of them or handle it yourself; if it is not needed any more, take it in and say so.)");
   CHECK(s.interventions.empty());
   CHECK(s.graph().is_pending(s.graph().find_event("e2"), s.graph().find_agent("planner")));
 }
@@ -61,16 +63,17 @@ TEST_CASE("OE: an event addressed to nobody says so") {
 {"type":"event","event":{"id":"e2","source":"v1"}})");
   CHECK(told(s.only()) == "orphaned_event e2 [] reroute");
   CHECK(s.only().reason == R"(The event "e2" is addressed to nobody.)");
-  CHECK(s.verdict_on("e2").inject.starts_with(R"(Your event "e2" reached nobody (it was given to nobody), so it is back with you.)"));
+  CHECK(s.verdict_on("e2").inject.starts_with(
+      R"(Your event "e2" reached nobody (it was given to nobody), so it is back with you.)"));
 }
 
 TEST_CASE("OE: a reroute to nobody is told though others still hold the event") {
-  const strings told = told_after(R"("agents":["ada","bob","cy"])", R"(
+  const strings messages = told_after(R"("agents":["ada","bob","cy"])", R"(
 {"type":"activation_started","activation":"v1","agent":"cy"}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["ada","bob"]}}
 {"type":"activation_started","activation":"v2","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v2","reactions":{"e1":{"reroute":[]}}})");
-  CHECK(told == strings{"orphaned_event e1 [] reroute"});
+  CHECK(messages == strings{"orphaned_event e1 [] reroute"});
 }
 
 TEST_CASE("OE: an event that all have discarded is an orphan once the window is over") {
@@ -85,7 +88,8 @@ TEST_CASE("OE: an event that all have discarded is an orphan once the window is 
   CHECK(s.interventions[0].action == action::reroute);
   CHECK(s.interventions[0].event == "e2");
   CHECK(s.interventions[0].recipients == strings{"planner"});
-  CHECK(s.interventions[0].inject.starts_with(R"(Your event "e2" reached nobody (it was given to "coder"), so it is back)"));
+  CHECK(s.interventions[0].inject.starts_with(
+      R"(Your event "e2" reached nobody (it was given to "coder"), so it is back)"));
 }
 
 TEST_CASE("OE: near misses when it is announced") {
@@ -93,12 +97,15 @@ TEST_CASE("OE: near misses when it is announced") {
   const std::string begin = R"({"type":"activation_started","activation":"v1","agent":"ada"})"
                             "\n";
   // One recipient is enough.
-  CHECK(told_after(roster, begin + R"({"type":"event","event":{"id":"e1","source":"v1","recipients":["zed","bob"]}})") == strings{});
+  CHECK(
+      told_after(roster, begin + R"({"type":"event","event":{"id":"e1","source":"v1","recipients":["zed","bob"]}})") ==
+      strings{});
   // A notice, an answer.
   CHECK(told_after(roster, begin + R"({"type":"event","event":{"id":"e1","source":"v1","fyi":true}})") == strings{});
   CHECK(told_after(roster, begin + R"({"type":"event","event":{"id":"e1","source":"v1","submit":true}})") == strings{});
   // An open roster: whoever is named joins.
-  CHECK(told_after(R"("labels":{})", begin + R"({"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}})") == strings{});
+  CHECK(told_after(R"("labels":{})",
+                   begin + R"({"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}})") == strings{});
   // Who starts an activation has joined.
   CHECK(told_after(roster, begin + R"({"type":"activation_started","activation":"v2","agent":"zed"}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}})") == strings{});
@@ -108,7 +115,7 @@ TEST_CASE("OE: near misses when it is announced") {
 }
 
 TEST_CASE("OE: near misses in time") {
-  const auto told = [](const std::string& lines) {
+  const auto lambda = [](const std::string& lines) {
     return told_after(R"("agents":["ada","bob","cy"],"rules":{"orphaned_event":{"window_ms":10}})",
                       R"({"type":"activation_started","activation":"v1","agent":"cy"}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["ada","bob"]}}
@@ -116,27 +123,27 @@ TEST_CASE("OE: near misses in time") {
                           lines);
   };
   // One millisecond is missing.
-  CHECK(told(R"(
+  CHECK(lambda(R"(
 {"type":"agent_left","agent":"bob"}
 {"type":"activation_ended","activation":"v2","reactions":{"e1":"discard"},"ts":5}
 {"type":"time","ts":14})") == strings{});
   // Bob still has it; somebody works on it; somebody has consumed it; a gap hides what became of it.
-  CHECK(told(R"(
+  CHECK(lambda(R"(
 {"type":"activation_ended","activation":"v2","reactions":{"e1":"discard"},"ts":5}
 {"type":"time","ts":100})") == strings{});
-  CHECK(told(R"(
+  CHECK(lambda(R"(
 {"type":"agent_left","agent":"bob"}
 {"type":"time","ts":100})") == strings{});
-  CHECK(told(R"(
+  CHECK(lambda(R"(
 {"type":"activation_ended","activation":"v2","ts":5}
 {"type":"agent_left","agent":"bob"}
 {"type":"time","ts":100})") == strings{});
-  CHECK(told(R"(
+  CHECK(lambda(R"(
 {"type":"activation_ended","activation":"v2","reactions":{"e1":"discard"},"ts":5}
 {"type":"gap","dropped":1}
 {"type":"time","ts":100})") == strings{});
   // Taken up in time, and the window starts from the beginning.
-  CHECK(told(R"(
+  CHECK(lambda(R"(
 {"type":"agent_left","agent":"bob"}
 {"type":"activation_ended","activation":"v2","reactions":{"e1":"discard"},"ts":5}
 {"type":"activation_started","activation":"v3","agent":"ada","inputs":["e1"],"ts":14}
@@ -145,12 +152,12 @@ TEST_CASE("OE: near misses in time") {
 }
 
 TEST_CASE("OE: evidence is every agent that it was ever given to, lost or not") {
-  const strings told = told_after(R"("agents":["ada","bob"],"rules":{"orphaned_event":{"window_ms":10}})", R"(
+  const strings messages = told_after(R"("agents":["ada","bob"],"rules":{"orphaned_event":{"window_ms":10}})", R"(
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["bob","zed"]}}
 {"type":"agent_left","agent":"bob"}
 {"type":"time","ts":10})");
-  CHECK(told == strings{"orphaned_event e1 [bob, zed] reroute"});
+  CHECK(messages == strings{"orphaned_event e1 [bob, zed] reroute"});
 }
 
 TEST_CASE("OE: modes and causes") {
@@ -170,7 +177,8 @@ TEST_CASE("OE: a root event, a placeholder and an event whose sender left have n
   CHECK(told_after(roster, R"(
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"agent_left","agent":"ada"}
-{"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}})") == strings{"orphaned_event e1 [zed] not healed: target"});
+{"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}})") ==
+        strings{"orphaned_event e1 [zed] not healed: target"});
 }
 
 TEST_CASE("OE: attempts are counted by event") {
@@ -188,7 +196,7 @@ TEST_CASE("OE: attempts are counted by event") {
 }
 
 TEST_CASE("OE: an orphan that could not be healed is told once, and again once it was given to somebody") {
-  const strings told = told_after(R"("agents":["ada","bob"],"rules":{"orphaned_event":{"window_ms":10}})", R"(
+  const strings messages = told_after(R"("agents":["ada","bob"],"rules":{"orphaned_event":{"window_ms":10}})", R"(
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e1","recipients":["zed"]}}
 {"type":"time","ts":1000}
@@ -199,11 +207,13 @@ TEST_CASE("OE: an orphan that could not be healed is told once, and again once i
 {"type":"activation_ended","activation":"v3","reactions":{"e0":"discard"}}
 {"type":"time","ts":3000})");
   // e0 and e1 settle with the message that told of them, so that nothing can be said of them later.
-  CHECK(told == strings{"orphaned_event e1 [zed] not healed: target", "orphaned_event e0 [zed] not healed: target"});
+  CHECK(messages ==
+        strings{"orphaned_event e1 [zed] not healed: target", "orphaned_event e0 [zed] not healed: target"});
 }
 
 TEST_CASE("OE: a text of one's own, with the rule's placeholders") {
-  check_text_override(to_a_stranger, "{event} for {agents}; there are {roster}", R"("e2" for "reviewer"; there are "coder", "planner")");
+  check_text_override(to_a_stranger, "{event} for {agents}; there are {roster}",
+                      R"("e2" for "reviewer"; there are "coder", "planner")");
   check_text_override(discarded_by_all, "{event} for {agents}", R"("e2" for "coder")");
 }
 
@@ -212,9 +222,10 @@ TEST_CASE("OE: names chosen by agents are quoted as data") {
   s.then(R"({"type":"activation_started","activation":"v1","agent":"ada"})");
   s.then(R"({"type":"event","event":{"source":"v1","id":)" + json_string(hostile('e')) + R"(,"recipients":[)" +
          json_string(hostile('z')) + "]}}");
-  CHECK(s.only().reason == "The event " + hostile_quoted('e') + " reaches nobody: it was given to " + hostile_quoted('z') +
-                               ", and nobody can take it up any more.");
-  CHECK(s.verdict_on(hostile('e')).inject.find("can receive: \"ada\", " + hostile_quoted('r') + ". Send") != std::string::npos);
+  CHECK(s.only().reason == "The event " + hostile_quoted('e') + " reaches nobody: it was given to " +
+                               hostile_quoted('z') + ", and nobody can take it up any more.");
+  CHECK(s.verdict_on(hostile('e')).inject.find("can receive: \"ada\", " + hostile_quoted('r') + ". Send") !=
+        std::string::npos);
   CHECK(s.verdict_on(hostile('e')).inject.find('\n') == std::string::npos);
 }
 
@@ -249,7 +260,8 @@ TEST_CASE("OE: the witness of an event that many had is truncated") {
   for (int i = 0; i < 80; ++i) {
     const std::string v = "w" + std::to_string(i);
     s.then(R"({"type":"activation_started","agent":"bob","inputs":["e1"],"activation":")" + v + R"("})");
-    s.then(R"({"type":"activation_ended","reactions":{"e1":")" + std::string(i == 79 ? "discard" : "wait") + R"("},"activation":")" + v + R"("})");
+    s.then(R"({"type":"activation_ended","reactions":{"e1":")" + std::string(i == 79 ? "discard" : "wait") +
+           R"("},"activation":")" + v + R"("})");
   }
   s.then(R"({"type":"time","ts":10})");
   CHECK(s.only().witness.activations.size() + s.only().witness.events.size() == 64);

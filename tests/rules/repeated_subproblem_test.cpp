@@ -33,9 +33,10 @@ TEST_CASE("RSP: the second result for one piece of work comes with a word on the
   CHECK(d.agent == std::nullopt);
   CHECK(d.reason == R"(The output "e5" of agent "bob" answers work that "ada" answered already: "e2".)");
   CHECK(s.verdict_on("e5").action == action::inject);
-  CHECK(s.verdict_on("e5").inject ==
-        R"(The event "e5" of agent "bob" answers "e2", which "ada" already worked on. Do not count both results: compare )"
-        R"(them, keep the better one, and repeat only the part that was wrong or missing.)");
+  CHECK(
+      s.verdict_on("e5").inject ==
+      R"(The event "e5" of agent "bob" answers "e2", which "ada" already worked on. Do not count both results: compare )"
+      R"(them, keep the better one, and repeat only the part that was wrong or missing.)");
 }
 
 TEST_CASE("RSP: near misses") {
@@ -47,26 +48,44 @@ TEST_CASE("RSP: near misses") {
 {"type":"activation_started","activation":"v3","agent":"bob","inputs":["e2"]})");
     return s.then(ada).then(bob).told();
   };
-  const std::string answer = R"({"type":"activation_ended","activation":"v3","outputs":[{"id":"e5","recipients":["cy"]}]})";
+  const std::string answer =
+      R"({"type":"activation_ended","activation":"v3","outputs":[{"id":"e5","recipients":["cy"]}]})";
   const std::string consumed = R"({"type":"activation_ended","activation":"v2"})";
   CHECK(told_after(consumed, answer) == strings{"repeated_subproblem e5 [e2] inject"});
   // Ada is not done, has failed, has discarded it, has passed it on, waits.
   CHECK(told_after("", answer) == strings{});
   CHECK(told_after(R"({"type":"activation_ended","activation":"v2","failed":true})", answer) == strings{});
   for (const char* reaction : {R"("discard")", R"("wait")", R"({"reroute":["cy"]})"}) {
-    CHECK(told_after(R"({"type":"activation_ended","activation":"v2","reactions":{"e2":)" + std::string(reaction) + "}}", answer) == strings{});
+    CHECK(
+        told_after(R"({"type":"activation_ended","activation":"v2","reactions":{"e2":)" + std::string(reaction) + "}}",
+                   answer) == strings{});
   }
   // Ada has split it; bob splits it.
-  CHECK(told_after(R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"e6","recipients":["cy"]},{"id":"e7","recipients":["cy"]}]})",
-                   answer) == strings{});
-  CHECK(told_after(consumed, R"({"type":"activation_ended","activation":"v3","outputs":[{"id":"e5","recipients":["cy"]},{"id":"e6","recipients":["cy"]}]})") ==
-        strings{});
+  CHECK(
+      told_after(
+          R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"e6","recipients":["cy"]},{"id":"e7","recipients":["cy"]}]})",
+          answer) == strings{});
+  CHECK(
+      told_after(
+          consumed,
+          R"({"type":"activation_ended","activation":"v3","outputs":[{"id":"e5","recipients":["cy"]},{"id":"e6","recipients":["cy"]}]})") ==
+      strings{});
   // Bob did not use it; sends a notice; submits.
-  CHECK(told_after(consumed, R"({"type":"activation_ended","activation":"v3","reactions":{"e2":"wait"},"outputs":[{"id":"e5","recipients":["cy"]}]})") ==
-        strings{});
-  CHECK(told_after(consumed, R"({"type":"activation_ended","activation":"v3","outputs":[{"id":"e5","recipients":["cy"],"fyi":true}]})") == strings{});
-  CHECK(told_after(consumed, R"({"type":"activation_ended","activation":"v3","outputs":[{"id":"e5","recipients":["cy"],"submit":true}]})") ==
-        strings{});
+  CHECK(
+      told_after(
+          consumed,
+          R"({"type":"activation_ended","activation":"v3","reactions":{"e2":"wait"},"outputs":[{"id":"e5","recipients":["cy"]}]})") ==
+      strings{});
+  CHECK(
+      told_after(
+          consumed,
+          R"({"type":"activation_ended","activation":"v3","outputs":[{"id":"e5","recipients":["cy"],"fyi":true}]})") ==
+      strings{});
+  CHECK(
+      told_after(
+          consumed,
+          R"({"type":"activation_ended","activation":"v3","outputs":[{"id":"e5","recipients":["cy"],"submit":true}]})") ==
+      strings{});
 }
 
 TEST_CASE("RSP: an activation does not repeat itself") {
@@ -140,7 +159,8 @@ TEST_CASE("RSP: of many who answered before eight are named and the others count
   scenario s(R"({"type":"hello","rules":{"repeated_subproblem":{"text":"{earlier}"}}})");
   s.then(R"({"type":"event","event":{"id":"e1","recipients":)" + numbered("p", 13) + "}}");
   const auto answer = [&](int i, const std::string& v, const std::string& outputs) {
-    s.then(R"({"type":"activation_started","agent":"p)" + std::to_string(i) + R"(","inputs":["e1"],"activation":")" + v + R"("})");
+    s.then(R"({"type":"activation_started","agent":"p)" + std::to_string(i) + R"(","inputs":["e1"],"activation":")" +
+           v + R"("})");
     s.then(R"({"type":"activation_ended","activation":")" + v + "\"" + outputs + "}");
   };
   for (int i = 0; i < 12; ++i) answer(i, "v" + std::to_string(i), "");
@@ -179,10 +199,11 @@ TEST_CASE("RSP: names chosen by agents are quoted as data") {
   s.then(R"({"type":"activation_ended","activation":"v1"})");
   s.then(R"({"type":"activation_started","activation":"v2","agent":)" + b + R"(,"inputs":[)" + e + "]}");
   s.then(R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"x","recipients":["cy"]}]})");
-  CHECK(s.only().reason == "The output \"x\" of agent " + hostile_quoted('b') + " answers work that " + hostile_quoted('a') +
-                               " answered already: " + hostile_quoted('e') + ".");
-  CHECK(s.verdict_on("x").inject.starts_with("The event \"x\" of agent " + hostile_quoted('b') + " answers " + hostile_quoted('e') +
-                                             ", which " + hostile_quoted('a') + " already worked on."));
+  CHECK(s.only().reason == "The output \"x\" of agent " + hostile_quoted('b') + " answers work that " +
+                               hostile_quoted('a') + " answered already: " + hostile_quoted('e') + ".");
+  CHECK(s.verdict_on("x").inject.starts_with("The event \"x\" of agent " + hostile_quoted('b') + " answers " +
+                                             hostile_quoted('e') + ", which " + hostile_quoted('a') +
+                                             " already worked on."));
 }
 
 TEST_CASE("RSP: the witness shows the work, who consumed it before and the result") {

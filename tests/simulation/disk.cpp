@@ -2,11 +2,12 @@
 
 namespace digd::simulation {
 
-void disk::push(const std::string& run, tests::recorded_entry&& what) {
-  if (lie_ == lie::durable_at_once && what.stored.seq > 0) {
-    clock_.after(0, [this, run, session = what.stored.session, seq = what.stored.seq] { durable_(run, session, seq); });
+void disk::push(const std::string& run, tests::recorded_entry&& entry) {
+  if (lie_ == lie::durable_at_once && entry.stored.seq > 0) {
+    clock_.after(0,
+                 [this, run, session = entry.stored.session, seq = entry.stored.seq] { durable_(run, session, seq); });
   }
-  queue_.push_back({run, std::move(what)});
+  queue_.push_back({run, std::move(entry)});
   write_on();
 }
 
@@ -30,7 +31,7 @@ void disk::finish(std::uint64_t life) {
   }
   std::map<std::pair<std::string, std::string>, std::uint64_t> news;
   for (const parcel& p : batch_) {
-    if (p.what.stored.seq > 0) news[{p.run, p.what.stored.session}] = p.what.stored.seq;
+    if (p.entry.stored.seq > 0) news[{p.run, p.entry.stored.session}] = p.entry.stored.seq;
   }
   store_batch();
   for (const auto& [who, seq] : news) durable_(who.first, who.second, seq);
@@ -39,8 +40,8 @@ void disk::finish(std::uint64_t life) {
 
 void disk::store_batch() {
   for (parcel& p : batch_) {
-    if (p.what.stored.seq > 0) seqs_[{p.run, p.what.stored.session}] = p.what.stored.seq;
-    stored_[p.run].push_back(std::move(p.what));
+    if (p.entry.stored.seq > 0) seqs_[{p.run, p.entry.stored.session}] = p.entry.stored.seq;
+    stored_[p.run].push_back(std::move(p.entry));
   }
   batch_.clear();
 }

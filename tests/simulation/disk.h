@@ -21,14 +21,12 @@ class disk {
 
   disk(scheduler& clock, dice& chance, report durable) : clock_(clock), chance_(chance), durable_(std::move(durable)) {}
 
-  void push(const std::string& run, tests::recorded_entry&& what);
+  void push(const std::string& run, tests::recorded_entry&& entry);
   // The process is gone: what is queued is lost; of the commit under way nobody knows.
   void kill();
   void be_troubled(bool on) { troubled_ = on; }
   // A disk that breaks its own promises, to see that the simulation notices.
-  enum class lie : std::uint8_t { none,
-                                  durable_at_once,
-                                  forgets_at_a_kill };
+  enum class lie : std::uint8_t { none, durable_at_once, forgets_at_a_kill };
   void tell(lie which) { lie_ = which; }
 
   const std::map<std::string, std::vector<tests::recorded_entry>>& stored() const { return stored_; }
@@ -39,7 +37,7 @@ class disk {
  private:
   struct parcel {
     std::string run;
-    tests::recorded_entry what;
+    tests::recorded_entry entry;
   };
   void write_on();
   void finish(std::uint64_t life);

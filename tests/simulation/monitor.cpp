@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ingest/encode.h"
+#include "ingest/protocol/encode.h"
 #include "tests/simulation/check.h"
 
 namespace digd::simulation {
@@ -33,7 +33,7 @@ class monitor::hosted final : public ingest::sink {
 
   ingest::inbox& in() { return in_; }
   const ingest::inbox& in() const { return in_; }
-  std::uint64_t said() const { return said_; }
+  std::uint64_t said() const { return value_; }
 
   void go_live(std::uint64_t last_n) {
     muted_ = false;
@@ -61,9 +61,10 @@ class monitor::hosted final : public ingest::sink {
     from->attach_monitor({.frame = [this, s, at = from.get()](std::string&& f) { receive(s, at, std::move(f)); },
                           .closed = [this, s, at = from.get()] { leave(s, at); }});
     std::string welcome;
-    ingest::encode_welcome(welcome,
-                           {.run = name_, .session = greeting.session, .acked_seq = in_.sessions()[s].durable_seq, .credits = credits},
-                           in_.run().settings());
+    ingest::encode_welcome(
+        welcome,
+        {.run = name_, .session = greeting.session, .acked_seq = in_.sessions()[s].durable_seq, .credits = credits},
+        in_.run().settings());
     from->to_client(std::move(welcome));
     in_.resume(s);
     after_call(s);
@@ -92,10 +93,12 @@ class monitor::hosted final : public ingest::sink {
     for (const ingest::session& s : in_.sessions()) {
       must(s.durable_seq <= s.taken_seq, "what is durable was taken");
       must(s.durable_seq <= owner_.archive_.stored_seq(name_, s.name), "what is told durable is on the disk");
-      must(s.taken_seq - s.durable_seq + s.held.size() <= credits + 1, "no session is more than its credits ahead of the disk");
+      must(s.taken_seq - s.durable_seq + s.held.size() <= credits + 1,
+           "no session is more than its credits ahead of the disk");
       must(s.unacked.size() <= s.taken_seq - std::min(s.durable_seq, s.place), [&] {
-        return "run " + name_ + " session " + s.name + ": " + std::to_string(s.unacked.size()) + " replies are kept; taken " +
-               std::to_string(s.taken_seq) + ", durable " + std::to_string(s.durable_seq) + ", come to " + std::to_string(s.place);
+        return "run " + name_ + " session " + s.name + ": " + std::to_string(s.unacked.size()) +
+               " replies are kept; taken " + std::to_string(s.taken_seq) + ", durable " +
+               std::to_string(s.durable_seq) + ", come to " + std::to_string(s.place);
       });
     }
     const graph::graph& g = in_.run().graph();
@@ -128,8 +131,8 @@ class monitor::hosted final : public ingest::sink {
   void after_call(ingest::session_index s) {
     owner_.wake_at(*this);
     if (!seats_[s].connection) return;
-    const ingest::session& one = in_.sessions()[s];
-    const bool full = one.taken_seq - one.durable_seq + one.held.size() > credits;
+    const ingest::session& session = in_.sessions()[s];
+    const bool full = session.taken_seq - session.durable_seq + session.held.size() > credits;
     owner_.sum_.paused += full;
     seats_[s].connection->pause_reading(full);
   }
@@ -149,19 +152,21 @@ class monitor::hosted final : public ingest::sink {
   void repeated(ingest::session_index from) override {
     if (!muted_ && in_.sessions()[from].durable_seq > 0) acknowledge(from);
   }
-  void took(const ingest::taken& what) override {
-    tests::recorded_entry e = tests::entry_of(what, ++n_);
-    said_ = e.said;
+  void took(const ingest::taken& record) override {
+    tests::recorded_entry e = tests::entry_of(record, ++n_);
+    value_ = e.value;
     if (muted_) return;
     totals& sum = owner_.sum_;
-    sum.messages += what.kind == ingest::taken::what_kind::message || what.kind == ingest::taken::what_kind::refused;
-    sum.refused += what.kind == ingest::taken::what_kind::refused;
-    sum.gave_way += what.kind == ingest::taken::what_kind::limit;
-    sum.detections += what.answer.detections.size();
-    sum.at_end += static_cast<std::uint64_t>(std::count_if(what.answer.detections.begin(), what.answer.detections.end(),
-                                                           [](const detection& d) { return d.cause == cause::ended; }));
-    sum.interventions += what.answer.interventions.size();
-    sum.digest = sum.digest * 31 + e.said;
+    sum.messages +=
+        record.kind == ingest::taken::what_kind::message || record.kind == ingest::taken::what_kind::refused;
+    sum.refused += record.kind == ingest::taken::what_kind::refused;
+    sum.gave_way += record.kind == ingest::taken::what_kind::limit;
+    sum.detections += record.answer.detections.size();
+    sum.at_end +=
+        static_cast<std::uint64_t>(std::count_if(record.answer.detections.begin(), record.answer.detections.end(),
+                                                 [](const detection& d) { return d.cause == cause::ended; }));
+    sum.interventions += record.answer.interventions.size();
+    sum.digest = sum.digest * 31 + e.value;
     owner_.archive_.push(name_, std::move(e));
   }
 
@@ -171,7 +176,7 @@ class monitor::hosted final : public ingest::sink {
   std::vector<seat> seats_;
   bool muted_ = true;
   std::uint64_t n_ = 0;
-  std::uint64_t said_ = 0;
+  std::uint64_t value_ = 0;
 };
 
 monitor::monitor(scheduler& clock, dice& chance, totals& sum)
@@ -179,7 +184,9 @@ monitor::monitor(scheduler& clock, dice& chance, totals& sum)
       chance_(chance),
       sum_(sum),
       archive_(clock, chance,
-               [this](const std::string& run, const std::string& session, std::uint64_t seq) { on_durable(run, session, seq); }),
+               [this](const std::string& run, const std::string& session, std::uint64_t seq) {
+                 on_durable(run, session, seq);
+               }),
       policy_(small_limits()) {}
 
 monitor::~monitor() = default;
@@ -189,7 +196,7 @@ monitor::~monitor() = default;
 bool monitor::accept(const std::shared_ptr<link>& from) {
   if (!up_) return false;
   ++sum_.connections;
-  std::erase_if(links_, [](const std::weak_ptr<link>& one) { return one.expired(); });
+  std::erase_if(links_, [](const std::weak_ptr<link>& link) { return link.expired(); });
   links_.push_back(from);
   from->attach_monitor({.frame = [this, at = from.get()](std::string&& frame) { greet(at->shared_from_this(), frame); },
                         .closed = [] {}});
@@ -248,8 +255,8 @@ void monitor::kill() {
   ++life_;
   ++sum_.kills;
   archive_.kill();
-  for (const auto& one : links_) {
-    if (const auto there = one.lock()) there->monitor_dies();
+  for (const auto& link : links_) {
+    if (const auto there = link.lock()) there->monitor_dies();
   }
   links_.clear();
   runs_.clear();
@@ -265,7 +272,8 @@ void monitor::start() {
 
 // As daemon/recovery.cpp, and each answer is compared with the one given then. A run of which no session became durable
 // is opened anew.
-std::unique_ptr<monitor::hosted> monitor::read_back(const std::string& run, const std::vector<tests::recorded_entry>& entries) {
+std::unique_ptr<monitor::hosted> monitor::read_back(const std::string& run,
+                                                    const std::vector<tests::recorded_entry>& entries) {
   hello first;
   must(entries.front().stored.kind == archive::entry_kind::run_opened, "a record begins with its opening");
   must(!hellos_.decode_hello(entries.front().stored.frame, first), "an opening can be read");
@@ -277,9 +285,13 @@ std::unique_ptr<monitor::hosted> monitor::read_back(const std::string& run, cons
   auto host = std::make_unique<hosted>(*this, first, settings);
   std::uint64_t n = 0;
   for (const tests::recorded_entry& e : entries) {
-    must(e.stored.n == ++n, [&] { return "run " + run + ": entry " + std::to_string(e.stored.n) + " follows " + std::to_string(n - 1); });
-    must(tests::feed(host->in(), hellos_, e.stored), [&] { return "run " + run + ": an entry does not fit: " + e.stored.frame; });
-    if (e.said != 0) must(host->said() == e.said, [&] { return "run " + run + ": judged again, judged otherwise: " + e.stored.frame; });
+    must(e.stored.n == ++n,
+         [&] { return "run " + run + ": entry " + std::to_string(e.stored.n) + " follows " + std::to_string(n - 1); });
+    must(tests::feed(host->in(), hellos_, e.stored),
+         [&] { return "run " + run + ": an entry does not fit: " + e.stored.frame; });
+    if (e.value != 0)
+      must(host->said() == e.value,
+           [&] { return "run " + run + ": judged again, judged otherwise: " + e.stored.frame; });
     ++sum_.replayed;
   }
   for (ingest::session_index s = 0; s < host->in().sessions().size(); ++s) {
@@ -305,9 +317,10 @@ void monitor::check_replay() {
 }
 
 bool monitor::is_settled() const {
-  return archive_.waiting() == 0 && std::all_of(runs_.begin(), runs_.end(), [](const auto& one) {
-           const auto& sessions = one.second->in().sessions();
-           return std::all_of(sessions.begin(), sessions.end(), [](const ingest::session& s) { return s.held.empty(); });
+  return archive_.waiting() == 0 && std::all_of(runs_.begin(), runs_.end(), [](const auto& item) {
+           const auto& sessions = item.second->in().sessions();
+           return std::all_of(sessions.begin(), sessions.end(),
+                              [](const ingest::session& s) { return s.held.empty(); });
          });
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ingest/decode.h"
-#include "ingest/inbox.h"
+#include "ingest/protocol/decode.h"
+#include "ingest/protocol/inbox.h"
 #include "tests/simulation/disk.h"
 #include "tests/simulation/link.h"
 

@@ -1,7 +1,7 @@
 #include "tests/simulation/recorded_run.h"
 
-#include "ingest/decode.h"
-#include "ingest/encode.h"
+#include "ingest/protocol/decode.h"
+#include "ingest/protocol/encode.h"
 
 namespace digd::tests {
 
@@ -15,27 +15,27 @@ void digest::mix(std::uint64_t number) {
   value_ ^= value_ >> 29;
 }
 
-std::uint64_t digest_of(const ingest::taken& what) {
+std::uint64_t digest_of(const ingest::taken& record) {
   digest d;
-  d.mix(static_cast<std::uint64_t>(what.kind));
-  d.mix(what.session);
-  d.mix(what.seq);
-  d.mix(static_cast<std::uint64_t>(what.ts));
-  d.mix(to_string(what.answer.refused.code));
-  d.mix(what.answer.refused.field);
-  d.mix(what.answer.refused.text);
-  d.mix(what.verdicts);
-  d.mix(what.answered);
-  for (const std::string& frame : what.interventions) d.mix(frame);
+  d.mix(static_cast<std::uint64_t>(record.kind));
+  d.mix(record.session);
+  d.mix(record.seq);
+  d.mix(static_cast<std::uint64_t>(record.ts));
+  d.mix(to_string(record.answer.refused.code));
+  d.mix(record.answer.refused.field);
+  d.mix(record.answer.refused.text);
+  d.mix(record.verdicts);
+  d.mix(record.answered);
+  for (const std::string& frame : record.interventions) d.mix(frame);
   std::string text;
-  for (const detection& one : what.answer.detections) {
+  for (const detection& detection : record.answer.detections) {
     text.clear();
-    ingest::encode_detection(text, one, true);
+    ingest::encode_detection(text, detection, true);
     d.mix(text);
   }
-  for (const outcome_report& one : what.answer.outcomes) {
+  for (const outcome_report& outcome_report : record.answer.outcomes) {
     text.clear();
-    ingest::encode_outcome(text, one);
+    ingest::encode_outcome(text, outcome_report);
     d.mix(text);
   }
   return d.value();
@@ -52,9 +52,9 @@ std::uint64_t digest_of(const digd::run& run) {
     d.mix(e.submit | e.fyi << 1 | e.placeholder << 2 | e.settled << 3 | e.consumed << 4 | e.derived << 5);
     d.mix(static_cast<std::uint64_t>(e.orphan_window));
     d.mix(e.reroute_acts);
-    for (const graph::delivery& one : e.deliveries) {
-      d.mix(name(one.agent));
-      d.mix(static_cast<std::uint64_t>(one.state) << 1 | one.given_back);
+    for (const graph::delivery& delivery : e.deliveries) {
+      d.mix(name(delivery.agent));
+      d.mix(static_cast<std::uint64_t>(delivery.state) << 1 | delivery.given_back);
     }
   }
   for (const graph::activation_index i : g.all_activations()) {
@@ -74,21 +74,21 @@ std::uint64_t digest_of(const digd::run& run) {
   return d.value();
 }
 
-recorded_entry entry_of(const ingest::taken& what, std::uint64_t n) {
+recorded_entry entry_of(const ingest::taken& record, std::uint64_t n) {
   using kind = ingest::taken::what_kind;
   recorded_entry e;
-  e.stored.kind = what.kind == kind::message   ? archive::entry_kind::message
-                  : what.kind == kind::refused ? archive::entry_kind::refused
-                  : what.kind == kind::firing  ? archive::entry_kind::firing
-                                               : archive::entry_kind::operator_mode;
+  e.stored.kind = record.kind == kind::message   ? archive::entry_kind::message
+                  : record.kind == kind::refused ? archive::entry_kind::refused
+                  : record.kind == kind::firing  ? archive::entry_kind::firing
+                                                 : archive::entry_kind::operator_mode;
   e.stored.n = n;
-  e.stored.seq = what.seq;
-  e.stored.session = what.session;
-  e.stored.type = what.type;
-  e.stored.frame = what.frame;
-  e.stored.ts = what.ts;
-  if (what.answer.refused) e.stored.code = to_string(what.answer.refused.code);
-  e.said = digest_of(what);
+  e.stored.seq = record.seq;
+  e.stored.session = record.session;
+  e.stored.type = record.type;
+  e.stored.frame = record.frame;
+  e.stored.ts = record.ts;
+  if (record.answer.refused) e.stored.code = to_string(record.answer.refused.code);
+  e.value = digest_of(record);
   return e;
 }
 
@@ -113,7 +113,7 @@ bool feed(ingest::inbox& in, ingest::decoder& hellos, const archive::stored_entr
       if (hellos.decode_hello(e.frame, greeting)) return false;
       // It was accepted then; what it asked for is settled.
       greeting.clock.reset();
-      greeting.how.reset();
+      greeting.mode.reset();
       greeting.rules = {};
       return !in.join(greeting, run_policy{}).refused;
     }

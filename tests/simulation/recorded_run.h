@@ -9,14 +9,14 @@
 #include <string_view>
 
 #include "archive/archive.h"
-#include "ingest/decode.h"
-#include "ingest/inbox.h"
+#include "ingest/protocol/decode.h"
+#include "ingest/protocol/inbox.h"
 
 namespace digd::tests {
 
 struct recorded_entry {
   archive::stored_entry stored;  // `n` counts from 1 over the run
-  std::uint64_t said = 0;        // a digest of all that came of it: refusal, verdicts, interventions, detections, outcomes
+  std::uint64_t value = 0;  // a digest of all that came of it: refusal, verdicts, interventions, detections, outcomes
 };
 
 // FNV-1a, and what is mixed in ends with its length, so that parts do not run into each other.
@@ -30,11 +30,11 @@ class digest {
   std::uint64_t value_ = 14695981039346656037ull;
 };
 
-std::uint64_t digest_of(const ingest::taken& what);
+std::uint64_t digest_of(const ingest::taken& record);
 // Everything that a run's graph and its sessions hold, by id: equal for runs that will answer the same.
 std::uint64_t digest_of(const digd::run& run);
 
-recorded_entry entry_of(const ingest::taken& what, std::uint64_t n);
+recorded_entry entry_of(const ingest::taken& record, std::uint64_t n);
 recorded_entry joining_entry(const hello& greeting, std::string frame, milliseconds ts, std::uint64_t n);
 
 // Feeds one entry of a record to an inbox that is read back, which must not wait for unseen ids meanwhile

@@ -18,15 +18,17 @@ class scheduler {
  public:
   microseconds now() const { return now_; }
   std::int64_t now_ms() const { return now_ / 1'000; }
-  void at(microseconds when, std::function<void()> what) { events_.push({std::max(when, now_), ++made_, std::move(what)}); }
-  void after(microseconds wait, std::function<void()> what) { at(now_ + wait, std::move(what)); }
+  void at(microseconds when, std::function<void()> task) {
+    events_.push({std::max(when, now_), ++made_, std::move(task)});
+  }
+  void after(microseconds wait, std::function<void()> task) { at(now_ + wait, std::move(task)); }
   // Does the next thing; false: there is none.
   bool step() {
     if (events_.empty()) return false;
-    std::function<void()> what = std::move(const_cast<event&>(events_.top()).what);
+    std::function<void()> task = std::move(const_cast<event&>(events_.top()).task);
     now_ = events_.top().when;
     events_.pop();
-    what();
+    task();
     return true;
   }
 
@@ -34,7 +36,7 @@ class scheduler {
   struct event {
     microseconds when;
     std::uint64_t order;  // of two at the same time, that which was planned first
-    std::function<void()> what;
+    std::function<void()> task;
     bool operator<(const event& other) const { return std::pair(when, order) > std::pair(other.when, other.order); }
   };
   std::priority_queue<event> events_;

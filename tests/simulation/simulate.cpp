@@ -76,17 +76,17 @@ int main(int argc, char** argv) {
   const auto so_far = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count(); };
   totals sum;
   std::uint64_t worlds = 0;
-  for (double told = 60; worlds < asked.worlds && so_far() < asked.seconds; ++worlds) {
+  for (double value = 60; worlds < asked.worlds && so_far() < asked.seconds; ++worlds) {
     try {
       live_through(asked.seed + worlds, sum);
-    } catch (const broken_promise& what) {
-      std::fprintf(stderr, "BROKEN: %s\nrepeat: scripts/simulate --seed %llu --worlds 1\n", what.what(),
+    } catch (const broken_promise& broken_promise) {
+      std::fprintf(stderr, "BROKEN: %s\nrepeat: scripts/simulate --seed %llu --worlds 1\n", broken_promise.what(),
                    static_cast<unsigned long long>(asked.seed + worlds));
       return 1;
     }
-    if (so_far() > told) {
+    if (so_far() > value) {
       std::fprintf(stderr, "%llu messages, %.0f s\n", static_cast<unsigned long long>(sum.messages), so_far());
-      told += 60;
+      value += 60;
     }
   }
   print(sum, worlds, so_far());

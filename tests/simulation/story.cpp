@@ -18,7 +18,8 @@ std::string story::piece::with_seq(std::uint64_t seq) const {
 story::story(dice& chance, std::size_t sessions, bool timed, bool answers)
     : chance_(chance), timed_(timed), answers_(answers), agents_(sessions), pending_(sessions) {
   for (std::size_t s = 0; s < sessions; ++s) {
-    for (std::size_t i = 0; i < agents_each; ++i) agents_[s].push_back("a" + std::to_string(s) + '-' + std::to_string(i));
+    for (std::size_t i = 0; i < agents_each; ++i)
+      agents_[s].push_back("a" + std::to_string(s) + '-' + std::to_string(i));
   }
 }
 
@@ -33,9 +34,9 @@ std::string story::stamp() {
 std::string story::recipients() {
   if (chance_.one_in(12)) return "[\"ghost\"]";
   auto& of = agents_[chance_.below(agents_.size())];
-  const std::string one = chance_.pick(of);
-  if (!chance_.one_in(4)) return '[' + quoted(one) + ']';
-  return '[' + quoted(one) + ',' + quoted(chance_.pick(of)) + ']';
+  const std::string text = chance_.pick(of);
+  if (!chance_.one_in(4)) return '[' + quoted(text) + ']';
+  return '[' + quoted(text) + ',' + quoted(chance_.pick(of)) + ']';
 }
 
 // A new event; its recipients will be presented with it.
@@ -45,7 +46,8 @@ std::string story::output() {
   std::string to = recipients();
   for (std::size_t s = 0; s < agents_.size(); ++s) {
     for (const std::string& agent : agents_[s]) {
-      if (to.find(quoted(agent)) != std::string::npos && pending_[s].size() < most_remembered) pending_[s].emplace_back(id, agent);
+      if (to.find(quoted(agent)) != std::string::npos && pending_[s].size() < most_remembered)
+        pending_[s].emplace_back(id, agent);
     }
   }
   const char* fyi = chance_.one_in(15) ? ",\"fyi\":true" : "";
@@ -64,7 +66,8 @@ story::piece story::start(std::size_t session) {
   pending_[session][at] = std::move(pending_[session].back());
   pending_[session].pop_back();
   const std::string id = "v" + std::to_string(++n_);
-  std::string tail = stamp() + ",\"activation\":" + quoted(id) + ",\"agent\":" + quoted(agent) + ",\"inputs\":[" + quoted(event) + "]}";
+  std::string tail = stamp() + ",\"activation\":" + quoted(id) + ",\"agent\":" + quoted(agent) + ",\"inputs\":[" +
+                     quoted(event) + "]}";
   open_.push_back({id, event, session});
   return {R"({"type":"activation_started","seq":)", std::move(tail)};
 }
@@ -80,7 +83,8 @@ story::piece story::end(std::size_t session) {
   std::string tail = stamp() + ",\"activation\":" + quoted(v.id);
   constexpr const char* reactions[] = {"\"consume\"", "\"consume\"", "\"consume\"", "\"wait\"", "\"discard\""};
   const bool reroutes = chance_.one_in(8);
-  tail += ",\"reactions\":{" + quoted(v.input) + ':' + (reroutes ? "{\"reroute\":" + recipients() + '}' : reactions[chance_.below(5)]) + '}';
+  tail += ",\"reactions\":{" + quoted(v.input) + ':' +
+          (reroutes ? "{\"reroute\":" + recipients() + '}' : reactions[chance_.below(5)]) + '}';
   const std::uint64_t outputs = chance_.below(3);
   tail += ",\"outputs\":[";
   for (std::uint64_t i = 0; i < outputs; ++i) tail += (i > 0 ? "," : "") + output();
@@ -94,7 +98,9 @@ story::piece story::nonsense() {
     case 2: return {std::string(5'000, ' '), "", true, false};  // over the limit of a message
     case 3: return {R"({"type":"nonsense","seq":)", "}", true};
     case 4: return {R"({"type":"event","seq":)", R"(,"event":{"id":"e1","recipients":["a0-0"]}})", true};
-    default: return {R"({"type":"activation_ended","seq":)", R"(,"activation":"never","outputs":[{"id":"never","recipients":["a0-0"]}]})", true};
+    default:
+      return {R"({"type":"activation_ended","seq":)",
+              R"(,"activation":"never","outputs":[{"id":"never","recipients":["a0-0"]}]})", true};
   }
 }
 
@@ -102,14 +108,16 @@ story::piece story::next(std::size_t session) {
   const std::uint64_t kind = chance_.below(100);
   if (kind < 2) return nonsense();
   if (kind < 4) return {R"({"type":"time","seq":)", stamp() + '}'};
-  if (kind < 5) return {R"({"type":"agent_joined","seq":)", stamp() + ",\"agent\":" + quoted(chance_.pick(agents_[session])) + '}'};
+  if (kind < 5)
+    return {R"({"type":"agent_joined","seq":)", stamp() + ",\"agent\":" + quoted(chance_.pick(agents_[session])) + '}'};
   if (kind < 40 && !pending_[session].empty()) return start(session);
   if (kind < 85) return end(session);
   return root(session);
 }
 
 story::piece story::delivery_of(std::string_view intervention) {
-  return {R"({"type":"delivery","seq":)", stamp() + ",\"of\":\"" + std::string(intervention) + "\",\"applied\":\"created\"}"};
+  return {R"({"type":"delivery","seq":)",
+          stamp() + ",\"of\":\"" + std::string(intervention) + "\",\"applied\":\"created\"}"};
 }
 
 story::piece story::wind_down(std::size_t session) {
@@ -121,7 +129,8 @@ story::piece story::wind_down(std::size_t session) {
 }
 
 story::piece story::end_of_run() {
-  constexpr const char* outcomes[] = {"", ",\"outcome\":\"failure\"", ",\"outcome\":\"success\"", ",\"outcome\":\"aborted\""};
+  constexpr const char* outcomes[] = {"", ",\"outcome\":\"failure\"", ",\"outcome\":\"success\"",
+                                      ",\"outcome\":\"aborted\""};
   return {R"({"type":"run_ended","seq":)", outcomes[chance_.below(4)] + std::string("}")};
 }
 

@@ -23,7 +23,7 @@ class world {
   }
 
   void live() {
-    for (client& one : clients_) one.begin();
+    for (client& client : clients_) client.begin();
     plan(&world::kill, 2'000'000);
     plan(&world::cut, 300'000);
     if (switches_) plan(&world::switch_mode, 500'000);
@@ -34,7 +34,7 @@ class world {
       must(clock_.now() < at_rest_by, "once the faults are over everything comes to rest");
     } while (!is_at_rest());
     monitor_.check_replay();
-    for (const client& one : clients_) one.check_record(monitor_.archive());
+    for (const client& client : clients_) client.check_record(monitor_.archive());
     sum_.commits_failed += monitor_.archive().failed_commits();
   }
 
@@ -45,34 +45,35 @@ class world {
     const bool ends = chance_.one_in(3);  // without an answer
     story& tells = stories_.emplace_back(chance_, sessions, trace_clock, !ends);
     for (std::uint64_t s = 0; s < sessions; ++s) {
-      clients_.emplace_back(clock_, chance_, monitor_, tells,
-                            client::manner{.run = name,
-                                           .session = "s" + std::to_string(s),
-                                           .number = s,
-                                           .trace_clock = trace_clock,
-                                           .alone = sessions == 1 && !switches_,
-                                           .greedy = chance_.one_in(10),
-                                           .fickle = chance_.one_in(6),
-                                           .ends = s == 0 && ends,
-                                           .messages = 50 + chance_.below(1'500),
-                                           .latency = chance_.one_in(4) ? chance_.between(5'000, 60'000) : chance_.between(50, 1'000),
-                                           .reading = chance_.one_in(6) ? chance_.between(100, 3'000) : 0});
+      clients_.emplace_back(
+          clock_, chance_, monitor_, tells,
+          client::manner{.run = name,
+                         .session = "s" + std::to_string(s),
+                         .number = s,
+                         .trace_clock = trace_clock,
+                         .alone = sessions == 1 && !switches_,
+                         .greedy = chance_.one_in(10),
+                         .fickle = chance_.one_in(6),
+                         .ends = s == 0 && ends,
+                         .messages = 50 + chance_.below(1'500),
+                         .latency = chance_.one_in(4) ? chance_.between(5'000, 60'000) : chance_.between(50, 1'000),
+                         .reading = chance_.one_in(6) ? chance_.between(100, 3'000) : 0});
     }
   }
 
   // Again and again at random instants until the troubled time is over.
-  void plan(void (world::*what)(), microseconds about) {
-    clock_.after(chance_.between(0, 2 * about), [this, what, about] {
+  void plan(void (world::*given_void)(), microseconds about) {
+    clock_.after(chance_.between(0, 2 * about), [this, given_void, about] {
       if (clock_.now() >= troubled_for) return;
-      (this->*what)();
-      plan(what, about);
+      (this->*given_void)();
+      plan(given_void, about);
     });
   }
 
   void kill() {
     if (!monitor_.is_up()) return;
     monitor_.kill();
-    for (client& one : clients_) one.expect_new_judgement();
+    for (client& client : clients_) client.expect_new_judgement();
     clock_.after(chance_.between(1'000, 400'000), [this] { monitor_.start(); });
   }
 
@@ -87,7 +88,8 @@ class world {
   }
 
   bool is_at_rest() const {
-    return monitor_.is_up() && std::all_of(clients_.begin(), clients_.end(), [](const client& c) { return c.is_through(); }) &&
+    return monitor_.is_up() &&
+           std::all_of(clients_.begin(), clients_.end(), [](const client& c) { return c.is_through(); }) &&
            monitor_.is_settled();
   }
 

@@ -22,15 +22,15 @@ namespace {
 double size_of(std::size_t n) { return static_cast<double>(n); }
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-double reaction_share(const run_facts& f, reaction what) {
-  double hits = 0, all = 0;
+double reaction_share(const run_facts& f, reaction given_reaction) {
+  double hits = 0, total = 0;
   for (const auto& a : f.activations) {
     for (reaction r : a.reactions) {
-      all += r != reaction::none;
-      hits += r == what;
+      total += r != reaction::none;
+      hits += r == given_reaction;
     }
   }
-  return share(hits, all);
+  return share(hits, total);
 }
 
 double fan_out(const run_facts& f) {
@@ -126,30 +126,36 @@ double fired(const run_facts& f) {
 
 std::vector<builtin_factor> make_factors() {
   std::vector<builtin_factor> out{
-      {"activations", "activations started", "merge steps that one agent could do in one go", true, DIGD_COUNT(activations.size())},
+      {"activations", "activations started", "merge steps that one agent could do in one go", true,
+       DIGD_COUNT(activations.size())},
       {"events", "events announced", "let agents say less and say it once", true, DIGD_COUNT(events.size())},
       {"agents", "agents that acted", "use fewer, or other, agents for this task", false, acting_agents},
-      {"fan_out", "recipients of a work event, mean", "send work to those who need it instead of to everybody", false, fan_out},
+      {"fan_out", "recipients of a work event, mean", "send work to those who need it instead of to everybody", false,
+       fan_out},
       {"outputs_per_activation", "outputs of an activation, mean", "ask agents to split work less", false, outputs},
       {"consume_ratio", "share of reactions that consume", "see why inputs are not taken up", false,
        [](const run_facts& f) { return reaction_share(f, reaction::consume); }},
-      {"wait_ratio", "share of reactions that wait", "let agents work with what they have, or deliver missing inputs sooner", false,
+      {"wait_ratio", "share of reactions that wait",
+       "let agents work with what they have, or deliver missing inputs sooner", false,
        [](const run_facts& f) { return reaction_share(f, reaction::wait); }},
       {"discard_ratio", "share of reactions that discard", "say in the prompt what must not be dropped", false,
        [](const run_facts& f) { return reaction_share(f, reaction::discard); }},
-      {"reroute_ratio", "share of reactions that reroute", "make clear who is responsible for what, or limit rerouting", false,
-       [](const run_facts& f) { return reaction_share(f, reaction::reroute); }},
-      {"failed_ratio", "share of activations that failed", "look into errors and timeouts of agents first", false, failed_share},
+      {"reroute_ratio", "share of reactions that reroute", "make clear who is responsible for what, or limit rerouting",
+       false, [](const run_facts& f) { return reaction_share(f, reaction::reroute); }},
+      {"failed_ratio", "share of activations that failed", "look into errors and timeouts of agents first", false,
+       failed_share},
       {"lineage_depth", "longest chain of derivations", "shorten the chain of hand-overs", false, lineage_depth},
-      {"lineage_width", "most events at one depth of derivation", "split the problem into fewer parts at once", false, lineage_width},
-      {"overlap", "share of consumed events that more than one agent consumed", "keep agents from working on the same thing", false, overlap},
-      {"load_gini", "how unevenly activations fall on agents (Gini)", "spread work more evenly, or drop agents that idle", false,
-       [](const run_facts& f) { return gini(load(f)); }},
-      {"time_to_first_consume_ms", "from an event to its first consumption, mean", "start agents sooner after their input arrives", false,
-       time_to_first_consume},
+      {"lineage_width", "most events at one depth of derivation", "split the problem into fewer parts at once", false,
+       lineage_width},
+      {"overlap", "share of consumed events that more than one agent consumed",
+       "keep agents from working on the same thing", false, overlap},
+      {"load_gini", "how unevenly activations fall on agents (Gini)",
+       "spread work more evenly, or drop agents that idle", false, [](const run_facts& f) { return gini(load(f)); }},
+      {"time_to_first_consume_ms", "from an event to its first consumption, mean",
+       "start agents sooner after their input arrives", false, time_to_first_consume},
       {"idle_ms", "time without an open activation", "look at what the system waits for between steps", true, idle},
-      {"idle_ratio", "share of the time without an open activation", "look at what the system waits for between steps", false,
-       [](const run_facts& f) { return share(idle(f), duration(f)); }},
+      {"idle_ratio", "share of the time without an open activation", "look at what the system waits for between steps",
+       false, [](const run_facts& f) { return share(idle(f), duration(f)); }},
       {"duration_ms", "from the first message to the last", "", true, duration},
       {"messages_per_agent", "messages by acting agent", "let agents say less and say it once", true,
        [](const run_facts& f) { return share(static_cast<double>(f.messages), acting_agents(f)); }},
@@ -159,7 +165,8 @@ std::vector<builtin_factor> make_factors() {
       {"healings_cleared", "healings after which the symptom cleared", "", true, DIGD_COUNT(cleared)},
       {"healings_recurred", "healings after which it came back", "", true, DIGD_COUNT(recurred)},
       {"healings_unresolved", "healings that changed nothing to the end", "", true, DIGD_COUNT(unresolved)},
-      {"failures", "detections of severity failure", "read the detections: `digctl replay`", true, DIGD_COUNT(failures)},
+      {"failures", "detections of severity failure", "read the detections: `digctl replay`", true,
+       DIGD_COUNT(failures)},
       {"firings", "detections of all rules", "read the detections: `digctl replay`", true, fired_in_all},
       {"gaps", "times the client lost observations", "see why the client falls behind", true, DIGD_COUNT(gaps)},
       {"refused", "messages refused", "see the archive for why messages are refused", true, DIGD_COUNT(refused)}};
@@ -177,8 +184,8 @@ std::vector<builtin_factor> make_factors() {
        "break circular waits: let one agent go first");
   rule("fired_excessive_rerouting", fired<static_cast<std::size_t>(rule_id::excessive_rerouting)>,
        "make clear who is responsible for what");
-  rule("fired_cross_lineage_aggregation",
-       fired<static_cast<std::size_t>(rule_id::cross_lineage_aggregation)>, "keep parts of different problems apart");
+  rule("fired_cross_lineage_aggregation", fired<static_cast<std::size_t>(rule_id::cross_lineage_aggregation)>,
+       "keep parts of different problems apart");
   rule("fired_repeated_subproblem", fired<static_cast<std::size_t>(rule_id::repeated_subproblem)>,
        "tell agents who already works on what");
   return out;
@@ -187,8 +194,8 @@ std::vector<builtin_factor> make_factors() {
 }  // namespace
 
 const std::vector<builtin_factor>& builtin_factors() {
-  static const std::vector<builtin_factor> all = make_factors();
-  return all;
+  static const std::vector<builtin_factor> builtin_factors = make_factors();
+  return builtin_factors;
 }
 
 const builtin_factor* find_builtin(std::string_view name) {
@@ -205,7 +212,9 @@ std::string_view without_rate(std::string_view name) {
   return name.ends_with(by) && find_builtin(name) == nullptr ? name.substr(0, name.size() - by.size()) : name;
 }
 
-bool is_of_detections(std::string_view name) { return name == "failures" || name == "firings" || name.starts_with("fired_"); }
+bool is_of_detections(std::string_view name) {
+  return name == "failures" || name == "firings" || name.starts_with("fired_");
+}
 
 bool is_of_healing(std::string_view name) {
   return name == "injections" || name == "give_backs" || name == "interventions" || name.starts_with("healings_");
@@ -221,7 +230,8 @@ std::string_view advice_for(std::string_view name) {
 bool is_bound_by_definition(std::string_view outcome, std::string_view factor) {
   outcome = without_rate(outcome);
   factor = without_rate(factor);
-  const bool both_rules = outcome.starts_with("fired_") && factor.starts_with("fired_");  // one rule may lead to another
+  const bool both_rules =
+      outcome.starts_with("fired_") && factor.starts_with("fired_");  // one rule may lead to another
   if (is_of_detections(outcome)) return (is_of_detections(factor) && !both_rules) || is_of_healing(factor);
   if (is_of_healing(outcome)) return is_of_detections(factor) || is_of_healing(factor);
   if (outcome == "duration_ms") return factor == "idle_ms";

@@ -31,16 +31,16 @@ class parser {
 
   value_of run() {
     if (text_.size() > max_bytes) return fail("longer than 4096 bytes");
-    value_of all = comparison(0);
+    value_of value_ofs = comparison(0);
     if (why_.empty() && skip() < text_.size()) fail("something follows the expression");
-    return why_.empty() ? all : value_of{};
+    return why_.empty() ? value_ofs : value_of{};
   }
 
  private:
   static constexpr std::size_t max_bytes = 4096, max_depth = 64;
 
-  value_of fail(const std::string& what) {
-    if (why_.empty()) why_ = what + ", at character " + std::to_string(at_ + 1);
+  value_of fail(const std::string& text) {
+    if (why_.empty()) why_ = text + ", at character " + std::to_string(at_ + 1);
     return [](const run_facts&) { return std::optional<double>(); };
   }
 
@@ -56,11 +56,11 @@ class parser {
     return true;
   }
 
-  static value_of both(value_of a, value_of b, double (*how)(double, double)) {
-    return [a = std::move(a), b = std::move(b), how](const run_facts& f) -> std::optional<double> {
+  static value_of both(value_of a, value_of b, double (*given_double)(double, double)) {
+    return [a = std::move(a), b = std::move(b), given_double](const run_facts& f) -> std::optional<double> {
       const std::optional<double> x = a(f), y = b(f);
       if (!x || !y) return {};
-      return finite(how(*x, *y));
+      return finite(given_double(*x, *y));
     };
   }
 
@@ -69,7 +69,12 @@ class parser {
     value_of left = sum(depth);
     using compare = double (*)(double, double);
     static constexpr std::pair<std::string_view, compare> known[] = {
-        {"<=", [](double a, double b) -> double { return a <= b; }}, {">=", [](double a, double b) -> double { return a >= b; }}, {"==", [](double a, double b) -> double { return a == b; }}, {"!=", [](double a, double b) -> double { return a != b; }}, {"<", [](double a, double b) -> double { return a < b; }}, {">", [](double a, double b) -> double { return a > b; }}};
+        {"<=", [](double a, double b) -> double { return a <= b; }},
+        {">=", [](double a, double b) -> double { return a >= b; }},
+        {"==", [](double a, double b) -> double { return a == b; }},
+        {"!=", [](double a, double b) -> double { return a != b; }},
+        {"<", [](double a, double b) -> double { return a < b; }},
+        {">", [](double a, double b) -> double { return a > b; }}};
     for (const auto& [token, how] : known) {
       if (eat(token)) return both(std::move(left), sum(depth), how);
     }
@@ -90,7 +95,8 @@ class parser {
     value_of left = power(depth);
     while (why_.empty()) {
       if (eat("*")) left = both(std::move(left), power(depth), [](double a, double b) { return a * b; });
-      else if (eat("/")) left = both(std::move(left), power(depth), [](double a, double b) { return b == 0 ? 0 : a / b; });
+      else if (eat("/"))
+        left = both(std::move(left), power(depth), [](double a, double b) { return b == 0 ? 0 : a / b; });
       else break;
     }
     return left;
@@ -115,7 +121,8 @@ class parser {
       value_of inner = comparison(depth);
       return eat(")") ? inner : fail("a ) is missing");
     }
-    if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '.')) return constant();
+    if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '.'))
+      return constant();
     const std::string name = word();
     if (name.empty()) return fail("a number, a name or a ( is expected");
     if ((name == "label" || name == "metric") && eat(".")) return field(name == "label");
@@ -199,7 +206,9 @@ class parser {
       argument = number(run_facts{}).value_or(0);
     }
     if (!eat(")")) return fail("a ) is missing");
-    return [of = of.of, make, argument](const run_facts& f) { return std::optional<double>(finite(of(make(f), argument))); };
+    return [of = of.of, make, argument](const run_facts& f) {
+      return std::optional<double>(finite(of(make(f), argument)));
+    };
   }
 
   value_of function(const std::string& name, std::size_t depth) {

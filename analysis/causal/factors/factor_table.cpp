@@ -123,20 +123,20 @@ std::optional<double> as_number(const std::string& text) {
 
 struct user_factor {
   std::string name;
-  std::shared_ptr<const expression> how;
+  std::shared_ptr<const digd::causal::expression> expression;
 };
 
 class builder {
  public:
-  explicit builder(const factor_request& what) : what_(what) {}
+  explicit builder(const factor_request& request) : request_(request) {}
 
   std::string prepare() {
-    for (const auto& [name, text] : what_.user) {
+    for (const auto& [name, text] : request_.user) {
       std::string why = name_problem(name);
       if (!why.empty()) return "factor " + plain(name) + ": " + why;
-      auto how = expression::parse(text, why);
-      if (!how) return "factor " + plain(name) + ": " + why;
-      user_.push_back({name, std::move(how)});
+      auto current_expression = expression::parse(text, why);
+      if (!current_expression) return "factor " + plain(name) + ": " + why;
+      user_.push_back({name, std::move(current_expression)});
     }
     for (const builtin_factor& f : builtin_factors()) {
       builtin_names_.push_back(std::string(f.name) + (is_rate(f) ? "_per_activation" : ""));
@@ -153,7 +153,7 @@ class builder {
     }
     std::vector<double> own;
     for (const user_factor& u : user_) {
-      const std::optional<double> x = u.how->value(u.name == what_.outcome ? f.in_full() : f);
+      const std::optional<double> x = u.expression->value(u.name == request_.outcome ? f.in_full() : f);
       if (!x) {
         ++lacking_[u.name];
         return;
@@ -163,7 +163,7 @@ class builder {
     for (std::size_t k = 0; k < own.size(); ++k) user_values_[k].push_back(own[k]);
     const auto& known = builtin_factors();
     for (std::size_t k = 0; k < known.size(); ++k) {
-      double x = known[k].of(known[k].name == what_.outcome ? f.in_full() : f);
+      double x = known[k].of(known[k].name == request_.outcome ? f.in_full() : f);
       if (is_rate(known[k])) x = f.activations.empty() ? 0 : x / static_cast<double>(f.activations.size());
       builtin_[k].push_back(x);
     }
@@ -183,14 +183,15 @@ class builder {
     add_labels();
     for (std::size_t k = 0; k < user_.size(); ++k) number(user_[k].name, user_values_[k], true);
     add_metrics();
-    if (std::set<int>(success_.begin(), success_.end()).size() > 1) out_.data.add_discrete("success", success_, {"no", "yes"});
+    if (std::set<int>(success_.begin(), success_.end()).size() > 1)
+      out_.data.add_discrete("success", success_, {"no", "yes"});
     else note("success: dropped, it never changes");
     return std::move(out_);
   }
 
  private:
   bool is_rate(const builtin_factor& f) const {
-    return what_.rates && f.is_count && f.name != "activations" && f.name != what_.outcome;
+    return request_.rates && f.is_count && f.name != "activations" && f.name != request_.outcome;
   }
 
   // Two columns of one name would be told apart by nobody.
@@ -235,7 +236,8 @@ class builder {
     }
     const std::set<std::string> distinct(values.begin(), values.end());
     if (distinct.size() < 2) return;
-    if (numbers.size() == values.size() && distinct.size() > 2) return number("label." + name, std::move(numbers), true);
+    if (numbers.size() == values.size() && distinct.size() > 2)
+      return number("label." + name, std::move(numbers), true);
     if (distinct.size() > column::max_levels || distinct.size() * 3 > values.size()) {
       return note(plain("label." + name) + ": no factor, it tells runs apart (" + std::to_string(distinct.size()) +
                   " values); use it to pair or cluster");
@@ -250,7 +252,7 @@ class builder {
 
   void add_metrics() {
     std::set<std::string> names;
-    for (const std::string& asked : what_.metrics) {
+    for (const std::string& asked : request_.metrics) {
       if (asked != "*") names.insert(asked);
       else
         for (const auto& of_run : metrics_)
@@ -262,11 +264,13 @@ class builder {
         if (const auto at = of_run.find(name); at != of_run.end()) values.push_back(at->second);
       }
       if (values.size() == metrics_.size()) number("metric." + name, std::move(values), true);
-      else note(plain("metric." + name) + ": dropped, " + std::to_string(metrics_.size() - values.size()) + " runs lack it");
+      else
+        note(plain("metric." + name) + ": dropped, " + std::to_string(metrics_.size() - values.size()) +
+             " runs lack it");
     }
   }
 
-  const factor_request& what_;
+  const factor_request& request_;
   factor_rows out_;
   std::vector<user_factor> user_;
   std::vector<std::string> builtin_names_;
@@ -279,14 +283,14 @@ class builder {
 
 }  // namespace
 
-factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_request& what) {
-  builder into(what);
+factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_request& request) {
+  builder into(request);
   factor_rows failed;
   std::vector<std::string> notes;
   failed.problem = into.prepare();
   for (const std::string& path : paths) {
     if (!failed.problem.empty()) return failed;
-    failed.problem = each_run(path, what.window, notes, [&](run_facts&& f) { into.add(std::move(f)); });
+    failed.problem = each_run(path, request.window, notes, [&](run_facts&& f) { into.add(std::move(f)); });
   }
   if (!failed.problem.empty()) return failed;
   factor_rows out = into.build();
@@ -298,11 +302,12 @@ factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_
 namespace {
 
 // A name as it stands in a table's header, as a function of a run.
-std::function<std::optional<double>(const run_facts&)> value_named(const std::string& name, const factor_request& what,
-                                                                   std::string& why) {
-  if (name == "success") return [](const run_facts& f) { return std::optional<double>(f.outcome == run_outcome::success); };
+std::function<std::optional<double>(const run_facts&)> value_named(const std::string& name,
+                                                                   const factor_request& request, std::string& why) {
+  if (name == "success")
+    return [](const run_facts& f) { return std::optional<double>(f.outcome == run_outcome::success); };
   std::string text = name;
-  for (const auto& [own, how] : what.user) {
+  for (const auto& [own, how] : request.user) {
     if (own == name) text = how;
   }
   const std::string_view by = "_per_activation";
@@ -310,25 +315,25 @@ std::function<std::optional<double>(const run_facts&)> value_named(const std::st
   for (const char* kind : {"label.", "metric."}) {
     if (text == name && name.starts_with(kind)) text = kind + ('"' + name.substr(std::string_view(kind).size()) + '"');
   }
-  const auto how = expression::parse(text, why);
-  if (!how) return {};
-  return [how](const run_facts& f) { return how->value(f); };
+  const auto current_expression = expression::parse(text, why);
+  if (!current_expression) return {};
+  return [current_expression](const run_facts& f) { return current_expression->value(f); };
 }
 
 }  // namespace
 
-paired_runs paired_runs_of(const std::string& path, const factor_request& what, const std::string& factor,
+paired_runs paired_runs_of(const std::string& path, const factor_request& request, const std::string& factor,
                            const std::string& outcome) {
   paired_runs out;
   std::string why;
-  const auto x = value_named(factor, what, why);
-  const auto y = value_named(outcome, what, why);
+  const auto x = value_named(factor, request, why);
+  const auto y = value_named(outcome, request, why);
   if (!x || !y) {
     out.problem = why;
     return out;
   }
   std::size_t lacking = 0;
-  out.problem = each_run(path, what.window, out.notes, [&](run_facts&& f) {
+  out.problem = each_run(path, request.window, out.notes, [&](run_facts&& f) {
     const auto a = x(f), b = y(f.in_full());
     if (!f.ended || !a || !b) {
       ++lacking;
@@ -339,8 +344,11 @@ paired_runs paired_runs_of(const std::string& path, const factor_request& what, 
     out.labels.push_back(std::move(f.labels));
   });
   shorten(out.notes);
-  if (lacking > 0) out.notes.push_back(std::to_string(lacking) + " runs left out: they have not ended, or lack the factor or the outcome");
-  if (out.problem.empty() && out.labels.empty()) out.problem = "no run that has ended and has both " + plain(factor) + " and " + plain(outcome);
+  if (lacking > 0)
+    out.notes.push_back(std::to_string(lacking) +
+                        " runs left out: they have not ended, or lack the factor or the outcome");
+  if (out.problem.empty() && out.labels.empty())
+    out.problem = "no run that has ended and has both " + plain(factor) + " and " + plain(outcome);
   return out;
 }
 
@@ -353,7 +361,8 @@ std::string read_user_factors(std::string_view text, std::vector<std::pair<std::
     text.remove_prefix(std::min(end + 1, text.size()));
     const auto trim = [](std::string_view s) {
       const std::size_t from = s.find_first_not_of(" \t\r");
-      return from == std::string_view::npos ? std::string_view{} : s.substr(from, s.find_last_not_of(" \t\r") - from + 1);
+      return from == std::string_view::npos ? std::string_view{}
+                                            : s.substr(from, s.find_last_not_of(" \t\r") - from + 1);
     };
     line = trim(line);
     if (line.empty() || line.front() == '#') continue;
@@ -387,7 +396,8 @@ std::string label_named(std::string name) { return name.starts_with("label.") ? 
 
 }  // namespace
 
-std::vector<std::uint32_t> clusters_by(const factor_rows& rows, const std::vector<std::string>& asked, std::string& why) {
+std::vector<std::uint32_t> clusters_by(const factor_rows& rows, const std::vector<std::string>& asked,
+                                       std::string& why) {
   std::vector<std::uint32_t> out;
   if (asked.empty()) return out;
   std::vector<std::string> labels;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/message.h"
-#include "rules/rule_id.h"
+#include "model/message.h"
+#include "model/rule_id.h"
 
 namespace digd::causal {
 

@@ -6,8 +6,8 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include "engine/run.h"
-#include "ingest/decode.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/decode.h"
+#include "ingest/protocol/replay.h"
 
 namespace digd::causal {
 
@@ -27,16 +27,16 @@ class recorder {
     for (const std::string& a : *h.agents) agent(a);
   }
 
-  void take(const ingest::taken& what) {
-    if (what.kind == ingest::taken::what_kind::message && what.ended) note_end(what);
-    if (is_past(what.ts)) return;
-    to_.last_ms = std::max(to_.last_ms, what.ts);
-    count(what.answer);
-    if (what.kind == ingest::taken::what_kind::refused) ++to_.refused;
-    if (what.kind != ingest::taken::what_kind::message) return;
+  void take(const ingest::taken& given_record) {
+    if (given_record.kind == ingest::taken::what_kind::message && given_record.ended) note_end(given_record);
+    if (is_past(given_record.ts)) return;
+    to_.last_ms = std::max(to_.last_ms, given_record.ts);
+    count(given_record.answer);
+    if (given_record.kind == ingest::taken::what_kind::refused) ++to_.refused;
+    if (given_record.kind != ingest::taken::what_kind::message) return;
     ++to_.messages;
-    if (decoder_.decode(what.frame, message_).refused) return;
-    record(message_, what.ts);
+    if (decoder_.decode(given_record.frame, message_).refused) return;
+    record(message_, given_record.ts);
   }
 
  private:
@@ -47,10 +47,10 @@ class recorder {
            (window_.first_messages > 0 && to_.messages >= window_.first_messages);
   }
 
-  void note_end(const ingest::taken& what) {
+  void note_end(const ingest::taken& record) {
     to_.ended = true;
-    to_.outcome = *what.ended;
-    const simdjson::padded_string padded(what.frame);
+    to_.outcome = *record.ended;
+    const simdjson::padded_string padded(record.frame);
     simdjson::dom::element root;
     simdjson::dom::object metrics;
     if (json_.parse(padded).get(root) != simdjson::SUCCESS || root["metrics"].get(metrics) != simdjson::SUCCESS) return;
@@ -150,9 +150,9 @@ class recorder {
     for (const reaction_draft& r : m.reactions) {
       const auto at = events_.find(std::string(r.input));
       for (std::size_t i = 0; at != events_.end() && i < fact.inputs.size(); ++i) {
-        if (fact.inputs[i] == at->second) fact.reactions[i] = r.what;
+        if (fact.inputs[i] == at->second) fact.reactions[i] = r.reaction;
       }
-      if (r.what == reaction::reroute) waiting_ += r.targets.size();
+      if (r.reaction == reaction::reroute) waiting_ += r.targets.size();
     }
     for (std::size_t i = 0; i < fact.inputs.size(); ++i) settle(fact, i, ts);
     for (const event_draft& draft : m.events) announce(draft, known->second, ts);
@@ -163,7 +163,8 @@ class recorder {
     if (by.reactions[i] != reaction::consume) return;
     run_facts::event_fact& e = to_.events[by.inputs[i]];
     if (!e.consumed_ms) e.consumed_ms = ts;
-    if (std::find(e.consumers.begin(), e.consumers.end(), by.agent) == e.consumers.end()) e.consumers.push_back(by.agent);
+    if (std::find(e.consumers.begin(), e.consumers.end(), by.agent) == e.consumers.end())
+      e.consumers.push_back(by.agent);
   }
 
   run_facts& to_;
@@ -178,9 +179,9 @@ class recorder {
 
 ingest::replay::listener listener_of(recorder& to, recorder* whole) {
   ingest::replay::listener l;
-  l.took = [&to, whole](const ingest::taken& what) {
-    to.take(what);
-    if (whole != nullptr) whole->take(what);
+  l.took = [&to, whole](const ingest::taken& record) {
+    to.take(record);
+    if (whole != nullptr) whole->take(record);
   };
   return l;
 }
@@ -189,7 +190,10 @@ ingest::replay::listener listener_of(recorder& to, recorder* whole) {
 
 struct run_reader::state {
   explicit state(const run_window& window)
-      : has_window(window.first_ms > 0 || window.first_messages > 0), record(facts, window), record_whole(whole, {}), through(run_policy{}, listener_of(record, has_window ? &record_whole : nullptr)) {}
+      : has_window(window.first_ms > 0 || window.first_messages > 0),
+        record(facts, window),
+        record_whole(whole, {}),
+        through(run_policy{}, listener_of(record, has_window ? &record_whole : nullptr)) {}
   const bool has_window;
   run_facts facts, whole;
   recorder record, record_whole;

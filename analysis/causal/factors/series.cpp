@@ -91,10 +91,12 @@ double quantile(const series& s, double q) {
 template <class statistic, class better>
 double rolling(const series& s, double w, statistic&& of, better&& is_better) {
   if (s.empty()) return 0;
-  const std::size_t width = std::clamp<std::size_t>(w < 1 ? 1 : static_cast<std::size_t>(std::min(w, 1e9)), 1, s.size());
+  const std::size_t width =
+      std::clamp<std::size_t>(w < 1 ? 1 : static_cast<std::size_t>(std::min(w, 1e9)), 1, s.size());
   double best = 0;
   for (std::size_t i = 0; i + width <= s.size(); ++i) {
-    const double x = of(series(s.begin() + static_cast<std::ptrdiff_t>(i), s.begin() + static_cast<std::ptrdiff_t>(i + width)), 0.0);
+    const double x =
+        of(series(s.begin() + static_cast<std::ptrdiff_t>(i), s.begin() + static_cast<std::ptrdiff_t>(i + width)), 0.0);
     if (i == 0 || is_better(x, best)) best = x;
   }
   return best;

@@ -42,14 +42,15 @@ class category final : public boost::system::error_category {
 };
 
 std::int64_t now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
-std::string body_of(const endpoint_options& how, const std::vector<message>& messages) {
+std::string body_of(const endpoint_options& options, const std::vector<message>& messages) {
   json::array list;
   for (const message& m : messages) list.push_back(json::object{{"role", m.role}, {"content", m.content}});
-  json::object body{{"model", how.model}, {"messages", std::move(list)}, {"max_tokens", how.max_answer_tokens}};
-  if (how.temperature >= 0) body["temperature"] = how.temperature;
+  json::object body{{"model", options.model}, {"messages", std::move(list)}, {"max_tokens", options.max_answer_tokens}};
+  if (options.temperature >= 0) body["temperature"] = options.temperature;
   return json::serialize(body);
 }
 
@@ -94,12 +95,12 @@ struct endpoint::response {
   bool counted = false;  // it says how many tokens it took
 };
 
-endpoint::endpoint(endpoint_options how) : how_(std::move(how)) {
-  how_.url = url_of(how_.url);
+endpoint::endpoint(endpoint_options options) : options_(std::move(options)) {
+  options_.url = url_of(options_.url);
   static const bool once = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  if (once && !how_.dry_run) curl_ = curl_easy_init();
+  if (once && !options_.dry_run) curl_ = curl_easy_init();
   std::error_code ignored;  // a cache that cannot be had is no cache
-  if (!how_.cache.empty()) fs::create_directories(how_.cache, ignored);
+  if (!options_.cache.empty()) fs::create_directories(options_.cache, ignored);
 }
 
 endpoint::~endpoint() {
@@ -108,18 +109,19 @@ endpoint::~endpoint() {
 
 boost::system::result<std::string> endpoint::ask(const std::vector<message>& messages, const std::string& dry_reply) {
   why_.clear();
-  const std::string body = body_of(how_, messages);
-  if (how_.dry_run) {
+  const std::string body = body_of(options_, messages);
+  if (options_.dry_run) {
     std::string prompt;
     for (const message& m : messages) prompt += "[" + m.role + "]\n" + m.content + "\n";
-    if (how_.on_dry_run) how_.on_dry_run(prompt);
+    if (options_.on_dry_run) options_.on_dry_run(prompt);
     ++used_.requests;
     count(prompt.size() / 4, std::max<std::size_t>(dry_reply.size() / 4, 150));
     return dry_reply;
   }
   std::string text;
   if (from_cache(body, text)) return text;
-  if (used_.requests >= how_.max_requests || (how_.max_tokens_in_all && used_.tokens() >= how_.max_tokens_in_all)) {
+  if (used_.requests >= options_.max_requests ||
+      (options_.max_tokens_in_all && used_.tokens() >= options_.max_tokens_in_all)) {
     return make_error_code(llm_errc::over_budget);
   }
   auto answer = try_again_and_again(body);
@@ -129,10 +131,10 @@ boost::system::result<std::string> endpoint::ask(const std::vector<message>& mes
 
 boost::system::result<std::string> endpoint::try_again_and_again(const std::string& body) {
   llm_errc failure = llm_errc::unreachable;
-  std::int64_t pause = how_.backoff_ms;
-  for (std::size_t round = 0; round < how_.tries; ++round) {
-    if (how_.requests_per_minute > 0 && last_sent_ms_ >= 0) {
-      wait(last_sent_ms_ + static_cast<std::int64_t>(60'000 / how_.requests_per_minute) - now_ms());
+  std::int64_t pause = options_.backoff_ms;
+  for (std::size_t round = 0; round < options_.tries; ++round) {
+    if (options_.requests_per_minute > 0 && last_sent_ms_ >= 0) {
+      wait(last_sent_ms_ + static_cast<std::int64_t>(60'000 / options_.requests_per_minute) - now_ms());
     }
     last_sent_ms_ = now_ms();
     response got;
@@ -148,10 +150,10 @@ boost::system::result<std::string> endpoint::try_again_and_again(const std::stri
       to_cache(body, got.body);
       return text;
     }
-    if (!again(failure) || round + 1 == how_.tries) break;
+    if (!again(failure) || round + 1 == options_.tries) break;
     ++used_.retried;
-    wait(std::min(got.retry_after_ms >= 0 ? got.retry_after_ms : pause, how_.backoff_most_ms));
-    pause = std::min(pause * 2, how_.backoff_most_ms);
+    wait(std::min(got.retry_after_ms >= 0 ? got.retry_after_ms : pause, options_.backoff_most_ms));
+    pause = std::min(pause * 2, options_.backoff_most_ms);
   }
   return make_error_code(failure);
 }
@@ -160,19 +162,19 @@ llm_errc endpoint::send(const std::string& body, response& into) {
   CURL* curl = static_cast<CURL*>(curl_);
   if (!curl) return llm_errc::unreachable;
   curl_easy_reset(curl);
-  into.most = how_.max_response_bytes;
+  into.most = options_.max_response_bytes;
   curl_slist* list = curl_slist_append(nullptr, "Content-Type: application/json");
-  if (!how_.key.empty()) list = curl_slist_append(list, ("Authorization: Bearer " + how_.key).c_str());
+  if (!options_.key.empty()) list = curl_slist_append(list, ("Authorization: Bearer " + options_.key).c_str());
   list = curl_slist_append(list, "Expect:");
   const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(list, curl_slist_free_all);
-  curl_easy_setopt(curl, CURLOPT_URL, how_.url.c_str());
-  if (!how_.authority.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, how_.authority.c_str());
+  curl_easy_setopt(curl, CURLOPT_URL, options_.url.c_str());
+  if (!options_.authority.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, options_.authority.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.data());
   curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, how_.timeout_ms);
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, how_.connect_timeout_ms);
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, options_.timeout_ms);
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, options_.connect_timeout_ms);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "digctl");
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &into);
@@ -187,7 +189,8 @@ llm_errc endpoint::send(const std::string& body, response& into) {
   const CURLcode code = curl_easy_perform(curl);
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &into.status);
   curl_off_t retry = 0;
-  if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry) == CURLE_OK && retry > 0) into.retry_after_ms = retry * 1000;
+  if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry) == CURLE_OK && retry > 0)
+    into.retry_after_ms = retry * 1000;
   if (into.overflow) return llm_errc::too_large;
   if (code == CURLE_OK) return llm_errc{};
   why_ = curl_easy_strerror(code);
@@ -204,7 +207,8 @@ llm_errc endpoint::read(response& got, std::string& text) {
   const json::value document = json::parse(got.body, failed);
   const json::object* top = failed ? nullptr : document.if_object();
   const json::value* choices = top ? top->if_contains("choices") : nullptr;
-  const json::object* choice = choices && choices->is_array() && !choices->get_array().empty() ? choices->get_array()[0].if_object() : nullptr;
+  const json::object* choice =
+      choices && choices->is_array() && !choices->get_array().empty() ? choices->get_array()[0].if_object() : nullptr;
   const json::value* m = choice ? choice->if_contains("message") : nullptr;
   if (!m || !m->is_object()) return llm_errc::malformed;
   if (const json::value* u = top->if_contains("usage"); u && u->is_object()) {
@@ -213,8 +217,10 @@ llm_errc endpoint::read(response& got, std::string& text) {
   }
   const json::value* refusal = m->get_object().if_contains("refusal");
   const json::value* finish = choice->if_contains("finish_reason");
-  const std::string_view reason = finish && finish->is_string() ? std::string_view(finish->get_string()) : std::string_view();
-  if ((refusal && refusal->is_string() && !refusal->get_string().empty()) || reason == "content_filter") return llm_errc::declined;
+  const std::string_view reason =
+      finish && finish->is_string() ? std::string_view(finish->get_string()) : std::string_view();
+  if ((refusal && refusal->is_string() && !refusal->get_string().empty()) || reason == "content_filter")
+    return llm_errc::declined;
   if (reason == "length") return llm_errc::cut_off;
   const json::value* content = m->get_object().if_contains("content");
   if (!content || !content->is_string()) return llm_errc::malformed;
@@ -225,15 +231,15 @@ llm_errc endpoint::read(response& got, std::string& text) {
 void endpoint::count(std::size_t in, std::size_t out) {
   used_.tokens_in += in;
   used_.tokens_out += out;
-  used_.cost += (static_cast<double>(in) * how_.price_in + static_cast<double>(out) * how_.price_out) / 1e6;
+  used_.cost += (static_cast<double>(in) * options_.price_in + static_cast<double>(out) * options_.price_out) / 1e6;
 }
 
 std::string endpoint::cache_file(const std::string& body) const {
-  return (fs::path(how_.cache) / (hash_of(how_.url + "\n" + body) + ".json")).string();
+  return (fs::path(options_.cache) / (hash_of(options_.url + "\n" + body) + ".json")).string();
 }
 
 bool endpoint::from_cache(const std::string& body, std::string& text) {
-  if (how_.cache.empty()) return false;
+  if (options_.cache.empty()) return false;
   std::ifstream in(cache_file(body), std::ios::binary);
   if (!in) return false;
   const std::string stored{std::istreambuf_iterator<char>(in), {}};
@@ -242,7 +248,8 @@ bool endpoint::from_cache(const std::string& body, std::string& text) {
   if (failed || !document.is_object()) return false;
   const json::value* request = document.get_object().if_contains("request");
   const json::value* answer = document.get_object().if_contains("response");
-  if (!request || !request->is_string() || request->get_string() != body || !answer || !answer->is_string()) return false;
+  if (!request || !request->is_string() || request->get_string() != body || !answer || !answer->is_string())
+    return false;
   response kept;
   kept.status = 200;
   kept.body = std::string(answer->get_string());
@@ -255,7 +262,7 @@ bool endpoint::from_cache(const std::string& body, std::string& text) {
 
 // Written beside and renamed: a file is whole or not there. A cache that cannot be written is no failure.
 void endpoint::to_cache(const std::string& body, const std::string& answer) const {
-  if (how_.cache.empty()) return;
+  if (options_.cache.empty()) return;
   const std::string file = cache_file(body), beside = file + "." + std::to_string(getpid());
   {
     std::ofstream out(beside, std::ios::binary | std::ios::trunc);
@@ -268,7 +275,7 @@ void endpoint::to_cache(const std::string& body, const std::string& answer) cons
 
 void endpoint::wait(std::int64_t ms) const {
   if (ms <= 0) return;
-  if (how_.sleep) how_.sleep(ms);
+  if (options_.sleep) options_.sleep(ms);
   else std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 

@@ -87,7 +87,7 @@ class endpoint {
   void wait(std::int64_t ms) const;
   void count(std::size_t in, std::size_t out);
 
-  endpoint_options how_;
+  endpoint_options options_;
   usage used_;
   std::string why_;
   std::int64_t last_sent_ms_ = -1;

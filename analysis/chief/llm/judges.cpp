@@ -28,12 +28,13 @@ ruling at_step(const flat_log& log, std::size_t step, std::string reason) {
 
 }  // namespace
 
-ruling all_at_once(endpoint& model, const flat_log& log, const judge_options& how) {
-  const auto messages = prompt(log, how, 0, log.steps.size() - 1,
-                               "Read the whole log. Name the agent and the step of the decisive error, and up to four other "
-                               "steps that you would suspect next.\n"
-                               R"(Form: {"agent": "name", "step": number, "others": [number, …], "reason": "one or two sentences"})");
-  const auto reply = ask_for_object(model, messages, how, R"({"agent": "", "step": 0, "reason": "dry run"})");
+ruling all_at_once(endpoint& model, const flat_log& log, const judge_options& options) {
+  const auto messages =
+      prompt(log, options, 0, log.steps.size() - 1,
+             "Read the whole log. Name the agent and the step of the decisive error, and up to four other "
+             "steps that you would suspect next.\n"
+             R"(Form: {"agent": "name", "step": number, "others": [number, …], "reason": "one or two sentences"})");
+  const auto reply = ask_for_object(model, messages, options, R"({"agent": "", "step": 0, "reason": "dry run"})");
   if (!reply) return failed(model, reply.error());
   const auto step = step_in(*reply, "step", log);
   const auto agent = agent_in(*reply, "agent", log);
@@ -44,21 +45,23 @@ ruling all_at_once(endpoint& model, const flat_log& log, const judge_options& ho
   r.reason = text_in(*reply, "reason");
   if (const auto* others = reply->if_contains("others"); others && others->is_array() && step) {
     for (const auto& other : others->get_array()) {
-      if (const auto next = step_in({{"step", other}}, "step", log); next && r.steps.size() < 10) r.steps.push_back(*next);
+      if (const auto next = step_in({{"step", other}}, "step", log); next && r.steps.size() < 10)
+        r.steps.push_back(*next);
     }
   }
   return r;
 }
 
-ruling step_by_step(endpoint& model, const flat_log& log, const judge_options& how, const std::string& only) {
+ruling step_by_step(endpoint& model, const flat_log& log, const judge_options& options, const std::string& only) {
   for (std::size_t i = 0; i < log.steps.size(); ++i) {
     if (!can_be_blamed(log, i) || (!only.empty() && log.steps[i].agent != only)) continue;
-    const std::string what =
-        "You see the log up to step " + std::to_string(i) + ", by " + log.steps[i].agent +
-        ". Is step " + std::to_string(i) +
+    const std::string text =
+        "You see the log up to step " + std::to_string(i) + ", by " + log.steps[i].agent + ". Is step " +
+        std::to_string(i) +
         " the decisive error: an error of its own, not one taken over, that will make the run fail?\n"
         R"(Form: {"decisive": true or false, "reason": "one sentence"})";
-    const auto reply = ask_for_object(model, prompt(log, how, 0, i, what), how, R"({"decisive": false, "reason": "dry run"})");
+    const auto reply =
+        ask_for_object(model, prompt(log, options, 0, i, text), options, R"({"decisive": false, "reason": "dry run"})");
     if (!reply) return failed(model, reply.error());
     const auto* yes = reply->if_contains("decisive");
     if (yes && yes->is_bool() && yes->get_bool()) return at_step(log, i, text_in(*reply, "reason"));
@@ -66,17 +69,18 @@ ruling step_by_step(endpoint& model, const flat_log& log, const judge_options& h
   return nothing_found("no step was called the decisive error");
 }
 
-ruling binary_search(endpoint& model, const flat_log& log, const judge_options& how) {
+ruling binary_search(endpoint& model, const flat_log& log, const judge_options& options) {
   std::size_t from = 0, to = log.steps.size() - 1;
   std::string reason;
   while (from < to) {
     const std::size_t middle = from + (to - from) / 2;
-    const std::string what = "The decisive error is in these steps. Is it in the first half, steps " + std::to_string(from) + " to " +
-                             std::to_string(middle) + ", or in the second, steps " + std::to_string(middle + 1) + " to " +
-                             std::to_string(to) +
+    const std::string text = "The decisive error is in these steps. Is it in the first half, steps " +
+                             std::to_string(from) + " to " + std::to_string(middle) + ", or in the second, steps " +
+                             std::to_string(middle + 1) + " to " + std::to_string(to) +
                              "?\n"
                              R"(Form: {"half": "first" or "second", "reason": "one sentence"})";
-    const auto reply = ask_for_object(model, prompt(log, how, from, to, what), how, R"({"half": "first", "reason": "dry run"})");
+    const auto reply = ask_for_object(model, prompt(log, options, from, to, text), options,
+                                      R"({"half": "first", "reason": "dry run"})");
     if (!reply) return failed(model, reply.error());
     const std::string half = text_in(*reply, "half");
     if (half != "first" && half != "second") return nothing_found("the reply names neither half");
@@ -87,10 +91,10 @@ ruling binary_search(endpoint& model, const flat_log& log, const judge_options& 
   return at_step(log, from, std::move(reason));
 }
 
-ruling hybrid(endpoint& model, const flat_log& log, const judge_options& how) {
-  ruling whole = all_at_once(model, log, how);
+ruling hybrid(endpoint& model, const flat_log& log, const judge_options& options) {
+  ruling whole = all_at_once(model, log, options);
   if (whole.error || whole.agent.empty()) return whole;
-  ruling within = step_by_step(model, log, how, whole.agent);
+  ruling within = step_by_step(model, log, options, whole.agent);
   if (!within.error) {
     within.steps.insert(within.steps.end(), whole.steps.begin(), whole.steps.end());
     within.notes.push_back("agent from all-at-once: " + whole.reason);

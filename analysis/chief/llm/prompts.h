@@ -23,7 +23,8 @@ struct judge_options {
 std::string shown_steps(const flat_log&, std::size_t from, std::size_t to, std::size_t most_bytes);
 
 // System and user message: who the model is, the task, the right answer if told, the steps, what to do.
-std::vector<message> prompt(const flat_log&, const judge_options&, std::size_t from, std::size_t to, std::string_view what);
+std::vector<message> prompt(const flat_log&, const judge_options&, std::size_t from, std::size_t to,
+                            std::string_view text);
 
 // The first JSON object in a reply, also within a code fence.
 std::optional<boost::json::object> object_in(std::string_view reply);

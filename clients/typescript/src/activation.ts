@@ -21,7 +21,7 @@ export interface Output {
   readonly verdict: Promise<Verdict>;
 }
 
-interface Pending extends Output {
+interface PendingOutput extends Output {
   event: WireEvent;
   resolve(verdict: Verdict): void;
 }
@@ -29,7 +29,7 @@ interface Pending extends Output {
 /** Made by `Run.begin` or `Run.activation`. Ended once; calls after that throw. */
 export class Activation {
   private readonly reactions = new Map<string, Reaction>();
-  private readonly outputs: Pending[] = [];
+  private readonly outputs: PendingOutput[] = [];
   private ended = false;
 
   /** @internal */
@@ -76,10 +76,10 @@ export class Activation {
     this.mustBeOpen("output");
     const event = this.event(recipients, options);
     let resolve!: (verdict: Verdict) => void;
-    const verdict = new Promise<Verdict>((done) => (resolve = done));
-    const made: Pending = { id: event.id, verdict, event, resolve };
-    this.outputs.push(made);
-    return { id: made.id, verdict };
+    const verdict = new Promise<Verdict>((resolveVerdict) => (resolve = resolveVerdict));
+    const output: PendingOutput = { id: event.id, verdict, event, resolve };
+    this.outputs.push(output);
+    return { id: output.id, verdict };
   }
 
   /** Ends it: reactions, then outputs, judged together. Verdicts of rerouted inputs first, in the order of the inputs. */
@@ -103,7 +103,7 @@ export class Activation {
   /** Ends it as failed: its inputs stay pending, outputs that were not announced are not made. */
   fail(error?: unknown): void {
     this.close("fail");
-    for (const output of this.outputs) output.resolve(this.run.withdrawn(output.event));
+    for (const output of this.outputs) output.resolve(this.run.deliveredUnannounced(output.event));
     this.run.failActivation(this, error);
   }
 
@@ -122,12 +122,12 @@ export class Activation {
     }
   }
 
-  private mustBeOpen(what: string): void {
-    if (this.ended) throw new TypeError(`${what}: activation ${this.id} of ${JSON.stringify(this.agent)} has ended`);
+  private mustBeOpen(call: string): void {
+    if (this.ended) throw new TypeError(`${call}: activation ${this.id} of ${JSON.stringify(this.agent)} has ended`);
   }
 
-  private close(what: string): void {
-    this.mustBeOpen(what);
+  private close(call: string): void {
+    this.mustBeOpen(call);
     this.ended = true;
   }
 }

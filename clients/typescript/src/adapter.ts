@@ -3,8 +3,8 @@ import { now } from "#transport";
 import type { RunOptions } from "./options.js";
 import type { Intervention } from "./wire.js";
 
-const payloadBytes = 16 << 10;
-const actWithinMs = 25_000; // less than a handler has
+const maxPayloadCharacters = 16 << 10;
+const maxWaitMs = 25_000; // less than a handler has
 
 /** A value as a payload: JSON, or a note if it is none or too long. */
 export function snapshot(value: unknown): unknown {
@@ -15,68 +15,68 @@ export function snapshot(value: unknown): unknown {
     return { digd: "left out: no JSON" };
   }
   if (text === undefined) return undefined;
-  return text.length > payloadBytes ? { digd: `left out: ${text.length} characters` } : JSON.parse(text);
+  return text.length > maxPayloadCharacters ? { digd: `left out: ${text.length} characters` } : JSON.parse(text);
 }
 
 /** Options of a run that an adapter begins; a fixed `run` id is numbered from its second use on. */
 export class RunSettings<C> {
   private uses = 0;
-  constructor(private readonly given: RunOptions | ((context: C) => RunOptions) | undefined) {}
+  constructor(private readonly source: RunOptions | ((context: C) => RunOptions) | undefined) {}
 
   next(context: C): RunOptions {
-    const options = typeof this.given === "function" ? this.given(context) : (this.given ?? {});
+    const options = typeof this.source === "function" ? this.source(context) : (this.source ?? {});
     this.uses += 1;
-    if (options.run === undefined || this.uses === 1 || typeof this.given === "function") return options;
+    if (options.run === undefined || this.uses === 1 || typeof this.source === "function") return options;
     return { ...options, run: `${options.run}-${this.uses}` };
   }
 }
 
-interface Waiting {
-  what: Intervention;
+interface WaitingIntervention {
+  intervention: Intervention;
   resolve(done: boolean): void;
 }
 
 /** Interventions that came and wait until the framework can act on them. */
 export class Inbox {
-  private readonly waiting: Waiting[] = [];
+  private readonly waiting: WaitingIntervention[] = [];
   private wake: (() => void) | null = null;
   private closed = false;
 
   /** For `Run.onIntervention`: true when somebody takes it to act on it, false if nobody does in time. */
-  readonly handler = (what: Intervention): Promise<boolean> => {
+  readonly handler = (intervention: Intervention): Promise<boolean> => {
     if (this.closed) return Promise.resolve(false);
     return new Promise((done) => {
       const resolve = (acted: boolean): void => {
         clearTimeout(timer);
         done(acted);
       };
-      const one = { what, resolve };
+      const entry = { intervention, resolve };
       const timer = setTimeout(() => {
-        this.waiting.splice(this.waiting.indexOf(one), 1);
+        this.waiting.splice(this.waiting.indexOf(entry), 1);
         done(false);
-      }, actWithinMs);
+      }, maxWaitMs);
       (timer as { unref?: () => void }).unref?.();
-      this.waiting.push(one);
+      this.waiting.push(entry);
       this.wake?.();
     });
   };
 
   /** Takes all; whoever takes them acts on them. */
-  take(): Intervention[] {
-    return this.waiting.splice(0).map(({ what, resolve }) => {
+  takeAll(): Intervention[] {
+    return this.waiting.splice(0).map(({ intervention, resolve }) => {
       resolve(true);
-      return what;
+      return intervention;
     });
   }
 
   /** Waits for the first, `withinMs` at most, or until `gone` is true. Returns whether there is one. */
-  async arrives(withinMs: number, gone: () => boolean): Promise<boolean> {
-    const until = now() + withinMs;
-    while (this.waiting.length === 0 && !gone()) {
-      const left = until - now();
-      if (left <= 0) return false;
+  async waitForAny(withinMs: number, isOver: () => boolean): Promise<boolean> {
+    const deadline = now() + withinMs;
+    while (this.waiting.length === 0 && !isOver()) {
+      const leftMs = deadline - now();
+      if (leftMs <= 0) return false;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, Math.min(left, 250)); // looks whether the daemon is still there
+        const timer = setTimeout(resolve, Math.min(leftMs, 250)); // looks whether the daemon is still there
         this.wake = () => {
           clearTimeout(timer);
           resolve();

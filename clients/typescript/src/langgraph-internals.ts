@@ -7,9 +7,9 @@
 import { isCommand } from "@langchain/langgraph";
 
 export const startNode = "__start__";
-export const branchTo = "branch:to:";
-const joinOf = "join:";
-const sends = "__pregel_tasks";
+export const branchPrefix = "branch:to:";
+const joinPrefix = "join:";
+const sendChannel = "__pregel_tasks";
 const errorChannel = "__error__";
 
 export type Write = [channel: string, value: any];
@@ -35,10 +35,10 @@ export interface Loop {
   scheduleErrorHandler?(failed: Task, error: unknown): Task | undefined;
 }
 
-export const isSend = ([channel]: Write): boolean => channel === sends;
+export const isSend = ([channel]: Write): boolean => channel === sendChannel;
 /** What arrives at these channels waits until LangGraph runs the node. */
 export const startsNodes = (write: Write): boolean =>
-  isSend(write) || write[0].startsWith(branchTo) || write[0].startsWith(joinOf);
+  isSend(write) || write[0].startsWith(branchPrefix) || write[0].startsWith(joinPrefix);
 export const hasFailed = (task: Task): boolean => task.writes.some(([channel]) => channel === errorChannel);
 /** Whether LangGraph runs this task because of a `Send`. */
 export const isSent = (task: Task): boolean => task.path[0] === "__pregel_push";
@@ -47,12 +47,12 @@ export const isNodeTask = (task: Task, loop: Loop): boolean => task.name in loop
 export const taskIdOf = (config: any): string | undefined => config?.configurable?.["__pregel_task_id"];
 
 export function targetOf([channel, value]: Write): string {
-  if (channel === sends) return String(value.node);
-  return channel.startsWith(branchTo) ? channel.slice(branchTo.length) : channel.slice(channel.lastIndexOf(":") + 1);
+  if (channel === sendChannel) return String(value.node);
+  return channel.startsWith(branchPrefix) ? channel.slice(branchPrefix.length) : channel.slice(channel.lastIndexOf(":") + 1);
 }
 
 /** The writes of a task that start nodes; several for the same channel start a node once. */
-export function leadingWrites(task: Task): Write[] {
+export function writesThatStartNodes(task: Task): Write[] {
   const channels = new Set<string>();
   return task.writes.filter((write) => {
     if (!startsNodes(write) || (!isSend(write) && channels.has(write[0]))) return false;

@@ -18,10 +18,10 @@ export const notesByTask = new Map<string, Notes>();
  * messages. A node that calls this may be run again to read a text; other nodes without messages are left alone.
  */
 export function notes(config: unknown): readonly string[] {
-  const found = notesByTask.get(taskIdOf(config) ?? "");
-  if (!found) return [];
-  found.asked = true;
-  return found.texts;
+  const currentNotes = notesByTask.get(taskIdOf(config) ?? "");
+  if (!currentNotes) return [];
+  currentNotes.asked = true;
+  return currentNotes.texts;
 }
 
 /** Calls of tools are answered by tools: a message between a call and its answer would make the conversation invalid. */

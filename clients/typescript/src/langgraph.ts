@@ -11,7 +11,7 @@ import { RunSettings } from "./adapter.js";
 import { startNode, taskIdOf, type Loop } from "./langgraph-internals.js";
 import type { Inject } from "./langgraph-text.js";
 import { runByTask, Watch } from "./langgraph-watch.js";
-import { requestedMode, settled, type RunOptions } from "./options.js";
+import { requestedMode, resolveOptions, type RunOptions } from "./options.js";
 import { Run } from "./run.js";
 import type { Mode, RuleName, RuleSettings } from "./wire.js";
 
@@ -50,52 +50,52 @@ const watchedGraphs = new WeakMap<object, Watched>(); // by builder, or by the n
 const patchedPrototypes = new WeakSet<object>();
 
 /** Whether digd watches this graph, and how. Copies made by `withConfig` share the builder and the nodes. */
-const watchedOf = (graph: any): Watched | undefined =>
+const watchedGraph = (graph: any): Watched | undefined =>
   watchedGraphs.get(graph.nodes as object) ?? (graph.builder ? watchedGraphs.get(graph.builder as object) : undefined);
 
 /** LangGraph itself knows when nothing is left to do: a slow node, or a slow reader of a stream, is not stuck. */
 function withoutClock(rules: RunOptions["rules"]): Partial<Record<RuleName, RuleSettings>> {
-  const patient = (name: RuleName): RuleSettings => ({ window_ms: neverMs, ...rules?.[name] });
-  return { ...rules, deadlock: patient("deadlock"), missing_termination: patient("missing_termination") };
+  const withLongWindow = (name: RuleName): RuleSettings => ({ window_ms: neverMs, ...rules?.[name] });
+  return { ...rules, deadlock: withLongWindow("deadlock"), missing_termination: withLongWindow("missing_termination") };
 }
 
-function runOptions(options: LangGraphOptions, given: RunOptions, config: any): RunOptions {
-  const around = runByTask.get(taskIdOf(config) ?? "");
+function resolveRunOptions(options: LangGraphOptions, runOptionsGiven: RunOptions, config: any): RunOptions {
+  const parentRun = runByTask.get(taskIdOf(config) ?? "");
   const waits = (options.waitForHealingMs ?? 0) > 0;
-  const mode = requestedMode(options.mode ?? given.mode);
+  const mode = requestedMode(options.mode ?? runOptionsGiven.mode);
   return {
-    ...given,
+    ...runOptionsGiven,
     ...(mode === undefined ? {} : { mode }),
     ...(options.maxReturnsPerAgent === undefined ? {} : { maxReturnsPerAgent: options.maxReturnsPerAgent }),
     ...(options.maxAddedMs === undefined ? {} : { maxAddedMs: options.maxAddedMs }),
-    ...(waits ? {} : { rules: withoutClock(given.rules) }),
-    ...(around === undefined ? {} : { labels: { parent_run: around, ...given.labels } }),
-    limits: { stalled_ms: neverMs, ...given.limits },
+    ...(waits ? {} : { rules: withoutClock(runOptionsGiven.rules) }),
+    ...(parentRun === undefined ? {} : { labels: { parent_run: parentRun, ...runOptionsGiven.labels } }),
+    limits: { stalled_ms: neverMs, ...runOptionsGiven.limits },
   };
 }
 
 function begin({ options, settings }: Watched, loop: Loop, config: any): Watch | null {
-  const chosen = runOptions(options, settings.next(config), config);
-  if (chosen.mode === "off") return null;
+  const resolved = resolveRunOptions(options, settings.next(config), config);
+  if (resolved.mode === "off") return null;
   let watch: Watch | null = null;
   const waits = (options.waitForHealingMs ?? 0) > 0;
-  const handler: RunOptions = waits ? { onIntervention: (what) => watch?.inbox.handler(what) ?? false } : {};
+  const handler: RunOptions = waits ? { onIntervention: (intervention) => watch?.inbox.handler(intervention) ?? false } : {};
   const agents = Object.keys(loop.nodes).filter((name) => name !== startNode);
-  const run = new Run({ agents, ...handler, ...chosen });
+  const run = new Run({ agents, ...handler, ...resolved });
   run.adapterDefaults("langgraph-js");
-  watch = new Watch(run, options, loop, chosen.log ?? ((line) => console.warn(line)));
+  watch = new Watch(run, options, loop, resolved.log ?? ((line) => console.warn(line)));
   options.onRun?.(run);
   watch.attach();
   return watch;
 }
 
-const ending = new Set<Promise<void>>();
+const pendingEnds = new Set<Promise<void>>();
 
 /** The outermost graph waits, once, until the ends of all runs within it are durable. */
-async function ended(end: Promise<void>, config: any): Promise<void> {
-  const known = end.finally(() => ending.delete(known));
-  ending.add(known);
-  if (!runByTask.has(taskIdOf(config) ?? "")) await Promise.all(ending);
+async function allEnded(end: Promise<void>, config: any): Promise<void> {
+  const tracked = end.finally(() => pendingEnds.delete(tracked));
+  pendingEnds.add(tracked);
+  if (!runByTask.has(taskIdOf(config) ?? "")) await Promise.all(pendingEnds);
 }
 
 /** Makes LangGraph look up whether digd watches the graph that it is about to run. Once a process. */
@@ -104,7 +104,7 @@ function patch(prototype: any): void {
   patchedPrototypes.add(prototype);
   const original = prototype._runLoop as RunLoop;
   const runLoop: RunLoop = async function (params) {
-    const watched = watchedOf(this);
+    const watched = watchedGraph(this);
     const watch = watched ? begin(watched, params.loop, params.config) : null;
     if (!watch) return original.call(this, params);
     let error: unknown;
@@ -114,7 +114,7 @@ function patch(prototype: any): void {
       error = raised ?? new Error("the graph raised nothing");
       throw raised;
     } finally {
-      await ended(watch.end(error, params.config?.signal?.aborted === true), params.config);
+      await allEnded(watch.end(error, params.config?.signal?.aborted === true), params.config);
     }
   };
   Object.defineProperty(prototype, "_runLoop", {
@@ -153,22 +153,22 @@ function patchWhenCompiled(builder: any): void {
  * Calling it again replaces the options. Mode `off` undoes it.
  */
 export function instrument<G>(graph: G, options: LangGraphOptions = {}): G {
-  const given = graph as any;
+  const target = graph as any;
   const compiled =
-    typeof given?._runLoop === "function" ? given : typeof given?.graph?._runLoop === "function" ? given.graph : null;
-  const isBuilder = compiled === null && typeof given?.compile === "function" && typeof given?.addNode === "function";
+    typeof target?._runLoop === "function" ? target : typeof target?.graph?._runLoop === "function" ? target.graph : null;
+  const isBuilder = compiled === null && typeof target?.compile === "function" && typeof target?.addNode === "function";
   if (compiled?.builder === undefined && !isBuilder) {
     throw new TypeError("instrument: expected a StateGraph or what its compile() returns");
   }
   const fixed = typeof options.run === "function" ? {} : (options.run ?? {});
-  const { mode } = settled({ ...fixed, ...(options.mode === undefined ? {} : { mode: options.mode }) });
-  const key: object = compiled ? compiled.nodes : given;
+  const { mode } = resolveOptions({ ...fixed, ...(options.mode === undefined ? {} : { mode: options.mode }) });
+  const key: object = compiled ? compiled.nodes : target;
   if (mode === "off") {
     watchedGraphs.delete(key);
     return graph;
   }
   watchedGraphs.set(key, { options, settings: new RunSettings(options.run) });
-  if (compiled || given instanceof StateGraph) patch(runnerOf(compiled ?? CompiledStateGraph.prototype));
-  else patchWhenCompiled(given);
+  if (compiled || target instanceof StateGraph) patch(runnerOf(compiled ?? CompiledStateGraph.prototype));
+  else patchWhenCompiled(target);
   return graph;
 }

@@ -8,10 +8,10 @@ import type { Socket, Target } from "./transport.js";
 
 export interface Backoff {
   firstMs: number;
-  mostMs: number;
+  maxMs: number;
 }
 
-const welcomeWithinMs = 5000;
+const maxWelcomeMs = 5000;
 
 type Timer = ReturnType<typeof setTimeout>;
 
@@ -24,13 +24,13 @@ export class Link {
   private socket: Socket | null = null;
   private generation = 0; // events of older sockets do not count
   private failures = 0;
-  private retry: Timer | null = null;
-  private greeting: Timer | null = null;
-  private deadline: Timer | null = null;
-  private watched = Infinity; // what `deadline` is set to
-  private flushing = false;
+  private retryTimer: Timer | null = null;
+  private welcomeTimer: Timer | null = null;
+  private deadlineTimer: Timer | null = null;
+  private deadlineAt = Infinity; // what `deadline` is set to
+  private flushScheduled = false;
   private stopped = false;
-  private complained = false;
+  private outageLogged = false;
   private readonly waiters = new Set<() => void>();
 
   constructor(
@@ -42,39 +42,39 @@ export class Link {
 
   /** Begins to connect. Throws nothing; a failure is a log line and another try. */
   start(): void {
-    const mine = ++this.generation;
-    const current = (): boolean => mine === this.generation && !this.stopped;
+    const generation = ++this.generation;
+    const current = (): boolean => generation === this.generation && !this.stopped;
     try {
       this.socket = openSocket(this.target, {
         open: () => {
           if (!current()) return;
           this.session.connected();
-          this.greeting = background(setTimeout(() => current() && this.lost("no welcome", false), welcomeWithinMs));
+          this.welcomeTimer = background(setTimeout(() => current() && this.onLost("no welcome", false), maxWelcomeMs));
           this.flush();
         },
         frame: (text) => {
           if (!current()) return;
           this.session.receive(text, clock());
-          if (this.session.isOpen) this.welcomed();
-          this.touch();
+          if (this.session.isOpen) this.onWelcome();
+          this.update();
         },
-        closed: (why, final) => current() && this.lost(why, final),
+        closed: (reason, final) => current() && this.onLost(reason, final),
       });
     } catch (error) {
-      this.lost(error instanceof Error ? error.message : String(error), true);
+      this.onLost(error instanceof Error ? error.message : String(error), true);
     }
   }
 
   /** Something was said or heard: writes it soon, watches deadlines, wakes who waits. */
-  touch(): void {
-    if (!this.flushing) {
-      this.flushing = true;
+  update(): void {
+    if (!this.flushScheduled) {
+      this.flushScheduled = true;
       queueMicrotask(() => {
-        this.flushing = false;
+        this.flushScheduled = false;
         this.flush();
       });
     }
-    this.watch();
+    this.watchDeadline();
     for (const wake of [...this.waiters]) wake();
   }
 
@@ -84,12 +84,12 @@ export class Link {
     this.socket?.close();
     this.session.disconnected(clock());
     this.start();
-    this.touch();
+    this.update();
   }
 
   stop(): void {
     this.stopped = true;
-    for (const timer of [this.retry, this.greeting, this.deadline]) if (timer !== null) clearTimeout(timer);
+    for (const timer of [this.retryTimer, this.welcomeTimer, this.deadlineTimer]) if (timer !== null) clearTimeout(timer);
     this.socket?.close();
     this.socket = null;
     for (const wake of [...this.waiters]) wake();
@@ -113,38 +113,38 @@ export class Link {
     });
   }
 
-  private welcomed(): void {
+  private onWelcome(): void {
     this.failures = 0;
-    if (this.greeting !== null) clearTimeout(this.greeting);
-    this.greeting = null;
-    if (this.complained) this.log("digd: connected again");
-    this.complained = false;
+    if (this.welcomeTimer !== null) clearTimeout(this.welcomeTimer);
+    this.welcomeTimer = null;
+    if (this.outageLogged) this.log("digd: connected again");
+    this.outageLogged = false;
   }
 
-  private lost(why: string, final: boolean): void {
+  private onLost(reason: string, final: boolean): void {
     this.generation += 1; // what this socket still says does not count
     this.socket?.close();
     this.socket = null;
-    if (this.greeting !== null) clearTimeout(this.greeting);
-    this.greeting = null;
+    if (this.welcomeTimer !== null) clearTimeout(this.welcomeTimer);
+    this.welcomeTimer = null;
     if (final) this.session.finish();
     else this.session.disconnected(clock());
-    if (!this.complained && !this.stopped) this.complain(why);
+    if (!this.outageLogged && !this.stopped) this.logOutage(reason);
     if (final) this.stop();
-    else this.retryLater();
-    this.touch();
+    else this.scheduleRetry();
+    this.update();
   }
 
-  private complain(why: string): void {
-    this.complained = true;
+  private logOutage(reason: string): void {
+    this.outageLogged = true;
     const next = this.session.isOver ? "this run goes on without it" : "going on without it, and trying again";
-    this.log(`digd: not connected to ${this.target.url} (${why}); ${next}`);
+    this.log(`digd: not connected to ${this.target.url} (${reason}); ${next}`);
   }
 
-  private retryLater(): void {
-    const most = Math.min(this.backoff.mostMs, this.backoff.firstMs * 2 ** Math.min(this.failures, 20));
+  private scheduleRetry(): void {
+    const maxDelayMs = Math.min(this.backoff.maxMs, this.backoff.firstMs * 2 ** Math.min(this.failures, 20));
     this.failures += 1;
-    this.retry = background(setTimeout(() => !this.stopped && this.start(), most * (0.5 + Math.random() / 2)));
+    this.retryTimer = background(setTimeout(() => !this.stopped && this.start(), maxDelayMs * (0.5 + Math.random() / 2)));
   }
 
   private flush(): void {
@@ -153,17 +153,17 @@ export class Link {
     if (frames.length > 0) this.socket.send(frames);
   }
 
-  private watch(): void {
+  private watchDeadline(): void {
     const next = this.stopped ? Infinity : this.session.nextDeadline;
-    if (next === this.watched) return;
-    if (this.deadline !== null) clearTimeout(this.deadline);
-    this.deadline = null;
-    this.watched = next;
+    if (next === this.deadlineAt) return;
+    if (this.deadlineTimer !== null) clearTimeout(this.deadlineTimer);
+    this.deadlineTimer = null;
+    this.deadlineAt = next;
     if (next === Infinity) return;
-    this.deadline = setTimeout(() => {
-      this.watched = Infinity;
+    this.deadlineTimer = setTimeout(() => {
+      this.deadlineAt = Infinity;
       this.session.tick(clock());
-      this.touch();
+      this.update();
     }, Math.max(0, Math.ceil(next - clock())));
   }
 }

@@ -18,7 +18,7 @@ import {
 } from "@openai/agents";
 import type { Activation } from "./activation.js";
 import { Inbox, RunSettings, snapshot } from "./adapter.js";
-import { requestedMode, settled, type RunOptions } from "./options.js";
+import { requestedMode, resolveOptions, type RunOptions } from "./options.js";
 import { Run } from "./run.js";
 import type { Verdict } from "./verdict.js";
 import type { Mode, Outcome } from "./wire.js";
@@ -493,8 +493,8 @@ async function answered(scope: Scope, result: AnyResult): Promise<{ agent: strin
 /** Waits as long as the user allows for the monitor to wake a run without an answer. Null: it did not. */
 async function woken(context: Context, failed: boolean): Promise<{ agent: string; letters: Letter[] } | null> {
   if (!waits(context) || (failed && !context.options.healErrors)) return null;
-  if (!(await context.inbox.arrives(context.options.waitForHealingMs ?? 0, () => !context.run.connected))) return null;
-  const taken = context.inbox.take();
+  if (!(await context.inbox.waitForAny(context.options.waitForHealingMs ?? 0, () => !context.run.connected))) return null;
+  const taken = context.inbox.takeAll();
   const agent = taken[0]?.recipients.find((name) => context.agents.has(name));
   if (agent === undefined) return null;
   return {
@@ -594,7 +594,7 @@ function patch(): void {
 export function instrument(runner: Runner, options: OpenAIAgentsOptions = {}): Runner {
   if (!(runner instanceof Runner)) throw new TypeError("instrument: expected a Runner of @openai/agents");
   const fixed = typeof options.run === "function" ? {} : (options.run ?? {});
-  const { mode } = settled({ ...fixed, ...(options.mode === undefined ? {} : { mode: options.mode }) });
+  const { mode } = resolveOptions({ ...fixed, ...(options.mode === undefined ? {} : { mode: options.mode }) });
   if (mode === "off") {
     watchedRunners.delete(runner);
     return runner;

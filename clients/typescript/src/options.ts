@@ -11,7 +11,7 @@ export type Redact = (value: unknown, where: "payload" | "error" | "reason") => 
 export type Handled = void | boolean | Applied;
 
 /** Carries out an intervention: gives `recipients` the text and, for `reroute`, the event again. */
-export type InterventionHandler = (what: Intervention) => Handled | Promise<Handled>;
+export type InterventionHandler = (intervention: Intervention) => Handled | Promise<Handled>;
 
 export interface RunOptions {
   /** Id of the run; made up if missing. */
@@ -69,7 +69,7 @@ export interface Settings {
   target: Target;
   session: string;
   log: (line: string) => void;
-  backoff: { firstMs: number; mostMs: number };
+  backoff: { firstMs: number; maxMs: number };
 }
 
 /** Characters that make ids of different processes differ; no secret. */
@@ -80,16 +80,16 @@ export function nonce(length = 8): string {
 const modes: readonly string[] = ["off", "observe", "shadow", "enforce"];
 
 /** The mode that the caller or DIGD_MODE asks for. Throws a TypeError if it is no mode. */
-export function requestedMode(given: string | undefined): Mode | undefined {
-  const mode = given ?? defaultMode();
+export function requestedMode(requested: string | undefined): Mode | undefined {
+  const mode = requested ?? defaultMode();
   if (mode === undefined || modes.includes(mode)) return mode as Mode | undefined;
   throw new TypeError(
-    `${given === undefined ? "DIGD_MODE" : "mode"}: ${JSON.stringify(mode)} is no mode; expected off, observe, shadow or enforce`,
+    `${requested === undefined ? "DIGD_MODE" : "mode"}: ${JSON.stringify(mode)} is no mode; expected off, observe, shadow or enforce`,
   );
 }
 
 /** Fills in defaults. Throws a TypeError on values that can never work. */
-export function settled(options: RunOptions): Settings {
+export function resolveOptions(options: RunOptions): Settings {
   for (const name of [
     "deadlineMs",
     "failClosedMs",
@@ -113,34 +113,34 @@ export function settled(options: RunOptions): Settings {
     target,
     session: options.session ?? "main",
     log: options.log ?? ((line) => console.warn(line)),
-    backoff: { firstMs: options.backoff?.firstMs ?? 100, mostMs: options.backoff?.mostMs ?? 10_000 },
+    backoff: { firstMs: options.backoff?.firstMs ?? 100, maxMs: options.backoff?.mostMs ?? 10_000 },
   };
 }
 
 /** The hello of a run; `agents` as they are now. */
 export function helloOf(settings: Settings, agents: ReadonlySet<string> | null, canCreate: boolean): Hello {
   const { options } = settings;
-  const given = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } =>
+  const optional = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } =>
     value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
   return {
     type: "hello",
     protocol: 1,
     run: settings.target.run,
     session: settings.session,
-    ...given("agents", agents ? [...agents] : undefined),
-    ...given("mode", settings.mode),
+    ...optional("agents", agents ? [...agents] : undefined),
+    ...optional("mode", settings.mode),
     clock: options.clock ?? "wall",
-    ...given("rules", options.rules),
-    ...given(
+    ...optional("rules", options.rules),
+    ...optional(
       "healing",
       options.budget === undefined && options.maxReturnsPerAgent === undefined
         ? undefined
-        : { ...given("budget", options.budget), ...given("max_returns_per_agent", options.maxReturnsPerAgent) },
+        : { ...optional("budget", options.budget), ...optional("max_returns_per_agent", options.maxReturnsPerAgent) },
     ),
-    ...given("limits", options.limits),
+    ...optional("limits", options.limits),
     capabilities: { inject: true, reroute: true, create: canCreate, ...options.capabilities },
-    ...given("witness", options.witness),
+    ...optional("witness", options.witness),
     client: { name: settings.client, version },
-    ...given("labels", options.labels),
+    ...optional("labels", options.labels),
   };
 }

@@ -5,7 +5,7 @@ import { Link } from "./link.js";
 import {
   helloOf,
   nonce,
-  settled,
+  resolveOptions,
   type Handled,
   type InterventionHandler,
   type Redact,
@@ -18,7 +18,7 @@ import type { Applied, Detection, Intervention, Message, Mode, Outcome, Reaction
 
 export type EmitOptions = Omit<OutputOptions, "submit">;
 
-const handlerWithinMs = 30_000;
+const maxHandlerMs = 30_000;
 const maxFailedHealings = 3; // then everything goes out unchanged for the rest of the run
 
 /**
@@ -35,29 +35,29 @@ export class Run {
   private readonly agents: Set<string> | null;
   private readonly redact: Redact | null;
   private handler: InterventionHandler | null;
-  private handed = false; // the hello said that we can create
-  private suffix = ""; // makes ids differ from those of a process that was here before
-  private readonly made = { e: 0, v: 0 }; // events, activations
-  private handling: Promise<void> = Promise.resolve(); // one intervention after the other
+  private helloHasHandler = false; // the hello said that we can create
+  private idSuffix = ""; // makes ids differ from those of a process that was here before
+  private readonly idCounts = { e: 0, v: 0 }; // events, activations
+  private interventionQueue: Promise<void> = Promise.resolve(); // one intervention after the other
   private closed = false;
-  private readonly unhealed = new Map<string, number>(); // by rule: what `enforce` would have healed
+  private readonly unhealedByRule = new Map<string, number>(); // by rule: what `enforce` would have healed
   private failedHealings = 0;
   private addedMs = 0; // time that holding has added
-  private unheldBecause: "max_added_ms" | "healing_failed" | null = null;
-  private readonly logged = new Set<string>();
-  private greeted = false; // a hello was sent
-  private isShadowLate = false; // an adapter came after the hello: the daemon may hold a stronger mode than this run follows
+  private unheldReason: "max_added_ms" | "healing_failed" | null = null;
+  private readonly loggedKeys = new Set<string>();
+  private helloSent = false; // a hello was sent
+  private adapterCameLate = false; // an adapter came after the hello: the daemon may hold a stronger mode than this run follows
 
   constructor(options: RunOptions = {}) {
-    this.settings = settled(options);
+    this.settings = resolveOptions(options);
     this.id = this.settings.target.run;
     this.agents = options.agents ? new Set(options.agents) : null;
     this.redact = options.redact ?? null;
     this.handler = options.onIntervention ?? null;
     this.session = new Session(
       () => {
-        this.greeted = true;
-        return helloOf(this.settings, this.agents, (this.handed = this.handler !== null));
+        this.helloSent = true;
+        return helloOf(this.settings, this.agents, (this.helloHasHandler = this.handler !== null));
       },
       {
         deadlineMs: options.deadlineMs ?? 250,
@@ -66,21 +66,21 @@ export class Run {
         maxBufferBytes: options.maxBufferBytes ?? 16 << 20,
       },
       {
-        intervention: (what) => void (this.handling = this.handling.then(() => this.intervene(what))),
-        welcome: (what) => {
-          if (this.session.counters.welcomes === 1 && what.acked_seq > 0) this.suffix = `-${nonce(4)}`;
+        intervention: (intervention) => void (this.interventionQueue = this.interventionQueue.then(() => this.intervene(intervention))),
+        welcome: (welcome) => {
+          if (this.session.counters.welcomes === 1 && welcome.acked_seq > 0) this.idSuffix = `-${nonce(4)}`;
         },
         verdicts: (verdicts) => verdicts.forEach((v) => this.countUnhealed(v.detections ?? [])),
-        error: (why) => {
-          if (why.code === "run_closed" && !this.closed)
+        error: (error) => {
+          if (error.code === "run_closed" && !this.closed)
             this.logOnce(
               "run_closed",
               `digd: run ${this.id} has ended already, so the daemon refuses it; give each run a new id, or leave \`run\` out`,
             );
         },
-        refused: (why) => {
+        refused: (error) => {
           this.settings.log(
-            `digd: refused: ${why.code} ${JSON.stringify(why.message ?? "")}; this run goes on without it`,
+            `digd: refused: ${error.code} ${JSON.stringify(error.message ?? "")}; this run goes on without it`,
           );
           this.link.stop();
         },
@@ -108,7 +108,7 @@ export class Run {
    * the runs that asked for shadow.
    */
   get heals(): boolean {
-    if (this.unheldBecause !== null || this.session.isOver || this.isShadowLate || this.settings.mode === "off")
+    if (this.unheldReason !== null || this.session.isOver || this.adapterCameLate || this.settings.mode === "off")
       return false;
     return (this.welcome?.mode ?? this.settings.mode ?? "enforce") === "enforce";
   }
@@ -134,7 +134,7 @@ export class Run {
   /** Called by an adapter before the hello goes out: names the client, and makes `shadow` the mode if nobody chose one. */
   adapterDefaults(name: string): void {
     this.settings.client = `digd-${name}`;
-    if (this.settings.mode === undefined && this.greeted) this.isShadowLate = true;
+    if (this.settings.mode === undefined && this.helloSent) this.adapterCameLate = true;
     this.settings.mode ??= "shadow";
   }
 
@@ -149,7 +149,7 @@ export class Run {
   begin(agent: string, inputs: readonly EventLike[] = [], id?: string): Activation {
     const activation = new Activation(this, id ?? this.nextId("v"), agent, [...new Set(inputs.map(eventId))]);
     this.agents?.add(agent);
-    this.say({ type: "activation_started", activation: activation.id, agent, inputs: activation.inputs });
+    this.send({ type: "activation_started", activation: activation.id, agent, inputs: activation.inputs });
     return activation;
   }
 
@@ -173,22 +173,22 @@ export class Run {
 
   agentJoined(agent: string): void {
     this.agents?.add(agent);
-    this.say({ type: "agent_joined", agent });
+    this.send({ type: "agent_joined", agent });
   }
 
   agentLeft(agent: string): void {
     this.agents?.delete(agent);
-    this.say({ type: "agent_left", agent });
+    this.send({ type: "agent_left", agent });
   }
 
   /** Reports that `dropped` observations are missing. */
   gap(dropped = 1): void {
-    this.say({ type: "gap", dropped });
+    this.send({ type: "gap", dropped });
   }
 
   /** Moves the clock of a run with `clock: "trace"`. */
   tick(ts: number): void {
-    this.say({ type: "time", ts });
+    this.send({ type: "time", ts });
   }
 
   /** Reports that a verdict was carried out or, with `asIs`, the reason why it was not. One to deliver needs no report. */
@@ -196,29 +196,29 @@ export class Run {
     if (verdict.asIs !== undefined || (verdict.action === "deliver" && asIs === undefined)) return;
     if (asIs !== undefined && verdict.action !== "deliver") this.countFailedHealing(asIs);
     const applied: Applied = asIs !== undefined ? "as_is" : verdict.action === "inject" ? "injected" : "rerouted";
-    this.say({
+    this.send({
       type: "delivery",
       event: verdict.event,
       applied,
-      ...(asIs === undefined ? {} : { reason: this.words(asIs, "reason") }),
+      ...(asIs === undefined ? {} : { reason: this.redactText(asIs, "reason") }),
     });
   }
 
   /** Sends a message of the protocol; with `blocked`, resolves to their verdicts. For replays and adapters. */
   tell(message: Message, blocked: readonly Blocked[] = []): Promise<Verdict[]> {
-    return this.held(message, blocked);
+    return this.sendBlocked(message, blocked);
   }
 
   /** Called for each intervention, once, however often it is sent. Replaces the handler before. */
   onIntervention(handler: InterventionHandler): void {
     this.handler = handler;
-    if (!this.handed) this.link.reconnect();
+    if (!this.helloHasHandler) this.link.reconnect();
   }
 
   /** Ends the run. Waits for the last ack, `lingerMs` at most, and disconnects. Returns whether everything is durable. */
   async end(outcome?: Outcome, metrics?: Record<string, number>): Promise<boolean> {
     if (this.closed) return this.session.isDurable;
-    this.say({ type: "run_ended", ...(outcome ? { outcome } : {}), ...(metrics ? { metrics } : {}) });
+    this.send({ type: "run_ended", ...(outcome ? { outcome } : {}), ...(metrics ? { metrics } : {}) });
     return this.close();
   }
 
@@ -248,61 +248,61 @@ export class Run {
       ...(options.kind === undefined ? {} : { kind: options.kind }),
       ...(options.submit ? { submit: true } : {}),
       ...(options.fyi ? { fyi: true } : {}),
-      ...(options.payload === undefined ? {} : { payload: this.clean(options.payload, "payload") }),
+      ...(options.payload === undefined ? {} : { payload: this.redactValue(options.payload, "payload") }),
     };
   }
 
   /** @internal */
   async announce(event: WireEvent): Promise<Verdict> {
-    const [verdict] = await this.held({ type: "event", event }, [blockedBy(event)]);
+    const [verdict] = await this.sendBlocked({ type: "event", event }, [blockedBy(event)]);
     return verdict as Verdict;
   }
 
   /** @internal */
   endActivation(
-    of: Activation,
+    activation: Activation,
     reactions: Record<string, Reaction>,
     rerouted: readonly WireEvent[],
     outputs: readonly WireEvent[],
   ): Promise<Verdict[]> {
-    const bare = outputs.map(({ source: _, ...event }) => event);
+    const events = outputs.map(({ source: _, ...event }) => event);
     const message: Message = {
       type: "activation_ended",
-      activation: of.id,
+      activation: activation.id,
       ...(Object.keys(reactions).length > 0 ? { reactions } : {}),
-      ...(bare.length > 0 ? { outputs: bare } : {}),
+      ...(events.length > 0 ? { outputs: events } : {}),
     };
-    return this.held(message, [...rerouted, ...outputs].map(blockedBy));
+    return this.sendBlocked(message, [...rerouted, ...outputs].map(blockedBy));
   }
 
   /** @internal */
-  failActivation(of: Activation, error: unknown): void {
+  failActivation(activation: Activation, error: unknown): void {
     const text = error === undefined ? undefined : String(error instanceof Error ? error.message : error);
-    this.say({
+    this.send({
       type: "activation_ended",
-      activation: of.id,
+      activation: activation.id,
       failed: true,
-      ...(text === undefined ? {} : { error: this.words(text, "error") }),
+      ...(text === undefined ? {} : { error: this.redactText(text, "error") }),
     });
   }
 
   /** @internal */
-  withdrawn(event: WireEvent): Verdict {
+  deliveredUnannounced(event: WireEvent): Verdict {
     return { event: event.id, action: "deliver", recipients: [], detections: [], givenBack: false, asIs: "off" };
   }
 
   // ---- within
 
-  private held(message: Message, blocked: readonly Blocked[]): Promise<Verdict[]> {
+  private sendBlocked(message: Message, blocked: readonly Blocked[]): Promise<Verdict[]> {
     if (blocked.length === 0) {
-      this.say(message);
+      this.send(message);
       return Promise.resolve([]);
     }
-    const unheld = this.settings.options.hold === false ? "unheld" : this.unheldBecause;
-    if (unheld !== null) {
+    const reason = this.settings.options.hold === false ? "unheld" : this.unheldReason;
+    if (reason !== null) {
       this.session.say(message, clock(), blocked);
-      this.link.touch();
-      return Promise.resolve(verdictsOf(blocked, { verdicts: null, asIs: unheld }));
+      this.link.update();
+      return Promise.resolve(verdictsOf(blocked, { verdicts: null, asIs: reason }));
     }
     const from = clock();
     return new Promise((resolve) => {
@@ -311,7 +311,7 @@ export class Run {
         resolve(verdictsOf(blocked, answer));
       };
       this.session.say(message, from, blocked, settle, (this.settings.options.maxAddedMs ?? Infinity) - this.addedMs);
-      this.link.touch();
+      this.link.update();
     });
   }
 
@@ -321,7 +321,7 @@ export class Run {
     const { maxAddedMs } = this.settings.options;
     this.addedMs += ms;
     if (maxAddedMs === undefined || this.addedMs < maxAddedMs || !this.heals) return;
-    this.unheldBecause = "max_added_ms";
+    this.unheldReason = "max_added_ms";
     this.logOnce(
       "bound",
       `digd: run ${this.id}: holding messages has added maxAddedMs (${maxAddedMs} ms); messages go out unchanged from now on`,
@@ -331,7 +331,7 @@ export class Run {
   private countFailedHealing(reason: string): void {
     this.failedHealings += 1;
     if (this.failedHealings < maxFailedHealings) return;
-    this.unheldBecause ??= "healing_failed";
+    this.unheldReason ??= "healing_failed";
     this.logOnce(
       "bound",
       `digd: run ${this.id}: ${maxFailedHealings} of digd's decisions could not be carried out (the last one: ${reason}); messages go out unchanged from now on`,
@@ -340,14 +340,14 @@ export class Run {
 
   private countUnhealed(detections: readonly Detection[]): void {
     for (const { rule, cause, healing } of detections) {
-      if (cause === "mode" && healing !== null) this.unhealed.set(rule, (this.unhealed.get(rule) ?? 0) + 1);
+      if (cause === "mode" && healing !== null) this.unhealedByRule.set(rule, (this.unhealedByRule.get(rule) ?? 0) + 1);
     }
   }
 
   /** Logs one line for a run in which something would have been healed; nothing for any other run. */
   private logSummary(): void {
-    if (this.unhealed.size === 0) return;
-    const counts = [...this.unhealed].sort(([a], [b]) => (a < b ? -1 : 1));
+    if (this.unhealedByRule.size === 0) return;
+    const counts = [...this.unhealedByRule].sort(([a], [b]) => (a < b ? -1 : 1));
     const total = counts.reduce((sum, [, n]) => sum + n, 0);
     const log = this.settings.options.log ?? ((line: string) => console.info(line));
     log(
@@ -357,28 +357,28 @@ export class Run {
   }
 
   private logOnce(key: string, line: string): void {
-    if (this.logged.has(key)) return;
-    this.logged.add(key);
+    if (this.loggedKeys.has(key)) return;
+    this.loggedKeys.add(key);
     this.settings.log(line);
   }
 
-  private say(message: Message): void {
+  private send(message: Message): void {
     this.session.say(message, clock());
-    this.link.touch();
+    this.link.update();
   }
 
-  private nextId(letter: "e" | "v"): string {
+  private nextId(kind: "e" | "v"): string {
     const prefix = this.settings.session === "main" ? "" : `${this.settings.session}/`;
-    return `${prefix}${letter}${++this.made[letter]}${this.suffix}`;
+    return `${prefix}${kind}${++this.idCounts[kind]}${this.idSuffix}`;
   }
 
-  private async intervene(what: Intervention): Promise<void> {
+  private async intervene(intervention: Intervention): Promise<void> {
     let applied: Applied = "unsupported";
     let reason: string | undefined;
     try {
-      const done = this.handler && this.heals ? await within(this.handler(what), handlerWithinMs) : false;
+      const done = this.handler && this.heals ? await withTimeout(this.handler(intervention), maxHandlerMs) : false;
       if (typeof done === "string") applied = done;
-      else if (done !== false) applied = what.action === "create" ? "created" : "rerouted";
+      else if (done !== false) applied = intervention.action === "create" ? "created" : "rerouted";
     } catch (error) {
       applied = "failed";
       reason = error instanceof Error ? error.message : String(error);
@@ -386,21 +386,21 @@ export class Run {
     if (this.heals && (applied === "unsupported" || applied === "failed" || applied === "as_is"))
       this.countFailedHealing(reason ?? applied);
     this.session.answerIntervention(
-      what.id,
+      intervention.id,
       applied,
       clock(),
-      reason === undefined ? undefined : this.words(reason, "reason"),
+      reason === undefined ? undefined : this.redactText(reason, "reason"),
     );
-    this.link.touch();
+    this.link.update();
   }
 
-  private words(text: string, where: "error" | "reason"): string {
-    const cleaned = this.clean(text, where);
+  private redactText(text: string, where: "error" | "reason"): string {
+    const cleaned = this.redactValue(text, where);
     return typeof cleaned === "string" ? cleaned : "left out";
   }
 
   /** What may leave the process of a value: what `redact` returns, if it is JSON. */
-  private clean(value: unknown, where: "payload" | "error" | "reason"): unknown {
+  private redactValue(value: unknown, where: "payload" | "error" | "reason"): unknown {
     try {
       const redacted = this.redact ? this.redact(value, where) : value;
       const text = JSON.stringify(redacted);
@@ -412,7 +412,7 @@ export class Run {
 }
 
 /** The promise's value, or a failure after `ms`. */
-async function within(handled: Handled | Promise<Handled>, ms: number): Promise<Handled> {
+async function withTimeout(handled: Handled | Promise<Handled>, ms: number): Promise<Handled> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`the handler took over ${ms} ms`)), ms);

@@ -40,14 +40,14 @@ export interface SessionOptions {
 
 export interface SessionEvents {
   /** A new intervention; to be answered with `answerIntervention`. */
-  intervention(what: Intervention): void;
-  welcome(what: Welcome): void;
+  intervention(intervention: Intervention): void;
+  welcome(welcome: Welcome): void;
   /** The daemon will have no more of this session; final. */
-  refused(why: DaemonError): void;
+  refused(error: DaemonError): void;
   /** The daemon's verdicts on a message, whether somebody waits for them or not. */
   verdicts?(verdicts: readonly WireVerdict[]): void;
   /** The daemon refused one message. */
-  error?(why: DaemonError): void;
+  error?(error: DaemonError): void;
 }
 
 export interface Counters {
@@ -59,7 +59,7 @@ export interface Counters {
   unreadable: number;
 }
 
-interface Kept {
+interface QueuedMessage {
   body: string; // JSON of the message, without seq and as_is
   bytes: number;
   seq: number; // 0: not sent yet
@@ -69,27 +69,27 @@ interface Kept {
   settle: ((answer: Answer) => void) | null; // null: nobody waits any more
 }
 
-const rememberedInterventions = 1024;
-const presumedMessageBytes = 1 << 20; // until the daemon says
+const maxKnownInterventions = 1024;
+const defaultMessageBytes = 1 << 20; // until the daemon says
 const envelopeBytes = 64; // seq, as_is
 const encoder = new TextEncoder();
 
 export class Session {
   readonly counters: Counters = { said: 0, asIs: 0, dropped: 0, welcomes: 0, errors: 0, unreadable: 0 };
   private state: "starting" | "greeted" | "open" | "down" | "over" = "starting";
-  private welcomed: Welcome | null = null;
-  private kept: Kept[] = []; // in the order said; the sent ones first
-  private written = 0; // so many of them on this connection
-  private keptBytes = 0;
-  private readonly held = new Set<Kept>();
-  private readonly bySeq = new Map<number, Kept>(); // sent and waited for
+  private lastWelcomeFrame: Welcome | null = null;
+  private queue: QueuedMessage[] = []; // in the order said; the sent ones first
+  private writtenCount = 0; // so many of them on this connection
+  private queuedBytes = 0;
+  private readonly held = new Set<QueuedMessage>();
+  private readonly bySeq = new Map<number, QueuedMessage>(); // sent and waited for
   private lastSeq = 0;
   private acked = 0;
   private lastAnswered = 0;
-  private gap = 0; // dropped and not admitted yet
-  private lastWords: string | null = null; // a run_ended that found no room
+  private unreportedDrops = 0; // dropped and not admitted yet
+  private droppedRunEnd: string | null = null; // a run_ended that found no room
   private outbox: string[] = [];
-  private readonly interventions = new Map<string, { applied: Applied; reason?: string; said: boolean } | null>();
+  private readonly interventions = new Map<string, { applied: Applied; reason?: string; queued: boolean } | null>();
 
   constructor(
     private readonly hello: () => Hello,
@@ -111,18 +111,18 @@ export class Session {
     if (this.state === "over") return;
     this.state = "down";
     this.outbox = [];
-    for (const one of [...this.held]) {
-      if (this.failsClosed(one) && one.deadline > now) continue;
-      this.giveUp(one, "disconnected");
+    for (const queued of [...this.held]) {
+      if (this.failsClosed(queued) && queued.deadline > now) continue;
+      this.deliverAsIs(queued, "disconnected");
     }
   }
 
   /** Ends it for good: the rest is delivered as is, nothing is kept. */
   finish(): void {
     this.state = "over";
-    for (const one of [...this.held]) this.settle(one, { verdicts: null, asIs: "off" });
-    this.kept = [];
-    this.keptBytes = 0;
+    for (const queued of [...this.held]) this.settle(queued, { verdicts: null, asIs: "off" });
+    this.queue = [];
+    this.queuedBytes = 0;
     this.bySeq.clear();
     this.outbox = [];
   }
@@ -146,18 +146,18 @@ export class Session {
   }
   /** All that was said is durable. */
   get isDurable(): boolean {
-    return this.kept.length === 0 && this.gap === 0 && this.lastWords === null;
+    return this.queue.length === 0 && this.unreportedDrops === 0 && this.droppedRunEnd === null;
   }
   get lastWelcome(): Welcome | null {
-    return this.welcomed;
+    return this.lastWelcomeFrame;
   }
   get unacked(): number {
-    return this.kept.length;
+    return this.queue.length;
   }
   /** When somebody's patience ends, or Infinity. */
   get nextDeadline(): number {
     let next = Infinity;
-    for (const one of this.held) next = Math.min(next, one.deadline);
+    for (const queued of this.held) next = Math.min(next, queued.deadline);
     return next;
   }
 
@@ -172,39 +172,39 @@ export class Session {
     maxMs = Infinity,
   ): void {
     if (this.state === "over") return settle?.({ verdicts: null, asIs: "off" });
-    const body = this.fitting(message);
+    const body = this.encode(message);
     if (!this.hasRoom(body.length)) {
       this.counters.dropped += 1;
-      if (message.type === "run_ended") this.lastWords = body;
-      else this.gap += 1;
+      if (message.type === "run_ended") this.droppedRunEnd = body;
+      else this.unreportedDrops += 1;
       if (settle) this.counters.asIs += blocked.length;
       return settle?.({ verdicts: null, asIs: "credits" });
     }
-    const one = this.keep(body, blocked);
+    const queued = this.enqueue(body, blocked);
     // What nobody waits for has been delivered already.
-    one.asIs = settle === null && blocked.length > 0;
+    queued.asIs = settle === null && blocked.length > 0;
     if (settle) {
-      one.settle = settle;
-      this.held.add(one);
-      one.deadline = now + Math.min(this.patience(one), maxMs);
-      if (this.state === "down" && !this.failsClosed(one)) this.giveUp(one, "disconnected");
+      queued.settle = settle;
+      this.held.add(queued);
+      queued.deadline = now + Math.min(this.maxWaitMs(queued), maxMs);
+      if (this.state === "down" && !this.failsClosed(queued)) this.deliverAsIs(queued, "disconnected");
     }
     this.write();
   }
 
   /** Gives up on whoever has waited long enough. */
   tick(now: number): void {
-    for (const one of [...this.held]) {
-      if (one.deadline <= now) this.giveUp(one, this.state === "open" ? "timeout" : "disconnected");
+    for (const queued of [...this.held]) {
+      if (queued.deadline <= now) this.deliverAsIs(queued, this.state === "open" ? "timeout" : "disconnected");
     }
   }
 
   /** Reports what was done about an intervention; a second report for the same id is not made. */
   answerIntervention(id: string, applied: Applied, now: number, reason?: string): void {
     if (this.interventions.get(id)) return;
-    const answer = { applied, ...(reason === undefined ? {} : { reason }), said: false };
+    const answer = { applied, ...(reason === undefined ? {} : { reason }), queued: false };
     this.interventions.set(id, answer);
-    this.sayAnswer(id, answer, now);
+    this.sendAnswer(id, answer, now);
   }
 
   // ---- hearing
@@ -221,80 +221,80 @@ export class Session {
     }
     switch (frame.type) {
       case "welcome":
-        return this.hearWelcome(frame);
+        return this.onWelcome(frame);
       case "verdicts":
-        return this.hearAnswer(frame.seq, { verdicts: frame.verdicts });
+        return this.onAnswer(frame.seq, { verdicts: frame.verdicts });
       case "ack":
-        return this.hearAck(frame.seq);
+        return this.onAck(frame.seq);
       case "intervention":
-        return this.hearIntervention(frame, now);
+        return this.onIntervention(frame, now);
       case "error":
-        return this.hearError(frame);
+        return this.onError(frame);
     }
   }
 
-  private hearWelcome(welcome: Welcome): void {
+  private onWelcome(welcome: Welcome): void {
     this.counters.welcomes += 1;
-    this.welcomed = welcome;
+    this.lastWelcomeFrame = welcome;
     this.state = "open";
     const durable = welcome.acked_seq;
-    if (durable < this.acked) this.startOver(durable);
-    else this.drop(durable);
+    if (durable < this.acked) this.renumber(durable);
+    else this.removeDurable(durable);
     this.lastSeq = Math.max(this.lastSeq, durable);
     this.acked = durable;
     this.events.welcome(welcome);
-    this.written = 0;
+    this.writtenCount = 0;
     this.write();
     // What was durable and not answered is not answered any more.
-    for (const [seq, one] of [...this.bySeq]) {
-      if (seq <= durable) this.giveUp(one, "disconnected");
+    for (const [seq, queued] of [...this.bySeq]) {
+      if (seq <= durable) this.deliverAsIs(queued, "disconnected");
     }
-    this.admitGap();
+    this.reportGap();
   }
 
   /** The daemon knows less than it had acknowledged: a new archive. The rest is numbered anew, behind a gap. */
-  private startOver(durable: number): void {
-    this.gap += this.acked - durable;
+  private renumber(durable: number): void {
+    this.unreportedDrops += this.acked - durable;
     this.lastSeq = durable;
     this.lastAnswered = durable;
     this.bySeq.clear();
-    for (const one of this.kept) {
-      if (one.seq > 0 && one.settle === null && one.blocked.length > 0) one.asIs = true;
-      one.seq = 0;
+    for (const queued of this.queue) {
+      if (queued.seq > 0 && queued.settle === null && queued.blocked.length > 0) queued.asIs = true;
+      queued.seq = 0;
     }
-    if (this.kept.length >= this.limit()) this.dropNewest();
-    const admitted = this.keep(JSON.stringify({ type: "gap", dropped: this.gap }), []);
-    this.gap = 0;
-    this.kept.unshift(...this.kept.splice(this.kept.indexOf(admitted)));
+    if (this.queue.length >= this.limit()) this.dropNewest();
+    const admitted = this.enqueue(JSON.stringify({ type: "gap", dropped: this.unreportedDrops }), []);
+    this.unreportedDrops = 0;
+    this.queue.unshift(...this.queue.splice(this.queue.indexOf(admitted)));
   }
 
   private dropNewest(): void {
-    const one = this.kept.pop();
-    if (!one) return;
-    this.keptBytes -= one.bytes;
+    const queued = this.queue.pop();
+    if (!queued) return;
+    this.queuedBytes -= queued.bytes;
     this.counters.dropped += 1;
-    this.gap += 1;
-    this.counters.asIs += one.settle ? one.blocked.length : 0;
-    this.settle(one, { verdicts: null, asIs: "credits" });
+    this.unreportedDrops += 1;
+    this.counters.asIs += queued.settle ? queued.blocked.length : 0;
+    this.settle(queued, { verdicts: null, asIs: "credits" });
   }
 
-  private hearAck(seq: number): void {
+  private onAck(seq: number): void {
     this.acked = Math.max(this.acked, seq);
-    this.drop(seq);
+    this.removeDurable(seq);
     this.write();
-    this.admitGap();
+    this.reportGap();
   }
 
-  private hearAnswer(seq: number, answer: Answer): void {
+  private onAnswer(seq: number, answer: Answer): void {
     if (answer.verdicts && seq > this.lastAnswered) {
       this.lastAnswered = seq;
       this.events.verdicts?.(answer.verdicts);
     }
-    const one = this.bySeq.get(seq);
-    if (one) this.settle(one, answer);
+    const queued = this.bySeq.get(seq);
+    if (queued) this.settle(queued, answer);
   }
 
-  private hearError(error: DaemonError): void {
+  private onError(error: DaemonError): void {
     this.counters.errors += 1;
     if (error.fatal) {
       this.finish();
@@ -303,130 +303,130 @@ export class Session {
     this.events.error?.(error);
     // bad_seq names the seq expected, which is no message of ours that was refused.
     if (error.code === "bad_seq" || error.seq === undefined) return;
-    const one = this.bySeq.get(error.seq);
-    if (!one) return;
-    this.counters.asIs += one.blocked.length;
-    this.settle(one, { verdicts: null, asIs: `error:${error.code}`, error });
+    const queued = this.bySeq.get(error.seq);
+    if (!queued) return;
+    this.counters.asIs += queued.blocked.length;
+    this.settle(queued, { verdicts: null, asIs: `error:${error.code}`, error });
   }
 
-  private hearIntervention(what: Intervention, now: number): void {
-    const known = this.interventions.get(what.id);
+  private onIntervention(intervention: Intervention, now: number): void {
+    const known = this.interventions.get(intervention.id);
     if (known !== undefined) {
-      if (known && !known.said) this.sayAnswer(what.id, known, now);
+      if (known && !known.queued) this.sendAnswer(intervention.id, known, now);
       return;
     }
-    if (this.interventions.size >= rememberedInterventions) {
+    if (this.interventions.size >= maxKnownInterventions) {
       const [oldest] = this.interventions.keys();
       this.interventions.delete(oldest as string);
     }
-    this.interventions.set(what.id, null);
-    this.events.intervention(what);
+    this.interventions.set(intervention.id, null);
+    this.events.intervention(intervention);
   }
 
   // ---- keeping
 
   private limit(): number {
-    return this.welcomed ? Math.min(this.welcomed.credits, this.options.keep) : this.options.keep;
+    return this.lastWelcomeFrame ? Math.min(this.lastWelcomeFrame.credits, this.options.keep) : this.options.keep;
   }
 
   private hasRoom(bytes: number): boolean {
-    return this.gap === 0 && this.kept.length < this.limit() && this.keptBytes + bytes <= this.options.maxBufferBytes;
+    return this.unreportedDrops === 0 && this.queue.length < this.limit() && this.queuedBytes + bytes <= this.options.maxBufferBytes;
   }
 
   /** As JSON; without its payloads if the daemon would refuse it for its size. */
-  private fitting(message: Message): string {
+  private encode(message: Message): string {
     const body = JSON.stringify(message);
-    const limit = this.welcomed?.limits["message_bytes"] ?? presumedMessageBytes;
+    const limit = this.lastWelcomeFrame?.limits["message_bytes"] ?? defaultMessageBytes;
     if (body.length * 3 < limit || encoder.encode(body).length + envelopeBytes <= limit) return body;
     return JSON.stringify(message, (name, value: unknown) =>
       name === "payload" ? { digd: "left out: too large" } : value,
     );
   }
 
-  private keep(body: string, blocked: readonly Blocked[]): Kept {
+  private enqueue(body: string, blocked: readonly Blocked[]): QueuedMessage {
     this.counters.said += 1;
-    const one: Kept = { body, bytes: body.length, seq: 0, asIs: false, blocked, deadline: Infinity, settle: null };
-    this.kept.push(one);
-    this.keptBytes += one.bytes;
-    return one;
+    const queued: QueuedMessage = { body, bytes: body.length, seq: 0, asIs: false, blocked, deadline: Infinity, settle: null };
+    this.queue.push(queued);
+    this.queuedBytes += queued.bytes;
+    return queued;
   }
 
   /** Sends what may be sent, in order. What was kept without a daemon can be more than its credits. */
   private write(): void {
-    if (this.state !== "open" || !this.welcomed) return;
-    const most = Math.min(this.kept.length, this.welcomed.credits);
-    while (this.written < most) this.send(this.kept[this.written++] as Kept);
+    if (this.state !== "open" || !this.lastWelcomeFrame) return;
+    const maxWritten = Math.min(this.queue.length, this.lastWelcomeFrame.credits);
+    while (this.writtenCount < maxWritten) this.send(this.queue[this.writtenCount++] as QueuedMessage);
   }
 
-  private send(one: Kept): void {
-    if (one.seq === 0) one.seq = ++this.lastSeq;
-    if (one.settle) this.bySeq.set(one.seq, one);
-    this.outbox.push(`{"seq":${one.seq},${one.asIs ? '"as_is":true,' : ""}${one.body.slice(1)}`);
+  private send(queued: QueuedMessage): void {
+    if (queued.seq === 0) queued.seq = ++this.lastSeq;
+    if (queued.settle) this.bySeq.set(queued.seq, queued);
+    this.outbox.push(`{"seq":${queued.seq},${queued.asIs ? '"as_is":true,' : ""}${queued.body.slice(1)}`);
   }
 
   /** Forgets what is durable. */
-  private drop(seq: number): void {
+  private removeDurable(seq: number): void {
     let count = 0;
-    for (const one of this.kept) {
-      if (one.seq === 0 || one.seq > seq) break;
-      this.keptBytes -= one.bytes;
+    for (const queued of this.queue) {
+      if (queued.seq === 0 || queued.seq > seq) break;
+      this.queuedBytes -= queued.bytes;
       count += 1;
     }
-    this.kept.splice(0, count);
-    this.written = Math.max(0, this.written - count);
+    this.queue.splice(0, count);
+    this.writtenCount = Math.max(0, this.writtenCount - count);
   }
 
   /** Half is free again: says how much went unsaid, then the end of the run if that was among it. */
-  private admitGap(): void {
-    if (this.kept.length > this.limit() >> 1) return;
-    const late: string[] = [];
-    if (this.gap > 0) late.push(JSON.stringify({ type: "gap", dropped: this.gap }));
-    this.gap = 0;
-    if (this.lastWords !== null && this.kept.length + late.length < this.limit()) {
-      late.push(this.lastWords);
-      this.lastWords = null;
+  private reportGap(): void {
+    if (this.queue.length > this.limit() >> 1) return;
+    const messages: string[] = [];
+    if (this.unreportedDrops > 0) messages.push(JSON.stringify({ type: "gap", dropped: this.unreportedDrops }));
+    this.unreportedDrops = 0;
+    if (this.droppedRunEnd !== null && this.queue.length + messages.length < this.limit()) {
+      messages.push(this.droppedRunEnd);
+      this.droppedRunEnd = null;
     }
-    for (const body of late) this.keep(body, []);
+    for (const body of messages) this.enqueue(body, []);
     this.write();
   }
 
   // ---- waiting
 
-  private patience(one: Kept): number {
-    if (this.submits(one) && this.options.failClosedMs > 0) return this.options.failClosedMs;
-    return this.welcomed?.verdict_deadline_ms ?? this.options.deadlineMs;
+  private maxWaitMs(queued: QueuedMessage): number {
+    if (this.submits(queued) && this.options.failClosedMs > 0) return this.options.failClosedMs;
+    return this.lastWelcomeFrame?.verdict_deadline_ms ?? this.options.deadlineMs;
   }
 
-  private submits(one: Kept): boolean {
-    return one.blocked.some((b) => b.submit === true);
+  private submits(queued: QueuedMessage): boolean {
+    return queued.blocked.some((b) => b.submit === true);
   }
 
-  private failsClosed(one: Kept): boolean {
-    return this.options.failClosedMs > 0 && this.submits(one);
+  private failsClosed(queued: QueuedMessage): boolean {
+    return this.options.failClosedMs > 0 && this.submits(queued);
   }
 
-  private settle(one: Kept, answer: Answer): void {
-    this.held.delete(one);
-    if (one.seq > 0) this.bySeq.delete(one.seq);
-    const settle = one.settle;
-    one.settle = null;
+  private settle(queued: QueuedMessage, answer: Answer): void {
+    this.held.delete(queued);
+    if (queued.seq > 0) this.bySeq.delete(queued.seq);
+    const settle = queued.settle;
+    queued.settle = null;
     settle?.(answer);
   }
 
   /** Fails open: as is, and says so. A message that was sent cannot be marked any more; a report follows it. */
-  private giveUp(one: Kept, reason: AsIsReason): void {
-    this.counters.asIs += one.blocked.length;
-    const sent = one.seq > 0;
-    if (!sent) one.asIs = one.blocked.length > 0;
-    this.settle(one, { verdicts: null, asIs: reason });
-    if (!sent) return;
-    for (const { event } of one.blocked) this.say({ type: "delivery", event, applied: "as_is", reason }, 0);
+  private deliverAsIs(queued: QueuedMessage, reason: AsIsReason): void {
+    this.counters.asIs += queued.blocked.length;
+    const wasSent = queued.seq > 0;
+    if (!wasSent) queued.asIs = queued.blocked.length > 0;
+    this.settle(queued, { verdicts: null, asIs: reason });
+    if (!wasSent) return;
+    for (const { event } of queued.blocked) this.say({ type: "delivery", event, applied: "as_is", reason }, 0);
   }
 
-  private sayAnswer(id: string, answer: { applied: Applied; reason?: string; said: boolean }, now: number): void {
+  private sendAnswer(id: string, answer: { applied: Applied; reason?: string; queued: boolean }, now: number): void {
     const dropped = this.counters.dropped;
     const reason = answer.reason === undefined ? {} : { reason: answer.reason };
     this.say({ type: "delivery", of: id, applied: answer.applied, ...reason }, now);
-    answer.said = this.counters.dropped === dropped;
+    answer.queued = this.counters.dropped === dropped;
   }
 }

@@ -3,7 +3,7 @@ import {
   checkUrl,
   finalCloses,
   ingestUrl,
-  openWithinMs,
+  maxOpenMs,
   subprotocol,
   type Socket,
   type SocketEvents,
@@ -32,30 +32,30 @@ export function checkTarget(url: string, name?: string): void {
 }
 
 /** Opens a connection; whatever becomes of it is told to `on`. */
-export function openSocket(target: Target, on: SocketEvents): Socket {
+export function openSocket(target: Target, events: SocketEvents): Socket {
   const offered = target.token ? [subprotocol, `bearer.${target.token}`] : [subprotocol];
   const ws = new WebSocket(ingestUrl(target.url, target.run), offered);
-  let done = false;
-  const finish = (why: string, final: boolean): void => {
-    if (done) return;
-    done = true;
+  let isClosed = false;
+  const finish = (reason: string, final: boolean): void => {
+    if (isClosed) return;
+    isClosed = true;
     clearTimeout(timer);
-    on.closed(why, final);
+    events.closed(reason, final);
   };
   const timer = setTimeout(() => {
-    finish(`no answer within ${openWithinMs} ms`, false);
+    finish(`no answer within ${maxOpenMs} ms`, false);
     ws.close();
-  }, openWithinMs);
+  }, maxOpenMs);
   ws.onopen = () => {
     clearTimeout(timer);
-    if (!done) on.open();
+    if (!isClosed) events.open();
   };
   ws.onmessage = (message: MessageEvent) => {
-    if (!done && typeof message.data === "string") on.frame(message.data);
+    if (!isClosed && typeof message.data === "string") events.frame(message.data);
   };
   ws.onclose = (event: CloseEvent) => {
-    const why = finalCloses.get(event.code);
-    finish(`closed with ${event.code} ${why ?? event.reason}`.trimEnd(), why !== undefined);
+    const finalReason = finalCloses.get(event.code);
+    finish(`closed with ${event.code} ${finalReason ?? event.reason}`.trimEnd(), finalReason !== undefined);
   };
   return {
     send: (frames) => {
@@ -63,7 +63,7 @@ export function openSocket(target: Target, on: SocketEvents): Socket {
       for (const frame of frames) ws.send(frame);
     },
     close: () => {
-      done = true;
+      isClosed = true;
       clearTimeout(timer);
       ws.close(1000);
     },

@@ -7,7 +7,7 @@ import {
   checkUrl,
   finalCloses,
   ingestUrl,
-  openWithinMs,
+  maxOpenMs,
   socketPath,
   subprotocol,
   type Socket,
@@ -28,18 +28,18 @@ export function now(): number {
 export const checkTarget = checkUrl;
 
 /** Opens a connection; whatever becomes of it is told to `on`. */
-export function openSocket(target: Target, on: SocketEvents): Socket {
-  return new NodeSocket(target, on);
+export function openSocket(target: Target, events: SocketEvents): Socket {
+  return new NodeSocket(target, events);
 }
 
 class NodeSocket implements Socket {
   private readonly raw: net.Socket;
   private ws: NodeWebSocket | null = null;
-  private done = false;
+  private isClosed = false;
 
   constructor(
     private readonly target: Target,
-    private readonly on: SocketEvents,
+    private readonly events: SocketEvents,
   ) {
     const path = socketPath(target.url);
     const url = ingestUrl(path === null ? target.url : "ws://localhost", target.run);
@@ -49,7 +49,7 @@ class NodeSocket implements Socket {
     if (path !== null) this.raw = net.connect(path);
     else if (secure) this.raw = tls.connect({ host, port, ...(net.isIP(host) ? {} : { servername: host }) });
     else this.raw = net.connect({ host, port, noDelay: true });
-    this.raw.setTimeout(openWithinMs, () => this.raw.destroy(new Error(`no answer within ${openWithinMs} ms`)));
+    this.raw.setTimeout(maxOpenMs, () => this.raw.destroy(new Error(`no answer within ${maxOpenMs} ms`)));
     // Once there is a WebSocket on it, that tells more.
     this.raw.on("error", (error: NodeJS.ErrnoException) => this.ws ?? this.finish(error.code ?? error.message, false));
     this.raw.once("close", () => this.ws ?? this.finish("the connection was closed", false));
@@ -58,25 +58,25 @@ class NodeSocket implements Socket {
 
   private async upgrade(url: URL): Promise<void> {
     const { WebSocket } = await import("ws");
-    if (this.done) return;
+    if (this.isClosed) return;
     const headers = this.target.token ? { authorization: `Bearer ${this.target.token}` } : {};
     const ws = new WebSocket(url, subprotocol, {
       headers,
       createConnection: () => this.raw,
       perMessageDeflate: false,
-      handshakeTimeout: openWithinMs,
+      handshakeTimeout: maxOpenMs,
     });
     this.ws = ws;
     ws.on("open", () => {
       this.raw.setTimeout(0);
       this.raw.unref();
-      this.on.open();
+      this.events.open();
     });
-    ws.on("message", (data: Buffer) => this.on.frame(data.toString("utf8")));
+    ws.on("message", (data: Buffer) => this.events.frame(data.toString("utf8")));
     ws.on("error", (error: NodeJS.ErrnoException) => this.finish(error.code ?? error.message, false));
     ws.on("close", (code, reason) => {
-      const why = finalCloses.get(code);
-      this.finish(`closed with ${code} ${why ?? reason.toString("utf8")}`.trimEnd(), why !== undefined);
+      const finalReason = finalCloses.get(code);
+      this.finish(`closed with ${code} ${finalReason ?? reason.toString("utf8")}`.trimEnd(), finalReason !== undefined);
     });
     ws.on("unexpected-response", (_, response) => {
       const status = response.statusCode ?? 0;
@@ -94,15 +94,15 @@ class NodeSocket implements Socket {
   }
 
   close(): void {
-    this.done = true;
+    this.isClosed = true;
     if (this.ws && this.ws.readyState === this.ws.OPEN) this.ws.close(1000);
     else this.raw.destroy();
   }
 
-  private finish(why: string, final: boolean): void {
-    if (this.done) return;
-    this.done = true;
+  private finish(reason: string, final: boolean): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
     this.raw.destroy();
-    this.on.closed(why, final);
+    this.events.closed(reason, final);
   }
 }

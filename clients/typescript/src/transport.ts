@@ -11,7 +11,7 @@ export interface SocketEvents {
   open(): void;
   frame(text: string): void;
   /** Called once, last. `final`: trying again is no use (refused, replaced). */
-  closed(why: string, final: boolean): void;
+  closed(reason: string, final: boolean): void;
 }
 
 export interface Socket {
@@ -21,7 +21,7 @@ export interface Socket {
 }
 
 export const subprotocol = "digd.v1";
-export const openWithinMs = 5000;
+export const maxOpenMs = 5000;
 
 /** The daemon's close codes after which this session must not come back by itself. */
 export const finalCloses: ReadonlyMap<number, string> = new Map([

@@ -29,20 +29,20 @@ export function eventId(event: EventLike): string {
 
 /** A verdict a blocked event, in their order. */
 export function verdictsOf(blocked: readonly Blocked[], answer: Answer): Verdict[] {
-  const said = new Map<string, WireVerdict>((answer.verdicts ?? []).map((v) => [v.event, v]));
+  const byEvent = new Map<string, WireVerdict>((answer.verdicts ?? []).map((v) => [v.event, v]));
   return blocked.map(({ event, recipients, submit }) => {
-    const one = said.get(event);
-    if (!one) {
+    const verdict = byEvent.get(event);
+    if (!verdict) {
       const asIs = answer.verdicts ? undefined : (answer.asIs ?? "disconnected");
       return { event, action: "deliver", recipients, detections: [], givenBack: false, ...(asIs ? { asIs } : {}), ...(answer.error ? { error: answer.error } : {}) };
     }
     return {
       event,
-      action: one.action,
-      recipients: one.action === "reroute" ? (one.recipients ?? []) : recipients,
-      ...(one.inject === undefined ? {} : { inject: one.inject }),
-      detections: one.detections ?? [],
-      givenBack: submit === true && one.action === "reroute",
+      action: verdict.action,
+      recipients: verdict.action === "reroute" ? (verdict.recipients ?? []) : recipients,
+      ...(verdict.inject === undefined ? {} : { inject: verdict.inject }),
+      detections: verdict.detections ?? [],
+      givenBack: submit === true && verdict.action === "reroute",
     };
   });
 }

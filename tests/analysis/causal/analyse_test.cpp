@@ -39,10 +39,10 @@ table simulated(std::size_t n, double effect, std::uint64_t seed) {
 }
 
 analysis_options quick(std::uint64_t seed) {
-  analysis_options how;
-  how.gate.permutations = 199;
-  how.gate.seed = seed;
-  return how;
+  analysis_options options;
+  options.gate.permutations = 199;
+  options.gate.seed = seed;
+  return options;
 }
 
 }  // namespace
@@ -61,14 +61,15 @@ TEST_CASE("how_much_is_said_depends_on_how_much_there_is") {
 
 TEST_CASE("without_a_cause_hardly_ever_a_lever_is_named") {
   std::size_t named = 0;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) named += !analyse(simulated(200, 0, seed), 4, quick(seed)).levers.empty();
+  for (std::uint64_t seed = 1; seed <= 100; ++seed)
+    named += !analyse(simulated(200, 0, seed), 4, quick(seed)).levers.empty();
   CHECK(named <= 5);
 }
 
 TEST_CASE("what_the_outcome_leads_to_is_no_lever") {
-  analysis_options how = quick(3);
-  how.structure.known.tiers = {0, 1, 1, 3, 2};
-  const analysis a = analyse(simulated(600, 2, 3), 4, how);
+  analysis_options options = quick(3);
+  options.structure.known.tiers = {0, 1, 1, 3, 2};
+  const analysis a = analyse(simulated(600, 2, 3), 4, options);
   REQUIRE(a.levers.size() >= 1);
   CHECK(a.levers[0].facts.factor == 1);
   CHECK_FALSE(a.levers[0].direction_open);
@@ -110,9 +111,9 @@ TEST_CASE("a_difference_between_clusters_is_no_cause_within_them") {
 TEST_CASE("the_same_seed_makes_the_same_bytes_and_every_learner_names_the_cause") {
   const table t = simulated(300, 2, 11);
   for (learner l : {learner::averaged, learner::iamb, learner::hiton, learner::add_prune}) {
-    analysis_options how = quick(11);
-    how.how = l;
-    const analysis once = analyse(t, 4, how), again = analyse(t, 4, how);
+    analysis_options options = quick(11);
+    options.learner = l;
+    const analysis once = analyse(t, 4, options), again = analyse(t, 4, options);
     CHECK(analysis_json({t, 4, once, 11, {}, {}}) == analysis_json({t, 4, again, 11, {}, {}}));
     bool named = false;
     for (const member& m : once.boundary) named = named || m.factor == 1;
@@ -121,10 +122,10 @@ TEST_CASE("the_same_seed_makes_the_same_bytes_and_every_learner_names_the_cause"
 }
 
 TEST_CASE("an_edge_that_an_experiment_confirmed_makes_its_lever_verified") {
-  analysis_options how = quick(2);
-  how.confirmed = {{1, 4}};
-  how.structure.known.required = how.confirmed;
-  const analysis a = analyse(simulated(300, 2, 2), 4, how);
+  analysis_options options = quick(2);
+  options.confirmed = {{1, 4}};
+  options.structure.known.required = options.confirmed;
+  const analysis a = analyse(simulated(300, 2, 2), 4, options);
   REQUIRE_FALSE(a.levers.empty());
   CHECK(a.levers[0].facts.factor == 1);
   CHECK(a.levers[0].grade == evidence::verified);

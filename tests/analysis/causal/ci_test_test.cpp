@@ -1,6 +1,6 @@
-// p-values against an established package: scipy 1.17.1 and statsmodels 0.15.0, computed on the table that `sample` makes
-// from its seed (chi2_contingency by stratum, OLS residuals, Wilks' lambda; see docs/causal.md, "Where the reference
-// values come from").
+// p-values against an established package: scipy 1.17.1 and statsmodels 0.15.0, computed on the table that `sample`
+// makes from its seed (chi2_contingency by stratum, OLS residuals, Wilks' lambda; see docs/causal.md, "Where the
+// reference values come from").
 #include <catch2/catch.hpp>
 
 #include "analysis/causal/ci_test.h"
@@ -11,12 +11,7 @@ using namespace digd::causal;
 
 namespace {
 
-enum : variable { z,
-                  x,
-                  y,
-                  a,
-                  b,
-                  c };
+enum : variable { z, x, y, a, b, c };
 
 table sample() {
   digd::causal::random chance(42);

@@ -50,16 +50,20 @@ std::vector<std::string> simulate(std::size_t number, double habit, digd::causal
   for (std::size_t s = 0; s < steps; ++s) {
     const std::string id = std::to_string(s), worker = workers[chance.below(3)];
     const bool both = chance.uniform() < 0.4;
-    say(R"("event","event":{"id":"e)" + id + R"(","recipients":[")" + worker + (both ? R"(","planner)" : "") + R"("]})");
-    say(R"("activation_started","activation":"v)" + id + R"(","agent":")" + worker + R"(","inputs":["e)" + id + R"("])");
+    say(R"("event","event":{"id":"e)" + id + R"(","recipients":[")" + worker + (both ? R"(","planner)" : "") +
+        R"("]})");
+    say(R"("activation_started","activation":"v)" + id + R"(","agent":")" + worker + R"(","inputs":["e)" + id +
+        R"("])");
     const bool wait = chance.uniform() < habit;
     waits += wait;
     ++reactions;
-    say(R"("activation_ended","activation":"v)" + id + R"(","reactions":{"e)" + id + R"(":")" + (wait ? "wait" : "consume") + R"("},"outputs":[])");
+    say(R"("activation_ended","activation":"v)" + id + R"(","reactions":{"e)" + id + R"(":")" +
+        (wait ? "wait" : "consume") + R"("},"outputs":[])");
   }
   const double waited = static_cast<double>(waits) / static_cast<double>(reactions);
   const bool success = chance.uniform() < 0.95 - 0.9 * waited;
-  say(std::string(R"("run_ended","outcome":")") + (success ? "success" : "failure") + R"(","metrics":{"cost":)" + text_of(chance.uniform()) + "}");
+  say(std::string(R"("run_ended","outcome":")") + (success ? "success" : "failure") + R"(","metrics":{"cost":)" +
+      text_of(chance.uniform()) + "}");
   return out;
 }
 
@@ -73,7 +77,8 @@ std::string field(const std::string& line, const std::string& name) {
 }
 
 void push(arch::producer& to, arch::entry&& e) {
-  for (auto one = std::make_unique<arch::entry>(std::move(e)); !to.try_push(one);) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (auto __unique_ptr_t = std::make_unique<arch::entry>(std::move(e)); !to.try_push(__unique_ptr_t);)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void store(arch::archive& into, arch::producer& to, const std::vector<std::string>& run) {
@@ -83,8 +88,9 @@ void store(arch::archive& into, arch::producer& to, const std::vector<std::strin
     const bool first = n == 0;
     for (int twice = 0; twice < (first ? 2 : 1); ++twice) {
       arch::entry e;
-      e.kind = !first ? arch::entry_kind::message : twice == 0 ? arch::entry_kind::run_opened
-                                                               : arch::entry_kind::session_joined;
+      e.kind = !first       ? arch::entry_kind::message
+               : twice == 0 ? arch::entry_kind::run_opened
+                            : arch::entry_kind::session_joined;
       e.run_number = number;
       e.run = field(run.front(), "run");
       e.session = "main";
@@ -100,13 +106,14 @@ void store(arch::archive& into, arch::producer& to, const std::vector<std::strin
   }
 }
 
-std::filesystem::path archive_of(const folder& in, const std::string& name, std::size_t runs, double shift, std::uint64_t seed) {
+std::filesystem::path archive_of(const folder& in, const std::string& name, std::size_t runs, double shift,
+                                 std::uint64_t seed) {
   const std::filesystem::path path = in.path / (name + ".sqlite");
-  arch::options how;
-  how.path = path.string();
+  arch::options options;
+  options.path = path.string();
   std::string why;
   auto opened = arch::archive::open(
-      how, [](std::span<const arch::durable>) {}, &why);
+      options, [](std::span<const arch::durable>) {}, &why);
   INFO(why);
   REQUIRE(opened);
   const auto to = (*opened)->make_producer();
@@ -129,10 +136,10 @@ TEST_CASE("three_hundred_archived_runs_name_the_planted_cause") {
   REQUIRE(rows.data.rows() == 300);
   const auto target = rows.data.find("success");
   REQUIRE(target);
-  analysis_options how;
+  analysis_options options;
   std::vector<std::string> notes;
-  apply_beliefs(rows.data, {}, how, notes);
-  const analysis a = analyse(rows.data, *target, how);
+  apply_beliefs(rows.data, {}, options, notes);
+  const analysis a = analyse(rows.data, *target, options);
   REQUIRE(a.reached == stage::boundary);
   REQUIRE_FALSE(a.levers.empty());
   // What waits is not consumed: with nothing else an agent can do here the two are one factor, under either name.
@@ -144,7 +151,8 @@ TEST_CASE("three_hundred_archived_runs_name_the_planted_cause") {
 
 TEST_CASE("an_experiment_confirms_the_planted_cause_and_a_useless_one_nothing") {
   const folder in;
-  const auto a = archive_of(in, "a", 80, 0.2, 2), b = archive_of(in, "b", 80, -0.5, 2), again = archive_of(in, "c", 80, 0.2, 3);
+  const auto a = archive_of(in, "a", 80, 0.2, 2), b = archive_of(in, "b", 80, -0.5, 2),
+             again = archive_of(in, "c", 80, 0.2, 3);
   const auto side = [](const std::filesystem::path& path) {
     const paired_runs read = paired_runs_of(path.string(), {}, "wait_ratio", "success");
     REQUIRE(read.problem.empty());
@@ -155,11 +163,11 @@ TEST_CASE("an_experiment_confirms_the_planted_cause_and_a_useless_one_nothing") 
     }
     return out;
   };
-  verify_options how;
-  how.factor = "wait_ratio";
-  how.pair_by = "task";
-  const verification confirmed = verify(side(a), side(b), how);
+  verify_options options;
+  options.factor = "wait_ratio";
+  options.pair_by = "task";
+  const verification confirmed = verify(side(a), side(b), options);
   CHECK(confirmed.result.result == finding_kind::confirmed);
   CHECK(confirmed.result.sign == -1);
-  CHECK(verify(side(a), side(again), how).result.result != finding_kind::confirmed);
+  CHECK(verify(side(a), side(again), options).result.result != finding_kind::confirmed);
 }

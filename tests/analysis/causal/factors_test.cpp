@@ -101,7 +101,8 @@ TEST_CASE("the_language_of_factors_computes") {
 }
 
 TEST_CASE("what_is_no_expression_is_refused_with_its_place") {
-  for (const char* text : {"", "1 +", "durations", "nothing", "mean(1, 2)", "log(1, 2)", "(1", "1 2", "quantile(durations)", "share(p)"}) {
+  for (const char* text :
+       {"", "1 +", "durations", "nothing", "mean(1, 2)", "log(1, 2)", "(1", "1 2", "quantile(durations)", "share(p)"}) {
     std::string why;
     INFO(text);
     CHECK_FALSE(expression::parse(text, why));
@@ -128,7 +129,7 @@ TEST_CASE("a_table_written_as_csv_reads_back") {
 }
 
 TEST_CASE("worldviews_are_read_and_lose_their_place") {
-  const worldviews all = read_worldviews(R"(
+  const worldviews worldviews = read_worldviews(R"(
 name: waiting
 variables:
   - {name: wait_ratio, scale: micro, root: true}
@@ -141,20 +142,20 @@ alternatives:
     edges:
       - {from: success, to: wait_ratio}
 )");
-  REQUIRE(all.problem == "");
-  REQUIRE(all.all.size() == 2);
-  CHECK(all.all[0].variables[0].at == scale::micro);
-  CHECK(all.all[1].edges.size() == 2);  // its own, and the one it is not about
+  REQUIRE(worldviews.problem == "");
+  REQUIRE(worldviews.worldviews.size() == 2);
+  CHECK(worldviews.worldviews[0].variables[0].at == scale::micro);
+  CHECK(worldviews.worldviews[1].edges.size() == 2);  // its own, and the one it is not about
   std::vector<experiment> found{{"wait_ratio", "success", finding_kind::confirmed, -1, 0.01, 20}};
-  CHECK(contradiction_of(all.all[0], found).empty());
-  CHECK_FALSE(contradiction_of(all.all[1], found).empty());
+  CHECK(contradiction_of(worldviews.worldviews[0], found).empty());
+  CHECK_FALSE(contradiction_of(worldviews.worldviews[1], found).empty());
   found[0].sign = 1;
-  CHECK_FALSE(contradiction_of(all.all[0], found).empty());
+  CHECK_FALSE(contradiction_of(worldviews.worldviews[0], found).empty());
   const experiments back = read_experiments(write_experiments(found));
   REQUIRE(back.problem == "");
-  REQUIRE(back.all.size() == 1);
-  CHECK(back.all[0].sign == 1);
-  CHECK(back.all[0].p == 0.01);
+  REQUIRE(back.experiments.size() == 1);
+  CHECK(back.experiments[0].sign == 1);
+  CHECK(back.experiments[0].p == 0.01);
   CHECK(read_worldviews("name: x\nedge: []\n").problem.find("edge") != std::string::npos);
   CHECK_FALSE(read_worldviews("[").problem.empty());
 }

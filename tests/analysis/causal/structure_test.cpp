@@ -99,9 +99,9 @@ TEST_CASE("with_an_oracle_pc_finds_the_class_of_the_graph") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     const pdag truth = random_dag(8, 0.1 + 0.01 * static_cast<double>(seed), seed);
     const auto oracle = make_oracle(truth);
-    pc_options how;
-    how.most_given = 8;
-    const pdag found = pc_stable(*oracle, how).graph;
+    pc_options options;
+    options.most_given = 8;
+    const pdag found = pc_stable(*oracle, options).graph;
     REQUIRE(structural_hamming_distance(found, completed(truth)) == 0);
     pdag dag;
     REQUIRE(extend(found, dag));
@@ -110,14 +110,14 @@ TEST_CASE("with_an_oracle_pc_finds_the_class_of_the_graph") {
 }
 
 TEST_CASE("learners_with_an_oracle_find_the_boundary") {
-  boundary_options how;
-  how.most_given = 8;
+  boundary_options options;
+  options.most_given = 8;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const pdag truth = random_dag(8, 0.25, seed);
     const auto oracle = make_oracle(truth);
     for (variable v = 0; v < 8; ++v) {
-      CHECK(iamb(*oracle, v, how) == markov_boundary(truth, v));
-      CHECK(hiton_mb(*oracle, v, how) == markov_boundary(truth, v));
+      CHECK(iamb(*oracle, v, options) == markov_boundary(truth, v));
+      CHECK(hiton_mb(*oracle, v, options) == markov_boundary(truth, v));
     }
   }
 }
@@ -153,14 +153,14 @@ TEST_CASE("the_walk_is_the_solution_of_its_equations") {
         if (g.directed(i, j)) weights[i * n + j] = chance.uniform() + 0.01;
       }
     }
-    const walk_options how;
-    const std::vector<double> walked = walk_from(2, weights, n, how);
+    const walk_options options;
+    const std::vector<double> walked = walk_from(2, weights, n, options);
     Eigen::MatrixXd step = Eigen::MatrixXd::Zero(n, n);
     for (variable j = 0; j < n; ++j) {
       double sum = 0;
       for (variable i = 0; i < n; ++i) sum += weights[i * n + j];
-      for (variable i = 0; i < n && sum > 0; ++i) step(i, j) = (1 - how.restart) * weights[i * n + j] / sum;
-      step(2, j) += sum > 0 ? how.restart : 1;
+      for (variable i = 0; i < n && sum > 0; ++i) step(i, j) = (1 - options.restart) * weights[i * n + j] / sum;
+      step(2, j) += sum > 0 ? options.restart : 1;
     }
     // (I − step) r = 0 with Σ r = 1 in place of one equation.
     Eigen::MatrixXd left = Eigen::MatrixXd::Identity(n, n) - step;
@@ -182,18 +182,18 @@ TEST_CASE("tiers_and_required_edges_are_kept_by_search_sampling_and_pc") {
     c.push_back(b.back() + 0.5 * chance.uniform());
   }
   data.add_continuous("a", a), data.add_continuous("b", b), data.add_continuous("c", c);
-  structure_options how;
-  how.known.tiers = {2, 1, 0};
-  const graph_average found = average_graphs(data, how);
+  structure_options options;
+  options.known.tiers = {2, 1, 0};
+  const graph_average found = average_graphs(data, options);
   for (const pdag& g : found.draws()) CHECK_FALSE((g.directed(0, 1) || g.directed(1, 2) || g.directed(0, 2)));
   pc_options pc;
-  pc.known = how.known;
+  pc.known = options.known;
   const pdag by_pc = pc_stable(*make_degenerate_gaussian(data), pc).graph;
   CHECK(by_pc.directed(1, 0));
   CHECK(by_pc.directed(2, 1));
-  how.known = {};
-  how.known.required = {{2, 0}};
-  const graph_average with_edge = average_graphs(data, how);
+  options.known = {};
+  options.known.required = {{2, 0}};
+  const graph_average with_edge = average_graphs(data, options);
   for (const pdag& g : with_edge.draws()) CHECK(g.directed(2, 0));
 }
 
@@ -201,13 +201,13 @@ TEST_CASE("tiers_and_required_edges_are_kept_by_search_sampling_and_pc") {
 TEST_CASE("the_best_figures_of_other_packages_are_reached", "[.][data]") {
   const char* folder = std::getenv("DIGD_CAUSAL_DIR");
   REQUIRE(folder != nullptr);
-  eval_options how;
-  how.permuted = 2;
-  const evaluation e = evaluate(folder, how);
+  eval_options options;
+  options.permuted = 2;
+  const evaluation e = evaluate(folder, options);
   REQUIRE(e.problem.empty());
   for (const figure& f : e.figures) {
     if (!f.has_aim || f.is_aim) continue;
-    INFO(f.data << ' ' << f.what << ' ' << f.rows << ": " << f.value);
+    INFO(f.data << ' ' << f.text << ' ' << f.rows << ": " << f.value);
     CHECK(f.reached());
   }
 }
@@ -217,14 +217,14 @@ TEST_CASE("scores_agree_with_their_formulas_computed_by_python") {
   table data;
   data.add_discrete("x", {0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 1, 1});
   data.add_discrete("y", {0, 1, 2, 0, 1, 0, 1, 1, 2, 0, 2, 1});
-  score_options how;
-  how.sample_size = 2;
-  const auto bde = make_score(data, how);
+  score_options options;
+  options.sample_size = 2;
+  const auto bde = make_score(data, options);
   CHECK((*bde)(1, {}) == Approx(-15.154583537907094).epsilon(1e-10));
   CHECK((*bde)(1, {0}) == Approx(-11.89421685135108).epsilon(1e-10));
   CHECK((*bde)(0, {1}) + (*bde)(1, {}) == Approx((*bde)(1, {0}) + (*bde)(0, {})).epsilon(1e-10));
-  how.kind = score_kind::bic;
-  const auto bic = make_score(data, how);
+  options.kind = score_kind::bic;
+  const auto bic = make_score(data, options);
   CHECK((*bic)(1, {}) == Approx(-15.415582574589612).epsilon(1e-10));
   CHECK((*bic)(1, {0}) == Approx(-12.252182150170242).epsilon(1e-10));
 }
@@ -242,15 +242,15 @@ TEST_CASE("one_graph_by_tabu_or_pc_and_its_bootstrap_find_the_same_chain") {
   pdag chain(3);
   chain.connect(0, 1), chain.connect(1, 2);
   for (structure_kind kind : {structure_kind::tabu, structure_kind::pc}) {
-    structure_options how;
-    how.kind = kind;
-    CHECK(learn_graph(data, how).graph() == chain);
-    const graph_average again = bootstrap_graphs(data, how, 30, 1);
+    structure_options options;
+    options.kind = kind;
+    CHECK(learn_graph(data, options).graph() == chain);
+    const graph_average again = bootstrap_graphs(data, options, 30, 1);
     CHECK(again.draws().size() == 30);
     CHECK(again.adjacent(0, 1) == 1);
     CHECK(again.adjacent(0, 2) < 0.2);
-    how.known.tiers = {1, 0, -1};
-    const graph_average tiered = learn_graph(data, how);
+    options.known.tiers = {1, 0, -1};
+    const graph_average tiered = learn_graph(data, options);
     CHECK_FALSE(tiered.draws().front().directed(0, 1));
   }
 }

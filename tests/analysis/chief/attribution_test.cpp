@@ -20,11 +20,12 @@ std::vector<finding> findings_of(const flat_log& log) { return screen(log, build
 }  // namespace
 
 TEST_CASE("the_first_corruption_of_a_value_is_the_cause_and_its_users_are_symptoms") {
-  const auto log = log_of("How many boats are there?", {{"Reader", "```\ncount()\n```"},
-                                                        {"Terminal", "exitcode: 0 (execution succeeded)\nCode output: boats=12"},
-                                                        {"Reader", "I count boats=12."},
-                                                        {"Clerk", "So with boats=21 we go on."},
-                                                        {"Writer", "There are boats=21."}});
+  const auto log =
+      log_of("How many boats are there?", {{"Reader", "```\ncount()\n```"},
+                                           {"Terminal", "exitcode: 0 (execution succeeded)\nCode output: boats=12"},
+                                           {"Reader", "I count boats=12."},
+                                           {"Clerk", "So with boats=21 we go on."},
+                                           {"Writer", "There are boats=21."}});
   const attribution a = attribute(log);
   REQUIRE(a.findings.size() == 1);
   CHECK(a.findings[0].step == 3);
@@ -37,11 +38,12 @@ TEST_CASE("the_first_corruption_of_a_value_is_the_cause_and_its_users_are_sympto
 }
 
 TEST_CASE("what_is_put_right_later_is_excused") {
-  const auto log = log_of("How many boats are there?", {{"Reader", "```\ncount()\n```"},
-                                                        {"Terminal", "exitcode: 0 (execution succeeded)\nCode output: boats=12"},
-                                                        {"Reader", "I count boats=13."},
-                                                        {"Reader", "Sorry, boats=12."},
-                                                        {"Writer", "There are boats=12."}});
+  const auto log =
+      log_of("How many boats are there?", {{"Reader", "```\ncount()\n```"},
+                                           {"Terminal", "exitcode: 0 (execution succeeded)\nCode output: boats=12"},
+                                           {"Reader", "I count boats=13."},
+                                           {"Reader", "Sorry, boats=12."},
+                                           {"Writer", "There are boats=12."}});
   const auto found = findings_of(log);
   REQUIRE(found.size() == 1);
   CHECK(found[0].excused);
@@ -59,20 +61,39 @@ TEST_CASE("a_wrong_sum_is_local_and_a_right_one_is_none") {
 
 TEST_CASE("who_keeps_doing_the_same_is_to_blame_in_a_loop") {
   const char* failed = "failed: the page does not open.";
-  const auto repeats = log_of("q", {{"user", "q"}, {"P", "Initial plan: open it", nullptr, true}, {"P", "Please open the page about boats", "W"}, {"W", failed}, {"P", "Please open the page about boats", "W"}, {"W", failed}, {"P", "Please open the page about boats", "W"}, {"W", failed}});
+  const auto repeats = log_of("q", {{"user", "q"},
+                                    {"P", "Initial plan: open it", nullptr, true},
+                                    {"P", "Please open the page about boats", "W"},
+                                    {"W", failed},
+                                    {"P", "Please open the page about boats", "W"},
+                                    {"W", failed},
+                                    {"P", "Please open the page about boats", "W"},
+                                    {"W", failed}});
   const auto planner = findings_of(repeats);
   REQUIRE(planner.size() == 1);
   CHECK(planner[0].step == 4);
   CHECK(planner[0].by == stage::planning_control);
 
-  const auto changes = log_of("q", {{"user", "q"}, {"P", "Initial plan: open it", nullptr, true}, {"P", "Please open the page about boats", "W"}, {"W", failed}, {"P", "Use the archived copy instead of that", "W"}, {"W", failed}, {"P", "Download the spreadsheet from the ministry", "W"}, {"W", failed}});
+  const auto changes = log_of("q", {{"user", "q"},
+                                    {"P", "Initial plan: open it", nullptr, true},
+                                    {"P", "Please open the page about boats", "W"},
+                                    {"W", failed},
+                                    {"P", "Use the archived copy instead of that", "W"},
+                                    {"W", failed},
+                                    {"P", "Download the spreadsheet from the ministry", "W"},
+                                    {"W", failed}});
   const auto executor = findings_of(changes);
   REQUIRE(executor.size() == 1);
   CHECK(executor[0].step == 3);
 }
 
 TEST_CASE("a_loop_that_gets_through_blames_nobody") {
-  const auto log = log_of("q", {{"user", "q"}, {"P", "Initial plan: open it", nullptr, true}, {"P", "Please open the page about boats", "W"}, {"W", "failed: no."}, {"P", "Please open the page about boats", "W"}, {"W", "Here it is."}});
+  const auto log = log_of("q", {{"user", "q"},
+                                {"P", "Initial plan: open it", nullptr, true},
+                                {"P", "Please open the page about boats", "W"},
+                                {"W", "failed: no."},
+                                {"P", "Please open the page about boats", "W"},
+                                {"W", "Here it is."}});
   CHECK(findings_of(log).empty());
 }
 
@@ -91,7 +112,12 @@ TEST_CASE("a_task_turned_into_debugging_stands_out") {
 }
 
 TEST_CASE("subtasks_cover_a_flat_log_without_overlap") {
-  const auto log = log_of("How deep is the lake?", {{"user", "How deep is the lake?"}, {"P", "Initial plan: look", nullptr, true}, {"P", "Find the lake on the map", "W"}, {"W", "It is Lake Vattern."}, {"P", "Read its depth in the hydrographic register", "W"}, {"W", "128 m"}});
+  const auto log = log_of("How deep is the lake?", {{"user", "How deep is the lake?"},
+                                                    {"P", "Initial plan: look", nullptr, true},
+                                                    {"P", "Find the lake on the map", "W"},
+                                                    {"W", "It is Lake Vattern."},
+                                                    {"P", "Read its depth in the hydrographic register", "W"},
+                                                    {"W", "128 m"}});
   const hierarchy graph = build_hierarchy(log);
   CHECK(graph.subtasks.size() == 4);
   std::size_t next = 0;
@@ -104,13 +130,15 @@ TEST_CASE("subtasks_cover_a_flat_log_without_overlap") {
 TEST_CASE("values_join_the_step_that_gave_them_to_the_steps_that_use_them") {
   const auto log = log_of("q", {{"A", "The Vasa sank in 1628."}, {"B", "nothing"}, {"C", "1628 plus 10 is 1638."}});
   const hierarchy graph = build_hierarchy(log);
-  const auto edge = std::find_if(graph.step_edges.begin(), graph.step_edges.end(), [](auto& e) { return e.from == 0 && e.to == 2; });
+  const auto edge =
+      std::find_if(graph.step_edges.begin(), graph.step_edges.end(), [](auto& e) { return e.from == 0 && e.to == 2; });
   REQUIRE(edge != graph.step_edges.end());
   CHECK(edge->carried == std::vector<std::string>{"1628"});
 }
 
 TEST_CASE("the_answer_is_the_same_each_time_and_its_json_is_whole") {
-  const auto log = log_of("q", {{"A", "I assume the answer is 3 because of Paris, London and Rome."}, {"B", "I agree. TERMINATE"}});
+  const auto log =
+      log_of("q", {{"A", "I assume the answer is 3 because of Paris, London and Rome."}, {"B", "I agree. TERMINATE"}});
   const std::string once = to_json(log, attribute(log), 5);
   CHECK(once == to_json(log, attribute(log), 5));
   const auto parsed = boost::json::parse(once);
@@ -175,15 +203,14 @@ flat_log traced(std::string_view lines) {
 }  // namespace
 
 TEST_CASE("what_an_open_activation_says_is_its_agents_step") {
-  const flat_log log = traced(
-      R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":{"text":"Count."}}})"
-      "\n"
-      R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})"
-      "\n"
-      R"({"type":"event","event":{"id":"x","source":"a","recipients":["C"],"payload":"one"}})"
-      "\n"
-      R"({"type":"event","event":{"id":"y","source":"a","recipients":["C"],"payload":"two"}})"
-      "\n");
+  const flat_log log = traced(R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":{"text":"Count."}}})"
+                              "\n"
+                              R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})"
+                              "\n"
+                              R"({"type":"event","event":{"id":"x","source":"a","recipients":["C"],"payload":"one"}})"
+                              "\n"
+                              R"({"type":"event","event":{"id":"y","source":"a","recipients":["C"],"payload":"two"}})"
+                              "\n");
   REQUIRE(log.steps.size() == 3);
   CHECK(log.steps[1].agent == "P");
   CHECK(log.steps[1].event == "x");
@@ -193,13 +220,12 @@ TEST_CASE("what_an_open_activation_says_is_its_agents_step") {
 }
 
 TEST_CASE("an_activation_that_failed_is_a_step_that_can_be_blamed") {
-  const flat_log log = traced(
-      R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":"Count."}})"
-      "\n"
-      R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})"
-      "\n"
-      R"({"type":"activation_ended","activation":"a","failed":true,"error":"timeout"})"
-      "\n");
+  const flat_log log = traced(R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":"Count."}})"
+                              "\n"
+                              R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})"
+                              "\n"
+                              R"({"type":"activation_ended","activation":"a","failed":true,"error":"timeout"})"
+                              "\n");
   REQUIRE(log.steps.size() == 2);
   CHECK(log.steps[1].text == "failed: timeout");
   CHECK(log.steps[1].execution == execution_state::failed);
@@ -225,16 +251,16 @@ TEST_CASE("only_consumed_inputs_of_an_ended_activation_are_used") {
 }
 
 TEST_CASE("what_digd_would_refuse_is_left_out_and_counted") {
-  const flat_log log = traced(
-      R"({"type":"event","event":{"id":"a","payload":"1"}})"
-      "\n"
-      R"({"type":"event","event":{"id":"a","payload":"again"}})"
-      "\n"
-      R"({"type":"activation_ended","activation":"nobodys","outputs":[{"id":"z","payload":"?"}]})"
-      "\n"
-      "{broken\n[1]\n"
-      R"({"type":"event","event":{"id":"q","source":"nobodys","payload":"?"}})"
-      "\n");
+  const flat_log log =
+      traced(R"({"type":"event","event":{"id":"a","payload":"1"}})"
+             "\n"
+             R"({"type":"event","event":{"id":"a","payload":"again"}})"
+             "\n"
+             R"({"type":"activation_ended","activation":"nobodys","outputs":[{"id":"z","payload":"?"}]})"
+             "\n"
+             "{broken\n[1]\n"
+             R"({"type":"event","event":{"id":"q","source":"nobodys","payload":"?"}})"
+             "\n");
   CHECK(log.steps.size() == 1);
   CHECK(log.steps[0].text == "1");
   CHECK(log.left_out == 5);
@@ -251,13 +277,17 @@ TEST_CASE("what_is_no_trace_is_refused_with_what_was_expected") {
 
 TEST_CASE("who_hands_code_to_a_terminal_is_no_planner") {
   const char* run = "exitcode: 0 (execution succeeded)\nCode output: 1";
-  CHECK_FALSE(log_of("q", {{"A", "```1```", "T"}, {"T", run, "A"}, {"A", "```2```", "T"}, {"T", run, "A"}}).orchestrated);
+  CHECK_FALSE(
+      log_of("q", {{"A", "```1```", "T"}, {"T", run, "A"}, {"A", "```2```", "T"}, {"T", run, "A"}}).orchestrated);
   CHECK(log_of("q", {{"A", "count", "B"}, {"B", "12", "A"}, {"A", "weigh", "B"}, {"B", "13", "A"}}).planner == "A");
 }
 
 TEST_CASE("no_feature_is_the_place_of_a_step") {
   // Two steps alike in everything but their place get the same numbers.
-  const auto log = log_of("q", {{"user", "q"}, {"A", "Hello there, nothing to report."}, {"B", "Hello there, nothing to report."}, {"C", "Hello there, nothing to report."}});
+  const auto log = log_of("q", {{"user", "q"},
+                                {"A", "Hello there, nothing to report."},
+                                {"B", "Hello there, nothing to report."},
+                                {"C", "Hello there, nothing to report."}});
   const candidate_rows rows = rows_of_chat(log);
   CHECK(rows.rows[1] == rows.rows[2]);
 }

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include <unistd.h>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 #include "analysis/chief/llm/chief_stages.h"
 #include "tests/analysis/chief/logs.h"
@@ -18,18 +18,21 @@ using digd::tests::scripted_server;
 namespace {
 
 flat_log small() {
-  return log_of("How old is the mill?", {{"user", "How old is the mill?"}, {"Reader", "It was built in 1801."}, {"Clerk", "So it is 20 years old."}, {"Checker", "I agree."}});
+  return log_of("How old is the mill?", {{"user", "How old is the mill?"},
+                                         {"Reader", "It was built in 1801."},
+                                         {"Clerk", "So it is 20 years old."},
+                                         {"Checker", "I agree."}});
 }
 
 struct fixture {
   explicit fixture(std::deque<scripted_reply> script) : server(std::move(script)) {
-    how.url = server.url();
-    how.model = "test-model";
-    how.key = "secret-key";
-    how.sleep = [this](std::int64_t ms) { waits.push_back(ms); };
+    options.url = server.url();
+    options.model = "test-model";
+    options.key = "secret-key";
+    options.sleep = [this](std::int64_t ms) { waits.push_back(ms); };
   }
   scripted_server server;
-  endpoint_options how;
+  endpoint_options options;
   std::vector<std::int64_t> waits;
 };
 
@@ -39,7 +42,7 @@ const std::string guilty = completion(R"({"agent": "Clerk", "step": 2, "others":
 
 TEST_CASE("all_at_once_sends_the_whole_log_and_reads_the_verdict") {
   fixture f({{guilty}});
-  endpoint model(f.how);
+  endpoint model(f.options);
   const ruling r = all_at_once(model, small());
   REQUIRE_FALSE(r.error);
   CHECK(r.agent == "Clerk");
@@ -58,7 +61,7 @@ TEST_CASE("all_at_once_sends_the_whole_log_and_reads_the_verdict") {
 
 TEST_CASE("the_right_answer_is_told_only_with_ground_truth") {
   fixture f({{guilty}});
-  endpoint model(f.how);
+  endpoint model(f.options);
   judge_options with;
   with.right_answer = "225 years";
   all_at_once(model, small(), with);
@@ -67,7 +70,7 @@ TEST_CASE("the_right_answer_is_told_only_with_ground_truth") {
 
 TEST_CASE("step_by_step_shows_no_more_than_the_steps_so_far_and_stops") {
   fixture f({{completion(R"({"decisive": false})")}, {completion(R"({"decisive": true, "reason": "wrong"})")}});
-  endpoint model(f.how);
+  endpoint model(f.options);
   const ruling r = step_by_step(model, small());
   CHECK(r.steps == std::vector<std::size_t>{2});
   CHECK(f.server.requests() == 2);
@@ -78,13 +81,13 @@ TEST_CASE("step_by_step_shows_no_more_than_the_steps_so_far_and_stops") {
 TEST_CASE("step_by_step_that_finds_nothing_has_no_ruling") {
   const std::string no = completion(R"({"decisive": false})");
   fixture f({{no}, {no}, {no}});
-  endpoint model(f.how);
+  endpoint model(f.options);
   CHECK(step_by_step(model, small()).error == make_error_code(llm_errc::undecided));
 }
 
 TEST_CASE("binary_search_halves_until_one_is_left") {
   fixture f({{completion(R"({"half": "second"})")}, {completion(R"({"half": "first"})")}});
-  endpoint model(f.how);
+  endpoint model(f.options);
   const ruling r = binary_search(model, small());
   CHECK(r.steps == std::vector<std::size_t>{2});
   CHECK(r.agent == "Clerk");
@@ -93,7 +96,7 @@ TEST_CASE("binary_search_halves_until_one_is_left") {
 
 TEST_CASE("the_hybrid_looks_only_at_the_steps_of_the_agent_found_first") {
   fixture f({{guilty}, {completion(R"({"decisive": true, "reason": "yes"})")}});
-  endpoint model(f.how);
+  endpoint model(f.options);
   const ruling r = hybrid(model, small());
   CHECK(r.agent == "Clerk");
   CHECK(r.steps.front() == 2);
@@ -102,10 +105,17 @@ TEST_CASE("the_hybrid_looks_only_at_the_steps_of_the_agent_found_first") {
 }
 
 TEST_CASE("chief_asks_its_stages_in_order_and_hands_results_on") {
-  const std::string subtasks = completion(R"({"subtasks": [{"name": "read", "from": 0, "to": 1}, {"name": "work out", "from": 2, "to": 3}]})");
+  const std::string subtasks =
+      completion(R"({"subtasks": [{"name": "read", "from": 0, "to": 1}, {"name": "work out", "from": 2, "to": 3}]})");
   const std::string empty = completion("{}");
-  fixture f({{subtasks}, {empty}, {empty}, {empty}, {empty}, {completion(R"({"steps": [2]})")}, {completion(R"({"agent": "Clerk", "step": 2, "stage": "local", "reason": "its own"})")}});
-  endpoint model(f.how);
+  fixture f({{subtasks},
+             {empty},
+             {empty},
+             {empty},
+             {empty},
+             {completion(R"({"steps": [2]})")},
+             {completion(R"({"agent": "Clerk", "step": 2, "stage": "local", "reason": "its own"})")}});
+  endpoint model(f.options);
   attribution graph;
   const ruling r = chief_stages(model, small(), {}, &graph);
   CHECK(r.agent == "Clerk");
@@ -120,8 +130,8 @@ TEST_CASE("chief_asks_its_stages_in_order_and_hands_results_on") {
 
 TEST_CASE("chief_goes_on_with_its_own_results_where_the_model_fails_it") {
   fixture f({});  // every request: 500
-  f.how.tries = 1;
-  endpoint model(f.how);
+  f.options.tries = 1;
+  endpoint model(f.options);
   const ruling r = chief_stages(model, small());
   REQUIRE_FALSE(r.steps.empty());
   CHECK(r.agent == attribute(small()).ranking.front().agent);
@@ -130,10 +140,11 @@ TEST_CASE("chief_goes_on_with_its_own_results_where_the_model_fails_it") {
 }
 
 TEST_CASE("chief_refuses_subtasks_with_gaps") {
-  const std::string gap = completion(R"({"subtasks": [{"name": "a", "from": 0, "to": 1}, {"name": "b", "from": 3, "to": 3}]})");
+  const std::string gap =
+      completion(R"({"subtasks": [{"name": "a", "from": 0, "to": 1}, {"name": "b", "from": 3, "to": 3}]})");
   const std::string empty = completion("{}");
   fixture f({{gap}, {empty}, {empty}, {empty}, {empty}, {empty}, {guilty}});
-  endpoint model(f.how);
+  endpoint model(f.options);
   const ruling r = chief_stages(model, small());
   CHECK(r.steps.front() == 2);
   CHECK(r.notes.front().find("decomposition") == 0);
@@ -141,18 +152,18 @@ TEST_CASE("chief_refuses_subtasks_with_gaps") {
 
 TEST_CASE("prose_is_asked_for_again_as_json") {
   fixture f({{completion("The Clerk did it.")}, {guilty}});
-  endpoint model(f.how);
+  endpoint model(f.options);
   CHECK(all_at_once(model, small()).agent == "Clerk");
   CHECK(f.server.body(1).at("messages").as_array().size() == 4);
   fixture twice({{completion("no")}, {completion("no")}});
-  endpoint other(twice.how);
+  endpoint other(twice.options);
   CHECK(all_at_once(other, small()).error == make_error_code(llm_errc::malformed));
 }
 
 TEST_CASE("a_rate_limit_is_waited_out_as_long_as_the_server_says") {
   fixture f({{"", 429, "Retry-After: 7\r\n"}, {"", 503}, {guilty}});
-  f.how.backoff_ms = 100;
-  endpoint model(f.how);
+  f.options.backoff_ms = 100;
+  endpoint model(f.options);
   CHECK_FALSE(all_at_once(model, small()).error);
   REQUIRE(f.waits.size() == 2);
   CHECK(f.waits[0] == 7000);
@@ -162,7 +173,7 @@ TEST_CASE("a_rate_limit_is_waited_out_as_long_as_the_server_says") {
 
 TEST_CASE("a_wrong_key_is_not_tried_again_and_never_shown") {
   fixture f({{R"({"error": "bad key"})", 401}});
-  endpoint model(f.how);
+  endpoint model(f.options);
   const ruling r = all_at_once(model, small());
   CHECK(r.error == make_error_code(llm_errc::rejected));
   CHECK(f.server.requests() == 1);
@@ -172,10 +183,10 @@ TEST_CASE("a_wrong_key_is_not_tried_again_and_never_shown") {
 TEST_CASE("answers_that_are_broken_in_every_way_end_in_an_error_with_a_name") {
   const auto error_of = [](scripted_reply reply) {
     fixture f({std::move(reply)});
-    f.how.tries = 1;
-    f.how.timeout_ms = 200;
-    f.how.max_response_bytes = 10'000;
-    endpoint model(f.how);
+    f.options.tries = 1;
+    f.options.timeout_ms = 200;
+    f.options.max_response_bytes = 10'000;
+    endpoint model(f.options);
     return all_at_once(model, small()).error;
   };
   CHECK(error_of({"{\"choices\": [", 200}) == make_error_code(llm_errc::malformed));
@@ -191,11 +202,11 @@ TEST_CASE("answers_that_are_broken_in_every_way_end_in_an_error_with_a_name") {
 }
 
 TEST_CASE("nobody_listening_is_an_error_not_a_hang") {
-  endpoint_options how;
-  how.url = "http://127.0.0.1:1/v1";
-  how.tries = 2;
-  how.sleep = [](std::int64_t) {};
-  endpoint model(how);
+  endpoint_options options;
+  options.url = "http://127.0.0.1:1/v1";
+  options.tries = 2;
+  options.sleep = [](std::int64_t) {};
+  endpoint model(options);
   CHECK(all_at_once(model, small()).error == make_error_code(llm_errc::unreachable));
   CHECK(model.used().requests == 2);
 }
@@ -203,12 +214,12 @@ TEST_CASE("nobody_listening_is_an_error_not_a_hang") {
 TEST_CASE("the_same_prompt_is_not_paid_for_twice_and_the_key_is_not_kept") {
   const auto folder = std::filesystem::temp_directory_path() / ("digd-llm-" + std::to_string(getpid()));
   fixture f({{guilty}});
-  f.how.cache = folder.string();
-  f.how.price_in = 10;
-  endpoint first(f.how);
+  f.options.cache = folder.string();
+  f.options.price_in = 10;
+  endpoint first(f.options);
   CHECK(all_at_once(first, small()).agent == "Clerk");
   CHECK(first.used().cost == Approx(0.001));
-  endpoint second(f.how);
+  endpoint second(f.options);
   CHECK(all_at_once(second, small()).agent == "Clerk");
   CHECK(f.server.requests() == 1);
   CHECK(second.used().cached == 1);
@@ -223,8 +234,8 @@ TEST_CASE("the_same_prompt_is_not_paid_for_twice_and_the_key_is_not_kept") {
 
 TEST_CASE("the_rate_limit_of_our_own_spaces_requests") {
   fixture f({{guilty}, {guilty}});
-  f.how.requests_per_minute = 1;
-  endpoint model(f.how);
+  f.options.requests_per_minute = 1;
+  endpoint model(f.options);
   all_at_once(model, small());
   CHECK(f.waits.empty());
   all_at_once(model, small());
@@ -234,8 +245,8 @@ TEST_CASE("the_rate_limit_of_our_own_spaces_requests") {
 
 TEST_CASE("a_budget_stops_the_asking") {
   fixture f({{guilty}, {guilty}});
-  f.how.max_requests = 1;
-  endpoint model(f.how);
+  f.options.max_requests = 1;
+  endpoint model(f.options);
   CHECK_FALSE(all_at_once(model, small()).error);
   CHECK(all_at_once(model, small()).error == make_error_code(llm_errc::over_budget));
 }
@@ -243,10 +254,10 @@ TEST_CASE("a_budget_stops_the_asking") {
 TEST_CASE("a_dry_run_sends_nothing_and_estimates") {
   fixture f({{guilty}});
   std::vector<std::string> prompts;
-  f.how.dry_run = true;
-  f.how.price_in = 1'000'000;
-  f.how.on_dry_run = [&](const std::string& p) { prompts.push_back(p); };
-  endpoint model(f.how);
+  f.options.dry_run = true;
+  f.options.price_in = 1'000'000;
+  f.options.on_dry_run = [&](const std::string& p) { prompts.push_back(p); };
+  endpoint model(f.options);
   all_at_once(model, small());
   step_by_step(model, small());
   binary_search(model, small());
@@ -258,8 +269,9 @@ TEST_CASE("a_dry_run_sends_nothing_and_estimates") {
 }
 
 TEST_CASE("an_answer_without_a_count_of_tokens_is_estimated_and_said_so") {
-  fixture f({{R"({"choices":[{"message":{"content":"{\"agent\": \"Clerk\", \"step\": 2}"},"finish_reason":"stop"}]})"}});
-  endpoint model(f.how);
+  fixture f(
+      {{R"({"choices":[{"message":{"content":"{\"agent\": \"Clerk\", \"step\": 2}"},"finish_reason":"stop"}]})"}});
+  endpoint model(f.options);
   CHECK(all_at_once(model, small()).agent == "Clerk");
   CHECK(model.used().estimated == 1);
   CHECK(model.used().tokens_in > 100);

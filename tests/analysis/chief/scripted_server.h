@@ -23,7 +23,8 @@ struct scripted_reply {
 inline std::string completion(const std::string& text, const char* finish = "stop") {
   namespace json = boost::json;
   return json::serialize(json::object{
-      {"choices", json::array{json::object{{"message", json::object{{"role", "assistant"}, {"content", text}}}, {"finish_reason", finish}}}},
+      {"choices", json::array{json::object{{"message", json::object{{"role", "assistant"}, {"content", text}}},
+                                           {"finish_reason", finish}}}},
       {"usage", json::object{{"prompt_tokens", 100}, {"completion_tokens", 10}}}});
 }
 
@@ -79,7 +80,8 @@ class scripted_server {
     const std::size_t at = data.find("Content-Length: ");
     const std::size_t length = at == std::string::npos ? 0 : std::stoul(data.substr(at + 16));
     if (data.size() < head + length) {
-      boost::asio::read(socket, boost::asio::dynamic_buffer(data), boost::asio::transfer_exactly(head + length - data.size()), failed);
+      boost::asio::read(socket, boost::asio::dynamic_buffer(data),
+                        boost::asio::transfer_exactly(head + length - data.size()), failed);
     }
     scripted_reply reply{"", 500};
     {
@@ -92,12 +94,13 @@ class scripted_server {
       }
     }
     if (reply.hang) {
-      char one;
-      boost::asio::read(socket, boost::asio::buffer(&one, 1), failed);
+      char text;
+      boost::asio::read(socket, boost::asio::buffer(&text, 1), failed);
       return;
     }
-    std::string out = "HTTP/1.1 " + std::to_string(reply.status) + " x\r\nConnection: close\r\nContent-Length: " +
-                      std::to_string(reply.body.size()) + "\r\n" + reply.headers + "\r\n" + reply.body;
+    std::string out = "HTTP/1.1 " + std::to_string(reply.status) +
+                      " x\r\nConnection: close\r\nContent-Length: " + std::to_string(reply.body.size()) + "\r\n" +
+                      reply.headers + "\r\n" + reply.body;
     if (reply.cut_off) out.erase(out.size() - reply.body.size() / 2);
     boost::asio::write(socket, boost::asio::buffer(out), failed);
     socket.shutdown(boost::asio::ip::tcp::socket::shutdown_both, failed);

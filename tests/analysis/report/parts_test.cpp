@@ -19,7 +19,8 @@ std::string demo() {
 }
 
 // a splits the task: x for b, y for a ghost; b makes two events of x that nobody takes up. The run adds risk.
-const std::string hand_trace = R"({"type":"hello","protocol":1,"run":"hand","agents":["a","b"],"clock":"trace","mode":"observe"}
+const std::string hand_trace =
+    R"({"type":"hello","protocol":1,"run":"hand","agents":["a","b"],"clock":"trace","mode":"observe"}
 {"type":"event","seq":1,"ts":0,"event":{"id":"task","recipients":["a"]}}
 {"type":"activation_started","seq":2,"ts":10,"activation":"A1","agent":"a","inputs":["task"]}
 {"type":"activation_ended","seq":3,"ts":20,"activation":"A1","reactions":{},"outputs":[{"id":"x","recipients":["b"]},{"id":"y","recipients":["ghost"]}]}
@@ -40,14 +41,16 @@ trace_text holds(const std::string& trace) {
 
 std::size_t pictures(const part& p) {
   std::size_t n = 0;
-  for (const block& b : p.blocks) n += b.what == block::kind::picture && b.figure.svg.starts_with("<svg class=\"chart\"");
+  for (const block& b : p.blocks)
+    n += b.kind == block::kind::picture && b.figure.svg.starts_with("<svg class=\"chart\"");
   return n;
 }
 
 }  // namespace
 
 TEST_CASE("Shapley values of a run come as who, when and what, with the numbers below and their sources") {
-  const part p = shapley_part(holds(hand_trace), seen_of(hand_trace), "hand.jsonl", {.budget_seconds = 300, .threads = 2});
+  const part p =
+      shapley_part(holds(hand_trace), seen_of(hand_trace), "hand.jsonl", {.budget_seconds = 300, .threads = 2});
   REQUIRE(p.ran);
   CHECK(pictures(p) == 3);
   CHECK(p.answer.find("agent a added most risk") != std::string::npos);
@@ -103,9 +106,10 @@ TEST_CASE("causes over many runs are told from a result that is handed in") {
   const part p = causal_part(R"({"outcome":"success","runs":40,"factors":5,"stage":"boundary","notes":["one"],
     "levers":[{"factor":"<b>","evidence":"candidate","support":0.9,"p":0.01,"p_given_rest":0.02,"words":"more helps"}]})");
   REQUIRE(p.ran);
-  bool told = false;
-  for (const block& b : p.blocks) told = told || (b.what == block::kind::table && b.table.rows.at(0).at(1) == "candidate");
-  CHECK(told);
+  bool reported = false;
+  for (const block& b : p.blocks)
+    reported = reported || (b.kind == block::kind::table && b.table.rows.at(0).at(1) == "candidate");
+  CHECK(reported);
 }
 
 }  // namespace digd::report

@@ -1,5 +1,5 @@
-#include <catch2/catch.hpp>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -13,8 +13,8 @@ using namespace shapley_tests;
 
 namespace {
 
-const std::vector<estimator> all_estimators{estimator::exact, estimator::permutation, estimator::antithetic, estimator::owen,
-                                            estimator::leverage};
+const std::vector<estimator> all_estimators{estimator::exact, estimator::permutation, estimator::antithetic,
+                                            estimator::owen, estimator::leverage};
 
 double sum(const std::vector<double>& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
 
@@ -82,7 +82,8 @@ TEST_CASE("linearity: the values of a sum of games are the sums of the values, w
     const estimate_result x = estimate(small_game(9, a), ask(e, 40)), y = estimate(small_game(9, b), ask(e, 40)),
                           z = estimate(small_game(9, both), ask(e, 40));
     INFO(to_string(e));
-    for (std::size_t p = 0; p < 9; ++p) CHECK(z.phi.value[p] == Approx(2 * x.phi.value[p] - 3 * y.phi.value[p]).margin(1e-11));
+    for (std::size_t p = 0; p < 9; ++p)
+      CHECK(z.phi.value[p] == Approx(2 * x.phi.value[p] - 3 * y.phi.value[p]).margin(1e-11));
   }
 }
 
@@ -97,10 +98,12 @@ TEST_CASE("estimates lie within their errors of the truth, and the errors shrink
       CHECK(std::abs(many.phi.value[p] - truth.phi.value[p]) < 4.5 * many.phi.error[p]);
       CHECK(many.phi.error[p] / few.phi.error[p] == Approx(0.25).epsilon(0.35));
     }
-    for (std::size_t i = 0; i < 2; ++i) CHECK(std::abs(many.by_agent.value[i] - truth.by_agent.value[i]) < 4.5 * many.by_agent.error[i] + 1e-12);
+    for (std::size_t i = 0; i < 2; ++i)
+      CHECK(std::abs(many.by_agent.value[i] - truth.by_agent.value[i]) < 4.5 * many.by_agent.error[i] + 1e-12);
   }
   const estimate_result fit = estimate(g, ask(estimator::leverage, 60));
-  for (std::size_t p = 0; p < 10; ++p) CHECK(std::abs(fit.phi.value[p] - truth.phi.value[p]) < 6 * fit.phi.error[p] + 1e-12);
+  for (std::size_t p = 0; p < 10; ++p)
+    CHECK(std::abs(fit.phi.value[p] - truth.phi.value[p]) < 6 * fit.phi.error[p] + 1e-12);
 }
 
 TEST_CASE("a regression with samples for every set is exact") {
@@ -114,14 +117,14 @@ TEST_CASE("the result is the same, bit for bit, for any number of threads") {
   const generated made = generate({"socialnetwork", 6, 6, 3, 2}, false);
   for (const estimator e : all_estimators) {
     if (e == estimator::exact) continue;
-    const estimate_result one = estimate(*made.game, ask(e, 300, 1));
-    REQUIRE(one);
+    const estimate_result result = estimate(*made.game, ask(e, 300, 1));
+    REQUIRE(result);
     for (const unsigned threads : {2u, 3u, 7u}) {
       const estimate_result many = estimate(*made.game, ask(e, 300, threads));
       INFO(to_string(e) << ", " << threads << " threads");
-      CHECK(many.phi.value == one.phi.value);
-      CHECK(many.phi.error == one.phi.error);
-      CHECK(many.by_agent.error == one.by_agent.error);
+      CHECK(many.phi.value == result.phi.value);
+      CHECK(many.phi.error == result.phi.error);
+      CHECK(many.by_agent.error == result.by_agent.error);
     }
   }
   const small_game g(13, [](const set& s) { return bumpy(s, 5); });
@@ -131,12 +134,12 @@ TEST_CASE("the result is the same, bit for bit, for any number of threads") {
 TEST_CASE("a stop keeps what is done: a prefix of the samples, marked") {
   std::atomic<bool> stop{false};
   const small_game g(6, [](const set& s) { return bumpy(s, 7); });
-  estimate_options how = ask(estimator::permutation, 100'000);
-  how.control.stop = &stop;
-  how.control.progress = [&](std::size_t done, std::size_t) {
+  estimate_options options = ask(estimator::permutation, 100'000);
+  options.control.stop = &stop;
+  options.control.progress = [&](std::size_t done, std::size_t) {
     if (done == 3) stop = true;
   };
-  const estimate_result r = estimate(g, how);
+  const estimate_result r = estimate(g, options);
   REQUIRE(r);
   CHECK(r.interrupted);
   CHECK(r.samples > 0);

@@ -11,16 +11,16 @@ using namespace shapley_tests;
 
 namespace {
 
-external_options simulator(const std::string& how) {
+external_options simulator(const std::string& text) {
   external_options o;
-  o.command = "exec python3 " DIGD_SOURCE_DIR "/tests/analysis/shapley/simulator.py " + how;
+  o.command = "exec python3 " DIGD_SOURCE_DIR "/tests/analysis/shapley/simulator.py " + text;
   o.timeout_ms = 20'000;
   o.batch = 3;
   return o;
 }
 
-std::string problem_with(const std::string& how) {
-  const external_result made = make_external_game(simulator(how));
+std::string problem_with(const std::string& text) {
+  const external_result made = make_external_game(simulator(text));
   if (!made.problem.empty()) return made.problem;
   return estimate(*made.game, ask(estimator::permutation, 4)).problem;
 }
@@ -57,9 +57,9 @@ TEST_CASE("a simulator that dies is started anew and asked again") {
 
 TEST_CASE("a simulator that is silent is started anew after its time") {
   const std::string file = scratch_file();
-  external_options how = simulator("once-silent " + file);
-  how.timeout_ms = 5'000;
-  const external_result made = make_external_game(how);
+  external_options options = simulator("once-silent " + file);
+  options.timeout_ms = 5'000;
+  const external_result made = make_external_game(options);
   REQUIRE(made.problem == "");
   const estimate_result r = estimate(*made.game, ask(estimator::permutation, 2));
   CHECK(r);
@@ -80,8 +80,8 @@ TEST_CASE("a simulator that keeps failing is given up with the reason") {
 }
 
 TEST_CASE("a command that cannot be run says so") {
-  external_options how;
-  how.command = "exec /nowhere/at/all 2>/dev/null";
-  how.timeout_ms = 5'000;
-  CHECK(make_external_game(how).problem == "the simulator: it has ended");
+  external_options options;
+  options.command = "exec /nowhere/at/all 2>/dev/null";
+  options.timeout_ms = 5'000;
+  CHECK(make_external_game(options).problem == "the simulator: it has ended");
 }

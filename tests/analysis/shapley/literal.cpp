@@ -106,7 +106,8 @@ double literal_twin(const digd::shapley::twin_trajectory& t, const std::vector<s
       const double ratio = std::max(volume(bids), volume(offers)) / std::min(volume(bids), volume(offers));
       if (ratio >= 2.5) {
         const auto once = small;
-        for (int k = 0; k < std::min(static_cast<int>(std::floor(ratio)) - 1, 3); ++k) small.insert(small.end(), once.begin(), once.end());
+        for (int k = 0; k < std::min(static_cast<int>(std::floor(ratio)) - 1, 3); ++k)
+          small.insert(small.end(), once.begin(), once.end());
       }
       std::vector<int> limits;
       for (const auto& [p, v] : bids) limits.push_back(p);
@@ -157,10 +158,10 @@ double literal_social(const digd::shapley::social_trajectory& t, const std::vect
         const double p = t.post_belief[s * N + view.author];
         const double size = 0.1 * 0.5 * (1 - 0.5 * std::abs(b[i])) * std::abs(p - b[i]);
         const double towards = p > b[i] ? size : -size;
-        if (view.how == reacts::like) {
+        if (view.reacts == reacts::like) {
           L[view.author] += 1;
           b[i] = clamp(b[i] + towards);
-        } else if (view.how == reacts::dislike) {
+        } else if (view.reacts == reacts::dislike) {
           D[view.author] += 1;
           b[i] = clamp(b[i] - towards);
         }

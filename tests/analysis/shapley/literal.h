@@ -1,5 +1,5 @@
-// The three scenarios as scenarios.md says them, step by step, for one set at a time: what the fast replays are judged by.
-// Written without a look at them; shares only the trajectories' structs.
+// The three scenarios as scenarios.md says them, step by step, for one set at a time: what the fast replays are judged
+// by. Written without a look at them; shares only the trajectories' structs.
 #pragma once
 
 #include <vector>

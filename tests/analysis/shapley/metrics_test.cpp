@@ -97,7 +97,8 @@ TEST_CASE("steps in which nothing matters do not count as synchronized") {
 
 TEST_CASE("deleting the top actions drops the risk by what they hold together, as a share of the whole risk") {
   // Twelve players; four of them make half of the risk, the baseline has the other half.
-  const shapley_tests::small_game g(12, [](const shapley_tests::set& s) { return 10.0 + 4 * s[2] + 3 * s[5] + 2 * s[7] + 1 * s[9]; });
+  const shapley_tests::small_game g(
+      12, [](const shapley_tests::set& s) { return 10.0 + 4 * s[2] + 3 * s[5] + 2 * s[7] + 1 * s[9]; });
   const estimate_result r = estimate(g, shapley_tests::ask(estimator::exact));
   const faithfulness f = judge(g, r.phi.value, 1);
   CHECK(f.shapley[0] == Approx(9.0 / 20));

@@ -9,7 +9,7 @@
 #include "analysis/shapley/report.h"
 #include "analysis/shapley/studies.h"
 #include "analysis/shapley/trajectory.h"
-#include "picture/chart.h"
+#include "report/picture/chart.h"
 #include "tests/analysis/shapley/support.h"
 
 using namespace digd::shapley;
@@ -54,9 +54,9 @@ TEST_CASE("an estimate comes back from the cache bit for bit; another question f
   const auto folder = std::filesystem::temp_directory_path() / ("digd_shapley_cache_" + std::to_string(::getpid()));
   const cache kept(folder);
   const generated made = generate({"twinmarket", 4, 5, 0, 1}, false);
-  const estimate_options how = ask(estimator::permutation, 100);
-  const estimate_result r = estimate(*made.game, how);
-  const std::string key = cache::key_of(*made.game, how);
+  const estimate_options options = ask(estimator::permutation, 100);
+  const estimate_result r = estimate(*made.game, options);
+  const std::string key = cache::key_of(*made.game, options);
   CHECK_FALSE(kept.find(key, *made.game));
   kept.keep(key, r);
   const auto back = kept.find(key, *made.game);
@@ -65,13 +65,13 @@ TEST_CASE("an estimate comes back from the cache bit for bit; another question f
   CHECK(back->phi.error == r.phi.error);
   CHECK(back->by_behaviour.error == r.by_behaviour.error);
   CHECK(back->samples == r.samples);
-  estimate_options other = how;
+  estimate_options other = options;
   other.seed = 99;
   CHECK(cache::key_of(*made.game, other) != key);
-  other = how;
+  other = options;
   other.control.threads = 9;
   CHECK(cache::key_of(*made.game, other) == key);
-  CHECK(cache::key_of(*generate({"twinmarket", 4, 5, 0, 2}, false).game, how) != key);
+  CHECK(cache::key_of(*generate({"twinmarket", 4, 5, 0, 2}, false).game, options) != key);
   std::filesystem::remove_all(folder);
 }
 
@@ -84,11 +84,11 @@ TEST_CASE("distances: cosine, relative L2 and the overlap of the highest") {
 }
 
 TEST_CASE("the default's mean error is below plain permutation's at equal evaluations, in every scenario") {
-  study_options how;
-  how.runs = 6;
+  study_options options;
+  options.runs = 6;
   for (const study_case& c : small_cases()) {
     double usual = 0, plain = 0;
-    for (std::uint64_t run = 1; run <= how.runs; ++run) {
+    for (std::uint64_t run = 1; run <= options.runs; ++run) {
       const std::unique_ptr<game> g = c.make(run);
       const estimate_result truth = estimate(*g, ask(estimator::exact));
       const auto error = [&](estimator e) {

@@ -32,12 +32,15 @@ template <class Literal>
 void agrees(const game& g, Literal literal) {
   const std::unique_ptr<evaluator> ask = g.make_evaluator();
   const std::size_t n = g.size();
-  const auto truth = [&](const std::vector<std::uint8_t>& s) { return Approx(literal(cells_of(g.players(), s))).epsilon(1e-9).margin(1e-15); };
+  const auto truth = [&](const std::vector<std::uint8_t>& s) {
+    return Approx(literal(cells_of(g.players(), s))).epsilon(1e-9).margin(1e-15);
+  };
   std::vector<lane_mask> masks(n, 0);
   std::vector<std::vector<std::uint8_t>> sets;
   for (std::size_t l = 0; l < lanes; ++l) {
-    sets.push_back(l == 0 ? std::vector<std::uint8_t>(n, 1) : l == 1 ? std::vector<std::uint8_t>(n, 0)
-                                                                     : random_set(n, l));
+    sets.push_back(l == 0   ? std::vector<std::uint8_t>(n, 1)
+                   : l == 1 ? std::vector<std::uint8_t>(n, 0)
+                            : random_set(n, l));
     for (std::size_t p = 0; p < n; ++p) masks[p] |= static_cast<lane_mask>(sets[l][p] << l);
   }
   double out[lanes];
@@ -53,9 +56,9 @@ void agrees(const game& g, Literal literal) {
   REQUIRE(ask->flips(set, order, flipped.data()));
   REQUIRE(ask->walk(set, order, walked.data()));
   for (std::size_t k = 0; k < n; k += 1 + n / 40) {
-    std::vector<std::uint8_t> one = set;
-    one[order[k]] ^= 1;
-    CHECK(flipped[k] == truth(one));
+    std::vector<std::uint8_t> values = set;
+    values[order[k]] ^= 1;
+    CHECK(flipped[k] == truth(values));
   }
   for (std::size_t k = 0; k < n; ++k) {
     set[order[k]] ^= 1;
@@ -134,10 +137,10 @@ TEST_CASE("a trajectory read back is the same game") {
     const generated made = generate({name, 5, 6, 4, 8}, true);
     const trajectory_result back = read_trajectory(made.json);
     REQUIRE(back.problem == "");
-    digest one, two;
-    made.game->add_content(one);
+    digest digest, two;
+    made.game->add_content(digest);
     back.game->add_content(two);
-    CHECK(one.hex() == two.hex());
+    CHECK(digest.hex() == two.hex());
     CHECK(back.game->threshold() == made.game->threshold());
   }
 }
@@ -158,17 +161,17 @@ TEST_CASE("a trajectory that is wrong is refused with its field") {
   CHECK(problem_of(social, "\"belief\":[", "\"belief\":[7,").find("belief") == 0);
 }
 
-// What each set of actions is worth agrees with the literal replay (above); these hold generator and estimator to what they gave
-// when this was written. The tolerance leaves room for another mathematics library.
+// What each set of actions is worth agrees with the literal replay (above); these hold generator and estimator to what
+// they gave when this was written. The tolerance leaves room for another mathematics library.
 TEST_CASE("golden values: what the three scenarios gave when this was written", "[golden]") {
   struct golden {
     const char* name;
     double total, first, last;  // v(Ω); φ of the first and of the last player that is not null
   };
-  const std::vector<golden> all{{"econagent", 3.28799132805e-05, 1.63470018031e-06, 2.27129824e-06},
-                                {"twinmarket", 0.000974244380486, -6.81610127608e-05, -0.000122642109025},
-                                {"socialnetwork", 0.119213579734, 0.00253684885814, 0.000394458961747}};
-  for (const golden& g : all) {
+  const std::vector<golden> goldens{{"econagent", 3.28799132805e-05, 1.63470018031e-06, 2.27129824e-06},
+                                    {"twinmarket", 0.000974244380486, -6.81610127608e-05, -0.000122642109025},
+                                    {"socialnetwork", 0.119213579734, 0.00253684885814, 0.000394458961747}};
+  for (const golden& g : goldens) {
     const generated made = generate({g.name, 4, 5, 3, 1}, false);
     const estimate_result r = estimate(*made.game, ask(estimator::exact));
     std::vector<double> phi;

@@ -4,7 +4,7 @@
 
 #include "analysis/shapley/report.h"
 #include "analysis/shapley/structure.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/replay.h"
 #include "tests/analysis/shapley/support.h"
 
 using namespace digd::shapley;
@@ -13,7 +13,8 @@ using namespace shapley_tests;
 namespace {
 
 // a splits the task: x for b, y for a ghost; b makes two events of x that nobody takes up.
-const std::string hand_trace = R"({"type":"hello","protocol":1,"run":"hand","agents":["a","b"],"clock":"trace","mode":"observe"}
+const std::string hand_trace =
+    R"({"type":"hello","protocol":1,"run":"hand","agents":["a","b"],"clock":"trace","mode":"observe"}
 {"type":"event","seq":1,"ts":0,"event":{"id":"task","recipients":["a"]}}
 {"type":"activation_started","seq":2,"ts":10,"activation":"A1","agent":"a","inputs":["task"]}
 {"type":"activation_ended","seq":3,"ts":20,"activation":"A1","reactions":{},"outputs":[{"id":"x","recipients":["b"]},{"id":"y","recipients":["ghost"]}]}
@@ -59,7 +60,9 @@ TEST_CASE("a run with no more risk than one in which nobody acts has no T* and n
   CHECK_FALSE(r.metrics.formed);
   CHECK(r.metrics.latency == 0);
   const std::string table = to_table(r, 10);
-  CHECK(table.find("nothing to attribute: the risk is 5.25 with every action kept and 7 with none; no T*, no ranking") != std::string::npos);
+  CHECK(
+      table.find("nothing to attribute: the risk is 5.25 with every action kept and 7 with none; no T*, no ranking") !=
+      std::string::npos);
   CHECK(table.find("writer") == std::string::npos);
   CHECK(to_json(r).find("\"adds_risk\":false") != std::string::npos);
   CHECK(to_json(r).find("\"T_star\":null") != std::string::npos);
@@ -85,16 +88,17 @@ TEST_CASE("a run that adds risk is ranked") {
 }
 
 TEST_CASE("weights count what they say") {
-  structure_options how;
-  how.failure_weight = 10;
-  how.unresolved_weight = 0.5;
-  const structure_result made = make_structure_game(hand_trace, how);
+  structure_options options;
+  options.failure_weight = 10;
+  options.unresolved_weight = 0.5;
+  const structure_result made = make_structure_game(hand_trace, options);
   CHECK(risk_of(*made.game, {1, 1}) == Approx(10 + 2 * 0.5));
 }
 
 TEST_CASE("an activation happens with the inputs that are left") {
-  const std::string more = hand_trace +
-                           R"({"type":"activation_started","seq":6,"ts":50,"activation":"A2","agent":"a","inputs":["z1","task"]}
+  const std::string more =
+      hand_trace +
+      R"({"type":"activation_started","seq":6,"ts":50,"activation":"A2","agent":"a","inputs":["z1","task"]}
 {"type":"activation_ended","seq":7,"ts":60,"activation":"A2","reactions":{},"outputs":[{"id":"late","recipients":["b"]}]}
 )";
   const structure_result made = make_structure_game(more, {});
@@ -109,8 +113,9 @@ TEST_CASE("with everybody kept the replay is the run itself") {
   const std::string text = file_text("demo.jsonl");
   double weighted = 0;
   digd::ingest::replay::listener to;
-  to.took = [&](const digd::ingest::taken& what) {
-    for (const digd::detection& d : what.answer.detections) weighted += d.severity == digd::severity::failure ? 1 : 0.25;
+  to.took = [&](const digd::ingest::taken& record) {
+    for (const digd::detection& d : record.answer.detections)
+      weighted += d.severity == digd::severity::failure ? 1 : 0.25;
   };
   digd::ingest::replay through(digd::run_policy{}, std::move(to));
   std::istringstream lines(text);
@@ -136,5 +141,6 @@ TEST_CASE("an activation that is said to be null is null") {
 TEST_CASE("a trace that is none is refused") {
   CHECK(make_structure_game("", {}).problem == "no trace: the file is empty");
   CHECK(make_structure_game("{}\n", {}).problem.find("line 1") == 0);
-  CHECK(make_structure_game(hand_trace.substr(0, hand_trace.find('\n') + 1), {}).problem == "the run has no activations");
+  CHECK(make_structure_game(hand_trace.substr(0, hand_trace.find('\n') + 1), {}).problem ==
+        "the run has no activations");
 }

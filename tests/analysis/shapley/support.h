@@ -75,13 +75,14 @@ inline double bumpy(const set& s, std::uint64_t salt) {
   return static_cast<double>(h >> 40) / static_cast<double>(1 << 24);
 }
 
-inline digd::shapley::estimate_options ask(digd::shapley::estimator e, std::uint64_t samples = 200, unsigned threads = 1) {
-  digd::shapley::estimate_options how;
-  how.how = e;
-  how.samples = samples;
-  how.seed = 5;
-  how.control.threads = threads;
-  return how;
+inline digd::shapley::estimate_options ask(digd::shapley::estimator e, std::uint64_t samples = 200,
+                                           unsigned threads = 1) {
+  digd::shapley::estimate_options options;
+  options.estimator = e;
+  options.samples = samples;
+  options.seed = 5;
+  options.control.threads = threads;
+  return options;
 }
 
 }  // namespace shapley_tests

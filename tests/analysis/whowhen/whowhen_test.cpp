@@ -10,7 +10,8 @@ using namespace digd::whowhen;
 
 namespace {
 
-const char* hand_crafted = R"log({"question":"How high is it?","question_ID":"q1","ground_truth":"3","mistake_agent":"WebSurfer",
+const char* hand_crafted =
+    R"log({"question":"How high is it?","question_ID":"q1","ground_truth":"3","mistake_agent":"WebSurfer",
   "mistake_step":"3","history":[{"role":"human","content":"How high is it?"},
   {"role":"Orchestrator (thought)","content":"Initial plan: look it up"},
   {"role":"Orchestrator (-> WebSurfer)","content":"Look it up"},{"role":"WebSurfer","content":"It is 4.\nFINAL ANSWER: 4"}]})log";

@@ -24,32 +24,28 @@ import_failure refused(const std::string& file, const dig_graph_options& options
   return outcome.error();
 }
 
-std::string dinner() {
-  return fixture("dig_dinner.json");
-}
+std::string dinner() { return fixture("dig_dinner.json"); }
 
 std::string graph(const std::string& events, const std::string& activations) {
-  return R"({"schema":"dig.graph.v2","created_at":1.0,"events":{)" + events + R"(},"activations":{)" +
-         activations + "}}";
+  return R"({"schema":"dig.graph.v2","created_at":1.0,"events":{)" + events + R"(},"activations":{)" + activations +
+         "}}";
 }
 
 // An event generated at `at`, delivered to `to` at once (to nobody if empty).
-std::string event(const std::string& id, const std::string& source, const std::string& to,
-                  const std::string& at) {
+std::string event(const std::string& id, const std::string& source, const std::string& to, const std::string& at) {
   const auto recipients = to.empty() ? "" : "\"" + to + R"(":{"label":"pending"})";
   const auto delivered = to.empty() ? "" : R"(,{"label":"delivered","to":")" + to + R"(","at":)" + at + "}";
   return "\"" + id + R"(":{"id":")" + id + R"(","source_activation_id":)" +
          (source.empty() ? "null" : "\"" + source + "\"") + R"(,"payload":{},"recipients":{)" + recipients +
-         R"(},"delivery_policy":{"mode":"immediate"},"timestamps":[{"label":"generated","at":)" + at + "}" +
-         delivered + "]}";
+         R"(},"delivery_policy":{"mode":"immediate"},"timestamps":[{"label":"generated","at":)" + at + "}" + delivered +
+         "]}";
 }
 
 std::string activation(const std::string& id, const std::string& agent, const std::string& inputs,
                        const std::string& outputs, const std::string& span, const std::string& more = "") {
   const auto comma = span.find(',');
-  return "\"" + id + R"(":{"agent_id":")" + agent + R"(","inputs":[)" + inputs + R"(],"outputs":[)" +
-         outputs + R"(],"started_at":)" + span.substr(0, comma) + R"(,"ended_at":)" + span.substr(comma + 1) +
-         more + "}";
+  return "\"" + id + R"(":{"agent_id":")" + agent + R"(","inputs":[)" + inputs + R"(],"outputs":[)" + outputs +
+         R"(],"started_at":)" + span.substr(0, comma) + R"(,"ended_at":)" + span.substr(comma + 1) + more + "}";
 }
 
 std::size_t position(const trace_view& trace, const std::string& type, const std::string& id) {
@@ -66,9 +62,9 @@ std::size_t position(const trace_view& trace, const std::string& type, const std
 }  // namespace
 
 TEST_CASE("a_graph_is_told_in_the_order_of_its_times_not_of_its_keys") {
-  const auto file = graph(
-      event("e1", "", "A", "1") + "," + event("e2", "a10", "B", "3"),
-      activation("a10", "A", "\"e1\"", "\"e2\"", "2,3") + "," + activation("a2", "B", "\"e2\"", "", "4,5"));
+  const auto file =
+      graph(event("e1", "", "A", "1") + "," + event("e2", "a10", "B", "3"),
+            activation("a10", "A", "\"e1\"", "\"e2\"", "2,3") + "," + activation("a2", "B", "\"e2\"", "", "4,5"));
   const trace_view trace(imported(file).lines);
   REQUIRE(position(trace, "activation_ended", "a10") < position(trace, "activation_started", "a2"));
   REQUIRE(trace.start("a2").at("ts").to_number<std::int64_t>() == 4000);
@@ -149,8 +145,7 @@ TEST_CASE("a_recipient_that_nothing_was_ever_delivered_to_stays_outside_the_rost
   const auto lost =
       R"("e2":{"id":"e2","source_activation_id":"a1","payload":{},"recipients":{"ghost":{"label":"pending"}},
     "delivery_policy":{"mode":"immediate"},"timestamps":[{"label":"generated","at":3}]})";
-  const auto file =
-      graph(event("e1", "", "A", "1") + "," + lost, activation("a1", "A", "\"e1\"", "\"e2\"", "2,3"));
+  const auto file = graph(event("e1", "", "A", "1") + "," + lost, activation("a1", "A", "\"e1\"", "\"e2\"", "2,3"));
   const trace_view trace(imported(file).lines);
   REQUIRE(texts(trace.hello().at("agents")) == names{"A"});
   REQUIRE(trace.recipients("e2") == names{"ghost"});
@@ -160,8 +155,7 @@ TEST_CASE("a_recipient_of_an_event_that_a_framework_carried_is_in_the_roster") {
   const auto carried =
       R"("e2":{"id":"e2","source_activation_id":"a1","payload":{},"recipients":{"B":{"label":"pending"}},
     "delivery_policy":null,"timestamps":[{"label":"generated","at":3}]})";
-  const auto file =
-      graph(event("e1", "", "A", "1") + "," + carried, activation("a1", "A", "\"e1\"", "\"e2\"", "2,3"));
+  const auto file = graph(event("e1", "", "A", "1") + "," + carried, activation("a1", "A", "\"e1\"", "\"e2\"", "2,3"));
   REQUIRE(texts(trace_view(imported(file).lines).hello().at("agents")) == names{"A", "B"});
 }
 
@@ -174,9 +168,9 @@ TEST_CASE("an_event_that_nobody_was_to_get_and_nobody_used_is_a_record_and_no_or
 }
 
 TEST_CASE("a_start_stamped_before_its_input_was_made_is_moved_behind_it") {
-  const auto file = graph(
-      event("e1", "", "A", "1") + "," + event("e2", "a1", "B", "5"),
-      activation("a1", "A", "\"e1\"", "\"e2\"", "2,5") + "," + activation("a2", "B", "\"e2\"", "", "4,6"));
+  const auto file =
+      graph(event("e1", "", "A", "1") + "," + event("e2", "a1", "B", "5"),
+            activation("a1", "A", "\"e1\"", "\"e2\"", "2,5") + "," + activation("a2", "B", "\"e2\"", "", "4,6"));
   const auto result = imported(file);
   const trace_view trace(result.lines);
   REQUIRE(position(trace, "activation_ended", "a1") < position(trace, "activation_started", "a2"));
@@ -192,9 +186,9 @@ TEST_CASE("a_root_event_recorded_only_while_its_first_reader_ran_is_told_before_
 }
 
 TEST_CASE("activations_that_wait_for_each_other_are_imported_all_the_same") {
-  const auto file = graph(event("e1", "a2", "A", "1") + "," + event("e2", "a1", "B", "1"),
-                          activation("a1", "A", "\"e1\"", "\"e2\"", "2,3") + "," +
-                              activation("a2", "B", "\"e2\"", "\"e1\"", "2,3"));
+  const auto file =
+      graph(event("e1", "a2", "A", "1") + "," + event("e2", "a1", "B", "1"),
+            activation("a1", "A", "\"e1\"", "\"e2\"", "2,3") + "," + activation("a2", "B", "\"e2\"", "\"e1\"", "2,3"));
   const auto result = imported(file);
   REQUIRE(result.counts.activations == 2);
   REQUIRE(result.counts.reordered > 0);
@@ -207,8 +201,7 @@ TEST_CASE("an_input_that_the_graph_does_not_hold_becomes_a_placeholder_and_is_co
 }
 
 TEST_CASE("an_event_of_an_unknown_activation_is_a_root_event_and_counted") {
-  const auto result =
-      imported(graph(event("e1", "a99", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3")));
+  const auto result = imported(graph(event("e1", "a99", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3")));
   REQUIRE(result.counts.unknown_sources == 1);
   REQUIRE(position(trace_view(result.lines), "event", "e1") == 1);
 }
@@ -229,8 +222,7 @@ TEST_CASE("a_reroute_of_what_was_settled_before_is_not_sent") {
 
 TEST_CASE("a_submission_without_an_output_gets_one_and_says_so") {
   const auto submits = R"(,"metadata":{"dig":{"submitting":true}},"native_output":"42")";
-  const auto result =
-      imported(graph(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3", submits)));
+  const auto result = imported(graph(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3", submits)));
   const trace_view trace(result.lines);
   REQUIRE(trace.flag("a1:submit", "submit"));
   REQUIRE(trace.infers("a1:submit", "submit"));
@@ -262,14 +254,10 @@ TEST_CASE("ids_of_the_monitors_own_kind_are_moved_out_of_the_way") {
 }
 
 TEST_CASE("the_trace_runs_to_the_last_stamp_of_the_graph") {
-  const auto file = graph(event("e1", "", "A", "1") + "," + event("e0", "", "A", "1"),
-                          activation("a1", "A", "\"e1\"", "", "2,3"));
+  const auto file =
+      graph(event("e1", "", "A", "1") + "," + event("e0", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3"));
   auto late = json::parse(file).as_object();
-  late["events"]
-      .at("e0")
-      .at("timestamps")
-      .as_array()
-      .push_back({{"label", "delivered"}, {"to", "A"}, {"at", 60}});
+  late["events"].at("e0").at("timestamps").as_array().push_back({{"label", "delivered"}, {"to", "A"}, {"at", 60}});
   const trace_view trace(imported(json::serialize(late)).lines);
   REQUIRE(text(trace.last().at("type")) == "time");
   REQUIRE(trace.last().at("ts").to_number<std::int64_t>() == 60000);
@@ -279,16 +267,13 @@ TEST_CASE("bad_graphs_are_refused_with_the_place_and_what_was_expected") {
   REQUIRE(refused("nonsense").code == import_errc::bad_json);
   REQUIRE(refused("{}").message == "schema: expected a string, found nothing");
   REQUIRE(refused(R"({"schema":"dig.graph.v1"})").code == import_errc::unsupported_schema);
-  REQUIRE(refused(R"({"schema":"dig.graph.v2","events":[]})").message ==
-          "events: expected an object, found an array");
+  REQUIRE(refused(R"({"schema":"dig.graph.v2","events":[]})").message == "events: expected an object, found an array");
   REQUIRE(refused(graph("\"e1\":5", "")).message == "events.\"e1\": expected an object");
   REQUIRE(refused(graph(R"("e1":{"timestamps":[{"label":"born","at":1}]})", "")).message ==
           "events.\"e1\".timestamps[0].label: expected generated, delivered, modified or reacted, found "
           "\"born\"");
-  REQUIRE(refused(graph(R"("e1":{"recipients":{"A":{"label":"eaten"}}})", "")).code ==
-          import_errc::wrong_value);
-  REQUIRE(refused(graph("", R"("a1":{})")).message ==
-          "activations.\"a1\".agent_id: expected a string, found nothing");
+  REQUIRE(refused(graph(R"("e1":{"recipients":{"A":{"label":"eaten"}}})", "")).code == import_errc::wrong_value);
+  REQUIRE(refused(graph("", R"("a1":{})")).message == "activations.\"a1\".agent_id: expected a string, found nothing");
   REQUIRE(refused(graph("", R"("a1":{"agent_id":"A","started_at":-5})")).code == import_errc::wrong_value);
   REQUIRE(refused(graph("", R"("a1":{"agent_id":"A","inputs":[7]})")).message ==
           "activations.\"a1\".inputs[0]: expected an event or its id");

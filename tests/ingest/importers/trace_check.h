@@ -21,9 +21,9 @@ namespace json = boost::json;
 
 inline std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
-  std::stringstream all;
-  all << in.rdbuf();
-  return all.str();
+  std::stringstream streams;
+  streams << in.rdbuf();
+  return streams.str();
 }
 
 // From the data beside the tests of the importers.
@@ -31,9 +31,7 @@ inline std::string fixture(const char* name) {
   return read_file(std::filesystem::path(DIGD_SOURCE_DIR) / "tests/ingest/importers/data" / name);
 }
 
-inline std::string text(const json::value& value) {
-  return std::string(value.as_string().c_str());
-}
+inline std::string text(const json::value& value) { return std::string(value.as_string().c_str()); }
 
 inline std::vector<std::string> texts(const json::value& values) {
   std::vector<std::string> out;
@@ -59,16 +57,15 @@ class trace_checker {
       if (line.find('\n') != std::string::npos) return "a line break in a line";
     }
     const auto messages = parsed(lines);
-    if (text(messages[0].at("type")) != "hello" || text(messages[0].at("clock")) != "trace")
-      return "no trace hello";
+    if (text(messages[0].at("type")) != "hello" || text(messages[0].at("clock")) != "trace") return "no trace hello";
     for (const auto& name : texts(messages[0].at("agents"))) use_name(name);
     for (std::size_t i = 1; i < messages.size() && wrong_.empty(); ++i) apply(messages[i], i);
     return wrong_;
   }
 
  private:
-  void fail(const std::string& what) {
-    if (wrong_.empty()) wrong_ = "message " + std::to_string(seq_) + ": " + what;
+  void fail(const std::string& text) {
+    if (wrong_.empty()) wrong_ = "message " + std::to_string(seq_) + ": " + text;
   }
   void use_name(const std::string& name) {
     if (name.empty() || name.size() > 256) fail("a name of " + std::to_string(name.size()) + " bytes");
@@ -166,21 +163,19 @@ class trace_view {
   std::size_t event_count() const { return events_.size(); }
   const json::object& start(const std::string& id) const { return starts_.at(id); }
   const json::object& end(const std::string& id) const { return ends_.at(id); }
-  std::vector<std::string> recipients(const std::string& id) const {
-    return texts(event(id).at("recipients"));
-  }
+  std::vector<std::string> recipients(const std::string& id) const { return texts(event(id).at("recipients")); }
   std::vector<std::string> inputs(const std::string& id) const { return texts(start(id).at("inputs")); }
   std::string reaction(const std::string& activation, const std::string& event) const {
     const auto& found = end(activation).at("reactions").as_object().at(event);
     return found.is_string() ? text(found) : "reroute";
   }
   bool flag(const std::string& id, const char* name) const { return event(id).contains(name); }
-  bool infers(const std::string& id, const std::string& what) const { return lists(event(id), what); }
-  static bool lists(const json::object& marked, const std::string& what) {
-    const auto* all = marked.if_contains("inferred");
-    if (!all) return false;
-    for (const auto& each : texts(*all)) {
-      if (each == what) return true;
+  bool infers(const std::string& id, const std::string& text) const { return lists(event(id), text); }
+  static bool lists(const json::object& marked, const std::string& text) {
+    const auto* values = marked.if_contains("inferred");
+    if (!values) return false;
+    for (const auto& each : texts(*values)) {
+      if (each == text) return true;
     }
     return false;
   }

@@ -26,12 +26,8 @@ import_failure refused(const std::string& file, const whowhen_options& options =
   return outcome.error();
 }
 
-std::string group_chat() {
-  return fixture("whowhen_group_chat.json");
-}
-std::string orchestrated() {
-  return fixture("whowhen_orchestrated.json");
-}
+std::string group_chat() { return fixture("whowhen_group_chat.json"); }
+std::string orchestrated() { return fixture("whowhen_orchestrated.json"); }
 
 // A log in the shape of the Algorithm-Generated subset: name and content of each step.
 std::string log_of(const std::vector<std::pair<std::string, std::string>>& steps) {
@@ -83,8 +79,7 @@ TEST_CASE("a_terminal_without_code_discards_and_the_message_stays_for_the_next_s
 
 TEST_CASE("who_speaks_after_a_terminal_without_code_was_given_the_message_too") {
   const std::string notice = "There is no code from the last 1 message for me to execute.";
-  const trace_view trace(
-      imported(log_of({{"A", "go on"}, {"T", notice}, {"B", "I do"}, {"A", "TERMINATE"}})).lines);
+  const trace_view trace(imported(log_of({{"A", "go on"}, {"T", notice}, {"B", "I do"}, {"A", "TERMINATE"}})).lines);
   REQUIRE(trace.recipients("s0") == names{"T", "B"});
   REQUIRE(trace.inputs("a2") == names{"s0"});
 }
@@ -133,8 +128,7 @@ TEST_CASE("a_log_that_submits_ends_at_its_last_step") {
 }
 
 TEST_CASE("a_log_that_stops_without_an_answer_is_followed_by_silence") {
-  const auto file =
-      log_of({{"A", "Run this:\n```python\n1\n```"}, {"T", "exitcode: 0 (ok)"}, {"A", "```sh\nls\n```"}});
+  const auto file = log_of({{"A", "Run this:\n```python\n1\n```"}, {"T", "exitcode: 0 (ok)"}, {"A", "```sh\nls\n```"}});
   const trace_view trace(imported(file).lines);
   REQUIRE(trace.recipients("s2") == names{"T"});  // who ran code before
   const auto& silence = trace.messages()[trace.messages().size() - 2];
@@ -152,8 +146,7 @@ TEST_CASE("agents_are_active_from_the_first_step_to_the_last_so_that_import_alon
   std::int64_t idle_since = 0;
   for (const auto& message : trace.messages()) {
     const auto type = text(message.at("type"));
-    if (type == "activation_started")
-      REQUIRE(message.at("ts").to_number<std::int64_t>() - idle_since <= 1000);
+    if (type == "activation_started") REQUIRE(message.at("ts").to_number<std::int64_t>() - idle_since <= 1000);
     if (type == "activation_ended") idle_since = message.at("ts").to_number<std::int64_t>();
   }
 }
@@ -230,8 +223,7 @@ TEST_CASE("the_counts_tell_stated_from_inferred_links") {
 
 TEST_CASE("names_the_protocol_does_not_allow_are_cut_and_stay_apart") {
   const std::string longer(300, 'n');
-  const auto result =
-      imported(log_of({{longer + "1", "a"}, {longer + "2", "b"}, {longer + "1", "TERMINATE"}}));
+  const auto result = imported(log_of({{longer + "1", "a"}, {longer + "2", "b"}, {longer + "1", "TERMINATE"}}));
   const trace_view trace(result.lines);
   const auto agents = texts(trace.hello().at("agents"));
   REQUIRE(agents.size() == 2);
@@ -254,8 +246,7 @@ TEST_CASE("bad_logs_are_refused_with_the_place_and_what_was_expected") {
   REQUIRE(refused("{}").message == "history: expected an array, found nothing");
   REQUIRE(refused(R"({"history":[]})").message == "history: expected at least one step");
   REQUIRE(refused(R"({"history":[1]})").message == "history[0]: expected an object");
-  REQUIRE(refused(R"({"history":[{"name":"A"}]})").message ==
-          "history[0].content: expected a string, found nothing");
+  REQUIRE(refused(R"({"history":[{"name":"A"}]})").message == "history[0].content: expected a string, found nothing");
   REQUIRE(refused(R"({"history":[{"content":"x","role":7}]})").message ==
           "history[0].role: expected a string, found a number");
   REQUIRE(refused(R"({"history":[{"content":"x","name":""}]})").code == import_errc::wrong_value);
@@ -343,15 +334,15 @@ TEST_CASE("a_quoted_terminate_ends_nothing") {
 }
 
 TEST_CASE("a_mere_mention_addresses_nobody") {
-  const std::vector<std::string_view> all{"A_Expert", "B_Expert"};
+  const std::vector<std::string_view> texts{"A_Expert", "B_Expert"};
   using found = std::vector<std::string_view>;
-  REQUIRE(addressed_names("Hi.\n\n**B_Expert**, please check.", all, "A_Expert") == found{"B_Expert"});
-  REQUIRE(addressed_names("Good. B_Expert, go on.", all, "A_Expert") == found{"B_Expert"});
-  REQUIRE(addressed_names("ask @B_Expert about it", all, "A_Expert") == found{"B_Expert"});
-  REQUIRE(addressed_names("Thank you, B_Expert, for that", all, "A_Expert").empty());
-  REQUIRE(addressed_names("B_Expert was right", all, "A_Expert").empty());
-  REQUIRE(addressed_names("B_Experts, please", all, "A_Expert").empty());
-  REQUIRE(addressed_names("A_Expert, think!", all, "A_Expert").empty());
+  REQUIRE(addressed_names("Hi.\n\n**B_Expert**, please check.", texts, "A_Expert") == found{"B_Expert"});
+  REQUIRE(addressed_names("Good. B_Expert, go on.", texts, "A_Expert") == found{"B_Expert"});
+  REQUIRE(addressed_names("ask @B_Expert about it", texts, "A_Expert") == found{"B_Expert"});
+  REQUIRE(addressed_names("Thank you, B_Expert, for that", texts, "A_Expert").empty());
+  REQUIRE(addressed_names("B_Expert was right", texts, "A_Expert").empty());
+  REQUIRE(addressed_names("B_Experts, please", texts, "A_Expert").empty());
+  REQUIRE(addressed_names("A_Expert, think!", texts, "A_Expert").empty());
 }
 
 TEST_CASE("the_logs_in_DIGD_WHOWHEN_DIR_all_import") {

@@ -18,8 +18,8 @@ std::string with_span(const std::string& members) {
 }
 const std::string times = R"("startTimeUnixNano":"1000","endTimeUnixNano":2000)";
 
-std::string why_not(encoding how, const std::string& body) {
-  const auto outcome = decode(how, body);
+std::string why_not(encoding encoding, const std::string& body) {
+  const auto outcome = decode(encoding, body);
   REQUIRE(outcome.has_error());
   return outcome.error().message;
 }
@@ -29,9 +29,13 @@ std::string field(int number, const std::string& value) {
   REQUIRE(value.size() < 128);
   return std::string(1, static_cast<char>(number << 3 | 2)) + static_cast<char>(value.size()) + value;
 }
-std::string fixed(int number, char value) { return std::string(1, static_cast<char>(number << 3 | 1)) + value + std::string(7, '\0'); }
+std::string fixed(int number, char value) {
+  return std::string(1, static_cast<char>(number << 3 | 1)) + value + std::string(7, '\0');
+}
 std::string in_request(const std::string& span) { return field(1, field(2, field(2, span))); }
-std::string good_span() { return field(1, std::string(16, '\x5b')) + field(2, std::string(8, '\xee')) + fixed(7, 10) + fixed(8, 20); }
+std::string good_span() {
+  return field(1, std::string(16, '\x5b')) + field(2, std::string(8, '\xee')) + fixed(7, 10) + fixed(8, 20);
+}
 
 std::string gzip(const std::string& text) {
   z_stream stream{};
@@ -50,9 +54,11 @@ std::string gzip(const std::string& text) {
 }  // namespace
 
 TEST_CASE("json_has_ids_in_either_case_and_numbers_in_either_form") {
-  const auto out = decode_json(with_span(times + R"(,"parentSpanId":"","name":"n","attributes":[)"
-                                                 R"({"key":"i","value":{"intValue":"-7"}},{"key":"j","value":{"intValue":7}},{"key":"l","value":{"arrayValue":{"values":[{"boolValue":true}]}}},)"
-                                                 R"({"key":"m","value":{"kvlistValue":{"values":[{"key":"d","value":{"doubleValue":0.5}}]}}}],"status":{"code":2,"message":"no"})"));
+  const auto out = decode_json(with_span(
+      times +
+      R"(,"parentSpanId":"","name":"n","attributes":[)"
+      R"({"key":"i","value":{"intValue":"-7"}},{"key":"j","value":{"intValue":7}},{"key":"l","value":{"arrayValue":{"values":[{"boolValue":true}]}}},)"
+      R"({"key":"m","value":{"kvlistValue":{"values":[{"key":"d","value":{"doubleValue":0.5}}]}}}],"status":{"code":2,"message":"no"})"));
   REQUIRE(out.has_value());
   const span& s = out->spans.at(0);
   REQUIRE(s.trace == "5b8efff798038103d269b633813fc60c");
@@ -66,8 +72,9 @@ TEST_CASE("json_has_ids_in_either_case_and_numbers_in_either_form") {
 }
 
 TEST_CASE("a_failed_span_without_words_has_those_of_its_exception") {
-  const auto out = decode_json(with_span(times + R"(,"status":{"code":2},"events":[{"name":"exception","attributes":[)"
-                                                 R"({"key":"exception.message","value":{"stringValue":"it broke"}}]}])"));
+  const auto out =
+      decode_json(with_span(times + R"(,"status":{"code":2},"events":[{"name":"exception","attributes":[)"
+                                    R"({"key":"exception.message","value":{"stringValue":"it broke"}}]}])"));
   REQUIRE(out->spans.at(0).error == "it broke");
 }
 
@@ -77,12 +84,14 @@ TEST_CASE("bad_json_is_refused_with_its_place") {
   REQUIRE(why_not(encoding::json, R"({"resourceSpans":[7]})") == "resourceSpans[0]: expected an object");
   REQUIRE(why_not(encoding::json, with_span(R"("name":7)")) ==
           "resourceSpans[0].scopeSpans[0].spans[0].name: expected a string, found a number");
-  REQUIRE(why_not(encoding::json, with_span(R"("startTimeUnixNano":"soon")")) ==
-          "resourceSpans[0].scopeSpans[0].spans[0].startTimeUnixNano: expected a whole number, as a string or a number");
+  REQUIRE(
+      why_not(encoding::json, with_span(R"("startTimeUnixNano":"soon")")) ==
+      "resourceSpans[0].scopeSpans[0].spans[0].startTimeUnixNano: expected a whole number, as a string or a number");
 }
 
 TEST_CASE("spans_without_usable_ids_or_times_are_rejected_and_the_others_taken") {
-  const auto out = decode_json(R"({"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"n"},{)" + ids + R"("name":"m"},{)" + ids + times + "}]}]}]}");
+  const auto out = decode_json(R"({"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"n"},{)" + ids +
+                               R"("name":"m"},{)" + ids + times + "}]}]}]}");
   REQUIRE(out.has_value());
   REQUIRE(out->spans.size() == 1);
   REQUIRE(out->rejected == 2);
@@ -90,7 +99,8 @@ TEST_CASE("spans_without_usable_ids_or_times_are_rejected_and_the_others_taken")
 }
 
 TEST_CASE("protobuf_says_the_same_as_json") {
-  const auto out = decode_protobuf(in_request(good_span() + field(5, "n") + field(9, field(1, "k") + field(2, field(1, "v")))));
+  const auto out =
+      decode_protobuf(in_request(good_span() + field(5, "n") + field(9, field(1, "k") + field(2, field(1, "v")))));
   REQUIRE(out.has_value());
   const span& s = out->spans.at(0);
   REQUIRE(s.trace == std::string("5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b5b"));
@@ -102,10 +112,14 @@ TEST_CASE("protobuf_says_the_same_as_json") {
 TEST_CASE("bad_protobuf_is_refused_with_its_byte_and_its_place") {
   REQUIRE(why_not(encoding::protobuf, "hello") == "byte 3: an unknown field, number 13, is broken");
   const std::string whole = in_request(good_span() + field(5, "name"));
-  REQUIRE(why_not(encoding::protobuf, whole.substr(0, whole.size() - 2)).find("resource_spans[0]: its length is") != std::string::npos);
-  REQUIRE(why_not(encoding::protobuf, in_request(field(5, "\xff"))).find("resource_spans[0].scope_spans[0].spans[0].name: expected UTF-8") != std::string::npos);
-  REQUIRE(why_not(encoding::protobuf, in_request(fixed(5, 1))).find("spans[0].name: its wire type is 1, expected 2 (string)") != std::string::npos);
-  REQUIRE(why_not(encoding::protobuf, in_request(std::string("\x39\x01", 2))).find("spans[0].start_time_unix_nano: expected a fixed64") != std::string::npos);
+  REQUIRE(why_not(encoding::protobuf, whole.substr(0, whole.size() - 2)).find("resource_spans[0]: its length is") !=
+          std::string::npos);
+  REQUIRE(why_not(encoding::protobuf, in_request(field(5, "\xff")))
+              .find("resource_spans[0].scope_spans[0].spans[0].name: expected UTF-8") != std::string::npos);
+  REQUIRE(why_not(encoding::protobuf, in_request(fixed(5, 1)))
+              .find("spans[0].name: its wire type is 1, expected 2 (string)") != std::string::npos);
+  REQUIRE(why_not(encoding::protobuf, in_request(std::string("\x39\x01", 2)))
+              .find("spans[0].start_time_unix_nano: expected a fixed64") != std::string::npos);
 }
 
 TEST_CASE("what_would_unfold_into_too_much_is_refused_before_it_is_built") {
@@ -116,12 +130,14 @@ TEST_CASE("what_would_unfold_into_too_much_is_refused_before_it_is_built") {
   REQUIRE(outcome.error().too_large);
   std::string deep = R"({"stringValue":"x"})";
   for (int i = 0; i < 40; ++i) deep = R"({"arrayValue":{"values":[)" + deep + "]}}";
-  REQUIRE(why_not(encoding::json, with_span(R"("attributes":[{"key":"k","value":)" + deep + "}]")).find("levels") != std::string::npos);
+  REQUIRE(why_not(encoding::json, with_span(R"("attributes":[{"key":"k","value":)" + deep + "}]")).find("levels") !=
+          std::string::npos);
 }
 
 TEST_CASE("answers_are_in_the_encoding_of_the_question") {
   REQUIRE(encode_response(encoding::json, 0, "") == "{}");
-  REQUIRE(encode_response(encoding::json, 2, "why") == R"({"partialSuccess":{"rejectedSpans":"2","errorMessage":"why"}})");
+  REQUIRE(encode_response(encoding::json, 2, "why") ==
+          R"({"partialSuccess":{"rejectedSpans":"2","errorMessage":"why"}})");
   REQUIRE(encode_response(encoding::protobuf, 0, "") == "");
   REQUIRE(encode_response(encoding::protobuf, 2, "why") == field(1, std::string("\x08\x02") + field(2, "why")));
   REQUIRE(encode_status(encoding::protobuf, 3, "no") == std::string("\x08\x03") + field(2, "no"));

@@ -15,7 +15,8 @@ namespace {
 std::multiset<std::string> passings(const std::vector<span>& of) {
   const run_of_turns run = find_turns(of);
   std::multiset<std::string> out;
-  for (const passing& p : run.passings) out.insert(run.turns[p.from].agent + (p.stated ? " => " : " -> ") + run.turns[p.to].agent);
+  for (const passing& p : run.passings)
+    out.insert(run.turns[p.from].agent + (p.stated ? " => " : " -> ") + run.turns[p.to].agent);
   for (const turn& t : run.turns) {
     if (t.caller != none) out.insert(run.turns[t.caller].agent + " calls " + t.agent);
   }
@@ -31,9 +32,11 @@ std::string dialect_of_first(const std::vector<span>& of) {
 TEST_CASE("langgraph_by_openinference_as_recorded") {
   const auto of = spans_of(recorded("healthy/langgraph_fan_out_join"));
   REQUIRE(dialect_of_first(of) == "langgraph/openinference 0.1");
-  REQUIRE(passings(of) == std::multiset<std::string>{"planner -> coder", "planner -> searcher", "coder -> writer", "searcher -> writer"});
-  const mapped_run all = map_spans(of, span_set::complete);
-  REQUIRE(importer_tests::text(all.messages.front().members.at("event").at("payload").at("text")).find("task") != std::string::npos);
+  REQUIRE(passings(of) == std::multiset<std::string>{"planner -> coder", "planner -> searcher", "coder -> writer",
+                                                     "searcher -> writer"});
+  const mapped_run run = map_spans(of, span_set::complete);
+  REQUIRE(importer_tests::text(run.messages.front().members.at("event").at("payload").at("text")).find("task") !=
+          std::string::npos);
 }
 
 TEST_CASE("openai_agents_by_openinference_as_recorded") {
@@ -61,15 +64,18 @@ TEST_CASE("autogen_as_recorded_is_one_run_of_many_traces") {
 TEST_CASE("agent_framework_as_recorded") {
   const auto of = spans_of(recorded("healthy/agent_framework_agents_fan_out_join"));
   REQUIRE(dialect_of_first(of) == "agent-framework 1");
-  REQUIRE(passings(of) == std::multiset<std::string>{"writer => critic", "writer => checker", "critic => join", "checker => join", "join => editor"});
+  REQUIRE(passings(of) == std::multiset<std::string>{"writer => critic", "writer => checker", "critic => join",
+                                                     "checker => join", "join => editor"});
 }
 
 TEST_CASE("traceloop_with_langgraph_as_recorded") {
   const auto of = spans_of(recorded("healthy/traceloop_langgraph_fan_out_join"));
   REQUIRE(dialect_of_first(of) == "langgraph/traceloop 0.4");
-  REQUIRE(passings(of) == std::multiset<std::string>{"planner -> coder", "planner -> searcher", "coder -> writer", "searcher -> writer"});
-  const mapped_run all = map_spans(of, span_set::complete);
-  REQUIRE(importer_tests::text(all.messages.front().members.at("event").at("payload").at("text")).find("task") != std::string::npos);
+  REQUIRE(passings(of) == std::multiset<std::string>{"planner -> coder", "planner -> searcher", "coder -> writer",
+                                                     "searcher -> writer"});
+  const mapped_run run = map_spans(of, span_set::complete);
+  REQUIRE(importer_tests::text(run.messages.front().members.at("event").at("payload").at("text")).find("task") !=
+          std::string::npos);
 }
 
 TEST_CASE("traceloop_with_openai_agents_as_recorded") {
@@ -86,13 +92,16 @@ TEST_CASE("traceloop_decorators_as_recorded") {
   const auto of = spans_of(recorded("healthy/traceloop_plain_nested_agents"));
   REQUIRE(dialect_of_first(of) == "traceloop 0.4");
   REQUIRE(passings(of) == std::multiset<std::string>{"writer -> editor", "editor calls critic", "editor calls critic"});
-  const mapped_run all = map_spans(of, span_set::complete);
-  REQUIRE(importer_tests::text(all.messages.front().members.at("event").at("payload").at("text")).find("a poem") != std::string::npos);
+  const mapped_run run = map_spans(of, span_set::complete);
+  REQUIRE(importer_tests::text(run.messages.front().members.at("event").at("payload").at("text")).find("a poem") !=
+          std::string::npos);
 }
 
 TEST_CASE("a_traceloop_handoff_that_names_its_target_is_stated") {
   const std::string scope = "opentelemetry.instrumentation.openai_agents";
-  const auto kind = [](const char* kind, const char* agent) { return json::object{{"traceloop.span.kind", kind}, {"gen_ai.agent.name", agent}}; };
+  const auto kind = [](const char* kind, const char* agent) {
+    return json::object{{"traceloop.span.kind", kind}, {"gen_ai.agent.name", agent}};
+  };
   json::object handoff = kind("handoff", "a");
   handoff["gen_ai.handoff.to_agent"] = "b";
   const auto of = spans({{"9", "", "Agent Workflow", 0, 900, {{"traceloop.span.kind", "workflow"}}, {}, {}, scope},
@@ -106,7 +115,8 @@ TEST_CASE("a_traceloop_handoff_that_names_its_target_is_stated") {
 TEST_CASE("nodes_of_a_step_ran_at_once_whatever_their_times") {
   const std::string scope = "openinference.instrumentation.langchain";
   const auto node = [](const char* name, int step) {
-    return json::object{{"metadata", json::serialize(json::object{{"langgraph_node", name}, {"langgraph_step", step}})}};
+    return json::object{
+        {"metadata", json::serialize(json::object{{"langgraph_node", name}, {"langgraph_step", step}})}};
   };
   const auto of = spans({{"9", "", "LangGraph", 0, 900, {{"openinference.span.kind", "CHAIN"}}, {}, {}, scope},
                          {"1", "9", "plan", 10, 20, node("plan", 1), {}, {}, scope},
@@ -124,7 +134,8 @@ namespace {
 
 std::vector<std::string> recordings(const std::string& folder) {
   std::vector<std::string> out;
-  for (const auto& file : std::filesystem::directory_iterator(std::string(DIGD_SOURCE_DIR) + "/tests/ingest/otlp/recorded/" + folder)) {
+  for (const auto& file :
+       std::filesystem::directory_iterator(std::string(DIGD_SOURCE_DIR) + "/tests/ingest/otlp/recorded/" + folder)) {
     out.push_back(folder + '/' + file.path().stem().string());
   }
   return out;
@@ -153,7 +164,7 @@ TEST_CASE("a_rule_fires_in_a_recorded_broken_program") {
     for (const imported_run& run : imported(spans_of(recorded(name)))) {
       const auto found = detections_of(run);
       CHECK_FALSE(found.empty());
-      for (const std::string& one : found) CHECK(rules.contains(one.substr(0, one.find(' '))));
+      for (const std::string& text : found) CHECK(rules.contains(text.substr(0, text.find(' '))));
       CHECK(outcome_of(run) == "failure");
     }
   }
@@ -161,19 +172,21 @@ TEST_CASE("a_rule_fires_in_a_recorded_broken_program") {
 
 TEST_CASE("a_message_that_no_executor_takes_is_an_orphan") {
   const std::string scope = "agent_framework";
-  const auto of = spans({{"9", "", "workflow.run", 0, 900, {}, {}, {}, scope},
-                         {"1", "9", "executor.process a", 10, 100, {{"executor.id", "a"}}, {}, {}, scope},
-                         {"2", "1", "message.send", 50, 51, {{"message.type", "T"}}, {}, {}, scope},
-                         {"3", "1", "message.send", 60, 61, {{"message.type", "T"}}, {}, {}, scope},
-                         {"4", "9", "edge_group.process SingleEdgeGroup", 110, 111, {{"edge_group.delivered", false}}, {"2"}, {}, scope},
-                         {"5", "9", "edge_group.process SingleEdgeGroup", 110, 111, {{"edge_group.delivered", true}}, {"3"}, {}, scope},
-                         {"6", "9", "executor.process b", 120, 200, {{"executor.id", "b"}}, {"3"}, {}, scope}});
+  const auto of = spans(
+      {{"9", "", "workflow.run", 0, 900, {}, {}, {}, scope},
+       {"1", "9", "executor.process a", 10, 100, {{"executor.id", "a"}}, {}, {}, scope},
+       {"2", "1", "message.send", 50, 51, {{"message.type", "T"}}, {}, {}, scope},
+       {"3", "1", "message.send", 60, 61, {{"message.type", "T"}}, {}, {}, scope},
+       {"4", "9", "edge_group.process SingleEdgeGroup", 110, 111, {{"edge_group.delivered", false}}, {"2"}, {}, scope},
+       {"5", "9", "edge_group.process SingleEdgeGroup", 110, 111, {{"edge_group.delivered", true}}, {"3"}, {}, scope},
+       {"6", "9", "executor.process b", 120, 200, {{"executor.id", "b"}}, {"3"}, {}, scope}});
   REQUIRE(detections(of).front() == "orphaned_event msg:2");
 }
 
 TEST_CASE("a_message_behind_an_edge_whose_condition_is_false_is_no_orphan") {
   const std::string scope = "agent_framework";
-  const json::object closed{{"edge_group.delivered", false}, {"edge_group.delivery_status", "dropped condition evaluated to false"}};
+  const json::object closed{{"edge_group.delivered", false},
+                            {"edge_group.delivery_status", "dropped condition evaluated to false"}};
   const auto of = spans({{"9", "", "workflow.run", 0, 900, {}, {}, {}, scope},
                          {"1", "9", "executor.process a", 10, 100, {{"executor.id", "a"}}, {}, {}, scope},
                          {"2", "1", "message.send", 50, 51, {{"message.type", "T"}}, {}, {}, scope},
@@ -188,7 +201,15 @@ TEST_CASE("a_handoff_to_an_agent_that_never_acts_is_an_early_termination") {
   other["agent.name"] = "b";
   const auto of = spans({{"9", "", "Agent workflow", 0, 900, {{"openinference.span.kind", "AGENT"}}, {}, {}, scope},
                          {"1", "9", "a", 10, 100, kind, {}, {}, scope},
-                         {"2", "1", "handoff to ghost", 50, 51, {{"openinference.span.kind", "TOOL"}, {"output.value", "ghost"}}, {}, {}, scope},
+                         {"2",
+                          "1",
+                          "handoff to ghost",
+                          50,
+                          51,
+                          {{"openinference.span.kind", "TOOL"}, {"output.value", "ghost"}},
+                          {},
+                          {},
+                          scope},
                          {"3", "9", "b", 200, 300, other, {}, {}, scope}});
   REQUIRE(detections(of) == lines{"early_termination out:3"});
 }
@@ -205,8 +226,8 @@ TEST_CASE("each_version_of_the_conventions_is_read_by_its_table") {
   REQUIRE(version(newer) == "1.37");
   REQUIRE(version(older) == "1.28");
   const auto text = [](const json::object& attributes) {
-    const mapped_run all = map_spans(spans({{"1", "", "invoke_agent a", 1, 2, attributes}}), span_set::complete);
-    return importer_tests::text(all.messages.back().members.at("outputs").at(0).at("payload").at("text"));
+    const mapped_run run = map_spans(spans({{"1", "", "invoke_agent a", 1, 2, attributes}}), span_set::complete);
+    return importer_tests::text(run.messages.back().members.at("outputs").at(0).at("payload").at("text"));
   };
   REQUIRE(text(newer) == "new");
   REQUIRE(text(older) == "old");

@@ -12,7 +12,7 @@
 #include "ingest/otlp/import.h"
 #include "ingest/otlp/mapping.h"
 #include "ingest/otlp/turns.h"
-#include "ingest/replay.h"
+#include "ingest/protocol/replay.h"
 #include "tests/ingest/importers/trace_check.h"
 
 namespace otlp_tests {
@@ -47,22 +47,22 @@ struct made {
 inline std::string padded(const std::string& id, std::size_t size) { return std::string(size - id.size(), '0') + id; }
 inline std::string span_id(const std::string& id) { return id.empty() ? id : padded(id, 16); }
 
-inline std::vector<span> spans(const std::vector<made>& all) {
+inline std::vector<span> spans(const std::vector<made>& mades) {
   constexpr std::int64_t ms = 1'000'000;
   std::vector<span> out;
-  for (const made& one : all) {
+  for (const made& made : mades) {
     span s;
-    s.trace = padded(one.trace, 32);
-    s.id = span_id(one.id);
-    s.parent = span_id(one.parent);
-    s.name = one.name;
-    s.start_ns = one.start * ms;
-    s.end_ns = one.end * ms;
-    s.attributes = one.attributes;
-    for (const std::string& link : one.links) s.links.push_back({s.trace, span_id(link)});
-    s.failed = !one.error.empty();
-    s.error = one.error;
-    s.from = std::make_shared<const origin>(origin{.service = "app", .scope = one.scope});
+    s.trace = padded(made.trace, 32);
+    s.id = span_id(made.id);
+    s.parent = span_id(made.parent);
+    s.name = made.name;
+    s.start_ns = made.start * ms;
+    s.end_ns = made.end * ms;
+    s.attributes = made.attributes;
+    for (const std::string& link : made.links) s.links.push_back({s.trace, span_id(link)});
+    s.failed = !made.error.empty();
+    s.error = made.error;
+    s.from = std::make_shared<const origin>(origin{.service = "app", .scope = made.scope});
     out.push_back(std::move(s));
   }
   return out;
@@ -99,16 +99,18 @@ inline std::string in_short(const json::object& event) {
   return out;
 }
 
-inline std::string in_short(const run_message& one) {
-  const json::object& m = one.members;
-  if (one.type == "event") {
+inline std::string in_short(const run_message& message) {
+  const json::object& m = message.members;
+  if (message.type == "event") {
     const json::object& event = m.at("event").as_object();
-    return "event " + in_short(event) + (event.contains("source") ? " by " + short_id(importer_tests::text(event.at("source"))) : "");
+    return "event " + in_short(event) +
+           (event.contains("source") ? " by " + short_id(importer_tests::text(event.at("source"))) : "");
   }
   const std::string id = short_id(importer_tests::text(m.at("activation")));
-  if (one.type == "activation_started") {
+  if (message.type == "activation_started") {
     std::string inputs;
-    for (const std::string& input : importer_tests::texts(m.at("inputs"))) inputs += (inputs.empty() ? "" : " ") + short_id(input);
+    for (const std::string& input : importer_tests::texts(m.at("inputs")))
+      inputs += (inputs.empty() ? "" : " ") + short_id(input);
     return "start " + id + ' ' + importer_tests::text(m.at("agent")) + '(' + inputs + ')';
   }
   if (m.contains("failed")) return "fail " + id;
@@ -119,7 +121,7 @@ inline std::string in_short(const run_message& one) {
 
 inline std::vector<std::string> mapped(const std::vector<span>& of, span_set known = span_set::complete) {
   std::vector<std::string> out;
-  for (const run_message& one : map_spans(of, known).messages) out.push_back(in_short(one));
+  for (const run_message& message : map_spans(of, known).messages) out.push_back(in_short(message));
   return out;
 }
 
@@ -129,7 +131,8 @@ inline std::vector<std::string> detections_of(const imported_run& run) {
   digd::ingest::replay through(digd::run_policy{}, {.took = [&](const digd::ingest::taken& taken) {
                                  INFO(std::string(taken.frame));
                                  REQUIRE(taken.answer.refused.text == "");
-                                 for (const auto& d : taken.answer.detections) out.push_back(std::string(to_string(d.rule)) + ' ' + short_id(d.event.value_or("")));
+                                 for (const auto& d : taken.answer.detections)
+                                   out.push_back(std::string(to_string(d.rule)) + ' ' + short_id(d.event.value_or("")));
                                }});
   for (const std::string& line : run.trace.lines) REQUIRE(through.line(line));
   return out;

@@ -1,0 +1,28 @@
+// The settings of a run: the operator's defaults and caps, and what a client's `hello` asks for within them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "model/limit.h"
+#include "model/settings.h"
+
+namespace digd {
+
+// What the operator's configuration grants: the defaults, and the most that `hello` may ask for.
+struct run_policy {
+  run_settings defaults;  // the catalog's
+  mode strongest_mode = mode::enforce;
+  limits most;  // caps on the limits
+
+  run_policy();
+};
+
+// The settings a run starts with: what `hello` asks for, within what the policy grants.
+run_settings settle(const hello& asked, const run_policy& policy);
+// The mode to tell a client: the weaker of the run's and the operator's; `off` once judging has stopped.
+mode effective_mode(const run_settings& settings, std::optional<limit_id> unjudged);
+// The first setting in which `asked` contradicts the run's; empty if none.
+std::string contradiction(const hello& asked, const run_settings& settings, const run_policy& policy);
+
+}  // namespace digd

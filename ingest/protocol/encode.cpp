@@ -1,0 +1,337 @@
+#include "ingest/protocol/encode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/quote.h"
+#include "engine/policy.h"
+#include "rules/rule.h"
+
+namespace digd::ingest {
+
+namespace {
+
+// An object under way: writes what stands between its fields. Close it with `end`.
+class object {
+ public:
+  explicit object(std::string& out) : out_(out) {}
+
+  // The value is for the caller to append.
+  std::string& field(std::string_view name) {
+    next().append("\"").append(name).append("\":");
+    return out_;
+  }
+  // A name that is data.
+  std::string& key(std::string_view name) {
+    append_quoted(next(), name);
+    out_ += ':';
+    return out_;
+  }
+  void text(std::string_view name, std::string_view value) { append_quoted(field(name), value); }
+  // For words of our own, which need no escapes.
+  void word(std::string_view name, std::string_view value) { field(name).append("\"").append(value).append("\""); }
+  void flag(std::string_view name, bool value) { field(name) += value ? "true" : "false"; }
+  void null(std::string_view name) { field(name) += "null"; }
+  template <class Number>
+  void number(std::string_view name, Number value) {
+    const fmt::format_int digits(value);
+    field(name).append(digits.data(), digits.size());
+  }
+  void text_or_null(std::string_view name, const std::optional<std::string>& value) {
+    if (value) {
+      text(name, *value);
+    } else {
+      null(name);
+    }
+  }
+  void texts(std::string_view name, std::span<const std::string> values);
+  void end() { out_ += before_ == '{' ? "{}" : "}"; }
+
+ private:
+  std::string& next() {
+    out_ += before_;
+    before_ = ',';
+    return out_;
+  }
+
+  std::string& out_;
+  char before_ = '{';
+};
+
+// `one` appends an element.
+template <class List, class One>
+void append_list(std::string& out, const List& list, One item) {
+  out += '[';
+  bool first = true;
+  for (const auto& element : list) {
+    if (!first) out += ',';
+    first = false;
+    item(element);
+  }
+  out += ']';
+}
+
+void object::texts(std::string_view name, std::span<const std::string> values) {
+  std::string& out = field(name);
+  append_list(out, values, [&](const std::string& value) { append_quoted(out, value); });
+}
+
+void append_rule(std::string& out, rule_id id, const rule_settings& settings) {
+  const rule_options& options = rule_of(id).options;
+  object fields(out);
+  fields.word("mode", to_string(settings.mode));
+  if (options.kinds) fields.texts("kinds", settings.kinds);
+  if (!settings.except.empty()) fields.texts("except", settings.except);
+  if (options.window) fields.number("window_ms", settings.window_ms);
+  if (options.attempts) fields.number("max_attempts", settings.max_attempts);
+  if (options.reroutes) fields.number("max_reroutes", settings.max_reroutes);
+  if (!settings.text.empty()) fields.text("text", settings.text);
+  fields.end();
+}
+
+void append_rules(std::string& out, const run_settings& settings) {
+  object rules(out);
+  for (std::size_t i = 0; i < rule_count; ++i) {
+    append_rule(rules.field(rule_names[i]), static_cast<rule_id>(i), settings.rules[i]);
+  }
+  rules.end();
+}
+
+void append_limits(std::string& out, const limits& most) {
+  object fields(out);
+  fields.number("stalled_ms", most.stalled_ms);
+  fields.number("settled_events", most.settled_events);
+  fields.number("generators", most.generators);
+  fields.number("judging_work", most.judging_work);
+  fields.number("message_bytes", most.message_bytes);
+  fields.number("reorder_ms", most.reorder_ms);
+  fields.number("agents", most.agents);
+  fields.number("recipients", most.recipients);
+  fields.number("inputs", most.inputs);
+  fields.number("live_events", most.live_events);
+  fields.number("open_activations", most.open_activations);
+  fields.number("sessions", most.sessions);
+  fields.end();
+}
+
+// Left out where everything is refused, the default.
+void append_over_limit(object& fields, const run_settings& settings) {
+  if (settings.over_limit == limit_policies{}) return;
+  object policies(fields.field("over_limit"));
+  for (std::size_t i = 0; i < limit_policies::count; ++i) {
+    const auto id = static_cast<limit_id>(i);
+    policies.word(to_string(id), to_string(settings.over_limit.of(id)));
+  }
+  policies.end();
+}
+
+void append_healing(std::string& out, const run_settings& settings) {
+  object fields(out);
+  fields.number("budget", settings.budget);
+  fields.number("max_returns_per_agent", settings.max_returns_per_agent);
+  fields.end();
+}
+
+std::string_view name_of(witness::edge_kind kind) {
+  switch (kind) {
+    case witness::edge_kind::generated: return "generated";
+    case witness::edge_kind::delivered: return "delivered";
+    case witness::edge_kind::pending: break;
+  }
+  return "pending";
+}
+
+// An event that no agent made has null for one.
+void append_nodes(std::string& out, std::span<const witness::node> nodes) {
+  append_list(out, nodes, [&](const witness::node& node) {
+    object fields(out);
+    fields.text("id", node.id);
+    if (node.agent.empty()) {
+      fields.null("agent");
+    } else {
+      fields.text("agent", node.agent);
+    }
+    fields.end();
+  });
+}
+
+void append_witness(std::string& out, const witness& given_witness) {
+  object fields(out);
+  append_nodes(fields.field("activations"), given_witness.activations);
+  append_nodes(fields.field("events"), given_witness.events);
+  append_list(fields.field("edges"), given_witness.edges, [&](const witness::edge& edge) {
+    object object(out);
+    object.word("kind", name_of(edge.kind));
+    object.text("from", edge.from);
+    object.text("to", edge.to);
+    if (edge.label != reaction::none) object.word("label", to_string(edge.label));
+    object.end();
+  });
+  if (given_witness.truncated) fields.flag("truncated", true);
+  fields.end();
+}
+
+// Those of the answer's detections that led to this verdict or intervention; nothing if none did.
+void append_detections(object& fields, std::span<const std::uint32_t> which, const answer& from, bool with_witness) {
+  if (which.empty()) return;
+  std::string& out = fields.field("detections");
+  append_list(out, which, [&](std::uint32_t i) { encode_detection(out, from.detections[i], with_witness); });
+}
+
+void append_verdict(std::string& out, const verdict& verdict, const answer& from, bool with_witness) {
+  object fields(out);
+  fields.text("event", verdict.event);
+  fields.word("action", to_string(verdict.action));
+  if (verdict.action == action::reroute) fields.texts("recipients", verdict.recipients);
+  if (!verdict.inject.empty()) fields.text("inject", verdict.inject);
+  append_detections(fields, verdict.detections, from, with_witness);
+  fields.end();
+}
+
+void append_capabilities(std::string& out, const capabilities& able) {
+  object fields(out);
+  fields.flag("inject", able.inject);
+  fields.flag("reroute", able.reroute);
+  fields.flag("create", able.create);
+  fields.end();
+}
+
+}  // namespace
+
+void encode_welcome(std::string& out, const welcome_facts& facts, const run_settings& settings) {
+  object fields(out);
+  fields.word("type", "welcome");
+  fields.number("protocol", 1);
+  fields.text("run", facts.run);
+  fields.text("session", facts.session);
+  fields.number("acked_seq", facts.acked_seq);
+  fields.word("mode", to_string(effective_mode(settings, facts.unjudged)));
+  if (facts.unjudged) fields.word("unjudged", to_string(*facts.unjudged));
+  append_rules(fields.field("rules"), settings);
+  append_limits(fields.field("limits"), settings.limits);
+  append_over_limit(fields, settings);
+  append_healing(fields.field("healing"), settings);
+  fields.number("verdict_deadline_ms", facts.verdict_deadline_ms);
+  fields.number("credits", facts.credits);
+  fields.end();
+}
+
+void encode_verdicts(std::string& out, std::uint64_t seq, const answer& from, bool with_witness) {
+  object fields(out);
+  fields.word("type", "verdicts");
+  fields.number("seq", seq);
+  append_list(fields.field("verdicts"), from.verdicts,
+              [&](const verdict& verdict) { append_verdict(out, verdict, from, with_witness); });
+  fields.end();
+}
+
+void encode_intervention(std::string& out, const intervention& intervention, const answer& from, bool with_witness) {
+  object fields(out);
+  fields.word("type", "intervention");
+  fields.text("id", intervention.id);
+  fields.word("action", to_string(intervention.action));
+  if (intervention.event) fields.text("event", *intervention.event);
+  fields.texts("recipients", intervention.recipients);
+  if (!intervention.inject.empty()) fields.text("inject", intervention.inject);
+  append_detections(fields, intervention.detections, from, with_witness);
+  fields.end();
+}
+
+void encode_ack(std::string& out, std::uint64_t seq) {
+  object fields(out);
+  fields.word("type", "ack");
+  fields.number("seq", seq);
+  fields.end();
+}
+
+void encode_refused(std::string& out, const refusal_note& note, std::uint64_t seq) {
+  object fields(out);
+  fields.word("type", "refused");
+  fields.number("seq", seq);
+  fields.word("code", to_string(note.code));
+  if (!note.field.empty()) fields.text("field", note.field);
+  fields.text("message", note.text);
+  fields.end();
+}
+
+void encode_error(std::string& out, const refusal_note& note, std::uint64_t seq, bool fatal) {
+  object fields(out);
+  fields.word("type", "error");
+  fields.word("code", to_string(note.code));
+  if (seq != 0) fields.number("seq", seq);
+  if (!note.field.empty()) fields.text("field", note.field);
+  fields.text("message", note.text);
+  fields.flag("fatal", fatal);
+  fields.end();
+}
+
+void encode_detection(std::string& out, const detection& detection, bool with_witness) {
+  object fields(out);
+  fields.word("rule", to_string(detection.rule));
+  fields.word("severity", to_string(detection.severity));
+  fields.text_or_null("session", detection.session);
+  if (detection.at) {
+    fields.number("at", *detection.at);
+  } else {
+    fields.null("at");
+  }
+  fields.number("ts", detection.ts);
+  fields.text_or_null("event", detection.event);
+  fields.text_or_null("agent", detection.agent);
+  fields.texts("evidence", detection.evidence);
+  if (detection.evidence_total > detection.evidence.size()) fields.number("evidence_total", detection.evidence_total);
+  fields.flag("healed", detection.healed);
+  if (detection.healing == action::none) {
+    fields.null("healing");
+  } else {
+    fields.word("healing", to_string(detection.healing));
+  }
+  if (detection.cause == cause::none) {
+    fields.null("cause");
+  } else {
+    fields.word("cause", to_string(detection.cause));
+  }
+  fields.text("reason", detection.reason);
+  if (with_witness) append_witness(fields.field("witness"), detection.witness);
+  fields.end();
+}
+
+void encode_outcome(std::string& out, const outcome_report& outcome_report) {
+  object fields(out);
+  fields.word("rule", to_string(outcome_report.rule));
+  fields.number("ts", outcome_report.ts);
+  fields.text_or_null("event", outcome_report.event);
+  fields.number("detected_ts", outcome_report.detected_ts);
+  fields.word("outcome", to_string(outcome_report.outcome));
+  fields.end();
+}
+
+void encode_trace_hello(std::string& out, const hello& original, const run_settings& settings) {
+  object fields(out);
+  fields.word("type", "hello");
+  fields.number("protocol", 1);
+  fields.text("run", original.run);
+  fields.text("session", original.session);
+  if (original.agents) fields.texts("agents", *original.agents);
+  fields.word("mode", to_string(settings.mode));
+  fields.word("clock", to_string(clock_kind::trace));
+  // A daemon's own stamps: what is due by a message's time happened before that message was checked.
+  if (settings.clock == clock_kind::wall || settings.stamped) fields.flag("stamped", true);
+  fields.number("semantics", semantics_version);
+  append_rules(fields.field("rules"), settings);
+  append_healing(fields.field("healing"), settings);
+  append_limits(fields.field("limits"), settings.limits);
+  append_over_limit(fields, settings);
+  append_capabilities(fields.field("capabilities"), original.able);
+  fields.flag("witness", original.witness);
+  object labels(fields.field("labels"));
+  for (const auto& [name, value] : original.labels) {
+    append_quoted(labels.key(name), value);
+  }
+  labels.end();
+  fields.end();
+}
+
+}  // namespace digd::ingest

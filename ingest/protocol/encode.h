@@ -1,0 +1,39 @@
+// Answers into frames: the one writer of what a client is sent. Pure functions: same answer, same bytes.
+// Every function appends one JSON object without a line end to `out`; strings as engine/quote.h writes them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/answer.h"
+#include "model/settings.h"
+
+namespace digd::ingest {
+
+struct welcome_facts {
+  std::string_view run;
+  std::string_view session;
+  std::uint64_t acked_seq = 0;
+  milliseconds verdict_deadline_ms = 250;
+  std::uint64_t credits = 1024;
+  std::optional<limit_id> unjudged;  // the run is judged no more: what made it so
+};
+
+void encode_welcome(std::string& out, const welcome_facts& facts, const run_settings& settings);
+void encode_verdicts(std::string& out, std::uint64_t seq, const answer& from, bool with_witness);
+void encode_intervention(std::string& out, const intervention& intervention, const answer& from, bool with_witness);
+void encode_ack(std::string& out, std::uint64_t seq);
+// What stands for a refused frame in the record; a replay answers it as it was answered.
+void encode_refused(std::string& out, const refusal_note& note, std::uint64_t seq);
+void encode_error(std::string& out, const refusal_note& note, std::uint64_t seq, bool fatal);  // seq 0: none
+// Without a type: what goes into `verdicts`, the feed's {"type":"detection",…,"detection":{…}} and the
+// archive.
+void encode_detection(std::string& out, const detection& detection, bool with_witness);
+// Without a type, for the same reason: {"rule","ts","event","detected_ts","outcome"}.
+void encode_outcome(std::string& out, const outcome_report& outcome_report);
+// The `hello` of an exported trace: effective mode, rules and limits, the trace clock.
+void encode_trace_hello(std::string& out, const hello& original, const run_settings& settings);
+
+}  // namespace digd::ingest

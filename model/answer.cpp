@@ -1,0 +1,31 @@
+#include "model/answer.h"
+
+#include <array>
+
+namespace digd {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> action_names{"none", "deliver", "inject", "reroute", "create"};
+constexpr std::array<std::string_view, cause_count> cause_names{
+    "none", "mode", "as_is", "superseded", "unsupported", "target", "attempts", "budget", "ended"};
+constexpr std::array<std::string_view, 2> severity_names{"warning", "failure"};
+constexpr std::array<std::string_view, 3> outcome_names{"cleared", "recurred", "unresolved"};
+
+}  // namespace
+
+std::string_view to_string(action action) { return action_names[static_cast<std::size_t>(action)]; }
+std::string_view to_string(cause why) { return cause_names[static_cast<std::size_t>(why)]; }
+std::string_view to_string(severity severity) { return severity_names[static_cast<std::size_t>(severity)]; }
+std::string_view to_string(outcome_kind outcome) { return outcome_names[static_cast<std::size_t>(outcome)]; }
+
+void answer::clear() {
+  refused = {};
+  interventions.clear();
+  verdicts.clear();
+  detections.clear();
+  outcomes.clear();
+  unjudged.clear();
+}
+
+}  // namespace digd

@@ -1,0 +1,121 @@
+// What the monitor has to say after a message or after some time: refusals, verdicts, interventions, detections.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/error.h"
+#include "model/message.h"
+#include "model/rule_id.h"
+
+namespace digd {
+
+// `deliver`: as it is. `inject`: with a text added. `reroute`: to other recipients, with a text. `create`: the
+// monitor makes an event of its own.
+enum class action : std::uint8_t { none, deliver, inject, reroute, create };
+
+// Why a detection was not healed; the first of these that applies.
+enum class cause : std::uint8_t {
+  none,
+  mode,
+  as_is,
+  superseded,  // reserved for guards
+  unsupported,
+  target,
+  attempts,
+  budget,
+  ended
+};
+inline constexpr std::size_t cause_count = static_cast<std::size_t>(cause::ended) + 1;
+
+enum class severity : std::uint8_t { warning, failure };
+
+// Whether a healed symptom went away: it cleared, it came back, or the run ended with it.
+enum class outcome_kind : std::uint8_t { cleared, recurred, unresolved };
+
+std::string_view to_string(action);
+std::string_view to_string(cause);
+std::string_view to_string(severity);
+std::string_view to_string(outcome_kind);
+
+// The part of the graph that a rule's sentence speaks of, joined by shortest paths; at most 64 nodes.
+struct witness {
+  struct node {
+    std::string id;
+    std::string agent;  // of an activation; of an event: its source's agent, empty if none
+  };
+  enum class edge_kind : std::uint8_t { generated, delivered, pending };
+  struct edge {
+    edge_kind kind;
+    std::string from;                 // generated: activation; else event
+    std::string to;                   // generated: event; delivered: activation; pending: agent
+    reaction label = reaction::none;  // delivered: what the activation did with it, none while open
+  };
+  std::vector<node> activations;
+  std::vector<node> events;
+  std::vector<edge> edges;
+  bool truncated = false;
+};
+
+struct detection {
+  static constexpr std::size_t max_evidence = 64;
+  static constexpr std::size_t max_evidence_bytes = 4096;  // of all ids together
+
+  rule_id rule{};
+  digd::severity severity{};
+  std::optional<std::string> session;  // whose message showed it; none for a window
+  std::optional<std::uint64_t> at;     // that message's seq; none for a window
+  milliseconds ts = 0;
+  std::optional<std::string> event;
+  std::optional<std::string> agent;
+  std::vector<std::string> evidence;  // sorted bytewise; the first ones within both limits
+  std::size_t evidence_total = 0;     // before the cut
+  bool healed = false;
+  action healing = action::none;  // done, or in shadow what would have been done
+  digd::cause cause = cause::none;
+  std::string reason;  // one sentence
+  digd::witness witness;
+};
+
+struct verdict {
+  std::string event;
+  digd::action action = action::deliver;
+  std::vector<std::string> recipients;    // of a reroute
+  std::string inject;                     // empty: no text
+  std::vector<std::uint32_t> detections;  // indices into answer::detections
+};
+
+struct intervention {
+  std::string id;                        // sys:N, or give:EVENT:N
+  digd::action action = action::create;  // create or reroute
+  std::optional<std::string> event;      // what is rerouted
+  std::vector<std::string> recipients;   // sorted bytewise
+  std::string inject;
+  std::vector<std::uint32_t> detections;
+};
+
+// What became of a healing: see the rule's definition of when its symptom has cleared.
+struct outcome_report {
+  rule_id rule{};
+  milliseconds ts = 0;
+  std::optional<std::string> event;  // that of the detection, or the intervention's id for a window
+  milliseconds detected_ts = 0;
+  outcome_kind outcome = outcome_kind::cleared;
+};
+
+struct answer {
+  refusal_note refused;
+  std::vector<intervention> interventions;  // in order; all of them come before the verdicts
+  std::vector<verdict> verdicts;            // one a blocked event, in the order judged
+  std::vector<detection> detections;        // all, in order, healed or not
+  std::vector<outcome_report> outcomes;
+  std::vector<std::string> unjudged;  // blocked events that `limits.judging_work` left unjudged, in order
+
+  void clear();
+};
+
+}  // namespace digd

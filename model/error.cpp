@@ -1,0 +1,55 @@
+#include "model/error.h"
+
+#include <array>
+#include <utility>
+
+namespace digd {
+
+namespace {
+
+constexpr std::array<std::string_view, refusal_count> names{
+    "none",
+    "bad_json",
+    "bad_message",
+    "bad_seq",
+    "too_large",
+    "over_limit",
+    "unknown_event",
+    "unknown_activation",
+    "activation_closed",
+    "duplicate_event",
+    "duplicate_activation",
+    "reserved_id",
+    "settled_event",
+    "not_an_input",
+    "failed_with_outputs",
+    "submit_without_source",
+    "run_closed",
+    "unauthorized",
+    "unsupported_protocol",
+    "hello_conflict",
+};
+static_assert(names.back() == "hello_conflict" &&
+              static_cast<std::size_t>(refusal::hello_conflict) + 1 == refusal_count);
+
+}  // namespace
+
+std::string_view to_string(refusal code) { return names[static_cast<std::size_t>(code)]; }
+
+std::optional<refusal> refusal_from(std::string_view name) {
+  for (std::size_t i = 1; i < refusal_count; ++i) {
+    if (names[i] == name) return static_cast<refusal>(i);
+  }
+  return std::nullopt;
+}
+
+void refusal_note::consider(refusal other, std::string_view where, std::string why, std::optional<limit_id> hit) {
+  if (other == refusal::none) return;
+  if (code != refusal::none && code <= other) return;
+  code = other;
+  field = where;
+  text = std::move(why);
+  limit = hit;
+}
+
+}  // namespace digd

@@ -1,0 +1,54 @@
+// Why a message is refused. The order is the protocol's: where several would fit, the first is answered.
+#pragma once
+
+#include <boost/system/error_category.hpp>
+#include <boost/system/error_code.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/limit.h"
+
+namespace digd {
+
+enum class refusal : std::uint8_t {
+  none = 0,
+  bad_json,
+  bad_message,
+  bad_seq,
+  too_large,
+  over_limit,
+  unknown_event,
+  unknown_activation,
+  activation_closed,
+  duplicate_event,
+  duplicate_activation,
+  reserved_id,
+  settled_event,
+  not_an_input,
+  failed_with_outputs,
+  submit_without_source,
+  run_closed,
+  unauthorized,
+  unsupported_protocol,
+  hello_conflict,
+};
+inline constexpr std::size_t refusal_count = 20;
+
+std::string_view to_string(refusal);
+std::optional<refusal> refusal_from(std::string_view name);
+
+// A refusal with its explanation: what, where, and what was expected.
+struct refusal_note {
+  refusal code = refusal::none;
+  std::string field;  // the offending field; empty where it is not one field's fault
+  std::string text;
+  std::optional<limit_id> limit;  // over_limit, too_large: which
+
+  explicit operator bool() const { return code != refusal::none; }
+  // Keeps whichever comes first in the protocol's order.
+  void consider(refusal code, std::string_view field, std::string text, std::optional<limit_id> limit = std::nullopt);
+};
+
+}  // namespace digd

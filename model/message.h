@@ -1,0 +1,99 @@
+// What a client tells the monitor, decoded: one struct for each kind of frame of the ingest protocol.
+//
+// Lifetime: a `message` holds views into its decoder's buffers. They are valid until that decoder decodes
+// the next frame; whoever keeps a name copies it. Lists are free of duplicates, in order of first mention.
+#pragma once
+
+#include <array>
+#include <boost/container/small_vector.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace digd {
+
+// Unix milliseconds, or any other count of milliseconds with the trace clock.
+using milliseconds = std::int64_t;
+
+using name_list = boost::container::small_vector<std::string_view, 4>;
+
+enum class message_type : std::uint8_t {
+  agent_joined,
+  agent_left,
+  event,
+  activation_started,
+  activation_ended,
+  delivery,
+  gap,
+  time,
+  run_ended,
+};
+
+enum class reaction : std::uint8_t { none, consume, wait, discard, reroute };
+
+// What a client says it did about a verdict or an intervention.
+enum class applied : std::uint8_t { as_is, injected, rerouted, created, unsupported, failed };
+
+enum class run_outcome : std::uint8_t { none, success, failure, aborted };
+
+// An event as it is announced: a root event, an output of an open activation, or one of the outputs of an end.
+// Made by the million: a constructor, since a defaulted one would have all its memory zeroed first.
+struct event_draft {
+  event_draft() {}  // NOLINT(modernize-use-equals-default)
+
+  std::string_view id;
+  std::optional<std::string_view> source;  // activation; only in `event` messages
+  name_list recipients;
+  std::optional<std::string_view> kind;
+  bool submit = false;
+  bool fyi = false;  // already false where submit is true
+};
+
+struct reaction_draft {
+  reaction_draft() {}  // NOLINT(modernize-use-equals-default): likewise
+
+  std::string_view input;  // event id
+  digd::reaction reaction = digd::reaction::consume;
+  name_list targets;  // of a reroute, else empty
+};
+
+struct message {
+  message_type type = message_type::time;
+  std::uint64_t seq = 0;  // 1 or more
+  std::optional<milliseconds> ts;
+  bool as_is = false;                               // went out before a verdict could be had
+  std::string_view agent;                           // agent_joined, agent_left, activation_started
+  std::string_view activation;                      // activation_started, activation_ended
+  name_list inputs;                                 // activation_started
+  std::vector<event_draft> events;                  // event: exactly one; activation_ended: outputs
+  std::vector<reaction_draft> reactions;            // activation_ended
+  bool failed = false;                              // activation_ended
+  std::optional<std::string_view> event;            // delivery
+  std::optional<std::string_view> of;               // delivery: the intervention it answers
+  digd::applied applied = digd::applied::injected;  // delivery
+  std::uint64_t dropped = 0;                        // gap
+  run_outcome outcome = run_outcome::none;          // run_ended
+
+  void clear();
+};
+
+// As they are written in frames, in the order of the enumerations.
+inline constexpr std::array<std::string_view, 9> message_type_names{
+    "agent_joined", "agent_left", "event", "activation_started", "activation_ended",
+    "delivery",     "gap",        "time",  "run_ended"};
+inline constexpr std::array<std::string_view, 5> reaction_names{"none", "consume", "wait", "discard", "reroute"};
+inline constexpr std::array<std::string_view, 6> applied_names{"as_is",   "injected",    "rerouted",
+                                                               "created", "unsupported", "failed"};
+inline constexpr std::array<std::string_view, 4> run_outcome_names{"none", "success", "failure", "aborted"};
+
+constexpr std::string_view to_string(message_type type) { return message_type_names[static_cast<std::size_t>(type)]; }
+constexpr std::string_view to_string(reaction reaction) { return reaction_names[static_cast<std::size_t>(reaction)]; }
+constexpr std::string_view to_string(applied applied) { return applied_names[static_cast<std::size_t>(applied)]; }
+constexpr std::string_view to_string(run_outcome outcome) {
+  return run_outcome_names[static_cast<std::size_t>(outcome)];
+}
+
+}  // namespace digd

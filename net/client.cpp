@@ -1,0 +1,258 @@
+#include "net/client.h"
+
+#include <algorithm>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/field.hpp>
+#include <boost/beast/websocket/stream.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <deque>
+
+#include "net/client_socket.h"
+
+namespace digd::net {
+
+namespace beast = boost::beast;
+namespace websocket = beast::websocket;
+using error_code = boost::system::error_code;
+
+namespace {
+
+bool unreserved(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+         c == '_' || c == '~';
+}
+
+}  // namespace
+
+std::string percent_encoded(std::string_view text) {
+  constexpr char digits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    if (unreserved(c)) {
+      out += c;
+    } else {
+      out += {'%', digits[static_cast<unsigned char>(c) >> 4], digits[static_cast<unsigned char>(c) & 15]};
+    }
+  }
+  return out;
+}
+
+std::string error_message(std::string_view body) {
+  boost::system::error_code ec;
+  const boost::json::value value = boost::json::parse({body.data(), body.size()}, ec);
+  if (ec) return {};
+  const boost::json::value* message = value.find_pointer("/error/message", ec);
+  return message != nullptr && message->is_string() ? std::string(message->get_string().c_str()) : std::string();
+}
+
+namespace {
+
+constexpr std::size_t max_socket_path_bytes = 107;  // of sockaddr_un
+
+bool is_port(std::string_view text) {
+  if (text.empty() || text.size() > 5 || text.find_first_not_of("0123456789") != std::string_view::npos) return false;
+  const int port = std::stoi(std::string(text));
+  return port > 0 && port <= 65535;
+}
+
+// HOST:PORT, where an IPv6 address is in brackets.
+bool parse_authority(std::string_view text, server_address& into) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || !is_port(text.substr(colon + 1))) return false;
+  std::string_view host = text.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.starts_with('[') && host.ends_with(']');
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  if (host.empty() || host.find_first_of(bracketed ? "/?#@[]" : "/?#@[]:") != std::string_view::npos) return false;
+  if (std::any_of(host.begin(), host.end(), [](char c) { return c <= ' ' || c > '~'; })) return false;
+  into.host = host;
+  into.port = text.substr(colon + 1);
+  return true;
+}
+
+}  // namespace
+
+std::string server_address::shown() const {
+  if (local) return "unix:" + path;
+  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port;
+}
+
+std::optional<server_address> parse_address(std::string_view text, std::string& why) {
+  server_address to;
+  why =
+      harmless(text) + " is no address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH";
+  if (text.starts_with("unix:")) {
+    to.local = true;
+    to.host = "localhost";
+    to.path = text.substr(5);
+    const bool is_path =
+        to.path.starts_with('/') && !to.path.starts_with("//") && to.path.find('\0') == std::string::npos;
+    return is_path && to.path.size() <= max_socket_path_bytes ? std::optional(to) : std::nullopt;
+  }
+  to.tls = text.starts_with("wss://");
+  if (to.tls || text.starts_with("ws://")) text.remove_prefix(to.tls ? 6 : 5);
+  return parse_authority(text, to) ? std::optional(to) : std::nullopt;
+}
+
+std::string ingest_target(std::string_view run) { return "/v1/ingest?run=" + percent_encoded(run); }
+
+namespace {
+
+class client final : public websocket_client {
+ public:
+  client(asio::io_context& io, std::string subprotocol)
+      : io_(io), subprotocol_(std::move(subprotocol)), ws_(batched_stream(stream_socket(io.get_executor()))) {}
+
+  std::string open(const server_address& to, std::string_view target, std::string_view token,
+                   std::chrono::milliseconds within) override;
+  bool is_open() const override { return open_; }
+  std::size_t unwritten() const override { return out_bytes_; }
+  std::uint16_t close_code() const override { return code_; }
+  const std::string& why_closed() const override { return why_; }
+  const std::string& feed_seq() const override { return feed_seq_; }
+
+  std::optional<std::string> take() override {
+    if (in_.empty()) return {};
+    std::string frame = std::move(in_.front());
+    in_.pop_front();
+    return frame;
+  }
+
+  void send(std::string_view frame) override {
+    if (!open_) return;
+    out_bytes_ += frame.size();
+    out_.emplace_back(frame);
+    if (out_.size() == 1) write();
+  }
+
+  void close() override {
+    if (!open_) return;
+    open_ = false;
+    why_ = "we closed it";
+    ws_.async_close(websocket::close_code::normal, [self = mine()](error_code) { self->abort(); });
+  }
+
+  void abort() override {
+    open_ = false;
+    error_code ignored;
+    ws_.next_layer().next_layer().close(ignored);
+  }
+
+ private:
+  std::shared_ptr<client> mine() { return std::static_pointer_cast<client>(shared_from_this()); }
+
+  void set_up(std::string_view token);
+  std::string refused(const server_address& to, error_code ec, const websocket::response_type& response) const;
+
+  void read() {
+    ws_.async_read(buffer_, [self = mine()](error_code ec, std::size_t) { self->on_read(ec); });
+  }
+
+  void on_read(error_code ec) {
+    if (ec) return lost(ec);
+    const auto data = buffer_.cdata();
+    in_.emplace_back(static_cast<const char*>(data.data()), data.size());
+    buffer_.consume(buffer_.size());
+    read();
+  }
+
+  void write() {
+    ws_.text(true);
+    ws_.async_write(asio::buffer(out_.front()), [self = mine()](error_code ec, std::size_t) {
+      if (ec) return;  // the read says why
+      self->out_bytes_ -= self->out_.front().size();
+      self->out_.pop_front();
+      if (!self->out_.empty()) self->write();
+    });
+  }
+
+  void lost(error_code ec) {
+    if (!open_) return;
+    open_ = false;
+    code_ = ws_.reason().code;
+    why_ = ec.message();
+    if (ec == websocket::error::closed) {
+      why_ = "the daemon closed it with " + std::to_string(code_);
+      if (!ws_.reason().reason.empty())
+        why_ += ": " + harmless({ws_.reason().reason.data(), ws_.reason().reason.size()});
+    }
+    abort();
+  }
+
+  asio::io_context& io_;
+  const std::string subprotocol_;
+  std::string feed_seq_;
+  websocket::stream<batched_stream, false> ws_;
+  beast::flat_buffer buffer_{max_frame_bytes};
+  std::deque<std::string> in_;
+  std::deque<std::string> out_;  // the first is being written
+  std::size_t out_bytes_ = 0;
+  bool open_ = false;
+  std::uint16_t code_ = 0;
+  std::string why_ = "it was never open";
+};
+
+void client::set_up(std::string_view token) {
+  websocket::stream_base::timeout limits{};
+  limits.handshake_timeout = std::chrono::seconds(30);  // also of closing; opening has its own deadline
+  limits.idle_timeout = websocket::stream_base::none();
+  ws_.set_option(limits);
+  ws_.read_message_max(max_frame_bytes);
+  ws_.set_option(websocket::stream_base::decorator(
+      [token = std::string(token), offer = subprotocol_](websocket::request_type& request) {
+        request.set(beast::http::field::sec_websocket_protocol, offer);
+        request.set(beast::http::field::user_agent, "digctl");
+        if (!token.empty()) request.set(beast::http::field::authorization, "Bearer " + token);
+      }));
+}
+
+std::string client::refused(const server_address& to, error_code ec, const websocket::response_type& response) const {
+  const std::string who = to.shown();
+  if (ec != websocket::error::upgrade_declined) return who + " does not speak WebSocket: " + ec.message();
+  const unsigned status = response.result_int();
+  if (status == 401) return who + " wants a token; give it with --token-file or DIGD_TOKEN";
+  if (const std::string message = error_message(response.body()); !message.empty())
+    return who + " refused: " + harmless(message);
+  return who + " refused: " + std::to_string(status) + " " +
+         harmless({response.reason().data(), response.reason().size()});
+}
+
+std::string client::open(const server_address& to, std::string_view target, std::string_view token,
+                         std::chrono::milliseconds within) {
+  const client_clock::time_point until = client_clock::now() + within;
+  const auto self = mine();  // what is pending may outlive this call
+  if (std::string why = connect_to(io_, ws_.next_layer().next_layer(), to, until, self); !why.empty()) {
+    abort();
+    return why;
+  }
+  struct progress {
+    bool ready = false;
+    error_code ec;
+    websocket::response_type response;
+  };
+  set_up(token);
+  const auto upgrading = std::make_shared<progress>();
+  ws_.async_handshake(upgrading->response, host_of(to), std::string(target), [self, upgrading](error_code result) {
+    upgrading->ec = result;
+    upgrading->ready = true;
+  });
+  if (!run_until(io_, upgrading->ready, until)) {
+    abort();
+    return to.shown() + " took the connection but does not answer";
+  }
+  if (upgrading->ec) return refused(to, upgrading->ec, upgrading->response);
+  const auto seq = upgrading->response["Digd-Seq"];
+  feed_seq_.assign(seq.data(), seq.size());
+  open_ = true;
+  why_.clear();
+  read();
+  return {};
+}
+
+}  // namespace
+
+std::shared_ptr<websocket_client> websocket_client::make(asio::io_context& io, std::string_view subprotocol) {
+  return std::make_shared<client>(io, std::string(subprotocol));
+}
+
+}  // namespace digd::net

@@ -1,0 +1,68 @@
+// The other end of the ingest protocol: one WebSocket connection to a daemon, for `digctl send` and `digctl tail`.
+//
+// It blocks where its caller waits: frames are queued and written, received ones kept, while the io_context runs; who
+// waits runs it up to a deadline of his own. Several clients may share one io_context.
+// Thread: that which runs the io_context. Lifetime: shared; pending operations hold it. Bounds: frames of at most
+// `max_frame_bytes`; what is received and not taken is the caller's to keep short; `unwritten` tells what is queued.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace digd::net {
+
+// Where a daemon listens: HOST:PORT, ws://HOST:PORT, wss://HOST:PORT (with TLS) or unix:/PATH.
+struct server_address {
+  bool local = false;
+  bool tls = false;
+  std::string host;  // without the brackets of IPv6
+  std::string port = "7344";
+  std::string path;       // of the Unix socket
+  std::string authority;  // with TLS: who signs its certificate, PEM; empty: whom the system trusts
+
+  std::string shown() const;  // host and port, or the socket, safe to print
+};
+
+// Nothing if the text has none of these four forms; then `why` names the text and the forms.
+std::optional<server_address> parse_address(std::string_view text, std::string& why);
+// Where a run's session connects: path and query.
+std::string ingest_target(std::string_view run);
+
+// As a part of a URL's path, or a value in its query.
+std::string percent_encoded(std::string_view text);
+
+// The words of a daemon's refusal, of a body `{"error":{"code":…,"message":…}}`, as it wrote them; empty if there are
+// none.
+std::string error_message(std::string_view body);
+
+class websocket_client : public std::enable_shared_from_this<websocket_client> {
+ public:
+  static constexpr std::size_t max_frame_bytes = 64u << 20;
+
+  static std::shared_ptr<websocket_client> make(boost::asio::io_context& io, std::string_view subprotocol = "digd.v1");
+  virtual ~websocket_client() = default;
+
+  // Connects and upgrades. Empty if done, else a sentence that says what to do.
+  virtual std::string open(const server_address& to, std::string_view target, std::string_view token,
+                           std::chrono::milliseconds within) = 0;
+  virtual bool is_open() const = 0;
+  virtual void send(std::string_view frame) = 0;  // ignored once closed
+  virtual std::size_t unwritten() const = 0;      // bytes
+  virtual std::optional<std::string> take() = 0;  // the next frame received, also after the connection was closed
+  // Why it is no longer open: the peer's code (0: none came), and words.
+  virtual std::uint16_t close_code() const = 0;
+  virtual const std::string& why_closed() const = 0;
+  // Of the feed: the entry after which it begins, as the daemon said when it took the connection; empty: it did not
+  // say.
+  virtual const std::string& feed_seq() const = 0;
+  virtual void close() = 0;  // says goodbye, without waiting for the answer
+  virtual void abort() = 0;  // closes the socket at once
+};
+
+}  // namespace digd::net

@@ -1,0 +1,102 @@
+#include "net/client_socket.h"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "base/quote.h"
+#include "net/tls_pipe.h"
+
+namespace digd::net {
+
+namespace {
+
+using boost::system::error_code;
+using generic_endpoint = asio::generic::stream_protocol::endpoint;
+
+std::vector<generic_endpoint> endpoints_of(asio::io_context& io, const server_address& to, error_code& ec) {
+  if (to.local) return {generic_endpoint(asio::local::stream_protocol::endpoint(to.path))};
+  asio::ip::tcp::resolver resolver(io);
+  std::vector<generic_endpoint> found;
+  for (const auto& entry : resolver.resolve(to.host, to.port, ec)) found.emplace_back(entry.endpoint());
+  return found;
+}
+
+// The same socket with TLS behind it, that of an unchanged caller.
+std::string secure(asio::io_context& io, stream_socket& socket, const server_address& to,
+                   client_clock::time_point until, std::shared_ptr<void> owner) {
+  struct progress {
+    bool ready = false;
+    error_code ec;
+    int plain = -1;
+  };
+  const auto shaking = std::make_shared<progress>();
+  error_code ec;
+  const auto protocol = socket.local_endpoint(ec).protocol();
+  tls_pipe::socket tcp(io.get_executor());
+  tcp.assign(protocol.family() == AF_INET6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), socket.release(ec), ec);
+  if (ec) return to.shown() + ": " + ec.message();
+  try {
+    const auto pipe = std::make_shared<tls_pipe>(std::move(tcp), client_context(to.authority), nullptr);
+    pipe->connect(to.host, [owner = std::move(owner), shaking](error_code result, int plain) {
+      shaking->ec = result;
+      shaking->plain = plain;
+      shaking->ready = true;
+    });
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  if (!run_until(io, shaking->ready, until)) return to.shown() + " does not answer";
+  if (!shaking->ec) socket.assign(asio::generic::stream_protocol(AF_UNIX, 0), shaking->plain, shaking->ec);
+  if (!shaking->ec) return {};
+  return "no TLS with " + to.shown() + ": " + shaking->ec.message() +
+         "; a certificate that is not the system's to know is trusted with --ca FILE";
+}
+
+}  // namespace
+
+std::string harmless(std::string_view text) { return digd::quoted(text.substr(0, 200)); }
+
+std::string host_of(const server_address& to) { return to.local ? to.host : to.shown(); }
+
+bool run_until(asio::io_context& io, const bool& ready, client_clock::time_point until) {
+  while (!ready && client_clock::now() < until) {
+    io.restart();
+    io.run_one_until(until);
+  }
+  return ready;
+}
+
+std::string connect_to(asio::io_context& io, stream_socket& socket, const server_address& to,
+                       client_clock::time_point until, std::shared_ptr<void> owner) {
+  error_code ec;
+  const std::vector<generic_endpoint> endpoints = endpoints_of(io, to, ec);
+  if (ec) return "no address for " + harmless(to.host) + ": " + ec.message();
+  struct progress {
+    bool ready = false;
+    error_code ec;
+  };
+  for (const generic_endpoint& endpoint : endpoints) {
+    const auto connecting = std::make_shared<progress>();
+    error_code ignored;
+    socket.close(ignored);
+    socket.async_connect(endpoint, [owner, connecting](error_code result) {
+      connecting->ec = result;
+      connecting->ready = true;
+    });
+    if (!run_until(io, connecting->ready, until)) return to.shown() + " does not answer";
+    ec = connecting->ec;
+    if (!ec) break;
+  }
+  if (ec) {
+    return "nobody listens on " + to.shown() + " (" + ec.message() +
+           "); start the daemon with `digd`, or name its address with --to";
+  }
+  error_code ignored;
+  if (!to.local) socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  return to.tls ? secure(io, socket, to, until, std::move(owner)) : std::string();
+}
+
+}  // namespace digd::net

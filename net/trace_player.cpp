@@ -1,0 +1,440 @@
+#include "net/trace_player.h"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdio>
+#include <thread>
+#include <utility>
+
+#include "base/quote.h"
+
+namespace digd::net {
+
+namespace json = boost::json;
+
+namespace {
+
+std::string_view text_of(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  const json::string* text = found ? found->if_string() : nullptr;
+  return text ? std::string_view(text->data(), text->size()) : std::string_view{};
+}
+
+std::uint64_t number_of(const json::object& from, std::string_view key, std::uint64_t otherwise) {
+  const json::value* found = from.if_contains(key);
+  boost::system::error_code ec;
+  const std::uint64_t number = found ? found->to_number<std::uint64_t>(ec) : 0;
+  return found && !ec ? number : otherwise;
+}
+
+// A trace tells a past time: without a word on the clock that is what counts, as in a replay.
+std::string hello_as_sent(std::string_view text, const std::string& run, bool has_clock) {
+  if (run.empty() && has_clock) return std::string(text);
+  boost::system::error_code ec;
+  json::value parsed = json::parse(json::string_view(text.data(), text.size()), ec);
+  if (ec || !parsed.is_object()) return std::string(text);
+  if (!run.empty()) parsed.as_object()["run"] = run;
+  if (!has_clock) parsed.as_object()["clock"] = "trace";
+  return json::serialize(parsed);
+}
+
+}  // namespace
+
+trace_player::trace_player(play_options options, listener to) : options_(std::move(options)), to_(std::move(to)) {}
+
+trace_player::~trace_player() {
+  for (session_state& s : sessions_) {
+    if (s.socket) s.socket->abort();
+  }
+  io_.restart();
+  io_.poll();
+}
+
+bool trace_player::fail(std::string text) {
+  if (problem_.empty()) problem_ = std::move(text);
+  return false;
+}
+
+void trace_player::fail_for_good(std::string text) {
+  final_ = true;
+  fail(std::move(text));
+}
+
+std::string trace_player::called(const session_state& s) const {
+  return sessions_.size() == 1 ? std::string() : "session " + digd::quoted(s.name) + ": ";
+}
+
+// ---- the trace
+
+bool trace_player::line(std::string_view text) {
+  ++lines_;
+  if (!problem_.empty()) return false;
+  if (text.find_first_not_of(" \t\r") == std::string_view::npos) return true;
+  if (sessions_.empty() || is_hello(text)) return greet(text);
+  const std::optional<std::size_t> session = session_of(text);
+  if (!session) {
+    return fail("line " + std::to_string(lines_) +
+                ": its session has not said hello; every session of a trace begins with its hello");
+  }
+  entry next = entry_of(*session, text);
+  session_state& s = sessions_[*session];
+  if (next.seq != 0 && next.seq <= s.acked) {
+    ++counts_.known;
+    return true;
+  }
+  if (!keep_time(next)) return false;
+  unacked_.push_back(std::move(next));
+  ++counts_.messages;
+  return drive();
+}
+
+bool trace_player::is_hello(std::string_view text) {
+  return text.find("\"hello\"") != std::string_view::npos && decoder_.decode(text, scratch_).is_hello;
+}
+
+std::optional<std::size_t> trace_player::session_of(std::string_view text) {
+  if (sessions_.size() == 1 && text.find("\"session\"") == std::string_view::npos) return 0;
+  const std::string_view name = decoder_.session_of(text);
+  for (std::size_t i = 0; i < sessions_.size(); ++i) {
+    if (sessions_[i].name == name) return i;
+  }
+  return name == "main" ? std::optional<std::size_t>(0) : std::nullopt;
+}
+
+// What the daemon will do with it: which seq it uses up, and whether it is held for an answer.
+trace_player::entry trace_player::entry_of(std::size_t session, std::string_view text) {
+  session_state& s = sessions_[session];
+  entry e{.session = session, .text = std::string(text)};
+  const ingest::decoded d = decoder_.decode(text, scratch_);
+  const std::uint64_t expected = s.used + 1;
+  const bool too_large = text.size() > s.message_bytes;
+  if (!too_large && d.has_seq && d.seq < expected) return e;
+  if (!too_large && d.has_seq && d.seq > expected) {
+    e.misplaced = e.expects = true;
+    return e;
+  }
+  e.seq = s.used = expected;
+  e.expects = too_large || d.refused || d.is_hello;
+  if (e.expects) return e;
+  e.ts = scratch_.ts;
+  e.expects = !scratch_.events.empty() || std::any_of(scratch_.reactions.begin(), scratch_.reactions.end(),
+                                                      [](const auto& r) { return r.reaction == reaction::reroute; });
+  return e;
+}
+
+bool trace_player::keep_time(const entry& next) {
+  if (options_.speed <= 0 || !next.ts) return true;
+  if (!first_ts_) {
+    first_ts_ = next.ts;
+    first_at_ = clock::now();
+    return true;
+  }
+  // A ts may be anything; a wait of more than a year is none.
+  const double ms =
+      std::min((static_cast<double>(*next.ts) - static_cast<double>(*first_ts_)) / options_.speed, 3.2e10);
+  const clock::time_point due = first_at_ + std::chrono::duration_cast<clock::duration>(
+                                                std::chrono::duration<double, std::milli>(std::max(ms, 0.0)));
+  if (due > clock::now() && to_.idle) to_.idle();
+  while (clock::now() < due) {
+    run_until(std::min(due, clock::now() + std::chrono::milliseconds(200)));
+    hear();
+    if (!problem_.empty()) return false;
+    if (to_.idle) to_.idle();
+  }
+  return true;
+}
+
+bool trace_player::greet(std::string_view text) {
+  hello greeting;
+  if (const refusal_note note = decoder_.decode_hello(text, greeting)) {
+    const std::string where = note.field.empty() ? "" : " (field " + note.field + ")";
+    return fail("line " + std::to_string(lines_) +
+                ": a trace begins with its hello: " + std::string(to_string(note.code)) + where + ": " + note.text);
+  }
+  if (speaker_ && settle(*speaker_) == waited::in_vain) return false;
+  auto at = std::find_if(sessions_.begin(), sessions_.end(),
+                         [&](const session_state& s) { return s.name == greeting.session; });
+  const bool first = at == sessions_.end();
+  if (first) {
+    sessions_.emplace_back();
+    at = std::prev(sessions_.end());
+  }
+  at->name = greeting.session;
+  at->hello = hello_as_sent(text, options_.run, greeting.clock.has_value());
+  if (at->socket) at->socket->close();
+  const waited result = connect(*at);
+  if (result == waited::lost) return recover() && drive();
+  if (result == waited::in_vain) return false;
+  if (first && at->acked > 0 && to_.notice) {
+    to_.notice(called(*at) + "the daemon has the first " + std::to_string(at->acked) +
+               " messages of this run already; it goes on " + "from there (--run NAME plays it anew)");
+  }
+  return true;
+}
+
+// ---- sending
+
+bool trace_player::drive() {
+  while (next_ < unacked_.size()) {
+    switch (step(unacked_[next_])) {
+      case waited::there: ++next_; break;
+      case waited::lost:
+        if (!recover()) return false;
+        break;
+      case waited::in_vain: return false;
+    }
+    forget_acked();
+  }
+  return true;
+}
+
+trace_player::waited trace_player::step(const entry& e) {
+  if (speaker_ && *speaker_ != e.session) {
+    if (const waited before = settle(*speaker_); before != waited::there) return before;
+  }
+  speaker_ = e.session;
+  session_state& s = sessions_[e.session];
+  const waited room = wait(s, [&] {
+    return (e.seq == 0 || e.seq - std::min(e.seq, s.acked) <= s.credits) && s.socket->unwritten() < max_unwritten;
+  });
+  if (room != waited::there) return room;
+  const std::uint64_t misplaced = s.misplaced;
+  s.socket->send(e.text);
+  if (!e.expects) {
+    io_.restart();
+    io_.poll();
+    hear();
+    return problem_.empty() ? waited::there : waited::in_vain;
+  }
+  if (e.misplaced) return wait(s, [&] { return s.misplaced > misplaced; });
+  const waited answer = wait(s, [&] { return s.answered >= e.seq || s.acked >= e.seq; });
+  if (answer == waited::there && s.printed < e.seq) ++counts_.unheard;
+  return answer;
+}
+
+trace_player::waited trace_player::settle(std::size_t session) {
+  session_state& s = sessions_[session];
+  return wait(s, [&] { return s.answered >= s.used || s.acked >= s.used; });
+}
+
+void trace_player::forget_acked() {
+  while (next_ > 0) {
+    const entry& first = unacked_.front();
+    if (first.seq != 0 && first.seq > sessions_[first.session].acked) return;
+    unacked_.pop_front();
+    --next_;
+  }
+}
+
+bool trace_player::finish() {
+  if (!problem_.empty()) return false;
+  for (bool again = true; again;) {
+    again = false;
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+      session_state& s = sessions_[i];
+      const waited acked = wait(s, [&] { return s.acked >= s.used && s.socket->unwritten() == 0; });
+      if (acked == waited::in_vain) return false;
+      if (acked == waited::there) continue;
+      if (!recover() || !drive()) return false;
+      again = true;
+    }
+  }
+  for (session_state& s : sessions_) s.socket->close();
+  run_until(clock::now() + std::chrono::milliseconds(50));
+  hear();
+  return problem_.empty();
+}
+
+// ---- connections
+
+trace_player::waited trace_player::connect(session_state& s) {
+  if (s.socket) s.socket->abort();
+  s.welcomed = false;
+  s.socket = websocket_client::make(io_);
+  const std::string run = [&] {
+    hello greeting;
+    decoder_.decode_hello(s.hello, greeting);
+    return greeting.run;
+  }();
+  if (const std::string why = s.socket->open(options_.to, ingest_target(run), options_.token, options_.patience);
+      !why.empty()) {
+    s.socket->abort();
+    fail(why);
+    return waited::in_vain;
+  }
+  s.socket->send(s.hello);
+  const waited result = wait(s, [&] { return s.welcomed; });
+  if (result == waited::in_vain) return result;
+  if (result == waited::there) s.answered = s.acked;
+  return result;
+}
+
+// All sessions anew: if the daemon was killed they are all gone, and what is sent again has an order.
+bool trace_player::recover() {
+  // A daemon that takes the connection and loses it on the same message again is given up, too.
+  const std::uint64_t progress = counts_.acked + counts_.verdicts + counts_.errors;
+  fruitless_ = progress == progress_ ? fruitless_ + 1 : 0;
+  progress_ = progress;
+  std::chrono::milliseconds pause = options_.backoff * (1 << std::min(fruitless_, 4u));
+  if (fruitless_ >= options_.tries) {
+    return fail("the connection is lost again and again after " + std::to_string(counts_.acked) + " acked messages");
+  }
+  for (session_state& s : sessions_) {
+    if (s.socket && !s.socket->is_open() && to_.notice) {
+      to_.notice(called(s) + "the connection is lost (" + s.socket->why_closed() + "); reconnecting");
+    }
+  }
+  for (unsigned attempt = 1;; ++attempt) {
+    if (to_.idle) to_.idle();
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::milliseconds(2000));
+    problem_.clear();
+    bool complete = true;
+    for (session_state& s : sessions_) complete = complete && connect(s) == waited::there;
+    if (complete) break;
+    if (final_) return false;
+    if (attempt >= options_.tries) {
+      const std::string why = std::exchange(problem_, {});
+      return fail("the connection is lost and could not be made again in " + std::to_string(attempt) + " tries" +
+                  (why.empty() ? "" : "; at last: " + why));
+    }
+  }
+  ++counts_.reconnects;
+  std::deque<entry> again;  // not what is acked, nor what was sent and never uses up its seq
+  for (std::size_t i = 0; i < unacked_.size(); ++i) {
+    entry& e = unacked_[i];
+    const session_state& s = sessions_[e.session];
+    if (e.seq == 0 ? i >= next_ : e.seq > s.acked) {
+      again.push_back(std::move(e));
+    } else if (e.seq != 0 && e.expects && s.printed < e.seq) {
+      ++counts_.unheard;
+    }
+  }
+  unacked_ = std::move(again);
+  next_ = 0;
+  speaker_.reset();
+  return true;
+}
+
+// ---- waiting and hearing
+
+// Until it is ready, the connection is lost or nothing came for too long.
+template <class Ready>
+trace_player::waited trace_player::wait(session_state& s, const Ready& ready) {
+  clock::time_point patience = clock::now() + options_.patience;
+  for (;;) {
+    hear();
+    if (!problem_.empty()) return waited::in_vain;
+    if (ready()) return waited::there;
+    if (!s.socket->is_open()) {
+      if (s.socket->close_code() != 4400 && s.socket->close_code() != 4409) return waited::lost;
+      fail_for_good(called(s) + s.socket->why_closed());
+      return waited::in_vain;
+    }
+    if (clock::now() >= patience) {
+      char seconds[24];
+      std::snprintf(seconds, sizeof seconds, "%g", static_cast<double>(options_.patience.count()) / 1000.0);
+      fail(called(s) + "no answer for " + seconds + " s: " + std::to_string(s.acked) + " of " + std::to_string(s.used) +
+           " messages are acked (see /readyz of the daemon)");
+      return waited::in_vain;
+    }
+    const std::uint64_t before = s.acked + s.answered + s.misplaced;
+    run_until(patience);
+    hear();
+    if (s.acked + s.answered + s.misplaced != before) patience = clock::now() + options_.patience;
+  }
+}
+
+// Runs one thing that is due; not longer than `until`.
+void trace_player::run_until(clock::time_point until) {
+  io_.restart();
+  if (io_.run_one_until(until) > 0) {
+    io_.poll();
+    return;
+  }
+  std::this_thread::sleep_until(until);  // nothing at all was pending, or the time is over
+}
+
+void trace_player::hear() {
+  for (session_state& s : sessions_) {
+    if (!s.socket) continue;
+    while (const std::optional<std::string> frame = s.socket->take()) hear_frame(s, *frame);
+  }
+}
+
+void trace_player::hear_frame(session_state& s, const std::string& frame) {
+  boost::system::error_code ec;
+  const json::value parsed = json::parse(frame, ec);
+  if (ec || !parsed.is_object()) {
+    fail(called(s) + "the daemon sent what is no JSON object: " + digd::quoted(frame.substr(0, 200)));
+    return;
+  }
+  const json::object& object = parsed.get_object();
+  const std::string_view type = text_of(object, "type");
+  const std::uint64_t seq = number_of(object, "seq", 0);
+  if (type == "ack") {
+    if (seq > s.acked) counts_.acked += seq - s.acked;
+    s.acked = std::max(s.acked, seq);
+    return;
+  }
+  if (type == "welcome") {
+    const std::uint64_t acked = number_of(object, "acked_seq", 0);
+    if (s.used != 0 && acked > s.acked) counts_.acked += acked - s.acked;
+    if (acked < s.acked) {
+      fail_for_good(called(s) + "the daemon knows " + std::to_string(acked) + " of the " + std::to_string(s.acked) +
+                    " messages that it had acked; is its data directory another one?");
+      return;
+    }
+    s.acked = acked;
+    s.credits = std::max<std::uint64_t>(1, number_of(object, "credits", s.credits));
+    if (const json::value* limits = object.if_contains("limits"); limits && limits->is_object()) {
+      s.message_bytes = number_of(limits->get_object(), "message_bytes", s.message_bytes);
+    }
+    s.welcomed = true;
+    return;
+  }
+  if (type == "verdicts" || type == "error") {
+    const json::value* fatal = object.if_contains("fatal");
+    if (fatal && fatal->is_bool() && fatal->get_bool()) {
+      const std::string_view code = text_of(object, "code");
+      fail_for_good(called(s) + "the daemon refused: " + std::string(code) + ": " +
+                    digd::quoted(text_of(object, "message")) +
+                    (code == "hello_conflict" ? "; --run NAME plays the trace as another run" : ""));
+      return;
+    }
+    const bool misplaced = type == "error" && text_of(object, "code") == "bad_seq";
+    if (misplaced) ++s.misplaced;
+    const bool again = !misplaced && seq != 0 && seq <= s.printed;
+    if (!misplaced) s.answered = std::max(s.answered, seq);
+    if (again) return;
+    if (!misplaced) s.printed = std::max(s.printed, seq);
+    ++(type == "error" ? counts_.errors : counts_.verdicts);
+  } else if (type == "intervention") {
+    if (!is_news(s, std::string(text_of(object, "id")))) return;
+    ++counts_.interventions;
+  }
+  hand_on(s, frame);
+}
+
+bool trace_player::is_news(session_state& s, const std::string& id) {
+  if (!s.heard.insert(id).second) return false;
+  s.heard_order.push_back(id);
+  if (s.heard_order.size() > max_heard) {
+    s.heard.erase(s.heard_order.front());
+    s.heard_order.pop_front();
+  }
+  return true;
+}
+
+void trace_player::hand_on(const session_state& s, std::string_view frame) {
+  if (!to_.frame) return;
+  if (sessions_.size() == 1) return to_.frame(frame);
+  line_ = "{\"session\":";
+  append_quoted(line_, s.name);
+  line_ += ',';
+  line_ += frame.substr(1);
+  to_.frame(line_);
+}
+
+}  // namespace digd::net

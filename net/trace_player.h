@@ -1,0 +1,141 @@
+// Plays a trace to a daemon as its client would: one connection a session, in the order of the trace.
+//
+// A message is sent once the answer to the earlier held one has come, so that what is heard, and in which order, does
+// not depend on timing: with one session it is what a replay prints. From one session to the next it waits until the
+// daemon has taken what the earlier one said. Not more than `credits` messages are unacked. A lost connection is made
+// again, a few times, and what is not acked is sent again; answers that were heard before are not handed on twice.
+// Thread: one; it blocks. Memory: the unacked messages, what their answers need, the latest ids of interventions.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "ingest/protocol/decode.h"
+#include "net/client.h"
+
+namespace digd::net {
+
+struct play_options {
+  server_address to;
+  std::string token;
+  std::string run;                             // another name for the run; empty: the trace's
+  double speed = 0;                            // 1: as the messages' ts say; 0: as fast as it goes
+  std::chrono::milliseconds patience{30'000};  // for an answer, an ack, a connection
+  unsigned tries = 8;                          // to reconnect, from `backoff` on, each time twice as long up to 2 s
+  std::chrono::milliseconds backoff{100};
+};
+
+struct play_counts {
+  std::uint64_t messages = 0;  // told to the daemon, each once
+  std::uint64_t verdicts = 0;  // `verdicts` frames
+  std::uint64_t interventions = 0;
+  std::uint64_t errors = 0;
+  std::uint64_t acked = 0;  // messages
+  std::uint64_t known = 0;  // that the daemon had from an earlier time; not sent
+  std::uint64_t reconnects = 0;
+  std::uint64_t unheard = 0;  // held messages whose answer was lost with a connection
+};
+
+class trace_player {
+ public:
+  struct listener {
+    std::function<void(std::string_view frame)> frame;    // all but welcome and ack; with several sessions each begins
+                                                          // with the session it came to
+    std::function<void(std::string_view notice)> notice;  // for people
+    std::function<void()> idle;                           // before it waits for the trace's next time
+  };
+
+  trace_player(play_options options, listener to);
+  ~trace_player();
+
+  // Plays one line. False, with `problem` set, if it cannot go on.
+  bool line(std::string_view text);
+  // Waits until everything is acked and says goodbye.
+  bool finish();
+  const std::string& problem() const { return problem_; }
+  const play_counts& counted() const { return counts_; }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  enum class waited : std::uint8_t { there, lost, in_vain };
+
+  struct session_state {
+    std::string name;
+    std::string hello;
+    std::shared_ptr<websocket_client> socket;
+    bool welcomed = false;
+    std::uint64_t message_bytes = 1 << 20;
+    std::uint64_t credits = 1024;
+    std::uint64_t used = 0;  // seqs used up by what was sent
+    std::uint64_t acked = 0;
+    std::uint64_t answered = 0;             // on this connection
+    std::uint64_t printed = 0;              // ever
+    std::uint64_t misplaced = 0;            // answers bad_seq
+    std::unordered_set<std::string> heard;  // interventions
+    std::deque<std::string> heard_order;
+  };
+  static constexpr std::size_t max_heard = 4096;
+  static constexpr std::size_t max_unwritten = 1 << 20;
+
+  struct entry {
+    std::size_t session = 0;
+    std::uint64_t seq = 0;   // that it uses up; 0: none
+    bool misplaced = false;  // its own seq is too high: answered, never recorded
+    bool expects = false;    // an answer
+    std::optional<milliseconds> ts;
+    std::string text;
+  };
+
+  bool greet(std::string_view text);
+  bool is_hello(std::string_view text);
+  std::optional<std::size_t> session_of(std::string_view text);
+  entry entry_of(std::size_t session, std::string_view text);
+  bool keep_time(const entry& next);
+  bool drive();
+  waited step(const entry& e);
+  waited settle(std::size_t session);  // the daemon has taken all that this session said
+  waited connect(session_state& s);
+  bool recover();
+  void forget_acked();
+
+  template <class Ready>
+  waited wait(session_state& s, const Ready& ready);
+  void run_until(clock::time_point until);
+  void hear();
+  void hear_frame(session_state& s, const std::string& frame);
+  void hand_on(const session_state& s, std::string_view frame);
+  bool is_news(session_state& s, const std::string& id);
+  bool fail(std::string text);
+  void fail_for_good(std::string text);  // reconnecting would not help
+  std::string called(const session_state& s) const;
+
+  play_options options_;
+  listener to_;
+  boost::asio::io_context io_;
+  ingest::decoder decoder_;
+  message scratch_;
+  std::vector<session_state> sessions_;
+  std::deque<entry> unacked_;
+  std::size_t next_ = 0;                // of these, to be sent
+  std::optional<std::size_t> speaker_;  // who spoke last
+  std::optional<milliseconds> first_ts_;
+  clock::time_point first_at_{};
+  std::uint64_t lines_ = 0;
+  play_counts counts_;
+  std::string problem_;
+  bool final_ = false;
+  unsigned fruitless_ = 0;  // connections made again in a row that brought nothing
+  std::uint64_t progress_ = static_cast<std::uint64_t>(-1);
+  std::string line_;
+};
+
+}  // namespace digd::net

@@ -1,0 +1,100 @@
+// RFC 6455 frames out of a client's bytes, and a server's frames into bytes. No socket, no clock.
+//
+// Beast makes the handshake and could read the frames too; it reads and completes them one by one, which a client with
+// many messages under way pays with a turn of the event loop and a system call for each. Here all that one read brought
+// is looked at in one go (docs/performance.md).
+//
+// Thread: one at a time. Bounds: `message_bytes` kept of a message, beyond it the rest is counted and dropped;
+// `too_large_factor` times that breaks the connection; 125 bytes of a control frame. Failure: `broken`, with the close
+// code that RFC 6455 asks for; nothing after it is read.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace digd::net {
+
+enum class websocket_opcode : std::uint8_t { continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 };
+
+// A whole frame, unmasked as a server's are.
+void append_websocket_frame(std::string& out, websocket_opcode opcode, std::string_view payload);
+
+// The payload of a close frame: code, and what fits of the reason.
+std::string close_payload(std::uint16_t code, std::string_view reason);
+
+struct websocket_event {
+  enum class frame_kind : std::uint8_t {
+    none,
+    text,
+    binary,
+    too_large,
+    ping,
+    pong,
+    close,
+    broken
+  } kind = frame_kind::none;
+  std::string_view
+      payload;  // of a message, ping or pong; of a close its reason; why it is broken. Until the reader is next touched
+  std::size_t bytes = 0;   // too_large: of the message
+  std::uint16_t code = 0;  // close: the client's, 1005 if it gave none; broken: ours
+};
+
+class websocket_reader {
+ public:
+  static constexpr std::size_t buffer_bytes = 32 * 1024;
+  static constexpr std::size_t too_large_factor = 16;
+  static constexpr std::size_t kept_message_bytes = 64 * 1024;  // memory beyond it goes back after its message
+
+  explicit websocket_reader(std::size_t message_bytes);
+
+  void limit_messages(std::size_t bytes) { message_bytes_ = bytes; }
+
+  // Where the next bytes go; never empty. Then `filled` says how many came.
+  std::span<char> room();
+  void filled(std::size_t bytes) { end_ += bytes; }
+  void drop() { begin_ = end_ = 0; }  // what is there, unread: nothing will be asked of it any more
+
+  // What the bytes so far hold; none: more are needed.
+  websocket_event next();
+
+ private:
+  struct header {
+    bool fin = false;
+    websocket_opcode opcode{};
+    std::array<char, 4> mask{};
+    std::uint64_t left = 0;  // of the payload
+    std::uint64_t done = 0;
+  };
+
+  enum class progress : std::uint8_t { whole, needs_more, broken };
+  progress read_header();
+  bool check_header(std::uint8_t first, std::uint8_t second);
+  websocket_event take_control();
+  websocket_event take_whole();
+  bool is_beyond_all_bounds(std::uint64_t more) const;
+  void take_part();
+  websocket_event finish_message();
+  websocket_event message_of(std::string_view text);
+  websocket_event broken(std::uint16_t code, std::string_view why);
+
+  std::size_t message_bytes_;
+  std::unique_ptr<char[]> buffer_;
+  std::size_t begin_ = 0, end_ = 0;
+
+  header frame_;
+  bool in_frame_ = false;
+  bool in_message_ = false;  // fragments of one have come
+  bool is_text_ = false;
+  std::string message_;      // what is not whole in the buffer
+  std::size_t dropped_ = 0;  // bytes of a message too large to be kept
+  bool given_message_ = false;
+  std::uint16_t broken_code_ = 0;
+  std::string_view broken_why_;
+};
+
+}  // namespace digd::net

@@ -1,0 +1,301 @@
+#include "net/websocket_session.h"
+
+#include <boost/beast/http/field.hpp>
+#include <utility>
+
+namespace digd::net {
+
+namespace {
+
+namespace websocket = boost::beast::websocket;
+using boost::system::error_code;
+
+constexpr std::size_t batch_bytes =
+    64 * 1024;  // then a new one is begun: what a client that does not read keeps at most
+
+websocket::stream_base::timeout times_of(const websocket_session::options& options) {
+  websocket::stream_base::timeout times;
+  times.handshake_timeout = options.handshake;
+  times.idle_timeout = websocket::stream_base::none();
+  times.keep_alive_pings = false;
+  return times;
+}
+
+}  // namespace
+
+websocket_session::websocket_session(batched_stream stream, options options, std::shared_ptr<listener> to)
+    : options_(std::move(options)),
+      listener_(std::move(to)),
+      closing_timer_(stream.get_executor()),
+      idle_timer_(stream.get_executor()),
+      handshake_(std::move(stream)),
+      reader_(options_.message_bytes) {
+  handshake_->set_option(times_of(options_));
+}
+
+void websocket_session::limit_messages(std::size_t bytes) { reader_.limit_messages(bytes); }
+
+void websocket_session::accept(const upgrade_request& request) {
+  handshake_->set_option(
+      websocket::stream_base::decorator([name = options_.subprotocol](websocket::response_type& response) {
+        response.set(boost::beast::http::field::sec_websocket_protocol, name);
+        response.set(boost::beast::http::field::server, "digd");
+      }));
+  handshake_->async_accept(request, [self = shared_from_this()](error_code ec) { self->on_accept(ec); });
+}
+
+void websocket_session::on_accept(error_code ec) {
+  if (finished_) return;
+  if (ec) return finish(ec.message());
+  socket_.emplace(std::move(handshake_->next_layer().next_layer()));
+  ahead_ = handshake_->next_layer().take_unread();
+  handshake_.reset();
+  socket_->non_blocking(true, ec);
+  if (ec) return finish(ec.message());
+  open_ = true;
+  watch_idleness();
+  if (closing_) {
+    say_goodbye();
+  } else {
+    listener_->on_open();
+  }
+  read();
+}
+
+// ---- reading
+
+void websocket_session::read() {
+  if (finished_) return;
+  if (!parting_.empty()) reader_.drop();
+  const std::span<char> room = reader_.room();
+  if (!ahead_.empty()) {
+    const std::size_t bytes = ahead_.copy(room.data(), room.size());
+    ahead_.erase(0, bytes);
+    return asio::post(socket_->get_executor(), [self = shared_from_this(), bytes] { self->on_read({}, bytes); });
+  }
+  socket_->async_read_some(asio::buffer(room.data(), room.size()),
+                           [self = shared_from_this()](error_code ec, std::size_t bytes) { self->on_read(ec, bytes); });
+}
+
+void websocket_session::on_read(error_code ec, std::size_t bytes) {
+  if (finished_) return;
+  if (ec) return finish(parting_.empty() ? ec.message() : parting_);
+  if (!parting_.empty()) return read();
+  heard_ = true;
+  read_at_ = std::chrono::steady_clock::now();
+  reader_.filled(bytes);
+  take_frames();
+}
+
+// One turn: whatever the last read brought, until the listener wants no more.
+void websocket_session::take_frames() {
+  if (finished_) return;
+  in_turn_ = true;
+  bool goes_on = true;
+  while (goes_on && !finished_ && parting_.empty()) {
+    const websocket_event event = reader_.next();
+    if (event.kind == websocket_event::frame_kind::none) break;
+    goes_on = take(event);
+  }
+  in_turn_ = false;
+  flush();
+  if (finished_) return;
+  if (goes_on) {
+    read();
+  } else {
+    paused_ = shared_from_this();
+  }
+}
+
+// Whether to go on.
+bool websocket_session::take(const websocket_event& event) {
+  switch (event.kind) {
+    case websocket_event::frame_kind::none:
+    case websocket_event::frame_kind::pong: return true;
+    case websocket_event::frame_kind::ping:
+      if (!close_sent_) append(websocket_opcode::pong, event.payload);
+      return true;
+    case websocket_event::frame_kind::close: on_peer_close(event); return true;
+    case websocket_event::frame_kind::broken: on_broken(event); return true;
+    case websocket_event::frame_kind::text:
+    case websocket_event::frame_kind::binary:
+    case websocket_event::frame_kind::too_large: return closing_ || tell_listener(event);
+  }
+  return true;
+}
+
+bool websocket_session::tell_listener(const websocket_event& event) {
+  if (event.kind == websocket_event::frame_kind::text) return listener_->on_text(event.payload, read_at_);
+  if (event.kind == websocket_event::frame_kind::binary) return listener_->on_binary(read_at_);
+  return listener_->on_too_large(event.bytes, read_at_);
+}
+
+// Not at once: who asks may be in the middle of something that the next frame is for.
+void websocket_session::resume() {
+  if (auto self = std::exchange(paused_, nullptr)) {
+    asio::post(socket_->get_executor(), [self = std::move(self)] {
+      self->read_at_ = std::chrono::steady_clock::now();  // how long it was not wanted is not our doing
+      self->take_frames();
+    });
+  }
+}
+
+// ---- writing
+
+void websocket_session::send(std::string_view frame) {
+  if (closing_ || finished_) return;
+  if (out_frames_ >= options_.queue_frames || out_bytes_ + frame.size() > options_.queue_bytes) {
+    return close(close_code::too_slow, slow_client_words);
+  }
+  append(websocket_opcode::text, frame);
+}
+
+void websocket_session::append(websocket_opcode opcode, std::string_view payload) {
+  if (out_.empty() || out_.back().bytes.size() >= batch_bytes) out_.emplace_back();
+  const std::size_t before = out_.back().bytes.size();
+  append_websocket_frame(out_.back().bytes, opcode, payload);
+  out_bytes_ += out_.back().bytes.size() - before;
+  ++out_.back().frames;
+  ++out_frames_;
+  if (open_ && !in_turn_) flush_soon();
+}
+
+// What is said in one go from outside a turn goes out in one go.
+void websocket_session::flush_soon() {
+  if (std::exchange(flush_posted_, true)) return;
+  asio::post(socket_->get_executor(), [self = shared_from_this()] {
+    self->flush_posted_ = false;
+    self->flush();
+  });
+}
+
+void websocket_session::flush() {
+  while (!out_.empty() && !waiting_ && !finished_) {
+    const batch& first = out_.front();
+    error_code ec;
+    const std::size_t bytes =
+        socket_->write_some(asio::buffer(first.bytes.data() + written_, first.bytes.size() - written_), ec);
+    if (ec == asio::error::would_block || ec == asio::error::try_again) {
+      waiting_ = true;
+      socket_->async_wait(stream_socket::wait_write, [self = shared_from_this()](error_code failed) {
+        self->waiting_ = false;
+        if (!failed) self->flush();
+      });
+      return;
+    }
+    if (ec) return finish(ec.message());
+    written_ += bytes;
+    out_bytes_ -= bytes;
+    if (written_ < first.bytes.size()) continue;
+    out_frames_ -= first.frames;
+    written_ = 0;
+    if (out_.size() == 1 && first.bytes.capacity() <= 2 * batch_bytes) {  // its memory serves again
+      out_.front().bytes.clear();
+      out_.front().frames = 0;
+      break;
+    }
+    out_.pop_front();
+  }
+  if (!parting_.empty() && !waiting_ && !finished_) hang_up();
+}
+
+// Our side is through; the client's close, or the timer, ends the rest.
+void websocket_session::hang_up() {
+  error_code ignored;
+  socket_->shutdown(stream_socket::shutdown_send, ignored);
+}
+
+// ---- closing
+
+void websocket_session::close(close_code code, std::string_view reason) {
+  if (closing_ || finished_) return;
+  closing_ = true;
+  goodbye_ = close_payload(static_cast<std::uint16_t>(code), reason);
+  if (code == close_code::too_slow) drop_unwritten();
+  close_within();
+  if (open_) say_goodbye();
+  resume();
+}
+
+// All but what a client that does not read has begun to be sent.
+void websocket_session::drop_unwritten() {
+  while (out_.size() > (written_ > 0 ? 1u : 0u)) {
+    out_bytes_ -= out_.back().bytes.size();
+    out_frames_ -= out_.back().frames;
+    out_.pop_back();
+  }
+}
+
+void websocket_session::say_goodbye() {
+  if (close_sent_ || finished_) return;
+  close_sent_ = true;
+  append(websocket_opcode::close, goodbye_);
+}
+
+void websocket_session::on_peer_close(const websocket_event& event) {
+  if (close_sent_) return finish(std::string_view(goodbye_).substr(2));
+  goodbye_ = event.code == 1005 ? std::string() : close_payload(event.code, {});
+  say_goodbye();
+  part("closed by the client");
+}
+
+void websocket_session::on_broken(const websocket_event& event) {
+  goodbye_ = close_payload(event.code, event.payload);
+  say_goodbye();
+  part(std::string(event.payload));
+}
+
+// Nothing more is said or listened to. What still comes is read and dropped until the client is gone too: a socket that
+// is closed with unread bytes takes back what was just sent.
+void websocket_session::part(std::string why) {
+  closing_ = true;
+  parting_ = std::move(why);
+  close_within();
+}
+
+void websocket_session::close_within() {
+  closing_timer_.expires_after(options_.closing);
+  closing_timer_.async_wait([self = shared_from_this()](error_code ec) {
+    if (!ec) self->abort();
+  });
+}
+
+void websocket_session::abort() {
+  if (!parting_.empty()) return finish(std::string(parting_));
+  if (!closing_) return finish("aborted");
+  finish(goodbye_.substr(std::min<std::size_t>(2, goodbye_.size())) + "; it did not answer");
+}
+
+// A client that says nothing is asked with a ping, and given up if that is not answered either.
+void websocket_session::watch_idleness() {
+  idle_timer_.expires_after(options_.idle / 2);
+  idle_timer_.async_wait([me = weak_from_this()](error_code ec) {
+    const auto self = me.lock();
+    if (ec || !self || self->finished_) return;
+    if (self->heard_ || self->paused_) {
+      self->heard_ = self->pinged_ = false;
+    } else if (!self->pinged_) {
+      self->pinged_ = true;
+      if (!self->close_sent_) self->append(websocket_opcode::ping, {});
+    } else {
+      return self->finish(idle_words);
+    }
+    self->watch_idleness();
+  });
+}
+
+void websocket_session::finish(std::string_view why) {
+  if (finished_) return;
+  finished_ = true;
+  const auto self = shared_from_this();
+  const std::string words(why);
+  paused_.reset();
+  closing_timer_.cancel();
+  idle_timer_.cancel();
+  error_code ignored;
+  if (socket_) socket_->close(ignored);
+  if (handshake_) boost::beast::get_lowest_layer(*handshake_).close(ignored);
+  if (const auto to = std::exchange(listener_, nullptr)) to->on_closed(words);
+}
+
+}  // namespace digd::net

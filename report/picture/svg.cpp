@@ -1,0 +1,531 @@
+#include "report/picture/svg.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <unordered_map>
+
+#include "report/picture/labels.h"
+#include "report/picture/palette.h"
+#include "report/picture/svg_layout.h"
+#include "report/picture/svg_style.h"
+#include "report/picture/text.h"
+#include "report/picture/xml.h"
+
+namespace digd::picture {
+
+namespace {
+
+constexpr double title_height = 60, line_height = 18, letter = 6.7;  // of the monospaced labels at 11 px
+constexpr std::size_t max_findings_told = 60;
+
+std::string px(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  std::string out = text;
+  if (out.ends_with(".0")) out.resize(out.size() - 2);
+  return out;
+}
+
+std::size_t letters_in(double width) { return width < letter ? 1 : static_cast<std::size_t>(width / letter); }
+
+class drawing {
+ public:
+  drawing(const model& m, const selection& part, const svg_look& look)
+      : m_(m),
+        part_(part),
+        look_(look),
+        scale_(time_scale::of(m)),
+        at_(lay_out(m, part, look.embedded ? 8 : title_height + 16 * static_cast<double>(note_count()))) {}
+
+  std::string run() {
+    width_ = std::max(at_.width, 760.0);
+    lanes();
+    times();
+    if (look_.lit != nullptr) glow();
+    edges();
+    nodes();
+    tips();
+    findings();
+    legend();
+    return head() + body_ + "</svg>\n";
+  }
+
+ private:
+  std::size_t note_count() const { return part_.notes.size() + 1; }  // room for one more: lanes left out
+
+  // ---- pieces
+
+  void add(std::string_view text) { body_ += text; }
+
+  void text(double x, double y, std::string_view cls, std::string_view given_text, std::string_view more = "") {
+    body_ += "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\" class=\"" + std::string(cls) + "\"" + std::string(more) +
+             ">" + xml(given_text) + "</text>\n";
+  }
+
+  void line(double x0, double y0, double x1, double y1, std::string_view cls) {
+    body_ += "<line x1=\"" + px(x0) + "\" y1=\"" + px(y0) + "\" x2=\"" + px(x1) + "\" y2=\"" + px(y1) + "\" class=\"" +
+             std::string(cls) + "\"/>\n";
+  }
+
+  void circle(double x, double y, double r, std::string_view cls) {
+    body_ +=
+        "<circle cx=\"" + px(x) + "\" cy=\"" + px(y) + "\" r=\"" + px(r) + "\" class=\"" + std::string(cls) + "\"/>\n";
+  }
+
+  void box(double x, double y, double w, double h, double round, std::string_view cls) {
+    body_ += "<rect x=\"" + px(x) + "\" y=\"" + px(y) + "\" width=\"" + px(w) + "\" height=\"" + px(h) + "\" rx=\"" +
+             px(round) + "\" class=\"" + std::string(cls) + "\"/>\n";
+  }
+
+  void told(std::string_view title, std::string_view more) {
+    body_ += "<title>" + xml(title) + "</title>";
+    if (!more.empty()) body_ += "<desc>" + xml(more) + "</desc>";
+    body_ += '\n';
+  }
+
+  // ---- the sheet
+
+  std::string head() const {
+    const std::string title = "Run " + m_.run, id(look_.id);
+    std::string out = "<svg " +
+                      std::string(look_.embedded ? "class=\"run\" style=\"min-width:" + px(0.8 * width_) + "px\""
+                                                 : "xmlns=\"http://www.w3.org/2000/svg\"") +
+                      " width=\"" + px(width_) + "\" height=\"" + px(height_) + "\" viewBox=\"0 0 " + px(width_) + " " +
+                      px(height_) + "\" role=\"img\" aria-labelledby=\"" + id + "-title " + id + "-desc\">\n";
+    out += "<title id=\"" + id + "-title\">" + xml(title) + "</title>\n<desc id=\"" + id + "-desc\">" +
+           xml("The interactions of a run as digd saw them, time downwards, a lane for each agent: " + summary(m_)) +
+           ".</desc>\n";
+    if (look_.embedded) return out;
+    out += "<style>" + with_colours(svg_style) + "</style>\n";
+    out += "<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n";
+    const auto line_of = [&](double y, std::string_view cls, std::string_view text) {
+      out += "<text x=\"28\" y=\"" + px(y) + "\" class=\"" + std::string(cls) + "\">" + xml(text) + "</text>\n";
+    };
+    line_of(36, "title", fit(title, letters_in(width_ - 60) * 6 / 10));
+    line_of(56, "sub", summary(m_) + (scale_.dated ? " · from " + scale_.start() : ""));
+    double y = 74;
+    std::vector<std::string> notes = part_.notes;
+    if (at_.lanes_left_out > 0) {
+      notes.push_back("the " + std::to_string(at_.lanes.size()) + " busiest agents; " +
+                      std::to_string(at_.lanes_left_out) + " are left out (--agent NAME picks others)");
+    }
+    for (const std::string& note : notes) {
+      line_of(y, "note", note);
+      y += 16;
+    }
+    return out;
+  }
+
+  void lanes() {
+    const double top = at_.top, height = at_.bottom - at_.top;
+    for (std::size_t i = 0; i < at_.lanes.size(); ++i) {
+      const lane& l = m_.lanes[at_.lanes[i]];
+      box(at_.lane_x[i], top, at_.lane_width[i], height, 8, "lane");
+      line(at_.node_x[i], top + 30, at_.node_x[i], at_.bottom - 8, "life");
+      text(at_.node_x[i] - 9, top + 20, l.acted ? "agent" : "agent idle",
+           fit(l.name, letters_in(at_.lane_x[i] + at_.lane_width[i] - at_.node_x[i])));
+    }
+    if (at_.outside_width > 0) text(at_.outside_x + 10, top + 20, "agent idle", "outside, digd");
+    text(72, top + 20, "time", scale_.unit(), " text-anchor=\"end\"");
+  }
+
+  void times() {
+    std::string before;
+    for (const auto& [row, y] : at_.row_y) {
+      const std::string now = scale_.at(m_.rows[row].ts);
+      if (now != before) text(72, y + 4, "time", now, " text-anchor=\"end\"");
+      before = now;
+    }
+    for (const auto& [row, y] : at_.pause_y) {
+      line(at_.outside_x, y - 4, at_.width - 28, y - 4, "pause");
+      const auto earlier = std::lower_bound(part_.rows.begin(), part_.rows.end(), row);
+      if (earlier == part_.rows.begin()) continue;
+      text(72, y, "time", "+" + duration(m_.rows[row].ts - m_.rows[*std::prev(earlier)].ts), " text-anchor=\"end\"");
+    }
+  }
+
+  // ---- edges
+
+  // A broad band beneath the nodes and edges that are lit.
+  void glow() {
+    const highlight& lit = *look_.lit;
+    const double half = svg_layout::square / 2;
+    add("<g>\n");
+    for (const svg_edge& e : at_.edges) {
+      if (e.to == none || !lit.events[m_.rows[e.row].event] || !lit.activations[e.to]) continue;
+      add("<path d=\"M" + px(e.x0) + " " + px(e.y0) + "H" + px(e.track) + "V" + px(e.y1) + "H" + px(e.x1) +
+          "\" class=\"glow\"/>\n");
+    }
+    for (const auto& [at, y] : at_.row_y) {
+      const row& r = m_.rows[at];
+      if (r.kind == row_kind::start && lit.activations[r.activation]) {
+        const svg_span& s = at_.spans[r.activation];
+        line(s.x, s.top - half, s.x, s.bottom + half, "glow");
+        circle(s.x, s.top, svg_layout::span_width, "glow whole");
+      } else if (r.event != none && lit.events[r.event] &&
+                 (r.kind == row_kind::event || r.kind == row_kind::reroute || r.kind == row_kind::remedy)) {
+        const double x = at_.square_x(m_, r);
+        if (r.activation != none && at_.spans[r.activation].shown && lit.activations[r.activation])
+          line(at_.spans[r.activation].x, y, x, y, "glow");
+        box(x - half - 3, y - half - 3, 2 * half + 6, 2 * half + 6, 3, "glow whole");
+      }
+    }
+    add("</g>\n");
+  }
+
+  void edges() {
+    add("<g fill=\"none\">\n");
+    for (const svg_edge& e : at_.edges) {
+      if (e.fate != fate::lost) edge(e);
+    }
+    add("</g>\n");
+  }
+
+  void edge(const svg_edge& e) {
+    const std::string cls = e.by_monitor ? "heals" : productive(e.fate) ? "works" : "idles";
+    const double side = e.track > e.x0 ? 1 : -1;
+    const double half = svg_layout::square / 2;
+    const double r = std::max(0.0, std::min(8.0, (e.y1 - e.y0) / 2));
+    std::string path = "M" + px(e.x0 + side * half) + " " + px(e.y0) + "H" + px(e.track - side * r) + "Q" +
+                       px(e.track) + " " + px(e.y0) + " " + px(e.track) + " " + px(e.y0 + r);
+    if (e.to == none) {
+      path += "V" + px(e.y1);
+    } else {
+      path += "V" + px(e.y1 - r) + "Q" + px(e.track) + " " + px(e.y1) + " " + px(e.track + r) + " " + px(e.y1) + "H" +
+              px(e.x1 - 6);
+    }
+    add("<path d=\"" + path + "\" class=\"" + cls + "\"/>\n");
+    if (e.to == none) stop(e);
+  }
+
+  // Over everything else, so that where an edge arrives is seen.
+  void tips() {
+    for (const svg_edge& e : at_.edges) {
+      if (e.to != none) tip(e);
+    }
+  }
+
+  void tip(const svg_edge& e) {
+    const std::string cls = e.by_monitor ? "heals" : productive(e.fate) ? "works" : "idles";
+    add("<path d=\"M" + px(e.x1 - 1) + " " + px(e.y1) + "l-7.5 -3.6v7.2z\" class=\"" + cls + " tip\"/>\n");
+    const std::string_view word = e.fate == fate::waiting     ? "⋯"
+                                  : e.fate == fate::discarded ? "✗"
+                                  : e.fate == fate::rerouted  ? "↪"
+                                                              : "";
+    if (!word.empty()) text(e.x1 - 9, e.y1 - 3.5, "sign", word, " text-anchor=\"end\"");
+  }
+
+  // Where a delivery ends that nobody in the picture took up.
+  void stop(const svg_edge& e) {
+    add("<g>");
+    told(m_.events[m_.rows[e.row].event].id + " for " + m_.lanes[e.lane].name + ": " + std::string(to_string(e.fate)),
+         "");
+    if (e.fate == fate::pending) {
+      circle(e.track, e.y1 + 4, 4, "stop");
+    } else if (e.fate == fate::withdrawn || e.fate == fate::unknown) {
+      box(e.track - 4, e.y1, 8, 8, 0, "hit");
+      add("<path d=\"M" + px(e.track - 3.5) + " " + px(e.y1 + 0.5) + "l7 7m0 -7l-7 7\" class=\"" +
+          std::string(e.fate == fate::unknown ? "stop" : "cross") + "\"/>\n");
+    } else {  // taken up outside the picture
+      add("<path d=\"M" + px(e.track) + " " + px(e.y1 + 7) + "l-3.6 -7h7.2z\" class=\"" +
+          std::string(e.by_monitor         ? "heals"
+                      : productive(e.fate) ? "works"
+                                           : "idles") +
+          " tip\"/>\n");
+    }
+    add("</g>\n");
+  }
+
+  // ---- nodes
+
+  void nodes() {
+    for (const auto& [at, y] : at_.row_y) {
+      const row& r = m_.rows[at];
+      switch (r.kind) {
+        case row_kind::start: span(r.activation); break;
+        case row_kind::event:
+        case row_kind::reroute:
+        case row_kind::remedy: square(r, y); break;
+        case row_kind::firing: firing(r, y); break;
+        case row_kind::note: note(r, y); break;
+        case row_kind::end: break;
+      }
+    }
+  }
+
+  std::string_view ring_of(const std::vector<index>& findings) const {
+    std::string_view ring;
+    for (const index f : findings) {
+      if (m_.findings[f].severity == severity::failure) return "fails";
+      ring = "warns";
+    }
+    return ring;
+  }
+
+  void span(index v) {
+    const activation& a = m_.activations[v];
+    const svg_span& s = at_.spans[v];
+    const double half = svg_layout::span_width / 2;
+    std::string facts = (a.generating() ? "problem-generating" : "problem-reducing") + std::string(", ");
+    for (const input& i : a.inputs) facts += std::string(sign(i.reaction)) + m_.events[i.event].id + " ";
+    facts += "→";
+    for (const index e : a.outputs) facts += " " + m_.events[e].id;
+    add("<g>");
+    told("activation " + a.id + " of " + m_.lanes[a.lane].name + ", " + scale_.at(a.started) + std::string(" ") +
+             std::string(scale_.unit()) +
+             (a.open ? a.stalled ? ", stalled" : ", still open"
+                     : ", " + duration(a.ended - a.started) + (a.failed ? ", failed" : "")),
+         facts);
+    ghosts(v);
+    std::string cls = a.failed ? "span broken" : a.open ? "span open" : a.generating() ? "span many" : "span";
+    if (s.bottom - s.top < 1) {
+      circle(s.x, s.top, half + 1, cls);
+    } else {
+      box(s.x - half, s.top - half - 1, svg_layout::span_width, s.bottom - s.top + svg_layout::span_width + 2, half,
+          cls);
+    }
+    if (a.failed) {
+      add("<path d=\"M" + px(s.x - 4) + " " + px(s.top - 4) + "l8 8m0 -8l-8 8\" class=\"cross\"/>\n");
+    } else if (!a.outputs.empty()) {
+      add("<path d=\"M" + px(s.x) + " " + px(s.top + (a.generating() ? -4 : 4)) +
+          (a.generating() ? "l4.2 7h-8.4z" : "l4.2 -7h-8.4z") + "\" class=\"glyph\"/>\n");
+    }
+    const std::size_t at = at_.place[a.lane];
+    const double x = at_.side_x[at] + 7;
+    const double room = at_.lane_x[at] + at_.lane_width[at] - x;
+    const std::string id = fit(a.id, letters_in(room));
+    text(x, s.top + 4, "id", id);
+    const std::string more = a.open     ? a.stalled ? "stalled" : "open"
+                             : a.failed ? "failed " + duration(a.ended - a.started)
+                                        : duration(a.ended - a.started);
+    const double used = static_cast<double>(width_of(id)) * letter + 7;
+    if (used + static_cast<double>(more.size()) * letter < room)
+      text(x + used, s.top + 4, a.failed ? "less bad" : "less", more);
+    add("</g>\n");
+  }
+
+  // Inputs that came from outside the picture.
+  void ghosts(index v) {
+    const activation& a = m_.activations[v];
+    for (std::size_t i = 0; i < std::min(a.inputs.size(), svg_layout::max_ports); ++i) {
+      const index event = a.inputs[i].event;
+      const bool drawn = std::any_of(at_.edges.begin(), at_.edges.end(),
+                                     [&](const svg_edge& e) { return e.to == v && m_.rows[e.row].event == event; });
+      if (drawn) continue;
+      const double y = at_.port_y(m_, v, i), x = at_.spans[v].x - svg_layout::span_width / 2;
+      line(x - 14, y, x - 1, y, "idles");
+      box(x - 20, y - 3, 6, 6, 1, "ghost");
+    }
+  }
+
+  struct word {
+    std::string text;
+    std::string_view cls;
+  };
+
+  // Codes of rules as badges, then words, as far as there is room.
+  void words(double x, double y, double room, const std::vector<index>& findings,
+             const std::vector<word>& given_words) {
+    const double end = x + room;
+    bool first = true;
+    const auto badges = [&] {
+      for (const index f : findings) {
+        const detection& d = m_.findings[f];
+        const double w = static_cast<double>(code_of(d.rule).size()) * letter + 8;
+        if (x + w > end) return;
+        box(x, y - 10.5, w, 13.5, 4, d.severity == severity::failure ? "badge fails" : "badge warns");
+        text(x + 4, y, "code", code_of(d.rule));
+        x += w + 5;
+      }
+    };
+    for (const word& w : given_words) {
+      if (end - x < 2 * letter) break;
+      const std::string fitting = fit(w.text, letters_in(end - x));
+      text(x, y, w.cls, fitting);
+      x += static_cast<double>(width_of(fitting) + 1) * letter;
+      if (first) badges();
+      first = false;
+    }
+  }
+
+  void square(const row& r, double y) {
+    const event& e = m_.events[r.event];
+    const double x = at_.square_x(m_, r), half = svg_layout::square / 2;
+    const bool again = r.kind != row_kind::event && !(r.kind == row_kind::remedy && e.system);
+    add("<g>");
+    told(title_of(r), e.text);
+    if (r.activation != none && r.kind != row_kind::remedy && at_.spans[r.activation].shown) {
+      line(at_.spans[r.activation].x + svg_layout::span_width / 2, y, x - half, y, "works");
+    }
+    const std::string_view ring = r.kind == row_kind::remedy ? std::string_view{} : ring_of(part_.told(r));
+    if (!ring.empty()) box(x - 10, y - 10, 20, 20, 5, "ring " + std::string(ring));
+    else if (!e.evidence.empty() && !again) box(x - 9, y - 9, 18, 18, 4, "ring named");
+    std::string cls = "square";
+    if (r.kind == row_kind::remedy) cls += " heals";
+    if (again) cls += " again";
+    if (e.submit && r.kind == row_kind::event) cls += e.given_back ? " refused" : " answer";
+    if (e.fyi) cls += " fyi";
+    box(x - half, y - half, svg_layout::square, svg_layout::square, 2, cls);
+    std::vector<word> current_words;
+    if (r.kind == row_kind::reroute) current_words.push_back({"↪", "less"});
+    current_words.push_back({e.id, r.kind == row_kind::remedy ? "id heals" : "id"});
+    if (e.submit && r.kind == row_kind::event)
+      current_words.push_back({e.given_back ? "given back" : "submit", e.given_back ? "less bad" : "less good"});
+    if (r.injected) current_words.push_back({"✚", "id heals"});
+    for (const giving& g : r.to) {
+      if (g.fate == fate::lost) current_words.push_back({"✕" + m_.lanes[g.lane].name, "less bad"});
+      else if (!at_.has(g.lane)) current_words.push_back({"→" + m_.lanes[g.lane].name, "less"});
+    }
+    if (!e.kind.empty()) current_words.push_back({e.kind, "less"});
+    if (e.fyi) current_words.push_back({"fyi", "less"});
+    const bool in_lane =
+        r.kind != row_kind::remedy && r.activation != none && at_.has(m_.activations[r.activation].lane);
+    const std::size_t at = in_lane ? at_.place[m_.activations[r.activation].lane] : 0;
+    const double end = in_lane ? at_.lane_x[at] + at_.lane_width[at] : at_.outside_x + at_.outside_width;
+    words(x + 11, y - 3.5, end - x - 12, part_.told(r), current_words);
+    add("</g>\n");
+  }
+
+  std::string title_of(const row& r) const {
+    const event& e = m_.events[r.event];
+    std::string title = "event " + e.id + (e.kind.empty() ? "" : " (" + e.kind + ")");
+    if (r.kind == row_kind::reroute) title += ", rerouted by " + m_.activations[r.activation].id;
+    if (r.kind == row_kind::remedy) title += e.system ? ", made by digd" : ", given again by digd";
+    if (r.kind == row_kind::event) {
+      title += r.activation == none ? ", a root event" : ", by " + m_.activations[r.activation].id;
+      if (e.submit) title += e.given_back ? ", an answer that was given back" : ", the answer";
+    }
+    for (const giving& g : r.to)
+      title += "; " + m_.lanes[g.lane].name + ": " + std::string(to_string(g.fate)) + (g.by_monitor ? " (digd)" : "");
+    for (const index f : part_.told(r)) title += "; " + std::string(digd::to_string(m_.findings[f].rule));
+    return title;
+  }
+
+  void firing(const row& r, double y) {
+    add("<g>");
+    const detection& d = m_.findings[r.findings.front()];
+    told(finding_title(d), d.reason);
+    words(at_.outside_x + 11, y + 4, std::max(at_.outside_width, 150.0) - 12, part_.told(r),
+          {{r.event == none ? "found" : m_.events[r.event].id, "less"}});
+    add("</g>\n");
+  }
+
+  void note(const row& r, double y) {
+    if (r.lane != none && !at_.has(r.lane)) return;
+    const bool bad = r.text.starts_with("refused") || r.text.starts_with("gap") || r.text.starts_with("the client");
+    if (r.lane != none) {
+      const std::size_t at = at_.place[r.lane];
+      circle(at_.node_x[at], y, 3, "stop");
+      text(at_.side_x[at] + 7, y + 4, "less", r.text);
+      return;
+    }
+    const std::string about = r.event == none ? r.text : m_.events[r.event].id + ": " + r.text;
+    text(at_.outside_x + 10, y + 4, bad ? "less bad" : "less", fit(about, letters_in(width_ - at_.outside_x - 30)));
+  }
+
+  // ---- below the graph
+
+  void findings() {
+    if (look_.embedded) {
+      below_ = at_.bottom - 12;
+      return;
+    }
+    double y = at_.bottom + 30;
+    if (!part_.findings.empty()) {
+      text(28, y, "head", "Findings");
+      y += 6;
+    }
+    std::size_t n = 0;
+    std::unordered_map<std::string, milliseconds> unordered_map;
+    const std::size_t columns = static_cast<std::size_t>((std::min(width_, 1300.0) - 128) / 6.6);
+    for (const index f : part_.findings) {
+      if (n++ == max_findings_told) {
+        y += line_height;
+        text(76, y, "less", "and " + std::to_string(part_.findings.size() - max_findings_told) + " more");
+        break;
+      }
+      y += line_height + 4;
+      const detection& d = m_.findings[f];
+      const double w = static_cast<double>(code_of(d.rule).size()) * letter + 8;
+      box(28, y - 10.5, w, 13.5, 4, d.severity == severity::failure ? "badge fails" : "badge warns");
+      text(32, y, "code", code_of(d.rule));
+      text(76, y, "words",
+           std::string(digd::to_string(d.rule)) + " at " + scale_.at(d.ts) + " " + std::string(scale_.unit()) +
+               (d.event ? " · " + *d.event : "") + (d.agent ? " · " + *d.agent : "") + " · " + finding_outcome(d));
+      const auto [before, is_new] = unordered_map.try_emplace(d.reason, d.ts);
+      for (const std::string& part :
+           wrapped(is_new ? d.reason : "the same as at " + scale_.at(before->second), columns)) {
+        y += 16;
+        text(76, y, "reason", part);
+      }
+    }
+    below_ = part_.findings.empty() ? at_.bottom + 6 : y;
+  }
+
+  void legend() {
+    double x = 28, y = below_ + 34;
+    // Makes room for a symbol and its meaning; gives the symbol's place.
+    const auto next = [&](double symbol, std::string_view meaning) {
+      const double whole = symbol + 8 + static_cast<double>(width_of(meaning)) * letter;
+      if (x + whole > width_ - 20) {
+        x = 28;
+        y += 26;
+      }
+      const double at = x;
+      text(x + symbol + 8, y + 4, "less", meaning);
+      x += whole + 22;
+      return at;
+    };
+    const auto squares = [&](std::string_view cls, std::string_view meaning) {
+      const double at = next(11, meaning);
+      box(at, y - 5.5, 11, 11, 2, cls);
+    };
+    const auto lines = [&](std::string_view cls, std::string_view meaning) {
+      const double at = next(24, meaning);
+      line(at, y, at + 24, y, cls);
+    };
+    const auto rings = [&](std::string_view cls, std::string_view meaning) {
+      const double at = next(20, meaning);
+      box(at, y - 10, 20, 20, 5, cls);
+    };
+    add("<g>");
+    told("legend", "");
+    circle(next(18, "activation") + 9, y, 9, "span");
+    const double many = next(18, "with more outputs than inputs") + 9;
+    circle(many, y, 9, "span many");
+    add("<path d=\"M" + px(many) + " " + px(y - 4) + "l4.2 7h-8.4z\" class=\"glyph\"/>\n");
+    squares("square", "event");
+    squares("square answer", "answer");
+    squares("square again", "given on");
+    lines("works", "taken up");
+    lines("idles", "waits ⋯  discarded ✗  rerouted ↪");
+    lines("heals", "by digd, ✚ with a text");
+    const double never = next(8, "never taken up") + 4;
+    circle(never, y, 4, "stop");
+    rings("ring fails", "failure");
+    rings("ring warns", "warning");
+    rings("ring named", "named in a finding");
+    if (look_.lit != nullptr) {
+      const double path = next(16, "on the lit path");
+      box(path, y - 8, 16, 16, 3, "glow whole");
+    }
+    add("</g>\n");
+    height_ = y + 30;
+  }
+
+  const model& m_;
+  const selection& part_;
+  const svg_look look_;
+  const time_scale scale_;
+  const svg_layout at_;
+  std::string body_;
+  double width_ = 0, height_ = 0, below_ = 0;
+};
+
+}  // namespace
+
+std::string draw_svg(const model& m, const selection& part, const svg_look& look) {
+  return drawing(m, part, look).run();
+}
+
+}  // namespace digd::picture

@@ -1,0 +1,557 @@
+#include "ingest/protocol/decode.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "ingest/protocol/frames.h"
+
+using namespace digd;
+using ingest::decoded;
+using ingest::decoder;
+
+namespace {
+
+// Decodes one frame; the message's views live as long as this.
+struct reading {
+  decoder in;
+  message out;
+  decoded result;
+
+  explicit reading(std::string_view frame) { result = in.decode(frame, out); }
+  refusal code() const { return result.refused.code; }
+  const std::string& field() const { return result.refused.field; }
+  const std::string& text() const { return result.refused.text; }
+};
+
+// The code, and the field if there is one: "bad_message agent".
+std::string refusal_of(std::string_view frame) {
+  const reading r(frame);
+  std::string text{to_string(r.code())};
+  if (!r.field().empty()) text += " " + r.field();
+  return text;
+}
+
+// A payload in an event that is otherwise good.
+std::string with_payload(std::string_view payload) {
+  return R"({"type":"event","seq":1,"event":{"id":"e","payload":)" + std::string{payload} + "}}";
+}
+
+std::string nested(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+
+std::vector<std::string> list_of(const name_list& names) { return {names.begin(), names.end()}; }
+
+using names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("every example of the protocol is accepted", "[decode]") {
+  for (std::size_t i = 0; i < 14; ++i) CHECK(refusal_of(valid_frames[i]) == "none");
+}
+
+TEST_CASE("an agent that joins is named", "[decode]") {
+  const reading r(valid_frames[0]);
+  CHECK(r.out.type == message_type::agent_joined);
+  CHECK(r.out.agent == "reviewer");
+  CHECK(r.out.seq == 1);
+}
+
+TEST_CASE("escapes in names are undone", "[decode]") {
+  const reading r(valid_frames[1]);
+  CHECK(r.out.agent == "r\u00e9\U0001F600");
+  CHECK(r.out.ts == -5);
+}
+
+TEST_CASE("an escaped key is the key it stands for", "[decode]") {
+  const reading r(R"({"ty\u0070e":"agent_left","\u0073eq":1,"ag\u0065nt":"a"})");
+  CHECK(r.code() == refusal::none);
+  CHECK(r.out.agent == "a");
+}
+
+TEST_CASE("a root event has what was announced", "[decode]") {
+  const reading r(valid_frames[2]);
+  REQUIRE(r.out.events.size() == 1);
+  CHECK(r.out.events[0].id == "e1");
+  CHECK(list_of(r.out.events[0].recipients) == names{"planner"});
+  CHECK(r.out.events[0].kind == "problem");
+  CHECK_FALSE(r.out.events[0].source.has_value());
+}
+
+TEST_CASE("an output of an open activation names its source", "[decode]") {
+  const reading r(valid_frames[4]);
+  REQUIRE(r.out.events.size() == 1);
+  CHECK(r.out.events[0].source == "v1");
+}
+
+TEST_CASE("an end has its reactions and outputs in order", "[decode]") {
+  const reading r(valid_frames[6]);
+  REQUIRE(r.out.reactions.size() == 3);
+  CHECK(r.out.reactions[0].input == "e2");
+  CHECK(r.out.reactions[0].reaction == reaction::wait);
+  CHECK(r.out.reactions[1].reaction == reaction::reroute);
+  CHECK(list_of(r.out.reactions[1].targets) == names{"tester"});
+  CHECK(r.out.reactions[2].reaction == reaction::discard);
+  REQUIRE(r.out.events.size() == 1);
+  CHECK(r.out.events[0].submit);
+}
+
+TEST_CASE("a reroute to nobody is a reroute", "[decode]") {
+  const reading r(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{"e":{"reroute":[]}}})");
+  REQUIRE(r.out.reactions.size() == 1);
+  CHECK(r.out.reactions[0].reaction == reaction::reroute);
+  CHECK(r.out.reactions[0].targets.empty());
+}
+
+TEST_CASE("a failed end says so", "[decode]") {
+  const reading r(valid_frames[7]);
+  CHECK(r.out.failed);
+  CHECK(r.out.as_is);
+}
+
+TEST_CASE("a delivery says what of and what was done", "[decode]") {
+  const reading r(R"({"type":"delivery","seq":9,"event":"e3","of":"sys:1","applied":"unsupported"})");
+  CHECK(r.out.event == "e3");
+  CHECK(r.out.of == "sys:1");
+  CHECK(r.out.applied == applied::unsupported);
+}
+
+TEST_CASE("a gap counts what was lost, if it knows", "[decode]") {
+  CHECK(reading(valid_frames[10]).out.dropped == 120);
+  CHECK(reading(R"({"type":"gap","seq":10})").out.dropped == 0);
+}
+
+TEST_CASE("the end of a run may have an outcome", "[decode]") {
+  CHECK(reading(valid_frames[12]).out.outcome == run_outcome::success);
+  CHECK(reading(R"({"type":"run_ended","seq":1})").out.outcome == run_outcome::none);
+  CHECK(reading(R"({"type":"run_ended","seq":1,"outcome":"aborted"})").out.outcome == run_outcome::aborted);
+}
+
+TEST_CASE("fyi on a submit event is ignored", "[decode]") {
+  for (const auto* flags : {R"("submit":true,"fyi":true)", R"("fyi":true,"submit":true)"}) {
+    const reading r(R"({"type":"event","seq":1,"event":{"id":"e",)" + std::string{flags} + "}}");
+    REQUIRE(r.out.events.size() == 1);
+    CHECK(r.out.events[0].submit);
+    CHECK_FALSE(r.out.events[0].fyi);
+  }
+}
+
+TEST_CASE("names given twice count once, where they stand first", "[decode]") {
+  const reading r(
+      R"({"type":"activation_started","seq":1,"activation":"v","agent":"a","inputs":["b","a","b","c","a"]})");
+  CHECK(list_of(r.out.inputs) == names{"b", "a", "c"});
+}
+
+TEST_CASE("names given twice count once in long lists too", "[decode]") {
+  std::string frame = R"({"type":"event","seq":1,"event":{"id":"e","recipients":[)";
+  for (int i = 0; i < 5000; ++i) frame += "\"agent number " + std::to_string(i % 1700) + "\",";
+  frame += R"("last"]}})";
+  const reading r(frame);
+  REQUIRE(r.out.events.size() == 1);
+  const names got = list_of(r.out.events[0].recipients);
+  REQUIRE(got.size() == 1701);
+  for (int i = 0; i < 1700; ++i) REQUIRE(got[i] == "agent number " + std::to_string(i));
+  CHECK(got.back() == "last");
+}
+
+TEST_CASE("a name in one list is not missed in the next", "[decode]") {
+  for (const int length : {2, 40}) {
+    std::string list = "[";
+    for (int i = 0; i < length; ++i) list += "\"a" + std::to_string(i) + "\",";
+    list.back() = ']';
+    const std::string frame = R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{"x":{"reroute":)" +
+                              list + R"(}},"outputs":[{"id":"e1","recipients":)" + list +
+                              R"(},{"id":"e2","recipients":)" + list + "}]}";
+    decoder in;
+    message out;
+    for (int again = 0; again < 2; ++again) {
+      CHECK_FALSE(in.decode(frame, out).refused);
+      REQUIRE(out.reactions.size() == 1);
+      CHECK(out.reactions[0].targets.size() == static_cast<std::size_t>(length));
+      REQUIRE(out.events.size() == 2);
+      CHECK(out.events[0].recipients.size() == static_cast<std::size_t>(length));
+      CHECK(out.events[1].recipients.size() == static_cast<std::size_t>(length));
+    }
+  }
+}
+
+TEST_CASE("missing lists are empty", "[decode]") {
+  CHECK(reading(R"({"type":"activation_started","seq":1,"activation":"v","agent":"a"})").out.inputs.empty());
+  const reading event(R"({"type":"event","seq":1,"event":{"id":"e"}})");
+  REQUIRE(event.out.events.size() == 1);
+  CHECK(event.out.events[0].recipients.empty());
+  const reading end(R"({"type":"activation_ended","seq":1,"activation":"v"})");
+  CHECK(end.code() == refusal::none);
+  CHECK(end.out.events.empty());
+  CHECK(end.out.reactions.empty());
+}
+
+TEST_CASE("null in an optional field is as if it were missing", "[decode]") {
+  for (
+      const auto* frame :
+      {R"({"type":"time","seq":1,"ts":null})", R"({"type":"gap","seq":1,"dropped":null})",
+       R"({"type":"run_ended","seq":1,"outcome":null,"metrics":null})",
+       R"({"type":"activation_started","seq":1,"activation":"v","agent":"a","inputs":null})",
+       R"({"type":"activation_ended","seq":1,"activation":"v","reactions":null,"outputs":null,"failed":null,"error":null,"as_is":null})",
+       R"({"type":"event","seq":1,"event":{"id":"e","source":null,"recipients":null,"kind":null,"submit":null,"fyi":null,"payload":null}})",
+       R"({"type":"delivery","seq":1,"event":"e","of":null,"applied":"as_is"})"}) {
+    CHECK(refusal_of(frame) == "none");
+  }
+}
+
+TEST_CASE("null in a required field is refused", "[decode]") {
+  CHECK(refusal_of(R"({"type":null,"seq":1})") == "bad_message type");
+  CHECK(refusal_of(R"({"type":"time","seq":null})") == "bad_message seq");
+  CHECK(refusal_of(R"({"type":"agent_left","seq":1,"agent":null})") == "bad_message agent");
+  CHECK(refusal_of(R"({"type":"event","seq":1,"event":null})") == "bad_message event");
+  CHECK(refusal_of(R"({"type":"event","seq":1,"event":{"id":null}})") == "bad_message id");
+  CHECK(refusal_of(R"({"type":"delivery","seq":1,"event":"e","applied":null})") == "bad_message applied");
+  CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{"e":null}})") ==
+        "bad_message reactions");
+}
+
+TEST_CASE("what a message cannot do without is asked for by name", "[decode]") {
+  CHECK(refusal_of(R"({"seq":1})") == "bad_message type");
+  CHECK(refusal_of(R"({"type":"tmie","seq":1})") == "bad_message type");
+  CHECK(refusal_of(R"({"type":7,"seq":1})") == "bad_message type");
+  CHECK(refusal_of(R"({"type":"time"})") == "bad_message seq");
+  CHECK(refusal_of(R"({"type":"agent_joined","seq":1})") == "bad_message agent");
+  CHECK(refusal_of(R"({"type":"agent_left","seq":1})") == "bad_message agent");
+  CHECK(refusal_of(R"({"type":"activation_started","seq":1,"activation":"v"})") == "bad_message agent");
+  CHECK(refusal_of(R"({"type":"activation_started","seq":1,"agent":"a"})") == "bad_message activation");
+  CHECK(refusal_of(R"({"type":"activation_ended","seq":1})") == "bad_message activation");
+  CHECK(refusal_of(R"({"type":"event","seq":1})") == "bad_message event");
+  CHECK(refusal_of(R"({"type":"event","seq":1,"event":{}})") == "bad_message id");
+  CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","outputs":[{}]})") == "bad_message id");
+  CHECK(refusal_of(R"({"type":"delivery","seq":1,"applied":"as_is"})") == "bad_message event");
+  CHECK(refusal_of(R"({"type":"delivery","seq":1,"event":"e"})") == "bad_message applied");
+}
+
+TEST_CASE("a seq is a whole number from 1", "[decode]") {
+  for (const auto* seq : {"0", "-1", "1.0", "1e2", "\"1\"", "true", "[1]", "{}", "18446744073709551616",
+                          "123456789012345678901234567890"}) {
+    const reading r(R"({"type":"time","seq":)" + std::string{seq} + "}");
+    CHECK(r.code() == refusal::bad_message);
+    CHECK(r.field() == "seq");
+    CHECK_FALSE(r.result.has_seq);
+  }
+  CHECK(reading(R"({"type":"time","seq":18446744073709551615})").result.seq == 18446744073709551615u);
+}
+
+TEST_CASE("the seq is found wherever it stands and whatever else is wrong", "[decode]") {
+  for (const auto* frame : {R"({"type":"agent_left","agent":5,"seq":7})", R"({"type":"what","x":{"seq":3},"seq":7})",
+                            R"({"agent":[],"seq":7})", R"({"type":"gap","dropped":-1,"ts":"x","seq":7})"}) {
+    const reading r(frame);
+    CHECK(r.code() == refusal::bad_message);
+    CHECK(r.result.has_seq);
+    CHECK(r.result.seq == 7);
+  }
+}
+
+TEST_CASE("of two seqs neither is usable", "[decode]") {
+  const reading r(R"({"type":"time","seq":1,"seq":2})");
+  CHECK(r.field() == "seq");
+  CHECK_FALSE(r.result.has_seq);
+  CHECK(r.result.seq == 0);
+}
+
+TEST_CASE("the first bad field in the frame's own order is named", "[decode]") {
+  CHECK(refusal_of(R"({"type":"activation_started","seq":1,"agent":5,"activation":6})") == "bad_message agent");
+  CHECK(refusal_of(R"({"type":"activation_started","seq":1,"activation":6,"agent":5})") == "bad_message activation");
+  CHECK(refusal_of(R"({"activation":6,"agent":5,"seq":0,"type":"activation_started"})") == "bad_message activation");
+  CHECK(refusal_of(R"({"type":"agent_left","seq":1,"agent":null,"ts":"x"})") == "bad_message agent");
+}
+
+TEST_CASE("a time is a whole number of 64 bits", "[decode]") {
+  CHECK(reading(R"({"type":"time","seq":1,"ts":-9223372036854775808})").out.ts == INT64_MIN);
+  CHECK(reading(R"({"type":"time","seq":1,"ts":9223372036854775807})").out.ts == INT64_MAX);
+  for (const auto* ts : {"9223372036854775808", "1.5", "1e3", "\"1\"", "[]"}) {
+    CHECK(refusal_of(R"({"type":"time","seq":1,"ts":)" + std::string{ts} + "}") == "bad_message ts");
+  }
+}
+
+TEST_CASE("names have 1 to 256 bytes", "[decode]") {
+  const auto joined = [](const std::string& name) {
+    return refusal_of(R"({"type":"agent_joined","seq":1,"agent":")" + name + "\"}");
+  };
+  CHECK(joined("") == "bad_message agent");
+  CHECK(joined("x") == "none");
+  CHECK(joined(std::string(256, 'x')) == "none");
+  CHECK(joined(std::string(257, 'x')) == "bad_message agent");
+  std::string accented;
+  for (int i = 0; i < 129; ++i) accented += "\u00e9";
+  CHECK(joined(accented) == "bad_message agent");
+}
+
+TEST_CASE("an intervention's id may be longer than the event's id in it", "[decode]") {
+  const auto answered = [](std::size_t length) {
+    return refusal_of(R"({"type":"delivery","seq":1,"of":"give:)" + std::string(length, 'x') +
+                      R"(:12","applied":"as_is"})");
+  };
+  CHECK(answered(256) == "none");
+  CHECK(answered(512) == "bad_message of");
+}
+
+TEST_CASE("a name is a string", "[decode]") {
+  CHECK(refusal_of(R"({"type":"agent_joined","seq":1,"agent":7})") == "bad_message agent");
+  CHECK(refusal_of(R"({"type":"activation_started","seq":1,"activation":{},"agent":"a"})") == "bad_message activation");
+  CHECK(refusal_of(R"({"type":"activation_started","seq":1,"activation":"v","agent":"a","inputs":["e",1]})") ==
+        "bad_message inputs");
+  CHECK(refusal_of(R"({"type":"activation_started","seq":1,"activation":"v","agent":"a","inputs":"e"})") ==
+        "bad_message inputs");
+  CHECK(refusal_of(R"({"type":"activation_started","seq":1,"activation":"v","agent":"a","inputs":[null]})") ==
+        "bad_message inputs");
+  CHECK(refusal_of(R"({"type":"delivery","seq":1,"event":{"id":"e"},"applied":"as_is"})") == "bad_message event");
+  CHECK(refusal_of(R"({"type":"delivery","seq":1,"of":1,"applied":"as_is"})") == "bad_message of");
+  CHECK(refusal_of(R"({"type":"event","seq":1,"event":"e"})") == "bad_message event");
+}
+
+TEST_CASE("inside an event the field's own name is given, and the path in the text", "[decode]") {
+  const auto with = [](std::string_view field) {
+    return reading(R"({"type":"activation_ended","seq":1,"activation":"v","outputs":[{"id":"a"},{"id":"b",)" +
+                   std::string{field} + "}]}");
+  };
+  CHECK(with(R"("recipients":["x",5])").field() == "recipients");
+  CHECK(with(R"("recipients":["x",5])").text() == "outputs[1].recipients[1] must be a string of 1 to 256 bytes");
+  CHECK(with(R"("kind":5)").field() == "kind");
+  CHECK(with(R"("submit":"yes")").field() == "submit");
+  CHECK(with(R"("fyi":0)").field() == "fyi");
+  CHECK(refusal_of(R"({"type":"event","seq":1,"event":{"id":""}})") == "bad_message id");
+  CHECK(refusal_of(R"({"type":"event","seq":1,"event":{"id":"e","source":""}})") == "bad_message source");
+  CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","outputs":["e"]})") == "bad_message outputs");
+  CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","outputs":{}})") == "bad_message outputs");
+}
+
+TEST_CASE("a kind has at most 256 bytes", "[decode]") {
+  const auto kind = [](std::size_t size) {
+    return refusal_of(R"({"type":"event","seq":1,"event":{"id":"e","kind":")" + std::string(size, 'k') + "\"}}");
+  };
+  CHECK(kind(0) == "none");
+  CHECK(kind(256) == "none");
+  CHECK(kind(257) == "bad_message kind");
+}
+
+TEST_CASE("a reaction is one of four", "[decode]") {
+  for (const auto* reaction : {"\"eat\"", "5", "[]", "{}", R"({"reroute":"a"})", R"({"reroute":[""]})",
+                               R"({"reroute":null})", R"({"reroute":[],"reroute":[]})", "\"reroute\"", "\"none\""}) {
+    CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{"e":)" +
+                     std::string{reaction} + "}}") == "bad_message reactions");
+  }
+  CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":[]})") ==
+        "bad_message reactions");
+  CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{"":"wait"}})") ==
+        "bad_message reactions");
+  CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{"e":{"x":1,"reroute":[]}}})") ==
+        "none");
+}
+
+TEST_CASE("an event reacted to twice is refused", "[decode]") {
+  CHECK(
+      refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{"e":"wait","\u0065":"wait"}})") ==
+      "bad_message reactions");
+}
+
+TEST_CASE("a long key is shown cut and quoted", "[decode]") {
+  const reading r(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{")" + std::string(9000, 'k') +
+                  R"(":"wait"}})");
+  CHECK(r.text().size() < 200);
+}
+
+TEST_CASE("applied and outcome are words of the protocol", "[decode]") {
+  CHECK(refusal_of(R"({"type":"delivery","seq":1,"event":"e","applied":"maybe"})") == "bad_message applied");
+  CHECK(refusal_of(R"({"type":"delivery","seq":1,"event":"e","applied":["as_is"]})") == "bad_message applied");
+  CHECK(refusal_of(R"({"type":"run_ended","seq":1,"outcome":"none"})") == "bad_message outcome");
+  CHECK(refusal_of(R"({"type":"run_ended","seq":1,"metrics":3})") == "bad_message metrics");
+}
+
+TEST_CASE("the rest of the typed fields are checked", "[decode]") {
+  CHECK(refusal_of(R"({"type":"gap","seq":1,"dropped":-1})") == "bad_message dropped");
+  CHECK(refusal_of(R"({"type":"gap","seq":1,"dropped":1.5})") == "bad_message dropped");
+  CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","failed":1})") == "bad_message failed");
+  CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","error":1})") == "bad_message error");
+  CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","as_is":1})") == "bad_message as_is");
+}
+
+TEST_CASE("a known field given twice is refused", "[decode]") {
+  CHECK(refusal_of(R"({"type":"time","type":"time","seq":1})") == "bad_message type");
+  CHECK(refusal_of(R"({"type":"agent_left","seq":1,"agent":"a","agent":"a"})") == "bad_message agent");
+  CHECK(refusal_of(R"({"type":"agent_left","seq":1,"agent":"a","\u0061gent":"a"})") == "bad_message agent");
+  CHECK(refusal_of(R"({"type":"agent_left","seq":1,"ts":null,"ts":null,"agent":"a"})") == "bad_message ts");
+  CHECK(refusal_of(R"({"type":"event","seq":1,"event":{"id":"e","id":"e"}})") == "bad_message id");
+  CHECK(refusal_of(R"({"type":"event","seq":1,"event":{"id":"e","payload":1,"payload":1}})") == "bad_message payload");
+}
+
+TEST_CASE("fields that a message type does not have are ignored", "[decode]") {
+  CHECK(refusal_of(R"({"type":"time","seq":1,"agent":5,"event":[],"event":{},"outputs":7,"x":1,"x":2})") == "none");
+  const reading r(R"({"agent":"a","event":{"id":"e"},"as_is":true,"type":"gap","seq":1})");
+  CHECK(r.code() == refusal::none);
+  CHECK(r.out.agent.empty());
+  CHECK(r.out.events.empty());
+  CHECK_FALSE(r.out.as_is);
+}
+
+TEST_CASE("ignored fields must be JSON all the same", "[decode]") {
+  CHECK(refusal_of(R"({"type":"time","seq":1,"x":tru})") == "bad_json");
+  CHECK(refusal_of(R"({"type":"time","seq":1,"x":{"y":01}})") == "bad_json");
+  CHECK(refusal_of(R"({"type":"time","seq":1,"x":{"y":"\q"}})") == "bad_json");
+}
+
+TEST_CASE("an output's source is its activation, whatever it says", "[decode]") {
+  const reading r(R"({"type":"activation_ended","seq":1,"activation":"v","outputs":[{"id":"e","source":5}]})");
+  CHECK(r.code() == refusal::none);
+  REQUIRE(r.out.events.size() == 1);
+  CHECK_FALSE(r.out.events[0].source.has_value());
+}
+
+TEST_CASE("the type may stand anywhere", "[decode]") {
+  const reading r(R"({"event":"e3","applied":"rerouted","seq":2,"type":"delivery"})");
+  CHECK(r.code() == refusal::none);
+  CHECK(r.out.event == "e3");
+  const reading late(
+      R"({"outputs":[{"id":"e","recipients":["a"]}],"activation":"v","seq":2,"type":"activation_ended"})");
+  REQUIRE(late.out.events.size() == 1);
+  CHECK(list_of(late.out.events[0].recipients) == names{"a"});
+}
+
+TEST_CASE("a payload is any JSON", "[decode]") {
+  for (const auto* payload :
+       {"1e400", "-0", "-0.0E-0", "1234567890123456789012345678901234567890", "0.1e+5", "\"\"", "[]", "[[],{}]", "null",
+        "true", "{\"a\":{\"a\":{}},\"a\":1}", R"("\ud83d\ude00\u0000")"}) {
+    CHECK(refusal_of(with_payload(payload)) == "none");
+  }
+}
+
+TEST_CASE("a payload is JSON", "[decode]") {
+  for (const auto* payload : {"01",
+                              "1.",
+                              ".5",
+                              "-",
+                              "+1",
+                              "1e",
+                              "1e+",
+                              "0x1",
+                              "NaN",
+                              "Infinity",
+                              "True",
+                              "nul",
+                              "truefalse",
+                              "1 2",
+                              "[1,]",
+                              "[,1]",
+                              "[1 2]",
+                              "{\"a\"}",
+                              "{\"a\":}",
+                              "{\"a\":1,}",
+                              "{a:1}",
+                              "{\"a\" 1}",
+                              "[1}",
+                              "{\"a\":1]",
+                              "'x'",
+                              "",
+                              R"("\u12")",
+                              R"("\uD800")",
+                              R"("\uDC00")",
+                              R"("\uD800\uD800")",
+                              R"("\uD800x")",
+                              R"("\x41")",
+                              "\"a\nb\"",
+                              "\"\xff\"",
+                              "\"\xed\xa0\x80\"",
+                              "\"\xc0\xaf\"",
+                              "\"a\"\"b\"",
+                              "1\"a\"",
+                              "\"a\"1",
+                              "[1\x0c,2]",
+                              "// x\n1"}) {
+    CAPTURE(payload);
+    CHECK(refusal_of(with_payload(payload)) == "bad_json");
+  }
+}
+
+TEST_CASE("what is no JSON is refused as that", "[decode]") {
+  using namespace std::string_literals;
+  for (const std::string& frame :
+       {""s, " "s, "\0"s, "{"s, "}"s, "x"s, "{}{}"s, "{} x"s, "{}]"s, R"({"type":"time","seq":1)"s,
+        R"({"type":"time","seq":1}})"s, "{\"type\":\"time\",\"seq\":1}\0"s, "\xEF\xBB\xBF{}"s, "[1] 2"s, "1 2"s,
+        "\"a\" \"b\""s, "["s, "[}"s, R"({"type":"time","seq":1,"x":{"y":1})"s}) {
+    CAPTURE(frame);
+    CHECK(refusal_of(frame) == "bad_json");
+    CHECK(hello_refusal_of(frame) == "bad_json");
+  }
+}
+
+TEST_CASE("JSON that is no object is no message", "[decode]") {
+  for (const auto* frame : {"[]", "[1,{}]", "\"a\"", " 5 ", "null", "true"}) {
+    const reading r(frame);
+    CHECK(r.code() == refusal::bad_message);
+    CHECK(r.field().empty());
+    CHECK_FALSE(r.result.has_seq);
+    CHECK(hello_refusal_of(frame) == "bad_message");
+  }
+}
+
+TEST_CASE("bad JSON comes before a bad message and leaves no seq", "[decode]") {
+  const reading r(R"({"type":"agent_left","seq":4,"agent":5,"x":nope})");
+  CHECK(r.code() == refusal::bad_json);
+  CHECK(r.field().empty());
+  CHECK_FALSE(r.result.has_seq);
+}
+
+TEST_CASE("a payload may nest a thousand levels", "[decode]") {
+  CHECK(refusal_of(with_payload(nested(1000))) == "none");
+}
+
+TEST_CASE("what nests too deep is refused with the bound", "[decode]") {
+  for (const std::size_t levels : {std::size_t{1100}, std::size_t{200'000}}) {
+    const reading r(with_payload(nested(levels)));
+    CHECK(r.code() == refusal::bad_json);
+    CHECK(r.text() == "not JSON: nested deeper than 1064 levels");
+  }
+  CHECK(refusal_of(nested(1064)) == "bad_message");
+  CHECK(refusal_of(nested(1065)) == "bad_json");
+}
+
+TEST_CASE("a decoder forgets the frame before", "[decode]") {
+  decoder in;
+  message out;
+  in.decode(valid_frames[6], out);
+  in.decode(R"({"type":"time","seq":3})", out);
+  CHECK(out.type == message_type::time);
+  CHECK(out.events.empty());
+  CHECK(out.reactions.empty());
+  CHECK(out.activation.empty());
+}
+
+TEST_CASE("names stay readable to the end of a large message", "[decode]") {
+  std::string frame = R"({"type":"activation_ended","seq":1,"activation":"v\n1","outputs":[)";
+  for (int i = 0; i < 20'000; ++i) {
+    frame +=
+        R"({"id":"e\t)" + std::to_string(i) + R"(","recipients":["a\n)" + std::to_string(i) + R"("],"payload":"x"},)";
+  }
+  frame.back() = ']';
+  frame += "}";
+  const reading r(frame);
+  REQUIRE(r.out.events.size() == 20'000);
+  CHECK(r.out.activation == "v\n1");
+  for (int i = 0; i < 20'000; ++i) {
+    REQUIRE(r.out.events[i].id == "e\t" + std::to_string(i));
+    REQUIRE(r.out.events[i].recipients[0] == "a\n" + std::to_string(i));
+  }
+}
+
+TEST_CASE("a hello is recognised and left to its own decoder", "[decode]") {
+  const reading r(valid_frames[14]);
+  CHECK(r.result.is_hello);
+  CHECK(r.code() == refusal::none);
+  CHECK(reading(R"({"run":5,"type":"hello"})").result.is_hello);
+  CHECK_FALSE(reading(R"({"type":"hello")").result.is_hello);
+}
+
+TEST_CASE("the session of a trace line is found", "[decode]") {
+  decoder in;
+  CHECK(in.session_of(R"({"type":"time","x":{"session":"no"},"session":"s\n2","seq":1})") == "s\n2");
+  CHECK(in.session_of(R"({"type":"time"})") == "main");
+  CHECK(in.session_of(R"({"session":5})") == "main");
+  CHECK(in.session_of("[1]") == "main");
+  CHECK(in.session_of("") == "main");
+  CHECK(in.session_of(R"({"type")") == "main");
+}
