@@ -1,10 +1,10 @@
-// One span of an agent acting: its inputs, its reactions to them, and its outputs.
+// An activation: one span of an agent acting, with its inputs, its reactions to them, and its outputs.
 import type { Run } from "./run.js";
 import { eventId, type EventLike, type Verdict } from "./verdict.js";
 import type { Reaction, WireEvent } from "./wire.js";
 
 export interface OutputOptions {
-  /** Made up if missing. */
+  /** Generated if missing. */
   id?: string;
   payload?: unknown;
   kind?: string;
@@ -14,7 +14,7 @@ export interface OutputOptions {
   submit?: boolean;
 }
 
-/** An output that is announced with the end of its activation. */
+/** An output that is announced when its activation ends. */
 export interface Output {
   readonly id: string;
   /** Resolves when the activation has ended. */
@@ -26,7 +26,7 @@ interface PendingOutput extends Output {
   resolve(verdict: Verdict): void;
 }
 
-/** Made by `Run.begin` or `Run.activation`. Ended once; calls after that throw. */
+/** Created by `Run.begin` or `Run.activation`. It ends once; every later call throws a TypeError. */
 export class Activation {
   private readonly reactions = new Map<string, Reaction>();
   private readonly outputs: PendingOutput[] = [];
@@ -44,34 +44,35 @@ export class Activation {
     return !this.ended;
   }
 
-  /** Took the input up; the default for an input without a reaction. */
+  /** The agent used the inputs. This is the default for an input without a reaction. */
   consume(...inputs: EventLike[]): void {
     this.react(inputs, "consume");
   }
-  /** Leaves it pending. */
+  /** The inputs stay pending for the agent. */
   wait(...inputs: EventLike[]): void {
     this.react(inputs, "wait");
   }
+  /** The agent drops the inputs. */
   discard(...inputs: EventLike[]): void {
     this.react(inputs, "discard");
   }
-  /** Passes it to other agents; they get it when the activation ends and the verdict is there. */
+  /** Passes the input to other agents. They get it after the activation has ended and its verdict has arrived. */
   reroute(input: EventLike, to: readonly string[]): void {
     this.react([input], { reroute: [...to] });
   }
 
-  /** Announces an output now, while the activation goes on, and waits for its verdict. */
+  /** Announces an output while the activation continues, and waits for its verdict. */
   async emit(recipients: readonly string[], options: OutputOptions = {}): Promise<Verdict> {
     this.mustBeOpen("emit");
     return this.run.announce(this.event(recipients, options));
   }
 
-  /** Gives the final answer now. A verdict `reroute` gives it back: the run is not over. */
+  /** Submits the final answer now. The verdict `reroute` gives it back; then the run is not over. */
   submit(payload?: unknown, options: Omit<OutputOptions, "submit" | "payload"> = {}): Promise<Verdict> {
     return this.emit([], { ...options, payload, submit: true });
   }
 
-  /** Adds an output that is announced with the end, together with all others. */
+  /** Adds an output that is announced when the activation ends, together with all others. */
   output(recipients: readonly string[], options: OutputOptions = {}): Output {
     this.mustBeOpen("output");
     const event = this.event(recipients, options);
@@ -82,7 +83,10 @@ export class Activation {
     return { id: output.id, verdict };
   }
 
-  /** Ends it: reactions, then outputs, judged together. Verdicts of rerouted inputs first, in the order of the inputs. */
+  /**
+   * Ends the activation; the daemon judges its reactions and outputs together. Returns the verdicts: first those of
+   * rerouted inputs in the order of the inputs, then those of the outputs.
+   */
   async end(): Promise<Verdict[]> {
     this.close("end");
     const rerouted: WireEvent[] = [];
@@ -100,7 +104,7 @@ export class Activation {
     return verdicts;
   }
 
-  /** Ends it as failed: its inputs stay pending, outputs that were not announced are not made. */
+  /** Ends the activation as failed. Its inputs stay pending; outputs that were not announced do not exist. */
   fail(error?: unknown): void {
     this.close("fail");
     for (const output of this.outputs) output.resolve(this.run.deliveredUnannounced(output.event));
@@ -116,7 +120,8 @@ export class Activation {
     for (const input of inputs.map(eventId)) {
       if (!this.inputs.includes(input))
         throw new TypeError(
-          `${JSON.stringify(input)} is no input of activation ${this.id}; its inputs: ${this.inputs.join(", ") || "none"}`,
+          `${JSON.stringify(input)} is no input of activation ${this.id}; ` +
+            `its inputs: ${this.inputs.join(", ") || "none"}`,
         );
       this.reactions.set(input, reaction);
     }

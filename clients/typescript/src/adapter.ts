@@ -1,12 +1,13 @@
-// Parts that the adapters share: payloads of bounded size, and interventions that wait until the framework can act.
+// Parts that the adapters share: payloads of bounded size, options of runs, and interventions that wait for the
+// framework.
 import { now } from "#transport";
 import type { RunOptions } from "./options.js";
 import type { Intervention } from "./wire.js";
 
 const maxPayloadCharacters = 16 << 10;
-const maxWaitMs = 25_000; // less than a handler has
+const maxWaitMs = 25_000; // below the limit of an intervention handler in run.ts
 
-/** A value as a payload: JSON, or a note if it is none or too long. */
+/** The value as a payload. If it is no JSON, or too long, a short note replaces it. */
 export function snapshot(value: unknown): unknown {
   let text: string | undefined;
   try {
@@ -18,7 +19,7 @@ export function snapshot(value: unknown): unknown {
   return text.length > maxPayloadCharacters ? { digd: `left out: ${text.length} characters` } : JSON.parse(text);
 }
 
-/** Options of a run that an adapter begins; a fixed `run` id is numbered from its second use on. */
+/** Options of the runs that an adapter begins. From its second use on, a fixed `run` id gets a number. */
 export class RunSettings<C> {
   private uses = 0;
   constructor(private readonly source: RunOptions | ((context: C) => RunOptions) | undefined) {}
@@ -36,13 +37,13 @@ interface WaitingIntervention {
   resolve(done: boolean): void;
 }
 
-/** Interventions that came and wait until the framework can act on them. */
+/** Interventions that wait until the framework can act on them. */
 export class Inbox {
   private readonly waiting: WaitingIntervention[] = [];
   private wake: (() => void) | null = null;
   private closed = false;
 
-  /** For `Run.onIntervention`: true when somebody takes it to act on it, false if nobody does in time. */
+  /** For `Run.onIntervention`: resolves true when the adapter takes the intervention, false after `maxWaitMs`. */
   readonly handler = (intervention: Intervention): Promise<boolean> => {
     if (this.closed) return Promise.resolve(false);
     return new Promise((done) => {
@@ -61,7 +62,7 @@ export class Inbox {
     });
   };
 
-  /** Takes all; whoever takes them acts on them. */
+  /** Takes all waiting interventions. The caller must act on them. */
   takeAll(): Intervention[] {
     return this.waiting.splice(0).map(({ intervention, resolve }) => {
       resolve(true);
@@ -69,14 +70,16 @@ export class Inbox {
     });
   }
 
-  /** Waits for the first, `withinMs` at most, or until `gone` is true. Returns whether there is one. */
+  /**
+   * Waits until there is an intervention, `withinMs` have passed, or `isOver` is true. Returns whether there is one.
+   */
   async waitForAny(withinMs: number, isOver: () => boolean): Promise<boolean> {
     const deadline = now() + withinMs;
     while (this.waiting.length === 0 && !isOver()) {
       const leftMs = deadline - now();
       if (leftMs <= 0) return false;
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, Math.min(leftMs, 250)); // looks whether the daemon is still there
+        const timer = setTimeout(resolve, Math.min(leftMs, 250)); // polls `isOver`
         this.wake = () => {
           clearTimeout(timer);
           resolve();
@@ -87,7 +90,7 @@ export class Inbox {
     return this.waiting.length > 0;
   }
 
-  /** Nobody will act any more. */
+  /** Refuses the waiting interventions and every later one. */
   close(): void {
     this.closed = true;
     for (const { resolve } of this.waiting.splice(0)) resolve(false);

@@ -1,4 +1,4 @@
-// The parts of LangGraph.js that the adapter relies on beyond its documented interface. Tested with @langchain/langgraph 1.7.
+// The undocumented parts of LangGraph.js that the adapter uses. Tested with @langchain/langgraph 1.7.
 //
 // - `Pregel.prototype._runLoop({ loop, config })` runs one invocation of a graph.
 // - `PregelLoop`: `tick`, `tasks`, `nodes`, `status`, `step`, `stop`, `scheduleErrorHandler`.
@@ -36,22 +36,27 @@ export interface Loop {
 }
 
 export const isSend = ([channel]: Write): boolean => channel === sendChannel;
-/** What arrives at these channels waits until LangGraph runs the node. */
+/** Whether a write starts a node in a later step. */
 export const startsNodes = (write: Write): boolean =>
   isSend(write) || write[0].startsWith(branchPrefix) || write[0].startsWith(joinPrefix);
 export const hasFailed = (task: Task): boolean => task.writes.some(([channel]) => channel === errorChannel);
 /** Whether LangGraph runs this task because of a `Send`. */
 export const isSent = (task: Task): boolean => task.path[0] === "__pregel_push";
-/** Whether a task runs a node, and not a function that a node called. */
+/** Whether a task runs a node, and not a function of the functional API that a node called. */
 export const isNodeTask = (task: Task, loop: Loop): boolean => task.name in loop.nodes && task.path.at(-1) !== true;
 export const taskIdOf = (config: any): string | undefined => config?.configurable?.["__pregel_task_id"];
 
 export function targetOf([channel, value]: Write): string {
   if (channel === sendChannel) return String(value.node);
-  return channel.startsWith(branchPrefix) ? channel.slice(branchPrefix.length) : channel.slice(channel.lastIndexOf(":") + 1);
+  return channel.startsWith(branchPrefix)
+    ? channel.slice(branchPrefix.length)
+    : channel.slice(channel.lastIndexOf(":") + 1);
 }
 
-/** The writes of a task that start nodes; several for the same channel start a node once. */
+/**
+ * The writes of a task that start nodes. Several writes to the same channel start a node once, so only the first
+ * counts.
+ */
 export function writesThatStartNodes(task: Task): Write[] {
   const channels = new Set<string>();
   return task.writes.filter((write) => {
@@ -61,7 +66,7 @@ export function writesThatStartNodes(task: Task): Write[] {
   });
 }
 
-/** Where commands without an update lead to; null if the value is anything else. */
+/** The targets of commands that have a `goto` and no update; null for any other value. */
 export function bareGotos(value: unknown): string[] | null {
   const targets: string[] = [];
   for (const command of Array.isArray(value) ? value : [value]) {
@@ -76,7 +81,7 @@ export function bareGotos(value: unknown): string[] | null {
   return targets.length > 0 ? targets : null;
 }
 
-/** A task that only carries writes: how the adapter starts nodes in a graph that has come to rest. */
+/** A task that only carries writes. With it the adapter starts nodes in a graph that has come to rest. */
 export function carrierTask(writes: Write[]): Task {
   const carrier = {
     id: "digd",

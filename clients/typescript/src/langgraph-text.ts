@@ -1,8 +1,8 @@
-// How a node reads the texts that digd injects: as a message in its input, or by asking for them with `notes`.
+// The two ways in which a node reads the texts that digd injects: a message in its input, or a call of `notes`.
 import { AIMessage, BaseMessage, HumanMessage } from "@langchain/core/messages";
 import { taskIdOf } from "./langgraph-internals.js";
 
-/** Returns a node's input with texts added, or the very same object if it cannot take them. */
+/** Returns a node's input with the texts added, or the same object if it has no place for them. */
 export type Inject = (input: any, texts: readonly string[], node: string) => unknown;
 
 /** The texts for one execution of a node, and whether the node asked for them. */
@@ -14,8 +14,9 @@ export interface Notes {
 export const notesByTask = new Map<string, Notes>();
 
 /**
- * Within a node: the texts that digd injects into this execution, by the node's `config`. For nodes whose input has no
- * messages. A node that calls this may be run again to read a text; other nodes without messages are left alone.
+ * Call this within a node whose input has no messages: it returns the texts that digd injects into this execution,
+ * found by the node's `config`. Healing may run such a node again to let it read a text. It never runs other nodes
+ * without messages again.
  */
 export function notes(config: unknown): readonly string[] {
   const currentNotes = notesByTask.get(taskIdOf(config) ?? "");
@@ -24,7 +25,7 @@ export function notes(config: unknown): readonly string[] {
   return currentNotes.texts;
 }
 
-/** Calls of tools are answered by tools: a message between a call and its answer would make the conversation invalid. */
+/** A text between a tool call and the tool's answer would make the conversation invalid. */
 function takesText(messages: unknown): messages is BaseMessage[] {
   if (!Array.isArray(messages) || messages.length === 0 || !messages.every((m) => BaseMessage.isInstance(m)))
     return false;

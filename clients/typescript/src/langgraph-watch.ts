@@ -1,7 +1,7 @@
-// One invocation of an instrumented graph: its run, the events on their way to nodes, and who acts.
+// One invocation of an instrumented graph: its run, the events on their way to nodes, and the executions of nodes.
 //
-// Everything happens within LangGraph's own loop: the watch replaces `tick` of this one loop and `proc` of its tasks. It adds
-// no node, no step and no configuration. In a mode that does not heal, nothing here waits.
+// The watch replaces `tick` of this one loop and `proc` of its tasks. It adds no node, no step and no configuration. In
+// a mode that does not heal, nothing here waits for the daemon.
 import { isGraphBubbleUp, isGraphDrained, isParentCommand } from "@langchain/langgraph";
 import type { Activation, Output } from "./activation.js";
 import { Inbox, snapshot } from "./adapter.js";
@@ -13,75 +13,38 @@ import {
   hasFailed,
   isNodeTask,
   isSend,
-  isSent,
-  writesThatStartNodes,
   startNode,
   targetOf,
+  writesThatStartNodes,
   type Loop,
   type Task,
   type Write,
 } from "./langgraph-internals.js";
-import { addTexts, notesByTask, type Notes } from "./langgraph-text.js";
+import { Mailbox, payloadOf, unchanged } from "./langgraph-mail.js";
+import type { EndedBranch, MailItem, NodeExecution, Plan } from "./langgraph-mail.js";
+import { addTexts, notesByTask } from "./langgraph-text.js";
 import type { Run } from "./run.js";
 import type { Verdict } from "./verdict.js";
 import type { Outcome } from "./wire.js";
 
-const maxAnswerInputs = 1000; // ended branches that an answer names, the latest ones
-const cannotReadReason = "the node's input has no list of messages, and the node does not ask for notes()";
+const maxAnswerInputs = 1000; // an answer names the latest ended branches only
+const cannotReadReason = "the node's input has no list of messages, and the node does not call notes()";
 
-/** An event on its way to a node. */
-interface MailItem {
-  event: string;
-  /** The nodes that have had this work, unchanged. */
-  holders: ReadonlySet<string>;
-  /** The step in which it was written; nodes that run in the same step do not see it. */
-  step: number;
-  verdict?: Verdict;
-  text?: string;
-}
-
-/** An activation from its node's start to its last write. */
-interface NodeExecution {
-  activation: Activation;
-  node: string;
-  mail: readonly MailItem[];
-  task: Task;
-  notes: Notes;
-  unreadVerdicts: Verdict[]; // injections that the input could not take
-}
-
-interface EndedBranch {
-  event: string;
-  node: string;
-  position: string;
-  payload: unknown;
-}
-
-/** The writes of a task that start nodes, as events: new ones, and inputs that are rerouted. */
-interface Plan {
-  outputs: Map<string, Write>;
-  reroutedWrites: Write[];
-  holders: ReadonlySet<string>;
-}
-
-/** Ids of the runs around a task, for graphs that a node starts. */
+/** The ids of the runs by task, so that a graph which a node starts finds the run around it. */
 export const runByTask = new Map<string, string>();
 
 export class Watch {
   readonly inbox = new Inbox();
   private disabled = false;
   private answered = false;
-  private startsNothing = false; // START led to END at once: there is nothing to answer
-  private origin: string | null = null; // an event that everything in the run descends from
-  private step = 0;
-  private readonly mailByChannel = new Map<string, MailItem[]>(); // by channel
-  private readonly sentMail = new Map<string, { packet: unknown; item: MailItem }[]>(); // by node
-  private readonly takenMail = new Map<string, MailItem[]>(); // by task of this step: a retry has the same inputs
+  private startsNothing = false; // START leads straight to END: the run needs no answer
+  private origin: string | null = null; // an event from which every event of the run descends
+  private readonly mailbox = new Mailbox();
   private readonly executions = new Map<string, NodeExecution>();
-  private readonly executedTasks = new Set<string>(); // tasks of this step that ran
-  private readonly readsTexts = new Map<string, boolean>();
+  private readonly executedTasks = new Set<string>(); // of this step
+  private readonly readsTexts = new Map<string, boolean>(); // by node; unknown until it has run
   private endedBranches: EndedBranch[] = [];
-  private restIsFinal = false; // the answer of this rest was submitted
+  private restIsFinal = false; // the graph has come to rest permanently
 
   constructor(
     readonly run: Run,
@@ -90,7 +53,7 @@ export class Watch {
     private readonly warn: (line: string) => void,
   ) {}
 
-  /** Replaces `tick` of this loop, and error handlers. */
+  /** Replaces `tick` and `scheduleErrorHandler` of this loop. */
   attach(): void {
     const { loop } = this;
     const tick = loop.tick;
@@ -104,7 +67,7 @@ export class Watch {
         loop.tasks = { digd: carrierTask(writes) };
         loop.status = "pending";
         loop.stop = Math.max(loop.stop, loop.step + limit);
-        this.step += 1;
+        this.mailbox.nextStep();
         more = await tick.call(loop, params);
       }
       if (more) for (const task of Object.values(loop.tasks)) this.watchTask(task);
@@ -132,18 +95,21 @@ export class Watch {
     await this.run.end(outcome);
   }
 
-  /** How this invocation ended. Pausing for a person and handing over to a parent graph are the author's intention. */
+  /**
+   * The outcome of this invocation. Interrupts and commands to a parent graph are intended, so they count as success.
+   */
   private outcome(error: unknown, cancelled: boolean): Outcome | undefined {
-    if (error === undefined) return this.answered || this.startsNothing || this.loop.status !== "done" ? "success" : undefined;
+    if (error === undefined)
+      return this.answered || this.startsNothing || this.loop.status !== "done" ? "success" : undefined;
     if (cancelled || isGraphDrained(error)) return "aborted";
     return isGraphBubbleUp(error as Error) ? "success" : "failure";
   }
 
-  /** The adapter failed: the graph goes on unwatched. */
+  /** Stops watching after a failure of the adapter; the graph continues. */
   private disable(error: unknown): void {
     if (!this.disabled)
       this.warn(
-        `digd: run ${this.run.id}: the LangGraph adapter failed (${String(error)}); the graph goes on unwatched`,
+        `digd: run ${this.run.id}: the LangGraph adapter failed (${String(error)}); the graph continues unwatched`,
       );
     this.disabled = true;
   }
@@ -180,7 +146,8 @@ export class Watch {
         this.guarded(() => this.failNode(execution, error));
         throw error;
       }
-      for (const writer of task.writers) await writer.invoke(command, config); // as LangGraph does, but to be judged
+      // LangGraph would do this after the task. Do it now, so that the daemon can judge the writes.
+      for (const writer of task.writers) await writer.invoke(command, config);
       value = command;
     }
     try {
@@ -226,54 +193,24 @@ export class Watch {
     return [execution, nodeInput];
   }
 
-  /** The events that a task takes up. A task that LangGraph started for reasons unknown here gets an event of its own. */
   private takeMail(task: Task): MailItem[] {
-    let mail =
-      this.takenMail.get(task.id) ??
-      (isSent(task) ? this.takeSent(task) : task.triggers.flatMap((channel) => this.takeFromChannel(channel)));
-    if (mail.length === 0)
-      mail = [
-        { event: this.announceFromStart([{ node: task.name }])[0] as string, holders: new Set([task.name]), step: this.step },
-      ];
-    this.takenMail.set(task.id, mail);
-    return mail;
+    return this.mailbox.take(task, () => this.announceFromStart([{ node: task.name }])[0] as string);
   }
 
-  private takeFromChannel(channel: string): MailItem[] {
-    const items = this.mailByChannel.get(channel) ?? [];
-    this.mailByChannel.set(
-      channel,
-      items.filter((m) => m.step >= this.step),
-    );
-    return items.filter((m) => m.step < this.step);
-  }
-
-  private takeSent(task: Task): MailItem[] {
-    const items = this.sentMail.get(task.name) ?? [];
-    const matching = items.findIndex(({ packet, item }) => packet === task.input && item.step < this.step);
-    const index = matching >= 0 ? matching : items.findIndex(({ item }) => item.step < this.step);
-    return index < 0 ? [] : items.splice(index, 1).map(({ item }) => item);
-  }
-
-  /** A node failed and LangGraph runs its error handler: the handler takes up the node's inputs. */
+  /** Reroutes the inputs of a failed node to the error handler that LangGraph runs. */
   private handOverInputs(failed: Task, handler: Task): void {
-    const mail = this.takenMail.get(failed.id) ?? [];
-    if (mail.length > 0) {
-      const activation = this.run.begin(
-        failed.name,
-        mail.map((m) => m.event),
-      );
+    const events = this.mailbox.handOver(failed, handler);
+    if (events.length > 0) {
+      const activation = this.run.begin(failed.name, events);
       for (const input of activation.inputs) activation.reroute(input, [handler.name]);
       void activation.end();
-      this.takenMail.set(
-        handler.id,
-        mail.map(({ event, holders }) => ({ event, holders: new Set([...holders, handler.name]), step: this.step })),
-      );
     }
     this.watchTask(handler);
   }
 
-  /** Events that no node wrote, from an activation of START. All such activations have one common ancestor. */
+  /**
+   * Announces events that no node wrote, from an activation of START. All such activations have one common ancestor.
+   */
   private announceFromStart(
     events: readonly { node: string; payload?: unknown }[],
     onVerdicts?: (verdicts: Promise<Verdict[]>) => void,
@@ -289,7 +226,7 @@ export class Watch {
 
   // ---- a node ends
 
-  /** A node is done: announces what it starts, and lets it go as the verdicts say. */
+  /** A node has returned: announces the events that start other nodes, and applies their verdicts. */
   private async finishNode(execution: NodeExecution, value: unknown): Promise<void> {
     const startingWrites = writesThatStartNodes(execution.task);
     const payload = (part: unknown): unknown =>
@@ -314,19 +251,31 @@ export class Watch {
     const verdicts = this.run.heals ? await pendingVerdicts : unchanged(plan, inputs, [...plan.outputs.keys()]);
     if (execution.notes.asked) this.readsTexts.set(execution.node, true);
     this.applyVerdicts(execution, plan, verdicts);
-    for (const verdict of execution.unreadVerdicts) this.run.applied(verdict, execution.notes.asked ? undefined : cannotReadReason);
+    for (const verdict of execution.unreadVerdicts)
+      this.run.applied(verdict, execution.notes.asked ? undefined : cannotReadReason);
     this.executions.delete(execution.task.id);
     forget(execution.task);
   }
 
-  /** Adds reactions and outputs to the activation of a node. */
-  private plan(execution: NodeExecution, value: unknown, startingWrites: readonly Write[], payload: (part: unknown) => unknown): Plan {
+  /** Turns the writes of a node into reactions and outputs of its activation. */
+  private plan(
+    execution: NodeExecution,
+    value: unknown,
+    startingWrites: readonly Write[],
+    payload: (part: unknown) => unknown,
+  ): Plan {
     const { activation, node, mail } = execution;
     const plan: Plan = { outputs: new Map(), reroutedWrites: [], holders: new Set() };
     const gotos = new Set((bareGotos(value) ?? []).map((target) => branchPrefix + target));
-    if (gotos.size > 0 && gotos.size === startingWrites.length && startingWrites.every(([channel]) => gotos.has(channel))) {
+    if (
+      gotos.size > 0 &&
+      gotos.size === startingWrites.length &&
+      startingWrites.every(([channel]) => gotos.has(channel))
+    ) {
       plan.holders = new Set([...mail.flatMap((m) => [...m.holders]), node]);
-      plan.reroutedWrites = startingWrites.filter((w) => targetOf(w) !== node && mail.every((m) => m.holders.has(targetOf(w))));
+      plan.reroutedWrites = startingWrites.filter(
+        (w) => targetOf(w) !== node && mail.every((m) => m.holders.has(targetOf(w))),
+      );
       if (plan.reroutedWrites.length > 0)
         for (const input of activation.inputs) activation.reroute(input, plan.reroutedWrites.map(targetOf));
     }
@@ -344,7 +293,7 @@ export class Watch {
     return plan;
   }
 
-  /** Makes LangGraph's writes agree with the verdicts, and addresses the events to the nodes that they start. */
+  /** Changes LangGraph's writes as the verdicts demand, and posts the events to the nodes that they start. */
   private applyVerdicts(execution: NodeExecution, plan: Plan, verdicts: readonly Verdict[]): void {
     const { task } = execution;
     const removedWrites = new Set<Write>();
@@ -375,32 +324,20 @@ export class Watch {
     const node = targetOf(write);
     if (!(node in this.loop.nodes)) return;
     const text = verdict.action === "inject" && verdict.inject !== undefined ? { text: verdict.inject } : {};
-    const item: MailItem = {
-      event: verdict.event,
-      holders: new Set([...holders, node]),
-      step: this.step,
-      verdict,
-      ...text,
-    };
-    if (isSend(write)) listOf(this.sentMail, node).push({ packet: write[1].args, item });
-    else listOf(this.mailByChannel, write[0]).push(item);
+    this.mailbox.post(write, { event: verdict.event, holders: new Set([...holders, node]), verdict, ...text });
   }
 
   /** The writes that start the recipients of a verdict in the next step, with its text. */
   private writesForRecipients(verdict: { event: string; recipients: readonly string[]; inject?: string }): Write[] {
     return verdict.recipients.map((node) => {
       const text = verdict.inject === undefined ? {} : { text: verdict.inject };
-      listOf(this.mailByChannel, branchPrefix + node).push({
-        event: verdict.event,
-        holders: new Set([node]),
-        step: this.step,
-        ...text,
-      });
-      return [branchPrefix + node, null];
+      const write: Write = [branchPrefix + node, null];
+      this.mailbox.post(write, { event: verdict.event, holders: new Set([node]), ...text });
+      return write;
     });
   }
 
-  /** Why an event cannot be given to these nodes together with a text; undefined if it can. */
+  /** The reason why these nodes cannot get an event with a text; undefined if they can. */
   private obstacleFor(recipients: readonly string[]): string | undefined {
     for (const node of recipients) {
       if (!(node in this.loop.nodes) || node === startNode) return `this graph has no node ${JSON.stringify(node)}`;
@@ -409,7 +346,7 @@ export class Watch {
     return undefined;
   }
 
-  /** A node raised. An interrupt leaves its inputs waiting; a command to a parent graph ends this graph's part. */
+  /** A node threw. An interrupt leaves its inputs waiting; a command to a parent graph ends this graph's part. */
   private failNode(execution: NodeExecution, error: unknown): void {
     const { activation, task } = execution;
     this.executions.delete(task.id);
@@ -421,7 +358,9 @@ export class Watch {
     void activation.end();
   }
 
-  /** Nodes that LangGraph served from its cache, or from an earlier invocation, count as having run. */
+  /**
+   * Ends a step. Nodes that LangGraph served from its cache, or from an earlier invocation, are recorded as executed.
+   */
   private endStep(): void {
     for (const task of Object.values(this.loop.tasks)) {
       if (
@@ -451,14 +390,13 @@ export class Watch {
       void activation.end();
       this.applyVerdicts(execution, plan, unchanged(plan, [], [...plan.outputs.keys()]));
     }
-    this.step += 1;
+    this.mailbox.nextStep();
     this.executedTasks.clear();
-    this.takenMail.clear();
   }
 
   // ---- the graph comes to rest
 
-  /** Submits the answer, or waits to be woken; returns the writes that make the graph go on. */
+  /** Submits the answer, or waits for healing. Returns the writes that make the graph continue, or none. */
   private async onRest(): Promise<Write[]> {
     if (this.disabled) return [];
     try {
@@ -472,7 +410,7 @@ export class Watch {
     return [];
   }
 
-  /** The answer is the work of all branches that ended, by the node that ended last. */
+  /** Submits the answer: the work of all ended branches, by the node that ended last. */
   private async submitAnswer(): Promise<Write[]> {
     const { submits } = this.options;
     const branches = this.endedBranches.filter((b) => submits === undefined || submits.includes(b.node));
@@ -496,12 +434,14 @@ export class Watch {
     return this.writesForRecipients(verdict);
   }
 
-  /** Waits as long as the user allows for the monitor to wake a graph that stopped without an answer. */
+  /** Waits up to `waitForHealingMs` for the monitor to wake a graph that stopped without an answer. */
   private async awaitHealing(): Promise<Write[]> {
     const withinMs = this.options.waitForHealingMs ?? 0;
     if (withinMs <= 0 || !(await this.inbox.waitForAny(withinMs, () => !this.run.connected))) return [];
     return this.inbox.takeAll().flatMap((intervention) => {
-      const recipients = intervention.recipients.filter((node) => node in this.loop.nodes && this.readsTexts.get(node) !== false);
+      const recipients = intervention.recipients.filter(
+        (node) => node in this.loop.nodes && this.readsTexts.get(node) !== false,
+      );
       return this.writesForRecipients({
         event: intervention.event ?? intervention.id,
         recipients,
@@ -511,28 +451,7 @@ export class Watch {
   }
 }
 
-const payloadOf = (write: Write, value: unknown): unknown => (isSend(write) ? write[1].args : value);
-
 function forget(task: Task): void {
   notesByTask.delete(task.id);
   runByTask.delete(task.id);
-}
-
-/** Verdicts to deliver everything unchanged: of rerouted inputs, then of outputs. */
-function unchanged(plan: Plan, inputs: readonly string[], outputs: readonly string[]): Verdict[] {
-  const recipients = plan.reroutedWrites.map(targetOf);
-  const verdict = (event: string, recipients: readonly string[]): Verdict => ({
-    event,
-    action: "deliver",
-    recipients,
-    detections: [],
-    givenBack: false,
-  });
-  return [...inputs.map((event) => verdict(event, recipients)), ...outputs.map((event) => verdict(event, []))];
-}
-
-function listOf<K, V>(lists: Map<K, V[]>, key: K): V[] {
-  let list = lists.get(key);
-  if (!list) lists.set(key, (list = []));
-  return list;
 }

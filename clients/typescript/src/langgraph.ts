@@ -1,10 +1,10 @@
 // LangGraph.js: `instrument(builder)` before `builder.compile()`, or `instrument(compiledGraph)`.
 //
-// Each invocation of an instrumented graph is a run, and each execution of a node an activation. An instrumented graph inside
-// another graph, a node or a tool is a run of its own, with the names of its own nodes.
+// Each invocation of an instrumented graph is a run, and each execution of a node an activation. An instrumented graph
+// inside another graph, a node or a tool is a run of its own, with the names of its own nodes.
 //
-// No object of the user is changed: the adapter remembers which graphs to watch, and looks there when LangGraph begins to run
-// one. `langgraph-internals.ts` lists the parts of LangGraph that this relies on.
+// The adapter changes no object of the user. It remembers the watched graphs and looks them up when LangGraph begins to
+// run a graph. `langgraph-internals.ts` lists the parts of LangGraph that the adapter relies on.
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { CompiledStateGraph, StateGraph } from "@langchain/langgraph";
 import { RunSettings } from "./adapter.js";
@@ -18,21 +18,23 @@ import type { Mode, RuleName, RuleSettings } from "./wire.js";
 export { addTexts, notes, type Inject } from "./langgraph-text.js";
 
 export interface LangGraphOptions {
-  /** Default: DIGD_MODE, else `shadow`, which changes nothing. `off` undoes an earlier `instrument` and leaves no trace. */
+  /** Default: DIGD_MODE, else `shadow`, which changes nothing. `off` undoes an earlier `instrument`. */
   mode?: Mode;
-  /** Of the run that each invocation begins; `agents` are the nodes. A function gets the invocation's config. */
+  /**
+   * Options of the run that each invocation begins; `agents` are the nodes. A function gets the invocation's config.
+   */
   run?: RunOptions | ((config: RunnableConfig) => RunOptions);
-  /** The nodes whose way to END is the answer. Default: the answer is what stands when the graph comes to rest. */
+  /** The nodes whose ended branches are the answer. Default: all branches, when the graph comes to rest. */
   submits?: readonly string[];
-  /** How long a graph that came to rest without an answer waits to be woken, in milliseconds. Default 0: it does not wait. */
+  /** How long a graph that came to rest without an answer waits for healing, in milliseconds. Default 0: no wait. */
   waitForHealingMs?: number;
-  /** How often healing may make the same node run again in a run. */
+  /** How often healing may make the same node run again in one run. */
   maxReturnsPerAgent?: number;
-  /** How long messages may be held in a run in all, in milliseconds; then they go out unchanged. */
+  /** The total time for which a run may hold messages, in milliseconds; afterwards they go out unchanged. */
   maxAddedMs?: number;
-  /** Returns a node's input with texts added, or the very same object. Default: a HumanMessage at the end of `messages`. */
+  /** Returns a node's input with texts added, or the same object. Default: a HumanMessage at the end of `messages`. */
   inject?: Inject;
-  /** What of an update is reported as the payload of its events. Default: all of it, as JSON, up to 16 KiB. */
+  /** Returns the payload to report for an update. Default: the whole update as JSON, up to 16 Ki characters. */
   payload?: (update: unknown, node: string) => unknown;
   /** Called with the run of each invocation when it begins. */
   onRun?: (run: Run) => void;
@@ -49,11 +51,14 @@ const neverMs = 7 * 24 * 3600 * 1000;
 const watchedGraphs = new WeakMap<object, Watched>(); // by builder, or by the nodes of a compiled graph
 const patchedPrototypes = new WeakSet<object>();
 
-/** Whether digd watches this graph, and how. Copies made by `withConfig` share the builder and the nodes. */
+/** The options of a watched graph. Copies made by `withConfig` share the builder and the nodes. */
 const watchedGraph = (graph: any): Watched | undefined =>
   watchedGraphs.get(graph.nodes as object) ?? (graph.builder ? watchedGraphs.get(graph.builder as object) : undefined);
 
-/** LangGraph itself knows when nothing is left to do: a slow node, or a slow reader of a stream, is not stuck. */
+/**
+ * Switches off the windows of rules about runs at rest. LangGraph itself knows when nothing is left to do, so a slow
+ * node or a slow reader of a stream is not stuck.
+ */
 function withoutClock(rules: RunOptions["rules"]): Partial<Record<RuleName, RuleSettings>> {
   const withLongWindow = (name: RuleName): RuleSettings => ({ window_ms: neverMs, ...rules?.[name] });
   return { ...rules, deadlock: withLongWindow("deadlock"), missing_termination: withLongWindow("missing_termination") };
@@ -79,7 +84,9 @@ function begin({ options, settings }: Watched, loop: Loop, config: any): Watch |
   if (resolved.mode === "off") return null;
   let watch: Watch | null = null;
   const waits = (options.waitForHealingMs ?? 0) > 0;
-  const handler: RunOptions = waits ? { onIntervention: (intervention) => watch?.inbox.handler(intervention) ?? false } : {};
+  const handler: RunOptions = waits
+    ? { onIntervention: (intervention) => watch?.inbox.handler(intervention) ?? false }
+    : {};
   const agents = Object.keys(loop.nodes).filter((name) => name !== startNode);
   const run = new Run({ agents, ...handler, ...resolved });
   run.adapterDefaults("langgraph-js");
@@ -91,14 +98,14 @@ function begin({ options, settings }: Watched, loop: Loop, config: any): Watch |
 
 const pendingEnds = new Set<Promise<void>>();
 
-/** The outermost graph waits, once, until the ends of all runs within it are durable. */
+/** The outermost graph waits until the ends of all runs within it are durable. */
 async function allEnded(end: Promise<void>, config: any): Promise<void> {
   const tracked = end.finally(() => pendingEnds.delete(tracked));
   pendingEnds.add(tracked);
   if (!runByTask.has(taskIdOf(config) ?? "")) await Promise.all(pendingEnds);
 }
 
-/** Makes LangGraph look up whether digd watches the graph that it is about to run. Once a process. */
+/** Makes LangGraph look up whether digd watches the graph that it is about to run. Patches each prototype once. */
 function patch(prototype: any): void {
   if (patchedPrototypes.has(prototype)) return;
   patchedPrototypes.add(prototype);
@@ -111,7 +118,7 @@ function patch(prototype: any): void {
     try {
       await original.call(this, params);
     } catch (raised) {
-      error = raised ?? new Error("the graph raised nothing");
+      error = raised ?? new Error("the graph threw nothing");
       throw raised;
     } finally {
       await allEnded(watch.end(error, params.config?.signal?.aborted === true), params.config);
@@ -132,12 +139,15 @@ function runnerOf(graph: object): object {
     prototype = Object.getPrototypeOf(prototype) as object | null;
   if (!prototype)
     throw new TypeError(
-      "instrument: this version of @langchain/langgraph differs from those that this adapter knows (1.7)",
+      "instrument: this version of @langchain/langgraph is not supported by this adapter (supported: 1.7)",
     );
   return prototype;
 }
 
-/** A program may have loaded LangGraph twice, as a module and as CommonJS: then only a compiled graph shows who runs it. */
+/**
+ * A program may have loaded LangGraph twice, as a module and as CommonJS. Then only a compiled graph shows which
+ * prototype runs it, so wait for `compile`.
+ */
 function patchWhenCompiled(builder: any): void {
   const compile = builder.compile as (...args: unknown[]) => object;
   const value = function (this: unknown, ...args: unknown[]): object {
@@ -149,13 +159,17 @@ function patchWhenCompiled(builder: any): void {
 }
 
 /**
- * Has digd watch a graph: a compiled one, or every one that a `StateGraph` compiles. Returns `graph`, which is not changed.
- * Calling it again replaces the options. Mode `off` undoes it.
+ * Lets digd watch a compiled graph, or every graph that a `StateGraph` compiles. Returns `graph` itself, unchanged. A
+ * second call replaces the options; the mode `off` undoes it.
  */
 export function instrument<G>(graph: G, options: LangGraphOptions = {}): G {
   const target = graph as any;
   const compiled =
-    typeof target?._runLoop === "function" ? target : typeof target?.graph?._runLoop === "function" ? target.graph : null;
+    typeof target?._runLoop === "function"
+      ? target
+      : typeof target?.graph?._runLoop === "function"
+        ? target.graph
+        : null;
   const isBuilder = compiled === null && typeof target?.compile === "function" && typeof target?.addNode === "function";
   if (compiled?.builder === undefined && !isBuilder) {
     throw new TypeError("instrument: expected a StateGraph or what its compile() returns");

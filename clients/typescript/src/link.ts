@@ -1,7 +1,7 @@
-// Runs a Session on a real socket and clock: connects, comes back with backoff, writes what is said in one tick together,
-// and watches the deadlines. One log line an outage; never a payload in it.
+// Runs a Session on a socket and a clock: connects, reconnects with backoff, batches the writes of one tick, and
+// watches deadlines. It logs one line for each outage, never a payload.
 //
-// Timers that only wait for the daemon to come back do not keep a Node process alive; a held event's deadline does.
+// Timers that only wait for the daemon do not keep a Node process alive. The deadline of a held event does.
 import { now as clock, openSocket } from "#transport";
 import type { Session } from "./session.js";
 import type { Socket, Target } from "./transport.js";
@@ -22,12 +22,12 @@ function background(timer: Timer): Timer {
 
 export class Link {
   private socket: Socket | null = null;
-  private generation = 0; // events of older sockets do not count
+  private generation = 0; // increases with each socket; events of older sockets are ignored
   private failures = 0;
   private retryTimer: Timer | null = null;
   private welcomeTimer: Timer | null = null;
   private deadlineTimer: Timer | null = null;
-  private deadlineAt = Infinity; // what `deadline` is set to
+  private deadlineAt = Infinity; // the time of `deadlineTimer`
   private flushScheduled = false;
   private stopped = false;
   private outageLogged = false;
@@ -40,7 +40,7 @@ export class Link {
     private readonly log: (line: string) => void,
   ) {}
 
-  /** Begins to connect. Throws nothing; a failure is a log line and another try. */
+  /** Begins to connect. Never throws: a failure is logged and retried. */
   start(): void {
     const generation = ++this.generation;
     const current = (): boolean => generation === this.generation && !this.stopped;
@@ -65,7 +65,7 @@ export class Link {
     }
   }
 
-  /** Something was said or heard: writes it soon, watches deadlines, wakes who waits. */
+  /** Call after every change of the session: writes soon, sets the deadline timer, and wakes the waiters of `until`. */
   update(): void {
     if (!this.flushScheduled) {
       this.flushScheduled = true;
@@ -78,7 +78,7 @@ export class Link {
     for (const wake of [...this.waiters]) wake();
   }
 
-  /** Says hello again, with what has changed. */
+  /** Reconnects, so that the new hello has the current options. */
   reconnect(): void {
     if (this.stopped || !this.session.isOpen) return;
     this.socket?.close();
@@ -89,7 +89,8 @@ export class Link {
 
   stop(): void {
     this.stopped = true;
-    for (const timer of [this.retryTimer, this.welcomeTimer, this.deadlineTimer]) if (timer !== null) clearTimeout(timer);
+    for (const timer of [this.retryTimer, this.welcomeTimer, this.deadlineTimer])
+      if (timer !== null) clearTimeout(timer);
     this.socket?.close();
     this.socket = null;
     for (const wake of [...this.waiters]) wake();
@@ -122,7 +123,7 @@ export class Link {
   }
 
   private onLost(reason: string, final: boolean): void {
-    this.generation += 1; // what this socket still says does not count
+    this.generation += 1; // ignores further events of this socket
     this.socket?.close();
     this.socket = null;
     if (this.welcomeTimer !== null) clearTimeout(this.welcomeTimer);
@@ -137,14 +138,16 @@ export class Link {
 
   private logOutage(reason: string): void {
     this.outageLogged = true;
-    const next = this.session.isOver ? "this run goes on without it" : "going on without it, and trying again";
+    const next = this.session.isOver ? "this run continues without it" : "continuing without it, and trying again";
     this.log(`digd: not connected to ${this.target.url} (${reason}); ${next}`);
   }
 
   private scheduleRetry(): void {
     const maxDelayMs = Math.min(this.backoff.maxMs, this.backoff.firstMs * 2 ** Math.min(this.failures, 20));
     this.failures += 1;
-    this.retryTimer = background(setTimeout(() => !this.stopped && this.start(), maxDelayMs * (0.5 + Math.random() / 2)));
+    this.retryTimer = background(
+      setTimeout(() => !this.stopped && this.start(), maxDelayMs * (0.5 + Math.random() / 2)),
+    );
   }
 
   private flush(): void {
@@ -160,10 +163,13 @@ export class Link {
     this.deadlineTimer = null;
     this.deadlineAt = next;
     if (next === Infinity) return;
-    this.deadlineTimer = setTimeout(() => {
-      this.deadlineAt = Infinity;
-      this.session.tick(clock());
-      this.update();
-    }, Math.max(0, Math.ceil(next - clock())));
+    this.deadlineTimer = setTimeout(
+      () => {
+        this.deadlineAt = Infinity;
+        this.session.tick(clock());
+        this.update();
+      },
+      Math.max(0, Math.ceil(next - clock())),
+    );
   }
 }

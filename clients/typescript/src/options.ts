@@ -4,60 +4,65 @@ import type { Target } from "./transport.js";
 import { version } from "./version.generated.js";
 import type { Applied, Capabilities, Hello, Intervention, Mode, RuleName, RuleSettings } from "./wire.js";
 
-/** Changes a value before it leaves the process; `where` says what it is. Throwing leaves the value out. */
+/** Changes a value before it leaves the process; `where` is its kind. If it throws, the value is left out. */
 export type Redact = (value: unknown, where: "payload" | "error" | "reason") => unknown;
 
-/** The result of a handler. Nothing or true: done; false: cannot; a word of the protocol: that. Throwing: failed. */
+/**
+ * The result of a handler. Undefined or true: done; false: unsupported; else a value of the protocol. Throwing: failed.
+ */
 export type Handled = void | boolean | Applied;
 
-/** Carries out an intervention: gives `recipients` the text and, for `reroute`, the event again. */
+/** Carries out an intervention: gives `recipients` the text and, for `reroute`, also the event. */
 export type InterventionHandler = (intervention: Intervention) => Handled | Promise<Handled>;
 
 export interface RunOptions {
-  /** Id of the run; made up if missing. */
+  /** Id of the run; generated if missing. */
   run?: string;
-  /** Which of the run's processes this is. */
+  /** Names this process among the processes of the run. Default `main`. */
   session?: string;
-  /** The agents that can receive: given, the roster is closed. */
+  /** The agents that can receive. If given, the roster is closed. */
   agents?: readonly string[];
-  /** HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH. Default: DIGD_URL, else 127.0.0.1:7344; in a browser the page's host. */
+  /**
+   * HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH. Default: DIGD_URL, else 127.0.0.1:7344; in a browser the
+   * host of the page.
+   */
   url?: string;
   /** Bearer token. Default: DIGD_TOKEN. */
   token?: string;
   /** Default: DIGD_MODE, else the adapter's default (`shadow`), else the daemon's. `off` opens no connection. */
   mode?: Mode;
   rules?: Partial<Record<RuleName, RuleSettings>>;
-  /** How many healings the run may have. */
+  /** The maximum number of healings in the run. */
   budget?: number;
   /** How often healing may make the same agent act again in this run. */
   maxReturnsPerAgent?: number;
-  /** How long messages may be held in this run in all, in milliseconds; then they go out unchanged. */
+  /** The total time for which this run may hold messages, in milliseconds; afterwards they go out unchanged. */
   maxAddedMs?: number;
   limits?: Record<string, number>;
   labels?: Record<string, string>;
-  /** What this system can do. `create` is true by default if there is an intervention handler. */
+  /** The actions that this system can carry out. `create` is true by default if there is an intervention handler. */
   capabilities?: Partial<Capabilities>;
-  /** Ask for witnesses in verdicts. */
+  /** Asks the daemon for witnesses in verdicts. */
   witness?: boolean;
-  /** `trace`: the messages' own `ts` count (tests, replays). */
+  /** `trace`: the `ts` of the messages is the clock (for tests and replays). */
   clock?: "wall" | "trace";
-  /** What may leave the process of each payload, error text and reason. */
+  /** Called for each payload, error text and reason; returns what may leave the process. */
   redact?: Redact;
-  /** False waits for no verdict, ever: pure observation. */
+  /** False: never wait for a verdict. */
   hold?: boolean;
   onIntervention?: InterventionHandler;
-  /** Verdict deadline until the daemon has sent its own; milliseconds. */
+  /** The verdict deadline in milliseconds, until the daemon sends its own. */
   deadlineMs?: number;
-  /** How long a final answer waits for its verdict at most, even without a connection; milliseconds. 0: as all others. */
+  /** How long a final answer waits for its verdict, even without a connection; milliseconds. 0: as any other event. */
   failClosedMs?: number;
-  /** Limits on unacknowledged messages; beyond them, messages are dropped and reported with `gap`. */
+  /** Limits on unacknowledged messages. Beyond them, messages are dropped and reported with `gap`. */
   keep?: number;
   maxBufferBytes?: number;
-  /** How long `end` and `close` wait for the last ack; milliseconds. */
+  /** How long `end` and `close` wait for the last ack, in milliseconds. */
   lingerMs?: number;
-  /** Waiting times between tries to connect: doubled from the first to the most; milliseconds. */
+  /** Delays between attempts to connect: doubled from `firstMs` to `mostMs`. */
   backoff?: { firstMs?: number; mostMs?: number };
-  /** Where log lines go (default console.warn). Never a payload. */
+  /** Receives log lines, never a payload. Default console.warn. */
   log?: (line: string) => void;
 }
 
@@ -72,23 +77,24 @@ export interface Settings {
   backoff: { firstMs: number; maxMs: number };
 }
 
-/** Characters that make ids of different processes differ; no secret. */
+/** Random characters that make the ids of different processes differ. Not a secret. */
 export function nonce(length = 8): string {
   return Array.from({ length }, () => Math.floor(Math.random() * 36).toString(36)).join("");
 }
 
 const modes: readonly string[] = ["off", "observe", "shadow", "enforce"];
 
-/** The mode that the caller or DIGD_MODE asks for. Throws a TypeError if it is no mode. */
+/** The requested mode, or the value of DIGD_MODE. Throws a TypeError if that is no mode. */
 export function requestedMode(requested: string | undefined): Mode | undefined {
   const mode = requested ?? defaultMode();
   if (mode === undefined || modes.includes(mode)) return mode as Mode | undefined;
   throw new TypeError(
-    `${requested === undefined ? "DIGD_MODE" : "mode"}: ${JSON.stringify(mode)} is no mode; expected off, observe, shadow or enforce`,
+    `${requested === undefined ? "DIGD_MODE" : "mode"}: ${JSON.stringify(mode)} is no mode; ` +
+      `expected off, observe, shadow or enforce`,
   );
 }
 
-/** Fills in defaults. Throws a TypeError on values that can never work. */
+/** Fills in defaults. Throws a TypeError on invalid values. */
 export function resolveOptions(options: RunOptions): Settings {
   for (const name of [
     "deadlineMs",
@@ -117,7 +123,7 @@ export function resolveOptions(options: RunOptions): Settings {
   };
 }
 
-/** The hello of a run; `agents` as they are now. */
+/** The hello of a run with its current agents. */
 export function helloOf(settings: Settings, agents: ReadonlySet<string> | null, canCreate: boolean): Hello {
   const { options } = settings;
   const optional = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } =>

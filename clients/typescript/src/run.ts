@@ -1,4 +1,4 @@
-// A run of a multi-agent system, as its program reports it. Everything here works without a daemon, too.
+// A run of a multi-agent system, as its program reports it. Everything here also works without a daemon.
 import { now as clock } from "#transport";
 import { Activation, type OutputOptions } from "./activation.js";
 import { Link } from "./link.js";
@@ -19,13 +19,13 @@ import type { Applied, Detection, Intervention, Message, Mode, Outcome, Reaction
 export type EmitOptions = Omit<OutputOptions, "submit">;
 
 const maxHandlerMs = 30_000;
-const maxFailedHealings = 3; // then everything goes out unchanged for the rest of the run
+const maxFailedHealings = 3; // from then on, everything in the run goes out unchanged
 
 /**
- * One run of one system. It connects in the background at once. Only a held event waits for the daemon, and no longer than
- * the verdict's deadline. Call `end`: it waits for the last ack, `lingerMs` at most.
+ * One run of one system. The constructor starts to connect in the background. Only a held event waits for the daemon,
+ * and no longer than the verdict deadline. Always call `end`; it waits at most `lingerMs` for the last ack.
  *
- * Not for several threads; any number of asynchronous tasks may share it.
+ * Any number of asynchronous tasks may share a run. Threads may not.
  */
 export class Run {
   readonly id: string;
@@ -35,18 +35,18 @@ export class Run {
   private readonly agents: Set<string> | null;
   private readonly redact: Redact | null;
   private handler: InterventionHandler | null;
-  private helloHasHandler = false; // the hello said that we can create
-  private idSuffix = ""; // makes ids differ from those of a process that was here before
+  private helloHasHandler = false; // the last hello claimed the capability `create`
+  private idSuffix = ""; // keeps ids distinct from those of an earlier process of this session
   private readonly idCounts = { e: 0, v: 0 }; // events, activations
-  private interventionQueue: Promise<void> = Promise.resolve(); // one intervention after the other
+  private interventionQueue: Promise<void> = Promise.resolve(); // handles one intervention at a time
   private closed = false;
-  private readonly unhealedByRule = new Map<string, number>(); // by rule: what `enforce` would have healed
+  private readonly unhealedByRule = new Map<string, number>(); // by rule: healings that only `enforce` would have made
   private failedHealings = 0;
-  private addedMs = 0; // time that holding has added
+  private addedMs = 0; // total time for which messages were held
   private unheldReason: "max_added_ms" | "healing_failed" | null = null;
   private readonly loggedKeys = new Set<string>();
-  private helloSent = false; // a hello was sent
-  private adapterCameLate = false; // an adapter came after the hello: the daemon may hold a stronger mode than this run follows
+  private helloSent = false;
+  private adapterCameLate = false; // attached after the hello: the daemon's mode may be stronger than `shadow`
 
   constructor(options: RunOptions = {}) {
     this.settings = resolveOptions(options);
@@ -66,7 +66,8 @@ export class Run {
         maxBufferBytes: options.maxBufferBytes ?? 16 << 20,
       },
       {
-        intervention: (intervention) => void (this.interventionQueue = this.interventionQueue.then(() => this.intervene(intervention))),
+        intervention: (intervention) =>
+          void (this.interventionQueue = this.interventionQueue.then(() => this.intervene(intervention))),
         welcome: (welcome) => {
           if (this.session.counters.welcomes === 1 && welcome.acked_seq > 0) this.idSuffix = `-${nonce(4)}`;
         },
@@ -75,12 +76,13 @@ export class Run {
           if (error.code === "run_closed" && !this.closed)
             this.logOnce(
               "run_closed",
-              `digd: run ${this.id} has ended already, so the daemon refuses it; give each run a new id, or leave \`run\` out`,
+              `digd: run ${this.id} has ended already, so the daemon refuses it; ` +
+                `give each run a new id, or leave \`run\` out`,
             );
         },
         refused: (error) => {
           this.settings.log(
-            `digd: refused: ${error.code} ${JSON.stringify(error.message ?? "")}; this run goes on without it`,
+            `digd: refused: ${error.code} ${JSON.stringify(error.message ?? "")}; this run continues without it`,
           );
           this.link.stop();
         },
@@ -91,7 +93,7 @@ export class Run {
     else this.link.start();
   }
 
-  /** A welcome has come and the connection stands. */
+  /** Whether the connection is open and the daemon has sent its welcome. */
   get connected(): boolean {
     return this.session.isOpen;
   }
@@ -99,13 +101,13 @@ export class Run {
   get welcome(): Welcome | null {
     return this.session.lastWelcome;
   }
-  /** The mode that was asked for; undefined leaves it to the daemon. `welcome.mode` is the one in force. */
+  /** The requested mode; undefined leaves it to the daemon. `welcome.mode` is the effective one. */
   get mode(): Mode | undefined {
     return this.settings.mode;
   }
   /**
-   * Whether a verdict may still change what this run does. The welcome's mode decides: an operator's canary enforces some of
-   * the runs that asked for shadow.
+   * Whether a verdict may still change what this run does. The mode of the welcome decides, because an operator's
+   * canary enforces some of the runs that asked for shadow.
    */
   get heals(): boolean {
     if (this.unheldReason !== null || this.session.isOver || this.adapterCameLate || this.settings.mode === "off")
@@ -131,21 +133,21 @@ export class Run {
     return this.link.until(() => this.session.isDurable, withinMs);
   }
 
-  /** Called by an adapter before the hello goes out: names the client, and makes `shadow` the mode if nobody chose one. */
+  /** For adapters, before the hello is sent: names the client, and makes `shadow` the mode if none was chosen. */
   adapterDefaults(name: string): void {
     this.settings.client = `digd-${name}`;
     if (this.settings.mode === undefined && this.helloSent) this.adapterCameLate = true;
     this.settings.mode ??= "shadow";
   }
 
-  // ---- saying
+  // ---- reporting
 
-  /** Announces an event from outside and waits for its verdict. */
+  /** Announces a root event and waits for its verdict. */
   emit(recipients: readonly string[], options: EmitOptions = {}): Promise<Verdict> {
     return this.announce(this.makeEvent(recipients, options));
   }
 
-  /** Begins an activation that is to be ended by hand. */
+  /** Begins an activation. The caller must end it. */
   begin(agent: string, inputs: readonly EventLike[] = [], id?: string): Activation {
     const activation = new Activation(this, id ?? this.nextId("v"), agent, [...new Set(inputs.map(eventId))]);
     this.agents?.add(agent);
@@ -153,7 +155,7 @@ export class Run {
     return activation;
   }
 
-  /** Runs `body` as an activation: ended when it returns, failed when it throws. Returns what `body` returns. */
+  /** Runs `body` as an activation, which ends when `body` returns and fails when it throws. Returns its value. */
   async activation<T>(
     agent: string,
     inputs: readonly EventLike[],
@@ -191,7 +193,7 @@ export class Run {
     this.send({ type: "time", ts });
   }
 
-  /** Reports that a verdict was carried out or, with `asIs`, the reason why it was not. One to deliver needs no report. */
+  /** Reports that a verdict was applied or, with `asIs`, the reason why it was not. `deliver` needs no report. */
   applied(verdict: Verdict, asIs?: string): void {
     if (verdict.asIs !== undefined || (verdict.action === "deliver" && asIs === undefined)) return;
     if (asIs !== undefined && verdict.action !== "deliver") this.countFailedHealing(asIs);
@@ -204,30 +206,32 @@ export class Run {
     });
   }
 
-  /** Sends a message of the protocol; with `blocked`, resolves to their verdicts. For replays and adapters. */
+  /** Sends a message of the protocol; resolves to the verdicts of `blocked`. For replays and adapters. */
   tell(message: Message, blocked: readonly Blocked[] = []): Promise<Verdict[]> {
     return this.sendBlocked(message, blocked);
   }
 
-  /** Called for each intervention, once, however often it is sent. Replaces the handler before. */
+  /** Sets the handler, which is called once for each intervention, even if the daemon repeats it. */
   onIntervention(handler: InterventionHandler): void {
     this.handler = handler;
     if (!this.helloHasHandler) this.link.reconnect();
   }
 
-  /** Ends the run. Waits for the last ack, `lingerMs` at most, and disconnects. Returns whether everything is durable. */
+  /**
+   * Ends the run, waits at most `lingerMs` for the last ack, and disconnects. Returns whether everything is durable.
+   */
   async end(outcome?: Outcome, metrics?: Record<string, number>): Promise<boolean> {
     if (this.closed) return this.session.isDurable;
     this.send({ type: "run_ended", ...(outcome ? { outcome } : {}), ...(metrics ? { metrics } : {}) });
     return this.close();
   }
 
-  /** Disconnects without ending the run: another process may go on with it. */
+  /** Disconnects without ending the run, so that another process may continue it. */
   async close(): Promise<boolean> {
     if (this.closed) return this.session.isDurable;
     this.closed = true;
     const { lingerMs = 2000, deadlineMs = 250 } = this.settings.options;
-    // A daemon that has never answered gets no longer than a verdict would.
+    // Without a welcome so far, wait no longer than for a verdict.
     const withinMs = this.welcome ? lingerMs : Math.min(lingerMs, deadlineMs);
     await this.link.until(() => this.session.isDurable || this.session.isOver || this.session.hasFailed, withinMs);
     const durable = this.session.isDurable && !this.session.isOver;
@@ -291,7 +295,7 @@ export class Run {
     return { event: event.id, action: "deliver", recipients: [], detections: [], givenBack: false, asIs: "off" };
   }
 
-  // ---- within
+  // ---- holding
 
   private sendBlocked(message: Message, blocked: readonly Blocked[]): Promise<Verdict[]> {
     if (blocked.length === 0) {
@@ -324,7 +328,8 @@ export class Run {
     this.unheldReason = "max_added_ms";
     this.logOnce(
       "bound",
-      `digd: run ${this.id}: holding messages has added maxAddedMs (${maxAddedMs} ms); messages go out unchanged from now on`,
+      `digd: run ${this.id}: holding messages has added maxAddedMs (${maxAddedMs} ms); ` +
+        `messages go out unchanged from now on`,
     );
   }
 
@@ -334,7 +339,8 @@ export class Run {
     this.unheldReason ??= "healing_failed";
     this.logOnce(
       "bound",
-      `digd: run ${this.id}: ${maxFailedHealings} of digd's decisions could not be carried out (the last one: ${reason}); messages go out unchanged from now on`,
+      `digd: run ${this.id}: ${maxFailedHealings} of digd's decisions could not be carried out ` +
+        `(the last one: ${reason}); messages go out unchanged from now on`,
     );
   }
 
@@ -344,15 +350,17 @@ export class Run {
     }
   }
 
-  /** Logs one line for a run in which something would have been healed; nothing for any other run. */
+  /** Logs one line if `enforce` would have healed something in this run. */
   private logSummary(): void {
     if (this.unhealedByRule.size === 0) return;
     const counts = [...this.unhealedByRule].sort(([a], [b]) => (a < b ? -1 : 1));
     const total = counts.reduce((sum, [, n]) => sum + n, 0);
+    const list = counts.map(([rule, n]) => `${rule} ${n}`).join(", ");
     const log = this.settings.options.log ?? ((line: string) => console.info(line));
     log(
-      `digd: run ${this.id}: digd would have healed ${total} times (${counts.map(([rule, n]) => `${rule} ${n}`).join(", ")}), and changed nothing, as the mode is ` +
-        `${this.welcome?.mode ?? "shadow"}. Pass mode: "enforce" or set DIGD_MODE=enforce to let it; \`digctl show ${this.id}\` has the details`,
+      `digd: run ${this.id}: digd would have healed ${total} times (${list}), and changed nothing, as the mode is ` +
+        `${this.welcome?.mode ?? "shadow"}. Pass mode: "enforce" or set DIGD_MODE=enforce to let it; ` +
+        `\`digctl show ${this.id}\` has the details`,
     );
   }
 
@@ -399,7 +407,7 @@ export class Run {
     return typeof cleaned === "string" ? cleaned : "left out";
   }
 
-  /** What may leave the process of a value: what `redact` returns, if it is JSON. */
+  /** The value that may leave the process: the result of `redact` if it is JSON, else a note. */
   private redactValue(value: unknown, where: "payload" | "error" | "reason"): unknown {
     try {
       const redacted = this.redact ? this.redact(value, where) : value;
@@ -411,7 +419,7 @@ export class Run {
   }
 }
 
-/** The promise's value, or a failure after `ms`. */
+/** The value of the promise; throws after `ms`. */
 async function withTimeout(handled: Handled | Promise<Handled>, ms: number): Promise<Handled> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -428,7 +436,7 @@ function blockedBy(event: WireEvent): Blocked {
   return { event: event.id, recipients: event.recipients, ...(event.submit ? { submit: true } : {}) };
 }
 
-/** Begins a run and waits for the daemon's welcome, or until the connection has failed, which is no error. */
+/** Begins a run and waits for the daemon's welcome or a failed connection. A failed connection is no error. */
 export async function connect(options: RunOptions = {}): Promise<Run> {
   const run = new Run(options);
   await run.ready();

@@ -1,26 +1,27 @@
-// The client's side of the ingest protocol as a state machine without I/O: text and time go in, text and answers come out.
+// The client side of the ingest protocol as a state machine without I/O: text and time go in, text and answers come
+// out.
 //
-// It numbers messages, keeps those that are not durable yet, resumes after a broken connection, heeds credits and the
-// verdict's deadline, and fails open. It knows no socket and no clock: `now` is handed in (milliseconds, any origin,
-// never backwards), and what is to be written is taken with `drain`.
+// It numbers messages, keeps those that are not durable yet, resumes after a lost connection, respects credits and
+// verdict deadlines, and fails open. It has no socket and no clock: callers pass `now` (milliseconds, any origin, never
+// decreasing) and take the frames to write with `drain`.
 //
-// Bounds: kept messages by `credits` (the daemon's word, `keep` before it is known) and `maxBufferBytes`; beyond either a
-// message is dropped, counted, and admitted with one `gap` as soon as there is room. Known interventions by
-// `rememberedInterventions`, the oldest forgotten first.
+// Bounds: the queue holds at most `keep` messages, and at most the daemon's `credits` once they are known, and
+// `maxBufferBytes`. Beyond these limits it drops messages, counts them, and reports them with one `gap` as soon as
+// there is room. It remembers `maxKnownInterventions` interventions and forgets the oldest first.
 import type { Applied, DaemonError, Frame, Hello, Intervention, Message, Welcome, WireVerdict } from "./wire.js";
 
-/** An event that a message asks a verdict for, and to whom it goes if nobody objects. */
+/** An event for which a message requests a verdict, with its recipients if the verdict is `deliver`. */
 export interface Blocked {
   event: string;
   recipients: readonly string[];
   submit?: boolean;
 }
 
-/** Why something was delivered without a verdict. */
+/** The reason why an event was delivered without a verdict. */
 export type AsIsReason =
   "timeout" | "disconnected" | "credits" | "off" | "unheld" | "max_added_ms" | "healing_failed" | `error:${string}`;
 
-/** What became of a held message: the daemon's verdicts, or none and the reason. */
+/** The answer to a held message: the daemon's verdicts, or null and the reason. */
 export interface Answer {
   verdicts: readonly WireVerdict[] | null;
   asIs?: AsIsReason;
@@ -28,23 +29,23 @@ export interface Answer {
 }
 
 export interface SessionOptions {
-  /** Verdict deadline until `welcome` tells the daemon's; milliseconds. */
+  /** The verdict deadline in milliseconds, until `welcome` brings the daemon's. */
   deadlineMs: number;
   /** Opt-in: how long a message with a submit event waits instead, connected or not; milliseconds. 0: as any other. */
   failClosedMs: number;
-  /** Messages kept until `welcome` tells the daemon's credits. */
+  /** The maximum number of queued messages; `welcome` may lower it to the daemon's credits. */
   keep: number;
-  /** Bytes kept at most. */
+  /** The maximum size of all queued messages. */
   maxBufferBytes: number;
 }
 
 export interface SessionEvents {
-  /** A new intervention; to be answered with `answerIntervention`. */
+  /** A new intervention. Answer it with `answerIntervention`. */
   intervention(intervention: Intervention): void;
   welcome(welcome: Welcome): void;
-  /** The daemon will have no more of this session; final. */
+  /** The daemon refused this session permanently. */
   refused(error: DaemonError): void;
-  /** The daemon's verdicts on a message, whether somebody waits for them or not. */
+  /** The daemon's verdicts on a message, even if no caller waits for them any more. */
   verdicts?(verdicts: readonly WireVerdict[]): void;
   /** The daemon refused one message. */
   error?(error: DaemonError): void;
@@ -63,31 +64,31 @@ interface QueuedMessage {
   body: string; // JSON of the message, without seq and as_is
   bytes: number;
   seq: number; // 0: not sent yet
-  asIs: boolean; // delivered before it was sent: marked so
+  asIs: boolean; // its events were delivered before it was sent
   blocked: readonly Blocked[];
   deadline: number;
-  settle: ((answer: Answer) => void) | null; // null: nobody waits any more
+  settle: ((answer: Answer) => void) | null; // null: no caller waits
 }
 
 const maxKnownInterventions = 1024;
-const defaultMessageBytes = 1 << 20; // until the daemon says
-const envelopeBytes = 64; // seq, as_is
+const defaultMessageBytes = 1 << 20; // until `welcome` brings the daemon's limit
+const envelopeBytes = 64; // for seq and as_is
 const encoder = new TextEncoder();
 
 export class Session {
   readonly counters: Counters = { said: 0, asIs: 0, dropped: 0, welcomes: 0, errors: 0, unreadable: 0 };
   private state: "starting" | "greeted" | "open" | "down" | "over" = "starting";
   private lastWelcomeFrame: Welcome | null = null;
-  private queue: QueuedMessage[] = []; // in the order said; the sent ones first
-  private writtenCount = 0; // so many of them on this connection
+  private queue: QueuedMessage[] = []; // in order; sent messages come first
+  private writtenCount = 0; // messages of the queue that were written to this connection
   private queuedBytes = 0;
   private readonly held = new Set<QueuedMessage>();
-  private readonly bySeq = new Map<number, QueuedMessage>(); // sent and waited for
+  private readonly bySeq = new Map<number, QueuedMessage>(); // sent, with a waiting caller
   private lastSeq = 0;
   private acked = 0;
   private lastAnswered = 0;
-  private unreportedDrops = 0; // dropped and not admitted yet
-  private droppedRunEnd: string | null = null; // a run_ended that found no room
+  private unreportedDrops = 0; // dropped messages that no `gap` has reported yet
+  private droppedRunEnd: string | null = null; // a run_ended that did not fit
   private outbox: string[] = [];
   private readonly interventions = new Map<string, { applied: Applied; reason?: string; queued: boolean } | null>();
 
@@ -99,14 +100,14 @@ export class Session {
 
   // ---- the connection
 
-  /** A connection stands: says hello. */
+  /** A connection is open: queues the hello. */
   connected(): void {
     if (this.state === "over") return;
     if (this.state !== "starting") this.state = "greeted";
     this.outbox = [JSON.stringify(this.hello())];
   }
 
-  /** The connection is gone, or could not be made: whoever waits goes on alone. */
+  /** The connection was lost or failed: held messages go out as is, except those that fail closed. */
   disconnected(now: number): void {
     if (this.state === "over") return;
     this.state = "down";
@@ -117,7 +118,7 @@ export class Session {
     }
   }
 
-  /** Ends it for good: the rest is delivered as is, nothing is kept. */
+  /** Ends the session permanently: held messages go out as is, and the queue is cleared. */
   finish(): void {
     this.state = "over";
     for (const queued of [...this.held]) this.settle(queued, { verdicts: null, asIs: "off" });
@@ -127,7 +128,7 @@ export class Session {
     this.outbox = [];
   }
 
-  /** Frames to be written, in order; taken once. */
+  /** Takes the frames to write, in order. */
   drain(): string[] {
     const frames = this.outbox;
     this.outbox = [];
@@ -137,14 +138,14 @@ export class Session {
   get isOpen(): boolean {
     return this.state === "open";
   }
-  /** No connection stands, and none is under way for the first time. */
+  /** Whether the last attempt to connect failed, or the session is over. */
   get hasFailed(): boolean {
     return this.state === "down" || this.state === "over";
   }
   get isOver(): boolean {
     return this.state === "over";
   }
-  /** All that was said is durable. */
+  /** Whether everything is durable. */
   get isDurable(): boolean {
     return this.queue.length === 0 && this.unreportedDrops === 0 && this.droppedRunEnd === null;
   }
@@ -154,16 +155,16 @@ export class Session {
   get unacked(): number {
     return this.queue.length;
   }
-  /** When somebody's patience ends, or Infinity. */
+  /** The earliest deadline of a held message, or Infinity. */
   get nextDeadline(): number {
     let next = Infinity;
     for (const queued of this.held) next = Math.min(next, queued.deadline);
     return next;
   }
 
-  // ---- saying
+  // ---- sending
 
-  /** Says something; with `blocked` events, `settle` is called once, within `maxMs`, with what became of it. */
+  /** Queues a message. For `blocked` events `settle` is called once, within `maxMs`, with the answer. */
   say(
     message: Message,
     now: number,
@@ -181,7 +182,7 @@ export class Session {
       return settle?.({ verdicts: null, asIs: "credits" });
     }
     const queued = this.enqueue(body, blocked);
-    // What nobody waits for has been delivered already.
+    // Without `settle` the caller has delivered the events already.
     queued.asIs = settle === null && blocked.length > 0;
     if (settle) {
       queued.settle = settle;
@@ -192,14 +193,14 @@ export class Session {
     this.write();
   }
 
-  /** Gives up on whoever has waited long enough. */
+  /** Releases the held messages whose deadline has passed. */
   tick(now: number): void {
     for (const queued of [...this.held]) {
       if (queued.deadline <= now) this.deliverAsIs(queued, this.state === "open" ? "timeout" : "disconnected");
     }
   }
 
-  /** Reports what was done about an intervention; a second report for the same id is not made. */
+  /** Reports how an intervention was carried out. Ignores a second report for the same id. */
   answerIntervention(id: string, applied: Applied, now: number, reason?: string): void {
     if (this.interventions.get(id)) return;
     const answer = { applied, ...(reason === undefined ? {} : { reason }), queued: false };
@@ -207,7 +208,7 @@ export class Session {
     this.sendAnswer(id, answer, now);
   }
 
-  // ---- hearing
+  // ---- receiving
 
   receive(text: string, now: number): void {
     if (this.state === "over") return;
@@ -245,14 +246,14 @@ export class Session {
     this.events.welcome(welcome);
     this.writtenCount = 0;
     this.write();
-    // What was durable and not answered is not answered any more.
+    // The daemon does not answer durable messages again.
     for (const [seq, queued] of [...this.bySeq]) {
       if (seq <= durable) this.deliverAsIs(queued, "disconnected");
     }
     this.reportGap();
   }
 
-  /** The daemon knows less than it had acknowledged: a new archive. The rest is numbered anew, behind a gap. */
+  /** The daemon has less than it had acknowledged, so its archive is new. Renumbers the queue behind a gap. */
   private renumber(durable: number): void {
     this.unreportedDrops += this.acked - durable;
     this.lastSeq = durable;
@@ -301,7 +302,7 @@ export class Session {
       return this.events.refused(error);
     }
     this.events.error?.(error);
-    // bad_seq names the seq expected, which is no message of ours that was refused.
+    // bad_seq carries the expected seq, not that of a refused message.
     if (error.code === "bad_seq" || error.seq === undefined) return;
     const queued = this.bySeq.get(error.seq);
     if (!queued) return;
@@ -323,17 +324,21 @@ export class Session {
     this.events.intervention(intervention);
   }
 
-  // ---- keeping
+  // ---- the queue
 
   private limit(): number {
     return this.lastWelcomeFrame ? Math.min(this.lastWelcomeFrame.credits, this.options.keep) : this.options.keep;
   }
 
   private hasRoom(bytes: number): boolean {
-    return this.unreportedDrops === 0 && this.queue.length < this.limit() && this.queuedBytes + bytes <= this.options.maxBufferBytes;
+    return (
+      this.unreportedDrops === 0 &&
+      this.queue.length < this.limit() &&
+      this.queuedBytes + bytes <= this.options.maxBufferBytes
+    );
   }
 
-  /** As JSON; without its payloads if the daemon would refuse it for its size. */
+  /** The message as JSON, without payloads if the daemon would refuse it for its size. */
   private encode(message: Message): string {
     const body = JSON.stringify(message);
     const limit = this.lastWelcomeFrame?.limits["message_bytes"] ?? defaultMessageBytes;
@@ -345,13 +350,21 @@ export class Session {
 
   private enqueue(body: string, blocked: readonly Blocked[]): QueuedMessage {
     this.counters.said += 1;
-    const queued: QueuedMessage = { body, bytes: body.length, seq: 0, asIs: false, blocked, deadline: Infinity, settle: null };
+    const queued: QueuedMessage = {
+      body,
+      bytes: body.length,
+      seq: 0,
+      asIs: false,
+      blocked,
+      deadline: Infinity,
+      settle: null,
+    };
     this.queue.push(queued);
     this.queuedBytes += queued.bytes;
     return queued;
   }
 
-  /** Sends what may be sent, in order. What was kept without a daemon can be more than its credits. */
+  /** Writes as many queued messages as credits allow. The queue may be longer if it was filled without a daemon. */
   private write(): void {
     if (this.state !== "open" || !this.lastWelcomeFrame) return;
     const maxWritten = Math.min(this.queue.length, this.lastWelcomeFrame.credits);
@@ -364,7 +377,7 @@ export class Session {
     this.outbox.push(`{"seq":${queued.seq},${queued.asIs ? '"as_is":true,' : ""}${queued.body.slice(1)}`);
   }
 
-  /** Forgets what is durable. */
+  /** Removes the messages up to `seq`, which are durable. */
   private removeDurable(seq: number): void {
     let count = 0;
     for (const queued of this.queue) {
@@ -376,7 +389,7 @@ export class Session {
     this.writtenCount = Math.max(0, this.writtenCount - count);
   }
 
-  /** Half is free again: says how much went unsaid, then the end of the run if that was among it. */
+  /** Once half of the queue is free again, reports the dropped messages, then a dropped end of the run. */
   private reportGap(): void {
     if (this.queue.length > this.limit() >> 1) return;
     const messages: string[] = [];
@@ -413,7 +426,9 @@ export class Session {
     settle?.(answer);
   }
 
-  /** Fails open: as is, and says so. A message that was sent cannot be marked any more; a report follows it. */
+  /**
+   * Fails open: delivers the events as is and reports it, in the message itself or, if that was sent, in a `delivery`.
+   */
   private deliverAsIs(queued: QueuedMessage, reason: AsIsReason): void {
     this.counters.asIs += queued.blocked.length;
     const wasSent = queued.seq > 0;

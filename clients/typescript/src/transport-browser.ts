@@ -1,4 +1,5 @@
-// Browsers (and whatever else has the platform's WebSocket): a token travels as a subprotocol, as no header can be set.
+// Connections in browsers and other platforms with a global WebSocket. It cannot set headers, so the token is a
+// subprotocol.
 import {
   checkUrl,
   finalCloses,
@@ -26,12 +27,13 @@ export const now = (): number => performance.now();
 export function checkTarget(url: string, name?: string): void {
   if (url.startsWith("unix:"))
     throw new TypeError(
-      `${name ?? "url"}: a browser cannot open ${JSON.stringify(url)}; expected HOST:PORT, ws://HOST:PORT or wss://HOST:PORT`,
+      `${name ?? "url"}: a browser cannot open ${JSON.stringify(url)}; ` +
+        `expected HOST:PORT, ws://HOST:PORT or wss://HOST:PORT`,
     );
   checkUrl(url, name);
 }
 
-/** Opens a connection; whatever becomes of it is told to `on`. */
+/** Opens a connection and reports its events. */
 export function openSocket(target: Target, events: SocketEvents): Socket {
   const offered = target.token ? [subprotocol, `bearer.${target.token}`] : [subprotocol];
   const ws = new WebSocket(ingestUrl(target.url, target.run), offered);

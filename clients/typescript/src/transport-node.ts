@@ -1,5 +1,5 @@
-// Node: the `ws` package, loaded only once somebody listens. A plain TCP (or TLS, or Unix) connection is made first, so
-// that a missing daemon costs one refused connect and nothing else. Sockets never keep the process alive.
+// Connections in Node with the `ws` package. A plain TCP, TLS or Unix connection is made first and `ws` is loaded only
+// once it is open, so a missing daemon costs one refused connect only. Sockets never keep the process alive.
 import * as net from "node:net";
 import * as tls from "node:tls";
 import type { WebSocket as NodeWebSocket } from "ws";
@@ -27,7 +27,7 @@ export function now(): number {
 
 export const checkTarget = checkUrl;
 
-/** Opens a connection; whatever becomes of it is told to `on`. */
+/** Opens a connection and reports its events. */
 export function openSocket(target: Target, events: SocketEvents): Socket {
   return new NodeSocket(target, events);
 }
@@ -50,7 +50,7 @@ class NodeSocket implements Socket {
     else if (secure) this.raw = tls.connect({ host, port, ...(net.isIP(host) ? {} : { servername: host }) });
     else this.raw = net.connect({ host, port, noDelay: true });
     this.raw.setTimeout(maxOpenMs, () => this.raw.destroy(new Error(`no answer within ${maxOpenMs} ms`)));
-    // Once there is a WebSocket on it, that tells more.
+    // Once there is a WebSocket, its own events have more detail.
     this.raw.on("error", (error: NodeJS.ErrnoException) => this.ws ?? this.finish(error.code ?? error.message, false));
     this.raw.once("close", () => this.ws ?? this.finish("the connection was closed", false));
     this.raw.once(secure ? "secureConnect" : "connect", () => void this.upgrade(url));
@@ -80,7 +80,7 @@ class NodeSocket implements Socket {
     });
     ws.on("unexpected-response", (_, response) => {
       const status = response.statusCode ?? 0;
-      const hint = status === 401 ? "it wants a token (option token, or DIGD_TOKEN)" : "see digd's log";
+      const hint = status === 401 ? "it requires a token (option token, or DIGD_TOKEN)" : "see digd's log";
       this.finish(`refused with ${status}: ${hint}`, status === 401 || status === 403 || status === 404);
       ws.terminate();
     });

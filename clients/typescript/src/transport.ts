@@ -1,4 +1,4 @@
-// What a connection is to the rest of the client. One implementation for Node, one for browsers; `#transport` chooses.
+// The interface of a connection. There is an implementation for Node and one for browsers; `#transport` chooses.
 
 export interface Target {
   /** HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or, in Node, unix:/PATH. */
@@ -10,12 +10,12 @@ export interface Target {
 export interface SocketEvents {
   open(): void;
   frame(text: string): void;
-  /** Called once, last. `final`: trying again is no use (refused, replaced). */
+  /** Called once, as the last event. `final`: do not reconnect (refused, replaced). */
   closed(reason: string, final: boolean): void;
 }
 
 export interface Socket {
-  /** Writes frames together; nothing if it is not open. */
+  /** Writes frames in one batch. Does nothing if the connection is not open. */
   send(frames: readonly string[]): void;
   close(): void;
 }
@@ -23,16 +23,18 @@ export interface Socket {
 export const subprotocol = "digd.v1";
 export const maxOpenMs = 5000;
 
-/** The daemon's close codes after which this session must not come back by itself. */
+/** The daemon's close codes after which the session must not reconnect by itself. */
 export const finalCloses: ReadonlyMap<number, string> = new Map([
-  [4400, "refused for good"],
+  [4400, "refused permanently"],
   [4409, "replaced by a newer connection of the same run and session"],
 ]);
 
 const network = /^(?:(wss?):\/\/)?(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:[\]]+):([0-9]{1,5})$/;
-const maxSocketPathBytes = 107; // of sockaddr_un
+const maxSocketPathBytes = 107; // sockaddr_un.sun_path without its terminator
 
-/** Throws a TypeError on an address that is none of the four forms: a typing error must not become a run that nobody watches. */
+/**
+ * Throws a TypeError on an address of none of the four forms, so that a typing error does not cause an unwatched run.
+ */
 export function checkUrl(url: string, name = "url"): void {
   const path = socketPath(url);
   if (
@@ -45,7 +47,8 @@ export function checkUrl(url: string, name = "url"): void {
   const port = Number(network.exec(url)?.[3] ?? 0);
   if (path === null && port > 0 && port < 65536) return;
   throw new TypeError(
-    `${name}: ${JSON.stringify(url)} is no address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH`,
+    `${name}: ${JSON.stringify(url)} is no address of a daemon; ` +
+      `expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH`,
   );
 }
 

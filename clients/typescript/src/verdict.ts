@@ -1,4 +1,4 @@
-// What to do with an event, ready to be done: the daemon's verdict, or "as is" with the reason.
+// The decision about an event: the daemon's verdict, or delivery as is with the reason.
 import type { Answer, AsIsReason, Blocked } from "./session.js";
 import type { DaemonError, Detection, Intervention, WireVerdict } from "./wire.js";
 
@@ -6,20 +6,20 @@ export interface Verdict {
   /** Id of the event. */
   readonly event: string;
   readonly action: "deliver" | "inject" | "reroute";
-  /** To whom it goes now. */
+  /** The agents that get the event now. */
   readonly recipients: readonly string[];
-  /** Text to be added for those who get it. */
+  /** The text to add for the recipients. */
   readonly inject?: string;
   readonly detections: readonly Detection[];
-  /** An answer that was submitted too early: it is work now, and goes back to its author. */
+  /** The answer was submitted too early. It is ordinary work now and goes back to its author. */
   readonly givenBack: boolean;
-  /** Set if it goes without the monitor's word: why. */
+  /** The reason, if the event is delivered without a verdict. */
   readonly asIs?: AsIsReason;
   /** The daemon refused the message that announced it. */
   readonly error?: DaemonError;
 }
 
-/** An event by its id, by the verdict on it, or by the intervention that made it or gives it again. */
+/** An event: its id, the verdict on it, or the intervention that created or rerouted it. */
 export type EventLike = string | Verdict | Intervention;
 
 export function eventId(event: EventLike): string {
@@ -27,14 +27,22 @@ export function eventId(event: EventLike): string {
   return "type" in event ? (event.event ?? event.id) : event.event;
 }
 
-/** A verdict a blocked event, in their order. */
+/** One verdict for each blocked event, in their order. */
 export function verdictsOf(blocked: readonly Blocked[], answer: Answer): Verdict[] {
   const byEvent = new Map<string, WireVerdict>((answer.verdicts ?? []).map((v) => [v.event, v]));
   return blocked.map(({ event, recipients, submit }) => {
     const verdict = byEvent.get(event);
     if (!verdict) {
       const asIs = answer.verdicts ? undefined : (answer.asIs ?? "disconnected");
-      return { event, action: "deliver", recipients, detections: [], givenBack: false, ...(asIs ? { asIs } : {}), ...(answer.error ? { error: answer.error } : {}) };
+      return {
+        event,
+        action: "deliver",
+        recipients,
+        detections: [],
+        givenBack: false,
+        ...(asIs ? { asIs } : {}),
+        ...(answer.error ? { error: answer.error } : {}),
+      };
     }
     return {
       event,

@@ -6,7 +6,7 @@ export type { RuleName } from "./rules.generated.js";
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 export type Mode = "off" | "observe" | "shadow" | "enforce";
-/** What `hello` may ask of a rule; the daemon's configuration caps it. Times in milliseconds. */
+/** The settings of a rule in `hello`; the daemon's configuration limits them. Times are in milliseconds. */
 export interface RuleSettings {
   mode?: Mode;
   kinds?: string[];
@@ -53,7 +53,7 @@ export interface Welcome {
   credits: number;
 }
 
-/** An event as announced; an event without `source` comes from outside. */
+/** An event as announced. Without `source` it is a root event. */
 export interface WireEvent {
   id: string;
   source?: string;
@@ -68,7 +68,7 @@ export type Reaction = "consume" | "wait" | "discard" | { reroute: readonly stri
 export type Outcome = "success" | "failure" | "aborted";
 export type Applied = "as_is" | "injected" | "rerouted" | "created" | "unsupported" | "failed";
 
-/** A message of the client without its `seq`, which the session gives it when it is first sent. */
+/** A message of the client, without `seq`. The session assigns it when it first sends the message. */
 export interface Message {
   type:
     | "agent_joined"
@@ -108,7 +108,7 @@ export interface Intervention {
   type: "intervention";
   id: string;
   action: "create" | "reroute";
-  /** Only of a `reroute`: the event to be given again. */
+  /** Only for `reroute`: the event to deliver again. */
   event?: string;
   recipients: string[];
   inject?: string;

@@ -1,0 +1,169 @@
+// The state of a watched run of the OpenAI Agents SDK: the run of digd, its agents, and the conversations within it.
+import { AsyncLocalStorage } from "node:async_hooks";
+import { Handoff, type Agent, type Runner } from "@openai/agents";
+import type { Activation } from "./activation.js";
+import { Inbox } from "./adapter.js";
+import type { OpenAIAgentsOptions } from "./openai-agents.js";
+import type { Run } from "./run.js";
+import type { Verdict } from "./verdict.js";
+
+export type AnyAgent = Agent<any, any>;
+export type AnyResult = any;
+export type RunFunction = (this: Runner, agent: AnyAgent, input: any, options?: any) => Promise<AnyResult>;
+
+/** A call of `Runner.run`: the SDK's own function and its arguments. */
+export interface RunCall {
+  original: RunFunction;
+  runner: Runner;
+  agent: AnyAgent;
+  input: any;
+  options: any;
+}
+
+/** An event that an activation takes up. */
+export interface InputEvent {
+  event: string;
+  inject?: string;
+  verdict?: Verdict;
+  /** The agents that have had this work unchanged. */
+  holders?: ReadonlySet<string>;
+}
+
+/** The run of digd for one outermost `Runner.run`, and for the resumption of its state. */
+export class WatchedRun {
+  readonly inbox = new Inbox();
+  readonly agents = new Map<string, AnyAgent>();
+  run!: Run;
+  private readonly roster = new Set<string>();
+  private requestCount = 0;
+  constructor(readonly options: OpenAIAgentsOptions) {}
+
+  /** An id for an event that is announced while its activation continues. */
+  nextRequest(): string {
+    return `r${++this.requestCount}`;
+  }
+
+  /** Remembers the agents that are reachable from this one. Agents used as tools become known when they are called. */
+  addReachable(first: AnyAgent, join = false): void {
+    for (const agent of reachable(first)) {
+      if (join && !this.roster.has(agent.name)) this.run.agentJoined(agent.name);
+      this.roster.add(agent.name);
+      this.agents.set(agent.name, agent);
+    }
+  }
+
+  /** Whether a run without an answer waits for healing. */
+  get waitsForHealing(): boolean {
+    return this.run.heals && (this.options.waitForHealingMs ?? 0) > 0;
+  }
+
+  /** Waits for verdicts only if they can change something. */
+  async ifHealing<T>(pending: Promise<T>): Promise<T | undefined> {
+    return this.run.heals ? await pending : undefined;
+  }
+}
+
+/** The agent, and the agents to which it and they can hand off. */
+export function reachable(first: AnyAgent): AnyAgent[] {
+  const found = new Set<AnyAgent>([first]);
+  for (const agent of found) {
+    for (const target of agent.handoffs) found.add(target instanceof Handoff ? target.agent : (target as AnyAgent));
+  }
+  return [...found];
+}
+
+/** One run of the SDK within a watched run: the agent whose turn it is, and its activation. */
+export class Conversation {
+  activation: Activation;
+  inputs: readonly InputEvent[] = [];
+  texts: string[] = []; // of the monitor, for the current agent
+  textsShown = false; // a model was given the texts
+  modelCallsBefore = -1; // model calls of the run when this turn began; -1: unknown
+  requestCount = 0; // requests to other agents in this activation
+  failedRequests: Activation[] = []; // runs of other agents that threw; the current agent has not reacted yet
+  responses: InputEvent[] = [];
+  private readonly unresolved: Activation[] = [];
+
+  constructor(
+    readonly watched: WatchedRun,
+    public agent: AnyAgent,
+    inputs: readonly InputEvent[],
+  ) {
+    this.activation = this.begin(agent, inputs);
+  }
+
+  /** Begins the next agent's turn. */
+  next(agent: AnyAgent, inputs: readonly InputEvent[]): void {
+    this.agent = agent;
+    this.modelCallsBefore = -1;
+    this.activation = this.begin(agent, inputs);
+  }
+
+  /** If there are responses, the agent takes them up in a new activation. */
+  async takeResponses(): Promise<void> {
+    if (this.responses.length === 0) return;
+    const inputs = this.responses.splice(0);
+    const texts = this.texts;
+    await this.watched.ifHealing(this.activation.end());
+    this.activation = this.begin(this.agent, inputs);
+    this.texts = [...texts, ...this.texts];
+  }
+
+  /** Settles the requests whose runs threw. `unresolved`: the agent ignored the error; else it has handled it. */
+  settleFailed(unresolved: boolean): void {
+    for (const { agent, inputs } of this.unresolved.splice(0)) this.discard(this.watched.run.begin(agent, inputs));
+    for (const activation of this.failedRequests.splice(0)) {
+      if (!unresolved) this.discard(activation);
+      else {
+        activation.fail("the run raised");
+        this.unresolved.push(activation); // until the agent, which reads the error, acts again
+      }
+    }
+  }
+
+  /** Reports whether a model was given the texts of this turn. */
+  reportTexts(): void {
+    for (const { verdict } of this.inputs) {
+      if (verdict?.action === "inject")
+        this.watched.run.applied(verdict, this.textsShown ? undefined : "no model was given the text");
+    }
+    this.inputs = [];
+  }
+
+  private discard(activation: Activation): void {
+    activation.discard(...activation.inputs);
+    void activation.end();
+  }
+
+  private begin(agent: AnyAgent, inputs: readonly InputEvent[]): Activation {
+    this.reportTexts();
+    this.inputs = inputs;
+    this.textsShown = false;
+    this.texts = inputs.flatMap(({ inject }) => (inject === undefined ? [] : [inject]));
+    this.requestCount = 0;
+    return this.watched.run.begin(
+      agent.name,
+      inputs.map(({ event }) => event),
+    );
+  }
+}
+
+/** The conversation of the running code. */
+export const conversations = new AsyncLocalStorage<Conversation>();
+
+export const inputOf = (verdict: Verdict): InputEvent => ({
+  event: verdict.event,
+  verdict,
+  ...(verdict.inject === undefined ? {} : { inject: verdict.inject }),
+});
+
+/** The verdict on an event that is delivered unchanged, in a mode that does not heal. */
+export const unjudged = (event: string, recipients: readonly string[]): Verdict => ({
+  event,
+  action: "deliver",
+  recipients,
+  detections: [],
+  givenBack: false,
+});
+
+export const modelCalls = (runContext: any): number => Number(runContext?.usage?.requests ?? 0);

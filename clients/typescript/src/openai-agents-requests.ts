@@ -1,0 +1,76 @@
+// A run of the OpenAI Agents SDK within another one, such as an agent used as a tool: a request and its response.
+import {
+  InputGuardrailTripwireTriggered,
+  MaxTurnsExceededError,
+  OutputGuardrailTripwireTriggered,
+  RunState,
+} from "@openai/agents";
+import { snapshot } from "./adapter.js";
+import { Conversation, conversations, inputOf, unjudged } from "./openai-agents-conversation.js";
+import type { AnyResult, RunCall } from "./openai-agents-conversation.js";
+import { filteredOptions } from "./openai-agents-handoffs.js";
+
+/** Whether the error is an end that the author declared, by a guardrail or a limit on turns. */
+export const isDeclaredEnd = (error: unknown): boolean =>
+  error instanceof InputGuardrailTripwireTriggered ||
+  error instanceof OutputGuardrailTripwireTriggered ||
+  error instanceof MaxTurnsExceededError;
+
+/** Runs an agent on behalf of the current agent of `caller`. */
+export async function runRequest(caller: Conversation, call: RunCall): Promise<AnyResult> {
+  const { original, runner, agent, input, options } = call;
+  const { watched } = caller;
+  if (input instanceof RunState) return original.call(runner, agent, input, options);
+  watched.addReachable(agent, true);
+  caller.settleFailed(false);
+  caller.requestCount += 1;
+  const id = watched.nextRequest();
+  const event = { id, payload: snapshot(input) };
+  const pending = caller.activation.isOpen
+    ? caller.activation.emit([agent.name], event)
+    : watched.run.emit([agent.name], event);
+  const verdict = (await watched.ifHealing(pending)) ?? unjudged(id, [agent.name]);
+  const conversation = new Conversation(watched, agent, [inputOf(verdict)]);
+  let result: AnyResult;
+  try {
+    result = await conversations.run(conversation, () =>
+      original.call(runner, agent, input, filteredOptions(watched, call)),
+    );
+  } catch (error) {
+    failRequest(caller, conversation, error);
+    throw error;
+  }
+  if (!options?.stream) await respond(caller, conversation, result);
+  else
+    void Promise.resolve(result.completed).then(
+      () => respond(caller, conversation, result),
+      (error) => failRequest(caller, conversation, error),
+    );
+  return result;
+}
+
+function failRequest(caller: Conversation, conversation: Conversation, error: unknown): void {
+  conversation.settleFailed(false);
+  conversation.reportTexts();
+  caller.failedRequests.push(conversation.activation);
+  if (isDeclaredEnd(error)) caller.settleFailed(false);
+}
+
+async function respond(caller: Conversation, conversation: Conversation, result: AnyResult): Promise<void> {
+  const { watched } = conversation;
+  const recipient = caller.agent.name;
+  if (result.interruptions?.length > 0) {
+    conversation.activation.wait(...conversation.activation.inputs);
+    await watched.ifHealing(conversation.activation.end());
+    return;
+  }
+  await conversation.takeResponses();
+  conversation.settleFailed(false);
+  const response = conversation.activation.output([recipient], { payload: snapshot(result.finalOutput) });
+  const verdicts = await watched.ifHealing(conversation.activation.end());
+  const [verdict] = verdicts ?? [unjudged(response.id, [recipient])];
+  conversation.reportTexts();
+  if (!verdict) return;
+  if (verdict.action === "reroute") watched.run.applied(verdict, "the response has been given to the tool");
+  caller.responses.push(inputOf(verdict));
+}
