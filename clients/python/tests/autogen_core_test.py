@@ -1,4 +1,4 @@
-"""AutoGen's core under digd: the seven rules in its runs, and that agents' models see what the healing says."""
+"""AutoGen's core under digd: the seven rules, and the texts of healing that agents' models read."""
 
 import asyncio
 import subprocess
@@ -13,8 +13,8 @@ from autogen_core import (AgentId, DefaultTopicId, MessageContext, RoutedAgent, 
 from autogen_core.models import UserMessage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-from client_helpers import async_test, nobody, url_of
-from framework_runs import WINDOW_MS, fired, told_of
+from client_helpers import async_test, unused_address, url_of
+from framework_runs import WINDOW_MS, fired, read_run
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Answer:
 
 
 class Seen(ReplayChatCompletionClient):
-    """The package's own fake model; keeps what it was given."""
+    """The package's fake model. It keeps its prompts."""
 
     def __init__(self, *replies):
         super().__init__(list(replies))
@@ -48,7 +48,7 @@ class Seen(ReplayChatCompletionClient):
 
 
 class Worker(RoutedAgent):
-    """Asks its model about each message, and does with the reply what the test wants of it."""
+    """Asks its model about each message, and passes the reply to the test's function `do`."""
 
     def __init__(self, model, do):
         super().__init__("a worker")
@@ -73,7 +73,7 @@ async def worker(runtime, name, do, *replies, topic=None):
 
 
 def healing_runtime(run, **options):
-    """A runtime that may put the monitor's texts into these tests' own messages."""
+    """A runtime that may add the monitor's texts to the messages of these tests."""
     return digd.autogen.Runtime(run, add_note=digd.autogen.add_note, **options)
 
 
@@ -115,7 +115,7 @@ async def test_an_answer_that_leaves_work_open_is_given_back(shared_daemon):
 
 
 @async_test
-async def test_a_run_without_an_answer_is_told_to_submit(shared_daemon):
+async def test_a_run_without_an_answer_gets_a_text_to_submit(shared_daemon):
     rules = {"missing_termination": {"window_ms": WINDOW_MS, "max_attempts": 1}}
     async with digd.Run("core-missing", mode="enforce", url=url_of(shared_daemon), rules=rules) as run:
         runtime = healing_runtime(run, answers=Answer)
@@ -136,7 +136,7 @@ async def test_a_run_without_an_answer_is_told_to_submit(shared_daemon):
 
 
 @async_test
-async def test_what_is_published_where_nobody_listens_comes_back_to_its_author(shared_daemon):
+async def test_a_message_without_a_subscriber_returns_to_its_author(shared_daemon):
     async with digd.Run("core-orphan", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = healing_runtime(run, answers=Answer)
 
@@ -157,7 +157,7 @@ async def test_what_is_published_where_nobody_listens_comes_back_to_its_author(s
 
 
 @async_test
-async def test_a_request_to_an_agent_that_is_not_there_comes_back_instead_of_failing(shared_daemon):
+async def test_a_request_to_a_missing_agent_returns_instead_of_failing(shared_daemon):
     async with digd.Run("core-nobody", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = healing_runtime(run)
 
@@ -198,7 +198,7 @@ async def test_agents_that_wait_for_each_other_are_woken(shared_daemon):
 
 
 @async_test
-async def test_a_message_that_is_only_passed_around_is_told_to_be_handled(shared_daemon):
+async def test_a_message_that_is_only_passed_around_gets_a_text(shared_daemon):
     async with digd.Run("core-passed", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = healing_runtime(run)
         ring = {"ann": "bob", "bob": "cid", "cid": "ann"}
@@ -219,7 +219,7 @@ async def test_a_message_that_is_only_passed_around_is_told_to_be_handled(shared
 
 
 @async_test
-async def test_parts_of_two_plans_are_told_apart_for_whoever_joins_them(shared_daemon):
+async def test_an_agent_that_joins_parts_of_two_plans_gets_a_text(shared_daemon):
     rules = {"cross_lineage_aggregation": {"mode": "enforce"}}
     async with digd.Run("core-clash", mode="enforce", rules=rules, url=url_of(shared_daemon)) as run:
         runtime = healing_runtime(run)
@@ -244,7 +244,7 @@ async def test_parts_of_two_plans_are_told_apart_for_whoever_joins_them(shared_d
 
 
 @async_test
-async def test_a_task_that_two_solve_is_told_to_whoever_gets_both_results(shared_daemon):
+async def test_an_agent_that_gets_two_results_of_one_task_gets_a_text(shared_daemon):
     rules = {"repeated_subproblem": {"mode": "enforce"}}
     async with digd.Run("core-repeated", mode="enforce", rules=rules, url=url_of(shared_daemon)) as run:
         runtime = healing_runtime(run)
@@ -270,7 +270,7 @@ async def test_a_task_that_two_solve_is_told_to_whoever_gets_both_results(shared
 
 
 @async_test
-async def test_what_no_subscriber_can_handle_comes_back_to_its_author(shared_daemon):
+async def test_a_message_that_no_subscriber_can_handle_returns_to_its_author(shared_daemon):
     rules = {"orphaned_event": {"window_ms": WINDOW_MS, "max_attempts": 1}}
     async with digd.Run("core-unhandled", mode="enforce", url=url_of(shared_daemon), rules=rules) as run:
         runtime = healing_runtime(run, answers=Part)
@@ -296,7 +296,7 @@ async def test_what_no_subscriber_can_handle_comes_back_to_its_author(shared_dae
 
 
 async def asks_two(runtime):
-    """A lead that asks two clerks at once, in a runtime of either kind."""
+    """A lead asks two clerks at once, in AutoGen's runtime or in digd's."""
 
     async def lead(agent, message, reply, ctx):
         parts = await asyncio.gather(*(agent.send_message(Ask(n), AgentId(n, "default")) for n in ("ann", "bob")))
@@ -315,25 +315,25 @@ async def asks_two(runtime):
 
 
 @async_test
-async def test_an_agent_goes_on_with_the_answers_to_what_it_asked(shared_daemon):
+async def test_answers_are_inputs_of_the_next_activation_of_the_asking_agent(shared_daemon):
     async with digd.Run("core-asks", mode="enforce", url=url_of(shared_daemon)) as run:
         answer = await asks_two(healing_runtime(run))
     assert answer == await asks_two(SingleThreadedAgentRuntime()) == Answer("ann's bob's")
-    graph = told_of(shared_daemon, "core-asks/graph")
+    graph = read_run(shared_daemon, "core-asks/graph")
     lead = [a for a in graph["activations"] if a["agent"] == "lead"]
     assert [len(a["inputs"]) for a in lead] == [1, 2] and [len(a["outputs"]) for a in lead] == [2, 1]
-    assert not told_of(shared_daemon, "core-asks/detections")["detections"]
+    assert not read_run(shared_daemon, "core-asks/detections")["detections"]
 
 
 @async_test
-async def test_without_a_daemon_a_runtime_goes_as_it_would(caplog):
-    async with digd.Run("core-alone", url=nobody()) as run:
+async def test_without_a_daemon_a_runtime_behaves_as_without_digd(caplog):
+    async with digd.Run("core-alone", url=unused_address()) as run:
         assert await asks_two(healing_runtime(run)) == Answer("ann's bob's")
     assert len([r for r in caplog.records if r.name == "digd"]) == 1
 
 
 @async_test
-async def test_in_mode_observe_a_message_to_nobody_fails_as_it_would(shared_daemon):
+async def test_in_mode_observe_a_message_to_nobody_fails_as_without_digd(shared_daemon):
     async with digd.Run("core-observed", mode="observe", url=url_of(shared_daemon)) as run:
         runtime = healing_runtime(run)
 
@@ -354,7 +354,7 @@ class Number:
     value: int
 
 
-def test_a_note_finds_the_text_of_a_message_or_says_that_there_is_none():
+def test_a_note_is_added_to_the_text_of_a_message_or_refused():
     assert digd.autogen.add_note("a", "b").endswith("b")
     assert digd.autogen.add_note(Ask("a"), "b") == Ask("a\n\nNote from the monitor of this run: b")
     assert digd.autogen.add_note(UserMessage(content="a", source="s"), "b").content.startswith("a\n")
@@ -363,7 +363,7 @@ def test_a_note_finds_the_text_of_a_message_or_says_that_there_is_none():
 
 
 @async_test
-async def test_a_text_that_a_message_has_no_place_for_is_reported_as_not_given(shared_daemon):
+async def test_a_text_without_a_place_in_the_message_is_reported_as_not_applied(shared_daemon):
     class Passer(RoutedAgent):
         @message_handler
         async def on_number(self, message: Number, ctx: MessageContext) -> Number:
@@ -384,7 +384,7 @@ async def test_a_text_that_a_message_has_no_place_for_is_reported_as_not_given(s
 
 
 @async_test
-async def test_what_an_agent_publishes_after_its_handler_ended_is_still_its_work(shared_daemon):
+async def test_a_message_published_after_its_handler_ended_still_has_its_author(shared_daemon):
     async with digd.Run("core-late", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = healing_runtime(run, answers=Answer)
         handled, tasks = asyncio.Event(), []
@@ -409,11 +409,11 @@ async def test_what_an_agent_publishes_after_its_handler_ended_is_still_its_work
         await asyncio.gather(*tasks)
         await runtime.stop_when_idle()
     assert answer.content == "the answer" and "reached nobody" in model.prompts[1]
-    activations = told_of(shared_daemon, "core-late/graph")["activations"]
+    activations = read_run(shared_daemon, "core-late/graph")["activations"]
     assert all(a["ended"] is not None for a in activations) and len(activations) == 3
 
 
-def test_the_core_alone_is_enough_and_an_unknown_agentchat_is_not_passed_over():
+def test_the_core_works_alone_and_an_unknown_agentchat_raises():
     hide = ("import importlib.abc, sys\n"
             "class Hide(importlib.abc.MetaPathFinder):\n"
             "    def find_spec(self, name, path=None, target=None):\n"

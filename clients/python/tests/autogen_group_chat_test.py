@@ -1,4 +1,4 @@
-"""AutoGen's group chats under digd: the rules that a chat can break, and that speakers' models read what healing says."""
+"""AutoGen's group chats under digd: rules that a chat can break, and texts of healing that speakers' models read."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,8 @@ from autogen_core import FunctionCall, MessageContext, RoutedAgent, TopicId, Typ
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-from client_helpers import async_test, nobody, url_of
-from framework_runs import WINDOW_MS, fired, told_of
+from client_helpers import async_test, unused_address, url_of
+from framework_runs import WINDOW_MS, fired, read_run
 
 INFO = ModelInfo(
     vision=False, function_calling=True, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN
@@ -28,7 +28,7 @@ class Ask:
 
 
 class Seen(ReplayChatCompletionClient):
-    """The package's own fake model; keeps what it was given."""
+    """The package's fake model. It keeps its prompts."""
 
     def __init__(self, *replies):
         super().__init__(list(replies), model_info=INFO)
@@ -54,7 +54,7 @@ def read_by(speaker, call=-1):
 
 
 @async_test
-async def test_a_chat_that_ran_out_of_turns_is_told_to_submit(shared_daemon):
+async def test_a_chat_without_turns_left_gets_a_text_to_submit(shared_daemon):
     writer, critic = agent("writer", "a draft", "a better draft"), agent("critic", "not good", "DONE")
     rules = {"missing_termination": {"window_ms": WINDOW_MS, "max_attempts": 1}}
     async with digd.Run("chat-missing", mode="enforce", url=url_of(shared_daemon), rules=rules) as run:
@@ -71,7 +71,7 @@ async def test_a_chat_that_ran_out_of_turns_is_told_to_submit(shared_daemon):
 
 
 @async_test
-async def test_a_task_that_is_only_handed_around_is_told_to_be_handled(shared_daemon):
+async def test_a_task_that_is_only_handed_around_gets_a_text(shared_daemon):
     ring = {"ann": "bob", "bob": "cid", "cid": "ann"}
     passes = {name: tools(f"transfer_to_{to}") for name, to in ring.items()}
     team = [
@@ -89,7 +89,7 @@ async def test_a_task_that_is_only_handed_around_is_told_to_be_handled(shared_da
 
 
 @async_test
-async def test_a_hand_off_to_somebody_who_is_not_there_comes_back_to_its_author(shared_daemon):
+async def test_a_hand_off_to_a_missing_agent_returns_to_its_author(shared_daemon):
     lost = agent("triage", tools("transfer_to_refunds"), tools("transfer_to_billing"), handoffs=["refunds", "billing"])
     billing = agent("billing", "Your invoice is right. DONE")
     async with digd.Run("chat-orphan", mode="enforce", agents=["triage", "billing"], url=url_of(shared_daemon)) as run:
@@ -102,7 +102,7 @@ async def test_a_hand_off_to_somebody_who_is_not_there_comes_back_to_its_author(
 
 
 @async_test
-async def test_what_two_speakers_made_of_the_same_is_told_to_the_next(shared_daemon):
+async def test_two_results_of_one_task_give_the_next_speaker_a_text(shared_daemon):
     lead, ann, bob = agent("lead", "Count them."), agent("ann", "7"), agent("bob", "8")
     editor = agent("editor", "It is 8.")
     graph = DiGraphBuilder()
@@ -120,7 +120,7 @@ async def test_what_two_speakers_made_of_the_same_is_told_to_the_next(shared_dae
 
 
 @async_test
-async def test_a_hand_off_to_a_person_ends_the_chat_and_is_taken_up_by_what_the_person_says(shared_daemon):
+async def test_a_hand_off_to_a_person_stays_open_until_the_person_answers(shared_daemon):
     clerk = agent("clerk", tools("transfer_to_user"), "Thank you. DONE", handoffs=[Handoff(target="user")])
     async with digd.Run("chat-person", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
@@ -131,13 +131,13 @@ async def test_a_hand_off_to_a_person_ends_the_chat_and_is_taken_up_by_what_the_
         assert first.messages[-1].target == "user"
         last = await runtime.run_team(swarm, task=HandoffMessage(source="user", target="clerk", content="Monday"))
     assert "DONE" in last.messages[-1].content
-    activations = [n["agent"] for n in told_of(shared_daemon, "chat-person/graph")["activations"]]
+    activations = [n["agent"] for n in read_run(shared_daemon, "chat-person/graph")["activations"]]
     assert activations == ["clerk", "user", "user", "clerk"]  # the person takes it up, and acts later
-    assert not told_of(shared_daemon, "chat-person/detections")["detections"]
+    assert not read_run(shared_daemon, "chat-person/detections")["detections"]
 
 
 @async_test
-async def test_a_chats_answer_is_given_back_while_other_work_waits(shared_daemon):
+async def test_the_answer_of_a_chat_is_given_back_while_other_work_waits(shared_daemon):
     class Archive(RoutedAgent):
         @message_handler
         async def on_text(self, message: Ask, ctx: MessageContext) -> None:
@@ -160,7 +160,7 @@ async def test_a_chats_answer_is_given_back_while_other_work_waits(shared_daemon
 
 
 @async_test
-async def test_a_chat_goes_as_it_would_where_nothing_is_healed(shared_daemon):
+async def test_a_chat_behaves_as_without_digd_if_nothing_is_healed(shared_daemon):
     async def chat(runtime, run=None):
         speakers = [agent("writer", "a draft", "a better draft"), agent("critic", "not good", "DONE")]
         done = TextMentionTermination("DONE") | MaxMessageTermination(9)
@@ -171,29 +171,29 @@ async def test_a_chat_goes_as_it_would_where_nothing_is_healed(shared_daemon):
     async with digd.Run("chat-plain", url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
         watched = await chat(runtime)
-    async with digd.Run("chat-alone", url=nobody()) as run:
+    async with digd.Run("chat-alone", url=unused_address()) as run:
         runtime = digd.autogen.Runtime(run)
         alone = await chat(runtime)
     assert watched == alone == await chat(None)
-    graph = told_of(shared_daemon, "chat-plain/graph")
+    graph = read_run(shared_daemon, "chat-plain/graph")
     assert [a["agent"] for a in graph["activations"]] == ["writer", "critic", "writer", "critic"]
-    assert not told_of(shared_daemon, "chat-plain/detections")["detections"]
+    assert not read_run(shared_daemon, "chat-plain/detections")["detections"]
 
 
 @async_test
-async def test_a_speaker_that_fails_ends_the_chat_as_it_would_and_is_seen_to(shared_daemon):
+async def test_a_failed_speaker_ends_the_chat_and_leaves_nothing_open(shared_daemon):
     async with digd.Run("chat-failed", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
         team = RoundRobinGroupChat([agent("writer")], max_turns=3, runtime=runtime)  # its model has no reply left
         with pytest.raises(RuntimeError, match="No more mock responses"):
             await runtime.run_team(team, task="Write it.")
-    failed, noticed = told_of(shared_daemon, "chat-failed/graph")["activations"]
+    failed, noticed = read_run(shared_daemon, "chat-failed/graph")["activations"]
     assert failed["failed"] and noticed["inputs"][0]["reaction"] == "consume"
-    assert not told_of(shared_daemon, "chat-failed/detections")["detections"]
+    assert not read_run(shared_daemon, "chat-failed/detections")["detections"]
 
 
 @async_test
-async def test_a_team_that_was_reset_begins_anew(shared_daemon):
+async def test_a_reset_team_has_no_earlier_inputs(shared_daemon):
     async with digd.Run("chat-reset", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
         team = RoundRobinGroupChat(
@@ -206,7 +206,7 @@ async def test_a_team_that_was_reset_begins_anew(shared_daemon):
         await team.run(task="Write it.")
         await team.reset()
         await runtime.run_team(team, task="Write something else.")
-    graph = told_of(shared_daemon, "chat-reset/graph")
+    graph = read_run(shared_daemon, "chat-reset/graph")
     assert [len(a["inputs"]) for a in graph["activations"]] == [1, 1]
     assert [(e["source"], e.get("fyi"), e.get("submit")) for e in graph["events"]] == [
         (None, None, None),
@@ -217,7 +217,7 @@ async def test_a_team_that_was_reset_begins_anew(shared_daemon):
 
 
 @async_test
-async def test_a_team_within_a_team_is_asked_and_answers(shared_daemon):
+async def test_a_team_within_a_team_gets_a_request_and_answers(shared_daemon):
     async with digd.Run("chat-within", mode="enforce", url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
         desk = RoundRobinGroupChat(
@@ -227,8 +227,9 @@ async def test_a_team_within_a_team_is_asked_and_answers(shared_daemon):
         team = RoundRobinGroupChat([desk, agent("critic", "DONE")], termination_condition=done, runtime=runtime)
         result = await runtime.run_team(team, task="Write it.")
     assert [m.source for m in result.messages] == ["user", "ann", "bob", "critic"]
-    graph = told_of(shared_daemon, "chat-within/graph")
+    graph = read_run(shared_daemon, "chat-within/graph")
     agents = {a["id"]: a["agent"] for a in graph["activations"]}
-    said = [(agents.get(e["source"]), *(d["agent"] for d in e["deliveries"])) for e in graph["events"]]
-    assert said == [(None, "desk"), ("desk", "ann"), ("ann", "bob"), ("bob", "desk"), ("desk", "critic"), ("critic",)]
-    assert not told_of(shared_daemon, "chat-within/detections")["detections"] and run.counters.errors == {}
+    deliveries = [(agents.get(e["source"]), *(d["agent"] for d in e["deliveries"])) for e in graph["events"]]
+    expected = [(None, "desk"), ("desk", "ann"), ("ann", "bob"), ("bob", "desk"), ("desk", "critic"), ("critic",)]
+    assert deliveries == expected
+    assert not read_run(shared_daemon, "chat-within/detections")["detections"] and run.counters.errors == {}

@@ -1,4 +1,4 @@
-"""What the AutoGen adapter leaves alone, and what it costs: counted, not timed."""
+"""The AutoGen adapter does not change a program. Its cost is counted, not timed."""
 
 import asyncio
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from digd.session import Session
 
 from autogen_group_chat_test import tools
 from client_helpers import async_test, url_of
-from framework_runs import told_of
+from framework_runs import read_run
 
 INFO = ModelInfo(vision=False, function_calling=True, json_output=False, structured_output=False,
                  family=ModelFamily.UNKNOWN)
@@ -55,7 +55,7 @@ def chat(*replies, **options):
 
 
 def detections(daemon, run):
-    return [entry["detection"]["rule"] for entry in told_of(daemon, f"{run}/detections?limit=100")["detections"]]
+    return [entry["detection"]["rule"] for entry in read_run(daemon, f"{run}/detections?limit=100")["detections"]]
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ async def test_the_default_mode_waits_for_no_verdict(shared_daemon, waits):
     async with digd.Run("harmless-shadow", url=url_of(shared_daemon)) as run:
         await digd.autogen.instrument(chat("1", "2"), run).run(task="Count.")
     assert run.mode == "shadow" and waits == []
-    assert len(told_of(shared_daemon, "harmless-shadow/graph")["events"]) == 3
+    assert len(read_run(shared_daemon, "harmless-shadow/graph")["events"]) == 3
 
 
 @async_test
@@ -107,11 +107,11 @@ async def test_enforce_waits_once_for_each_event(shared_daemon, waits):
         runtime.start()
         await runtime.send_message(Number(2), AgentId("doubler", "default"))
         await runtime.stop_when_idle()
-    assert len(waits) == len(told_of(shared_daemon, "harmless-enforce/graph")["events"]) == 5
+    assert len(waits) == len(read_run(shared_daemon, "harmless-enforce/graph")["events"]) == 5
 
 
 @async_test
-async def test_nothing_waits_for_healing_unless_asked(shared_daemon, monkeypatch):
+async def test_by_default_nothing_waits_for_healing(shared_daemon, monkeypatch):
     async def wait(self, *_):
         raise AssertionError("waited")
 
@@ -123,7 +123,7 @@ async def test_nothing_waits_for_healing_unless_asked(shared_daemon, monkeypatch
 
 
 @async_test
-async def test_registered_agents_are_in_a_closed_roster(shared_daemon):
+async def test_registered_agents_join_a_closed_roster(shared_daemon):
     async with digd.Run("harmless-roster", agents=["lead"], url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
         await Doubler.register(runtime, "doubler", Doubler)
@@ -144,12 +144,12 @@ async def test_a_person_outside_a_closed_roster_is_no_orphan(shared_daemon):
         await swarm.run(task="Book it.")
         await swarm.run(task=HandoffMessage(source="user", target="clerk", content="Monday"))
     assert detections(shared_daemon, "harmless-person") == []
-    acted = [a["agent"] for a in told_of(shared_daemon, "harmless-person/graph")["activations"]]
+    acted = [a["agent"] for a in read_run(shared_daemon, "harmless-person/graph")["activations"]]
     assert acted == ["clerk", "user", "user", "clerk", "user", "user"]
 
 
 @async_test
-async def test_typed_data_is_never_touched_and_its_text_is_kept_for_notes(shared_daemon):
+async def test_typed_data_stays_unchanged_and_its_text_is_in_notes(shared_daemon):
     seen = []
 
     class Passer(RoutedAgent):
@@ -173,7 +173,7 @@ async def test_typed_data_is_never_touched_and_its_text_is_kept_for_notes(shared
 
 
 @async_test
-async def test_a_handler_that_raised_is_not_healed_unless_asked(shared_daemon):
+async def test_a_handler_that_raised_is_healed_only_with_heal_errors(shared_daemon):
     for heals, found in ((False, []), (True, ["early_termination"])):
         name = f"harmless-raised-{heals}"
         async with digd.Run(name, url=url_of(shared_daemon)) as run:
@@ -202,7 +202,7 @@ async def test_a_handler_that_raised_is_not_healed_unless_asked(shared_daemon):
 @pytest.mark.parametrize("way", ["returned", "published", "sent"])
 @pytest.mark.parametrize("answers", [Number, [Number], (Number, Question)])
 @async_test
-async def test_an_answer_counts_however_it_is_put_out(shared_daemon, way, answers):
+async def test_an_answer_counts_whether_returned_published_or_sent(shared_daemon, way, answers):
     class Lead(RoutedAgent):
         @message_handler
         async def on_question(self, message: Question, ctx: MessageContext) -> Number | None:
@@ -222,7 +222,7 @@ async def test_an_answer_counts_however_it_is_put_out(shared_daemon, way, answer
         await runtime.stop_when_idle()
         assert isinstance(await runtime.answer(20), Number)
     assert detections(shared_daemon, run.id) == []
-    assert told_of(shared_daemon, run.id)["ended"] == "success"
+    assert read_run(shared_daemon, run.id)["ended"] == "success"
 
 
 @async_test
@@ -237,7 +237,7 @@ async def test_the_outcome_of_a_run_is_that_of_its_last_call(shared_daemon):
             except (Exception, asyncio.CancelledError):
                 pass
             await runtime.stop_when_idle()
-        return told_of(shared_daemon, run.id)["ended"]
+        return read_run(shared_daemon, run.id)["ended"]
 
     async def cancel(runtime):
         task = asyncio.create_task(runtime.send_message(Number(2), AgentId("doubler", "default")))
@@ -250,7 +250,7 @@ async def test_the_outcome_of_a_run_is_that_of_its_last_call(shared_daemon):
 
 
 @async_test
-async def test_run_team_stops_what_it_started_and_a_second_stop_is_fine(shared_daemon):
+async def test_run_team_stops_the_runtime_that_it_started_and_a_second_stop_is_allowed(shared_daemon):
     async with digd.Run(url=url_of(shared_daemon)) as run:
         runtime = digd.autogen.Runtime(run)
         await runtime.run_team(chat("1", "2", runtime=runtime), task="Count.")
@@ -280,25 +280,25 @@ def test_a_run_for_threads_is_refused():
 
 
 @async_test
-async def test_bounds_of_healing_are_asked_for(shared_daemon):
+async def test_bounds_on_healing_reach_the_daemon(shared_daemon):
     async with digd.Run(mode="enforce", url=url_of(shared_daemon)) as run:
         digd.autogen.instrument(chat("1", "2"), run, max_returns_per_agent=2, max_added_ms=50)
         await run.emit(["ann"], {})
-    assert told_of(shared_daemon, run.id)["settings"]["healing"]["max_returns_per_agent"] == 2
+    assert read_run(shared_daemon, run.id)["settings"]["healing"]["max_returns_per_agent"] == 2
 
 
 @async_test
-async def test_a_team_reports_to_the_run_that_it_was_last_given(shared_daemon):
+async def test_a_team_reports_to_the_latest_run(shared_daemon):
     team = chat("1", "2", "3")
     for _ in range(2):
         async with digd.Run(agents=[], url=url_of(shared_daemon)) as run:
             await digd.autogen.instrument(team, run).run(task="Count.")
-        assert len(told_of(shared_daemon, f"{run.id}/graph")["activations"]) == 2
+        assert len(read_run(shared_daemon, f"{run.id}/graph")["activations"]) == 2
         assert detections(shared_daemon, run.id) == []
 
 
 @async_test
-async def test_decisions_that_cannot_be_carried_out_end_healing(shared_daemon, caplog):
+async def test_verdicts_that_cannot_be_carried_out_stop_healing(shared_daemon, caplog):
     class Passer(RoutedAgent):
         @message_handler
         async def on_number(self, message: Number, ctx: MessageContext) -> Number:

@@ -1,4 +1,4 @@
-"""A run that asked for shadow follows the mode of the welcome: the operator's canary may enforce it."""
+"""A run that requested `shadow` follows the mode of the welcome: the operator's canary may enforce it."""
 
 import pytest
 
@@ -17,12 +17,12 @@ def canary(tmp_path, request):
 
 
 @async_test
-async def test_an_adapters_run_follows_the_mode_of_the_welcome(canary, monkeypatch):
+async def test_the_run_of_an_adapter_follows_the_mode_of_the_welcome(canary, monkeypatch):
     monkeypatch.delenv("DIGD_MODE", raising=False)
     daemon, mode = canary
     run = digd.Run(agents=["a", "b"], url=url_of(daemon))
     run.adapter_defaults("test")
-    assert run.mode == "shadow" and not run.heals  # nothing is known yet
+    assert run.mode == "shadow" and not run.heals  # before the welcome
     async with run:
         task = await run.emit(["a"])
         assert run.welcome["mode"] == mode and run.heals == (mode == "enforce")

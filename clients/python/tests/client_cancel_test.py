@@ -1,4 +1,4 @@
-"""Cancelling a program in the middle of a run logs nothing: no task is destroyed pending, no exception goes unretrieved."""
+"""Cancelling a program during a run logs nothing: no pending task is destroyed, and no exception stays unretrieved."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import digd
-from client_helpers import nobody, url_of
+from client_helpers import unused_address, url_of
 
 AB = ["a", "b"]
 TURNS = [*range(12), 20, 40]  # of the event loop before the cancellation
@@ -26,11 +26,11 @@ async def program(url, reached):
         await asyncio.Event().wait()
 
 
-def complaints(url, turns, cancellations):
-    """What asyncio logs of a program that is cancelled after so many turns, and whose loop is closed at once."""
-    heard = []
+def logged_by_asyncio(url, turns, cancellations):
+    """What asyncio logs for a program that is cancelled after this many turns, and whose loop then closes at once."""
+    logged = []
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(lambda _, context: heard.append(f"{context['message']}: {context.get('exception')!r}"))
+    loop.set_exception_handler(lambda _, context: logged.append(f"{context['message']}: {context.get('exception')!r}"))
     reached = []
     work = loop.create_task(program(url, reached))
 
@@ -50,24 +50,24 @@ def complaints(url, turns, cancellations):
         loop.close()
     del work, drive
     gc.collect()
-    return heard + [f"left: {t}" for t in left]
+    return logged + [f"left: {t}" for t in left]
 
 
 @pytest.mark.parametrize("cancellations", [1, 2])
 @pytest.mark.parametrize("turns", TURNS)
 def test_a_cancelled_program_logs_nothing_with_a_daemon(shared_daemon, turns, cancellations, caplog):
-    assert complaints(url_of(shared_daemon), turns, cancellations) == []
+    assert logged_by_asyncio(url_of(shared_daemon), turns, cancellations) == []
     assert [r.getMessage() for r in caplog.records] == []
 
 
 @pytest.mark.parametrize("turns", TURNS)
 def test_a_cancelled_program_logs_nothing_of_asyncio_without_a_daemon(turns, caplog):
-    assert complaints(nobody(), turns, 1) == []
+    assert logged_by_asyncio(unused_address(), turns, 1) == []
     assert [r.getMessage() for r in caplog.records if r.name != "digd"] == []
 
 
-def test_a_cancelled_program_gets_as_far_as_its_work(shared_daemon):
-    """Without this the tests above could pass with programs that never begin."""
+def test_a_cancelled_program_reaches_its_work(shared_daemon):
+    """Without this, the tests above could pass with programs that never begin."""
     reached = []
 
     async def drive():

@@ -1,10 +1,10 @@
-"""The vectors of tests/traces/conformance, both ways round.
+"""The vectors of tests/traces/conformance, without a socket and live.
 
-Without a socket: the client says each trace, is sent the frames that the vector expects, and has to deliver what they say.
-Live: the client says each trace to a real daemon, and what it hands its user is what the vector expects.
+Without a socket: the client sends each trace, receives the frames that the vector expects, and must follow them.
+Live: the client sends each trace to a real daemon, and its verdicts must be those that the vector expects.
 
-A client numbers its own messages, so the lines of `sequence` that carry a wrong seq or are no JSON are not its to say:
-that vector is for the first way alone, without these lines.
+A client numbers its own messages, so it cannot send the lines of `sequence` that have a wrong seq or are not JSON. That
+vector runs without a socket only, and without these lines.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from digd.messages import (
 )
 from digd.options import parse_address
 from digd.session import Session, Target
-from client_helpers import ROOT, async_test, until, url_of
+from client_helpers import ROOT, async_test, wait_for, url_of
 
 FOLDER = ROOT / "tests" / "traces" / "conformance"
 TRACES = sorted(p for p in FOLDER.glob("*.jsonl") if not p.name.endswith(".expected.jsonl"))
@@ -44,8 +44,8 @@ def lines_of(path):
             assert path.stem == "sequence"  # broken on purpose
 
 
-def sayable(trace):
-    """The hellos, and the lines whose seq is the next of their session."""
+def sendable_lines(trace):
+    """The hellos, and the lines with the next seq of their session."""
     seen = Counter()
     for line in trace:
         session = line.get("session", "main")
@@ -56,19 +56,19 @@ def sayable(trace):
             yield line
 
 
-def event_of(said):
-    known = {k: said[k] for k in ("kind", "payload", "source") if k in said}
+def event_of(fields):
+    known = {k: fields[k] for k in ("kind", "payload", "source") if k in fields}
     return Event(
-        said["id"],
-        tuple(said.get("recipients", ())),
-        fyi=said.get("fyi", False),
-        submit=said.get("submit", False),
+        fields["id"],
+        tuple(fields.get("recipients", ())),
+        fyi=fields.get("fyi", False),
+        submit=fields.get("submit", False),
         **known,
     )
 
 
-def said_by_builder(line):
-    """The message as the client's own builders say it; None if they could not say anything so wrong."""
+def built_message(line):
+    """The message from the client's own builders; None if they cannot build such an invalid message."""
     ts = line.get("ts")
     try:
         if line["type"] == "event":
@@ -94,21 +94,21 @@ def said_by_builder(line):
 
 
 def as_message(line):
-    built = said_by_builder(line)
-    if built is not None and not lacking(line, built):
+    built = built_message(line)
+    if built is not None and not is_incomplete(line, built):
         return built
     rest = {k: v for k, v in line.items() if k not in ("type", "seq", "session", "as_is", "ts")}
     return message(line["type"], blocked_in(line), ts=line.get("ts"), **rest)
 
 
-def lacking(line, built: Message):
-    """Whether the builder said less than the line: a member that the vector repeats or spells in a way of its own."""
-    said = json.loads(built.frame(line["seq"], bool(line.get("as_is"))))
-    return normal(said) != normal({k: v for k, v in line.items() if k != "session"})
+def is_incomplete(line, built: Message):
+    """Whether the built message lacks a member of the line, which repeats it or spells it in its own way."""
+    frame = json.loads(built.frame(line["seq"], bool(line.get("as_is"))))
+    return normal(frame) != normal({k: v for k, v in line.items() if k != "session"})
 
 
 def normal(frame):
-    """Members that say nothing are as if missing: an empty list, false."""
+    """The frame without empty members: an empty list and false count as missing."""
     if isinstance(frame, dict):
         return {k: normal(v) for k, v in frame.items() if v not in ([], False, {}) or k in ("recipients", "inputs")}
     return [normal(v) for v in frame] if isinstance(frame, list) else frame
@@ -131,14 +131,14 @@ def expected_verdicts(frames):
 
 
 def check_verdict(got: Verdict, expected, blocked: Blocked):
-    """A client delivers what the frame says: as it is, with the text, or to others instead."""
+    """Checks that the client follows the frame: unchanged, with a text, or to other recipients."""
     assert (got.event, got.action, got.as_is) == (expected["event"], expected["action"], None)
     assert list(got.recipients) == expected.get("recipients", list(blocked.recipients))
     assert bool(got.inject) == bool(expected.get("inject"))
-    for detection, said in zip(got.detections, expected.get("detections", ()), strict=True):
+    for detection, wanted in zip(got.detections, expected.get("detections", ()), strict=True):
         for name in ("rule", "severity", "session", "at", "ts", "event", "agent", "healed", "healing", "cause"):
-            assert getattr(detection, name) == said[name]
-        assert list(detection.evidence) == said["evidence"]
+            assert getattr(detection, name) == wanted[name]
+        assert list(detection.evidence) == wanted["evidence"]
 
 
 def check_ticket(ticket, line, expected, refused):
@@ -154,7 +154,7 @@ def check_ticket(ticket, line, expected, refused):
 
 
 def answer(conversation, frames, session):
-    """Sends the client the frames that are for its session."""
+    """Sends the client the frames for its session."""
     for frame in frames:
         if frame.get("session", session) == session:
             conversation.receive(
@@ -163,10 +163,10 @@ def answer(conversation, frames, session):
 
 
 @pytest.mark.parametrize("path", TRACES, ids=NAMES)
-def test_the_client_says_the_trace_and_delivers_what_it_is_answered(path):
+def test_the_client_sends_the_trace_and_follows_the_expected_verdicts(path):
     trace, frames = list(lines_of(path)), list(lines_of(path.parent / f"{path.stem}.expected.jsonl"))
     conversations, tickets = {}, []
-    for line in sayable(trace):
+    for line in sendable_lines(trace):
         c = conversations.setdefault(line.get("session", "main"), Conversation({}))
         if line["type"] == "hello":
             c.hello = line
@@ -192,14 +192,14 @@ def test_the_client_says_the_trace_and_delivers_what_it_is_answered(path):
         if not line.get("as_is"):
             check_ticket(ticket, line, expected, refused)
     for session, c in conversations.items():
-        told = [f for f in frames if f["type"] == "intervention" and f.get("session", session) == session]
-        assert [i.id for i in c.take_interventions()] == [f["id"] for f in told]
+        interventions = [f for f in frames if f["type"] == "intervention" and f.get("session", session) == session]
+        assert [i.id for i in c.take_interventions()] == [f["id"] for f in interventions]
 
 
-async def greet(sessions, name, hello, daemon, interventions):
-    """Connects a session; a second hello of the same one is a reconnection."""
+async def open_session(sessions, name, hello, daemon, interventions):
+    """Connects a session. A second hello of the same session is a reconnection."""
 
-    def told(i):
+    def count(i):
         interventions.update([(name, i.id, i.action, i.event, i.recipients, bool(i.inject))])
 
     if name in sessions:
@@ -207,11 +207,11 @@ async def greet(sessions, name, hello, daemon, interventions):
         sessions[name].conversation.hello = hello
         sessions[name].reconnect()
     else:
-        sessions[name] = Session(Target(parse_address(url_of(daemon)), hello["run"]), Conversation(hello), told)
+        sessions[name] = Session(Target(parse_address(url_of(daemon)), hello["run"]), Conversation(hello), count)
         sessions[name].start()
     conversation = sessions[name].conversation
     greetings = conversation.counters.connections + 1
-    await until(
+    await wait_for(
         lambda: conversation.counters.connections == greetings and conversation.phase is Phase.UP, "the welcome"
     )
 
@@ -221,10 +221,10 @@ async def greet(sessions, name, hello, daemon, interventions):
 async def test_a_daemon_answers_the_client_as_the_vector_expects(path, shared_daemon):
     trace, frames = list(lines_of(path)), list(lines_of(path.parent / f"{path.stem}.expected.jsonl"))
     sessions, tickets, interventions = {}, [], Counter()
-    for line in sayable(trace):
+    for line in sendable_lines(trace):
         name = line.get("session", "main")
         if line["type"] == "hello":
-            await greet(sessions, name, {**line, "run": path.stem}, shared_daemon, interventions)
+            await open_session(sessions, name, {**line, "run": path.stem}, shared_daemon, interventions)
             continue
         session = sessions[name]
         session.conversation.no_hold_reason = "unheld" if line.get("as_is") else None

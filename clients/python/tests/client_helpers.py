@@ -1,4 +1,4 @@
-"""What the tests of the Python client share."""
+"""Helpers of the Python client's tests."""
 
 import asyncio
 import functools
@@ -24,8 +24,8 @@ def async_test(body):
     return test
 
 
-async def until(condition, what):
-    """Waits for a condition, on the loop."""
+async def wait_for(condition, description):
+    """Waits until the condition holds, on the event loop."""
 
     async def poll():
         while not condition():
@@ -34,11 +34,11 @@ async def until(condition, what):
     try:
         await asyncio.wait_for(poll(), TIMEOUT_S)
     except asyncio.TimeoutError:
-        raise AssertionError(f"waited in vain for {what}") from None
+        raise AssertionError(f"timeout while waiting for {description}") from None
 
 
-def nobody():
-    """The address of a port that nobody listens on."""
+def unused_address():
+    """The address of a port without a listener."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return f"ws://127.0.0.1:{s.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""The client against a running daemon, and against none."""
+"""The client with a running daemon, and without one."""
 
 import asyncio
 import hashlib
@@ -14,27 +14,27 @@ import pytest
 
 import digd
 from access_test import certificate, trusting
-from client_helpers import async_test, nobody, until, url_of
+from client_helpers import async_test, unused_address, wait_for, url_of
 from live import Daemon, wait_until
 
 AB = ["a", "b"]
 
 
-def told(daemon, *types):
-    """What the archive has, in order; of these types only, if any are given."""
+def archived_messages(daemon, *types):
+    """The messages in the archive, in order; only those of the given types, if there are any."""
     with sqlite3.connect(f"file:{daemon.data}/digd.sqlite?mode=ro", uri=True) as db:
         rows = db.execute("SELECT frame FROM entries WHERE kind = 'message' ORDER BY id").fetchall()
     frames = [json.loads(frame) for (frame,) in rows]
     return [f for f in frames if not types or f["type"] in types]
 
 
-def of_run(daemon, run, **more):
+def run_at(daemon, run, **more):
     return digd.Run(run, url=url_of(daemon), agents=AB, **more)
 
 
 @async_test
-async def test_a_run_in_a_few_lines(daemon):
-    async with of_run(daemon, "r1") as run:
+async def test_a_run_reports_events_and_gets_verdicts(daemon):
+    async with run_at(daemon, "r1") as run:
         task = await run.emit(["a"], payload={"text": "do it"})
         assert (task.action, task.as_is, task.recipients) == ("deliver", None, ("a",))
         async with run.activation("a", [task]) as a:
@@ -49,8 +49,8 @@ async def test_a_run_in_a_few_lines(daemon):
 
 
 @async_test
-async def test_reactions_and_failures_are_told(daemon):
-    async with of_run(daemon, "r1", rules={"excessive_rerouting": {"max_reroutes": 0}}) as run:
+async def test_reactions_and_failures_are_reported(daemon):
+    async with run_at(daemon, "r1", rules={"excessive_rerouting": {"max_reroutes": 0}}) as run:
         one, two = await run.emit(["a"]), await run.emit(["a"])
         async with run.activation("a", [one, two]) as a:
             a.wait(one)
@@ -73,8 +73,8 @@ async def test_reactions_and_failures_are_told(daemon):
 
 
 @async_test
-async def test_an_answer_given_too_early_comes_back(daemon):
-    async with of_run(daemon, "r1") as run:
+async def test_an_answer_given_too_early_returns_to_its_author(daemon):
+    async with run_at(daemon, "r1") as run:
         task, other = await run.emit(["a"]), await run.emit(["b"])
         async with run.activation("a", [task]) as a:
             answer = a.output(payload="42", submit=True)
@@ -88,10 +88,10 @@ async def test_an_answer_given_too_early_comes_back(daemon):
 
 
 @async_test
-async def test_without_a_daemon_it_costs_one_line_and_holds_nobody_up(caplog):
+async def test_without_a_daemon_a_run_logs_one_line_and_waits_for_nothing(caplog):
     caplog.set_level(logging.INFO)
     loop = asyncio.get_running_loop()
-    async with digd.Run("r1", url=nobody()) as run:
+    async with digd.Run("r1", url=unused_address()) as run:
         first = await run.emit(["a"])
         begun = loop.time()
         for _ in range(100):
@@ -122,17 +122,17 @@ async def test_many_runs_without_a_daemon_log_one_line_until_one_of_them_connect
 
 
 @async_test
-async def test_a_run_that_is_over_before_it_is_connected_is_told_all_the_same(daemon):
+async def test_a_run_that_ends_before_it_is_connected_is_still_reported(daemon):
     for i in range(20):
         async with digd.Run(f"r{i}", url=url_of(daemon), hold=False) as run:
             await run.emit(["a"])
         assert run.counters.connections == 1 and run._conversation.idle
-    assert len(told(daemon, "event")) == 20
+    assert len(archived_messages(daemon, "event")) == 20
 
 
 @pytest.mark.parametrize("turns", range(12))
 @async_test
-async def test_a_run_can_be_stopped_at_any_moment_of_its_connection(daemon, turns):
+async def test_a_run_stops_at_any_moment_of_its_connection(daemon, turns):
     run = digd.Run("r1", url=url_of(daemon))
     run.open()
     for _ in range(turns):
@@ -142,8 +142,8 @@ async def test_a_run_can_be_stopped_at_any_moment_of_its_connection(daemon, turn
 
 
 @async_test
-async def test_without_a_daemon_what_is_kept_is_bounded():
-    async with digd.Run("r1", url=nobody(), max_buffer_bytes=100_000) as run:
+async def test_without_a_daemon_the_window_is_bounded():
+    async with digd.Run("r1", url=unused_address(), max_buffer_bytes=100_000) as run:
         await run.emit(["a"])
         for _ in range(3000):
             await run.emit(["a"], payload="x" * 200)
@@ -152,13 +152,13 @@ async def test_without_a_daemon_what_is_kept_is_bounded():
 
 
 @async_test
-async def test_a_daemon_that_comes_late_is_told_what_was_kept(tmp_path):
+async def test_a_daemon_that_starts_late_receives_the_queued_messages(tmp_path):
     daemon = Daemon(tmp_path, listen=f"unix:{tmp_path}/s")
     async with digd.Run("r1", url=f"unix:{tmp_path}/s", agents=AB) as run:
         task = await run.emit(["a"])
         assert task.as_is == "disconnected"
         with daemon:
-            await until(lambda: run.connected, "the connection")
+            await wait_for(lambda: run.connected, "the connection")
             async with run.activation("a", [task]) as a:
                 out = a.output(["ghost"])
             assert a.verdict(out).action == "reroute"
@@ -167,7 +167,7 @@ async def test_a_daemon_that_comes_late_is_told_what_was_kept(tmp_path):
 
 
 @async_test
-async def test_a_daemon_killed_in_the_middle_is_gone_on_with(tmp_path):
+async def test_a_run_continues_with_a_daemon_that_was_killed_and_restarted(tmp_path):
     with Daemon(tmp_path, listen=f"unix:{tmp_path}/s") as daemon:
         async with digd.Run("r1", url=f"unix:{tmp_path}/s", agents=AB) as run:
             task = await run.emit(["a"])
@@ -180,47 +180,47 @@ async def test_a_daemon_killed_in_the_middle_is_gone_on_with(tmp_path):
             alone = [await run.emit(["b"], source=activation) for _ in range(20)]
             assert {v.as_is for v in alone[1:]} == {"disconnected"}
             daemon.start()
-            await until(lambda: run.connected, "the reconnection")
+            await wait_for(lambda: run.connected, "the reconnection")
             (judged,) = await run.end_activation(activation, outputs=[digd.Event("last", ("ghost",))])
             assert (judged.action, judged.recipients) == ("reroute", ("a",))
             assert await run.flush()
             assert run.counters.errors == {} and run.dropped == 0
-        assert [f["seq"] for f in told(daemon)] == list(range(1, run.counters.told + 1))
+        assert [f["seq"] for f in archived_messages(daemon)] == list(range(1, run.counters.told + 1))
 
 
-def stands_still(pid):
+def is_stopped(pid):
     states = [stat.read_text().rsplit(")", 1)[1].split()[0] for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
     return set(states) == {"T"}
 
 
 @async_test
-async def test_a_daemon_that_stands_still_is_waited_for_one_deadline(tmp_path):
+async def test_a_stopped_daemon_delays_an_event_by_one_deadline(tmp_path):
     with Daemon(tmp_path, "verdict_deadline_ms = 60\n") as daemon:
-        async with of_run(daemon, "r1") as run:
+        async with run_at(daemon, "r1") as run:
             await run.emit(["a"])
-            await until(lambda: run.connected, "the connection")
+            await wait_for(lambda: run.connected, "the connection")
             daemon.process.send_signal(signal.SIGSTOP)
             try:
-                await until(lambda: stands_still(daemon.process.pid), "all threads to stop")
+                await wait_for(lambda: is_stopped(daemon.process.pid), "all threads to stop")
                 async with run.activation("a") as a:
                     late = a.output(["ghost"])
                 assert a.verdict(late).as_is == "timeout" and a.verdict(late).recipients == ("ghost",)
             finally:
                 daemon.process.send_signal(signal.SIGCONT)
             assert await run.flush()
-            await until(lambda: run.counters.second_verdicts == 1, "the verdict that came too late")
+            await wait_for(lambda: run.counters.second_verdicts == 1, "the verdict that came too late")
         assert a.verdict(late).action == "deliver" and run.counters.errors == {}
 
 
 @async_test
-async def test_a_submit_event_that_fails_closed_waits_for_a_daemon_that_comes_back(tmp_path):
+async def test_a_fail_closed_submit_event_waits_for_a_restarted_daemon(tmp_path):
     with Daemon(tmp_path, "verdict_deadline_ms = 1000\n", listen=f"unix:{tmp_path}/s") as daemon:
         async with digd.Run("r1", url=f"unix:{tmp_path}/s", agents=AB, fail_closed_ms=20_000) as run:
             task, other = await run.emit(["a"]), await run.emit(["b"])
             assert await run.flush()
             activation = await run.start_activation("a", [task])
             daemon.kill()
-            await until(lambda: not run.connected, "the loss")
+            await wait_for(lambda: not run.connected, "the loss")
             answering = asyncio.ensure_future(run.emit([], source=activation, submit=True))
             assert (await run.emit(["b"], source=activation)).as_is == "disconnected"
             assert not answering.done()
@@ -230,9 +230,9 @@ async def test_a_submit_event_that_fails_closed_waits_for_a_daemon_that_comes_ba
 
 
 @async_test
-async def test_more_than_the_credits_goes_out_as_is_and_a_gap_says_so(tmp_path):
+async def test_events_beyond_the_credits_are_delivered_unchanged_and_a_gap_reports_them(tmp_path):
     with Daemon(tmp_path, "credits = 8\nverdict_deadline_ms = 60000\n") as daemon:
-        async with of_run(daemon, "r1") as run:
+        async with run_at(daemon, "r1") as run:
             await run.emit(["a"], fyi=True)
             assert await run.flush()
             verdicts = await asyncio.gather(*(run.emit(["a"], fyi=True) for _ in range(40)))
@@ -241,13 +241,13 @@ async def test_more_than_the_credits_goes_out_as_is_and_a_gap_says_so(tmp_path):
             assert await run.flush()
             assert run.dropped == 34 and run.counters.errors == {}
             assert (await run.emit(["a"])).as_is is None
-        assert [f["dropped"] for f in told(daemon, "gap")] == [34]
+        assert [f["dropped"] for f in archived_messages(daemon, "gap")] == [34]
 
 
 @async_test
-async def test_an_activation_of_which_the_start_was_dropped_is_told_of_later(tmp_path):
+async def test_a_dropped_activation_start_is_reported_later(tmp_path):
     with Daemon(tmp_path, "credits = 8\nverdict_deadline_ms = 60000\n") as daemon:
-        async with of_run(daemon, "r1") as run:
+        async with run_at(daemon, "r1") as run:
             await run.emit(["a"])
             assert await run.flush()
             flood = [asyncio.ensure_future(run.emit(["b"], fyi=True)) for _ in range(20)]
@@ -269,16 +269,16 @@ SOON = {"deadlock": {"window_ms": 30, "max_attempts": 1}}
 @async_test
 async def test_an_intervention_is_carried_out_once_and_answered(daemon):
     done = []
-    async with of_run(daemon, "r1", rules=SOON) as run:
+    async with run_at(daemon, "r1", rules=SOON) as run:
 
         @run.on_intervention
         async def create(intervention):
             done.append(intervention)
 
         await run.emit(["a"])
-        await until(lambda: done, "the intervention")
+        await wait_for(lambda: done, "the intervention")
         run._session.reconnect()
-        await until(lambda: run.counters.connections == 2 and run.connected, "the reconnection")
+        await wait_for(lambda: run.counters.connections == 2 and run.connected, "the reconnection")
         (woken,) = done
         assert (woken.id, woken.action, woken.recipients) == ("sys:1", "create", ("a", "b")) and woken.inject
         async with run.activation("a", [woken]) as a:
@@ -289,7 +289,7 @@ async def test_an_intervention_is_carried_out_once_and_answered(daemon):
 
 
 def deliveries(daemon):
-    return [(f.get("of"), f["applied"]) for f in told(daemon, "delivery")]
+    return [(f.get("of"), f["applied"]) for f in archived_messages(daemon, "delivery")]
 
 
 @pytest.mark.parametrize(
@@ -297,8 +297,8 @@ def deliveries(daemon):
     [(False, "unsupported"), (RuntimeError("no"), "failed"), ("created", "created"), (None, "created")],
 )
 @async_test
-async def test_what_a_handler_makes_of_it_is_reported(daemon, result, applied):
-    async with of_run(daemon, "r1", rules=SOON) as run:
+async def test_the_result_of_a_handler_is_reported(daemon, result, applied):
+    async with run_at(daemon, "r1", rules=SOON) as run:
         called = asyncio.Event()
 
         @run.on_intervention("create")
@@ -310,37 +310,37 @@ async def test_what_a_handler_makes_of_it_is_reported(daemon, result, applied):
 
         await run.emit(["a"])
         await asyncio.wait_for(called.wait(), 20)
-        await until(lambda: run.counters.told == 2, "the answer")
+        await wait_for(lambda: run.counters.told == 2, "the answer")
         assert await run.flush()
     assert deliveries(daemon) == [("sys:1", applied)]
 
 
 @async_test
-async def test_without_a_handler_nothing_is_created(daemon):
-    async with of_run(daemon, "r1", rules=SOON) as run:
+async def test_without_a_handler_the_hello_declares_no_create(daemon):
+    async with run_at(daemon, "r1", rules=SOON) as run:
         await run.emit(["a"])
         assert await run.flush()
         assert run._conversation.hello["capabilities"] == {"inject": True, "reroute": True, "create": False}
 
 
-# ---- who may come in, and other refusals
+# ---- refusals and modes
 
 
 @async_test
-async def test_a_wrong_token_is_said_once_and_the_run_goes_on(tmp_path, caplog):
+async def test_a_wrong_token_is_logged_once_and_the_run_goes_on(tmp_path, caplog):
     token = "s" * 32
     digest = hashlib.sha256(token.encode()).hexdigest()
     (tmp_path / "tokens.toml").write_text(f'[[token]]\nname = "all"\nsha256 = "{digest}"\nrights = ["ingest"]\n')
     with Daemon(tmp_path, f'tokens = "{tmp_path}/tokens.toml"\nverdict_deadline_ms = 60000\n') as daemon:
-        async with of_run(daemon, "r1", token=token) as run:
+        async with run_at(daemon, "r1", token=token) as run:
             assert (await run.emit(["a"])).as_is is None
-        async with of_run(daemon, "r2", token="wrong") as run:
+        async with run_at(daemon, "r2", token="wrong") as run:
             assert (await run.emit(["a"])).as_is == "error:unauthorized"
     assert sum("refuses this client" in r.getMessage() for r in caplog.records) == 1
 
 
 @async_test
-async def test_over_tls_a_daemon_that_is_trusted_is_talked_to_and_another_is_not(tmp_path):
+async def test_over_tls_only_a_trusted_daemon_is_used(tmp_path):
     cert, key = certificate(tmp_path, "localhost")
     with Daemon(tmp_path, f'verdict_deadline_ms = 60000\n[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
         url = f"wss://{daemon.address}"
@@ -352,29 +352,29 @@ async def test_over_tls_a_daemon_that_is_trusted_is_talked_to_and_another_is_not
 
 @async_test
 async def test_a_hello_that_contradicts_the_run_leaves_it_unwatched(daemon):
-    async with of_run(daemon, "r1") as first:
+    async with run_at(daemon, "r1") as first:
         await first.emit(["a"])
-        async with of_run(daemon, "r1", session="two", mode="observe", end_on_exit=False) as second:
+        async with run_at(daemon, "r1", session="two", mode="observe", end_on_exit=False) as second:
             assert (await second.emit(["a"])).as_is == "error:hello_conflict"
         assert (await first.emit(["a"])).as_is is None
 
 
 @async_test
-async def test_a_session_taken_over_leaves_the_older_client_unwatched(daemon):
-    async with of_run(daemon, "r1", end_on_exit=False) as first:
+async def test_a_replaced_session_leaves_the_older_client_unwatched(daemon):
+    async with run_at(daemon, "r1", end_on_exit=False) as first:
         await first.emit(["a"], id="x1")
         assert await first.flush()
-        async with of_run(daemon, "r1") as second:
+        async with run_at(daemon, "r1") as second:
             assert (await second.emit(["a"], id="x2")).as_is is None
-            await until(lambda: not first.connected, "the replacement")
+            await wait_for(lambda: not first.connected, "the replacement")
             assert (await first.emit(["a"])).as_is == "error:replaced"
 
 
 @async_test
 async def test_two_sessions_feed_one_run(daemon):
     async with (
-        of_run(daemon, "r1", session="one") as one,
-        of_run(daemon, "r1", session="two", end_on_exit=False) as two,
+        run_at(daemon, "r1", session="one") as one,
+        run_at(daemon, "r1", session="two", end_on_exit=False) as two,
     ):
         task = await one.emit(["b"])
         async with two.activation("b", [task]) as b:
@@ -385,14 +385,14 @@ async def test_two_sessions_feed_one_run(daemon):
 
 @async_test
 async def test_mode_off_connects_to_nothing(daemon):
-    async with of_run(daemon, "r1", mode="off") as run:
+    async with run_at(daemon, "r1", mode="off") as run:
         assert (await run.emit(["a"])).as_is == "off"
     assert run.counters.connections == 0
 
 
 @async_test
-async def test_what_was_said_in_one_turn_leaves_in_one_write(daemon):
-    async with of_run(daemon, "r1") as run:
+async def test_messages_of_one_turn_leave_in_one_write(daemon):
+    async with run_at(daemon, "r1") as run:
         await run.emit(["a"])
         assert await run.flush()
         transport = run._session._link._transport
@@ -406,24 +406,24 @@ async def test_what_was_said_in_one_turn_leaves_in_one_write(daemon):
 
 
 @async_test
-async def test_flushing_waits_for_what_is_told_meanwhile_too(daemon):
+async def test_flush_waits_for_messages_queued_meanwhile(daemon):
     async with digd.Run("r1", AB, url=url_of(daemon)) as run:
 
-        class Quiet(asyncio.Event):
-            """Something more is told when all had just been acked."""
+        class BusyEvent(asyncio.Event):
+            """Queues another message at the moment when all are acked."""
 
             def set(self):
-                if not self.is_set() and len(told) < 3:
-                    told.append(asyncio.get_running_loop().call_soon(run.gap, 1))
+                if not self.is_set() and len(archived_messages) < 3:
+                    archived_messages.append(asyncio.get_running_loop().call_soon(run.gap, 1))
                 super().set()
 
-        told = []
-        run._session._idle = Quiet()
+        archived_messages = []
+        run._session._idle = BusyEvent()
         await run.emit(["a"])
-        assert await run.flush(20) and len(told) == 3
+        assert await run.flush(20) and len(archived_messages) == 3
 
 
-def test_the_same_for_threads(daemon):
+def test_a_run_for_threads_reports_events_and_gets_verdicts(daemon):
     done = []
     run = digd.sync.Run("r1", AB, url=url_of(daemon), rules={"deadlock": {"window_ms": 50, "max_attempts": 1}})
     run.on_intervention("create")(lambda i: done.append(i.id))
@@ -479,8 +479,8 @@ with digd.sync.Run(agents=["a"], url=sys.argv[1]) as run:
 """
 
 
-def test_a_forked_child_neither_hangs_nor_takes_the_parents_run(daemon):
+def test_a_forked_child_neither_hangs_nor_uses_the_parents_run(daemon):
     done = subprocess.run([sys.executable, "-c", FORKS, url_of(daemon)], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    ends = told(daemon, "run_ended")
-    assert len(ends) == 2 and len(told(daemon, "event")) == 3
+    ends = archived_messages(daemon, "run_ended")
+    assert len(ends) == 2 and len(archived_messages(daemon, "event")) == 3

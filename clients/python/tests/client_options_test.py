@@ -1,4 +1,4 @@
-"""What a run takes from its caller and the environment, and the bounds on what healing may cost."""
+"""The options of a run from its caller and the environment, and the bounds on healing."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import digd
-from client_helpers import async_test, nobody, until, url_of
+from client_helpers import async_test, unused_address, wait_for, url_of
 from digd.adapter import resolve_mode
 from digd.options import Address, daemon_address, parse_address
 from framework_runs import fired
@@ -25,8 +25,8 @@ def lines(caplog, level=logging.INFO):
     return [r.getMessage() for r in caplog.records if r.name == "digd" and r.levelno >= level]
 
 
-async def lose(run, task):
-    """An activation whose output reaches nobody; returns the verdict on it."""
+async def send_to_ghost(run, task):
+    """Sends an output to a missing agent. Returns the verdict on it."""
     async with run.activation("a", [task]) as a:
         lost = a.output(["ghost"])
     return a.verdict(lost)
@@ -115,7 +115,7 @@ def test_an_empty_variable_counts_as_none(monkeypatch):
         ("off", None, "off", "off"),
     ],
 )
-def test_the_argument_goes_before_the_variable_and_that_before_the_default(
+def test_the_argument_overrides_the_variable_and_the_variable_the_default(
     monkeypatch, variable, argument, run_mode, adapter_mode
 ):
     if variable is not None:
@@ -144,32 +144,32 @@ def test_a_negative_bound_is_an_error():
 
 
 @async_test
-async def test_an_adapter_makes_a_run_without_a_mode_a_shadow_run(daemon):
+async def test_an_adapter_sets_a_run_without_a_mode_to_shadow(daemon):
     async with digd.Run(agents=AB, url=url_of(daemon)) as run:
         run.adapter_defaults("zoo")
-        verdict = await lose(run, await run.emit(["a"]))
+        verdict = await send_to_ghost(run, await run.emit(["a"]))
         assert run.welcome["mode"] == "shadow" and not run.heals
         assert run._conversation.hello["client"]["name"] == "digd-zoo"
     assert (verdict.action, verdict.as_is, [d.cause for d in verdict.detections]) == ("deliver", None, ["mode"])
 
 
 @async_test
-async def test_an_adapter_that_comes_after_the_hello_changes_nothing_either(daemon, caplog):
+async def test_an_adapter_attached_after_the_hello_changes_nothing(daemon, caplog):
     caplog.set_level(logging.INFO)
     async with digd.Run(agents=AB, url=url_of(daemon)) as run:
         task = await run.emit(["a"])
         assert run.welcome["mode"] == "enforce" and run.heals
         run.adapter_defaults("zoo")
-        verdict = await lose(run, task)
+        verdict = await send_to_ghost(run, task)
         assert (verdict.action, verdict.recipients, verdict.as_is) == ("deliver", ("ghost",), "shadow")
         assert verdict.detections[0].rule == "orphaned_event" and not run.heals
     assert "would have healed 1 times (orphaned_event 1)" in lines(caplog)[-1]
 
 
 @async_test
-async def test_a_run_by_hand_keeps_the_daemons_mode(daemon):
+async def test_a_run_without_an_adapter_keeps_the_daemons_mode(daemon):
     async with digd.Run(agents=AB, url=url_of(daemon)) as run:
-        assert (await lose(run, await run.emit(["a"]))).action == "reroute"
+        assert (await send_to_ghost(run, await run.emit(["a"]))).action == "reroute"
         assert run.mode is None and run.heals
 
 
@@ -180,8 +180,8 @@ async def test_a_run_by_hand_keeps_the_daemons_mode(daemon):
 async def test_off_starts_no_task_and_logs_nothing(caplog):
     caplog.set_level(logging.DEBUG)
     tasks, threads = asyncio.all_tasks(), threading.active_count()
-    async with digd.Run(agents=AB, url=nobody(), mode="off") as run:
-        verdict = await lose(run, await run.emit(["a"]))
+    async with digd.Run(agents=AB, url=unused_address(), mode="off") as run:
+        verdict = await send_to_ghost(run, await run.emit(["a"]))
         run.applied(verdict, verdict)
         await run.agent_joined("c")
         assert await run.flush()
@@ -193,7 +193,7 @@ async def test_off_starts_no_task_and_logs_nothing(caplog):
 
 def test_off_starts_no_thread(monkeypatch):
     monkeypatch.setattr(digd.sync, "background_loop", lambda: pytest.fail("a run in mode off starts a loop"))
-    with digd.sync.Run(agents=AB, url=nobody(), mode="off") as run:
+    with digd.sync.Run(agents=AB, url=unused_address(), mode="off") as run:
         with run.activation("a", [run.emit(["a"])]) as a:
             lost = a.output(["ghost"])
         assert a.verdict(lost).as_is == "off" and run.flush()
@@ -206,22 +206,22 @@ def test_off_starts_no_thread(monkeypatch):
 
 
 @async_test
-async def test_the_returns_of_an_agent_are_asked_for_in_the_hello():
+async def test_the_hello_contains_the_bound_on_returns():
     run = digd.Run(healing={"budget": 7}, max_returns_per_agent=2)
     assert run._conversation.hello["healing"] == {"budget": 7, "max_returns_per_agent": 2}
     assert "healing" not in digd.Run()._conversation.hello
 
 
 @async_test
-async def test_healing_stops_after_three_failed_attempts_and_says_so_once(daemon, caplog):
+async def test_healing_stops_after_three_failed_attempts_and_logs_it_once(daemon, caplog):
     async with digd.Run("r1", agents=AB, url=url_of(daemon), mode="enforce") as run:
         task = await run.emit(["a"])
         for attempt in range(3):
-            verdict = await lose(run, task)
+            verdict = await send_to_ghost(run, task)
             assert verdict.action == "reroute" and run.heals
             run.applied(verdict, verdict, as_is="no such node")
         assert not run.heals
-        later = [await lose(run, task) for _ in range(4)]
+        later = [await send_to_ghost(run, task) for _ in range(4)]
         assert {(v.action, v.recipients, v.as_is) for v in later} == {("deliver", ("ghost",), "healing_failed")}
         await run.end("success")
     (line,) = lines(caplog)
@@ -236,28 +236,28 @@ async def test_handlers_that_fail_count_as_failed_attempts_too(daemon, caplog):
     async with digd.Run(agents=AB, url=url_of(daemon), rules=rules, mode="enforce") as run:
         run.on_intervention("create")(lambda intervention: False)
         await run.emit(["a"])
-        await until(lambda: not run.heals, "the third failure")
-        assert (await lose(run, await run.emit(["a"]))).as_is == "healing_failed"
+        await wait_for(lambda: not run.heals, "the third failure")
+        assert (await send_to_ghost(run, await run.emit(["a"]))).as_is == "healing_failed"
     assert sum("3 of digd's decisions" in line for line in lines(caplog)) == 1
 
 
 @async_test
-async def test_healings_that_were_carried_out_do_not_count(daemon):
+async def test_successful_healings_do_not_count_as_failed(daemon):
     async with digd.Run(agents=AB, url=url_of(daemon), mode="enforce", max_returns_per_agent=100) as run:
         task = await run.emit(["a"])
         for _ in range(4):
-            verdict = await lose(run, task)
+            verdict = await send_to_ghost(run, task)
             run.applied(verdict, verdict)
             run.applied(task, task, as_is="nothing to do")
         assert run.heals and verdict.action == "reroute"
 
 
 @async_test
-async def test_once_the_added_time_is_used_up_messages_go_out_unheld(daemon, caplog):
+async def test_after_the_added_time_messages_are_not_held(daemon, caplog):
     async with digd.Run("r1", agents=AB, url=url_of(daemon), mode="enforce", max_added_ms=0) as run:
-        await until(lambda: run.connected, "the connection")
-        verdict = await lose(run, await run.emit(["a"]))
-        await lose(run, await run.emit(["a"]))
+        await wait_for(lambda: run.connected, "the connection")
+        verdict = await send_to_ghost(run, await run.emit(["a"]))
+        await send_to_ghost(run, await run.emit(["a"]))
         assert (verdict.action, verdict.as_is) == ("deliver", "max_added_ms") and not run.heals
         await run.end("success")
     assert [d["cause"] for d in fired(daemon, "r1", "orphaned_event")] == ["as_is"] * 2
@@ -265,7 +265,7 @@ async def test_once_the_added_time_is_used_up_messages_go_out_unheld(daemon, cap
     assert "max_added_ms" in line
 
 
-# ---- the line at the end, and run ids
+# ---- the log line at the end, and run ids
 
 
 @async_test
@@ -280,7 +280,7 @@ async def test_a_healthy_run_logs_nothing(daemon, caplog):
 
 
 @async_test
-async def test_a_shadow_run_that_would_have_been_healed_says_so_once(daemon, caplog):
+async def test_a_shadow_run_that_would_have_been_healed_logs_one_line(daemon, caplog):
     caplog.set_level(logging.INFO)
     async with digd.Run("r1", agents=AB, url=url_of(daemon), mode="shadow") as run:
         task = await run.emit(["a"])
@@ -293,10 +293,10 @@ async def test_a_shadow_run_that_would_have_been_healed_says_so_once(daemon, cap
 
 
 @async_test
-async def test_a_healed_run_says_so_once(daemon, caplog):
+async def test_a_healed_run_logs_one_line(daemon, caplog):
     caplog.set_level(logging.INFO)
     async with digd.Run("r1", agents=AB, url=url_of(daemon), mode="enforce") as run:
-        done, lost = await lose(run, await run.emit(["a"])), await lose(run, await run.emit(["a"]))
+        done, lost = await send_to_ghost(run, await run.emit(["a"])), await send_to_ghost(run, await run.emit(["a"]))
         run.applied(done, done)
         run.applied(lost, lost, as_is="too late")
     (line,) = lines(caplog)
@@ -312,7 +312,7 @@ async def test_a_healed_run_says_so_once(daemon, caplog):
     ],
 )
 @async_test
-async def test_a_run_id_that_was_used_before_is_one_line_with_the_remedy(daemon, caplog, again, cause):
+async def test_a_used_run_id_logs_one_line_with_the_remedy(daemon, caplog, again, cause):
     caplog.set_level(logging.INFO)
     for options in ({}, again):
         async with digd.Run("r1", agents=AB, url=url_of(daemon), **options) as run:
@@ -326,7 +326,7 @@ async def test_a_run_id_that_was_used_before_is_one_line_with_the_remedy(daemon,
 
 
 @async_test
-async def test_a_session_that_goes_on_where_it_stopped_is_no_used_run_id(daemon, caplog):
+async def test_a_session_that_continues_is_not_a_used_run_id(daemon, caplog):
     for first in (True, False):
         async with digd.Run("r1", agents=AB, url=url_of(daemon), end_on_exit=False) as run:
             assert (await run.emit(["a"], id=f"mine-{first}")).as_is is None

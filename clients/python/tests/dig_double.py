@@ -1,8 +1,9 @@
-"""A stand-in for the paper's library, which no package index has: the surface of its DIGGraph that the adapter uses.
+"""A test double of the paper's library, which no package index has: the part of its DIGGraph that the adapter uses.
 
-Modelled on HappyEureka/dig at commit f35f1929: names of members, when listeners are called, that an activation is recorded
-when it has ended, with its inputs and outputs interned first, that a failed one loses its outputs and reactions, and that
-`reroute_event` names the targets of a reroute afterwards. Agents have a mailbox and record what they do in `activate()`.
+It follows HappyEureka/dig at commit f35f1929 in these points: the names of members; when listeners are called; an
+activation is recorded when it has ended, with its inputs and outputs interned first; a failed one loses its outputs and
+reactions; `reroute_event` names the targets of a reroute afterwards. Agents have a mailbox and record their work in
+`activate()`.
 """
 
 import contextlib
@@ -145,7 +146,7 @@ class DIGGraph:
 
 
 class Agent:
-    """A registered agent: delivered events wait in `pending` until an activation takes them in."""
+    """A registered agent. Delivered events wait in `pending` until an activation takes them in."""
 
     def __init__(self, agent_id, graph):
         self.agent_id, self.graph, self.pending, self.active = agent_id, graph, [], False
@@ -161,7 +162,7 @@ class Agent:
 
     @contextlib.contextmanager
     def activate(self):
-        """One activation, recorded when the block ends; as failed, with its inputs left pending, when it raises."""
+        """One activation, recorded when the block ends. If the block raises, it fails and its inputs stay pending."""
         activation = DIGActivation(self.agent_id, list(self.pending), started_at=time.time())
         self.active = True
         try:

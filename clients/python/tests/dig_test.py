@@ -1,4 +1,4 @@
-"""The adapter for the paper's library, on a stand-in for it (dig_double.py): the daemon gets what the library records."""
+"""The adapter for the paper's library, on a test double (dig_double.py): the daemon gets what the library records."""
 
 import json
 import logging
@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import digd
-from client_helpers import nobody, url_of
+from client_helpers import unused_address, url_of
 from dig_double import Agent, DIGActivation, DIGEvent, DIGGraph, Label, Reaction
 from framework_runs import fired
 
@@ -79,7 +79,7 @@ def test_a_graph_with_a_history_is_streamed_from_its_beginning(daemon, graph):
     assert reactions(daemon) == [{"e1": {"reroute": ["b"]}}, {"e1": "consume"}] and rules_of(daemon) == []
 
 
-def test_a_failed_activation_leaves_its_inputs(daemon, graph):
+def test_a_failed_activation_leaves_its_inputs_pending(daemon, graph):
     with digd.attach(graph, "r1", url=url_of(daemon)):
         task = graph.record_event(DIGEvent({}, ["a"]))
         fire(graph, "a", [task], [DIGEvent()], failed={"error": "TimeoutError", "message": "no model"})
@@ -90,7 +90,7 @@ def test_a_failed_activation_leaves_its_inputs(daemon, graph):
 # ---- reroutes
 
 
-def test_reroutes_by_an_agent_and_by_a_healer(daemon, graph):
+def test_reroutes_by_an_agent_and_by_a_healer_are_reported(daemon, graph):
     with digd.attach(graph, "r1", url=url_of(daemon)):
         task = graph.record_event(DIGEvent({}, ["a"]))
         done = rerouting(graph, "a", task)
@@ -101,8 +101,8 @@ def test_reroutes_by_an_agent_and_by_a_healer(daemon, graph):
     assert [f["agent"] for f in messages(daemon, "activation_started")] == ["a", "b"]
 
 
-def test_an_event_whose_reroute_has_not_been_named_yet_is_no_orphan(daemon, graph):
-    """Other agents record between the activation and the call that names its targets."""
+def test_an_event_whose_reroute_target_is_not_known_yet_is_no_orphan(daemon, graph):
+    """Other agents record between the activation and the call that names the reroute's targets."""
     with digd.attach(graph, "r1", url=url_of(daemon)) as attached:
         task, other = graph.record_event(DIGEvent({}, ["a"])), graph.record_event(DIGEvent({}, ["b"]))
         done = rerouting(graph, "a", task)
@@ -121,7 +121,7 @@ def test_an_event_whose_reroute_has_not_been_named_yet_is_no_orphan(daemon, grap
     assert {"e1": {"reroute": ["c"]}} in reactions(daemon) and rules_of(daemon) == []
 
 
-def test_an_agent_that_acts_again_before_its_reroute_is_named_still_passes_the_event_on(daemon, graph):
+def test_an_agent_that_acts_again_before_its_reroute_target_is_known_still_reroutes(daemon, graph):
     with digd.attach(graph, "r1", url=url_of(daemon)):
         task = graph.record_event(DIGEvent({}, ["a"]))
         done = rerouting(graph, "a", task)
@@ -133,7 +133,7 @@ def test_an_agent_that_acts_again_before_its_reroute_is_named_still_passes_the_e
     assert [d["event"] for d in fired(daemon, "r1", "orphaned_event")] == ["e4"]
 
 
-def test_a_reroute_takes_the_event_from_others_that_hold_it(daemon, graph):
+def test_a_reroute_discards_the_event_for_its_other_holders(daemon, graph):
     with digd.attach(graph, "r1", url=url_of(daemon)):
         task = graph.record_event(DIGEvent({}, ["a", "b"]))
         done = rerouting(graph, "a", task)
@@ -143,13 +143,13 @@ def test_a_reroute_takes_the_event_from_others_that_hold_it(daemon, graph):
     assert [f["agent"] for f in messages(daemon, "activation_started")] == ["a", "b", "c"] and rules_of(daemon) == []
 
 
-def test_a_reroute_that_is_never_named_reaches_nobody(daemon, graph):
+def test_a_reroute_without_a_known_target_reaches_nobody(daemon, graph):
     with digd.attach(graph, "r1", url=url_of(daemon)):
         rerouting(graph, "a", graph.record_event(DIGEvent({}, ["a"])))
     assert reactions(daemon) == [{"e1": {"reroute": []}}] and "orphaned_event" in rules_of(daemon)
 
 
-# ---- events that nobody receives
+# ---- events without a recipient
 
 
 def test_an_event_to_nobody_is_an_orphan(daemon, graph):
@@ -159,8 +159,8 @@ def test_an_event_to_nobody_is_an_orphan(daemon, graph):
     assert [d["event"] for d in fired(daemon, "r1", "orphaned_event")] == ["e2", "e4"]
 
 
-def test_an_event_to_nobody_that_an_agent_takes_in_was_for_that_agent(daemon, graph):
-    """A framework carries messages, and the library learns of the recipient when that has acted."""
+def test_an_event_to_nobody_that_an_agent_takes_in_gets_that_recipient(daemon, graph):
+    """A framework carries the messages, and the library learns the recipient when that agent has acted."""
     with digd.attach(graph, "r1", url=url_of(daemon)):
         task = graph.record_event(DIGEvent({}))
         first, second = DIGEvent({}), DIGEvent({})
@@ -172,7 +172,7 @@ def test_an_event_to_nobody_that_an_agent_takes_in_was_for_that_agent(daemon, gr
     assert [o["recipients"] for o in end["outputs"]] == [["b"]]
 
 
-def test_an_event_handed_to_an_agent_that_it_does_not_name_is_for_that_agent(daemon):
+def test_an_event_received_by_an_agent_that_it_does_not_name_gets_that_recipient(daemon):
     graph = DIGGraph()
     a = Agent("a", graph)
     with digd.attach(graph, "r1", url=url_of(daemon)):
@@ -192,7 +192,7 @@ def test_an_agent_that_registers_after_its_first_event_gets_it(daemon, graph):
     assert [f["type"] for f in messages(daemon)][:2] == ["agent_joined", "event"]
 
 
-def test_what_is_withheld_is_bounded(daemon, graph):
+def test_withheld_activations_and_events_are_bounded(daemon, graph):
     with digd.attach(graph, "r1", url=url_of(daemon)) as attached:
         for _ in range(90):  # fewer messages than credits: none is dropped
             rerouting(graph, "b", graph.record_event(DIGEvent({}, ["b"])))
@@ -204,7 +204,7 @@ def test_what_is_withheld_is_bounded(daemon, graph):
     assert rules_of(daemon).count("orphaned_event") >= 180
 
 
-def test_a_healers_event_asks_nothing(daemon, graph):
+def test_a_healers_event_is_a_notice(daemon, graph):
     with digd.attach(graph, "r1", url=url_of(daemon)):
         fire(graph, "system", [], [DIGEvent({}, ["a"], metadata={"message": "wake up"})], intervention="deadlock")
     (event,) = messages(daemon, "event")
@@ -215,7 +215,7 @@ def test_a_healers_event_asks_nothing(daemon, graph):
     )
 
 
-def test_agents_that_come_and_go(daemon, graph):
+def test_agents_that_register_and_leave_are_reported(daemon, graph):
     with digd.attach(graph, "r1", url=url_of(daemon)):
         graph.record_event(DIGEvent({}, ["a"]))
         graph.register("d")
@@ -230,7 +230,7 @@ def test_agents_that_come_and_go(daemon, graph):
 # ---- time, and how a run ends
 
 
-def test_the_time_between_records_is_not_judged(daemon, graph, monkeypatch):
+def test_the_time_between_records_fires_no_rule(daemon, graph, monkeypatch):
     """Agent a works for an hour while b acts twice: the library records a only when it has ended."""
     now = [1000.0]
     monkeypatch.setattr("dig_double.time.time", lambda: now[0])
@@ -267,35 +267,35 @@ def test_a_run_that_raised_has_failed(daemon, graph):
     assert outcome_of(daemon) == "failure"
 
 
-def test_the_outcome_may_be_given(daemon, graph):
+def test_an_outcome_passed_to_close_is_reported(daemon, graph):
     attached = digd.attach(graph, "r1", url=url_of(daemon))
     graph.record_event(DIGEvent({}, ["a"]))
     attached.close(outcome="success")
     assert outcome_of(daemon) == "success" and rules_of(daemon) == []
 
 
-# ---- doing no harm
+# ---- no effect on the program
 
 
-@pytest.mark.parametrize("how", ["argument", "variable"])
-def test_off_leaves_no_trace(graph, monkeypatch, how):
+@pytest.mark.parametrize("given_as", ["argument", "variable"])
+def test_off_leaves_no_trace(graph, monkeypatch, given_as):
     monkeypatch.setattr(digd.sync, "Run", lambda *a, **k: pytest.fail("a run was made"))
-    if how == "variable":
+    if given_as == "variable":
         monkeypatch.setenv("DIGD_MODE", "off")
     before, threads = dict(vars(graph)), threading.active_count()
-    with digd.attach(graph, mode="off" if how == "argument" else None) as attached:
+    with digd.attach(graph, mode="off" if given_as == "argument" else None) as attached:
         assert vars(graph) == before and graph._listeners == []
-        twice(graph)
+        solved_twice(graph)
     assert attached.run is None and threading.active_count() == threads
 
 
-def test_after_closing_the_graph_is_as_before(daemon, graph):
+def test_after_close_the_graph_is_unchanged(daemon, graph):
     names = set(vars(graph))
     with digd.attach(graph, "r1", url=url_of(daemon)):
-        twice(graph)
+        solved_twice(graph)
     assert set(vars(graph)) == names
     count = len(messages(daemon))
-    twice(graph)
+    solved_twice(graph)
     assert len(messages(daemon)) == count
 
 
@@ -312,11 +312,11 @@ def test_an_error_of_the_adapter_stays_out_of_the_program(daemon, graph, caplog)
     ]
 
 
-def test_the_mode_is_observe_unless_told_otherwise(daemon, graph, monkeypatch):
+def test_the_default_mode_is_observe(daemon, graph, monkeypatch):
     for run, options in (("r1", {}), ("r2", {"mode": "enforce"})):
         graph = DIGGraph()
         with digd.attach(graph, run, url=url_of(daemon), **options) as attached:
-            twice(graph)
+            solved_twice(graph)
             assert attached.run.flush()
             assert attached.run.welcome["mode"] == options.get("mode", "observe")
     assert [d["cause"] for run in ("r1", "r2") for d in fired(daemon, run, "repeated_subproblem")] == ["mode", "as_is"]
@@ -324,44 +324,44 @@ def test_the_mode_is_observe_unless_told_otherwise(daemon, graph, monkeypatch):
         digd.attach(DIGGraph(), mode="heal")
 
 
-def test_without_a_daemon_the_graph_is_recorded_as_ever(graph):
-    with digd.attach(graph, url=nobody()):
-        twice(graph)
+def test_without_a_daemon_the_graph_is_recorded_as_before(graph):
+    with digd.attach(graph, url=unused_address()):
+        solved_twice(graph)
     assert len(graph.activations) == 2 and len(graph.events) == 3
 
 
 # ---- each rule
 
 
-def late(graph):
+def answer_before_other_work(graph):
     first, other = graph.record_event(DIGEvent({}, ["a"])), graph.record_event(DIGEvent({}, ["b"]))
     fire(graph, "a", [first], [DIGEvent()], submitting=True)
     return other
 
 
-def passed_round(graph):
+def passed_around(graph):
     task = graph.record_event(DIGEvent({}, ["a"]))
     for here, there in (("a", "b"), ("b", "c"), ("c", "a")):
         done = rerouting(graph, here, task)
         graph.reroute_event(task, to=[there], by=done.id, from_recipients=[])
 
 
-def halves(graph):
+def parts_of_two_plans(graph):
     for agent in ("a", "b"):
         fire(graph, agent, [graph.record_event(DIGEvent({}, [agent]))], [DIGEvent({}, ["c"]), DIGEvent({}, [agent])])
 
 
-def twice(graph):
+def solved_twice(graph):
     task = graph.record_event(DIGEvent({}, ["a", "b"]))
     for agent in ("a", "b"):
         fire(graph, agent, [task], [DIGEvent({}, ["c"])])
 
 
-def to_a_ghost(graph):
+def sent_to_a_ghost(graph):
     fire(graph, "a", [graph.record_event(DIGEvent({}, ["a"]))], [DIGEvent({}, ["ghost"])])
 
 
-def left_lying(graph):
+def left_pending(graph):
     fire(graph, "b", [graph.record_event(DIGEvent({}, ["b"]))], [DIGEvent({}, ["c"])])
     graph.record_event(DIGEvent({}, ["a"]))
 
@@ -379,21 +379,21 @@ def nothing_submitted(graph):
 
 
 @pytest.mark.parametrize(
-    "rule, story",
+    "rule, scenario",
     [
-        ("early_termination", late),
-        ("excessive_rerouting", passed_round),
-        ("cross_lineage_aggregation", halves),
-        ("repeated_subproblem", twice),
-        ("orphaned_event", to_a_ghost),
-        ("deadlock", left_lying),
+        ("early_termination", answer_before_other_work),
+        ("excessive_rerouting", passed_around),
+        ("cross_lineage_aggregation", parts_of_two_plans),
+        ("repeated_subproblem", solved_twice),
+        ("orphaned_event", sent_to_a_ghost),
+        ("deadlock", left_pending),
         ("deadlock", waiting_for_each_other),
         ("missing_termination", nothing_submitted),
     ],
 )
-def test_each_rule_is_reported_and_none_healed(daemon, graph, rule, story):
+def test_each_rule_is_reported_and_none_healed(daemon, graph, rule, scenario):
     with digd.attach(graph, "r1", url=url_of(daemon)):
-        story(graph)
+        scenario(graph)
     assert rule in rules_of(daemon)
     assert rows(daemon, "SELECT count(*) FROM detections WHERE healed") == [(0,)]
 
@@ -402,7 +402,7 @@ def test_each_rule_is_reported_and_none_healed(daemon, graph, rule, story):
 
 
 def random_history(graph, random):
-    """Records anything that the library allows, in any order; a reroute may be named much later, or never."""
+    """Records anything that the library allows, in any order. A reroute's target may be named much later, or never."""
     names, unnamed = ["a", "b", "c", "ghost"], []
     events = lambda: list(graph.events.values())  # noqa: E731
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""The examples and the README's sample do what they say, with a daemon and without, and any number of times."""
+"""The examples and the README's sample work as described, with and without a daemon, and repeatedly."""
 
 import os
 import re
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from client_helpers import ROOT, nobody, url_of
+from client_helpers import ROOT, unused_address, url_of
 
 DIG = "import sys; sys.path.insert(0, {tests!r}); import dig_double; sys.modules['dig'] = dig_double; "
 
@@ -37,11 +37,11 @@ def run(name, url, *command):
         ("autogen_swarm.py", "the end: cid: Then I do it.", "the end: cid: Transferred to ann"),
     ],
 )
-def test_an_example_is_healed_with_a_daemon_each_time_and_goes_on_without(daemon, name, healed, lost):
+def test_an_example_is_healed_with_a_daemon_and_runs_without_one(daemon, name, healed, lost):
     for _ in range(2):
         with_daemon, _ = run(name, url_of(daemon))
         assert healed in with_daemon and lost not in with_daemon
-    without, log = run(name, nobody())
+    without, log = run(name, unused_address())
     assert lost in without and healed not in without
     assert log.count("no daemon") == 1
 
@@ -57,15 +57,15 @@ def readme_sample():
     )
 
 
-def test_the_sample_of_the_readme_runs_with_a_daemon_each_time_and_without(daemon):
+def test_the_readme_sample_runs_with_and_without_a_daemon(daemon):
     for _ in range(2):
         output, log = run("README.md", url_of(daemon), "-c", readme_sample())
         assert "plannr" in output and log == ""
-    output, log = run("README.md", nobody(), "-c", readme_sample())
+    output, log = run("README.md", unused_address(), "-c", readme_sample())
     assert output == "" and log.count("no daemon") == 1
 
 
-def test_the_library_of_the_paper_streams_each_time(daemon):
+def test_the_dig_example_streams_each_time(daemon):
     tests = str(ROOT / "clients" / "python" / "tests")
     code = DIG.format(tests=tests) + f"exec(open({str(ROOT / 'examples' / 'dig_attached.py')!r}).read())"
     outputs = {run("dig_attached.py", url_of(daemon), "-c", code)[0] for _ in range(2)}

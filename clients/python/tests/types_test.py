@@ -1,4 +1,4 @@
-"""The package is typed: mypy, strictly, and a user's program against it."""
+"""mypy checks the package strictly, and a user's program against it."""
 
 import subprocess
 import sys
@@ -26,8 +26,8 @@ def threads() -> None:
 
 
 def mypy(*args, cwd):
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(ROOT / "build" / "mypy"), *args],
-                          capture_output=True, text=True, cwd=cwd)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(ROOT / "build" / "mypy"), *args]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -35,6 +35,6 @@ def test_the_package_is_strictly_typed():
     mypy("src/digd", cwd=ROOT / "clients" / "python")
 
 
-def test_a_program_that_uses_it_is_checked(tmp_path):
+def test_a_program_that_uses_the_package_is_type_checked(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     mypy("program.py", cwd=tmp_path)

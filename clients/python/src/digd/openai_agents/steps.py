@@ -81,7 +81,7 @@ class Steps:
     # ---- the end of the digd run
 
     def _prepare_end(self, outcome: Outcome | None) -> Outcome | None:
-        """Reports what is still open; returns the outcome. A fault of the adapter must not reach the program."""
+        """Reports what is still open; returns the outcome. An error of the adapter must not reach the program."""
         self.is_over = True
         if self.has_fault:
             return outcome

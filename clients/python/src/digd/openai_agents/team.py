@@ -230,7 +230,7 @@ class Team:
     async def _after_result(self, conversation: Conversation, result: RunResult, to: tuple[str, ...],
                             options: dict[str, Any], final: bool,
                             is_last: bool) -> tuple[NextRound | None, Handed | None]:
-        """Reports the result of a run; returns how it goes on, if the monitor gives the result back."""
+        """Reports the result of a run; returns the next round if the monitor gives it back."""
         self._remember(result.last_agent)
         if result.interruptions:
             conversation.state = "paused"
