@@ -1,11 +1,11 @@
-"""The zoo's harness: runs one multi-agent system plain and attached, and compares everything its user can observe.
+"""The zoo's harness: runs a multi-agent system plain and attached, and compares everything that a user can observe.
 
-A *healthy* case is a function of a `Probe` that builds a system from scratch, runs it, and returns its result. The harness
-runs it three times: plain, attached with the defaults, and attached with `mode="enforce"`. The observations must be equal and
-digd must report no detection. A *broken* case makes one rule fire: the harness asserts which, and the case itself asserts
-what the agents read.
+A *healthy* case is a function of a `Probe` that builds a system from scratch, runs it, and returns its result. The
+harness runs it three times: plain, attached with the defaults, and attached with `mode="enforce"`. The observations
+must be equal, and digd must report no detection. A *broken* case makes one rule fire. The harness asserts the rule; the
+case asserts the texts that the agents read.
 
-Each framework has a folder. Its `attach.py` says how a system of that framework is attached for a probe.
+Each framework has a folder. Its `attach.py` attaches a system of that framework for a probe.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import random
+import re
 import threading
 import time
 import urllib.request
@@ -32,7 +33,7 @@ WITHIN_S = 60.0
 
 @dataclass
 class Observation:
-    """What a user can observe of one execution. Each field must be equal in all modes."""
+    """What a user can observe of one execution. Every field must be equal in all modes."""
 
     result: Any = None
     error: str | None = None
@@ -42,9 +43,10 @@ class Observation:
 
 
 class Probe:
-    """What a case uses to attach its system and to record what a user can observe.
+    """Attaches the system of a case, and records what a user can observe.
 
-    mode: "plain", "default" or "enforce". `options` are the keyword arguments for `digd.Run` (url, labels, mode where told).
+    mode: "plain", "default" or "enforce".
+    options: the keyword arguments of `digd.Run`: url, labels, and in `enforce` the mode.
     """
 
     def __init__(self, mode: str, url: str | None, extra: dict[str, Any] | None = None) -> None:
@@ -64,13 +66,13 @@ class Probe:
         return self.mode != "plain"
 
     def call(self, name: str) -> int:
-        """Counts a call of a node, a model or a tool; returns how many there were, this one included."""
+        """Counts a call of a node, a model or a tool. Returns the count, this call included."""
         with self._lock:
             self._calls[name] += 1
             return self._calls[name]
 
     def saw(self, value: Any) -> Any:
-        """Records something that a user can observe (a stream event, a state, a checkpoint); returns it."""
+        """Records and returns a value that a user can observe: a stream event, a state, a checkpoint."""
         with self._lock:
             self._seen.append(normal(value))
         return value
@@ -81,7 +83,7 @@ class Probe:
 
 
 def normal(value: Any) -> Any:
-    """A value that compares by content. Random ids are replaced in the order of their appearance by `compare`."""
+    """The value in a form that compares by content. `stable` replaces random ids later."""
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         return [type(value).__name__, normal(dump())]
@@ -102,8 +104,8 @@ def normal(value: Any) -> Any:
 class Case:
     name: str
     body: Callable[[Probe], Any]
-    rule: str | None = None  # the rule that a broken system makes fire; None: healthy
-    extra: dict[str, Any] = field(default_factory=dict)  # more options for the run
+    rule: str | None = None  # the rule that fires for a broken system; None: healthy
+    extra: dict[str, Any] = field(default_factory=dict)  # further options of the run
     ordered: bool = True  # False: parallel work whose order is free; `seen` compares as a multiset
 
 
@@ -125,7 +127,7 @@ def healthy(
 
 
 def broken(name: str, rule: str, **extra: Any) -> Callable[[Callable[[Probe], Any]], Callable[[Probe], Any]]:
-    """Registers a system that makes `rule` fire. Its body asserts what the agents read and how the run ends, by mode."""
+    """Registers a system that makes `rule` fire. Its body asserts, by mode, the agents' texts and the run's end."""
 
     def register(body: Callable[[Probe], Any]) -> Callable[[Probe], Any]:
         assert name not in BROKEN, f"two broken systems are called {name}"
@@ -140,7 +142,7 @@ def broken(name: str, rule: str, **extra: Any) -> Callable[[Callable[[Probe], An
 
 @contextmanager
 def captured_logs():
-    """The log lines above debug, of every logger, while a case runs."""
+    """Collects the log lines above DEBUG of every logger while a case runs."""
     lines: list[str] = []
 
     class Collect(logging.Handler):
@@ -160,7 +162,7 @@ def captured_logs():
 
 
 def execute(case: Case, mode: str, url: str | None) -> tuple[Observation, Probe]:
-    """One execution of a case. `calls` and `seen` are what the body recorded with the probe."""
+    """Executes a case once. `calls` and `seen` of the observation are the body's records in the probe."""
     probe = Probe(mode, url, case.extra)
     error: BaseException | None = None
     result: Any = None
@@ -178,12 +180,12 @@ async def _awaited(work: Any) -> Any:
     return await work
 
 
-# ---- what digd saw
+# ---- runs and detections at the daemon
 
 
 def get(address: str, path: str) -> Any:
-    with urllib.request.urlopen(f"http://{address}{path}", timeout=WITHIN_S) as answer:
-        return json.load(answer)
+    with urllib.request.urlopen(f"http://{address}{path}", timeout=WITHIN_S) as response:
+        return json.load(response)
 
 
 _labels: dict[tuple[str, str], str] = {}  # by daemon and run; the list of runs does not carry them
@@ -197,7 +199,7 @@ def runs_of(address: str, probe: Probe) -> list[str]:
         page = get(
             address, "/v1/runs?limit=500" + (f"&cursor={urllib.request.quote(cursor, safe='')}" if cursor else "")
         )
-        for run in (one["run"] for one in page["runs"]):
+        for run in (entry["run"] for entry in page["runs"]):
             if (address, run) not in _labels:
                 detail = get(address, f"/v1/runs/{urllib.request.quote(run, safe='')}")
                 _labels[address, run] = (detail.get("labels") or {}).get("zoo", "")
@@ -211,8 +213,8 @@ def runs_of(address: str, probe: Probe) -> list[str]:
 def detections_of(address: str, probe: Probe) -> list[dict[str, Any]]:
     found = []
     for run in runs_of(address, probe):
-        told = get(address, f"/v1/runs/{urllib.request.quote(run, safe='')}/detections?limit=500")["detections"]
-        found += [{"run": run, **entry["detection"]} for entry in told]
+        entries = get(address, f"/v1/runs/{urllib.request.quote(run, safe='')}/detections?limit=500")["detections"]
+        found += [{"run": run, **entry["detection"]} for entry in entries]
     return found
 
 
@@ -220,12 +222,13 @@ def detections_of(address: str, probe: Probe) -> list[dict[str, Any]]:
 
 
 def stable(value: Any) -> str:
-    """JSON of an observation, with each random id replaced by the number of its first appearance."""
-    import re
-
+    """JSON of an observation. Each random id is replaced by the number of its first appearance."""
     text = json.dumps(value, sort_keys=True, default=repr, ensure_ascii=False)
     names: dict[str, str] = {}
-    pattern = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b|\b(?:call|resp|msg)_[0-9a-zA-Z]{8,}\b"
+    pattern = (
+        r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b"
+        r"|\b(?:call|resp|msg)_[0-9a-zA-Z]{8,}\b"
+    )
     text = re.sub(pattern, lambda m: names.setdefault(m.group(), f"id{len(names) + 1}"), text)
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z)?", "TIME", text)
     text = re.sub(r"datetime\.datetime\([^()]*(?:\([^()]*\))?[^()]*\)", "TIME", text)
@@ -244,7 +247,7 @@ def comparable(seen: Observation, ordered: bool) -> dict[str, Any]:
 
 
 def assert_healthy(case: Case, address: str) -> None:
-    """All three modes look alike to the user, no rule fires, and every attached execution made at least one run."""
+    """Asserts that all modes are equal for the user, no rule fires, and every attached execution made a run."""
     url = f"ws://{address}"
     plain, _ = execute(case, "plain", None)
     for mode in MODES[1:]:
@@ -258,7 +261,7 @@ def assert_healthy(case: Case, address: str) -> None:
 
 
 def assert_broken(case: Case, address: str) -> None:
-    """The rule fires in both attached modes, nothing changes with the defaults, and `enforce` heals."""
+    """Asserts that the rule fires in both attached modes, the defaults change nothing, and `enforce` heals."""
     url = f"ws://{address}"
     plain, _ = execute(case, "plain", None)
     shadow, probe = execute(case, "default", url)
@@ -275,7 +278,7 @@ def assert_broken(case: Case, address: str) -> None:
 
 
 def sample(names: list[str]) -> list[str]:
-    """All of them with ZOO=all; else every ZOO_EVERY-th (default 4), from an offset that rotates by the day."""
+    """All names with ZOO=all; else every ZOO_EVERY-th (default 4), from an offset that rotates by the day."""
     if os.environ.get("ZOO", "") == "all":
         return names
     every = int(os.environ.get("ZOO_EVERY", "4"))

@@ -1,4 +1,4 @@
-"""How a system made with AutoGen is attached for a probe, and the models that its agents use."""
+"""Attaches a system made with AutoGen for a probe, and provides the models of its agents."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from autogen_core import FunctionCall, SingleThreadedAgentRuntime
 from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage, UserMessage
 from autogen_ext.models.replay import ReplayChatCompletionClient
 
-OURS = ("answers", "fyi", "is_answer", "add_note", "heal_errors", "wait_for_healing_ms")
+DIGD_OPTIONS = ("answers", "fyi", "is_answer", "add_note", "heal_errors", "wait_for_healing_ms")
 
 
 class Attachment:
-    """Makes runtimes and teams as the mode of the probe wants them."""
+    """Makes runtimes and teams for the mode of the probe."""
 
     def __init__(self, probe: Any, run: digd.Run | None) -> None:
         self.probe = probe
         self.run = run
 
     def runtime(self, **options: Any) -> Any:
-        """A runtime; options of digd's own are left out of a plain one."""
+        """A runtime. A plain one gets no options of digd."""
         if self.run is None:
-            return SingleThreadedAgentRuntime(**{k: v for k, v in options.items() if k not in OURS})
+            return SingleThreadedAgentRuntime(**{k: v for k, v in options.items() if k not in DIGD_OPTIONS})
         return digd.autogen.Runtime(self.run, **options)
 
     def team(self, team: Any, **options: Any) -> Any:
@@ -53,7 +53,7 @@ FREE = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
 
 class Model(ReplayChatCompletionClient):
-    """AutoGen's own fake model. Records each call and its inputs."""
+    """AutoGen's fake model. It records each call and its inputs."""
 
     def __init__(self, probe: Any, name: str, *replies: Any) -> None:
         super().__init__(list(replies), model_info=INFO)
@@ -76,7 +76,7 @@ class Model(ReplayChatCompletionClient):
             yield chunk
 
     async def ask(self, text: str) -> str:
-        """One question, one answer: for agents of the core."""
+        """Returns the reply to one question. For agents of the core."""
         return (await self.create([UserMessage(content=text, source="user")])).content
 
 
@@ -93,9 +93,9 @@ def assistant(probe: Any, name: str, *replies: Any, **options: Any) -> Assistant
 
 
 async def streamed(probe: Any, stream: Any) -> Any:
-    """Consumes a team's stream, recording every item. Returns the result.
+    """Consumes a team's stream and records every item. Returns the result.
 
-    The items are recorded together: when the program gets to read one is not what the team does.
+    The items are recorded together: the moment when the program reads one is not part of the team's behaviour.
     """
     items = [item async for item in stream]
     probe.saw([[type(item).__name__, without_identity(item)] for item in items])

@@ -1,4 +1,4 @@
-"""Broken systems made with AutoGen: one for each rule that can occur between core agents, and in teams."""
+"""Broken systems made with AutoGen: one for each rule that can fire between core agents, and in teams."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from autogen_core import AgentId
 
 import digd.autogen
 from attach import Model, assistant, attached, calls, without_identity
-from chat_cases import flow
-from core_cases import Collector, Note, Result, Task, agent, listener, to
+from chat_teams import flow
+from core_agents import Collector, Note, Result, Task, agent, listener, to
 from zoo import broken
 
 WINDOW_MS = 300
@@ -24,7 +24,7 @@ def heals(probe):
 
 
 def read(model, text):
-    return any(text in given for given in model.inputs)
+    return any(text in prompt for prompt in model.inputs)
 
 
 # ---- core
@@ -89,11 +89,11 @@ async def published_to_nobody(probe):
 
         async def author(agent, message, ctx):
             text = await model.ask(message.content)
-            await agent.tell(Task(text), to("review" if "reached nobody" in message.content else "reviews"))
+            await agent.publish(Task(text), to("review" if "reached nobody" in message.content else "reviews"))
 
         async def review(agent, message, ctx):
             probe.call("review")
-            await agent.tell(Result("good"), to("results"))
+            await agent.publish(Result("good"), to("results"))
 
         await agent(at, runtime, "author", author, topic="work")
         await agent(at, runtime, "reviewer", review, topic="review")
@@ -143,7 +143,7 @@ async def deadlock(probe):
         async def waits(agent, message, ctx):
             reply = await model.ask(message.content)
             if "Nobody is working" in message.content:
-                await agent.tell(Result(reply), to("results"))
+                await agent.publish(Result(reply), to("results"))
             else:
                 digd.autogen.wait()
 
@@ -168,7 +168,7 @@ async def missing(probe):
         async def only(agent, message, ctx):
             reply = await model.ask(message.content)
             if "answer" in reply:
-                await agent.tell(Result(reply), to("results"))
+                await agent.publish(Result(reply), to("results"))
 
         await agent(at, runtime, "only", only, topic="work")
         await listener(at, runtime)
@@ -189,7 +189,7 @@ async def two_plans(probe):
 
         async def plan(agent, message, ctx):
             for n in (1, 2):
-                await agent.tell(Result(f"{agent.id.type}'s part {n}"), to("parts"))
+                await agent.publish(Result(f"{agent.id.type}'s part {n}"), to("parts"))
 
         async def join(agent, message, ctx):
             if len(agent.seen) < 4:
@@ -198,7 +198,7 @@ async def two_plans(probe):
                 probe.call(
                     "of another decomposition" if any("of another decomposition" in t for t in agent.seen) else "mixed"
                 )
-                await agent.tell(Note("joined"), to("log"))
+                await agent.publish(Note("joined"), to("log"))
 
         for name in ("ann", "bob"):
             await agent(at, runtime, name, plan, topic="work")
@@ -222,15 +222,15 @@ async def repeated(probe):
         async def solve(agent, message, ctx):
             if agent.id.type == "bob":
                 await collected.wait()
-            await agent.tell(Result("7"), to("results"))
+            await agent.publish(Result("7"), to("results"))
 
         async def collect(agent, message, ctx):
             read_texts.append(message.content)
             collected.set()
             if len(read_texts) == 1:
-                await agent.tell(Task("Count again."), to("second"))
+                await agent.publish(Task("Count again."), to("second"))
             else:
-                await agent.tell(Note("both"), to("log"))
+                await agent.publish(Note("both"), to("log"))
 
         for name, topic in (("ann", "work"), ("bob", "work"), ("cid", "second")):
             await agent(at, runtime, name, solve, topic=topic)

@@ -25,8 +25,8 @@ class Finding:
     text: str
 
 
-class Acting(RoutedAgent):
-    """What it does with a job depends on the seed and the job alone, so that the order of concurrent jobs is free."""
+class RandomAgent(RoutedAgent):
+    """Its acts depend on the seed and the job alone, so that concurrent jobs may come in any order."""
 
     def __init__(self, probe, seed, agents):
         super().__init__("acts at random")
@@ -45,7 +45,7 @@ class Acting(RoutedAgent):
         return Finding(message.text) if chance.random() < 0.8 else None
 
     async def act(self, chance, job):
-        """One step: publishes the job, tells the sink, asks one agent or three at once."""
+        """One step: publishes the job, sends the sink a finding, or asks one agent or three at once."""
         kind = chance.random()
         if kind < 0.35:
             await self.publish_message(
@@ -78,7 +78,7 @@ def program(seed):
         async with attached(probe) as at:
             runtime = at.runtime()
             for n in range(agents):
-                await Acting.register(runtime, f"agent{n}", lambda: Acting(probe, seed, agents))
+                await RandomAgent.register(runtime, f"agent{n}", lambda: RandomAgent(probe, seed, agents))
                 for topic in range(agents):
                     if chance.random() < 0.4:
                         await runtime.add_subscription(TypeSubscription(f"topic{topic}", f"agent{n}"))

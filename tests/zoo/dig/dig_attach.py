@@ -1,4 +1,4 @@
-"""How the zoo's systems on the paper's library are attached, and what a user of the library can observe."""
+"""Attaches the zoo's systems on the paper's library, and records what a user of the library can observe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zoo import Probe  # noqa: E402
 
 
 def record_of(graph: DIGGraph) -> dict[str, Any]:
-    """Everything in a graph and its agents, but times."""
+    """Everything in a graph and its agents, except times."""
     return {
         "members": sorted(vars(graph)),
         "events": {
@@ -38,7 +38,7 @@ def record_of(graph: DIGGraph) -> dict[str, Any]:
 
 
 class Team:
-    """A graph and its agents. Each act is counted, with the payloads that the agent was given."""
+    """A graph and its agents. Records each act, with the payloads of its inputs."""
 
     def __init__(self, probe: Probe, *names: str) -> None:
         self.probe = probe
@@ -46,14 +46,14 @@ class Team:
         self.agents = {name: Agent(name, self.graph) for name in names}
 
     def task(self, payload: Any, *to: str) -> DIGEvent:
-        """An event from outside, delivered."""
+        """Records and delivers a root event."""
         event = self.graph.record_event(DIGEvent({"text": payload}, to))
         self.graph.deliver(event)
         return event
 
     @contextlib.contextmanager
     def act(self, name: str) -> Iterator[DIGActivation]:
-        """An agent takes in all it has; what it puts out is delivered afterwards."""
+        """An agent takes in all its pending events. Its outputs are delivered afterwards."""
         self.probe.call(name)
         with self.agents[name].activate() as activation:
             self.probe.saw([name, [e.payload for e in activation.inputs]])
@@ -61,7 +61,7 @@ class Team:
         self.graph.deliver(*activation.outputs)
 
     def send(self, name: str, **parts: str) -> None:
-        """An agent acts and sends each of these agents a part."""
+        """An agent acts and sends a part to each of these agents."""
         with self.act(name) as activation:
             activation.outputs = [DIGEvent({"text": text}, [to]) for to, text in parts.items()]
 
@@ -75,7 +75,7 @@ class Team:
             activation.metadata = {"dig": {"submitting": True}}
 
     def reroute(self, name: str, event: DIGEvent, to: str) -> DIGActivation:
-        """An agent passes an event on; the library is told where to after recording it."""
+        """An agent reroutes an event. The library records the activation first, and learns the target afterwards."""
         with self.act(name) as activation:
             activation.input_reactions = {event.id: Reaction(Label.REROUTE)}
         self.graph.reroute_event(event, to=[to], by=activation.id, from_recipients=[])
@@ -84,7 +84,7 @@ class Team:
 
 @contextlib.contextmanager
 def watched(probe: Probe, team: Team) -> Iterator[Team]:
-    """The team, streamed to digd unless the system runs plain. Observes the whole record at the end."""
+    """Yields the team, streamed to digd unless the system runs plain. Observes the whole record at the end."""
     with digd.attach(team.graph, **probe.options) if probe.attached else contextlib.nullcontext():
         yield team
     probe.saw(record_of(team.graph))

@@ -1,4 +1,4 @@
-"""A broken system on the paper's library for each rule. The library records what has happened, so none is healed."""
+"""A broken system on the paper's library for each rule. The library records past events, so none is healed."""
 
 from dig_attach import DIGEvent, Label, Reaction, Team, watched
 from zoo import broken
@@ -34,8 +34,8 @@ def nobody(probe):
 def hot_potato(probe):
     with watched(probe, Team(probe, "a", "b", "c")) as team:
         event = team.task("who knows?", "a")
-        for here, there in (("a", "b"), ("b", "c"), ("c", "a")):
-            team.reroute(here, event, there)
+        for sender, target in (("a", "b"), ("b", "c"), ("c", "a")):
+            team.reroute(sender, event, target)
         team.submit("a", "nobody knows")
 
 

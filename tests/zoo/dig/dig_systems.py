@@ -114,7 +114,7 @@ def two_stages(probe):
         team.submit("reducer", "both halves")
 
 
-@healthy("dig agent that works long while others act")
+@healthy("dig agent that acts for a long time while others act")
 def long_work(probe):
     with watched(probe, Team(probe, "lead", "slow", "quick")) as team:
         team.task("go", "lead")
@@ -126,7 +126,7 @@ def long_work(probe):
         team.submit("lead", "both parts")
 
 
-@healthy("dig reroute that is named after others have acted")
+@healthy("dig reroute whose target is named after others have acted")
 def late_reroute(probe):
     with watched(probe, Team(probe, "lead", "a", "b", "c")) as team:
         team.task("go", "lead")
@@ -152,7 +152,7 @@ def direct(probe):
 
 @healthy("dig messages that another framework carries")
 def carried(probe):
-    """Nothing names a recipient; who takes a message in was meant."""
+    """No message names a recipient. The agent that takes it in is the recipient."""
     with watched(probe, Team(probe)) as team:
         last = team.graph.record_event(DIGEvent({"text": "m0"}))
         for number, name in enumerate(("planner", "worker", "verifier"), 1):

@@ -1,4 +1,4 @@
-"""The zoo's systems on the paper's library, here on its stand-in. With ZOO=all each of them, else a sample that rotates."""
+"""The zoo's systems on the paper's library, here on its test double: all with ZOO=all, else a rotating sample."""
 
 import asyncio
 import json
@@ -29,13 +29,13 @@ RULES = {
 
 
 @pytest.mark.parametrize("name", sample(SYSTEMS))
-def test_a_healthy_system_runs_as_if_digd_were_not_there(zoo_daemon, name):
+def test_a_healthy_system_runs_as_without_digd(zoo_daemon, name):
     assert_healthy(HEALTHY[name], zoo_daemon.address)
 
 
 @pytest.mark.parametrize("mode", ["default", "enforce"])
 @pytest.mark.parametrize("name", BROKEN_SYSTEMS)
-def test_a_broken_system_is_reported_and_left_alone(zoo_daemon, name, mode):
+def test_a_broken_system_is_reported_and_not_changed(zoo_daemon, name, mode):
     case = BROKEN[name]
     plain, _ = execute(case, "plain", None)
     attached, probe = execute(case, mode, f"ws://{zoo_daemon.address}")
@@ -51,7 +51,7 @@ def frames(daemon):
 
 
 @pytest.mark.parametrize("name", sample(SYSTEMS))
-def test_a_healthy_system_sleeps_for_nothing_and_no_message_is_held(zoo_daemon, monkeypatch, name):
+def test_a_healthy_system_adds_no_sleep_and_holds_no_message(zoo_daemon, monkeypatch, name):
     sleeps = []
     for module in (time, asyncio):
         inner = module.sleep

@@ -95,7 +95,7 @@ def supervisor(probe):
     return contents(attach(probe, team).compile().invoke(HELLO))
 
 
-@healthy("langgraph supervisor whose workers are instrumented, too")
+@healthy("langgraph supervisor with instrumented workers")
 def supervisor_of_watched(probe):
     chief = Model(answers=[calls(("transfer_to_math", {})), "Done."], probe=probe, label="chief")
     team = create_supervisor([attach(probe, worker(probe, "math", "42"))], model=chief)
@@ -168,7 +168,7 @@ def structured_supervisor(probe):
     )
 
 
-@healthy("langgraph planner that delegates in parallel and is reported to", ordered=False)
+@healthy("langgraph planner that delegates in parallel and gets reports", ordered=False)
 def parallel_supervisor(probe):
     plan = lambda s: Command(goto=[Send("a", s), Send("b", s)]) if not s["log"] else Command(goto=END)  # noqa: E731
     back = lambda name: lambda s: Command(update={"log": [name]}, goto="planner")  # noqa: E731
@@ -326,7 +326,10 @@ def person(probe):
     ask = lambda s: Command(
         update={"messages": [model.invoke(s["messages"])]}, goto="person" if len(s["messages"]) < 2 else END
     )  # noqa: E731
-    answer = lambda s: Command(update={"messages": [("human", interrupt("a person, please"))]}, goto="agent")  # noqa: E731
+
+    def answer(state):
+        return Command(update={"messages": [("human", interrupt("a person, please"))]}, goto="agent")
+
     team = Team(probe, MessagesState).node("agent", ask).node("person", answer).edges((START, "agent"))
     graph = team.compile(checkpointer=InMemorySaver())
     thread = {"configurable": {"thread_id": "t"}}
@@ -348,7 +351,7 @@ def grandparent(probe):
     return top.edges((START, "middle"), ("end", END)).compile().invoke({"log": []})
 
 
-@healthy("langgraph instrumented subgraph with a memory of its own")
+@healthy("langgraph instrumented subgraph with its own memory")
 def subgraph_memory(probe):
     inner = inner_team(probe).compile(checkpointer=True)
     team = Team(probe).node("end")

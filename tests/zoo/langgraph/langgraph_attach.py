@@ -1,4 +1,4 @@
-"""How the zoo's LangGraph systems are attached, and the parts that they are built of."""
+"""Attaches the zoo's LangGraph systems, and provides their parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Log(TypedDict):
 
 
 def attach(probe: Probe, graph: Any, **options: Any) -> Any:
-    """A builder or a compiled graph, watched unless the system runs plain."""
+    """Returns a builder or a compiled graph, watched unless the system runs plain."""
     return digd.langgraph.instrument(graph, **{**probe.options, **options}) if probe.attached else graph
 
 
@@ -62,7 +62,7 @@ class Team:
 
 
 class Model(BaseChatModel):
-    """A chat model that gives these answers in turn, counts its calls and records what it reads."""
+    """A chat model that gives these answers in turn, counts its calls and records its inputs."""
 
     answers: list
     probe: Any
@@ -87,16 +87,16 @@ class Model(BaseChatModel):
         return self
 
 
-def calls(*wanted: tuple[str, dict[str, Any]], text: str = "") -> AIMessage:
+def calls(*requests: tuple[str, dict[str, Any]], text: str = "") -> AIMessage:
     """A model's message that calls tools."""
     return AIMessage(
         text,
-        tool_calls=[{"name": n, "args": a, "id": f"{n}-{i}", "type": "tool_call"} for i, (n, a) in enumerate(wanted)],
+        tool_calls=[{"name": n, "args": a, "id": f"{n}-{i}", "type": "tool_call"} for i, (n, a) in enumerate(requests)],
     )
 
 
 def history(graph: Any, config: Any) -> list[Any]:
-    """What a thread's checkpoints say, latest first, without ids."""
+    """The checkpoints of a thread, latest first, without ids."""
     return [
         [
             s.values,

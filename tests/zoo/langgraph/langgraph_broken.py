@@ -1,6 +1,6 @@
-"""Broken graphs: one for each rule that can occur. With `enforce` an agent reads the text and the run ends better.
+"""Broken graphs: one for each rule that can fire. In `enforce` an agent reads the text and the run ends better.
 
-Their nodes play a model: they look at the last message, and act on digd's text if there is one.
+Their nodes imitate a model: they read the last message, and act on digd's text if it is one.
 """
 
 from langchain_core.messages import AIMessage, HumanMessage
@@ -13,11 +13,11 @@ from zoo import broken
 
 QUESTION = {"messages": [HumanMessage("Write a parser.", id="m0")]}
 THREAD = {"configurable": {"thread_id": "t"}}
-PATIENT = {"window_ms": 400, "max_attempts": 1}  # longer than a busy machine pauses between two steps
+PATIENT = {"window_ms": 400, "max_attempts": 1}  # longer than a busy machine's pause between two steps
 
 
 def reads(state, *words):
-    """Whether the last message is digd's text, and has these words."""
+    """Whether the last message is digd's text and contains these words."""
     last = state["messages"][-1]
     assert not isinstance(last, dict)
     return isinstance(last, HumanMessage) and last.id != "m0" and all(w in last.content for w in words)
@@ -32,7 +32,7 @@ def texts(result):
 
 
 def ends_with(probe, result, healed):
-    """In `enforce` the last message is `healed`, else it is not; nothing of digd's is in the state."""
+    """Checks that the last message is `healed` in `enforce` only, and that the state contains no text of digd."""
     found = texts(result)
     assert (found[-1] == healed) == (probe.mode == "enforce"), found
     assert sum(isinstance(m, HumanMessage) for m in result["messages"]) == 1
@@ -68,14 +68,17 @@ def ghost_send(probe):
 
 @broken("langgraph handoff from a subgraph to an agent that does not exist", "orphaned_event")
 def ghost_handoff(probe):
-    turn = lambda s: Command(goto="coder" if reads(s, '"coder"') else "ghost", graph=Command.PARENT, update={})  # noqa: E731
+
+    def turn(state):
+        return Command(goto="coder" if reads(state, '"coder"') else "ghost", graph=Command.PARENT, update={})
+
     inner = Team(probe, MessagesState).node("think", turn).edges((START, "think"))
     team = Team(probe, MessagesState).node("coder", say("done", END)).edges((START, "desk"))
     team.builder.add_node("desk", inner.builder.compile())
     return ends_with(probe, team.compile().invoke(QUESTION), "done")
 
 
-@broken("langgraph two agents that pass the same work to and fro", "excessive_rerouting")
+@broken("langgraph two agents that pass the same work back and forth", "excessive_rerouting")
 def ping_pong(probe):
     def passes(to):
         def decide(state):
@@ -96,7 +99,7 @@ def ping_pong(probe):
 
 @broken("langgraph answer while a join still waits", "early_termination")
 def waiting_join(probe):
-    """`right` is never started, so `merge` never runs, and the graph ends with the side branch's answer."""
+    """`right` never starts, so `merge` never runs, and the graph ends with the side branch's answer."""
     side = lambda s: say("fetch", "right") if reads(s, "still unresolved") else say("side", END)  # noqa: E731
     team = (
         Team(probe, MessagesState)

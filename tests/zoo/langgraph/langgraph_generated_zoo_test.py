@@ -1,7 +1,7 @@
-"""Graphs drawn at random: with digd they run as without, and a rule fires exactly where a join was left waiting.
+"""Random graphs run with digd as without it, and a rule fires exactly if a join did not complete.
 
 The graphs mix edges, conditional edges, goto with and without an update, Send, join lists, deferred and cached nodes
-and loops. A graph that ends while a join still waits for a branch has unfinished work; all others are healthy.
+and loops. A graph that ends while a join still waits for a branch has unfinished work. All others are healthy.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from langgraph_attach import Log, attach  # noqa: E402
 from zoo import Case, comparable, detections_of, execute  # noqa: E402
 
 SEEDS = range(300) if os.environ.get("ZOO") == "all" else range(0, 300, 15)
-MAX_LOG = 20  # nodes stop starting others when the state is so long
+MAX_LOG = 20  # length of the state at which nodes stop starting others
 
 
 def node_of(probe, seed, name, kind, targets):
@@ -93,35 +93,35 @@ def body_of(seed):
 
 
 @pytest.fixture
-def left_joins(monkeypatch):
-    """The joins that graphs left waiting when they ended."""
+def incomplete_joins(monkeypatch):
+    """The joins that were incomplete when their graph ended."""
     found = []
     tick = PregelLoop.tick
 
     def watched(loop):
-        goes_on = tick(loop)
-        if not goes_on:
+        continues = tick(loop)
+        if not continues:
             found.extend(
                 c.key
                 for c in loop.channels.values()
                 if isinstance(c, (NamedBarrierValue, NamedBarrierValueAfterFinish)) and c.seen
             )
-        return goes_on
+        return continues
 
     monkeypatch.setattr(PregelLoop, "tick", watched)
     return found
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_rule_fires_exactly_if_a_join_was_left_waiting(zoo_daemon, left_joins, seed):
+def test_a_rule_fires_exactly_if_a_join_did_not_complete(zoo_daemon, incomplete_joins, seed):
     case = Case(f"generated {seed}", body_of(seed), ordered=False)
     url = f"ws://{zoo_daemon.address}"
     plain, _ = execute(case, "plain", None)
-    unfinished = bool(left_joins)
+    unfinished = bool(incomplete_joins)
     for mode in ("default", "enforce"):
         attached, probe = execute(case, mode, url)
         rules = {d["rule"] for d in detections_of(zoo_daemon.address, probe)}
         want, have = comparable(plain, False), comparable(attached, False)
         for part in ("result", "error", "calls", "seen"):
             assert have[part] == want[part], f"{part} differs ({mode})"
-        assert bool(rules) == unfinished and rules <= {"early_termination", "deadlock"}, (mode, rules, left_joins)
+        assert bool(rules) == unfinished and rules <= {"early_termination", "deadlock"}, (mode, rules, incomplete_joins)

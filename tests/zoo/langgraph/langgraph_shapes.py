@@ -400,7 +400,7 @@ def debate(probe):
 
 @healthy("langgraph sequence and branches that are drawn at random", ordered=False)
 def layered(probe):
-    """Twelve nodes in four layers; each reaches some of the next layer. Fixed by a seed."""
+    """Twelve nodes in four layers. Each node reaches some nodes of the next layer. A seed fixes the edges."""
     pick, team = random.Random(17), Team(probe)
     layers = [[f"n{i}{j}" for j in range(3)] for i in range(4)]
     for name in (n for layer in layers for n in layer):

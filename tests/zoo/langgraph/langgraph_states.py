@@ -1,4 +1,4 @@
-"""Healthy graphs by what flows through them: typed states, typed and JSON messages, empty answers, streams."""
+"""Healthy graphs by their data: typed states, typed and JSON messages, empty answers, streams."""
 
 import copy
 import dataclasses
@@ -126,7 +126,7 @@ def typed_send(probe):
 
 
 class Opaque:
-    """Neither comparable nor JSON."""
+    """A value that cannot be compared or encoded as JSON."""
 
     def __eq__(self, other: Any) -> bool:
         raise TypeError("an Opaque cannot be compared")
@@ -293,7 +293,7 @@ class Strict(BaseModel):
     number: int = 0
 
 
-@healthy("langgraph model that pydantic would warn of")
+@healthy("langgraph model that causes a pydantic warning")
 def warned(probe):
     wrong = Strict()
     vars(wrong)["number"] = "text"
@@ -304,7 +304,7 @@ def warned(probe):
 
 
 class Recorder(BaseCallbackHandler):
-    """The callbacks that a tracer gets."""
+    """Records the callbacks of a tracer."""
 
     def __init__(self, probe):
         self.probe = probe
@@ -338,7 +338,7 @@ def remaining_steps(probe):
     return team.edges((START, "a")).compile().invoke({"log": []}, {"recursion_limit": 9})
 
 
-@healthy("langgraph loop that its user stops by a recursion limit")
+@healthy("langgraph loop that the user stops by a recursion limit")
 def chosen_limit(probe):
     thread = {"configurable": {"thread_id": "t"}}
     team = Team(probe).node("a", lambda s: Command(update={"log": ["a"]}, goto="b")).node("b", {"log": ["b"]})

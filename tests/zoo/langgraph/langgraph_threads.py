@@ -112,7 +112,7 @@ def breakpoints(probe):
     return [states, history(graph, THREAD)]
 
 
-@healthy("langgraph thread that is edited and goes on")
+@healthy("langgraph thread that is edited and continues")
 def edited(probe):
     team = Team(probe).node("a").node("b").node("c").edges((START, "a"), ("a", "b"), ("b", "c"), ("c", END))
     graph = team.compile(checkpointer=InMemorySaver(), interrupt_before=["b"])
@@ -131,7 +131,7 @@ def time_travel(probe):
 
 
 def half_watched(probe, first, second):
-    """A thread that stops at an interrupt, with Sends waiting, in one program and goes on in another."""
+    """A thread that stops at an interrupt with waiting Sends in one program, and continues in another."""
 
     def build():
         team = Team(probe).node("a").node("part", lambda s: {"log": [interrupt(s["n"])]}).node("end")
@@ -155,7 +155,7 @@ def resumed_with(probe):
     return half_watched(probe, lambda b: b, lambda b: attach(probe, b))
 
 
-@healthy("langgraph human who decides where to go")
+@healthy("langgraph human who chooses the next node")
 def human(probe):
     review = lambda s: Command(update={"log": ["review"]}, goto=interrupt("where?"))  # noqa: E731
     team = (
@@ -410,7 +410,7 @@ def exceptions(probe):
     return found
 
 
-@healthy("langgraph a stream that its reader closes")
+@healthy("langgraph stream that its reader closes")
 def closed_stream(probe):
     async def slow(state):
         try:

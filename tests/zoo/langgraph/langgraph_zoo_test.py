@@ -1,4 +1,4 @@
-"""The zoo's LangGraph systems. With ZOO=all each of them, else a sample that rotates."""
+"""The zoo's LangGraph systems: all of them with ZOO=all, else a rotating sample."""
 
 import asyncio
 import collections
@@ -24,7 +24,7 @@ SYSTEMS = sorted(name for name in HEALTHY if name.startswith("langgraph "))
 
 
 @pytest.mark.parametrize("name", sample(SYSTEMS))
-def test_a_healthy_system_runs_as_if_digd_were_not_there(zoo_daemon, name):
+def test_a_healthy_system_runs_as_without_digd(zoo_daemon, name):
     assert_healthy(HEALTHY[name], zoo_daemon.address)
 
 
@@ -35,7 +35,7 @@ def test_a_broken_system_is_reported_and_healed(zoo_daemon, name):
 
 @pytest.fixture
 def count(monkeypatch):
-    """Counts sleeps, and waits for verdicts."""
+    """Counts sleeps, and waits for a verdict."""
     found = collections.Counter()
 
     def counted(owner, name, label, counts=lambda *_: True):

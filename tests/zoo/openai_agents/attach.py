@@ -1,4 +1,4 @@
-"""Attaches a system of the OpenAI Agents SDK for a probe, and records everything that its user can observe."""
+"""Attaches a system of the OpenAI Agents SDK for a probe, and records what its user can observe."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Spans(TracingProcessor):
         pass
 
 
-def split(probe):
+def split_options(probe):
     adapter = {k: v for k, v in probe.options.items() if k in ADAPTER_OPTIONS}
     return {k: v for k, v in probe.options.items() if k not in adapter}, adapter
 
@@ -56,7 +56,7 @@ async def run_of(probe):
         if not probe.attached:
             yield None
             return
-        async with digd.Run(**split(probe)[0]) as run:
+        async with digd.Run(**split_options(probe)[0]) as run:
             yield run
     finally:
         set_trace_processors([])
@@ -67,13 +67,13 @@ def attached(probe, run):
     if run is None:
         yield None
         return
-    with digd.openai_agents.attach(run, **split(probe)[1]) as team:
+    with digd.openai_agents.attach(run, **split_options(probe)[1]) as team:
         yield team
 
 
 @asynccontextmanager
 async def watched(probe):
-    """The body of a case runs in it."""
+    """The context for the body of a case."""
     async with run_of(probe) as run:
         with attached(probe, run) as team:
             yield team
@@ -86,7 +86,7 @@ def watched_sync(probe):
         if not probe.attached:
             yield None
             return
-        with digd.sync.Run(**split(probe)[0]) as run:
+        with digd.sync.Run(**split_options(probe)[0]) as run:
             with digd.openai_agents.attach(run) as team:
                 yield team
     finally:
@@ -94,7 +94,7 @@ def watched_sync(probe):
 
 
 class Recorded(ScriptedModel):
-    """A scripted model that shows the probe each input it is given, with the tools and hand-offs on offer."""
+    """A scripted model that records each input in the probe, with the offered tools and hand-offs."""
 
     def __init__(self, probe, name, steps):
         super().__init__(steps, default_usage=Usage(requests=1, input_tokens=7, output_tokens=3, total_tokens=10))
@@ -118,16 +118,16 @@ class Recorded(ScriptedModel):
     async def get_response(
         self, system_instructions, input, model_settings, tools, output_schema, handoffs, *args, **kwargs
     ):
-        given = (system_instructions, input, model_settings, tools, output_schema, handoffs)
-        self._record_input(*given)
-        return await super().get_response(*given, *args, **kwargs)
+        arguments = (system_instructions, input, model_settings, tools, output_schema, handoffs)
+        self._record_input(*arguments)
+        return await super().get_response(*arguments, *args, **kwargs)
 
     async def stream_response(
         self, system_instructions, input, model_settings, tools, output_schema, handoffs, *args, **kwargs
     ):
-        given = (system_instructions, input, model_settings, tools, output_schema, handoffs)
-        self._record_input(*given)
-        async for event in super().stream_response(*given, *args, **kwargs):
+        arguments = (system_instructions, input, model_settings, tools, output_schema, handoffs)
+        self._record_input(*arguments)
+        async for event in super().stream_response(*arguments, *args, **kwargs):
             yield event
 
 
@@ -153,7 +153,7 @@ class Lab:
         return [self.use(f"transfer_to_{agent_name}", **arguments)]
 
     def record(self, result, *agents):
-        """Records a result. `agents`: the objects whose identity with those in the result the user could test."""
+        """Records a result. `agents`: the user's agent objects, to be compared by identity with those in the result."""
         known = {id(agent): agent.name for agent in agents}
 
         def named(agent):
@@ -178,7 +178,7 @@ class Lab:
         return result
 
     async def consume(self, stream, *agents):
-        """Records the events of a stream, and its result."""
+        """Consumes a stream, and records its events and its result."""
         async for event in stream.stream_events():
             if event.type == "raw_response_event":
                 self.probe.saw([event.type, event.data.type])
@@ -189,7 +189,7 @@ class Lab:
         return self.record(stream, *agents)
 
     def error(self, error):
-        """Records an exception with what the SDK tells about the run."""
+        """Records an exception with the SDK's data about the run."""
         data = getattr(error, "run_data", None)
         seen = (
             None if data is None else [data.last_agent.name, len(data.new_items), len(data.raw_responses), data.input]
@@ -225,7 +225,7 @@ class Hooks(RunHooks):
         self.probe.saw(["tool end", agent.name, tool.name, result])
 
 
-class OneAgentsHooks(AgentHooksBase):
+class SingleAgentHooks(AgentHooksBase):
     """Records some calls of an agent's own hooks."""
 
     def __init__(self, probe):

@@ -1,4 +1,4 @@
-"""Broken systems: one for each rule. In `enforce` the agent reads the text, and the run ends better."""
+"""Broken systems: one for each rule. In `enforce` the agent reads the text and the run ends better."""
 
 import json
 
@@ -18,12 +18,12 @@ def read(agent):
 
 
 def check(probe, agent, text):
-    """Only in `enforce` the agent reads the monitor's text."""
+    """Checks that the agent reads the monitor's text in `enforce` only."""
     assert (text in read(agent)) == (probe.mode == "enforce"), read(agent)
 
 
 def unless_noted(lab, first, second):
-    """A model's step: `second` if the monitor's text is in its input, else `first`."""
+    """A model step that returns `second` if the monitor's text is in its input, else `first`."""
 
     def respond(call):
         return second if NOTE in json.dumps(list(call.input), default=str) else first

@@ -1,4 +1,4 @@
-"""Healthy systems at the edges of the SDK: odd names, hooks and runners, and what is freed when."""
+"""Healthy systems at the edges of the SDK: unusual names, hooks and runners, and when objects are freed."""
 
 import asyncio
 import gc
@@ -20,7 +20,7 @@ class Count(BaseModel):
 
 
 class KeywordHooks(RunHooks):
-    """The SDK calls `on_handoff` by keyword, so a program may write it so."""
+    """The SDK calls `on_handoff` by keyword, so a program may declare keyword-only parameters."""
 
     def __init__(self, probe):
         self.probe = probe
@@ -29,7 +29,7 @@ class KeywordHooks(RunHooks):
         self.probe.saw([from_agent.name, to_agent.name, sorted(rest)])
 
 
-@healthy("openai_agents_names_that_are_no_identifiers")
+@healthy("openai_agents_names_that_are_not_identifiers")
 async def names_that_are_no_identifiers(probe):
     lab = Lab(probe)
     invoices = lab.agent("Agente de facturación", lab.say("Hecho."))
@@ -83,7 +83,7 @@ async def typed_output_that_warns(probe):
         return result.final_output.n
 
 
-@healthy("openai_agents_what_an_error_and_a_result_hold_is_freed")
+@healthy("openai_agents_errors_and_results_are_freed")
 async def what_is_held_is_freed(probe):
     lab = Lab(probe)
     held = []

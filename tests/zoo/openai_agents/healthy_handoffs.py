@@ -5,7 +5,7 @@ from agents.extensions import handoff_filters
 from pydantic import BaseModel
 from zoo import healthy
 
-from openai_agents.attach import Lab, OneAgentsHooks, watched
+from openai_agents.attach import Lab, SingleAgentHooks, watched
 
 
 class Reason(BaseModel):
@@ -156,7 +156,7 @@ async def conversation_goes_on_with_the_last_agent(probe):
     lab = Lab(probe)
     billing = lab.agent("billing", lab.say("Which invoice?"), lab.say("It is right."), lab.hand("triage"))
     desk = lab.agent(
-        "triage", lab.hand("billing"), lab.say("Goodbye."), handoffs=[billing], hooks=OneAgentsHooks(probe)
+        "triage", lab.hand("billing"), lab.say("Goodbye."), handoffs=[billing], hooks=SingleAgentHooks(probe)
     )
     billing.handoffs = [desk]
     agent, items = desk, []

@@ -1,4 +1,4 @@
-"""Healthy systems made at random from a seed, because no list holds all shapes that programs have."""
+"""Random healthy systems, each from a seed: no list contains all shapes of programs."""
 
 import asyncio
 import random
@@ -13,7 +13,7 @@ SEEDS = range(16)
 
 
 class Maker:
-    """Makes agents whose models follow a script that a seed decides."""
+    """Makes agents whose models follow a script from a seed."""
 
     def __init__(self, probe, seed, is_rough=False):
         self.lab = Lab(probe)
@@ -39,14 +39,14 @@ class Maker:
         return work
 
     def helper(self, depth):
-        """An agent as a tool, with the calls that use it: a failing one is tried again."""
+        """An agent as a tool, and the calls that use it. A failing one is called again."""
         fails, name = self.random.random() < 0.25, self.name("ask")
         inner = self.agent(depth - 1, [ModelStep.raise_error(ConnectionError("down"))] if fails else [])
         times = 2 if fails and not self.is_rough else 1
         return inner.as_tool(name, "helps"), [[self.lab.use(name, input="Do it.")] for _ in range(times)]
 
     def agent(self, depth, first=()):
-        """An agent that uses tools, agents and hand-offs, and ends with an answer; `first`: its first model steps."""
+        """An agent that uses tools, agents and hand-offs, and ends with an answer. `first`: its first model steps."""
         steps, tools = list(first), []
         for _ in range(self.random.randint(0, 3)):
             turn = []
@@ -67,7 +67,7 @@ class Maker:
             steps.append(ModelStep.raise_error(ConnectionError("down")))
         handoffs, name = [], self.name("agent")
         if depth > 0 and self.random.random() < 0.4:
-            bounces = 2 if self.is_rough and self.random.random() < 0.5 else 0  # the task comes back so often
+            bounces = 2 if self.is_rough and self.random.random() < 0.5 else 0  # how often the task comes back
             other = self.agent(depth - 1, [self.lab.hand(name) for _ in range(bounces)])
             steps += [self.lab.hand(other.name) for _ in range(bounces + 1)]
             handoffs = [other]
@@ -80,7 +80,7 @@ class Maker:
 
 
 async def run_rough(probe, seed):
-    """As `run_at_random`, for a system that is not healthy: runs fail, and some errors leave the digd run."""
+    """As `run_at_random`, for an unhealthy system: runs fail, and some errors leave the digd run."""
     maker = Maker(probe, seed, is_rough=True)
     async with watched(probe):
         for _ in range(maker.random.randint(1, 4)):

@@ -23,7 +23,7 @@ from agents.testing import ModelStep
 from pydantic import BaseModel
 from zoo import healthy
 
-from openai_agents.attach import Hooks, Lab, OneAgentsHooks, watched, watched_sync
+from openai_agents.attach import Hooks, Lab, SingleAgentHooks, watched, watched_sync
 
 
 class Weather(BaseModel):
@@ -193,9 +193,9 @@ async def hooks_of_the_run_and_of_an_agent(probe):
         return a + b
 
     second = lab.agent(
-        "second", [lab.use("add", a=1, b=2)], lab.say("Three."), tools=[add], hooks=OneAgentsHooks(probe)
+        "second", [lab.use("add", a=1, b=2)], lab.say("Three."), tools=[add], hooks=SingleAgentHooks(probe)
     )
-    first = lab.agent("first", lab.hand("second"), handoffs=[second], hooks=OneAgentsHooks(probe))
+    first = lab.agent("first", lab.hand("second"), handoffs=[second], hooks=SingleAgentHooks(probe))
     async with watched(probe):
         return lab.record(await Runner.run(first, "Add them.", hooks=Hooks(probe)), first, second).final_output
 
@@ -206,7 +206,7 @@ async def hooks_of_a_wrong_type(probe):
     agent = lab.agent("agent", lab.say("Hello."))
     async with watched(probe):
         try:
-            await Runner.run(agent, "Hi.", hooks=OneAgentsHooks(probe))
+            await Runner.run(agent, "Hi.", hooks=SingleAgentHooks(probe))
         except TypeError as error:
             lab.error(error)
         return lab.record(await Runner.run(agent, "Hi."), agent).final_output
@@ -416,7 +416,7 @@ async def output_guardrail_that_runs_a_judge(probe):
 def run_sync(probe):
     import asyncio
 
-    asyncio.set_event_loop(asyncio.new_event_loop())  # the SDK's default loop; `asyncio.run` of another case closes it
+    asyncio.set_event_loop(asyncio.new_event_loop())  # the SDK uses the default loop, which `asyncio.run` has closed
     lab = Lab(probe)
 
     @function_tool

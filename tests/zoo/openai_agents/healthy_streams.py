@@ -132,7 +132,7 @@ async def generator_that_streams(probe):
                 yield event.type
 
     events = respond()
-    while True:  # each step in a context of its own, as web frameworks do
+    while True:  # each step has its own context, as in web frameworks
         try:
             probe.saw(await asyncio.create_task(anext(events)))
         except StopAsyncIteration:
@@ -187,7 +187,7 @@ async def stream_beside_a_guardrail_that_trips(probe):
 
     @input_guardrail
     async def never(context, agent, input):
-        for _ in range(20):  # the model is called meanwhile
+        for _ in range(20):  # the SDK calls the model meanwhile
             await asyncio.sleep(0)
         return GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
 

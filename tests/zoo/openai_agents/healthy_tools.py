@@ -358,7 +358,7 @@ async def tool_that_consumes_a_stream(probe):
         return lab.record(await Runner.run(boss, "Count."), boss).final_output
 
 
-@healthy("openai_agents_tool_with_a_digd_run_of_its_own")
+@healthy("openai_agents_tool_with_its_own_digd_run")
 async def tool_with_a_run_of_its_own(probe):
     lab = Lab(probe)
     inner, after = lab.agent("inner", lab.say("7")), lab.agent("after", lab.say("checked"))
