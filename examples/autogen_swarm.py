@@ -20,21 +20,21 @@ from autogen_ext.models.replay import ReplayChatCompletionClient
 import digd
 import digd.autogen
 
-CAN = ModelInfo(
+MODEL_INFO = ModelInfo(
     vision=False, function_calling=True, json_output=False, structured_output=False, family=ModelFamily.UNKNOWN
 )
-FREE = RequestUsage(prompt_tokens=0, completion_tokens=0)
+NO_USAGE = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
 
 class Model(ReplayChatCompletionClient):
     """Hands off unless the monitor's note asks for something else; prints the note."""
 
-    def __init__(self, name, next_one):
-        call = FunctionCall(id="1", name=f"transfer_to_{next_one}", arguments="{}")
-        self.hand_off = CreateResult(finish_reason="function_calls", content=[call], usage=FREE, cached=False)
-        self.answer = CreateResult(finish_reason="stop", content="Then I do it. DONE", usage=FREE, cached=False)
+    def __init__(self, name, target):
+        call = FunctionCall(id="1", name=f"transfer_to_{target}", arguments="{}")
+        self.hand_off = CreateResult(finish_reason="function_calls", content=[call], usage=NO_USAGE, cached=False)
+        self.answer = CreateResult(finish_reason="stop", content="Then I do it. DONE", usage=NO_USAGE, cached=False)
         self.name = name
-        super().__init__([], model_info=CAN)
+        super().__init__([], model_info=MODEL_INFO)
 
     async def create(self, messages, **options):
         notes = [m.content for m in messages if "Do not pass it on" in str(m.content)]

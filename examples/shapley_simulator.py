@@ -2,8 +2,8 @@
 """A simulator for `digctl attribute shapley --simulator 'python3 examples/shapley_simulator.py'`.
 
 Five warehouse workers pack for four shifts. A careless worker slows the line; two careless neighbours in the same shift
-slow it more. The risk of a set of actions is the final backlog if only these actions happen as recorded and all other
-workers work with usual care. Replace `players` and `risk` with your own; keep the protocol below.
+slow it more. The risk of a set of actions is the final backlog if only these happen as recorded and the other workers
+work with usual care. Replace `players` and `risk` with your own; keep the protocol below.
 """
 import json
 import sys
@@ -34,11 +34,11 @@ def risk(kept):
 
 def main():
     for line in sys.stdin:
-        asked = json.loads(line)
-        if asked["type"] == "hello":
+        request = json.loads(line)
+        if request["type"] == "hello":
             answer = {"type": "game", "title": "packing line", "players": players(), "threshold": 1.0}
         else:
-            answer = {"type": "risks", "id": asked["id"], "risks": [risk(kept) for kept in asked["sets"]]}
+            answer = {"type": "risks", "id": request["id"], "risks": [risk(kept) for kept in request["sets"]]}
         print(json.dumps(answer), flush=True)
 
 

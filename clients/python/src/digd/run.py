@@ -131,14 +131,6 @@ class Run:
         self._is_ended = False
         self._id_numbers = {"e": itertools.count(1), "v": itertools.count(1)}
         self._unannounced: dict[str, Message] = {}  # starts that are not reported yet, by activation
-        hello: dict[str, Json] = {
-            "type": "hello",
-            "protocol": 1,
-            "run": self.id,
-            "session": session,
-            "clock": clock,
-            "client": dict(client or {"name": "digd-python", "version": __version__}),
-        }
         optional = {
             "agents": None if self.agents is None else list(self.agents),
             "mode": self._mode,
@@ -148,7 +140,7 @@ class Run:
             "labels": labels,
             "witness": witness or None,
         }
-        hello.update((k, v) for k, v in optional.items() if v is not None)
+        hello = self._hello(clock, client or {"name": "digd-python", "version": __version__}, optional)
         self._conversation = Conversation(
             hello,
             hold=hold,
@@ -162,6 +154,21 @@ class Run:
         self._session = Session(target, self._conversation, self._intervene)
         if self._mode == "off":
             self._conversation.close("off")
+
+    def _hello(
+        self, clock: str, client: Mapping[str, Json], optional: Mapping[str, Json | None]
+    ) -> dict[str, Json]:
+        """The hello, without the optional members that are None."""
+        hello: dict[str, Json] = {
+            "type": "hello",
+            "protocol": 1,
+            "run": self.id,
+            "session": self.session_name,
+            "clock": clock,
+            "client": dict(client),
+        }
+        hello.update((name, value) for name, value in optional.items() if value is not None)
+        return hello
 
     # ---- opening and closing
 

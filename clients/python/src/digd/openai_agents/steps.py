@@ -1,8 +1,8 @@
 """The outermost runs of one digd run. Each is a step, and the program's next move decides the meaning of a step.
 
 The program starts another step, or leaves the digd run. Until then the step's last activation stays open. So a result
-is the answer of the digd run only if no step follows it, and an exception is a failure only if the program does not
-catch it.
+is the answer of the digd run only if no step follows it. An exception is a failure only if the program does not catch
+it.
 """
 
 from __future__ import annotations
