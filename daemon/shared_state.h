@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "archive/archive.h"
-#include "daemon/access/gate.h"
-#include "daemon/ack_router.h"
+#include "daemon/access/authorizer.h"
+#include "daemon/runs/ack_router.h"
 #include "daemon/api/operator.h"
-#include "daemon/config.h"
-#include "daemon/engine_thread.h"
-#include "daemon/live_settings.h"
-#include "daemon/overload.h"
-#include "daemon/request_check.h"
+#include "daemon/settings/config.h"
+#include "daemon/runs/engine_thread.h"
+#include "daemon/settings/live_settings.h"
+#include "daemon/runs/overload.h"
+#include "daemon/http/request_check.h"
 
 namespace digd::daemon {
 
@@ -46,7 +46,7 @@ struct shared_state {
   std::unique_ptr<archive::archive> store;  // null: off. Set before the threads start
   ack_router acks;
   trusted_names trusted;  // Host and Origin. Set before the first connection
-  gate authorizer;        // bearer tokens
+  class authorizer authorizer;        // bearer tokens
   std::atomic<std::uint64_t> open_runs{0};
   std::atomic<std::uint64_t> connections{0};
   std::atomic<std::uint64_t> connections_refused{0};  // there were too many

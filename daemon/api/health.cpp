@@ -7,7 +7,7 @@
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/otlp/otlp_server.h"
-#include "daemon/retention.h"
+#include "daemon/runs/retention.h"
 #include "daemon/shared_state.h"
 #include "daemon/webhook/webhook_server.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/api/metrics.h"
-#include "daemon/api/responses.h"
+#include "daemon/metrics/metrics.h"
+#include "daemon/http/responses.h"
 
 namespace digd::daemon {
 

@@ -8,8 +8,8 @@
 
 #include "base/quote.h"
 #include "daemon/api/read_pool.h"
-#include "daemon/log.h"
-#include "daemon/run_host.h"
+#include "daemon/process/log.h"
+#include "daemon/runs/run_host.h"
 #include "daemon/shared_state.h"
 #include "report/stored_runs/json_text.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <variant>
 
-#include "daemon/api/responses.h"
+#include "daemon/http/responses.h"
 #include "report/stored_runs/pilot.h"
 
 namespace digd::daemon {

@@ -7,7 +7,7 @@
 
 #include "base/quote.h"
 #include "daemon/feed/feed_server.h"
-#include "daemon/log.h"
+#include "daemon/process/log.h"
 #include "daemon/shared_state.h"
 #include "daemon/webhook/webhook_server.h"
 

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "daemon/api/responses.h"
+#include "daemon/http/responses.h"
 #include "model/settings.h"
 
 namespace digd::daemon {

@@ -6,7 +6,7 @@
 
 #include "base/quote.h"
 #include "base/thread_name.h"
-#include "daemon/log.h"
+#include "daemon/process/log.h"
 
 namespace digd::daemon {
 

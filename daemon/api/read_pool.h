@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "archive/browser.h"
-#include "daemon/api/responses.h"
+#include "daemon/http/responses.h"
 
 namespace digd::daemon {
 

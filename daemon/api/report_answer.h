@@ -12,8 +12,8 @@
 
 #include "archive/browser.h"
 #include "archive/trace_source.h"
-#include "daemon/api/responses.h"
-#include "daemon/connection.h"
+#include "daemon/http/responses.h"
+#include "daemon/http/connection.h"
 #include "report/compose.h"
 
 namespace digd::daemon {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "daemon/dashboard/embedded.h"
-#include "daemon/request_check.h"
+#include "daemon/http/request_check.h"
 
 namespace digd::daemon {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/api/responses.h"
+#include "daemon/http/responses.h"
 #include "net/websocket_session.h"
 
 namespace digd::daemon {

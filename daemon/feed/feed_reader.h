@@ -15,7 +15,7 @@
 #include <string>
 
 #include "daemon/access/tokens.h"
-#include "daemon/connection.h"
+#include "daemon/http/connection.h"
 #include "net/websocket_session.h"
 
 namespace digd::daemon {

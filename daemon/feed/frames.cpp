@@ -75,8 +75,8 @@ std::vector<std::string> feed_frames(const archive::watched_entry& of, bool with
     const std::string members = is_delivery ? "\"delivery\":" : "\"message\":";
     make.add(is_delivery ? "delivery" : "message",
              members + (with_payloads ? of.frame : ingest::without_payloads(of.frame)));
-  } else if (of.kind == archive::entry_kind::operator_mode) {
-    const std::string& text = of.type;  // operator_mode, limit
+  } else if (archive::is_own_line(of.kind)) {
+    const std::string& text = of.type;
     make.add(text, '"' + text + "\":" + of.frame);
   }
   for (const std::string& text : of.detections) make.add("detection", "\"detection\":" + text);

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/config.h"
+#include "daemon/settings/config.h"
 #include "ingest/otlp/sent_messages.h"
 #include "ingest/otlp/span.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/quote.h"
-#include "daemon/engine_thread.h"
-#include "daemon/log.h"
+#include "daemon/runs/engine_thread.h"
+#include "daemon/process/log.h"
 #include "daemon/otlp/traces_api.h"
 #include "daemon/shared_state.h"
 #include "ingest/otlp/essential.h"

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "daemon/access/tokens.h"
-#include "daemon/api/responses.h"
+#include "daemon/http/responses.h"
 #include "daemon/otlp/gathering.h"
-#include "daemon/otlp/otlp_counts.h"
+#include "daemon/metrics/otlp_counts.h"
 #include "daemon/otlp/span_replayer.h"
 #include "daemon/otlp/spool.h"
 #include "ingest/otlp/decode.h"

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "base/quote.h"
-#include "daemon/engine_thread.h"
-#include "daemon/log.h"
-#include "daemon/registry.h"
-#include "daemon/run_host.h"
+#include "daemon/runs/engine_thread.h"
+#include "daemon/process/log.h"
+#include "daemon/runs/registry.h"
+#include "daemon/runs/run_host.h"
 
 namespace digd::daemon {
 

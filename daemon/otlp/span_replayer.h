@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/run_client.h"
+#include "daemon/runs/run_client.h"
 #include "net/websocket_session.h"
 
 namespace digd::daemon {

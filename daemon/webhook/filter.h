@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "archive/callback_reader.h"
-#include "daemon/webhook/webhook_settings.h"
+#include "daemon/settings/webhook_settings.h"
 
 namespace digd::daemon {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/webhook/endpoint.h"
+#include "daemon/settings/endpoint.h"
 
 namespace digd::daemon {
 

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <utility>
 
-#include "daemon/api/target.h"
+#include "daemon/http/request_target.h"
 #include "daemon/webhook/signature.h"
 
 namespace digd::daemon {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/webhook/webhook_settings.h"
+#include "daemon/settings/webhook_settings.h"
 
 namespace digd::daemon {
 

@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "daemon/webhook/endpoint.h"
+#include "daemon/settings/endpoint.h"
 #include "daemon/webhook/filter.h"
-#include "daemon/webhook/webhook_settings.h"
+#include "daemon/settings/webhook_settings.h"
 
 namespace digd::daemon {
 

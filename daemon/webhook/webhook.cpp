@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/quote.h"
-#include "daemon/engine_thread.h"
+#include "daemon/runs/engine_thread.h"
 #include "daemon/webhook/backoff.h"
 #include "daemon/webhook/callback_body.h"
 

@@ -23,10 +23,10 @@
 #include <vector>
 
 #include "archive/callback_reader.h"
-#include "daemon/log.h"
+#include "daemon/process/log.h"
 #include "daemon/webhook/post_attempt.h"
 #include "daemon/webhook/target.h"
-#include "daemon/webhook/webhook_counts.h"
+#include "daemon/metrics/webhook_counts.h"
 #include "daemon/webhook/webhook_store.h"
 
 namespace digd::daemon {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/quote.h"
-#include "daemon/log.h"
+#include "daemon/process/log.h"
 #include "daemon/webhook/callback_body.h"
 #include "report/stored_runs/json_text.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/api/responses.h"
+#include "daemon/http/responses.h"
 #include "daemon/api/runs_api.h"
 #include "daemon/webhook/webhook_server.h"
 

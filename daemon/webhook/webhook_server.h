@@ -21,7 +21,7 @@
 
 #include "archive/callback_reader.h"
 #include "daemon/webhook/webhook.h"
-#include "daemon/webhook/webhook_settings.h"
+#include "daemon/settings/webhook_settings.h"
 #include "daemon/webhook/webhook_store.h"
 
 namespace digd::daemon {

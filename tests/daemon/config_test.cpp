@@ -1,4 +1,4 @@
-#include "daemon/config.h"
+#include "daemon/settings/config.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>

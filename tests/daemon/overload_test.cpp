@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "daemon/overload.h"
-#include "daemon/registry.h"
-#include "daemon/run_host.h"
+#include "daemon/runs/overload.h"
+#include "daemon/runs/registry.h"
+#include "daemon/runs/run_host.h"
 #include "daemon/shared_state.h"
 #include "tests/archive/support.h"
 

@@ -4,7 +4,7 @@
 #include "daemon/api/health.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
-#include "daemon/retention.h"
+#include "daemon/runs/retention.h"
 #include "daemon/shared_state.h"
 #include "tests/archive/faulty_disk.h"
 #include "tests/archive/support.h"

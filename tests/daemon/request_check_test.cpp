@@ -1,4 +1,4 @@
-#include "daemon/request_check.h"
+#include "daemon/http/request_check.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "daemon/service_manager.h"
+#include "daemon/process/service_manager.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/supervisor.h"
+#include "daemon/process/supervisor.h"
 
 namespace digd::daemon {
 namespace {

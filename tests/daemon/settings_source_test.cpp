@@ -1,4 +1,4 @@
-#include "daemon/settings_source.h"
+#include "daemon/settings/settings_source.h"
 
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
@@ -7,9 +7,9 @@
 #include <set>
 #include <sstream>
 
-#include "daemon/option.h"
-#include "daemon/option_files.h"
-#include "daemon/webhook/webhook_options.h"
+#include "daemon/settings/option.h"
+#include "daemon/settings/option_files.h"
+#include "daemon/settings/webhook_options.h"
 
 namespace digd::daemon {
 namespace {

@@ -3,10 +3,10 @@
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 
-#include "daemon/api/metrics.h"
-#include "daemon/api/prometheus.h"
-#include "daemon/api/responses.h"
-#include "daemon/api/target.h"
+#include "daemon/metrics/metrics.h"
+#include "daemon/metrics/prometheus.h"
+#include "daemon/http/responses.h"
+#include "daemon/http/request_target.h"
 #include "daemon/feed/frames.h"
 #include "ingest/protocol/payloads.h"
 

@@ -2,9 +2,9 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "daemon/option_files.h"
-#include "daemon/settings_source.h"
-#include "daemon/webhook/webhook_options.h"
+#include "daemon/settings/option_files.h"
+#include "daemon/settings/settings_source.h"
+#include "daemon/settings/webhook_options.h"
 
 namespace digd::daemon {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "daemon/webhook/backoff.h"
 #include "daemon/webhook/callback_body.h"
-#include "daemon/webhook/endpoint.h"
+#include "daemon/settings/endpoint.h"
 #include "daemon/webhook/filter.h"
 #include "daemon/webhook/signature.h"
 

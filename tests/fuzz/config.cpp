@@ -1,6 +1,6 @@
 // The configuration: daemon::load_config and what is checked of the whole.
-#include "daemon/config.h"
-#include "daemon/option.h"
+#include "daemon/settings/config.h"
+#include "daemon/settings/option.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd;

@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     e.kind = archive::entry_kind::message;
     e.frame = frame;
   } else if (ingest::limit_line_of(frame) && fuzz::is_json(frame)) {
-    e.kind = archive::entry_kind::operator_mode;
+    e.kind = archive::entry_kind::limit;
     e.type = "limit";
     e.frame = frame;
   } else {

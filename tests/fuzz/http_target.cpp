@@ -1,7 +1,7 @@
 // What a stranger's HTTP request says: its target and parameters, Host and Origin. One a line: the target, then lines
 // that are tried as Host, as Origin and as a list of subprotocols.
-#include "daemon/api/target.h"
-#include "daemon/request_check.h"
+#include "daemon/http/request_target.h"
+#include "daemon/http/request_check.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd::daemon;

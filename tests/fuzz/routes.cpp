@@ -5,7 +5,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <variant>
 
-#include "daemon/routes.h"
+#include "daemon/api/routes.h"
 #include "daemon/shared_state.h"
 #include "tests/fuzz/target.h"
 

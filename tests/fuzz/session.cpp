@@ -150,7 +150,7 @@ class live_run {
     must(after >= before && after <= before + held + 1, "a frame uses up one seq at most", frame);
   }
 
-  // As daemon/recovery.cpp does it.
+  // As daemon/runs/recovery.cpp does it.
   void check_read_back() {
     recorder heard;
     ingest::inbox again(first_, settings_, heard, {.keep_replies = true});

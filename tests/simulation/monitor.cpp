@@ -21,7 +21,7 @@ run_policy small_limits() {
 
 }  // namespace
 
-// A run and those who sit in it: daemon/run_host.cpp without threads.
+// A run and those who sit in it: daemon/runs/run_host.cpp without threads.
 class monitor::hosted final : public ingest::sink {
  public:
   hosted(monitor& owner, const hello& first, const run_settings& settings)
@@ -127,7 +127,7 @@ class monitor::hosted final : public ingest::sink {
     if (seats_[s].connection.get() == from) seats_[s].connection = nullptr;
   }
 
-  // As daemon/conversation.cpp's `may_read`.
+  // As daemon/runs/conversation.cpp's `may_read`.
   void after_call(ingest::session_index s) {
     owner_.wake_at(*this);
     if (!seats_[s].connection) return;
@@ -270,7 +270,7 @@ void monitor::start() {
   for (auto& [name, host] : runs_) wake_at(*host);
 }
 
-// As daemon/recovery.cpp, and each answer is compared with the one given then. A run of which no session became durable
+// As daemon/runs/recovery.cpp, and each answer is compared with the one given then. A run of which no session became durable
 // is opened anew.
 std::unique_ptr<monitor::hosted> monitor::read_back(const std::string& run,
                                                     const std::vector<tests::recorded_entry>& entries) {

@@ -1,6 +1,6 @@
 // The daemon, modelled around the real inbox: runs, the seats of their sessions, credits, acks, being killed and coming
-// back. Sockets, threads and SQLite are not in it; what daemon/run_host.cpp, daemon/conversation.cpp and
-// daemon/recovery.cpp do with them is done here with the simulation's own, in the same order.
+// back. Sockets, threads and SQLite are not in it; what daemon/runs/run_host.cpp, daemon/runs/conversation.cpp and
+// daemon/runs/recovery.cpp do with them is done here with the simulation's own, in the same order.
 #pragma once
 
 #include <map>

@@ -1,0 +1,97 @@
+#include "daemon/access/authorizer.h"
+
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
+#include <utility>
+
+#include "base/quote.h"
+#include "daemon/access/peer.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace http = boost::beast::http;
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t from = text.find_first_not_of(" \t");
+  if (from == text.npos) return {};
+  return text.substr(from, text.find_last_not_of(" \t") - from + 1);
+}
+
+std::optional<std::string_view> bearer_of(std::string_view header) {
+  constexpr std::string_view scheme = "bearer ";
+  if (header.size() <= scheme.size() || !boost::beast::iequals(header.substr(0, scheme.size()), scheme))
+    return std::nullopt;
+  return trimmed(header.substr(scheme.size()));
+}
+
+std::optional<std::string_view> bearer_among(std::string_view subprotocols) {
+  constexpr std::string_view prefix = "bearer.";
+  while (!subprotocols.empty()) {
+    const std::size_t comma = subprotocols.find(',');
+    const std::string_view text = trimmed(subprotocols.substr(0, comma));
+    if (text.starts_with(prefix)) return text.substr(prefix.size());
+    subprotocols.remove_prefix(comma == subprotocols.npos ? subprotocols.size() : comma + 1);
+  }
+  return std::nullopt;
+}
+
+http_response unauthorized(std::string_view words) {
+  http_response response = respond_error(http::status::unauthorized, "unauthorized", words);
+  response.set(http::field::www_authenticate, "Bearer");
+  return response;
+}
+
+http_response forbidden(std::string_view words) { return respond_error(http::status::forbidden, "forbidden", words); }
+
+}  // namespace
+
+std::optional<std::string_view> token_of(const net::upgrade_request& request) {
+  if (const auto given = bearer_of(view(request[http::field::authorization]))) return given;
+  if (!boost::beast::websocket::is_upgrade(request)) return std::nullopt;
+  return bearer_among(view(request[http::field::sec_websocket_protocol]));
+}
+
+std::shared_ptr<const token_table> authorizer::now() const {
+  const std::lock_guard hold(guard_);
+  return table_;
+}
+
+void authorizer::admit(token_table tokens) {
+  const std::lock_guard hold(guard_);
+  if (table_) tokens.succeed(*table_);
+  table_ = std::make_shared<const token_table>(std::move(tokens));
+}
+
+void authorizer::admit_users(std::vector<uid_t> users) {
+  const std::lock_guard hold(guard_);
+  users_ = std::move(users);
+}
+
+bool authorizer::lets_in_peer_of(int unix_socket) const {
+  const std::lock_guard hold(guard_);
+  return is_peer_allowed(unix_socket, users_);
+}
+
+authorizer::entrance authorizer::check(const net::upgrade_request& request, right needed, std::string_view run) const {
+  const auto table = now();
+  if (!table || needed == right::none) return {};
+  const auto token = token_of(request);
+  if (!token) return {.with = nullptr, .refused = unauthorized("a token is needed: Authorization: Bearer TOKEN")};
+  grant_ptr found = table->find(*token);
+  if (!found) return {.with = nullptr, .refused = unauthorized("there is no such token")};
+  if (!found->may(needed)) {
+    return {.with = nullptr,
+            .refused =
+                forbidden("the token " + quoted(found->name()) + " has no right to " + std::string(to_string(needed)))};
+  }
+  if (!run.empty() && !found->covers(run)) {
+    return {.with = nullptr, .refused = forbidden("the token " + quoted(found->name()) + " is not for this run")};
+  }
+  return {.with = std::move(found), .refused = std::nullopt};
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,432 @@
+#include "daemon/api/routes.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/beast/websocket/rfc6455.hpp>
+#include <boost/json/parse.hpp>
+#include <limits>
+#include <utility>
+
+#include "daemon/api/health.h"
+#include "daemon/api/judgement.h"
+#include "daemon/api/operator.h"
+#include "daemon/api/read_pool.h"
+#include "daemon/api/report_answer.h"
+#include "daemon/api/runs_api.h"
+#include "daemon/http/request_target.h"
+#include "daemon/dashboard/page.h"
+#include "daemon/feed/feed_server.h"
+#include "daemon/otlp/traces_api.h"
+#include "daemon/shared_state.h"
+#include "daemon/webhook/webhook_api.h"
+#include "report/stored_runs/pilot.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace http = boost::beast::http;
+namespace json = boost::json;
+
+constexpr std::size_t longest_run_id = 256;
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+// A request that may come in, and what of its path stands for a name.
+struct call {
+  const net::upgrade_request& request;
+  std::string_view body;
+  request_target target;
+  std::string run;
+  std::string detection;  // the second name, where there is one
+  shared_state& shared;
+  grant_ptr with;  // the token's; null where no tokens are configured
+};
+
+std::optional<http_response> refuse_stranger(const net::upgrade_request& request, const trusted_names& trusted) {
+  const std::string_view host = view(request[http::field::host]);
+  if (!trusted.is_trusted_host(host)) {
+    return respond_error(http::status::forbidden, "host", "Host is not this host; see `hosts` in digd.toml");
+  }
+  const auto origin = request.find(http::field::origin);
+  if (origin != request.end() && !trusted.is_trusted_origin(view(origin->value()), host)) {
+    return respond_error(http::status::forbidden, "origin", "Origin is not this host; see `origins` in digd.toml");
+  }
+  return std::nullopt;
+}
+
+// ---- WebSockets
+
+std::optional<http_response> refuse_upgrade(const net::upgrade_request& request, std::string_view subprotocol) {
+  if (!boost::beast::websocket::is_upgrade(request)) {
+    http_response response = respond_error(http::status::upgrade_required, "websocket", "this is a WebSocket");
+    response.set(http::field::upgrade, "websocket");
+    response.set(http::field::connection, "Upgrade, close");
+    return response;
+  }
+  if (!names_token(view(request[http::field::sec_websocket_protocol]), subprotocol)) {
+    return respond_error(http::status::bad_request, "subprotocol", "offer the subprotocol " + std::string(subprotocol));
+  }
+  return std::nullopt;
+}
+
+std::optional<http_response> take_run_parameter(const call& in, std::optional<std::string>& run) {
+  const std::string* given = in.target.parameter("run");
+  if (given == nullptr) return std::nullopt;
+  if (given->empty() || given->size() > longest_run_id) return bad_parameter("run", "expected 1 to 256 bytes");
+  run = *given;
+  return std::nullopt;
+}
+
+std::optional<http_response> take_switch(const call& in, std::string_view name, bool& on) {
+  const std::string* given = in.target.parameter(name);
+  if (given == nullptr) return std::nullopt;
+  if (*given != "0" && *given != "1") return bad_parameter(name, "expected 0 or 1");
+  on = *given == "1";
+  return std::nullopt;
+}
+
+routed open_ingest(call& in) {
+  if (auto no = refuse_upgrade(in.request, ingest_subprotocol)) return std::move(*no);
+  to_ingest to;
+  if (auto no = take_run_parameter(in, to.run)) return std::move(*no);
+  to.with = in.with;
+  return to;
+}
+
+routed open_feed(call& in) {
+  if (auto no = refuse_upgrade(in.request, feed_subprotocol)) return std::move(*no);
+  to_feed to;
+  if (auto no = take_run_parameter(in, to.asked.run)) return std::move(*no);
+  to.asked.with = in.with;
+  if (const std::string* since = in.target.parameter("since")) {
+    const auto seq = whole_number(*since);
+    if (!seq || *seq > std::numeric_limits<std::int64_t>::max()) {
+      return bad_parameter("since", "expected the `seq` of a feed frame, a whole number");
+    }
+    to.asked.since = static_cast<std::int64_t>(*seq);
+  }
+  if (auto no = take_switch(in, "payloads", to.asked.payloads)) return std::move(*no);
+  if (auto no = take_switch(in, "batch", to.asked.batch)) return std::move(*no);
+  if (!in.shared.feed) return archive_off();
+  if (in.shared.feed->is_full()) return busy("the feed has as many readers as it takes");
+  return to;
+}
+
+// ---- the archive
+
+routed read_archive(call& in, read_pool::work work) {
+  if (!in.shared.reads) return archive_off();
+  return later{[&shared = in.shared, work = std::move(work)](later::answer answer) {
+    if (!shared.reads->submit(work, answer)) answer(busy("too many requests wait for the archive; try again"));
+  }};
+}
+
+std::optional<http_response> take_page(const call& in, page_request& page) {
+  if (const std::string* limit = in.target.parameter("limit")) {
+    const auto n = whole_number(*limit);
+    if (!n || *n == 0 || *n > page_request::most) {
+      return bad_parameter("limit", "expected 1 to " + std::to_string(page_request::most));
+    }
+    page.limit = *n;
+  }
+  if (const std::string* cursor = in.target.parameter("cursor")) {
+    const auto n = whole_number(*cursor);
+    if (!n || *n > std::numeric_limits<std::int64_t>::max()) {
+      return bad_parameter("cursor", "expected the `next` of the page before");
+    }
+    page.cursor = *n;
+  }
+  return std::nullopt;
+}
+
+routed get_runs(call& in) {
+  page_request page;
+  if (auto no = take_page(in, page)) return std::move(*no);
+  return read_archive(in, [page, with = in.with](archive::browser& from) {
+    return list_runs(from, page, [&](std::string_view run) { return !with || with->covers(run); });
+  });
+}
+
+routed get_run(call& in) {
+  return read_archive(in, [run = in.run](archive::browser& from) { return show_run(from, run); });
+}
+
+routed get_detections(call& in) {
+  page_request page;
+  if (auto no = take_page(in, page)) return std::move(*no);
+  return read_archive(in, [run = in.run, page](archive::browser& from) { return list_detections(from, run, page); });
+}
+
+routed get_graph(call& in) {
+  const std::string* name = in.target.parameter("format");
+  const auto format = picture::graph_format_from(name == nullptr ? std::string_view("json") : *name);
+  if (!format) return bad_parameter("format", "expected json, dot, graphml or dig.graph.v2");
+  if (!in.shared.store) return archive_off();
+  return read_archive(in, [run = in.run, format = *format, path = in.shared.store->how().path](archive::browser& from) {
+    return show_graph(from, path, run, format);
+  });
+}
+
+routed get_trace(call& in) {
+  if (!in.shared.store || !in.shared.reads) return archive_off();
+  if (in.request.version() < 11) {
+    return respond_error(http::status::http_version_not_supported, "http_version",
+                         "a trace is sent with HTTP/1.1 only");
+  }
+  if (in.shared.traces.load() >= trace_answer::most_at_once) return busy("too many traces are being sent; try again");
+  const auto trace = std::make_shared<trace_answer>(in.shared.store->how().path, in.run,
+                                                    std::make_shared<ticket_counter>(in.shared.traces));
+  return in_pieces{[&shared = in.shared, trace](later::answer answer) {
+    // Who is being sent one does not queue with those who ask anew.
+    constexpr std::size_t most = read_pool::most_waiting + trace_answer::most_at_once;
+    const auto work = [trace](archive::browser& from) { return trace->next(from); };
+    if (!shared.reads->submit(work, answer, most)) answer(busy("the daemon stops"));
+  }};
+}
+
+// A piece of it at a time, so that a long run's report holds up nobody.
+void go_on(shared_state& shared, const std::shared_ptr<report_answer>& report, const later::answer& answer) {
+  constexpr std::size_t most = read_pool::most_waiting + report_answer::most_at_once;
+  const auto work = [report](archive::browser& from) { return report->step(from); };
+  const auto then = [&shared, report, answer](http_response&& response) {
+    if (report->is_done()) answer(std::move(response));
+    else go_on(shared, report, answer);
+  };
+  if (!shared.reads->submit(work, then, most)) answer(busy("the daemon stops"));
+}
+
+routed get_report(call& in) {
+  const std::string* name = in.target.parameter("format");
+  const auto format = report_format_from(name == nullptr ? std::string_view("json") : *name);
+  if (!format) return bad_parameter("format", "expected json, html or md");
+  if (!in.shared.store || !in.shared.reads) return archive_off();
+  if (in.shared.reports.load() >= report_answer::most_at_once)
+    return busy("too many reports are being written; try again");
+  const auto report = std::make_shared<report_answer>(in.shared.store->how().path, in.run, *format,
+                                                      std::make_shared<ticket_counter>(in.shared.reports));
+  return later{[&shared = in.shared, report](const later::answer& answer) { go_on(shared, report, answer); }};
+}
+
+routed remove_run(call& in) {
+  return later{[&shared = in.shared, run = in.run](const later::answer& answer) { delete_run(shared, run, answer); }};
+}
+
+routed get_or_delete_run(call& in) { return in.request.method() == http::verb::delete_ ? remove_run(in) : get_run(in); }
+
+routed get_pilot(call& in) {
+  const std::string* since = in.target.parameter("since");
+  const auto span =
+      stored::duration_ms(since == nullptr ? stored::pilot_request::usual_since : std::string_view(*since));
+  if (!span) return bad_parameter("since", "expected a time span as 90m, 36h, 7d or 4w");
+  return read_archive(in, [span = *span, with = in.with](archive::browser& from) {
+    const std::int64_t now = unix_ms();
+    stored::pilot_request asked{.since_ms = std::max<std::int64_t>(now - span, 0), .now_ms = now, .shows = {}};
+    if (with) asked.shows = [&](std::string_view run) { return with->covers(run); };
+    auto text = stored::pilot_json(from, asked);
+    if (text) return respond_json(std::move(*text));
+    return respond_error(http::status::internal_server_error, "archive_unreadable",
+                         "the archive cannot be read: " + text.error().message());
+  });
+}
+
+routed post_judgement(call& in) {
+  if (!in.shared.reads) return archive_off();
+  auto read =
+      read_judgement(in.run, in.detection, in.body, in.with ? std::string_view(in.with->name()) : std::string_view());
+  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
+  auto asked = std::get<judgement_request>(std::move(read));
+  return later{
+      [&shared = in.shared, asked = std::move(asked)](const later::answer& answer) { judge(shared, asked, answer); }};
+}
+
+// ---- webhooks
+
+routed get_webhooks(call& in) {
+  if (!in.shared.webhooks) return archive_off();
+  return later{[&hooks = *in.shared.webhooks](const later::answer& answer) { list_webhooks(hooks, answer); }};
+}
+
+routed get_dead_letters(call& in) {
+  page_request page;
+  if (auto no = take_page(in, page)) return std::move(*no);
+  if (!in.shared.webhooks) return archive_off();
+  return later{[&hooks = *in.shared.webhooks, name = in.run, page, with = in.with](const later::answer& answer) {
+    list_dead_letters(
+        hooks, name, page, [with](std::string_view run) { return !with || with->covers(run); }, answer);
+  }};
+}
+
+routed retry_dead(call& in) {
+  if (!in.shared.webhooks) return archive_off();
+  return later{[&hooks = *in.shared.webhooks, name = in.run](const later::answer& answer) {
+    retry_dead_letters(hooks, name, answer);
+  }};
+}
+
+// ---- spans
+
+routed post_traces(call& in) {
+  auto read = read_headers(in.request);
+  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
+  auto request = std::get<traces_request>(std::move(read));
+  request.with = in.with;
+  if (auto no = refuse_rate(request)) return std::move(*no);
+  request.body = in.body;
+  return later{[&shared = in.shared,
+                request = std::make_shared<traces_request>(std::move(request))](const later::answer& answer) {
+    const otlp::encoding encoding = request->encoding;
+    if (!shared.spans->submit(std::move(*request), answer)) {
+      answer(refuse_traces(encoding, http::status::service_unavailable, "too many requests wait; send this again"));
+    }
+  }};
+}
+
+// ---- the operator's switch
+
+std::string mode_body(mode m) { return "{\"mode\":\"" + std::string(to_string(m)) + "\""; }
+
+routed put_mode(call& in) {
+  json::error_code ec;
+  const json::value value = json::parse({in.body.data(), in.body.size()}, ec);
+  const json::object* fields = ec ? nullptr : value.if_object();
+  if (fields == nullptr) {
+    return respond_error(http::status::bad_request, "bad_json", "expected {\"mode\":\"observe\"}");
+  }
+  const json::value* given = fields->if_contains("mode");
+  const json::string* name = given == nullptr ? nullptr : given->if_string();
+  const auto strongest = name == nullptr ? std::nullopt : mode_from({name->data(), name->size()});
+  if (!strongest) {
+    return respond_error(http::status::bad_request, "bad_mode", "mode: expected off, observe, shadow or enforce");
+  }
+  return later{[&shared = in.shared, m = *strongest](const later::answer& answer) {
+    switch_all(shared, m, [m, answer](std::size_t runs) {
+      answer(respond_json(mode_body(m) + ",\"switched\":" + std::to_string(runs) + "}\n"));
+    });
+  }};
+}
+
+routed get_or_put_mode(call& in) {
+  if (in.request.method() == http::verb::put) return put_mode(in);
+  return respond_json(mode_body(in.shared.operator_mode.load()) + "}\n");
+}
+
+// ---- the dashboard
+
+routed get_page(call& in) { return serve_page(in.request, in.target.path); }
+
+// ---- health
+
+routed get_health(call&) { return respond_text("ok\n"); }
+routed get_readiness(call& in) { return readiness(in.shared); }
+routed get_metrics(call& in) { return metrics(in.shared); }
+
+// ---- the table. New paths go here.
+
+struct route_entry {
+  std::array<std::string_view, 6>
+      path;                  // "*" is the id of a run or the name of a webhook; the second one, of a detection
+  std::string_view methods;  // as in Allow
+  routed (*serve)(call&);
+  right needs = right::read;  // to change anything: operate
+  bool takes_spans = false;   // a large body, and `needs` is enough for a POST
+};
+
+constexpr route_entry routes[] = {
+    {{}, "GET, HEAD", get_page, right::none},
+    {{"favicon.svg"}, "GET, HEAD", get_page, right::none},
+    {{"assets", "*"}, "GET, HEAD", get_page, right::none},
+    {{"healthz"}, "GET, HEAD", get_health, right::none},
+    {{"readyz"}, "GET, HEAD", get_readiness},
+    {{"metrics"}, "GET, HEAD", get_metrics},
+    {{"v1", "ingest"}, "GET", open_ingest, right::ingest},
+    {{"v1", "feed"}, "GET", open_feed, right::watch},
+    {{"v1", "mode"}, "GET, HEAD, PUT", get_or_put_mode},
+    {{"v1", "traces"}, "POST", post_traces, right::ingest, true},
+    {{"v1", "pilot"}, "GET, HEAD", get_pilot},
+    {{"v1", "runs"}, "GET, HEAD", get_runs},
+    {{"v1", "runs", "*"}, "GET, HEAD, DELETE", get_or_delete_run},
+    {{"v1", "runs", "*", "detections"}, "GET, HEAD", get_detections},
+    {{"v1", "runs", "*", "detections", "*", "judgement"}, "POST", post_judgement},
+    {{"v1", "runs", "*", "graph"}, "GET, HEAD", get_graph},
+    {{"v1", "runs", "*", "trace"}, "GET", get_trace},
+    {{"v1", "runs", "*", "report"}, "GET, HEAD", get_report},
+    {{"v1", "webhooks"}, "GET, HEAD", get_webhooks},
+    {{"v1", "webhooks", "*", "dead"}, "GET, HEAD", get_dead_letters},
+    {{"v1", "webhooks", "*", "retry"}, "POST", retry_dead},
+};
+
+bool matches(const route_entry& entry, const std::vector<std::string>& path, std::string& run, std::string& detection) {
+  const auto end = std::find(entry.path.begin(), entry.path.end(), std::string_view{});
+  if (path.size() != static_cast<std::size_t>(end - entry.path.begin())) return false;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (entry.path[i] == "*") {
+      if (path[i].empty() || path[i].size() > longest_run_id) return false;
+      (i < 3 ? run : detection) = path[i];
+    } else if (entry.path[i] != path[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<http_response> refuse_unauthorized(const route_entry& entry, call& in) {
+  const bool changes =
+      in.request.method() != http::verb::get && in.request.method() != http::verb::head && !entry.takes_spans;
+  const bool is_run = entry.path[1] == "runs" && entry.path[2] == "*";
+  const std::string* asked = in.target.parameter("run");
+  const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked) : "";
+  auto entered = in.shared.authorizer.check(in.request, changes ? right::operate : entry.needs, run);
+  if (entered.refused) return std::move(entered.refused);
+  // What is about all runs is not for a token of some.
+  if (entered.with && changes && !is_run && !entered.with->covers_all_runs()) {
+    return respond_error(http::status::forbidden, "forbidden", "the token is for some runs, and this is about all");
+  }
+  in.with = std::move(entered.with);
+  return std::nullopt;
+}
+
+// Everything but the body: who asks, for what, and whether he may.
+std::variant<const route_entry*, http_response> find_route(call& in) {
+  if (auto no = refuse_stranger(in.request, in.shared.trusted)) return std::move(*no);
+  auto target = split_target(view(in.request.target()));
+  if (!target) return respond_error(http::status::bad_request, "bad_target", "the path or the query is badly encoded");
+  in.target = std::move(*target);
+  for (const route_entry& entry : routes) {
+    if (!matches(entry, in.target.path, in.run, in.detection)) continue;
+    if (!names_token(entry.methods, view(in.request.method_string()))) return wrong_method(entry.methods);
+    if (auto no = refuse_unauthorized(entry, in)) return std::move(*no);
+    return &entry;
+  }
+  return respond_error(http::status::not_found, "not_found", "there is nothing at this path");
+}
+
+}  // namespace
+
+std::variant<body_room, http_response> room_for_body(const net::upgrade_request& head, shared_state& shared) {
+  call in{.request = head, .body = {}, .target = {}, .run = {}, .detection = {}, .shared = shared, .with = nullptr};
+  auto found = find_route(in);
+  const auto* entry = std::get_if<const route_entry*>(&found);
+  const bool for_spans = std::any_of(std::begin(routes), std::end(routes), [&](const route_entry& entry) {
+    return entry.takes_spans && matches(entry, in.target.path, in.run, in.detection);
+  });
+  if (!for_spans) return body_room{most_body_bytes, false};  // whatever is wrong is said later
+  if (entry == nullptr) return std::get<http_response>(std::move(found));
+  auto read = read_headers(head);
+  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
+  if (shared.bodies.load() >= most_large_bodies) {
+    return refuse_traces(std::get<traces_request>(read).encoding, http::status::service_unavailable,
+                         "too many requests at once; send this again");
+  }
+  return body_room{shared.settings.otlp.body_bytes, true};
+}
+
+routed route(const net::upgrade_request& request, std::string_view body, shared_state& shared) {
+  call in{
+      .request = request, .body = body, .target = {}, .run = {}, .detection = {}, .shared = shared, .with = nullptr};
+  auto found = find_route(in);
+  if (auto* no = std::get_if<http_response>(&found)) return std::move(*no);
+  return std::get<const route_entry*>(found)->serve(in);
+}
+
+}  // namespace digd::daemon

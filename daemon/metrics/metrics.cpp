@@ -1,0 +1,267 @@
+#include "daemon/metrics/metrics.h"
+
+#include "daemon/metrics/prometheus.h"
+#include "daemon/metrics/otlp_counts.h"
+#include "daemon/metrics/webhook_counts.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using counts = std::span<const thread_counts* const>;
+
+template <class Pick>
+std::uint64_t sum(counts threads, Pick pick) {
+  std::uint64_t total = 0;
+  for (const thread_counts* counts : threads) total += pick(*counts).value();
+  return total;
+}
+
+// A family with one label that runs over an enumeration.
+template <class Enum, class Pick>
+void by(prometheus_text& out, counts threads, std::string_view name, std::string_view help, std::string_view label,
+        std::size_t first, std::size_t end, Pick pick) {
+  out.family(name, "counter", help);
+  for (std::size_t i = first; i < end; ++i) {
+    out.sample(sum(threads, [&](const thread_counts& t) -> const counter& { return pick(t)[i]; }),
+               {{label, to_string(static_cast<Enum>(i))}});
+  }
+}
+
+void write_messages(prometheus_text& out, counts threads) {
+  by<message_type>(out, threads, "digd_messages_total", "Messages accepted.", "type", 0, message_type_count,
+                   [](const thread_counts& t) -> auto& { return t.messages; });
+  by<refusal>(out, threads, "digd_refusals_total", "Messages refused that used up their seq.", "code", 1, refusal_count,
+              [](const thread_counts& t) -> auto& { return t.refusals; });
+  by<action>(out, threads, "digd_verdicts_total", "Verdicts on blocked events.", "action", 1, action_count - 1,
+             [](const thread_counts& t) -> auto& { return t.verdicts; });
+  out.counter("digd_window_firings_total", "Times that windows fired without a message.",
+              sum(threads, [](const thread_counts& t) -> auto& { return t.firings; }));
+  out.counter("digd_held_messages_total", "Messages that waited for ids of other sessions.",
+              sum(threads, [](const thread_counts& t) -> auto& { return t.held_messages; }));
+}
+
+void write_latency(prometheus_text& out, counts threads) {
+  out.family("digd_verdict_latency_seconds", "histogram", "From a frame read to its verdicts queued for the socket.");
+  std::uint64_t below = 0, sum_ns = 0;
+  for (std::size_t i = 0; i < latency_histogram::buckets; ++i) {
+    for (const thread_counts* counts : threads) below += counts->verdict_latency.count(i);
+    if (i == latency_histogram::upper_us.size()) break;
+    std::string upper = std::to_string(latency_histogram::upper_us[i] / 1e6);
+    while (upper.back() == '0') upper.pop_back();
+    if (upper.back() == '.') upper.pop_back();
+    out.sample(below, {{"le", upper}}, "_bucket");
+  }
+  for (const thread_counts* counts : threads) sum_ns += counts->verdict_latency.sum_ns();
+  out.sample(below, {{"le", "+Inf"}}, "_bucket");
+  out.sample(static_cast<double>(sum_ns) / 1e9, {}, "_sum");
+  out.sample(below, {}, "_count");
+}
+
+void write_judging(prometheus_text& out, counts threads) {
+  out.family("digd_detections_total", "counter", "Times a rule fired.");
+  for (std::size_t rule = 0; rule < rule_count; ++rule) {
+    for (const std::size_t healed : {0, 1}) {
+      out.sample(sum(threads, [&](const thread_counts& t) -> auto& { return t.detections[rule][healed]; }),
+                 {{"rule", rule_names[rule]}, {"healed", healed == 1 ? "true" : "false"}});
+    }
+  }
+  by<cause>(out, threads, "digd_unhealed_total", "Detections that were not healed, by cause.", "cause", 1, cause_count,
+            [](const thread_counts& t) -> auto& { return t.causes; });
+  out.family("digd_interventions_total", "counter", "What the monitor did of itself.");
+  for (const action which : {action::reroute, action::create}) {
+    const auto i = static_cast<std::size_t>(which);
+    out.sample(sum(threads, [&](const thread_counts& t) -> auto& { return t.interventions[i]; }),
+               {{"action", to_string(which)}});
+  }
+  out.family("digd_outcomes_total", "counter", "What became of healings.");
+  for (std::size_t rule = 0; rule < rule_count; ++rule) {
+    for (std::size_t i = 0; i < outcome_count; ++i) {
+      out.sample(sum(threads, [&](const thread_counts& t) -> auto& { return t.outcomes[rule][i]; }),
+                 {{"rule", rule_names[rule]}, {"outcome", to_string(static_cast<outcome_kind>(i))}});
+    }
+  }
+}
+
+void write_runs(prometheus_text& out, counts threads, const process_facts& now) {
+  const auto total = [&](auto pick) { return sum(threads, pick); };
+  out.gauge("digd_connections", "Open connections of any kind.", now.connections);
+  out.gauge("digd_sessions", "Clients that said hello and are connected.",
+            total([](const thread_counts& t) -> auto& { return t.sessions_opened; }) -
+                total([](const thread_counts& t) -> auto& { return t.sessions_closed; }));
+  out.counter("digd_sessions_opened_total", "Hellos that were welcomed.",
+              total([](const thread_counts& t) -> auto& { return t.sessions_opened; }));
+  out.gauge("digd_runs_open", "Runs that have not ended.", now.runs_open);
+  out.gauge("digd_runs_in_memory", "Runs in memory: those that have not ended, and ended ones that a client holds.",
+            total([](const thread_counts& t) -> auto& { return t.runs_held; }) -
+                total([](const thread_counts& t) -> auto& { return t.runs_let_go; }));
+  out.counter("digd_runs_opened_total", "Runs opened since the start.",
+              total([](const thread_counts& t) -> auto& { return t.runs_opened; }));
+  out.counter("digd_runs_ended_total", "Runs ended since the start.",
+              total([](const thread_counts& t) -> auto& { return t.runs_ended; }));
+  out.counter("digd_runs_deleted_total", "Runs deleted since the start.",
+              total([](const thread_counts& t) -> auto& { return t.runs_deleted; }));
+  out.counter("digd_credits_paused_total", "Times a connection was read no further: its credits were used up.",
+              total([](const thread_counts& t) -> auto& { return t.credits_paused; }));
+  out.counter("digd_rate_paused_total", "Times a connection was read no further: its token sends faster than it may.",
+              total([](const thread_counts& t) -> auto& { return t.rate_paused; }));
+  out.family("digd_limits_hit_total", "counter", "Times a limit was hit.");
+  out.sample(now.connections_refused, {{"limit", "connections"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.runs_refused; }), {{"limit", "runs"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.slow_clients; }), {{"limit", "client_queue"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.busy_reads; }), {{"limit", "archive_reads"}});
+  out.sample(now.archive_queue_full, {{"limit", "archive_queue"}});
+  out.sample(now.feed_dropped, {{"limit", "feed_queue"}});
+  out.sample(now.feed_refused, {{"limit", "feed_readers"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.credits_paused; }), {{"limit", "credits"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.rate_paused; }), {{"limit", "rate"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.quiet_sessions; }), {{"limit", "quiet"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.idle_connections; }), {{"limit", "idle"}});
+  for (std::size_t i = 0; i < limit_count; ++i) {
+    out.sample(total([i](const thread_counts& t) -> auto& { return t.limits[i]; }),
+               {{"limit", to_string(static_cast<limit_id>(i))}});
+  }
+  out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users who may not.",
+              now.strangers_refused);
+  out.counter("digd_tls_refused_total", "TLS handshakes that failed.", now.tls_refused);
+  out.counter("digd_http_requests_total", "HTTP requests answered.",
+              total([](const thread_counts& t) -> auto& { return t.http_requests; }));
+  out.counter("digd_http_errors_total", "HTTP requests answered with 4xx or 5xx.",
+              total([](const thread_counts& t) -> auto& { return t.http_errors; }));
+}
+
+void write_overload(prometheus_text& out, const process_facts& now) {
+  out.family("digd_overload_used_bytes", "gauge", "What the overload manager watches: used.");
+  for (const overload_fact& overload_fact : now.overload)
+    out.sample(overload_fact.used, {{"resource", overload_fact.resource}});
+  out.family("digd_overload_limit_bytes", "gauge", "The same: its limit; 0: not watched.");
+  for (const overload_fact& overload_fact : now.overload)
+    out.sample(overload_fact.limit, {{"resource", overload_fact.resource}});
+  out.family("digd_overload_action", "gauge", "1 while load is taken off in this way.");
+  for (const overload_step& overload_step : now.overload_steps)
+    out.sample(std::uint64_t{overload_step.on}, {{"action", overload_step.action}});
+  out.family("digd_overload_begun_total", "counter", "Times that began.");
+  for (const overload_step& overload_step : now.overload_steps)
+    out.sample(overload_step.begun, {{"action", overload_step.action}});
+}
+
+void write_archive(prometheus_text& out, const process_facts& now) {
+  out.gauge("digd_archive_backlog_entries", "Entries kept on engine threads: the archive's queue had no room.",
+            now.backlog);
+  out.counter("digd_archive_kept_back_total", "Entries that had to wait there, ever.", now.kept_back);
+  out.gauge("digd_congested_threads", "Engine threads that read no further until the archive catches up.",
+            now.congested_threads);
+  if (!now.archive_on) return;
+  out.gauge("digd_archive_queue_entries", "Entries accepted and not yet durable.", now.archive_queue);
+  out.gauge("digd_archive_runs_lost", "Runs that were not whole when a damaged archive was set aside at the start.",
+            now.runs_lost_to_damage);
+  out.gauge("digd_archive_well", "1 if the archive writes without trouble.", now.archive_well ? 1 : 0);
+  out.counter("digd_archive_entries_total", "Entries made durable.", now.archive_entries);
+  out.counter("digd_archive_bytes_total", "Bytes of these entries, about.", now.archive_bytes);
+  out.counter("digd_archive_commits_total", "Commits.", now.archive_commits);
+  out.counter("digd_archive_failed_commits_total", "Commits that failed and were tried again.",
+              now.archive_failed_commits);
+  out.counter("digd_archive_failed_checkpoints_total", "Times that the log could not be moved into the file.",
+              now.archive_failed_checkpoints);
+  out.counter("digd_archive_set_aside_total", "Entries of runs that contradict what is stored.", now.archive_set_aside);
+  out.counter("digd_archive_deleted_runs_total", "Runs removed from the file.", now.archive_deleted_runs);
+  out.counter("digd_archive_failed_removals_total", "Steps of deletions that failed and were tried again.",
+              now.archive_failed_removals);
+  out.family("digd_retention_runs_total", "counter", "Runs that retention deleted, by reason.");
+  for (const retention_count& retention_count : now.retention)
+    out.sample(retention_count.runs, {{"reason", retention_count.reason}});
+  out.family("digd_retention_bytes_total", "counter", "Bytes of JSON that these runs had stored.");
+  for (const retention_count& retention_count : now.retention)
+    out.sample(retention_count.bytes, {{"reason", retention_count.reason}});
+  out.gauge("digd_retention_over_bytes", "Bytes over retention.bytes that no deletion can free.",
+            now.retention_over_bytes);
+  out.gauge("digd_archive_file_bytes", "Size of the archive file.", now.archive_file_bytes);
+  out.gauge("digd_archive_log_bytes", "Size of its write-ahead log.", now.archive_log_bytes);
+  out.gauge("digd_archive_reads_waiting", "Requests that wait for a reader of the archive.", now.reads_waiting);
+  out.gauge("digd_feed_readers", "Connections to the feed.", now.feed_readers);
+  out.counter("digd_feed_frames_total", "Frames sent to them.", now.feed_frames);
+}
+
+// The names are the operator's, from the configuration; there are `most_webhooks` at most.
+template <class Pick>
+void by_webhook(prometheus_text& out, const process_facts& now, std::string_view name, std::string_view kind,
+                std::string_view help, Pick pick) {
+  out.family(name, kind, help);
+  for (const auto& webhook_counts : now.webhooks)
+    out.sample(pick(*webhook_counts).load(), {{"webhook", webhook_counts->name}});
+}
+
+void write_webhooks(prometheus_text& out, const process_facts& now) {
+  by_webhook(out, now, "digd_webhook_posted_total", "counter", "Callbacks delivered.",
+             [](const webhook_counts& w) -> auto& { return w.posted; });
+  by_webhook(out, now, "digd_webhook_failed_total", "counter", "Attempts that failed.",
+             [](const webhook_counts& w) -> auto& { return w.failed; });
+  by_webhook(out, now, "digd_webhook_retried_total", "counter", "Attempts after a first one failed.",
+             [](const webhook_counts& w) -> auto& { return w.retried; });
+  by_webhook(out, now, "digd_webhook_died_total", "counter", "Callbacks given up: dead letters.",
+             [](const webhook_counts& w) -> auto& { return w.died; });
+  by_webhook(out, now, "digd_webhook_dead_dropped_total", "counter", "Dead letters dropped: there were too many.",
+             [](const webhook_counts& w) -> auto& { return w.dead_dropped; });
+  by_webhook(out, now, "digd_webhook_dead_letters", "gauge", "Dead letters kept.",
+             [](const webhook_counts& w) -> auto& { return w.dead; });
+  by_webhook(out, now, "digd_webhook_waiting", "gauge", "Callbacks that wait, those under way too.",
+             [](const webhook_counts& w) -> auto& { return w.waiting; });
+  by_webhook(out, now, "digd_webhook_under_way", "gauge", "Posts under way.",
+             [](const webhook_counts& w) -> auto& { return w.under_way; });
+  by_webhook(out, now, "digd_webhook_unread", "gauge", "Detections and interventions in the archive not looked at yet.",
+             [](const webhook_counts& w) -> auto& { return w.unread; });
+}
+
+void write_otlp(prometheus_text& out, const otlp_counts& c) {
+  out.counter("digd_otlp_requests_total", "Requests with spans that were looked at.", c.requests.load());
+  out.counter("digd_otlp_refused_total", "Of these, answered with 4xx or 5xx.", c.refused.load());
+  out.counter("digd_otlp_busy_total", "Requests turned away: too many waited, or there was no room for their spans.",
+              c.busy.load());
+  out.family("digd_otlp_spans_total", "counter", "Spans, by what became of them.");
+  const std::pair<std::string_view, const otlp_counts::count&> spans[] = {{"accepted", c.spans},
+                                                                          {"duplicate", c.duplicate},
+                                                                          {"invalid", c.invalid},
+                                                                          {"late", c.late},
+                                                                          {"over_limit", c.over}};
+  for (const auto& [what, n] : spans) out.sample(n.load(), {{"result", what}});
+  out.family("digd_otlp_runs_total", "counter", "Runs made of spans, by what was done.");
+  const std::pair<std::string_view, const otlp_counts::count&> runs[] = {
+      {"told", c.reported},       {"ended", c.ended},       {"ended_early", c.ended_early},
+      {"no_agents", c.no_agents}, {"given_up", c.given_up}, {"unmergeable", c.unmergeable}};
+  for (const auto& [what, n] : runs) out.sample(n.load(), {{"what", what}});
+  out.counter("digd_otlp_moved_total", "Messages whose time or source gave way to what had been told.", c.moved.load());
+  out.gauge("digd_otlp_held_runs", "Traces and runs that are gathered or have not ended.", c.held_runs.load());
+  out.gauge("digd_otlp_held_spans", "Their spans.", c.held_spans.load());
+  out.gauge("digd_otlp_held_bytes", "Bytes of the requests that brought these.", c.held_bytes.load());
+}
+
+void write_process(prometheus_text& out, const process_facts& now) {
+  out.family("digd_build_info", "gauge", "1, with the version.");
+  out.sample(std::uint64_t{1}, {{"version", now.version}});
+  out.family("digd_operator_mode", "gauge", "1 for the mode that the operator's switch is on.");
+  for (const mode m : {mode::off, mode::observe, mode::shadow, mode::enforce}) {
+    out.sample(std::uint64_t{m == now.operator_mode}, {{"mode", to_string(m)}});
+  }
+  out.gauge("digd_ready", "1 if /readyz says so.", now.ready ? 1 : 0);
+  out.family("process_start_time_seconds", "gauge", "Start, in Unix seconds.");
+  out.sample(static_cast<std::uint64_t>(now.started_s));
+  out.gauge("process_resident_memory_bytes", "Resident memory.", now.resident_bytes);
+}
+
+}  // namespace
+
+std::string metrics_text(counts threads, const process_facts& now) {
+  prometheus_text out;
+  write_messages(out, threads);
+  write_latency(out, threads);
+  write_judging(out, threads);
+  write_runs(out, threads, now);
+  write_overload(out, now);
+  write_archive(out, now);
+  write_webhooks(out, now);
+  if (now.otlp != nullptr) write_otlp(out, *now.otlp);
+  write_process(out, now);
+  return out.take();
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,66 @@
+// /metrics: everything counted, as Prometheus text. docs/operate.md explains each family; a test holds the two
+// together.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/metrics/thread_counts.h"
+#include "model/settings.h"
+
+namespace digd::daemon {
+
+struct otlp_counts;
+struct webhook_counts;
+
+// What retention deleted for one reason.
+struct retention_count {
+  std::string_view reason;
+  std::uint64_t runs = 0, bytes = 0;
+};
+
+// What the overload manager watches and does.
+struct overload_fact {
+  std::string_view resource;
+  std::uint64_t used = 0, limit = 0;
+};
+struct overload_step {
+  std::string_view action;
+  bool on = false;
+  std::uint64_t begun = 0;
+};
+
+// What is not counted by an engine thread, at the moment of the scrape.
+struct process_facts {
+  std::string_view version;
+  std::int64_t started_s = 0;  // Unix seconds
+  bool ready = false;
+  digd::mode operator_mode = mode::enforce;
+  std::uint64_t connections = 0, connections_refused = 0;
+  std::uint64_t strangers_refused = 0, tls_refused = 0;
+  std::uint64_t runs_lost_to_damage = 0;
+  std::uint64_t runs_open = 0;
+  std::uint64_t backlog = 0, kept_back = 0, congested_threads = 0;
+  bool archive_on = false;
+  std::uint64_t archive_queue = 0, archive_entries = 0, archive_bytes = 0, archive_commits = 0;
+  std::uint64_t archive_failed_commits = 0, archive_failed_checkpoints = 0, archive_queue_full = 0;
+  std::uint64_t archive_set_aside = 0, archive_deleted_runs = 0, archive_file_bytes = 0, archive_log_bytes = 0;
+  std::uint64_t archive_failed_removals = 0, retention_over_bytes = 0;
+  std::vector<retention_count> retention;
+  std::vector<overload_fact> overload;
+  std::vector<overload_step> overload_steps;
+  bool archive_well = true;
+  std::uint64_t feed_readers = 0, feed_frames = 0, feed_dropped = 0, feed_refused = 0;
+  std::vector<std::shared_ptr<const webhook_counts>> webhooks;
+  const otlp_counts* otlp = nullptr;
+  std::uint64_t reads_waiting = 0;
+  std::uint64_t resident_bytes = 0;
+};
+
+std::string metrics_text(std::span<const thread_counts* const> threads, const process_facts& now);
+
+}  // namespace digd::daemon

@@ -1,0 +1,292 @@
+// digd: start-up as an ordered list of steps, each with its undo; taken back in reverse when the daemon stops, or when
+// a later step fails.
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/quote.h"
+#include "daemon/settings/address.h"
+#include "daemon/settings/config.h"
+#include "daemon/process/log.h"
+#include "daemon/settings/option_files.h"
+#include "daemon/process/server.h"
+#include "daemon/process/service_manager.h"
+#include "daemon/settings/settings_source.h"
+#include "daemon/process/supervisor.h"
+#include "daemon/settings/webhook_options.h"
+
+namespace digd::daemon {
+namespace {
+
+constexpr int exit_done = 0, exit_failed = 1, exit_wrong_use = 2;
+constexpr std::chrono::seconds goodbye_within{5};
+constexpr std::chrono::seconds backlog_within{5};
+
+// Wrong use or a wrong configuration, in words.
+struct wrong_use : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct app {
+  int argc = 0;
+  char** argv = nullptr;
+  settings_source source;
+  bool only_check = false;
+  config settings;
+  listen_address where;
+  service_manager manager;
+  std::unique_ptr<server> serves;
+  std::optional<caught_signals> signals;
+};
+
+enum class then : std::uint8_t { go_on, stop };
+
+// ---- the steps
+
+then parse_arguments(app& a) {
+  CLI::App cli("digd watches multi-agent systems of language-model agents at run time and heals what goes wrong.",
+               "digd");
+  cli.add_option("--config", a.source.file, "configuration, TOML; config/digd.toml explains every option");
+  cli.add_option("--listen", a.source.listen, "where to listen: 127.0.0.1:7344, [::1]:7344 or unix:/path; port 0: any");
+  cli.add_option("--data-dir", a.source.data_dir, "where the archive is kept");
+  cli.add_flag("--check-config", a.only_check,
+               "check the configuration, print what holds or say what is wrong, and exit");
+  bool print_config = false, print_schema = false;
+  cli.add_flag("--print-config", print_config, "print the default configuration with its explanations, and exit");
+  cli.add_flag("--print-schema", print_schema, "print the JSON schema of the configuration, and exit");
+  cli.set_version_flag("--version", "digd " DIGD_VERSION);
+  try {
+    cli.parse(a.argc, a.argv);
+  } catch (const CLI::Success& e) {
+    cli.exit(e);
+    return then::stop;
+  } catch (const CLI::ParseError& e) {
+    throw wrong_use(std::string(e.what()) + "\ndigd --help tells how it is used");
+  }
+  if (print_config) std::cout << commented_config();
+  if (print_schema) std::cout << config_schema();
+  return print_config || print_schema ? then::stop : then::go_on;
+}
+
+then read_config(app& a) {
+  if (const std::string wrong = read_settings(a.source, a.settings); !wrong.empty()) throw wrong_use(wrong);
+  std::string why;
+  static_cast<void>(parse_address(a.settings.listen, a.where, why));
+  if (!a.only_check) return then::go_on;
+  for (const std::string& warning : webhook_warnings(a.settings)) std::cerr << "warning: " << warning << '\n';
+  std::cout << effective_config(a.settings);
+  std::cerr << "the configuration is fine\n";
+  return then::stop;
+}
+
+then begin_log(app& a) {
+  expect_signals();
+  open_log(a.settings.log);
+  for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
+  return then::go_on;
+}
+
+then make_data_dir(app& a) {
+  std::string& dir = a.settings.data_dir;
+  if (dir.empty()) dir = find_data_dir();
+  if (dir.empty()) throw wrong_use("no data directory: give --data-dir, or set HOME or STATE_DIRECTORY");
+  std::error_code ec;
+  const bool made = std::filesystem::create_directories(dir, ec);
+  if (ec) throw cannot_use("cannot make the data directory " + digd::quoted(dir) + ": " + ec.message());
+  if (made) std::filesystem::permissions(dir, std::filesystem::perms::owner_all, ec);
+  const std::string probe = dir + "/.digd-probe";
+  if (!std::ofstream(probe)) throw cannot_use("the data directory " + digd::quoted(dir) + " is not writable");
+  std::filesystem::remove(probe, ec);
+  return then::go_on;
+}
+
+// A file for each connection and some for us; shells often allow 1,024, fewer than the connections that are granted.
+void ask_for_files(const config& settings) {
+  constexpr rlim_t our_own = 128, a_thread = 4;
+  const rlim_t wanted = settings.connections.most + our_own + a_thread * (settings.threads + 8);
+  rlimit now{};
+  if (::getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= wanted) return;
+  const rlimit more{std::min(wanted, now.rlim_max), now.rlim_max};
+  const rlim_t allowed = ::setrlimit(RLIMIT_NOFILE, &more) == 0 ? more.rlim_cur : now.rlim_cur;
+  if (allowed >= wanted) return;
+  spdlog::warn("few_files: {} may be open, {} connections need {}; raise it with ulimit -n or LimitNOFILE", allowed,
+               settings.connections.most, wanted);
+}
+
+then allow_files(app& a) {
+  ask_for_files(a.settings);
+  return then::go_on;
+}
+
+then make_server(app& a) {
+  a.serves = std::make_unique<server>(a.settings);
+  return then::go_on;
+}
+void unmake_server(app& a) { a.serves.reset(); }
+
+then open_archive(app& a) {
+  if (a.settings.archive) {
+    a.serves->open_archive(a.settings.data_dir);
+  } else {
+    spdlog::warn("archive_off: nothing is durable, and acks say so at once");
+  }
+  return then::go_on;
+}
+void close_archive(app& a) { a.serves->close_archive(); }
+
+then make_threads(app& a) {
+  a.serves->make_threads();
+  return then::go_on;
+}
+
+then recover(app& a) {
+  a.serves->recover();
+  return then::go_on;
+}
+
+then listen(app& a) {
+  const std::vector<int>& handed_over = a.manager.sockets();
+  if (handed_over.size() > 1) throw cannot_use("one socket can be handed over, not several");
+  if (handed_over.empty()) {
+    a.serves->listen(a.where);
+  } else {
+    a.serves->adopt(handed_over.front());
+  }
+  return then::go_on;
+}
+
+then catch_signals(app& a) {
+  a.signals.emplace();
+  return then::go_on;
+}
+
+std::string address_file(const app& a) { return a.settings.data_dir + "/digd.address"; }
+
+then start(app& a) {
+  a.serves->start();
+  return then::go_on;
+}
+void end_threads(app& a) {
+  a.serves->stop_listening();
+  if (!a.serves->close_connections(goodbye_within)) spdlog::warn("stop: some clients did not say goodbye");
+  a.serves->stop_threads(backlog_within);
+}
+
+// Whoever waits for the daemon finds the whole address at once.
+then tell_address(app& a) {
+  const std::string bound = to_string(a.serves->bound());
+  const std::string draft = address_file(a) + ".new";
+  if (!(std::ofstream(draft) << bound << '\n')) throw std::runtime_error("cannot write " + digd::quoted(draft));
+  std::filesystem::rename(draft, address_file(a));
+  spdlog::info("listening address={} data_dir={}", digd::quoted(bound), digd::quoted(a.settings.data_dir));
+  return then::go_on;
+}
+void forget_address(app& a) {
+  std::error_code ignored;
+  std::filesystem::remove(address_file(a), ignored);
+}
+
+// On SIGHUP. A configuration that is wrong changes nothing.
+void reload(app& a) {
+  a.manager.reloading();
+  config read;
+  if (const std::string wrong = read_settings(a.source, read); !wrong.empty()) {
+    spdlog::error("reload_refused why={}", digd::quoted(wrong));
+    return a.manager.ready("the new configuration was refused: " + wrong);
+  }
+  // What needs more than to be read, tokens, secrets and certificates, and may therefore refuse.
+  std::string wrong = a.serves->check_access(read);
+  if (wrong.empty()) wrong = a.serves->change_webhooks(read);
+  if (wrong.empty()) wrong = a.serves->change_access(read);
+  if (!wrong.empty()) {
+    spdlog::error("reload_refused why={}", digd::quoted(wrong));
+    return a.manager.ready("the new configuration was refused: " + wrong);
+  }
+  reload_plan plan = plan_reload(a.settings, read);
+  for (const std::string& change : plan.changed) spdlog::info("reload {}", change);
+  for (const std::string& name : plan.need_a_restart) spdlog::warn("reload needs_a_restart option={}", name);
+  a.settings = std::move(plan.next);
+  for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
+  set_log_level(a.settings.log);
+  ask_for_files(a.settings);
+  a.serves->change_settings(a.settings);
+  spdlog::info("reloaded changed={} need_a_restart={}", plan.changed.size(), plan.need_a_restart.size());
+  a.manager.ready(a.serves->status());
+}
+
+then wait_for_signal(app& a) {
+  a.manager.ready(a.serves->status());
+  supervise(a.manager, heartbeat(a.serves->loops()),
+            {.reload = [&a] { reload(a); }, .status = [&a] { return a.serves->status(); }}, *a.signals);
+  a.signals.reset();  // the next one ends the process at once
+  return then::go_on;
+}
+
+struct step {
+  const char* name;
+  then (*run)(app&);
+  void (*undo)(app&);  // null: nothing to take back
+};
+
+constexpr step steps[] = {
+    {"arguments", parse_arguments, nullptr},
+    {"config", read_config, nullptr},
+    {"log", begin_log, nullptr},
+    {"data directory", make_data_dir, nullptr},
+    {"files", allow_files, nullptr},
+    {"server", make_server, unmake_server},
+    {"archive", open_archive, close_archive},
+    {"threads", make_threads, nullptr},
+    {"recovery", recover, nullptr},
+    {"signals", catch_signals, nullptr},
+    {"listen", listen, nullptr},
+    {"start", start, end_threads},
+    {"address", tell_address, forget_address},
+    {"run", wait_for_signal, nullptr},
+};
+
+int run(app& a) {
+  std::vector<const step*> taken;
+  int result = exit_done;
+  for (const step& step : steps) {
+    try {
+      const then next = step.run(a);
+      taken.push_back(&step);
+      if (next == then::stop) break;
+    } catch (const wrong_use& e) {
+      std::cerr << e.what() << '\n';
+      result = exit_wrong_use;
+      break;
+    } catch (const cannot_use& e) {
+      std::cerr << "digd: " << step.name << ": " << e.what() << '\n';
+      result = exit_wrong_use;
+      break;
+    } catch (const std::exception& e) {
+      std::cerr << "digd: " << step.name << ": " << e.what() << '\n';
+      result = exit_failed;
+      break;
+    }
+  }
+  for (auto at = taken.rbegin(); at != taken.rend(); ++at) {
+    if ((*at)->undo != nullptr) (*at)->undo(a);
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace digd::daemon
+
+int main(int argc, char** argv) {
+  digd::daemon::app a{.argc = argc, .argv = argv};
+  return digd::daemon::run(a);
+}

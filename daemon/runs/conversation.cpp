@@ -1,0 +1,285 @@
+#include "daemon/runs/conversation.h"
+
+#include <algorithm>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "base/quote.h"
+#include "daemon/runs/engine_thread.h"
+#include "daemon/process/log.h"
+#include "daemon/runs/registry.h"
+#include "daemon/runs/run_host.h"
+#include "daemon/shared_state.h"
+#include "ingest/protocol/encode.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using net::close_code;
+constexpr std::chrono::seconds hello_within{10};
+
+bool is_fatal(refusal code) {
+  return code == refusal::unauthorized || code == refusal::unsupported_protocol || code == refusal::hello_conflict;
+}
+
+}  // namespace
+
+conversation::conversation(engine_thread& home, std::optional<std::string> placed_for, grant_ptr with,
+                           connection_ticket ticket)
+    : home_(home),
+      placed_for_(std::move(placed_for)),
+      with_(std::move(with)),
+      ticket_(std::move(ticket)),
+      hello_deadline_(home.context().get_executor()),
+      pace_(home.context().get_executor()),
+      quiet_(home.context().get_executor()) {}
+
+conversation::~conversation() { home_.forget(this); }
+
+void conversation::on_open() {
+  hello_deadline_.expires_after(hello_within);
+  hello_deadline_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
+    const auto self = me.lock();
+    if (ec || !self || self->state_ == state::joined) return;
+    if (const auto session = self->session_.lock()) session->close(close_code::too_slow, "no valid hello within 10 s");
+  });
+}
+
+// ---- frames in
+
+bool conversation::on_text(std::string_view frame, time_point read_at) {
+  if (state_ == state::greeting) {
+    const bool reads_on = greet(frame);
+    return !waits_for_its_rate() && reads_on;
+  }
+  if (state_ != state::joined || is_unauthorized()) return false;
+  ++handed_over_;
+  heard_ = std::max(heard_, read_at);
+  if (owner_ == &home_) {
+    host_->receive(slot_, frame, read_at);
+  } else {
+    boost::asio::post(owner_->context(), [host = host_, slot = slot_, copy = std::string(frame), read_at] {
+      host->receive(slot, copy, read_at);
+    });
+  }
+  return goes_on();
+}
+
+bool conversation::on_binary(time_point read_at) {
+  // No JSON, whatever is in it: it takes the next seq, as text that is no JSON does.
+  return on_text({}, read_at);
+}
+
+bool conversation::on_too_large(std::size_t bytes, time_point read_at) {
+  if (state_ == state::greeting) {
+    refusal_note note;
+    note.consider(refusal::too_large, "", "the first frame has " + std::to_string(bytes) + " bytes; hello comes first");
+    refuse(note);
+    return !waits_for_its_rate();
+  }
+  if (state_ != state::joined || is_unauthorized()) return false;
+  ++handed_over_;
+  heard_ = std::max(heard_, read_at);
+  if (owner_ == &home_) {
+    host_->receive_too_large(slot_, bytes);
+  } else {
+    boost::asio::post(owner_->context(), [host = host_, slot = slot_, bytes] { host->receive_too_large(slot, bytes); });
+  }
+  return goes_on();
+}
+
+// Reads on after it: false only while the run's thread is asked.
+bool conversation::greet(std::string_view frame) {
+  join_request request;
+  refusal_note note = home_.decoder().decode_hello(frame, request.greeting);
+  if (!note && placed_for_ && *placed_for_ != request.greeting.run) {
+    note.consider(refusal::hello_conflict, "run", "the connection was opened for the run " + quoted(*placed_for_));
+  }
+  if (!note && with_ && (with_->is_revoked() || !with_->covers(request.greeting.run))) {
+    note.consider(refusal::unauthorized, "run", "the token " + quoted(with_->name()) + " is not for this run");
+  }
+  if (note) {
+    refuse(note);
+    return true;
+  }
+  state_ = state::joining;
+  who_ = "run=" + quoted(request.greeting.run) + " session=" + quoted(request.greeting.session);
+  request.frame = frame;
+  request.who = weak_from_this();
+  request.home = &home_;
+  owner_ = &home_.shared().owner_of(request.greeting.run);
+  boost::asio::dispatch(owner_->context(), [owner = owner_, request = std::move(request)]() mutable {
+    owner->runs().join(std::move(request));
+  });
+  return state_ == state::joined ? may_read() : state_ == state::greeting;
+}
+
+void conversation::refuse(const refusal_note& note) {
+  const auto session = session_.lock();
+  if (!session) return;
+  const bool fatal = is_fatal(note.code);
+  std::string frame;
+  ingest::encode_error(frame, note, 0, fatal);
+  session->send(frame);
+  std::uint64_t kept_back = 0;
+  if (home_.may_complain(kept_back)) {
+    spdlog::warn("hello_refused code={} field={} kept_back={}", to_string(note.code), quoted(note.field), kept_back);
+  }
+  if (fatal) session->close(close_code::fatal_error, to_string(note.code));
+}
+
+// ---- from the run
+
+void conversation::on_joined(join_result&& result) {
+  if (state_ != state::joining) {  // closed while the run was asked
+    if (result.host) run_host::vacate(std::move(result.host), result.slot);
+    return;
+  }
+  const auto session = session_.lock();
+  if (!session) return;
+  if (result.refused) {
+    state_ = state::greeting;
+    refuse(result.refused);
+    return is_paced_ ? void() : session->resume();
+  }
+  state_ = state::joined;
+  hello_deadline_.cancel();
+  host_ = std::move(result.host);
+  slot_ = result.slot;
+  credits_ = result.credits;
+  counted_ = true;
+  home_.counts().sessions_opened.add();
+  session->limit_messages(result.message_bytes);
+  session->send(result.welcome);
+  spdlog::info("session_open {} thread={} home={}", who_, owner_->index(), home_.index());
+  quiet_most_ = std::chrono::milliseconds(home_.shared().live.now()->connections.quiet_ms);
+  heard_ = std::chrono::steady_clock::now();
+  if (quiet_most_.count() > 0) watch_for_quiet();
+  if (may_read()) session->resume();
+}
+
+// One that we do not read, or that waits for what it sent to be durable, is not quiet.
+void conversation::watch_for_quiet() {
+  quiet_.expires_at(heard_ + quiet_most_);
+  quiet_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
+    const auto self = me.lock();
+    if (ec || !self || self->state_ != state::joined) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (!self->may_read()) self->heard_ = now;
+    if (now - self->heard_ < self->quiet_most_) return self->watch_for_quiet();
+    self->home_.counts().quiet_sessions.add();
+    if (const auto session = self->session_.lock()) {
+      session->close(close_code::quiet, "no message for " + std::to_string(self->quiet_most_.count()) +
+                                            " ms; come back when there is one");
+    }
+  });
+}
+
+void conversation::on_frame(std::string_view frame) {
+  if (state_ != state::joined) return;
+  if (const auto session = session_.lock()) session->send(frame);
+}
+
+void conversation::on_flow_state(const flow_state& now) {
+  flow_state_ = now;
+  if (state_ != state::joined || !may_read()) return;
+  if (const auto session = session_.lock()) session->resume();
+}
+
+bool conversation::may_read() const {
+  return !is_paced_ && !flow_state_.congested &&
+         handed_over_ - flow_state_.handled + flow_state_.outstanding <= credits();
+}
+
+std::uint64_t conversation::credits() const {
+  if (!home_.shared().pressure.is_on(overload_action::shrink_credits)) return credits_;
+  return std::max<std::uint64_t>(credits_ / overload::credit_share, 1);
+}
+
+// A token that was taken away ends what it opened.
+bool conversation::is_unauthorized() {
+  if (!with_ || !with_->is_revoked()) return false;
+  refusal_note note;
+  note.consider(refusal::unauthorized, "", "the token " + quoted(with_->name()) + " holds no more");
+  refuse(note);
+  return true;
+}
+
+// Too fast: it is read on when its token's rate allows. What it sent meanwhile waits in its own socket.
+bool conversation::waits_for_its_rate() {
+  if (!with_) return false;
+  const auto wait = with_->rate().take(std::chrono::steady_clock::now());
+  if (wait.count() == 0) return false;
+  is_paced_ = true;
+  home_.counts().rate_paused.add();
+  pace_.expires_after(wait);
+  pace_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
+    const auto self = me.lock();
+    if (ec || !self) return;
+    self->is_paced_ = false;
+    const auto session = self->session_.lock();
+    const bool may_go_on = self->state_ == state::greeting || (self->state_ == state::joined && self->may_read());
+    if (session && may_go_on) session->resume();
+  });
+  return true;
+}
+
+bool conversation::goes_on() {
+  if (waits_for_its_rate()) return false;
+  if (may_read()) return true;
+  home_.counts().credits_paused.add();
+  return false;
+}
+
+void conversation::on_deleted() {
+  if (state_ != state::joined) return;
+  state_ = state::closed;
+  host_.reset();
+  const auto session = session_.lock();
+  if (!session) return;
+  refusal_note note;
+  note.consider(refusal::run_closed, "run", "the run was deleted by the operator");
+  std::string frame;
+  ingest::encode_error(frame, note, 0, true);
+  session->send(frame);
+  session->close(close_code::fatal_error, "the run was deleted");
+}
+
+void conversation::on_replaced() {
+  if (state_ != state::joined) return;
+  state_ = state::closed;
+  host_.reset();
+  if (const auto session = session_.lock()) {
+    session->close(close_code::replaced, "replaced by a newer connection of this session");
+  }
+}
+
+// ---- the end
+
+void conversation::on_closed(std::string_view why) {
+  hello_deadline_.cancel();
+  pace_.cancel();
+  quiet_.cancel();
+  if (why.starts_with(net::slow_client_words)) home_.counts().slow_clients.add();
+  if (why.starts_with(net::idle_words)) home_.counts().idle_connections.add();
+  if (!who_.empty()) spdlog::info("session_closed {} reason={}", who_, quoted(why));
+  leave();
+}
+
+void conversation::leave() {
+  if (std::exchange(counted_, false)) home_.counts().sessions_closed.add();
+  state_ = state::closed;
+  if (host_) run_host::vacate(std::exchange(host_, nullptr), slot_);
+}
+
+void conversation::shut_down() {
+  if (const auto session = session_.lock()) session->close(close_code::going_away, "the daemon stops");
+}
+
+void conversation::abort() {
+  if (const auto session = session_.lock()) session->abort();
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,51 @@
+#include "daemon/runs/due_index.h"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "daemon/runs/engine_thread.h"
+#include "daemon/runs/run_host.h"
+
+namespace digd::daemon {
+
+namespace {
+// The wall clock may be set, or the machine sleep, while the timer runs.
+constexpr milliseconds look_again_ms = 1'000;
+}  // namespace
+
+void due_index::watch(run_host& host, std::optional<milliseconds> at) {
+  if (host.due == at) return;
+  if (host.due) items_.erase({*host.due, &host});
+  if (at) items_.insert({*at, &host});
+  host.due = at;
+  if (!items_.empty() && (!armed_for_ || items_.begin()->first < *armed_for_)) arm();
+}
+
+void due_index::arm() {
+  if (stopped_) return;
+  armed_for_ = items_.begin()->first;
+  timer_.expires_after(std::chrono::milliseconds(std::clamp<milliseconds>(*armed_for_ - unix_ms(), 0, look_again_ms)));
+  timer_.async_wait([this](boost::system::error_code ec) {
+    if (!ec) ring();
+  });
+}
+
+void due_index::ring() {
+  armed_for_.reset();
+  const milliseconds now = unix_ms();
+  std::vector<std::shared_ptr<run_host>> due;
+  for (const auto& [at, host] : items_) {
+    if (at > now) break;
+    due.push_back(host->shared_from_this());
+  }
+  for (const auto& host : due) host->time_passes();
+  if (!items_.empty() && !armed_for_) arm();
+}
+
+void due_index::stop() {
+  stopped_ = true;
+  timer_.cancel();
+}
+
+}  // namespace digd::daemon

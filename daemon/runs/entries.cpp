@@ -1,0 +1,101 @@
+#include "daemon/runs/entries.h"
+
+#include "daemon/runs/place.h"
+#include "ingest/protocol/encode.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using archive::entry_kind;
+
+entry_kind kind_of(ingest::taken::what_kind kind) {
+  switch (kind) {
+    case ingest::taken::what_kind::message: return entry_kind::message;
+    case ingest::taken::what_kind::refused: return entry_kind::refused;
+    case ingest::taken::what_kind::firing: return entry_kind::firing;
+    case ingest::taken::what_kind::operator_mode: return entry_kind::operator_mode;
+    case ingest::taken::what_kind::limit: return entry_kind::limit;
+    case ingest::taken::what_kind::semantics: break;
+  }
+  return entry_kind::semantics;
+}
+
+archive::detection_row row_of(const detection& d) {
+  archive::detection_row row;
+  row.rule = to_string(d.rule);
+  row.severity = to_string(d.severity);
+  row.session = d.session;
+  row.at = d.at;
+  row.ts = d.ts;
+  row.event = d.event;
+  row.agent = d.agent;
+  row.healed = d.healed;
+  if (d.healing != action::none) row.healing = to_string(d.healing);
+  if (d.cause != cause::none) row.cause = to_string(d.cause);
+  row.reason = d.reason;
+  ingest::encode_detection(row.json, d, true);
+  row.subject = subject_of(d);
+  row.place = place_of(d);
+  return row;
+}
+
+archive::outcome_row row_of(const outcome_report& o) {
+  return {.rule = std::string(to_string(o.rule)),
+          .outcome = std::string(to_string(o.outcome)),
+          .ts = o.ts,
+          .detected_ts = o.detected_ts,
+          .event = o.event};
+}
+
+}  // namespace
+
+archive::entry_ptr entry_of(const ingest::taken& record) {
+  auto made = std::make_unique<archive::entry>();
+  archive::entry& e = *made;
+  e.kind = kind_of(record.kind);
+  e.session = record.session;
+  e.seq = record.seq;
+  e.ts = record.ts;
+  e.type = record.type;
+  e.frame = record.frame;
+  if (record.answer.refused) e.code = to_string(record.answer.refused.code);
+  e.verdicts = record.verdicts;
+  if (!record.answered.empty()) e.answered = std::string(record.answered);
+  if (record.ended) e.ended = *record.ended == run_outcome::none ? "unknown" : to_string(*record.ended);
+  for (const detection& d : record.answer.detections) e.detections.push_back(row_of(d));
+  for (std::size_t i = 0; i < record.answer.interventions.size(); ++i) {
+    const intervention& intervention = record.answer.interventions[i];
+    e.interventions.push_back({.id = intervention.id,
+                               .action = std::string(to_string(intervention.action)),
+                               .event = intervention.event,
+                               .ts = record.ts,
+                               .json = record.interventions[i]});
+  }
+  for (const outcome_report& o : record.answer.outcomes) e.outcomes.push_back(row_of(o));
+  return made;
+}
+
+archive::entry_ptr opening_entry(const hello& first, const run_settings& settings, canary_group group) {
+  auto made = std::make_unique<archive::entry>();
+  archive::entry& e = *made;
+  e.kind = entry_kind::run_opened;
+  e.run = first.run;
+  e.session = first.session;
+  e.type = "hello";
+  ingest::encode_trace_hello(e.frame, first, settings);
+  append_group(e.frame, group);
+  return made;
+}
+
+archive::entry_ptr joining_entry(const hello& greeting, std::string_view frame) {
+  auto made = std::make_unique<archive::entry>();
+  archive::entry& e = *made;
+  e.kind = entry_kind::session_joined;
+  e.session = greeting.session;
+  e.type = "hello";
+  e.frame = frame;
+  return made;
+}
+
+}  // namespace digd::daemon

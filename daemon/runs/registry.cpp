@@ -1,0 +1,195 @@
+#include "daemon/runs/registry.h"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "base/quote.h"
+#include "daemon/runs/engine_thread.h"
+#include "daemon/process/log.h"
+#include "daemon/runs/recovery.h"
+#include "daemon/runs/run_host.h"
+#include "daemon/shared_state.h"
+
+namespace digd::daemon {
+
+namespace {
+
+void refuse(const join_request& request, std::string_view field, std::string text) {
+  join_result result;
+  result.refused.consider(refusal::over_limit, field, std::move(text));
+  answer(request, std::move(result));
+}
+
+}  // namespace
+
+void registry::join(join_request&& request) {
+  const std::string& name = request.greeting.run;
+  if (const auto live = by_name_.find(name); live != by_name_.end()) {
+    const auto host = live->second;
+    return host->join(std::move(request));
+  }
+  if (const auto waiting = rebuilding_.find(name); waiting != rebuilding_.end()) {
+    return waiting->second.push_back(std::move(request));
+  }
+  if (const auto past = ended_.find(name); past != ended_.end()) {
+    return rebuild({.number = past->second, .run = name}, std::move(request));
+  }
+  open(std::move(request));
+}
+
+void registry::open(join_request&& request) {
+  shared_state& shared = owner_.shared();
+  const auto settings = shared.live.now();
+  if (const auto cause = shared.pressure.cause_of(overload_action::no_new_runs)) {
+    owner_.counts().runs_refused.add();
+    return refuse(request, "run", "the daemon opens no runs now: it is short of " + std::string(to_string(*cause)));
+  }
+  if (shared.open_runs.load() >= settings->runs) {
+    owner_.counts().runs_refused.add();
+    return refuse(request, "run", "the daemon has " + std::to_string(settings->runs) + " open runs, its limit");
+  }
+  const std::uint64_t number = shared.next_run_number();
+  const hello first = request.greeting;
+  run_settings starts_with = settle(first, settings->policy);
+  const canary_group group = draw_canary(first, settings->policy, settings->enforce_share, shared.operator_mode.load());
+  starts_with.mode = mode_in(group, starts_with.mode);
+  const auto host = std::make_shared<run_host>(owner_, first, starts_with, number, group);
+  adopt(host);
+  host->go_live({}, &first);
+  owner_.counts().runs_opened.add();
+  spdlog::info("run_open run={} number={} thread={} mode={} clock={}", quoted(first.run), number, owner_.index(),
+               to_string(host->inbox().run().settings().mode), to_string(host->inbox().run().settings().clock));
+  host->join(std::move(request));
+}
+
+std::shared_ptr<run_host> registry::find(std::uint64_t number) const {
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : found->second;
+}
+
+void registry::adopt(std::shared_ptr<run_host> host) {
+  host->inbox().work_with(owner_.scratch());  // not before: a run is read back on another thread
+  owner_.shared().acks.add(host->number(), owner_.index());
+  if (!host->ended()) owner_.shared().open_runs.fetch_add(1);
+  owner_.counts().runs_held.add();
+  by_number_[host->number()] = host;
+  by_name_[host->name()] = std::move(host);
+}
+
+void registry::remember_ended(archive::stored_run run) { ended_[run.run] = run.number; }
+
+void registry::ended(run_host& host) {
+  owner_.shared().open_runs.fetch_sub(1);
+  owner_.counts().runs_ended.add();
+  spdlog::info("run_ended run={} number={}", quoted(host.name()), host.number());
+}
+
+void registry::retire_if_idle(run_host& host) {
+  if (!host.is_idle_for_good()) return;
+  const auto keep = host.shared_from_this();
+  owner_.watch(host, std::nullopt);
+  owner_.shared().acks.remove(host.number());
+  owner_.counts().runs_let_go.add();
+  by_number_.erase(host.number());
+  by_name_.erase(host.name());
+  if (owner_.records().is_on()) ended_[host.name()] = host.number();
+}
+
+// ---- the operator
+
+registry::removal registry::remove(const std::string& name) {
+  if (rebuilding_.contains(name)) return {removal::result::busy};
+  if (const auto past = ended_.find(name); past != ended_.end()) {
+    const std::uint64_t number = past->second;
+    ended_.erase(past);
+    return {removal::result::removed, number};
+  }
+  const auto live = by_name_.find(name);
+  if (live == by_name_.end()) return {removal::result::unknown};
+  const std::shared_ptr<run_host> host = live->second;
+  forget(*host);
+  return {removal::result::removed, host->number()};
+}
+
+registry::removal::result registry::remove_unused(const std::string& name, std::uint64_t number,
+                                                  std::optional<milliseconds> quiet_since) {
+  if (rebuilding_.contains(name)) return removal::result::busy;
+  if (const auto past = ended_.find(name); past != ended_.end()) {
+    if (past->second == number) ended_.erase(past);
+    return removal::result::removed;
+  }
+  const std::shared_ptr<run_host> host = find(number);
+  if (!host) return removal::result::removed;
+  const bool is_quiet = quiet_since && host->heard_ms() < *quiet_since;
+  if (host->has_connections() || (!host->ended() && !is_quiet)) return removal::result::busy;
+  forget(*host);
+  return removal::result::removed;
+}
+
+// `host` is held by whoever calls.
+void registry::forget(run_host& host) {
+  host.close_for_good();
+  owner_.watch(host, std::nullopt);
+  owner_.shared().acks.remove(host.number());
+  if (!host.ended()) owner_.shared().open_runs.fetch_sub(1);
+  owner_.counts().runs_let_go.add();
+  by_number_.erase(host.number());
+  by_name_.erase(host.name());
+}
+
+void registry::unburden() {
+  std::shared_ptr<run_host> largest;
+  for (const auto& [name, host] : by_name_) {
+    if (!host->can_be_unburdened()) continue;
+    if (!largest || host->graph_size() > largest->graph_size()) largest = host;
+  }
+  if (largest) largest->unburden();
+}
+
+std::size_t registry::follow_operator() {
+  const mode strongest = owner_.shared().operator_mode.load();
+  std::vector<std::shared_ptr<run_host>> run_hosts;  // what a switch sends may change the map
+  for (const auto& [name, host] : by_name_) run_hosts.push_back(host);
+  std::size_t changed = 0;
+  for (const auto& host : run_hosts) changed += host->follow_operator(strongest);
+  return changed;
+}
+
+// ---- a run that ended comes back
+
+void registry::rebuild(const archive::stored_run& run, join_request&& request) {
+  if (rebuilding_.size() >= most_rebuilding) {
+    return refuse(request, "run", "too many ended runs are being read back; try again");
+  }
+  rebuilding_[run.run].push_back(std::move(request));
+  boost::asio::post(owner_.shared().rebuilder, [owner = &owner_, run] {
+    std::string why;
+    auto host = read_back(*owner, *owner->shared().store, run, why);
+    boost::asio::post(owner->context(), [owner, name = run.run, host = std::move(host), why]() mutable {
+      owner->runs().rebuilt(name, std::move(host), why);
+    });
+  });
+}
+
+void registry::rebuilt(const std::string& name, std::shared_ptr<run_host> host, const std::string& why) {
+  const auto waiting = rebuilding_.find(name);
+  if (waiting == rebuilding_.end()) return;
+  std::vector<join_request> requests = std::move(waiting->second);
+  rebuilding_.erase(waiting);
+  if (host) {
+    ended_.erase(name);
+    adopt(host);
+  } else {
+    spdlog::error("rebuild_failed run={} why={}", quoted(name), quoted(why));
+  }
+  for (join_request& request : requests) {
+    if (host) {
+      host->join(std::move(request));
+    } else {
+      refuse(request, "run", "the run cannot be read back from the archive");
+    }
+  }
+  if (host) retire_if_idle(*host);
+}
+
+}  // namespace digd::daemon

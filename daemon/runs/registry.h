@@ -1,0 +1,70 @@
+// The runs of one engine thread: those that go on, those that ended and are only remembered.
+//
+// Thread: its engine thread. Bounds: `runs` that have not ended, over all threads; beyond it a new run is refused
+// with over_limit. Ended runs without connections leave memory; a hello for one reads it back from the archive, on
+// the thread for that, at most `most_rebuilding` at once.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "archive/archive.h"
+#include "daemon/runs/run_client.h"
+
+namespace digd::daemon {
+
+class run_host;
+
+class registry {
+ public:
+  static constexpr std::size_t most_rebuilding = 64;
+
+  explicit registry(engine_thread& owner) : owner_(owner) {}
+
+  void join(join_request&& request);
+  std::shared_ptr<run_host> find(std::uint64_t number) const;
+  template <class Each>
+  void each(Each do_it) {
+    for (const auto& [name, host] : by_name_) do_it(*host);
+  }
+
+  // Before the thread starts, or on it: a run read back from the archive.
+  void adopt(std::shared_ptr<run_host> host);
+  void remember_ended(archive::stored_run run);
+
+  void ended(run_host& host);
+  void retire_if_idle(run_host& host);
+
+  // Forgets a run, for good: its connections are closed. Its record in the archive is the caller's business.
+  struct removal {
+    enum class result : std::uint8_t { unknown, busy, removed } outcome = result::unknown;
+    std::uint64_t number = 0;
+  };
+  removal remove(const std::string& name);
+  // The same for retention, of the run stored under that number: `busy` if a client is connected, or if it has not
+  // ended and, in Unix milliseconds, was heard of after `quiet_since` or that is not given. A number that is not known
+  // here is nobody's: `removed`.
+  removal::result remove_unused(const std::string& name, std::uint64_t number, std::optional<milliseconds> quiet_since);
+  // Memory runs out: the run with the largest graph is judged no more, and its graph freed.
+  void unburden();
+  // Has all runs that go on do as the operator's switch says; how many had to change.
+  std::size_t follow_operator();
+
+ private:
+  void forget(run_host& host);
+  void open(join_request&& request);
+  void rebuild(const archive::stored_run& run, join_request&& request);
+  void rebuilt(const std::string& name, std::shared_ptr<run_host> host, const std::string& why);
+
+  engine_thread& owner_;
+  boost::unordered_flat_map<std::string, std::shared_ptr<run_host>> by_name_;
+  boost::unordered_flat_map<std::uint64_t, std::shared_ptr<run_host>> by_number_;
+  boost::unordered_flat_map<std::string, std::uint64_t> ended_;  // run to number
+  boost::unordered_flat_map<std::string, std::vector<join_request>> rebuilding_;
+};
+
+}  // namespace digd::daemon

@@ -1,0 +1,156 @@
+#include "daemon/runs/retention.h"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "base/quote.h"
+#include "base/thread_name.h"
+#include "daemon/process/log.h"
+#include "daemon/shared_state.h"
+
+namespace digd::daemon {
+
+namespace {
+
+constexpr std::int64_t day_ms = 24LL * 3600 * 1000;
+
+// Of a result that cannot be had, nothing: it is tried again in the next round.
+template <class T>
+std::vector<T> or_none(boost::system::result<std::vector<T>> found) {
+  return found ? std::move(*found) : std::vector<T>{};
+}
+
+}  // namespace
+
+std::string_view to_string(retention::reason why) {
+  constexpr std::string_view names[] = {"age", "idle", "size"};
+  return names[static_cast<std::size_t>(why)];
+}
+
+// A deletion under way; whoever makes it may outlive whoever waits.
+struct retention::attempt {
+  std::mutex mutex;
+  std::condition_variable settled;
+  enum class state : std::uint8_t { pending, gone, in_use } now = state::pending;
+
+  void settle(state to) {
+    {
+      const std::lock_guard hold(mutex);
+      now = to;
+    }
+    settled.notify_all();
+  }
+};
+
+void retention::start() {
+  thread_ = std::thread([this] {
+    name_this_thread("retention");
+    work();
+  });
+}
+
+void retention::stop() {
+  {
+    const std::lock_guard hold(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void retention::look_again() {
+  {
+    const std::lock_guard hold(mutex_);
+    woken_ = true;
+  }
+  wake_.notify_all();
+}
+
+void retention::pause() {
+  std::unique_lock hold(mutex_);
+  wake_.wait_for(hold, look_every, [this] { return stopping_ || woken_; });
+  woken_ = false;
+}
+
+void retention::work() {
+  for (;;) {
+    {
+      const std::lock_guard hold(mutex_);
+      if (stopping_) return;
+    }
+    const retention_settings settings = shared_.live.now()->retention;
+    if (settings.bytes == 0) counted_.over_bytes = 0;
+    if (settings == retention_settings{} || !open_archive() || !delete_one(settings)) pause();
+  }
+}
+
+bool retention::open_archive() {
+  if (reads_) return true;
+  std::string why;
+  if (auto opened = archive::browser::open(shared_.store->how().path, &why)) reads_ = std::move(*opened);
+  if (!reads_ && !std::exchange(told_unreadable_, true)) spdlog::error("retention_cannot_read why={}", quoted(why));
+  return reads_ != nullptr;
+}
+
+bool retention::delete_one(const retention_settings& settings) {
+  const std::int64_t now = unix_ms();
+  if (settings.days > 0) {
+    auto oldest = or_none(reads_->oldest_ended(most_candidates));
+    std::erase_if(oldest, [&](const archive::run_row& run) {
+      return run.ended_ms.value_or(now) >= now - static_cast<std::int64_t>(settings.days) * day_ms;
+    });
+    if (delete_one_of(oldest, reason::age)) return true;
+  }
+  if (settings.idle_days > 0) {
+    const std::int64_t before = now - static_cast<std::int64_t>(settings.idle_days) * day_ms;
+    if (delete_one_of(or_none(reads_->quiet_since(before, most_candidates)), reason::idle, before)) return true;
+  }
+  return settings.bytes > 0 && delete_for_size(settings.bytes);
+}
+
+bool retention::delete_for_size(std::uint64_t limit) {
+  const auto used = reads_->used_bytes();
+  if (!used) return false;
+  const std::uint64_t over = *used > limit ? *used - limit : 0;
+  if (over > 0 && delete_one_of(or_none(reads_->oldest_ended(most_candidates)), reason::size)) return true;
+  if (over > 0 && counted_.over_bytes == 0) {
+    spdlog::warn("retention_cannot_free used={} limit={}: no run that has ended can be deleted", *used, limit);
+  }
+  counted_.over_bytes = over;
+  return false;
+}
+
+bool retention::delete_one_of(const std::vector<archive::run_row>& candidates, reason why,
+                              std::optional<milliseconds> quiet_since) {
+  for (const archive::run_row& run : candidates) {
+    if (delete_run(run, why, quiet_since)) return true;
+  }
+  return false;
+}
+
+// On the run's engine thread it is forgotten, if nobody uses it and nothing was heard of it meanwhile; then waits until
+// nothing of it is stored.
+bool retention::delete_run(const archive::run_row& run, reason why, std::optional<milliseconds> quiet_since) {
+  const auto trying = std::make_shared<attempt>();
+  engine_thread& owner = shared_.owner_of(run.run);
+  boost::asio::post(owner.context(), [&shared = shared_, &owner, run, quiet_since, trying] {
+    const auto removed = owner.runs().remove_unused(run.run, run.number, quiet_since);
+    if (removed != registry::removal::result::removed) return trying->settle(attempt::state::in_use);
+    erase_stored(shared, owner, run.number, [trying] { trying->settle(attempt::state::gone); });
+  });
+  std::unique_lock hold(trying->mutex);
+  const auto is_settled = [&] { return trying->now != attempt::state::pending; };
+  while (!trying->settled.wait_for(hold, std::chrono::milliseconds(100), is_settled)) {
+    const std::lock_guard also(mutex_);
+    if (stopping_) return true;  // what was begun goes on after the next start
+  }
+  if (trying->now == attempt::state::in_use) return false;
+  const auto i = static_cast<std::size_t>(why);
+  counted_.runs[i].fetch_add(1);
+  counted_.bytes[i].fetch_add(run.bytes);
+  spdlog::info("retention_deleted run={} number={} reason={} bytes={}", quoted(run.run), run.number, to_string(why),
+               run.bytes);
+  return true;
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,78 @@
+// Retention: deletes the runs that the configuration no longer wants kept, the oldest first, one after another.
+//
+// A run goes if it ended more than `retention.days` ago; if it has not ended and nothing was heard of it for
+// `retention.idle_days`; and, while the archive file is over `retention.bytes`, the one that ended first. Never a run
+// with a client connected, and never by size one that goes on. A thread of its own chooses, by indexes of the archive;
+// the run's engine thread forgets it; the archive's writer removes its rows in small steps, between batches
+// (archive/store.h), so that neither verdicts nor acks wait. The next run is chosen when the one before is gone.
+// Threads: `start`, `stop`, `look_again`, `counted` any. Lifetime: stopped before the archive closes. Bounds: one run
+// at a time; of each kind `most_candidates` are looked at in a round, and those in use passed over until the next
+// round.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "archive/browser.h"
+#include "daemon/settings/config.h"
+
+namespace digd::daemon {
+
+struct shared_state;
+
+class retention {
+ public:
+  enum class reason : std::uint8_t { age, idle, size };
+  static constexpr std::size_t reason_count = 3;
+  static constexpr std::uint64_t most_candidates = 32;
+  static constexpr std::chrono::seconds look_every{10};
+
+  struct counters {
+    std::array<std::atomic<std::uint64_t>, reason_count> runs{}, bytes{};
+    std::atomic<std::uint64_t> over_bytes{0};  // above `retention.bytes` with nothing left to delete
+  };
+
+  explicit retention(shared_state& shared) : shared_(shared) {}
+  ~retention() { stop(); }
+
+  void start();
+  void stop();
+  void look_again();  // the settings changed
+  const counters& counted() const { return counted_; }
+
+ private:
+  struct attempt;
+
+  void work();
+  // Deletes what has to go next. False: there is nothing, or it is in use. True also if the daemon stops meanwhile.
+  bool delete_one(const retention_settings& settings);
+  bool delete_one_of(const std::vector<archive::run_row>& candidates, reason why,
+                     std::optional<milliseconds> quiet_since = {});
+  bool delete_run(const archive::run_row& run, reason why, std::optional<milliseconds> quiet_since);
+  bool delete_for_size(std::uint64_t limit);
+  bool open_archive();
+  void pause();
+
+  shared_state& shared_;
+  std::unique_ptr<archive::browser> reads_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false, woken_ = false;
+  bool told_unreadable_ = false;
+  counters counted_;
+  std::thread thread_;
+};
+
+std::string_view to_string(retention::reason why);
+
+}  // namespace digd::daemon

@@ -1,0 +1,401 @@
+#include "daemon/runs/run_host.h"
+
+#include <algorithm>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "base/quote.h"
+#include "daemon/runs/engine_thread.h"
+#include "daemon/runs/entries.h"
+#include "daemon/process/log.h"
+#include "daemon/runs/registry.h"
+#include "daemon/shared_state.h"
+#include "ingest/protocol/encode.h"
+
+namespace digd::daemon {
+
+namespace {
+
+ingest::inbox::options live_options(const config& settings) {
+  return {.hold = true, .keep_replies = true, .window = settings.credits};
+}
+
+}  // namespace
+
+run_host::run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number,
+                   canary_group group)
+    : owner_(owner),
+      number_(number),
+      group_(group),
+      granted_(owner.shared().live.now()),
+      payloads_(owner.shared().live.payloads()),
+      inbox_(first, settings, *this, live_options(*granted_)) {
+  inbox_.hold_unseen(false);
+}
+
+void run_host::go_live(const stored& so_far, const hello* first) {
+  muted_ = false;
+  n_ = so_far.n;
+  bytes_ = so_far.bytes;
+  graph_seen_ = inbox_.run().graph().counters();
+  inbox_.hold_unseen(true);
+  last_now_ = inbox_.run().settings().clock == clock_kind::wall ? inbox_.run().clock() : 0;
+  slots_.resize(inbox_.sessions().size());
+  for (ingest::session_index s = 0; s < inbox_.sessions().size(); ++s) by_name_[inbox_.sessions()[s].name] = s;
+  if (first != nullptr && owner_.records().is_on()) push(opening_entry(*first, inbox_.run().settings(), group_));
+}
+
+milliseconds run_host::now() {
+  last_now_ = std::max(last_now_, unix_ms());
+  return last_now_;
+}
+
+// ---- connections
+
+void run_host::join(join_request&& request) {
+  if (is_replaced(group_, request.greeting)) request.greeting.mode.reset();
+  const auto joined = inbox_.join(request.greeting, granted_->policy);
+  if (joined.refused) {
+    if (joined.refused.limit) owner_.counts().limits[static_cast<std::size_t>(*joined.refused.limit)].add();
+    return answer(request, {.refused = joined.refused});
+  }
+  heard_ms_ = unix_ms();
+  if (joined.session == slots_.size()) {
+    slots_.emplace_back();
+    by_name_[request.greeting.session] = joined.session;
+  }
+  if (joined.changed && owner_.records().is_on()) archive_joining(request.greeting, request.frame);
+  static_cast<void>(follow_operator(owner_.shared().operator_mode.load()));  // so that the welcome says what holds
+  occupy(joined.session, request);
+  const ingest::session& s = inbox_.sessions()[joined.session];
+  join_result result{.host = shared_from_this(), .slot = {joined.session, slots_[joined.session].generation}};
+  result.credits = granted_->credits;
+  result.message_bytes = inbox_.run().settings().limits.message_bytes;
+  ingest::encode_welcome(result.welcome,
+                         {.run = inbox_.name(),
+                          .session = s.name,
+                          .acked_seq = s.durable_seq,
+                          .verdict_deadline_ms = granted_->verdict_deadline_ms,
+                          .credits = granted_->credits,
+                          .unjudged = inbox_.run().unjudged()},
+                         inbox_.run().settings());
+  answer(request, std::move(result));
+  inbox_.resume(joined.session);
+  touch(joined.session);
+  after_call();
+}
+
+void run_host::archive_joining(const hello& greeting, std::string_view frame) {
+  archive::entry_ptr e = joining_entry(greeting, frame);
+  e->ts = inbox_.run().clock();
+  push(std::move(e));
+}
+
+void run_host::occupy(ingest::session_index s, join_request& request) {
+  slot& at = slots_[s];
+  if (at.home != nullptr) {
+    boost::asio::dispatch(at.home->context(), [who = at.who] {
+      if (const auto older = who.lock()) older->on_replaced();
+    });
+  }
+  at.who = std::move(request.who);
+  at.home = request.home;
+  at.handled = at.told_handled = 0;
+  at.told_congested = false;
+  at.outgoing.clear();
+  ++at.generation;
+  request.who = at.who;
+}
+
+void run_host::vacate(std::shared_ptr<run_host> host, session_slot slot) {
+  boost::asio::io_context& at = host->owner_.context();
+  boost::asio::post(at, [host = std::move(host), slot] { host->leave(slot); });
+}
+
+void run_host::leave(session_slot number) {
+  if (!is_occupied(number)) return;
+  slot& at = slots_[number.session];
+  at.home = nullptr;
+  at.who.reset();
+  at.outgoing.clear();
+  owner_.runs().retire_if_idle(*this);
+}
+
+bool run_host::is_occupied(session_slot slot) const {
+  return slots_[slot.session].home != nullptr && slots_[slot.session].generation == slot.generation;
+}
+
+// ---- the path of a frame: to the inbox, and what it says to the connections
+
+void run_host::receive(session_slot from, std::string_view frame, std::chrono::steady_clock::time_point read_at) {
+  if (!is_occupied(from)) return;
+  // Of frames that wait for another session's nothing is measured: that wait is not ours.
+  const std::size_t held = inbox_.sessions()[from.session].held.size();
+  if (held == 0) read_at_ = read_at;
+  ++slots_[from.session].handled;
+  touch(from.session);
+  keep_to_limits();
+  inbox_.receive(from.session, frame, now());
+  read_at_.reset();
+  if (inbox_.sessions()[from.session].held.size() > held) owner_.counts().held_messages.add();
+  after_call();
+}
+
+void run_host::receive_too_large(session_slot from, std::size_t bytes) {
+  if (!is_occupied(from)) return;
+  ++slots_[from.session].handled;
+  touch(from.session);
+  inbox_.receive_too_large(from.session, bytes, now());
+  after_call();
+}
+
+void run_host::time_passes() {
+  inbox_.advance(now());
+  after_call();
+}
+
+bool run_host::follow_operator(mode strongest) {
+  // Before its first session there is nothing to switch, and recovery knows no such record.
+  if (ended() || inbox_.sessions().empty() || inbox_.run().settings().operator_mode == strongest) return false;
+  inbox_.switch_mode(strongest, now());
+  after_call();
+  return true;
+}
+
+void run_host::close_for_good() {
+  for (slot& at : slots_) {
+    if (at.home == nullptr) continue;
+    boost::asio::dispatch(at.home->context(), [who = at.who] {
+      if (const auto there = who.lock()) there->on_deleted();
+    });
+    at.home = nullptr;
+    at.who.reset();
+    at.outgoing.clear();
+  }
+}
+
+void run_host::send(ingest::session_index to, std::string_view frame) {
+  if (muted_) return;
+  if (read_at_ && frame.starts_with("{\"type\":\"verdicts\"")) {
+    owner_.counts().verdict_latency.record(std::chrono::steady_clock::now() - *read_at_);
+    read_at_.reset();
+  }
+  slot& at = slots_[to];
+  if (at.home == nullptr) return;  // resumes or sends again
+  touch(to);
+  if (at.home != &owner_) {
+    at.outgoing.emplace_back(frame);
+  } else if (const auto who = at.who.lock()) {
+    who->on_frame(frame);
+  }
+}
+
+void run_host::repeated(ingest::session_index from) {
+  if (!muted_ && inbox_.sessions()[from].durable_seq > 0) acknowledge(from);
+}
+
+void run_host::took(const ingest::taken& record) {
+  if (muted_) return;
+  count(record);
+  if (record.answer.refused) note_refusal(record);
+  if (record.kind == ingest::taken::what_kind::limit) note_degradation(record);
+  if (record.ended) owner_.runs().ended(*this);
+  if (owner_.records().is_on()) push(entry_of(record));
+}
+
+void run_host::count(const ingest::taken& record) {
+  thread_counts& counts = owner_.counts();
+  counts.take(record.answer);
+  if (record.limit) counts.limits[static_cast<std::size_t>(*record.limit)].add();
+  switch (record.kind) {
+    case ingest::taken::what_kind::message: return counts.messages[static_cast<std::size_t>(inbox_.last_type())].add();
+    case ingest::taken::what_kind::refused:
+      return counts.refusals[static_cast<std::size_t>(record.answer.refused.code)].add();
+    case ingest::taken::what_kind::firing: return counts.firings.add();
+    case ingest::taken::what_kind::operator_mode:
+    case ingest::taken::what_kind::limit:
+    case ingest::taken::what_kind::semantics: return;
+  }
+}
+
+void run_host::push(archive::entry_ptr entry) {
+  const bool is_said = entry->kind == archive::entry_kind::message || entry->kind == archive::entry_kind::refused;
+  if (is_said && !payloads_->changes_nothing()) entry->frame = payloads_->stored(entry->frame);
+  entry->run_number = number_;
+  entry->n = ++n_;
+  entry->arrived_ms = unix_ms();
+  if (is_said) heard_ms_ = entry->arrived_ms;
+  bytes_ += entry->frame.size();
+  for (const auto& row : entry->detections) bytes_ += row.json.size();
+  for (const auto& row : entry->interventions) bytes_ += row.json.size();
+  owner_.records().push(std::move(entry));
+}
+
+void run_host::note_refusal(const ingest::taken& record) {
+  std::uint64_t kept_back = 0;
+  if (!owner_.may_complain(kept_back)) return;
+  spdlog::warn("refused run={} session={} seq={} code={} field={} kept_back={}", quoted(inbox_.name()),
+               quoted(record.session), record.seq, to_string(record.answer.refused.code),
+               quoted(record.answer.refused.field), kept_back);
+}
+
+// ---- limits
+
+// Said once a run that is judged no more; each time, but not too often, of one that forgets what is pending.
+void run_host::note_degradation(const ingest::taken& record) {
+  std::uint64_t kept_back = 0;
+  const bool is_final = inbox_.run().unjudged().has_value();
+  if (!is_final && !owner_.may_complain(kept_back)) return;
+  if (*record.limit == limit_id::judging_work) {
+    spdlog::warn("judging_work_used_up run={} number={} kept_back={}", quoted(inbox_.name()), number_, kept_back);
+    return;
+  }
+  spdlog::warn("{} run={} number={} limit={} kept_back={}", is_final ? "run_judged_no_more" : "run_forgets_pending",
+               quoted(inbox_.name()), number_, to_string(*record.limit), kept_back);
+}
+
+// What messages are refused for before they are looked at.
+std::optional<limit_id> run_host::refuses_for() const {
+  if (owner_.shared().pressure.is_on(overload_action::refuse)) return limit_id::overload;
+  const bool is_over = granted_->run_bytes > 0 && bytes_ > granted_->run_bytes;
+  if (is_over && granted_->over_run_bytes == limit_policy::refuse) return limit_id::run_bytes;
+  return std::nullopt;
+}
+
+void run_host::keep_to_limits() {
+  const std::optional<limit_id> now_for = refuses_for();
+  if (now_for == turned_away_for_) return;
+  turned_away_for_ = now_for;
+  if (!now_for) return inbox_.turn_away(std::nullopt);
+  refusal_note note;
+  note.consider(refusal::over_limit, "",
+                *now_for == limit_id::overload ? "the daemon is short of memory or disk; deliver as it is"
+                                               : "the run has more than " + std::to_string(granted_->run_bytes) +
+                                                     " bytes in the archive (run_bytes)",
+                *now_for);
+  inbox_.turn_away(std::move(note));
+}
+
+void run_host::keep_to_run_bytes() {
+  if (granted_->run_bytes == 0 || bytes_ <= granted_->run_bytes || ended()) return;
+  if (granted_->over_run_bytes != limit_policy::observe || payloads_->keeps() == payload_keeping::none) return;
+  payloads_ = std::make_shared<const payload_policy>(payload_settings{.keep = payload_keeping::none});
+  inbox_.hit(limit_id::run_bytes, limit_policy::observe, now());
+}
+
+// What the graph left out or forgot, as its limits say: no message is refused for it.
+void run_host::count_graph_limits() {
+  const graph::graph_counters& g = inbox_.run().graph().counters();
+  auto& limits = owner_.counts().limits;
+  const auto add = [&](limit_id which, std::uint64_t is, std::uint64_t was) {
+    if (is > was) limits[static_cast<std::size_t>(which)].add(is - was);
+  };
+  add(limit_id::generators, g.generator_overflows, graph_seen_.generator_overflows);
+  add(limit_id::settled_events, g.forgotten_events, graph_seen_.forgotten_events);
+  graph_seen_ = g;
+}
+
+bool run_host::can_be_unburdened() const {
+  return inbox_.run().can_degrade(limit_id::overload, limit_policy::observe) && !inbox_.sessions().empty();
+}
+
+std::size_t run_host::graph_size() const {
+  const graph::graph& g = inbox_.run().graph();
+  return g.remembered_events() + g.open_count() + g.agent_count();
+}
+
+void run_host::unburden() {
+  inbox_.hit(limit_id::overload, limit_policy::observe, now());
+  after_call();
+}
+
+void run_host::touch(ingest::session_index s) {
+  if (std::exchange(slots_[s].touched, true)) return;
+  touched_.push_back(s);
+}
+
+void run_host::after_call() {
+  keep_to_run_bytes();
+  count_graph_limits();
+  owner_.watch(*this, inbox_.next_due());
+  if (!owner_.records().is_on()) {  // nothing is durable, so everything counts as it at once
+    for (ingest::session_index s = 0; s < slots_.size(); ++s) {
+      const ingest::session& session = inbox_.sessions()[s];
+      if (session.durable_seq == session.taken_seq) continue;
+      inbox_.durable(s, session.taken_seq);
+      acknowledge(s);
+    }
+  }
+  for (const ingest::session_index s : touched_) {
+    slots_[s].touched = false;
+    flush(s);
+  }
+  touched_.clear();
+}
+
+flow_state run_host::flow_state_of(ingest::session_index s) const {
+  const ingest::session& session = inbox_.sessions()[s];
+  return {.handled = slots_[s].handled,
+          .outstanding = session.taken_seq - session.durable_seq + session.held.size(),
+          .congested = owner_.records().is_congested()};
+}
+
+// A connection of this thread hears at once; another's gets what has gathered, in one post.
+void run_host::flush(ingest::session_index s) {
+  slot& at = slots_[s];
+  if (at.home == nullptr) return;
+  const flow_state now = flow_state_of(s);
+  if (at.home == &owner_) {
+    if (const auto who = at.who.lock()) who->on_flow_state(now);
+    return;
+  }
+  const bool is_news = now.handled - at.told_handled > granted_->credits / 4 || now.congested != at.told_congested;
+  if (at.outgoing.empty() && !is_news) return;
+  at.told_handled = now.handled;
+  at.told_congested = now.congested;
+  boost::asio::post(at.home->context(), [who = at.who, frames = std::exchange(at.outgoing, {}), now] {
+    const auto there = who.lock();
+    if (!there) return;
+    for (const std::string& frame : frames) there->on_frame(frame);
+    there->on_flow_state(now);
+  });
+}
+
+void run_host::send_flow_state() {
+  for (ingest::session_index s = 0; s < slots_.size(); ++s) flush(s);
+}
+
+// ---- durability
+
+void run_host::acknowledge(ingest::session_index s) {
+  ack_.clear();
+  ingest::encode_ack(ack_, inbox_.sessions()[s].durable_seq);
+  send(s, ack_);
+}
+
+void run_host::durable(std::string_view session, std::uint64_t seq) {
+  const auto found = by_name_.find(std::string(session));
+  if (found == by_name_.end()) return;
+  const ingest::session_index s = found->second;
+  inbox_.durable(s, seq);
+  acknowledge(s);
+  touch(s);
+  after_call();
+  owner_.runs().retire_if_idle(*this);
+}
+
+bool run_host::has_connections() const {
+  return std::any_of(slots_.begin(), slots_.end(), [](const slot& at) { return at.home != nullptr; });
+}
+
+bool run_host::is_idle_for_good() const {
+  if (!ended()) return false;
+  for (ingest::session_index s = 0; s < slots_.size(); ++s) {
+    const ingest::session& session = inbox_.sessions()[s];
+    if (slots_[s].home != nullptr || session.taken_seq != session.durable_seq || !session.held.empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,115 @@
+// What the operator decides: config/digd.toml explains each option, and a test holds the two together.
+//
+// Loaded once, before any thread starts; constant from then on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/access/payload_settings.h"
+#include "daemon/settings/webhook_settings.h"
+#include "engine/policy.h"
+#include "model/settings.h"
+
+namespace digd::daemon {
+
+struct log_settings {
+  std::string level = "info";   // error, warn, info, debug
+  std::string format = "text";  // text, json
+  bool operator==(const log_settings&) const = default;
+};
+
+struct connection_settings {
+  std::uint64_t most = 4'096;           // open at once
+  milliseconds idle_ms = 300'000;       // nothing heard, no answer to a ping
+  std::uint64_t queue_frames = 16'384;  // that wait to be written to one client
+  std::uint64_t queue_bytes = 16 << 20;
+  milliseconds quiet_ms = 24LL * 3600 * 1000;  // a session that says nothing; 0: for ever
+  bool operator==(const connection_settings&) const = default;
+};
+
+// What is kept of runs; 0: for ever, however much.
+struct retention_settings {
+  std::uint64_t days = 0;       // after a run ended
+  std::uint64_t idle_days = 0;  // after the last that was heard of a run that has not
+  std::uint64_t bytes = 0;      // of the archive file
+  bool operator==(const retention_settings&) const = default;
+};
+
+// When load is taken off: what runs out, and the share of it in percent at which each action begins (0: never).
+struct overload_settings {
+  std::uint64_t memory_bytes = 0;   // 0: what the cgroup or the machine has
+  std::uint64_t archive_bytes = 0;  // 0: not watched
+  std::uint64_t no_new_runs = 85, shrink_credits = 90, observe = 95, refuse = 98;
+  bool operator==(const overload_settings&) const = default;
+};
+
+// What POST /v1/traces takes, and how long it waits for the rest of a run. docs/otlp.md.
+struct otlp_settings {
+  std::uint64_t body_bytes = 4 << 20;       // of a request, as sent
+  std::uint64_t unpacked_bytes = 16 << 20;  // of one that was packed
+  milliseconds settle_ms = 2'000;           // nothing more came of a whole run: it is told
+  milliseconds wait_ms = 30'000;            // the longest that a span waits for those around it
+  milliseconds late_ms = 60'000;            // nothing more came of a run that was told: it ends
+  std::uint64_t spans = 200'000;            // held, of all runs
+  std::uint64_t run_spans = 20'000;         // held of one run
+  std::uint64_t held_bytes = 256 << 20;     // of requests whose runs have not ended
+  bool operator==(const otlp_settings&) const = default;
+};
+
+// PEM files; without a certificate there is no TLS.
+struct tls_settings {
+  std::string certificate, key;
+  std::string client_ca;  // who signs clients; empty: clients show no certificate
+  bool operator==(const tls_settings&) const = default;
+};
+
+struct config {
+  static constexpr std::uint64_t most_threads = 64;
+
+  std::string listen = "127.0.0.1:7344";
+  std::string data_dir;       // empty: `find_data_dir` decides
+  std::uint64_t threads = 0;  // 0: two, or one where there is one core
+  bool archive = true;
+  std::vector<std::string> hosts;       // accepted in `Host`, beside this host
+  std::vector<std::string> origins;     // accepted in `Origin`, beside this host
+  std::string tokens;                   // a file; empty: no tokens, and nobody but this machine
+  std::vector<std::string> unix_users;  // who may connect to a Unix socket, beside its owner and root
+  tls_settings tls;
+  payload_settings payloads;
+  milliseconds verdict_deadline_ms = 250;
+  std::uint64_t credits = 1'024;
+  std::uint64_t runs = 10'000;  // not ended, at once
+  std::uint64_t run_bytes = 0;  // of one run in the archive, about; 0: no limit
+  limit_policy over_run_bytes = limit_policy::refuse;
+  double enforce_share = 0;  // of runs in the canary (daemon/settings/canary.h); 0: there is none
+  retention_settings retention;
+  log_settings log;
+  connection_settings connections;
+  overload_settings overload;
+  otlp_settings otlp;
+  run_policy policy;                       // [defaults], [rules], [limits], [caps]
+  std::vector<webhook_settings> webhooks;  // [[webhook]]
+};
+
+bool operator==(const config& a, const config& b);
+
+std::size_t thread_count(const config& c);
+
+// Reads TOML into `into`, which holds the defaults. What is wrong comes back in words, each with its place, as
+// "file:line:column: what"; empty if nothing is.
+std::vector<std::string> load_config(std::string_view text, std::string_view file, config& into);
+
+// What only holds of the whole: a local address, a Unix path, sane sizes, webhooks with an archive. Empty if all is
+// well.
+std::string check_config(const config& c);
+
+// The names of all options, dotted ("rules.deadlock.window_ms"), in the order of config/digd.toml.
+std::vector<std::string> option_names();
+
+// $STATE_DIRECTORY, else $XDG_STATE_HOME/digd, else ~/.local/state/digd; empty if there is none of them.
+std::string find_data_dir();
+
+}  // namespace digd::daemon
