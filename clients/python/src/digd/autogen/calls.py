@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autogen_core import Agent, MessageContext, TopicId
 
@@ -14,18 +14,16 @@ from ..line import MAX_ROUNDS, InputEvent, GivenBack, quoted, text_payload
 from ..messages import Intervention, event_id
 from .agents import DIRECT, id_of, name_of
 from .flow import AgentLine
+from .host import Host
 from .notes import NoPlaceForNote, content_of, text_of
 from .speaking import current_turn
-
-if TYPE_CHECKING:
-    from .runtime import Runtime
 
 
 @dataclass(eq=False)
 class HandlerCall:
     """One call of an agent's handler."""
 
-    runtime: Runtime
+    calls: Calls
     agent: str
     message: Any
     message_id: str
@@ -47,14 +45,6 @@ class HandlerCall:
         return [self.message_id, *(self.caller.message_ids() if self.caller is not None else ())]
 
 
-@dataclass(frozen=True)
-class JudgedMessage:
-    """A message to deliver. `as_is`: the verdict could not be applied to it."""
-
-    message: Any
-    as_is: bool = False
-
-
 current: ContextVar[HandlerCall | None] = ContextVar("digd_autogen_call", default=None)
 """The handler call that the running code belongs to."""
 
@@ -62,7 +52,7 @@ current: ContextVar[HandlerCall | None] = ContextVar("digd_autogen_call", defaul
 class Calls:
     """The handler calls of a runtime's agents, and the inputs that agents wait with between calls."""
 
-    def __init__(self, runtime: Runtime, heal_errors: bool) -> None:
+    def __init__(self, runtime: Host, heal_errors: bool) -> None:
         self._runtime = runtime
         self._heal_errors = heal_errors
         self.requests: dict[str, HandlerCall] = {}  # by message id: calls that may have a waiting caller
@@ -71,9 +61,6 @@ class Calls:
         self.notes: dict[str, str] = {}  # by event: the monitor's text, if its message has no place for it
         self._last_messages: dict[str, Any] = {}  # by agent: the message that it handled last
         self._waiting_inputs: defaultdict[str, list[str]] = defaultdict(list)  # by agent: inputs with reaction `wait`
-
-    def line(self) -> AgentLine:
-        return AgentLine(self._runtime.digd_run, self._runtime.mail)
 
     async def handle(self, agent: Agent, message: Any, ctx: MessageContext) -> Any:
         runtime, name = self._runtime, name_of(agent.id)
@@ -84,7 +71,7 @@ class Calls:
         if event is None:  # the agent has no handler for the message
             return await agent.on_message(message, ctx)
         caller = self.callers.get(ctx.message_id)
-        call = HandlerCall(runtime, name, message, ctx.message_id, event, self.line(), caller)
+        call = HandlerCall(self, name, message, ctx.message_id, event, runtime.line(), caller)
         for waiting_event in self._waiting_inputs.pop(name, []):
             call.line.add_input(waiting_event)
         call.line.add_input(event, self.notes.get(event))
@@ -260,7 +247,7 @@ def notes() -> list[str]:
         return list(turn.line.notes)
     if call is None:
         return []
-    call.runtime.calls.readers.add(call.agent)
+    call.calls.readers.add(call.agent)
     return list(call.line.notes)
 
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from autogen_agentchat.base import TaskResult, Team
 from autogen_agentchat.messages import HandoffMessage, TextMessage
@@ -30,10 +30,8 @@ from .conversation import (Utterance, emit_as_notices, fail, has_worked, is_swar
                            takes_for_answer, text_before_turn, text_of_messages, text_of_response, text_of_result,
                            would_stop)
 from .flow import AgentLine, consume_without_call
+from .host import Host
 from .speaking import Turn, current_turn
-
-if TYPE_CHECKING:
-    from .runtime import Runtime
 
 TEAM_ID = 36  # characters: a chat's types and topics end in `_` and the team's UUID
 Sending = tuple[Any, TopicId, dict[str, Any]]
@@ -51,7 +49,7 @@ def chat_of(type: str) -> str:
 class Chat:
     """One team's conversation."""
 
-    runtime: Runtime
+    runtime: Host
     id: str
     key: str = ""  # of the agents and topics
     is_run_by_adapter: bool = False  # `Chats.run` runs it, and handles its end
@@ -78,7 +76,7 @@ class Chat:
     def reads_text(self, name: str) -> bool:
         """Whether a model reads this participant's messages."""
         type = self.topic(name).type
-        return reads_text(self.runtime._instantiated_agents.get(AgentId(type, self.key)))
+        return reads_text(self.runtime.instance(AgentId(type, self.key)))
 
     async def clear(self) -> None:
         """Handles the reset of the team: drops the pending utterances."""
@@ -93,7 +91,7 @@ class Chat:
 class Chats:
     """All group chats of a runtime."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Host) -> None:
         self._runtime = runtime
         self._managers: set[str] = set()
         self._participants: set[str] = set()
@@ -286,7 +284,7 @@ class Chats:
         if not isinstance(message, GroupChatRequestPublish):
             return await agent.on_message(message, ctx)
         speaker = name_of_speaker(agent.id.type)
-        line = self._runtime.calls.line()
+        line = self._runtime.line()
         for event, note in chat.inputs.pop(speaker, []):
             line.add_input(event, note)
         await line.begin(speaker)
@@ -430,7 +428,7 @@ class Chats:
         await self._runtime.announce_agents(person)
         await utterance.line.begin(utterance.line.agent)
         verdict = await utterance.line.end_with([person], text_payload(utterance.text), "handoff")
-        line = self._runtime.calls.line()
+        line = self._runtime.line()
         line.add_input(verdict.event)
         await line.begin(person)
         await line.end()  # consumed at once: nothing may be pending while the chat waits for the person

@@ -23,9 +23,10 @@ from ..line import InputEvent, GivenBack, Mail, quoted, text_payload
 from ..messages import Intervention, Outcome, Verdict
 from ..run import Run
 from .agents import DIRECT, Traits, all_absorb, id_of, name_of, traits_of
-from .calls import Calls, JudgedMessage, HandlerCall, current
+from .calls import Calls, HandlerCall, current
 from .delivery import WatchedAgent, delivering
-from .flow import Holds, RunState, consume_without_call, reporting_drops
+from .flow import AgentLine, Holds, RunState, consume_without_call, reporting_drops
+from .host import JudgedMessage
 from .notes import AddNote, NoPlaceForNote, add_model_note, wrapping_errors, text_of
 
 try:
@@ -361,7 +362,7 @@ class Runtime(SingleThreadedAgentRuntime):
             return await self.digd_run.emit(to, payload, kind=kind, fyi=fyi)
         submit = isinstance(message, self._answers)
         if call.is_finished:  # a task that the agent started and did not wait for
-            late = self.calls.line()
+            late = self.line()
             await late.begin(call.agent)
             return await late.end_with(to, payload, kind, submit=submit, fyi=fyi)
         line = call.line
@@ -412,7 +413,14 @@ class Runtime(SingleThreadedAgentRuntime):
         self._record_delivery(message_id, event, [name], is_work=True)
         await super().publish_message(message, TopicId(agent.type + DIRECT, agent.key), message_id=message_id)
 
-    # ---- for handler calls
+    # ---- for handler calls and group chats
+
+    def line(self) -> AgentLine:
+        return AgentLine(self.digd_run, self.mail)
+
+    def instance(self, agent_id: AgentId) -> Any:
+        """The agent's object, or None if AutoGen has not made it yet."""
+        return self._instantiated_agents.get(agent_id)
 
     def event_of(self, message_id: str, agent: str) -> str | None:
         """The event of a message that this agent has not handled yet."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Iterator
 from contextvars import ContextVar
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from agents import (Agent, Handoff, InputGuardrailTripwireTriggered, MaxTurnsExceeded, ModelResponse,
                     OutputGuardrailTripwireTriggered, RunContextWrapper, RunHooks, RunState, Tool, TResponseInputItem)
 from agents.tool import default_tool_error_function
 from agents.tool_context import ToolContext
 
-from ..activation import error_text
 from ..messages import Json, Verdict
 from .notes import InputEvent, GivenBack, HandoffGivenBack, name_of, note_item, payload, quoted, text_of
-from .steps import Steps
+from .steps import State, Steps
 from .turns import Turns, input_from_verdict, has_no_arguments, is_rerouted
 
 HANDOFF_PREFIX = "transfer_to_"  # of the SDK's default names for hand-off tools
@@ -32,9 +31,6 @@ def handoff_tool_name(agent: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_]", "_", f"{HANDOFF_PREFIX}{agent}").lower()
 
 
-State = Literal["running", "paused", "answered", "failed"]
-
-
 class Conversation(RunHooks[Any]):
     """Receives the SDK's hooks for a run, and reports them as events. It calls the program's own hooks first.
 
@@ -42,7 +38,7 @@ class Conversation(RunHooks[Any]):
     inner: the hooks that the program passed to the run.
     """
 
-    def __init__(self, steps: Steps, caller: Conversation | None, inner: RunHooks[Any] | None,
+    def __init__(self, steps: Steps[Conversation], caller: Conversation | None, inner: RunHooks[Any] | None,
                  context: Any = None) -> None:
         self.steps = steps
         self.caller = caller
@@ -120,7 +116,7 @@ class Conversation(RunHooks[Any]):
         acting = getattr(state, "_current_agent", None)
         names = {name_of(agent)} | ({name_of(acting)} if acting is not None else set())
         if self.caller is None:
-            paused = self.steps.take_paused(names)
+            paused = self.steps.find_paused(names)
             if paused is not None:
                 self.steps.open.remove(paused)
                 self.steps.open.append(self)

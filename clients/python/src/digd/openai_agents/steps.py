@@ -7,18 +7,44 @@ it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from ..messages import Outcome
+from ..messages import Json, Outcome
 from ..session import log
 from .feed import Feed, run_to_first_wait
 from .notes import InputEvent, Mail
+from .turns import Turns
 
-if TYPE_CHECKING:
-    from .conversation import Conversation
+State = Literal["running", "paused", "answered", "failed"]
 
 
-class Steps:
+class Step(Protocol):
+    """The members of a conversation that the steps use. The conversation's docstrings describe them."""
+
+    state: State
+    turns: Turns
+    output: Json
+    agents: set[str]
+    error_text: str
+    is_unanswered: bool
+    is_declared_end: bool
+
+    def observe_stream(self) -> None: ...
+
+    async def settle_requests(self) -> None: ...
+
+    async def settle_handled(self) -> None: ...
+
+    def take_failed_requests(self) -> Sequence[Step]: ...
+
+    def paused_below(self) -> Iterable[Step]: ...
+
+
+S = TypeVar("S", bound=Step)
+
+
+class Steps(Generic[S]):
     """The steps of a run in the order in which they ended. Teams of the same run share them."""
 
     def __init__(self, feed: Feed) -> None:
@@ -26,15 +52,15 @@ class Steps:
         self.mail = Mail()
         self.is_over = False
         self.has_fault = False  # the adapter failed and reports nothing any more
-        self.open: list[Conversation] = []  # begun, and not followed by a later step
-        self.nested: set[Conversation] = set()  # runs that other runs started, until they end
+        self.open: list[S] = []  # begun, and not followed by a later step
+        self.nested: set[Step] = set()  # runs that other runs started, until they end
         self._has_warned = False
         self.known_agents: set[str] = set(feed.run.agents or ())
         feed.run.before_end(self._prepare_end)
 
     @staticmethod
-    def of(feed: Feed) -> Steps:
-        steps: Steps | None = getattr(feed.run, "openai_agents_steps", None)
+    def of(feed: Feed) -> Steps[Any]:
+        steps: Steps[Any] | None = getattr(feed.run, "openai_agents_steps", None)
         if steps is None:
             steps = Steps(feed)
             setattr(feed.run, "openai_agents_steps", steps)  # on the run, so that both are freed together
@@ -46,7 +72,7 @@ class Steps:
             self.known_agents.add(agent)
             await self.feed.agent_joined(agent)
 
-    async def add_step(self, conversation: Conversation, agent: str) -> None:
+    async def add_step(self, conversation: S, agent: str) -> None:
         """Adds a step. The results of the earlier steps become notices to its agent."""
         for step in self.open:
             step.observe_stream()
@@ -63,14 +89,14 @@ class Steps:
             verdict = await step.turns.end_with_output([agent], step.output, "answer", fyi=True)
             conversation.turns.add_input(InputEvent(verdict.event, fyi=True))
 
-    def ended(self, conversation: Conversation) -> None:
+    def ended(self, conversation: S) -> None:
         """Moves a step to the end of the order. No coroutine: a callback at a stream's end calls it."""
         if conversation in self.open:
             self.open.remove(conversation)
             self.open.append(conversation)
 
-    def take_paused(self, agents: set[str]) -> Conversation | None:
-        """The paused step that one of these agents resumes."""
+    def find_paused(self, agents: set[str]) -> S | None:
+        """Returns the paused step that one of these agents resumes."""
         for step in self.open:
             step.observe_stream()
         paused = [step for step in self.open if step.state == "paused"]
@@ -121,7 +147,7 @@ class Steps:
             log.warning("digd: run %s has ended, but agent runs that began within it continue; they are not watched. "
                         "Consume streams and await runs inside the `async with` of the digd run", self.feed.run.id)
 
-    def _report_unanswered(self, steps: list[Conversation]) -> None:
+    def _report_unanswered(self, steps: list[S]) -> None:
         for step in steps:
             for request in step.take_failed_requests():
                 run_to_first_wait(request.turns.settle())
@@ -130,7 +156,7 @@ class Steps:
             else:
                 run_to_first_wait(step.turns.settle("wait" if step.state == "paused" else "consume"))
 
-    def _report_answer(self, steps: list[Conversation]) -> Outcome | None:
+    def _report_answer(self, steps: list[S]) -> Outcome | None:
         answered = [step for step in steps if step.state == "answered" and step.turns.activation is not None]
         last = answered[-1] if answered else None
         for step in steps:
