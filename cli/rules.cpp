@@ -1,6 +1,10 @@
-// digctl rules: what each rule means, from the same text as the engine runs on.
+// digctl rules: the documentation of each rule, from the text that the engine itself uses.
 #include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
 
+#include "base/json_writer.h"
 #include "cli/commands.h"
 #include "rules/rule.h"
 
@@ -8,25 +12,76 @@ namespace digd::cli {
 
 namespace {
 
-void print(const rule& r) {
+std::string_view to_string(scope s) {
+  switch (s) {
+    case scope::none: break;
+    case scope::run: return "run";
+    case scope::event: return "event";
+  }
+  return "none";
+}
+
+void print_text(const rule& r) {
   const rule_settings s = r.defaults();
   std::cout << to_string(r.id) << " (" << r.doc.code << "), " << to_string(r.severity) << ", heals by "
-            << to_string(r.healing) << "\n  what     " << r.doc.text << "\n  why      " << r.doc.why << "\n  example  "
-            << r.doc.example << "\n  mind     " << r.doc.false_positives << "\n  cleared  " << r.doc.cleared
-            << "\n  source   " << r.doc.source << "\n  options  mode=" << to_string(s.mode);
-  if (r.options.kinds) std::cout << " kinds=[]";
-  if (r.options.window) std::cout << " window_ms=" << s.window_ms;
-  if (r.options.attempts) std::cout << " max_attempts=" << s.max_attempts;
-  if (r.options.reroutes) std::cout << " max_reroutes=" << s.max_reroutes;
+            << to_string(r.healing) << "\n  what     " << r.doc.summary << "\n  why      " << r.doc.why
+            << "\n  example  " << r.doc.example << "\n  mind     " << r.doc.false_positives << "\n  cleared  "
+            << r.doc.cleared << "\n  source   " << r.doc.source << "\n  options  mode=" << to_string(s.mode);
+  if (r.traits.kinds) std::cout << " kinds=[]";
+  if (r.traits.has_window()) std::cout << " window_ms=" << s.window_ms;
+  if (r.traits.has_attempts()) std::cout << " max_attempts=" << s.max_attempts;
+  if (r.traits.reroutes) std::cout << " max_reroutes=" << s.max_reroutes;
   std::cout << "\n  says     " << r.text() << "\n\n";
+}
+
+void append_options(json_writer& json, const rule& r) {
+  const rule_settings s = r.defaults();
+  json.key("options").open_object().key("mode").text(to_string(s.mode));
+  if (r.traits.kinds) json.key("kinds").open_array().close_array();
+  json.key("except").open_array().close_array();
+  if (r.traits.has_window()) json.key("window_ms").integer(s.window_ms);
+  if (r.traits.has_attempts()) json.key("max_attempts").integer(s.max_attempts);
+  if (r.traits.reroutes) json.key("max_reroutes").integer(s.max_reroutes);
+  json.close_object();
+}
+
+void append_rule(json_writer& json, const rule& r) {
+  json.open_object();
+  json.key("rule").text(to_string(r.id)).key("code").text(r.doc.code);
+  json.key("severity").text(to_string(r.severity)).key("healing").text(to_string(r.healing));
+  json.key("summary").text(r.doc.summary).key("why").text(r.doc.why).key("example").text(r.doc.example);
+  json.key("false_positives").text(r.doc.false_positives).key("cleared").text(r.doc.cleared);
+  json.key("advice").text(r.doc.advice).key("source").text(r.doc.source).key("text").text(r.text());
+  append_options(json, r);
+  json.key("window_scope").text(to_string(r.traits.window));
+  json.key("attempts_scope").text(to_string(r.traits.attempts));
+  json.key("returns").boolean(r.traits.returns);
+  json.close_object();
+}
+
+void print_json() {
+  std::string out;
+  json_writer json(out);
+  json.open_array();
+  for (const rule* r : catalog()) append_rule(json, *r);
+  json.close_array();
+  std::cout << out << '\n';
 }
 
 }  // namespace
 
 void add_rules(CLI::App& app, int& status) {
   CLI::App* sub = app.add_subcommand("rules", "Explains the rules, their options and what they say to agents");
-  sub->callback([&status] {
-    for (const rule* r : catalog()) print(*r);
+  const auto format = std::make_shared<std::string>("text");
+  sub->add_option("--format", *format, "text for people, json for programs: one object for each rule")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  sub->callback([&status, format] {
+    if (*format == "json") {
+      print_json();
+    } else {
+      for (const rule* r : catalog()) print_text(*r);
+    }
     status = done;
   });
 }

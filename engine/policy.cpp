@@ -34,11 +34,11 @@ std::vector<std::string> as_set(std::vector<std::string> names) {
 
 void apply(const rule_request& asked, const rule& which, rule_settings& s) {
   if (asked.mode) s.mode = *asked.mode;
-  if (asked.kinds && which.options.kinds) s.kinds = as_set(*asked.kinds);
+  if (asked.kinds && which.traits.kinds) s.kinds = as_set(*asked.kinds);
   if (asked.except) s.except = as_set(*asked.except);
-  if (asked.window_ms && which.options.window) s.window_ms = *asked.window_ms;
-  if (asked.max_attempts && which.options.attempts) s.max_attempts = *asked.max_attempts;
-  if (asked.max_reroutes && which.options.reroutes) s.max_reroutes = *asked.max_reroutes;
+  if (asked.window_ms && which.traits.has_window()) s.window_ms = *asked.window_ms;
+  if (asked.max_attempts && which.traits.has_attempts()) s.max_attempts = *asked.max_attempts;
+  if (asked.max_reroutes && which.traits.reroutes) s.max_reroutes = *asked.max_reroutes;
   if (asked.text) s.text = *asked.text;
 }
 
@@ -67,11 +67,10 @@ run_settings settle(const hello& asked, const run_policy& policy) {
   for (const rule* r : catalog()) apply(asked.rules[index_of(r->id)], *r, s.of(r->id));
   if (asked.budget) s.budget = *asked.budget;
   if (asked.max_returns_per_agent) s.max_returns_per_agent = *asked.max_returns_per_agent;
-  for_each_limit(asked.limits, s.limits, policy.most,
-                 [](const auto& wanted, auto& settled, const auto& most) {
-                   if (wanted) settled = *wanted;
-                   settled = std::min(settled, most);
-                 });
+  for_each_limit(asked.limits, s.limits, policy.most, [](const auto& wanted, auto& settled, const auto& most) {
+    if (wanted) settled = *wanted;
+    settled = std::min(settled, most);
+  });
   for (std::size_t i = 0; i < limit_policies::count; ++i) {
     if (asked.over_limit[i]) s.over_limit.of(static_cast<limit_id>(i)) = *asked.over_limit[i];
   }
@@ -86,7 +85,8 @@ std::string contradiction(const hello& asked, const run_settings& holds, const r
   if (asked.clock && *asked.clock != holds.clock) return "clock";
   // A client may also ask for what a welcome told it, which can be weaker for a while.
   const bool as_told = asked.mode && *asked.mode == std::min(holds.mode, holds.operator_mode);
-  if (asked.mode && !as_told && std::min(*asked.mode, policy.strongest_mode) != std::min(holds.mode, policy.strongest_mode)) {
+  if (asked.mode && !as_told &&
+      std::min(*asked.mode, policy.strongest_mode) != std::min(holds.mode, policy.strongest_mode)) {
     return "mode";
   }
   for (const rule* r : catalog()) {

@@ -2,108 +2,103 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
-#include <vector>
-
-#include "rules/rule.h"
+#include <utility>
 
 namespace digd {
 
 using graph::window_state;
 
 milliseconds later(milliseconds a, milliseconds b) {
-  constexpr milliseconds most = std::numeric_limits<milliseconds>::max();
-  return a > most - b ? most : a + b;
+  constexpr milliseconds max_time = std::numeric_limits<milliseconds>::max();
+  return a > max_time - b ? max_time : a + b;
+}
+
+windows::windows(graph::graph& g, const run_settings& settings) : graph_(g), settings_(settings) {
+  for (const rule* r : catalog()) {
+    if (r->traits.window == scope::run) run_windows_.push_back({r});
+    if (r->traits.window == scope::event) event_rule_ = r;
+  }
 }
 
 std::optional<due_item> windows::next() const {
   std::optional<due_item> first;
-  const auto consider = [&](milliseconds at, due_kind kind, std::uint32_t index) {
-    if (!first || std::tie(at, kind) < std::tie(first->at, first->kind)) first = due_item{at, kind, index};
+  // Called in the order in which items of the same time are due.
+  const auto consider = [&](const due_item& item) {
+    if (!first || item.at < first->at) first = item;
   };
   if (const auto v = graph_.longest_silent(); v != graph::nobody) {
-    consider(later(graph_.activation(v).heard_ms, settings_.limits.stalled_ms), due_kind::stall, v);
+    consider({later(graph_.activation(v).heard_ms, settings_.limits.stalled_ms), nullptr, v});
   }
-  if (deadlock_.state == window_state::running) consider(deadlock_.due_ms, due_kind::deadlock, graph::nobody);
-  if (missing_termination_.state == window_state::running) {
-    consider(missing_termination_.due_ms, due_kind::missing_termination, graph::nobody);
+  for (const run_window& w : run_windows_) {
+    if (w.state == window_state::running) consider({w.due_ms, w.owner, graph::nobody});
   }
-  if (!orphans_.empty()) consider(orphans_.begin()->due_ms, due_kind::orphan, orphans_.begin()->event);
+  if (!event_windows_.empty()) consider({event_windows_.begin()->due_ms, event_rule_, event_windows_.begin()->event});
   return first;
 }
 
-void windows::step(run_window& w, rule_id id, milliseconds now, bool live) {
-  const bool holds = live && settings_.effective_mode(id) != mode::off && rule_of(id).holds(graph_, graph::nobody);
+void windows::update_run_window(run_window& w, milliseconds now, bool live) {
+  const bool holds = live && is_on(*w.owner) && w.owner->holds(graph_, graph::nobody);
   if (!holds) {
-    w = {};
+    w = {w.owner};
   } else if (w.state == window_state::idle) {
     w.state = window_state::running;
-    w.due_ms = later(now, settings_.of(id).window_ms);
+    w.due_ms = later(now, settings_.of(w.owner->id).window_ms);
   }
 }
 
-void windows::set_orphan(graph::event_index e, window_state state, milliseconds due_ms) {
-  if (const auto before = orphan_due_.find(e); before != orphan_due_.end()) {
-    orphans_.erase({before->second, e});
-    orphan_due_.erase(before);
+void windows::set_event_window(graph::event_index e, window_state state, milliseconds due_ms) {
+  if (const auto before = event_due_.find(e); before != event_due_.end()) {
+    event_windows_.erase({before->second, e});
+    event_due_.erase(before);
   }
-  graph_.set_orphan_window(e, state);
+  graph_.set_window(e, state);
   if (state != window_state::running) return;
-  orphans_.insert({due_ms, e});
-  orphan_due_.emplace(e, due_ms);
+  event_windows_.insert({due_ms, e});
+  event_due_.emplace(e, due_ms);
 }
 
-void windows::step_orphan(graph::event_index e, milliseconds now, bool live) {
-  constexpr rule_id id = rule_id::orphaned_event;
-  const bool holds = live && settings_.effective_mode(id) != mode::off && rule_of(id).holds(graph_, e);
-  const window_state state = graph_.event(e).orphan_window;
-  if (!holds && state != window_state::idle) set_orphan(e, window_state::idle, 0);
+void windows::update_event_window(graph::event_index e, milliseconds now, bool live) {
+  const bool holds = live && is_on(*event_rule_) && event_rule_->holds(graph_, e);
+  const window_state state = graph_.event(e).window;
+  if (!holds && state != window_state::idle) set_event_window(e, window_state::idle, 0);
   if (holds && state == window_state::idle) {
-    set_orphan(e, window_state::running, later(now, settings_.of(id).window_ms));
+    set_event_window(e, window_state::running, later(now, settings_.of(event_rule_->id).window_ms));
   }
 }
 
 void windows::update(milliseconds now, bool live) {
-  step(deadlock_, rule_id::deadlock, now, live);
-  step(missing_termination_, rule_id::missing_termination, now, live);
-  if (!live || settings_.effective_mode(rule_id::orphaned_event) == mode::off) {
-    while (!orphans_.empty()) set_orphan(orphans_.begin()->event, window_state::idle, 0);
+  for (run_window& w : run_windows_) update_run_window(w, now, live);
+  if (event_rule_ == nullptr) return;
+  if (!live || !is_on(*event_rule_)) {
+    while (!event_windows_.empty()) set_event_window(event_windows_.begin()->event, window_state::idle, 0);
   }
-  const std::vector<graph::event_index>& touched = graph_.touched();
-  for (std::size_t i = 0; i < touched.size(); ++i) step_orphan(touched[i], now, live);
+  const std::vector<graph::event_index>& touched = graph_.touched();  // grows: setting a window touches its event
+  for (std::size_t i = 0; i < touched.size(); ++i) update_event_window(touched[i], now, live);
 }
 
-void windows::fired(const due_item& due_item, bool healed) {
+void windows::fired(const due_item& item, bool healed) {
   const window_state state = healed ? window_state::idle : window_state::fired;
-  switch (due_item.kind) {
-    case due_kind::deadlock:
-      deadlock_.state = state;
-      deadlock_.fired = true;
-      break;
-    case due_kind::missing_termination:
-      missing_termination_.state = state;
-      missing_termination_.fired = true;
-      break;
-    case due_kind::orphan: set_orphan(due_item.index, state, 0); break;
-    case due_kind::stall: break;
+  if (item.window_of == event_rule_) return set_event_window(item.index, state, 0);
+  for (run_window& w : run_windows_) {
+    if (w.owner != item.window_of) continue;
+    w.state = state;
+    w.fired = true;
   }
 }
 
 std::vector<due_item> windows::unfired() const {
-  std::vector<due_item> due_items;
-  const auto unfired = [](const run_window& w) { return w.state == window_state::running && !w.fired; };
-  if (unfired(deadlock_)) due_items.push_back({deadlock_.due_ms, due_kind::deadlock, graph::nobody});
-  if (unfired(missing_termination_)) {
-    due_items.push_back({missing_termination_.due_ms, due_kind::missing_termination, graph::nobody});
+  std::vector<due_item> items;
+  for (const run_window& w : run_windows_) {
+    if (w.state == window_state::running && !w.fired) items.push_back({w.due_ms, w.owner, graph::nobody});
   }
-  const auto first_orphan = static_cast<std::ptrdiff_t>(due_items.size());
-  for (const orphan_entry& o : orphans_) due_items.push_back({o.due_ms, due_kind::orphan, o.event});
-  std::sort(due_items.begin() + first_orphan, due_items.end(), [this](const due_item& a, const due_item& b) {
+  const auto first_event = static_cast<std::ptrdiff_t>(items.size());
+  for (const event_window& w : event_windows_) items.push_back({w.due_ms, event_rule_, w.event});
+  std::sort(items.begin() + first_event, items.end(), [this](const due_item& a, const due_item& b) {
     return graph_.event(a.index).id < graph_.event(b.index).id;
   });
-  return due_items;
+  return items;
 }
 
-void windows::reported_orphan(graph::event_index e) { set_orphan(e, window_state::fired, 0); }
+void windows::mark_reported(graph::event_index e) { set_event_window(e, window_state::fired, 0); }
 
 }  // namespace digd

@@ -115,14 +115,14 @@ class graph {
   void give_up_submit(event_index e);  // it is work from now on; its pending deliveries withdrawn
   void give_back(event_index e, agent_index to);
   void undo_give_back(event_index e);  // withdrawn, if that delivery is still pending
-  void count_orphan_healing(event_index e) { ++events_[e].orphan_healings; }
+  void count_attempt(event_index e) { ++events_[e].attempts; }
   std::uint64_t count_window_give_back(event_index e) { return ++events_[e].given_back; }
 
   // ---- the end of a message
   // Events whose windows or settling may have changed since the last `settle`.
   const std::vector<event_index>& touched() const { return touched_; }
   void touch(event_index e);
-  void set_orphan_window(event_index e, window_state state);
+  void set_window(event_index e, window_state state);
   // Settles what can be settled.
   void settle();
   // Forgets the settled events beyond the limit, oldest first, and what only they kept.

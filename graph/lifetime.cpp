@@ -40,8 +40,8 @@ void graph::touch(event_index e) {
   touched_.push_back(e);
 }
 
-void graph::set_orphan_window(event_index e, window_state state) {
-  events_[e].orphan_window = state;
+void graph::set_window(event_index e, window_state state) {
+  events_[e].window = state;
   touch(e);
 }
 
@@ -69,7 +69,7 @@ void graph::settle() {
       if (!node.remembered && node.open_inputs == 0) free_event(e);
       continue;
     }
-    if (node.pending > 0 || node.open_inputs > 0 || node.orphan_window == window_state::running) continue;
+    if (node.pending > 0 || node.open_inputs > 0 || node.window == window_state::running) continue;
     node.settled = true;
     drop_settled_ancestry(node);
     --live_events_;

@@ -56,10 +56,10 @@ struct event_node {
   bool consumed : 1 = false;        // by some ended, not failed activation
   bool gave_up_submit : 1 = false;  // a submit event that was given back
   bool settled : 1 = false;
-  bool remembered : 1 = true;    // its id is known; else kept only for open activations
-  bool touched : 1 = false;      // waits for the end of the message (windows, settling)
-  bool has_unknown : 1 = false;  // some delivery became unknown
-  window_state orphan_window : 2 = window_state::idle;
+  bool remembered : 1 = true;                    // its id is known; else kept only for open activations
+  bool touched : 1 = false;                      // waits for the end of the message (windows, settling)
+  bool has_unknown : 1 = false;                  // some delivery became unknown
+  window_state window : 2 = window_state::idle;  // of the rule whose windows belong to events
 
   std::uint32_t pending = 0;      // of the deliveries
   std::uint32_t open_inputs = 0;  // open activations that have it as an input
@@ -67,7 +67,7 @@ struct event_node {
   std::uint32_t reducing_consumers = 0;  // ended, not failed, reducing activations that consumed it
   std::uint32_t reroute_acts = 0;
   std::uint32_t given_back = 0;         // by windows, for the ids of these interventions
-  std::uint32_t orphan_healings = 0;    // attempts used
+  std::uint32_t attempts = 0;           // healings by the rule that counts attempts for each event
   mutable std::uint32_t marked_in = 0;  // `graph::is_marked`
 
   short_list<delivery> deliveries;         // sorted by agent

@@ -12,7 +12,7 @@ namespace {
 
 constexpr rule_doc about{
     .code = "CLA",
-    .text = "An agent is given work while it holds other work whose lineage has no generator in common with it.",
+    .summary = "An agent is given work while it holds other work whose lineage has no generator in common with it.",
     .why = "Halves of different decompositions do not fit together: aggregated, they count things twice or miss them.",
     .example =
         "Two agents split the same list in different ways; the aggregator gets two parts of the one split and "
@@ -23,6 +23,7 @@ constexpr rule_doc about{
     .cleared =
         "The agent has dealt with the event or with all that clashed with it, and no single activation of it "
         "consumed both.",
+    .advice = "keep parts of different problems apart",
     .source = "DIG to Heal, Table 1, Progress: Cross-lineage aggregation",
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr rule_doc about{
     .code = "ET",
-    .text = "Someone submits the final answer while work that the answer does not build on is still waiting.",
+    .summary = "Someone submits the final answer while work that the answer does not build on is still waiting.",
     .why = "The answer leaves out what the others are still doing, and once it is out nobody will add it.",
     .example =
         "The planner splits a task in two; the coder's half is done and submitted, the tester's half still "
@@ -23,13 +23,19 @@ constexpr rule_doc about{
     .cleared =
         "None of the unresolved events is reachable work any more, or an answer was let through on which the "
         "rule did not fire.",
+    .advice = "have the submitting agent check for open work first",
     .source = "DIG to Heal, Table 1, Reachability and Termination: Early termination",
 };
 
 class early_termination final : public rule {
  public:
   constexpr early_termination()
-      : rule(rule_id::early_termination, digd::severity::failure, action::reroute, {.kinds = true, .attempts = true},
+      : rule(rule_id::early_termination, digd::severity::failure, action::reroute,
+             {.kinds = true,
+              .attempts = scope::run,
+              .returns = true,
+              .recurs = recurrence::anywhere,
+              .place = place_kind::answer},
              about) {}
 
   rule_settings defaults() const override { return {.max_attempts = 3}; }

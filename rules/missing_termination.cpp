@@ -8,19 +8,21 @@ namespace {
 
 constexpr rule_doc about{
     .code = "MC",
-    .text = "No work is reachable, some activation has ended, and for window_ms nobody has been active or submitted.",
+    .summary =
+        "No work is reachable, some activation has ended, and for window_ms nobody has been active or submitted.",
     .why = "The run has its results and hangs for want of somebody who says so.",
     .example = "The tester consumes the last result and writes nothing: everybody thinks that another will submit.",
     .false_positives = "A service that idles between problems: give each problem a run, or end the run.",
     .cleared = "A submit event is let through.",
+    .advice = "name who has to submit",
     .source = "DIG to Heal, Table 1, Reachability and Termination: Missing termination",
 };
 
 class missing_termination final : public rule {
  public:
   constexpr missing_termination()
-      : rule(rule_id::missing_termination, digd::severity::failure, action::create, {.window = true, .attempts = true},
-             about) {}
+      : rule(rule_id::missing_termination, digd::severity::failure, action::create,
+             {.window = scope::run, .attempts = scope::run, .returns = true}, about) {}
 
   rule_settings defaults() const override { return {.window_ms = 10'000, .max_attempts = 3}; }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr rule_doc about{
     .code = "OE",
-    .text = "A piece of work reaches nobody who can still take it up.",
+    .summary = "A piece of work reaches nobody who can still take it up.",
     .why = "Its sender believes it delegated; nobody works on it, and nobody will notice.",
     .example =
         "The planner sends a subtask to \"reviewer\", who is not part of the run; or every recipient discards "
@@ -18,13 +18,15 @@ constexpr rule_doc about{
         "Notices that ask nothing of anybody: mark them as fyi. With an open roster whoever is named "
         "joins, so that a misspelt name is not noticed: give the agents in hello.",
     .cleared = "The event is consumed.",
+    .advice = "check the names agents address, and what they discard",
     .source = "DIG to Heal, Table 1, Reachability and Termination: Orphaned event",
 };
 
 class orphaned_event final : public rule {
  public:
   constexpr orphaned_event()
-      : rule(rule_id::orphaned_event, digd::severity::failure, action::reroute, {.window = true, .attempts = true},
+      : rule(rule_id::orphaned_event, digd::severity::failure, action::reroute,
+             {.window = scope::event, .attempts = scope::event, .returns = true, .place = place_kind::evidence},
              about) {}
 
   rule_settings defaults() const override { return {.window_ms = 5'000, .max_attempts = 3}; }

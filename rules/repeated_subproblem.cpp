@@ -11,7 +11,7 @@ namespace {
 
 constexpr rule_doc about{
     .code = "RSP",
-    .text =
+    .summary =
         "A problem-reducing activation announces an output derived from work that another ended, problem-reducing "
         "activation has consumed already.",
     .why = "The same sub-problem is paid for twice, and two results for it are now under way.",
@@ -19,13 +19,15 @@ constexpr rule_doc about{
     .false_positives =
         "Deliberate redundancy, such as votes or reviews: limit the rule to other kinds, or observe only.",
     .cleared = "The repeated result is settled and the rule has not fired again on the same work.",
+    .advice = "tell agents who already works on what",
     .source = "DIG to Heal, Table 1, Progress: Repeated subproblem solving",
 };
 
 class repeated_subproblem final : public rule {
  public:
   constexpr repeated_subproblem()
-      : rule(rule_id::repeated_subproblem, digd::severity::warning, action::inject, {.kinds = true}, about) {}
+      : rule(rule_id::repeated_subproblem, digd::severity::warning, action::inject,
+             {.kinds = true, .recurs = recurrence::shared_evidence}, about) {}
 
   rule_settings defaults() const override { return {}; }
 

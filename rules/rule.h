@@ -1,7 +1,7 @@
-// What a failure rule is: a reader of the graph that finds one of the seven shapes and knows what to say of it.
+// The interface of a failure rule. A rule reads the graph, finds one failure pattern, and describes it.
 //
-// Rules send nothing, keep nothing and know no clock; they are constants. What a finding leads to is healing's
-// business (healing/healer.h), when a window is due the engine's (engine/windows.h).
+// Rules are constants: they send nothing, keep nothing and know no clock. healing/healer.h decides what a finding leads
+// to; engine/windows.h decides when a window fires. docs/adding-a-rule.md walks through a new rule.
 #pragma once
 
 #include <cstdint>
@@ -27,25 +27,25 @@ struct blocked_event {
   bool rerouted = false;               // else announced: an output or a root event
 };
 
-// What a rule found. Evidence is either events or agents.
+// What a rule found. Its evidence is either events or agents.
 struct finding {
   rule_id rule{};                            // set by the caller of `judge`
-  graph::event_index event = graph::nobody;  // judged, or whose window fired; nobody: the run's own windows
+  graph::event_index event = graph::nobody;  // the event judged, or whose window fired; nobody: a window of the run
   graph::agent_index agent = graph::nobody;
   event_list events;
   std::vector<graph::agent_index> agents;  // sorted by name before it is reported
 };
 
-// A healed finding, watched until its symptom has cleared.
+// A healed finding, watched until its symptom clears, recurs, or the run ends.
 struct watched {
   rule_id rule{};
   graph::event_ref event{};
   bool has_event = false;
   graph::agent_index agent = graph::nobody;
-  std::vector<graph::event_ref> evidence;  // events only; a rule may drop those that are done with
+  std::vector<graph::event_ref> evidence;  // events only; `progress` may drop those that are resolved
   milliseconds detected_ts = 0;
   std::string label;           // the event's id, or that of the intervention
-  std::uint64_t occasion = 0;  // the message or firing that showed it
+  std::uint64_t occasion = 0;  // number of the message or firing that it was found in
 };
 
 // What `rule::progress` may know beside the graph.
@@ -61,48 +61,72 @@ using text_facts = std::vector<std::pair<std::string_view, std::string>>;
 
 // The doc block of a rule, for `digctl rules` and the manual.
 struct rule_doc {
-  std::string_view code;  // two or three letters, as in the paper's tables
-  std::string_view text;  // one sentence
-  std::string_view why;
+  std::string_view code;     // two or three letters, as in the paper's tables
+  std::string_view summary;  // one sentence: what happened
+  std::string_view why;      // why it matters
   std::string_view example;
   std::string_view false_positives;  // known ones
   std::string_view cleared;          // when the symptom counts as gone
+  std::string_view advice;           // what to change in the agent system
   std::string_view source;           // in the paper
 };
 
-// The options a rule's settings have.
-struct rule_options {
-  bool kinds = false;
-  bool window = false;
-  bool attempts = false;
-  bool reroutes = false;
+// Whether a rule keeps something for the run as a whole, or for each event.
+enum class scope : std::uint8_t { none, run, event };
+
+// Which later finding of the same rule shows that an earlier healing did not help.
+enum class recurrence : std::uint8_t {
+  anywhere,         // any in the run
+  same_place,       // one of the same event and agent; any, where findings have no event
+  shared_evidence,  // one whose evidence has an event in common
+};
+
+// Where a detection takes place, for reports that group detections: between the source of its event and these agents.
+enum class place_kind : std::uint8_t {
+  answer,    // nobody: the event is an answer
+  evidence,  // the agents in the evidence
+  delivery,  // the detection's agent, else the recipients that the witness shows as pending
+};
+
+// What the machinery knows of a rule beside its judgement. The rest of digd depends on these, never on a rule's name.
+struct rule_traits {
+  bool kinds = false;            // has the option `kinds`
+  scope window = scope::none;    // judges by time: has `window_ms`; at most one rule with windows of events
+  scope attempts = scope::none;  // has `max_attempts`, counted for the run or for each event
+  bool reroutes = false;         // has the option `max_reroutes`
+  bool returns = false;          // its healing makes one agent act again: `max_returns_per_agent` bounds it
+  recurrence recurs = recurrence::same_place;
+  place_kind place = place_kind::delivery;
+
+  constexpr bool has_window() const { return window != scope::none; }
+  constexpr bool has_attempts() const { return attempts != scope::none; }
 };
 
 class rule {
  public:
-  constexpr rule(rule_id id, digd::severity severity, action healing, rule_options options, const rule_doc& doc)
-      : id(id), severity(severity), healing(healing), options(options), doc(doc) {}
+  constexpr rule(rule_id id, digd::severity severity, action healing, rule_traits traits, const rule_doc& doc)
+      : id(id), severity(severity), healing(healing), traits(traits), doc(doc) {}
   virtual ~rule() = default;
 
   const rule_id id;
   const digd::severity severity;
   const action healing;  // inject, reroute or create
-  const rule_options options;
+  const rule_traits traits;
   const rule_doc& doc;
 
   virtual rule_settings defaults() const = 0;
 
-  // Judges a blocked event against the graph with its whole message recorded; appends what it finds. `known` has the
-  // evidence computed for earlier events of the message. A rule stops early once `graph.work_is_used_up()`.
+  // Judges a blocked event and appends findings. The graph already has the event's whole message. `known` holds the
+  // evidence computed for earlier events of the message. A rule returns early once `graph.work_is_used_up()`.
   virtual void judge(const graph::graph&, const blocked_event&, const rule_settings&, evidence_cache& /*known*/,
                      std::vector<finding>&) const {}
 
-  // Rules by time: whether the condition holds now (of `event`, where windows are an event's own), and what to
-  // report when it held for the window.
+  // For rules with windows: whether the condition holds now, and the finding once it has held for the window. The
+  // event is given if windows belong to events.
   virtual bool holds(const graph::graph&, graph::event_index) const { return false; }
   virtual finding fire(const graph::graph&, graph::event_index) const { return {}; }
 
-  // Who gets the event back, or the created one; nothing where there is nobody.
+  // Appends the agents that get the event back, or the created event; none if there is no such agent.
   virtual void targets(const graph::graph&, const finding&, std::vector<graph::agent_index>&) const {}
 
   virtual std::string reason(const graph::graph&, const finding&) const = 0;

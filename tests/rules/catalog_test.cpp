@@ -49,7 +49,7 @@ TEST_CASE("every rule is documented") {
   for (const rule* r : catalog()) {
     INFO(to_string(r->id));
     for (const std::string_view field :
-         {r->doc.text, r->doc.why, r->doc.example, r->doc.false_positives, r->doc.cleared}) {
+         {r->doc.summary, r->doc.why, r->doc.example, r->doc.false_positives, r->doc.cleared}) {
       CHECK(field.size() > 20);
       CHECK(field.ends_with('.'));
       CHECK(field.find('\n') == std::string_view::npos);
@@ -113,10 +113,10 @@ TEST_CASE("every rule has the defaults that semantics.md gives") {
     CHECK(s.mode == mode::enforce);
     CHECK(s.kinds.empty());
     CHECK(s.text.empty());
-    CHECK((s.window_ms > 0) == r->options.window);
-    CHECK((s.max_attempts > 0) == r->options.attempts);
-    CHECK((s.max_reroutes > 0) == r->options.reroutes);
-    CHECK(r->options.attempts == (r->healing != action::inject));
+    CHECK((s.window_ms > 0) == r->traits.has_window());
+    CHECK((s.max_attempts > 0) == r->traits.has_attempts());
+    CHECK((s.max_reroutes > 0) == r->traits.reroutes);
+    CHECK(r->traits.has_attempts() == (r->healing != action::inject));
     CHECK(r->severity == (r->healing == action::inject ? severity::warning : severity::failure));
   }
 }

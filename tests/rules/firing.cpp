@@ -59,7 +59,8 @@ void check_causes(const firing& f) {
   check_not_healed(play(f, R"("capabilities":{")" + healing + "\":false}"), f, cause::unsupported, action::none);
   check_not_healed(play(f, R"("healing":{"budget":0})"), f, cause::budget, action::none);
   check_not_healed(play(f, R"("mode":"shadow","healing":{"budget":0})"), f, cause::mode, action::none);
-  if (which.options.attempts) check_not_healed(play(f, "", R"("max_attempts":0)"), f, cause::attempts, action::none);
+  if (which.traits.has_attempts())
+    check_not_healed(play(f, "", R"("max_attempts":0)"), f, cause::attempts, action::none);
   if (!healed.only(f.rule).at) return;
   firing as_is = f;
   as_is.last.insert(1, R"("as_is":true,)");

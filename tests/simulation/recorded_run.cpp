@@ -50,7 +50,7 @@ std::uint64_t digest_of(const digd::run& run) {
     d.mix(e.id);
     d.mix(name(e.source_agent));
     d.mix(e.submit | e.fyi << 1 | e.placeholder << 2 | e.settled << 3 | e.consumed << 4 | e.derived << 5);
-    d.mix(static_cast<std::uint64_t>(e.orphan_window));
+    d.mix(static_cast<std::uint64_t>(e.window));
     d.mix(e.reroute_acts);
     for (const graph::delivery& delivery : e.deliveries) {
       d.mix(name(delivery.agent));
@@ -77,10 +77,12 @@ std::uint64_t digest_of(const digd::run& run) {
 recorded_entry entry_of(const ingest::taken& record, std::uint64_t n) {
   using kind = ingest::taken::what_kind;
   recorded_entry e;
-  e.stored.kind = record.kind == kind::message   ? archive::entry_kind::message
-                  : record.kind == kind::refused ? archive::entry_kind::refused
-                  : record.kind == kind::firing  ? archive::entry_kind::firing
-                                                 : archive::entry_kind::operator_mode;
+  e.stored.kind = record.kind == kind::message     ? archive::entry_kind::message
+                  : record.kind == kind::refused   ? archive::entry_kind::refused
+                  : record.kind == kind::firing    ? archive::entry_kind::firing
+                  : record.kind == kind::limit     ? archive::entry_kind::limit
+                  : record.kind == kind::semantics ? archive::entry_kind::semantics
+                                                   : archive::entry_kind::operator_mode;
   e.stored.n = n;
   e.stored.seq = record.seq;
   e.stored.session = record.session;
@@ -118,7 +120,9 @@ bool feed(ingest::inbox& in, ingest::decoder& hellos, const archive::stored_entr
       return !in.join(greeting, run_policy{}).refused;
     }
     case archive::entry_kind::firing: in.advance(e.ts); return true;
-    case archive::entry_kind::operator_mode: return in.follow(e.frame);
+    case archive::entry_kind::operator_mode:
+    case archive::entry_kind::limit:
+    case archive::entry_kind::semantics: return in.follow(e.frame);
     case archive::entry_kind::message:
     case archive::entry_kind::refused: break;
   }

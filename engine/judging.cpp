@@ -1,0 +1,98 @@
+// How the events of a message are judged, and how their verdicts take effect.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/run.h"
+#include "rules/describe.h"
+
+namespace digd {
+
+void run::judge(const message& m, const speaker& from, answer& out) {
+  outcomes_.next_occasion();
+  known_.clear();
+  witness_visits_left_ = graph::max_message_visits;
+  graph_.begin_work(settings_.limits.judging_work);
+  out.verdicts.resize(held_.size());
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    verdict& v = out.verdicts[i];
+    v.event = graph_.event(held_[i].blocked.event).id;
+    if (held_[i].judged && live()) judge_event(held_[i], v, m, from, out);
+  }
+}
+
+// If the work is used up before every rule has judged the event, this event and those after it are unjudged.
+void run::judge_event(held_event& held, verdict& v, const message& m, const speaker& from, answer& out) {
+  if (graph_.event(held.blocked.event).fyi) return;
+  if (graph_.work_is_used_up() || !ask_rules(held.blocked)) {
+    held.skipped = true;
+    out.unjudged.push_back(v.event);
+    return;
+  }
+  healer_.open_case(m.as_is, from.able);
+  for (finding& found : findings_) {
+    const rule& rule = rule_of(found.rule);
+    sort_agents(found, graph_);
+    const remedy decided = healer_.decide(rule, found);
+    const std::uint32_t index = report(found, decided, out);
+    out.detections[index].session = std::string(from.session);
+    out.detections[index].at = m.seq;
+    v.detections.push_back(index);
+    if (decided.healed()) add_remedy(decided, rule.healing, graph_, held, v);
+  }
+  healer_.close_case();
+}
+
+// Fills `findings_` with what all rules find. False if the work was used up meanwhile.
+bool run::ask_rules(const blocked_event& blocked) {
+  findings_.clear();
+  for (const rule* rule : catalog()) {
+    if (settings_.effective_mode(rule->id) == mode::off) continue;
+    const std::size_t first = findings_.size();
+    rule->judge(graph_, blocked, settings_.of(rule->id), known_, findings_);
+    for (std::size_t i = first; i < findings_.size(); ++i) findings_[i].rule = rule->id;
+    if (graph_.work_is_used_up()) return false;
+  }
+  return true;
+}
+
+// Adds a detection to the answer and begins to watch its symptom if it was healed. Returns the detection's index.
+std::uint32_t run::report(const finding& found, const remedy& decided, answer& out) {
+  const auto index = static_cast<std::uint32_t>(out.detections.size());
+  detection& d = out.detections.emplace_back(describe(graph_, rule_of(found.rule), found, witness_visits_left_));
+  d.ts = clock_;
+  d.healed = decided.healed();
+  d.healing = decided.healing;
+  d.cause = decided.cause;
+  const bool has_event = found.event != graph::nobody;
+  watched symptom{.rule = found.rule,
+                  .event = has_event ? graph_.ref(found.event) : graph::event_ref{},
+                  .has_event = has_event,
+                  .agent = found.agent,
+                  .evidence = evidence_refs(graph_, found),
+                  .detected_ts = clock_,
+                  .label = d.event.value_or("")};
+  outcomes_.found_again(symptom, clock_, out);
+  if (decided.healed()) outcomes_.add(std::move(symptom), clock_, out);
+  return index;
+}
+
+// The verdicts take effect, in the order judged.
+void run::carry_out_verdicts(const answer& out) {
+  const bool was_live = live();
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    const held_event& held = held_[i];
+    if (!held.judged || !was_live) continue;
+    const graph::event_index e = held.blocked.event;
+    const bool delivered = held.back_to == graph::nobody;
+    if (delivered && graph_.event(e).submit) submit(!held.skipped && out.verdicts[i].detections.empty());
+    carry_out_verdict(held, graph_);
+    const auto is_reported = [&](std::uint32_t d) {
+      return rule_of(out.detections[d].rule).traits.window == scope::event && !out.detections[d].healed;
+    };
+    const std::vector<std::uint32_t>& detections = out.verdicts[i].detections;
+    if (std::any_of(detections.begin(), detections.end(), is_reported)) windows_.mark_reported(e);
+  }
+}
+
+}  // namespace digd

@@ -1,0 +1,67 @@
+// How a message changes the graph.
+#include "engine/run.h"
+
+namespace digd {
+
+void run::record(const message& m) {
+  held_.clear();
+  switch (m.type) {
+    case message_type::agent_joined: graph_.join(graph_.intern(m.agent)); break;
+    case message_type::agent_left:
+      if (const auto a = graph_.find_agent(m.agent); a != graph::nobody) graph_.leave(a);
+      break;
+    case message_type::event: {
+      const std::optional<std::string_view>& source = m.events.front().source;
+      record_outputs(m, source ? graph_.find_activation(*source) : graph::nobody);
+      break;
+    }
+    case message_type::activation_started: graph_.start(m.activation, m.agent, m.inputs, clock_); break;
+    case message_type::activation_ended: record_end(m); break;
+    case message_type::delivery: record_delivery_report(m); break;
+    case message_type::gap: graph_.gap(); break;
+    case message_type::time: break;
+    case message_type::run_ended: ended_ = true; break;
+  }
+}
+
+void run::record_end(const message& m) {
+  const graph::activation_index v = graph_.find_activation(m.activation);
+  rerouted_.clear();
+  graph_.end(v, m, rerouted_);
+  for (const auto& [e, draft] : rerouted_) {
+    held_event& held = held_.emplace_back();
+    held.blocked.event = e;
+    held.blocked.rerouted = true;
+    graph_.reroute(e, draft->targets, held.blocked.to);
+  }
+  record_outputs(m, v);
+  graph_.count_consumer(v);
+}
+
+void run::record_outputs(const message& m, graph::activation_index source) {
+  std::vector<graph::event_index> outputs;
+  for (const event_draft& draft : m.events) {
+    held_event& held = held_.emplace_back();
+    const graph::event_index e = graph_.record(draft, source, clock_, held.blocked.to);
+    held.blocked.event = e;
+    held.judged = !graph_.event(e).late;
+    outputs.push_back(e);
+    if (!held.judged && draft.submit) submit(true);
+  }
+  if (source != graph::nobody) graph_.fix_generators(source, outputs);
+}
+
+void run::record_delivery_report(const message& m) {
+  if (m.applied != applied::as_is) return;
+  const graph::event_index e = graph_.find_event(reported_event(m));
+  graph_.undo_give_back(e);
+  if (graph_.event(e).gave_up_submit) submit(false);
+}
+
+void run::submit(bool clean) {
+  if (terminal_) return;
+  terminal_ = true;
+  progress_ = {.submitted = true, .clean = clean};
+}
+
+}  // namespace digd

@@ -1,0 +1,50 @@
+#include "healing/verdicts.h"
+
+#include <algorithm>
+
+namespace digd {
+
+void add_remedy(const remedy& decided, action healing, const graph::graph& g, held_event& held, verdict& v) {
+  if (healing == action::reroute) {
+    held.back_to = decided.targets.front();
+    v.action = action::reroute;
+    v.recipients = {g.agent(held.back_to).name};
+  } else if (v.action == action::deliver) {
+    v.action = action::inject;
+  }
+  if (decided.text.empty()) return;
+  if (!v.inject.empty()) v.inject += "\n\n";
+  v.inject += decided.text;
+}
+
+void carry_out_verdict(const held_event& held, graph::graph& g) {
+  if (held.back_to == graph::nobody) return;
+  if (g.event(held.blocked.event).submit) g.give_up_submit(held.blocked.event);
+  g.give_back(held.blocked.event, held.back_to);
+}
+
+intervention interventions::prepare(graph::graph& g, const rule& rule, const finding& found, const remedy& decided) {
+  intervention prepared;
+  prepared.action = rule.healing;
+  prepared.inject = decided.text;
+  if (rule.healing == action::reroute) {
+    prepared.event = g.event(found.event).id;
+    prepared.id = "give:" + *prepared.event + ':' + std::to_string(g.count_window_give_back(found.event));
+  } else {
+    prepared.id = "sys:" + std::to_string(++created_);
+  }
+  for (const graph::agent_index a : decided.targets) prepared.recipients.push_back(g.agent(a).name);
+  std::sort(prepared.recipients.begin(), prepared.recipients.end());
+  return prepared;
+}
+
+void interventions::carry_out(const intervention& prepared, graph::graph& g, const finding& found,
+                              const remedy& decided) {
+  if (prepared.action == action::reroute) {
+    g.give_back(found.event, decided.targets.front());
+  } else {
+    g.record_system_event(prepared.id, decided.targets);
+  }
+}
+
+}  // namespace digd

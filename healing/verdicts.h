@@ -1,0 +1,44 @@
+// Turns remedies into verdicts on held events and into interventions, and carries them out in the graph.
+//
+// One `interventions` per run, on its engine thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "graph/graph.h"
+#include "healing/healer.h"
+#include "model/answer.h"
+#include "rules/rule.h"
+
+namespace digd {
+
+// A blocked event of the message being judged.
+struct held_event {
+  blocked_event blocked;
+  bool judged = true;                          // false: announced too late to be judged
+  bool skipped = false;                        // `limits.judging_work` was used up before it was judged
+  graph::agent_index back_to = graph::nobody;  // the agent that gets it back; nobody: it is delivered
+};
+
+// Adds a remedy to the verdict on a held event. A reroute outweighs an injection; texts are joined.
+void add_remedy(const remedy& decided, action healing, const graph::graph& g, held_event& held, verdict& v);
+
+// Gives the event back in the graph, if its verdict says so.
+void carry_out_verdict(const held_event& held, graph::graph& g);
+
+// The interventions of a run: events that the monitor creates or gives back because a window fired.
+class interventions {
+ public:
+  // The intervention that heals a finding of a window. Takes the next id: `sys:N`, or `give:EVENT:N`.
+  intervention prepare(graph::graph& g, const rule& rule, const finding& found, const remedy& decided);
+  // Records it in the graph.
+  static void carry_out(const intervention& prepared, graph::graph& g, const finding& found, const remedy& decided);
+
+  std::uint64_t created() const { return created_; }
+
+ private:
+  std::uint64_t created_ = 0;  // system events so far
+};
+
+}  // namespace digd

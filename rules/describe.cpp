@@ -1,0 +1,54 @@
+#include "rules/describe.h"
+
+#include <algorithm>
+#include <string>
+
+#include "graph/witness.h"
+
+namespace digd {
+
+namespace {
+
+// Appends names until one of the limits of a detection's evidence is reached.
+template <class Indices, class NameOf>
+void list_evidence(detection& d, const Indices& indices, NameOf name_of) {
+  std::size_t bytes = 0;
+  for (const std::uint32_t i : indices) {
+    bytes += name_of(i).size();
+    if (d.evidence.size() == detection::max_evidence || bytes > detection::max_evidence_bytes) return;
+    d.evidence.push_back(name_of(i));
+  }
+}
+
+}  // namespace
+
+void sort_agents(finding& found, const graph::graph& g) {
+  std::vector<graph::agent_index>& agents = found.agents;
+  const auto listed = agents.begin() + static_cast<std::ptrdiff_t>(std::min(agents.size(), detection::max_evidence));
+  std::partial_sort(agents.begin(), listed, agents.end(),
+                    [&](graph::agent_index a, graph::agent_index b) { return g.agent(a).name < g.agent(b).name; });
+  g.look_at(agents.size());
+}
+
+detection describe(const graph::graph& g, const rule& rule, const finding& found, std::size_t& visits_left) {
+  detection d;
+  d.rule = rule.id;
+  d.severity = rule.severity;
+  if (found.event != graph::nobody) d.event = g.event(found.event).id;
+  if (found.agent != graph::nobody) d.agent = g.agent(found.agent).name;
+  d.evidence_total = found.events.size() + found.agents.size();
+  list_evidence(d, found.events.first(detection::max_evidence),
+                [&](auto e) -> const std::string& { return g.event(e).id; });
+  list_evidence(d, found.agents, [&](auto a) -> const std::string& { return g.agent(a).name; });
+  d.reason = rule.reason(g, found);
+  d.witness = graph::make_witness(g, rule.witness(g, found), visits_left);
+  return d;
+}
+
+std::vector<graph::event_ref> evidence_refs(const graph::graph& g, const finding& found) {
+  std::vector<graph::event_ref> refs;
+  for (const graph::event_index e : found.events.first(detection::max_evidence)) refs.push_back(g.ref(e));
+  return refs;
+}
+
+}  // namespace digd
