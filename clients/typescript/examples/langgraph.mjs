@@ -1,6 +1,7 @@
-// A LangGraph.js graph whose lead hands over to an agent that does not exist. With `enforce`, the lead reads who there is.
+// A LangGraph.js graph whose lead hands over to an agent that does not exist. With `enforce`, the lead reads the real
+// names.
 //
-//   build/release/bin/digd &        node examples/langgraph.mjs
+// build/release/bin/digd &        node examples/langgraph.mjs
 import { FakeChatModel } from "@langchain/core/utils/testing";
 import { HumanMessage } from "@langchain/core/messages";
 import { Command, END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
@@ -14,7 +15,15 @@ const ask = async (name, { messages }) => {
 };
 
 const builder = new StateGraph(MessagesAnnotation)
-  .addNode("lead", async (state) => new Command({ update: { messages: [] }, goto: (await ask("lead", state)).includes('"worker"') ? "worker" : "wroker" }), { ends: ["worker"] })
+  .addNode(
+    "lead",
+    async (state) =>
+      new Command({
+        update: { messages: [] },
+        goto: (await ask("lead", state)).includes('"worker"') ? "worker" : "wroker",
+      }),
+    { ends: ["worker"] },
+  )
   .addNode("worker", async (state) => {
     await ask("worker", state);
     return {};

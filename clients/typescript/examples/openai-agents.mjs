@@ -1,4 +1,4 @@
-// Two agents of the OpenAI Agents SDK that hand the same problem to and fro. digd tells the third to get it to handle it.
+// Two agents of the OpenAI Agents SDK that hand the same task back and forth, until digd's text asks one to handle it.
 //
 //   build/release/bin/digd &        node examples/openai-agents.mjs
 import { Agent, Runner } from "@openai/agents";
@@ -12,7 +12,9 @@ const passes = (name, to) =>
     const text = typeof last === "string" ? last : last?.[0]?.text;
     if (text?.includes("Do not pass it on")) console.log(`${name} reads: ${text}`);
     const handles = text?.includes("Do not pass it on") || call >= 5;
-    return handles ? [assistantMessage(`${name} has handled it`)] : [functionCall(`transfer_to_${to}`, {}, { callId: `c${++call}` })];
+    return handles
+      ? [assistantMessage(`${name} has handled it`)]
+      : [functionCall(`transfer_to_${to}`, {}, { callId: `c${++call}` })];
   });
 const script = (name, to) => new ScriptedModel(Array.from({ length: 8 }, () => passes(name, to)));
 

@@ -1,4 +1,5 @@
-// The built bundle in a real browser, against the real daemon: a page on another port, so that Origin and the token count.
+// The built bundle in a real browser against the real daemon. The page is on another port, so its origin and token
+// matter.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -12,6 +13,8 @@ const bundle = fileURLToPath(new URL("../dist/digd.browser.js", import.meta.url)
 const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 const token = "fedcba9876543210".repeat(4);
 
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+
 let pages: Server;
 let origin: string;
 let daemon: Daemon;
@@ -19,11 +22,11 @@ let browser: Browser;
 let page: Page;
 
 beforeAll(async () => {
-  for (const [file, how] of [
+  for (const [file, remedy] of [
     [bundle, "npm run build"],
     [executablePath, "apt-get install chromium, or name one with CHROMIUM"],
   ] as const) {
-    if (!existsSync(file)) throw new Error(`${file} is missing: ${how}`);
+    if (!existsSync(file)) throw new Error(`${file} is missing: ${remedy}`);
   }
   pages = createServer((request, response) => {
     const script = request.url === "/digd.js";
@@ -31,18 +34,17 @@ beforeAll(async () => {
     response.end(
       script
         ? readFileSync(bundle)
-        : `<!doctype html><title>digd</title><script type="module">import * as digd from "/digd.js"; globalThis.digd = digd;</script>`,
+        : `<!doctype html><title>digd</title>` +
+            `<script type="module">import * as digd from "/digd.js"; globalThis.digd = digd;</script>`,
     );
   });
   await new Promise<void>((listening) => pages.listen(0, "127.0.0.1", listening));
   origin = `http://127.0.0.1:${(pages.address() as { port: number }).port}`;
   const files = new Daemon();
   const tokens = join(files.folder, "tokens.toml");
-  writeFileSync(
-    tokens,
-    `[[token]]\nname = "page"\nsha256 = "${createHash("sha256").update(token).digest("hex")}"\nrights = ["ingest", "read"]\n`,
-    { mode: 0o600 },
-  );
+  writeFileSync(tokens, `[[token]]\nname = "page"\nsha256 = "${sha256(token)}"\nrights = ["ingest", "read"]\n`, {
+    mode: 0o600,
+  });
   daemon = await Daemon.start(
     `threads = 1\nverdict_deadline_ms = 20000\norigins = ["${origin}"]\ntokens = "${tokens}"\n`,
   );
@@ -56,7 +58,7 @@ afterAll(async () => {
   pages?.close();
 });
 
-/** Runs one small system in the page; returns what its agents were told. */
+/** Runs a small system in the page and returns its verdicts. */
 async function inPage(
   url: string,
   run: string,
@@ -64,9 +66,9 @@ async function inPage(
 ): Promise<{ connected: boolean; log: string[]; early: any; plan: string; durable: boolean }> {
   return page.evaluate(
     async ([url, run, token]) => {
-      const { connect } = (globalThis as any).digd; // a module's script has run when the page has loaded
+      const { connect } = (globalThis as any).digd; // module scripts have run once the page is loaded
       const log: string[] = [];
-      const it = await connect({
+      const instance = await connect({
         url,
         run,
         token,
@@ -74,42 +76,42 @@ async function inPage(
         deadlineMs: 20_000,
         log: (line: string) => log.push(line),
       });
-      await it.ready(20_000);
-      const connected = it.connected;
-      const task = await it.emit(["planner"], { payload: { text: "from a page" } });
-      const told = await it.activation("planner", [task], async (a: any) => {
+      await instance.ready(20_000);
+      const connected = instance.connected;
+      const task = await instance.emit(["planner"], { payload: { text: "from a page" } });
+      const answers = await instance.activation("planner", [task], async (a: any) => {
         const plan = await a.emit(["coder"]);
         return { plan: plan.event, early: await a.submit("done") };
       });
-      return { connected, log, ...told, durable: await it.end() };
+      return { connected, log, ...answers, durable: await instance.end() };
     },
     [url, run, withToken] as const,
   );
 }
 
-it("a page that the daemon trusts is held, given back and recorded, with its token as a subprotocol", async () => {
+it("the daemon judges and records a trusted page, which sends its token as a subprotocol", async () => {
   await page.goto(`${origin}/`);
-  const told = await inPage(daemon.url, "page-1", token);
-  expect(told.log).toEqual([]);
-  expect(told).toMatchObject({
+  const answers = await inPage(daemon.url, "page-1", token);
+  expect(answers.log).toEqual([]);
+  expect(answers).toMatchObject({
     connected: true,
     durable: true,
     early: { action: "reroute", recipients: ["planner"], givenBack: true },
   });
-  expect(told.early.inject).toContain(told.plan);
+  expect(answers.early.inject).toContain(answers.plan);
   const { detections } = await daemon.get("/v1/runs/page-1/detections", token);
-  expect(detections.map((one: any) => [one.detection.rule, one.detection.cause])).toEqual([
+  expect(detections.map((row: any) => [row.detection.rule, row.detection.cause])).toEqual([
     ["early_termination", null],
     ["deadlock", "ended"],
-  ]); // no answer stood
+  ]); // no answer was accepted
 });
 
-it("a page of somebody else's, or one without the token, is not let in, and goes on as is", async () => {
+it("an untrusted page and a page with a wrong token are refused, and continue as is", async () => {
   await page.goto(`${origin}/`);
   const wrong = await inPage(daemon.url, "page-2", "no-such-token");
   expect(wrong).toMatchObject({ connected: false, durable: false, early: { action: "deliver", asIs: "disconnected" } });
   await page.goto(origin.replace("127.0.0.1", "localhost"));
-  const stranger = await inPage(daemon.url, "page-3", token);
-  expect(stranger).toMatchObject({ connected: false, early: { action: "deliver", asIs: "disconnected" } });
-  expect(stranger.log).toHaveLength(1);
+  const untrusted = await inPage(daemon.url, "page-3", token);
+  expect(untrusted).toMatchObject({ connected: false, early: { action: "deliver", asIs: "disconnected" } });
+  expect(untrusted.log).toHaveLength(1);
 });

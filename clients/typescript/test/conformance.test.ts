@@ -1,5 +1,5 @@
-// The conformance vectors, the client's way round: what it says reaches the daemon, what the daemon says is what it
-// delivers. Once with the vectors' own answers, once with the real daemon.
+// The conformance vectors from the client's side: its messages reach the daemon, and it delivers what the daemon
+// decides. Once with the recorded answers of the vectors, once with the real daemon.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -23,7 +23,7 @@ interface Vector {
   expected: Line[];
 }
 
-/** A line on purpose no JSON stays as text. */
+/** A line that is intentionally no JSON stays text. */
 function parsed(line: string): Line {
   try {
     return JSON.parse(line);
@@ -39,7 +39,7 @@ const vectors: Vector[] = readdirSync(folder)
   .map((name) => name.replace(".expected.jsonl", ""))
   .map((name) => ({ name, lines: read(`${name}.jsonl`), expected: read(`${name}.expected.jsonl`) }));
 
-/** What a line asks verdicts for. */
+/** The events for which a line requests verdicts. */
 function blockedBy(line: Line): Blocked[] {
   if (line["type"] === "event" && line["event"]?.id)
     return [{ event: line["event"].id, recipients: line["event"].recipients ?? [] }];
@@ -51,7 +51,7 @@ function blockedBy(line: Line): Blocked[] {
   ];
 }
 
-/** What the agents have to be given, worked out from the expectation alone. */
+/** The deliveries that the expected verdicts demand. */
 function deliveries(blocked: readonly Blocked[], expected: readonly WireVerdict[] | null): unknown[] {
   return blocked.map(({ event, recipients }) => {
     const verdict = expected?.find((v) => v.event === event);
@@ -63,21 +63,23 @@ function deliveries(blocked: readonly Blocked[], expected: readonly WireVerdict[
     };
   });
 }
-const given = (verdicts: readonly Verdict[]): unknown[] =>
+const deliveredBy = (verdicts: readonly Verdict[]): unknown[] =>
   verdicts.map((v) => ({
     event: v.event,
     recipients: v.recipients,
     text: v.inject !== undefined && String(v.inject).length > 0,
   }));
 
-describe("the vectors' own answers", () => {
-  const one = vectors.filter((v) => v.lines.every((line) => line["session"] === undefined || line["type"] === "hello"));
-  it.each(one.map((v) => [v.name, v] as const))("%s", (_, { lines, expected }) => {
+describe("with recorded answers", () => {
+  const singleSession = vectors.filter((v) =>
+    v.lines.every((line) => line["session"] === undefined || line["type"] === "hello"),
+  );
+  it.each(singleSession.map((v) => [v.name, v] as const))("%s", (_, { lines, expected }) => {
     const interventions: Intervention[] = [];
     const session = new Session(
       () => lines[0] as unknown as Hello,
       { deadlineMs: 250, failClosedMs: 0, keep: 4096, maxBufferBytes: 1 << 26 },
-      { intervention: (what) => interventions.push(what), welcome: () => {}, refused: () => {} },
+      { intervention: (intervention) => interventions.push(intervention), welcome: () => {}, refused: () => {} },
     );
     session.connected();
     session.receive(
@@ -104,34 +106,34 @@ describe("the vectors' own answers", () => {
     for (const { blocked, seq: at, answer } of answers) {
       if (!answer) continue;
       const frame = expected.find((f) => f["type"] === "verdicts" && f["seq"] === at);
-      expect(given(verdictsOf(blocked, answer))).toEqual(deliveries(blocked, frame?.["verdicts"] ?? null));
+      expect(deliveredBy(verdictsOf(blocked, answer))).toEqual(deliveries(blocked, frame?.["verdicts"] ?? null));
     }
     const ids = expected.filter((f) => f["type"] === "intervention").map((f) => f["id"]);
     if (!session.isOver) expect(interventions.map((i) => i.id)).toEqual([...new Set(ids)]);
   });
 });
 
-/** As the expectations have it: words of the monitor's own are `true` or left out. */
+/** Detections as in the expected files, which leave out the monitor's texts. */
 function bare(detections: readonly Line[] | undefined): unknown {
   return (detections ?? []).map(({ reason: _r, witness: _w, ...rest }) => rest);
 }
 
-describe("the real daemon", () => {
+describe("with the real daemon", () => {
   let daemon: Daemon;
   beforeAll(async () => void (daemon = await Daemon.start("threads = 2\nverdict_deadline_ms = 20000\n")));
   afterAll(() => daemon.stop());
 
-  // A client numbers its messages itself, says hello itself and has one session: what is about breaking that is not for it.
-  const sayable = vectors.filter(({ lines }) =>
+  // A client numbers its messages, sends the hello and has one session. Skip the vectors that break these rules.
+  const sendable = vectors.filter(({ lines }) =>
     lines
       .slice(1)
       .every((line, i) => line["seq"] === i + 1 && line["type"] !== "hello" && typeof line["type"] === "string"),
   );
 
-  it("nearly all vectors are about what a client can say", () =>
-    expect(sayable.length / vectors.length).toBeGreaterThan(0.85));
+  it("nearly all vectors contain only messages that a client can send", () =>
+    expect(sendable.length / vectors.length).toBeGreaterThan(0.85));
 
-  it.each(sayable.map((v) => [v.name, v] as const))("%s", async (name, { lines, expected }) => {
+  it.each(sendable.map((v) => [v.name, v] as const))("%s", async (name, { lines, expected }) => {
     const { type: _t, protocol: _p, run: _r, client: _c, agents, ...hello } = lines[0] as Line;
     const interventions: Line[] = [];
     const run = new Run({
@@ -144,7 +146,7 @@ describe("the real daemon", () => {
       url: daemon.url,
       log: () => {},
       deadlineMs: 20_000,
-      onIntervention: (what) => (interventions.push(what), "created"),
+      onIntervention: (intervention) => (interventions.push(intervention), "created"),
       capabilities: { create: true, ...hello["capabilities"] },
     });
     await run.ready(20_000);
@@ -157,7 +159,7 @@ describe("the real daemon", () => {
       const blocked = blockedBy(lines[frame["seq"]] as Line);
       const byId = new Map(verdicts.map((v) => [v.event, v]));
       const inOrder = (frame["verdicts"] as WireVerdict[]).map((v) => byId.get(v.event) as Verdict);
-      expect(given(verdicts)).toEqual(deliveries(blocked, frame["verdicts"]));
+      expect(deliveredBy(verdicts)).toEqual(deliveries(blocked, frame["verdicts"]));
       expect(inOrder.map((v) => bare(v.detections as unknown as Line[]))).toEqual(
         (frame["verdicts"] as WireVerdict[]).map((v) => bare(v.detections as unknown as Line[])),
       );

@@ -1,4 +1,4 @@
-// Node 18 has Web Crypto but no global of that name, which some frameworks want.
+// Node 18 has Web Crypto, but not the global `crypto` that some frameworks need.
 import { webcrypto } from "node:crypto";
 
 if (globalThis.crypto === undefined) Object.defineProperty(globalThis, "crypto", { value: webcrypto });

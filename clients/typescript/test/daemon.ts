@@ -1,4 +1,4 @@
-// A running digd for live tests: its own data directory, a free port. No sleeps: what is waited for has a deadline.
+// A running digd for live tests, with its own data directory and a free port. Every wait has a deadline.
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,14 +8,14 @@ import { fileURLToPath } from "node:url";
 const root = resolve(fileURLToPath(new URL(".", import.meta.url)), "../../..");
 export const digd = process.env["DIGD_BIN"] ?? join(root, "build/release/bin/digd");
 export const traces = join(root, "tests/traces");
-const withinMs = 20_000; // generous: sanitizers and busy machines
+const timeoutMs = 20_000; // generous, for sanitizers and busy machines
 
-export async function until<T>(condition: () => T | Promise<T>, what: string): Promise<NonNullable<T>> {
-  const deadline = Date.now() + withinMs;
+export async function until<T>(condition: () => T | Promise<T>, description: string): Promise<NonNullable<T>> {
+  const deadline = Date.now() + timeoutMs;
   for (;;) {
     const value = await condition();
     if (value) return value as NonNullable<T>;
-    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+    if (Date.now() > deadline) throw new Error(`timed out waiting for ${description}`);
     await new Promise((next) => setTimeout(next, 2));
   }
 }
@@ -43,21 +43,25 @@ export class Daemon {
   }
 
   async start(): Promise<void> {
-    const told = join(this.folder, "data", "digd.address");
-    rmSync(told, { force: true });
-    if (!existsSync(digd)) throw new Error(`${digd}: there is no daemon; build it, or say where it is with DIGD_BIN`);
+    const addressFile = join(this.folder, "data", "digd.address");
+    rmSync(addressFile, { force: true });
+    if (!existsSync(digd)) throw new Error(`${digd}: there is no daemon; build it, or set DIGD_BIN to its path`);
     const log = openSync(join(this.folder, "log"), "a");
-    this.process = spawn(digd, ["--config", join(this.folder, "digd.toml"), "--listen", this.listen, "--data-dir", join(this.folder, "data")], {
-      stdio: ["ignore", log, log],
-    });
+    this.process = spawn(
+      digd,
+      ["--config", join(this.folder, "digd.toml"), "--listen", this.listen, "--data-dir", join(this.folder, "data")],
+      {
+        stdio: ["ignore", log, log],
+      },
+    );
     const started = this.process;
     this.address = await until(() => {
       if (started.exitCode !== null) throw new Error(`digd ended: ${readFileSync(join(this.folder, "log"), "utf8")}`);
-      return existsSync(told) ? readFileSync(told, "utf8").trim() : "";
+      return existsSync(addressFile) ? readFileSync(addressFile, "utf8").trim() : "";
     }, "the daemon's address");
   }
 
-  /** kill -9; a `start` after it listens at the same address. */
+  /** Kills the daemon with SIGKILL. A later `start` listens at the same address. */
   async kill(): Promise<void> {
     await this.end("SIGKILL");
     if (!this.address.startsWith("unix:")) this.listen = this.address;
@@ -68,26 +72,34 @@ export class Daemon {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** GET of a JSON answer. */
+  /** GET of a JSON document; null if it does not exist. */
   async get(path: string, token?: string): Promise<any> {
-    const answer = await fetch(`http://${this.address}${path}`, token ? { headers: { authorization: `Bearer ${token}` } } : {});
-    if (answer.status === 404) return null; // what is not durable yet is not there yet
+    const answer = await fetch(
+      `http://${this.address}${path}`,
+      token ? { headers: { authorization: `Bearer ${token}` } } : {},
+    );
+    if (answer.status === 404) return null; // not durable yet
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   }
 
-  /** What rules found in a run, in the order found. */
-  async detections(run: string): Promise<{ rule: string; healed: boolean; cause: string | null; event: string | null }[]> {
+  /** The detections of a run, in order. */
+  async detections(
+    run: string,
+  ): Promise<{ rule: string; healed: boolean; cause: string | null; event: string | null }[]> {
     const page = await this.get(`/v1/runs/${encodeURIComponent(run)}/detections`);
-    return (page?.detections ?? []).map((one: { detection: unknown }) => one.detection);
+    return (page?.detections ?? []).map((row: { detection: unknown }) => row.detection);
   }
 
-  /** The run's messages as archived. */
+  /** The archived messages of a run. */
   async trace(run: string): Promise<any[]> {
     const answer = await fetch(`http://${this.address}/v1/runs/${encodeURIComponent(run)}/trace`);
     if (answer.status === 404) return [];
     if (!answer.ok) throw new Error(`trace: ${answer.status}`);
-    return (await answer.text()).trim().split("\n").map((line) => JSON.parse(line));
+    return (await answer.text())
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
   }
 
   private async end(signal: NodeJS.Signals): Promise<void> {

@@ -1,4 +1,4 @@
-// The examples run as they stand, with a daemon and without.
+// The examples run unchanged, with a daemon and without one.
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -25,7 +25,7 @@ it.each([
   ],
   ["examples/langgraph.mjs", /lead reads: the task\n.*lead reads: the task\n.*worker reads: the task.*digctl show/s],
   ["examples/openai-agents.mjs", /support reads: .*Do not pass it on.*\nsupport has handled it\n/s],
-])("%s", async (script, says) => {
-  expect(await output(script, daemon.url)).toMatch(says);
+])("%s", async (script, expected) => {
+  expect(await output(script, daemon.url)).toMatch(expected);
   expect(await output(script, "ws://127.0.0.1:1")).toMatch(/no daemon was listening/);
 });

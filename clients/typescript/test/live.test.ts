@@ -1,4 +1,4 @@
-// The client against the real daemon.
+// The client with the real daemon.
 import { createServer } from "node:net";
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -12,15 +12,15 @@ const log: string[] = [];
 const quiet = (line: string): void => void log.push(line);
 const open = (options: RunOptions = {}): Promise<Run> =>
   connect({ url: daemon.url, log: quiet, deadlineMs: 5000, ...options });
-const patient = "threads = 2\nverdict_deadline_ms = 10000\n";
+const slowConfig = "threads = 2\nverdict_deadline_ms = 10000\n";
 
 beforeEach(() => void log.splice(0));
 afterEach(() => daemon.stop());
 
 describe("with a daemon", () => {
-  beforeEach(async () => void (daemon = await Daemon.start(patient)));
+  beforeEach(async () => void (daemon = await Daemon.start(slowConfig)));
 
-  it("an early answer is given back, and one that builds on all is let through", async () => {
+  it("an early answer is given back, and an answer that builds on all work is delivered", async () => {
     const run = await open({ agents: ["planner", "coder"] });
     const task = await run.emit(["planner"], { payload: { text: "build it" }, kind: "problem" });
     expect(task).toMatchObject({ action: "deliver", recipients: ["planner"] });
@@ -39,7 +39,7 @@ describe("with a daemon", () => {
     expect((await daemon.detections(run.id)).map((d) => d.rule)).toEqual(["early_termination"]);
   });
 
-  it("the id of a run that has ended is refused, and one line gives the remedy", async () => {
+  it("the id of an ended run is refused, and one line explains the remedy", async () => {
     for (let use = 0; use < 2; ++use) {
       const run = await open({ run: "used", agents: ["a"] });
       const event = await run.emit(["a"]);
@@ -67,7 +67,7 @@ describe("with a daemon", () => {
     expect(await modeOf({ mode: "off" }, "enforce")).toBeUndefined();
   });
 
-  it("an adapter's run follows the mode of the welcome: the operator's canary may enforce it", async () => {
+  it("an adapter's run follows the mode of the welcome, which the canary may set to enforce", async () => {
     for (const [config, mode] of [
       ["enforce_share = 1\n", "enforce"],
       ["enforce_share = 0\n", "shadow"],
@@ -76,7 +76,7 @@ describe("with a daemon", () => {
       try {
         const run = new Run({ url: other.url, agents: ["a"], log: quiet });
         run.adapterDefaults("test");
-        expect(run.heals).toBe(false); // nothing is known yet
+        expect(run.heals).toBe(false); // no welcome yet
         expect(await run.ready(20_000)).toBe(true);
         expect([run.welcome?.mode, run.heals]).toEqual([mode, mode === "enforce"]);
         await run.end("aborted");
@@ -86,7 +86,7 @@ describe("with a daemon", () => {
     }
   });
 
-  it("an adapter that comes after the hello changes nothing, whatever mode the daemon holds", async () => {
+  it("an adapter attached after the hello does not heal, whatever mode the daemon chose", async () => {
     const run = new Run({ url: daemon.url, agents: ["a"], log: quiet });
     expect(await run.ready(20_000)).toBe(true);
     expect(run.heals).toBe(true);
@@ -95,14 +95,14 @@ describe("with a daemon", () => {
     await run.end("aborted");
   });
 
-  it("a hand-made run asks for the bounds on healing", async () => {
+  it("the bounds on healing are part of the hello", async () => {
     const run = await open({ maxReturnsPerAgent: 1, budget: 7 });
     await run.end("aborted");
     await until(async () => (await daemon.trace(run.id)).length > 0, "the trace");
     expect((await daemon.trace(run.id))[0].healing).toMatchObject({ max_returns_per_agent: 1, budget: 7 });
   });
 
-  it("reactions reach the graph: wait, discard, reroute", async () => {
+  it("the reactions wait, discard and reroute reach the graph", async () => {
     const run = await open({ agents: ["a", "b"] });
     const events = await Promise.all(["w", "d", "r"].map((id) => run.emit(["a"], { id })));
     const activation = run.begin("a", events);
@@ -121,8 +121,8 @@ describe("with a daemon", () => {
     expect(states).toEqual({ w: ["a:waiting"], d: ["a:discarded"], r: ["a:rerouted", "b:pending"] });
   });
 
-  it("an exception ends the activation failed, and goes on", async () => {
-    const run = await open({ redact: (value, where) => (where === "error" ? "[secret]" : value) });
+  it("an exception fails the activation and propagates", async () => {
+    const run = await open({ redact: (value, folder) => (folder === "error" ? "[secret]" : value) });
     const task = await run.emit(["a"]);
     await expect(run.activation("a", [task], () => Promise.reject(new Error("password 123")))).rejects.toThrow(
       "password 123",
@@ -132,7 +132,7 @@ describe("with a daemon", () => {
     expect(ended).toMatchObject({ failed: true, error: "[secret]" });
   });
 
-  it("what the redaction hook takes out, or fails on, never leaves the process", async () => {
+  it("values that the redaction hook removes or fails on never leave the process", async () => {
     const run = await open({
       redact: (value) => {
         if (value === "bad") throw new Error("hook");
@@ -151,13 +151,13 @@ describe("with a daemon", () => {
     expect(payloads[2]).toEqual({ digd: "left out: no JSON, or the redaction failed" });
   });
 
-  it("a deadlock is healed by an event of the monitor's, and the report says created", async () => {
-    const seen: Intervention[] = [];
+  it("a deadlock is healed by an event of the monitor, which the client reports as created", async () => {
+    const interventions: Intervention[] = [];
     const run = await open({ agents: ["a", "b"], rules: { deadlock: { window_ms: 20 } } });
-    run.onIntervention((what) => void seen.push(what));
+    run.onIntervention((intervention) => void interventions.push(intervention));
     await run.emit(["a"], { id: "e1" });
-    await until(() => seen.length > 0, "the intervention");
-    expect(seen[0]).toMatchObject({ id: "sys:1", action: "create", recipients: ["a", "b"] });
+    await until(() => interventions.length > 0, "the intervention");
+    expect(interventions[0]).toMatchObject({ id: "sys:1", action: "create", recipients: ["a", "b"] });
     await until(
       async () =>
         (await daemon.trace(run.id)).some((m) => m.type === "delivery" && m.of === "sys:1" && m.applied === "created"),
@@ -166,7 +166,7 @@ describe("with a daemon", () => {
     await run.end();
   });
 
-  it("without a handler the daemon is told that nothing can be created, and does not pretend to heal", async () => {
+  it("without a handler the hello denies `create`, and the daemon reports the detection as unsupported", async () => {
     const run = await open({ agents: ["a"], rules: { deadlock: { window_ms: 20 } } });
     await run.emit(["a"]);
     const found = await until(async () => (await daemon.detections(run.id))[0], "the detection");
@@ -189,7 +189,7 @@ describe("with a daemon", () => {
     await run.end();
   });
 
-  it("killed in the middle, it loses nothing: the client goes on, comes back, and tells the rest", async () => {
+  it("when the daemon is killed, the client continues, reconnects, and loses no message", async () => {
     const run = await open({ agents: ["a"], backoff: { firstMs: 5, mostMs: 20 } });
     for (let i = 0; i < 50; ++i) await run.emit(["a"], { id: `before${i}` });
     const pending = Array.from({ length: 50 }, (_, i) => run.emit(["a"], { id: `during${i}` }));
@@ -216,12 +216,12 @@ describe("with a daemon", () => {
     expect(log).toHaveLength(2);
   });
 
-  it("a second process of the same session takes over, and the first does not fight", async () => {
+  it("a second process of the same session takes over, and the first does not reconnect", async () => {
     const first = await open({ run: "shared" });
     await first.emit(["a"], { id: "e1" });
     await first.flush();
     const second = await open({ run: "shared" });
-    await until(() => log.some((line) => line.includes("4409")), "the first to be told");
+    await until(() => log.some((line) => line.includes("4409")), "the close of the first connection");
     expect((await first.emit(["a"])).asIs).toBe("off");
     const verdict = await second.emit(["a"]);
     expect(verdict.asIs).toBeUndefined();
@@ -230,7 +230,7 @@ describe("with a daemon", () => {
     await first.end();
   });
 
-  it("a run that contradicts itself is refused for good, in one line", async () => {
+  it("a contradicting hello is refused permanently, with one log line", async () => {
     const first = await open({ run: "r", session: "one", mode: "observe" });
     await first.emit(["a"]);
     const second = await open({ run: "r", session: "two", mode: "enforce" });
@@ -242,18 +242,18 @@ describe("with a daemon", () => {
     await first.end();
   });
 
-  it("mode off asks nobody; hold false waits for nobody", async () => {
+  it("mode off opens no connection; hold false waits for no verdict", async () => {
     const off = new Run({ url: daemon.url, mode: "off", log: quiet });
     expect((await off.emit(["a"])).asIs).toBe("off");
     await off.end();
-    const loose = await open({ hold: false });
-    expect((await loose.emit(["a"], { id: "e1" })).asIs).toBe("unheld");
-    expect(await loose.end()).toBe(true);
-    expect((await daemon.trace(loose.id)).filter((m) => m.type === "event")).toHaveLength(1);
+    const unheld = await open({ hold: false });
+    expect((await unheld.emit(["a"], { id: "e1" })).asIs).toBe("unheld");
+    expect(await unheld.end()).toBe(true);
+    expect((await daemon.trace(unheld.id)).filter((m) => m.type === "event")).toHaveLength(1);
     expect(log).toEqual([]);
   });
 
-  it("many at once are answered each with its own verdict", async () => {
+  it("each of many concurrent events gets its own verdict", async () => {
     const run = await open();
     const verdicts = await Promise.all(Array.from({ length: 500 }, (_, i) => run.emit([`agent${i}`], { id: `e${i}` })));
     expect(verdicts.map((v) => v.event)).toEqual(Array.from({ length: 500 }, (_, i) => `e${i}`));
@@ -262,8 +262,8 @@ describe("with a daemon", () => {
   });
 });
 
-describe("at its credits", () => {
-  it("the client goes on alone and admits the gap", async () => {
+describe("at the limit of credits", () => {
+  it("the client continues without verdicts and reports the gap", async () => {
     daemon = await Daemon.start("threads = 2\ncredits = 4\nverdict_deadline_ms = 10000\n");
     const run = await open();
     const verdicts = await Promise.all(Array.from({ length: 40 }, () => run.emit(["a"])));
@@ -277,8 +277,8 @@ describe("at its credits", () => {
   });
 });
 
-describe("tokens and doors", () => {
-  it("a token opens the door, none or a wrong one is refused in one line", async () => {
+describe("tokens and sockets", () => {
+  it("a valid token is accepted; a wrong one is refused with one log line", async () => {
     const folder = new Daemon();
     const token = "0123456789abcdef".repeat(4);
     const file = join(folder.folder, "tokens.toml");
@@ -299,20 +299,20 @@ describe("tokens and doors", () => {
     await folder.stop();
   });
 
-  it("a Unix socket will do", async () => {
-    const where = new Daemon();
-    daemon = await Daemon.start(patient, `unix:${where.folder}/digd.sock`);
+  it("a Unix socket works", async () => {
+    const folder = new Daemon();
+    daemon = await Daemon.start(slowConfig, `unix:${folder.folder}/digd.sock`);
     const run = await open();
     expect((await run.emit(["a"])).asIs).toBeUndefined();
     await run.end();
-    await where.stop();
+    await folder.stop();
   });
 });
 
 describe("without a daemon", () => {
   beforeEach(() => void (daemon = new Daemon()));
 
-  it("everything goes on at once, with one line in the log", async () => {
+  it("everything is delivered at once, with one log line", async () => {
     const run = await connect({ url: "ws://127.0.0.1:1", log: quiet, backoff: { firstMs: 1, mostMs: 2 } });
     for (let i = 0; i < 2000; ++i) expect((await run.emit(["a"])).action).toBe("deliver");
     expect(await run.activation("a", [], (a) => a.submit(1))).toMatchObject({ action: "deliver", recipients: [] });
@@ -321,7 +321,7 @@ describe("without a daemon", () => {
     expect(run.unacked).toBe(0);
   });
 
-  it("a port that takes connections and says nothing holds nothing up beyond the deadline", async () => {
+  it("a port that accepts connections and stays silent delays nothing beyond the deadline", async () => {
     const server = createServer((socket) => socket.resume());
     await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
     const port = (server.address() as { port: number }).port;
@@ -331,7 +331,7 @@ describe("without a daemon", () => {
     await new Promise((closed) => server.close(closed));
   });
 
-  it("wrong arguments throw at once", () => {
+  it("invalid arguments throw at once", () => {
     expect(() => new Run({ url: "ftp://x" })).toThrow(/url: "ftp:.*expected HOST:PORT, ws:/);
     for (const url of [
       "http://localhost:1",

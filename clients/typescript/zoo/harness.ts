@@ -1,30 +1,32 @@
-// The zoo's harness: runs one multi-agent system plain and attached, and compares everything its user can observe.
+// The harness of the zoo: runs a multi-agent system plain and attached, and compares everything that its user can
+// observe.
 //
-// A healthy case runs three times: plain, attached with the defaults, and attached with `mode: "enforce"`. The observations
-// must be equal, and digd must report no detection. A broken case makes one rule fire; with `enforce` it must be healed.
-import { expect, it } from "vitest";
+// A healthy case runs three times: plain, attached with the defaults, and attached with `mode: "enforce"`. The
+// observations must be equal, and digd must report no detection. A broken case makes one rule fire; with `enforce` it
+// must be healed.
+import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Run, RunOptions } from "../src/index.js";
-import { until, type Daemon } from "../test/daemon.js";
+import { Daemon, until } from "../test/daemon.js";
 
 export type Mode = "plain" | "default" | "enforce";
 
-export interface Extra {
-  /** False: parallel work whose order is free; observations compare as a multiset. */
+export interface CaseOptions {
+  /** False: the order of parallel work is free, so observations compare as a multiset. */
   ordered?: boolean;
   rules?: RunOptions["rules"];
-  /** The run ends with an error or is cancelled: what was left open is reported at its end. */
-  reports?: boolean;
+  /** The run ends with an error or is cancelled, so detections about open work are expected. */
+  mayReport?: boolean;
 }
 
 export class Probe {
   readonly runs: Run[] = [];
   readonly calls: Record<string, number> = {};
-  readonly seen: unknown[] = [];
-  readonly given: unknown[] = [];
+  readonly observations: unknown[] = [];
+  readonly inputs: unknown[] = [];
   constructor(
     readonly mode: Mode,
     private readonly url: string,
-    private readonly extra: Extra,
+    private readonly caseOptions: CaseOptions,
   ) {}
 
   get attached(): boolean {
@@ -38,22 +40,22 @@ export class Probe {
     const run: RunOptions = {
       url: this.url,
       deadlineMs: 60_000,
-      ...(this.extra.rules ? { rules: this.extra.rules } : {}),
+      ...(this.caseOptions.rules ? { rules: this.caseOptions.rules } : {}),
     };
     return { ...(this.enforces ? { mode: "enforce" as const } : {}), run, onRun: (r) => this.runs.push(r) };
   }
   /** Counts a call of a node, a model or a tool. */
-  call(name: string): number {
+  countCall(name: string): number {
     return (this.calls[name] = (this.calls[name] ?? 0) + 1);
   }
   /** Records something that a user can observe. */
-  saw<T>(value: T): T {
-    this.seen.push(plainValue(value));
+  record<T>(value: T): T {
+    this.observations.push(plainValue(value));
     return value;
   }
-  /** Records what a node or a model was given. A stream's reader works beside the nodes, so this is a list of its own. */
-  reads<T>(value: T): T {
-    this.given.push(plainValue(value));
+  /** Records the input of a node or a model. The reader of a stream runs concurrently, so this list is separate. */
+  recordInput<T>(value: T): T {
+    this.inputs.push(plainValue(value));
     return value;
   }
 }
@@ -62,7 +64,7 @@ export interface Case {
   name: string;
   body: (probe: Probe) => unknown;
   rule?: string;
-  extra: Extra;
+  options: CaseOptions;
 }
 
 const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
@@ -79,7 +81,7 @@ export function plainValue(value: unknown, path: ReadonlySet<unknown> = new Set(
   if (Array.isArray(value)) return value.map((v) => plainValue(v, inner));
   const json = (value as { toJSON?: () => unknown }).toJSON;
   if (typeof json === "function") return plainValue(json.call(value), inner);
-  // LangGraph's live stream object is in some configurations; whether it is closed by now depends on the moment.
+  // Some configurations contain LangGraph's live stream object, whose state depends on timing.
   return Object.fromEntries(
     Object.keys(value)
       .filter((k) => k !== "__pregel_stream")
@@ -101,37 +103,37 @@ interface Observation {
   result: string;
   error: string | null;
   calls: Record<string, number>;
-  seen: string[];
-  given: string[];
+  observations: string[];
+  inputs: string[];
   lines: string[];
 }
 
-async function execute(one: Case, mode: Mode, url: string): Promise<[Observation, Probe, unknown]> {
-  const probe = new Probe(mode, url, one.extra);
+async function execute(zooCase: Case, mode: Mode, url: string): Promise<[Observation, Probe, unknown]> {
+  const probe = new Probe(mode, url, zooCase.options);
   const lines: string[] = [];
   const originals = { log: console.log, info: console.info, warn: console.warn, error: console.error };
   for (const level of Object.keys(originals) as (keyof typeof originals)[]) {
-    console[level] = (...words: unknown[]) => void lines.push(`${level} ${words.map(String).join(" ")}`);
+    console[level] = (...parts: unknown[]) => void lines.push(`${level} ${parts.map(String).join(" ")}`);
   }
   let result: unknown;
   let error: unknown = null;
   try {
-    result = plainValue(await one.body(probe));
+    result = plainValue(await zooCase.body(probe));
   } catch (raised) {
     error = raised;
   } finally {
     Object.assign(console, originals);
   }
   const listed = (values: unknown[]): string[] =>
-    one.extra.ordered === false ? values.map(stable).sort() : [stable(values)];
+    zooCase.options.ordered === false ? values.map(stable).sort() : [stable(values)];
   const text = error === null ? null : stable(`${(error as Error).name}: ${(error as Error).message}`);
   return [
     {
       result: stable(result),
       error: text,
       calls: probe.calls,
-      seen: listed(probe.seen),
-      given: listed(probe.given),
+      observations: listed(probe.observations),
+      inputs: listed(probe.inputs),
       lines,
     },
     probe,
@@ -145,18 +147,18 @@ async function detectionsOf(daemon: Daemon, probe: Probe): Promise<Awaited<Retur
   return (await Promise.all(probe.runs.map((run) => daemon.detections(run.id)))).flat();
 }
 
-export async function assertHealthy(one: Case, daemon: Daemon): Promise<void> {
-  const [plain] = await execute(one, "plain", daemon.url);
+export async function assertHealthy(zooCase: Case, daemon: Daemon): Promise<void> {
+  const [plain] = await execute(zooCase, "plain", daemon.url);
   for (const mode of ["default", "enforce"] as const) {
-    const [attached, probe] = await execute(one, mode, daemon.url);
-    expect(attached, `${one.name} (${mode}) differs from the plain run`).toEqual(plain);
-    expect(probe.runs.length, `${one.name} (${mode}): digd saw no run`).toBeGreaterThan(0);
-    expect(await detectionsOf(daemon, probe), `${one.name} (${mode}): a rule fired`).toEqual(
-      one.extra.reports ? expect.anything() : [],
+    const [attached, probe] = await execute(zooCase, mode, daemon.url);
+    expect(attached, `${zooCase.name} (${mode}) differs from the plain run`).toEqual(plain);
+    expect(probe.runs.length, `${zooCase.name} (${mode}): digd saw no run`).toBeGreaterThan(0);
+    expect(await detectionsOf(daemon, probe), `${zooCase.name} (${mode}): a rule fired`).toEqual(
+      zooCase.options.mayReport ? expect.anything() : [],
     );
     for (const run of probe.runs) {
       expect(run.welcome?.mode).toBe(mode === "enforce" ? "enforce" : "shadow");
-      expect(run.counters, "nothing was refused, dropped or given up").toMatchObject({
+      expect(run.counters, "nothing was refused, dropped or delivered as is").toMatchObject({
         asIs: 0,
         dropped: 0,
         errors: 0,
@@ -165,22 +167,22 @@ export async function assertHealthy(one: Case, daemon: Daemon): Promise<void> {
   }
 }
 
-export async function assertBroken(one: Case, daemon: Daemon): Promise<void> {
-  const [plain, , failure] = await execute(one, "plain", daemon.url);
+export async function assertBroken(zooCase: Case, daemon: Daemon): Promise<void> {
+  const [plain, , failure] = await execute(zooCase, "plain", daemon.url);
   if (failure !== null && (failure as Error).name === "AssertionError") throw failure;
-  const [shadow, probe] = await execute(one, "default", daemon.url);
-  expect((await detectionsOf(daemon, probe)).map((d) => d.rule)).toContain(one.rule);
-  expect({ ...shadow, lines: plain.lines }, `${one.name} (default) differs from the plain run`).toEqual(plain);
-  const [, enforced, error] = await execute(one, "enforce", daemon.url);
+  const [shadow, probe] = await execute(zooCase, "default", daemon.url);
+  expect((await detectionsOf(daemon, probe)).map((d) => d.rule)).toContain(zooCase.rule);
+  expect({ ...shadow, lines: plain.lines }, `${zooCase.name} (default) differs from the plain run`).toEqual(plain);
+  const [, enforced, error] = await execute(zooCase, "enforce", daemon.url);
   if (error !== null) throw error;
-  const fired = (await detectionsOf(daemon, enforced)).filter((d) => d.rule === one.rule);
+  const fired = (await detectionsOf(daemon, enforced)).filter((d) => d.rule === zooCase.rule);
   expect(
     fired.some((d) => d.healed),
-    `${one.name}: not healed: ${JSON.stringify(fired)}`,
+    `${zooCase.name}: not healed: ${JSON.stringify(fired)}`,
   ).toBe(true);
 }
 
-/** All with ZOO=all; else every fourth case, from an offset that rotates by the day. */
+/** All cases with ZOO=all; else every fourth case, from an offset that changes every day. */
 function sampled(names: readonly string[]): Set<string> {
   if (process.env["ZOO"] === "all") return new Set(names);
   const every = Number(process.env["ZOO_EVERY"] ?? 4);
@@ -190,21 +192,24 @@ function sampled(names: readonly string[]): Set<string> {
 
 export class Zoo {
   private readonly cases: Case[] = [];
-  healthy(name: string, body: (probe: Probe) => unknown, extra: Extra = {}): void {
-    this.cases.push({ name, body, extra });
+  healthy(name: string, body: (probe: Probe) => unknown, options: CaseOptions = {}): void {
+    this.cases.push({ name, body, options });
   }
-  broken(name: string, rule: string, body: (probe: Probe) => unknown, extra: Extra = {}): void {
-    this.cases.push({ name, rule, body, extra });
+  broken(name: string, rule: string, body: (probe: Probe) => unknown, options: CaseOptions = {}): void {
+    this.cases.push({ name, rule, body, options });
   }
-  /** Registers the tests of the cases. */
-  register(daemon: () => Daemon): void {
-    const names = this.cases.map((c) => c.name);
+  /** Registers the tests of the cases, and a daemon for them. Call it once, after the last case. */
+  register(): void {
+    let daemon: Daemon;
+    beforeAll(async () => void (daemon = await Daemon.start("threads = 2\nverdict_deadline_ms = 60000\n")));
+    afterAll(() => daemon.stop());
+    const names = this.cases.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     const chosen = sampled(names);
-    for (const one of this.cases) {
-      if (one.rule) it(`${one.name}: ${one.rule} fires and heals`, () => assertBroken(one, daemon()));
-      else if (chosen.has(one.name))
-        it(`${one.name} runs as if digd were not there`, () => assertHealthy(one, daemon()));
+    for (const zooCase of this.cases) {
+      const { name, rule } = zooCase;
+      if (rule) it(`${name}: ${rule} fires and is healed`, () => assertBroken(zooCase, daemon));
+      else if (chosen.has(name)) it(`${name} runs as without digd`, () => assertHealthy(zooCase, daemon));
     }
   }
 }

@@ -8,22 +8,16 @@ import {
   type ScriptedModelInput,
 } from "@openai/agents/testing";
 import { z } from "zod";
-import { afterAll, beforeAll, expect } from "vitest";
+import { expect } from "vitest";
 import { instrument, type OpenAIAgentsOptions } from "../src/openai-agents.js";
-import { Daemon } from "../test/daemon.js";
-import { Zoo, type Extra, type Probe } from "./harness.js";
+import { Zoo, type CaseOptions, type Probe } from "./harness.js";
 
-let daemon: Daemon;
-beforeAll(async () => {
-  setTracingDisabled(true);
-  daemon = await Daemon.start("threads = 2\nverdict_deadline_ms = 60000\n");
-});
-afterAll(() => daemon.stop());
+setTracingDisabled(true);
 
 const zoo = new Zoo();
-const says = (text: string): ScriptedModelInput => [assistantMessage(text)];
+const answers = (text: string): ScriptedModelInput => [assistantMessage(text)];
 let callNumber = 0;
-const does = (...names: (string | [string, object])[]): ScriptedModelInput =>
+const callsTools = (...names: (string | [string, object])[]): ScriptedModelInput =>
   names.map((name) =>
     functionCall(
       typeof name === "string" ? name : name[0],
@@ -31,9 +25,9 @@ const does = (...names: (string | [string, object])[]): ScriptedModelInput =>
       { callId: `c${++callNumber}` },
     ),
   );
-const asks = (name: string, input: string): [string, object] => [name, { input }];
+const request = (name: string, input: string): [string, object] => [name, { input }];
 
-/** The agents of one system, with what their models were given. */
+/** The agents of one system and the inputs of their models. */
 class Team {
   private readonly agents = new Map<string, { agent: Agent<any, any>; script: ScriptedModel }>();
   constructor(readonly probe: Probe) {
@@ -49,10 +43,10 @@ class Team {
     const runner = new Runner({ tracingDisabled: true });
     return this.probe.attached ? instrument(runner, { ...this.probe.options, ...more }) : runner;
   }
-  /** What the user sees of a result, and of the agents. */
-  see(result: any): unknown {
+  /** Records what the user can observe of a result and of the agents. Returns the final output. */
+  record(result: any): unknown {
     const { probe } = this;
-    probe.saw([
+    probe.record([
       result.finalOutput,
       result.lastAgent?.name,
       result.history,
@@ -60,125 +54,138 @@ class Team {
       result.newItems?.map((i: any) => [i.type, i.rawItem]),
       result.state.usage,
     ]);
-    probe.saw(
+    probe.record(
       result.lastAgent === undefined || [...this.agents.values()].some(({ agent }) => agent === result.lastAgent),
     );
-    this.models();
+    this.recordModels();
     return result.finalOutput;
   }
-  models(): void {
+  recordModels(): void {
     for (const [name, { agent, script }] of this.agents) {
-      this.probe.reads([
+      this.probe.recordInput([
         name,
         script.calls.map((c) => [c.request.input, c.request.systemInstructions, c.request.handoffs, c.request.tools]),
       ]);
-      this.probe.saw([
+      this.probe.record([
         Object.keys(agent).sort(),
         agent.handoffs.map((h: any) => [h.constructor.name, Object.keys(h).sort()]),
       ]);
     }
   }
-  given(name: string, call: number): string {
+  modelInput(name: string, call: number): string {
     return JSON.stringify(this.agents.get(name)?.script.calls[call]?.request.input ?? null);
   }
 }
 
-const healthy = (name: string, body: (team: Team) => Promise<unknown>, extra: Extra = {}): void =>
-  zoo.healthy(`openai ${name}`, (probe) => body(new Team(probe)), extra);
-const look = (p: Probe, text = "seen", more: object = {}): any =>
+const healthy = (name: string, body: (team: Team) => Promise<unknown>, options: CaseOptions = {}): void =>
+  zoo.healthy(`openai ${name}`, (probe) => body(new Team(probe)), options);
+const lookTool = (p: Probe, text = "seen", more: object = {}): any =>
   tool({
     name: "look",
     description: "looks",
     parameters: z.object({}),
-    execute: () => (p.call("look"), text),
+    execute: () => (p.countCall("look"), text),
     ...more,
   });
 const asTool = (agent: Agent<any, any>, name = `ask_${agent.name}`): any =>
   agent.asTool({ toolName: name, toolDescription: "asks" });
 
-healthy("one agent", async (t) => t.see(await t.runner().run(t.agent("a", [says("done")]), "go")));
+healthy("one agent", async (t) => t.record(await t.runner().run(t.agent("a", [answers("done")]), "go")));
 healthy("input of items", async (t) =>
-  t.see(await t.runner().run(t.agent("a", [says("done")]), [{ role: "user", content: "go" }])),
+  t.record(await t.runner().run(t.agent("a", [answers("done")]), [{ role: "user", content: "go" }])),
 );
 healthy("tools with equal texts", async (t) =>
-  t.see(
+  t.record(
     await t
       .runner()
-      .run(t.agent("a", [does("look", "look"), does("look"), says("done")], { tools: [look(t.probe)] }), "go"),
+      .run(
+        t.agent("a", [callsTools("look", "look"), callsTools("look"), answers("done")], { tools: [lookTool(t.probe)] }),
+        "go",
+      ),
   ),
 );
 healthy("triage", async (t) => {
-  const coder = t.agent("coder", [says("done")]);
-  return t.see(await t.runner().run(t.agent("triage", [does("transfer_to_coder")], { handoffs: [coder] }), "go"));
+  const coder = t.agent("coder", [answers("done")]);
+  return t.record(
+    await t.runner().run(t.agent("triage", [callsTools("transfer_to_coder")], { handoffs: [coder] }), "go"),
+  );
 });
 healthy("escalation ladder", async (t) => {
-  let last = t.agent("l6", [says("done")]);
-  for (let i = 5; i > 0; --i) last = t.agent(`l${i}`, [does(`transfer_to_l${i + 1}`)], { handoffs: [last] });
-  return t.see(await t.runner().run(last, "go"));
+  let last = t.agent("l6", [answers("done")]);
+  for (let i = 5; i > 0; --i) last = t.agent(`l${i}`, [callsTools(`transfer_to_l${i + 1}`)], { handoffs: [last] });
+  return t.record(await t.runner().run(last, "go"));
 });
 healthy("handoff back to triage and on", async (t) => {
-  const billing = t.agent("billing", [does("transfer_to_triage")]);
-  const sales = t.agent("sales", [says("sold")]);
-  const triage = t.agent("triage", [does("transfer_to_billing"), does("transfer_to_sales")], {
+  const billing = t.agent("billing", [callsTools("transfer_to_triage")]);
+  const sales = t.agent("sales", [answers("sold")]);
+  const triage = t.agent("triage", [callsTools("transfer_to_billing"), callsTools("transfer_to_sales")], {
     handoffs: [billing, sales],
   });
   billing.handoffs = [triage];
-  return t.see(await t.runner().run(triage, "go"));
+  return t.record(await t.runner().run(triage, "go"));
 });
 healthy("agents that work in turns by handoff", async (t) => {
   const turns = (name: string, to: string, n: number, end: ScriptedModelInput[]): Agent<any, any> =>
-    t.agent(name, [...Array.from({ length: n }, () => [does("look"), does(`transfer_to_${to}`)]).flat(), ...end], {
-      tools: [look(t.probe)],
-    });
-  const a = turns("a", "b", 4, [says("done")]);
+    t.agent(
+      name,
+      [...Array.from({ length: n }, () => [callsTools("look"), callsTools(`transfer_to_${to}`)]).flat(), ...end],
+      {
+        tools: [lookTool(t.probe)],
+      },
+    );
+  const a = turns("a", "b", 4, [answers("done")]);
   const b = turns("b", "a", 4, []);
   a.handoffs = [b];
   b.handoffs = [a];
-  return t.see(await t.runner().run(a, "go", { maxTurns: 40 }));
+  return t.record(await t.runner().run(a, "go", { maxTurns: 40 }));
 });
 healthy("handoff with input, filter and callback", async (t) => {
-  const coder = t.agent("coder", [says("done")]);
+  const coder = t.agent("coder", [answers("done")]);
   const to = handoff(coder, {
     inputType: z.object({ why: z.string() }),
-    onHandoff: (_, input) => void t.probe.saw(input),
+    onHandoff: (_, input) => void t.probe.record(input),
     inputFilter: (data) => ({ ...data, newItems: [] }),
   });
-  return t.see(
-    await t.runner().run(t.agent("triage", [does(["transfer_to_coder", { why: "code" }])], { handoffs: [to] }), "go"),
+  return t.record(
+    await t
+      .runner()
+      .run(t.agent("triage", [callsTools(["transfer_to_coder", { why: "code" }])], { handoffs: [to] }), "go"),
   );
 });
 healthy("handoff to an agent chosen at run time", async (t) => {
-  const expert = t.agent("expert", [says("done")]);
-  return t.see(
-    await t
-      .runner()
-      .run(
-        t.agent("triage", [does("transfer_to_coder")], { handoffs: [new Handoff(t.agent("coder", []), () => expert)] }),
-        "go",
-      ),
+  const expert = t.agent("expert", [answers("done")]);
+  return t.record(
+    await t.runner().run(
+      t.agent("triage", [callsTools("transfer_to_coder")], {
+        handoffs: [new Handoff(t.agent("coder", []), () => expert)],
+      }),
+      "go",
+    ),
   );
 });
 healthy("agent as a tool", async (t) =>
-  t.see(
-    await t
-      .runner()
-      .run(
-        t.agent("lead", [does(asks("ask_helper", "what?")), says("42")], {
-          tools: [asTool(t.agent("helper", [says("42")]))],
-        }),
-        "go",
-      ),
+  t.record(
+    await t.runner().run(
+      t.agent("lead", [callsTools(request("ask_helper", "what?")), answers("42")], {
+        tools: [asTool(t.agent("helper", [answers("42")]))],
+      }),
+      "go",
+    ),
   ),
 );
 healthy("equal questions to one helper, in turn and at once", async (t) => {
-  const helper = t.agent("helper", [says("42"), says("42"), says("42")]);
-  return t.see(
+  const helper = t.agent("helper", [answers("42"), answers("42"), answers("42")]);
+  return t.record(
     await t
       .runner()
       .run(
         t.agent(
           "lead",
-          [does(asks("ask_helper", "?")), does(asks("ask_helper", "?"), asks("ask_helper", "?")), says("42")],
+          [
+            callsTools(request("ask_helper", "?")),
+            callsTools(request("ask_helper", "?"), request("ask_helper", "?")),
+            answers("42"),
+          ],
           { tools: [asTool(helper)] },
         ),
         "go",
@@ -188,16 +195,14 @@ healthy("equal questions to one helper, in turn and at once", async (t) => {
 healthy(
   "a vote of three experts",
   async (t) => {
-    const experts = ["x", "y", "z"].map((name) => t.agent(name, [says("42")]));
-    return t.see(
-      await t
-        .runner()
-        .run(
-          t.agent("lead", [does(...experts.map((e) => asks(`ask_${e.name}`, "same"))), says("42")], {
-            tools: experts.map((e) => asTool(e)),
-          }),
-          "go",
-        ),
+    const experts = ["x", "y", "z"].map((name) => t.agent(name, [answers("42")]));
+    return t.record(
+      await t.runner().run(
+        t.agent("lead", [callsTools(...experts.map((e) => request(`ask_${e.name}`, "same"))), answers("42")], {
+          tools: experts.map((e) => asTool(e)),
+        }),
+        "go",
+      ),
     );
   },
   { ordered: false },
@@ -206,19 +211,17 @@ healthy(
   "a tree of requests",
   async (t) => {
     const branch = (name: string): Agent<any, any> =>
-      t.agent(name, [does(asks(`ask_${name}_leaf`, "p"), asks(`ask_${name}_leaf`, "q")), says(name)], {
-        tools: [asTool(t.agent(`${name}_leaf`, [says("1"), says("2")]))],
+      t.agent(name, [callsTools(request(`ask_${name}_leaf`, "p"), request(`ask_${name}_leaf`, "q")), answers(name)], {
+        tools: [asTool(t.agent(`${name}_leaf`, [answers("1"), answers("2")]))],
       });
     const [left, right] = [branch("left"), branch("right")];
-    return t.see(
-      await t
-        .runner()
-        .run(
-          t.agent("lead", [does(asks("ask_left", "x"), asks("ask_right", "y")), says("both")], {
-            tools: [asTool(left), asTool(right)],
-          }),
-          "go",
-        ),
+    return t.record(
+      await t.runner().run(
+        t.agent("lead", [callsTools(request("ask_left", "x"), request("ask_right", "y")), answers("both")], {
+          tools: [asTool(left), asTool(right)],
+        }),
+        "go",
+      ),
     );
   },
   { ordered: false },
@@ -236,25 +239,25 @@ healthy("a tool that runs an agent and handles its error", async (t) => {
         () => "nobody there",
       ),
   });
-  return t.see(await runner.run(t.agent("lead", [does("ask"), says("done without")], { tools: [ask] }), "go"));
+  return t.record(
+    await runner.run(t.agent("lead", [callsTools("ask"), answers("done without")], { tools: [ask] }), "go"),
+  );
 });
 healthy("a helper that fails and is asked again", async (t) => {
-  const helper = t.agent("helper", [modelError(new Error("busy")), says("42")]);
-  return t.see(
-    await t
-      .runner()
-      .run(
-        t.agent("lead", [does(asks("ask_helper", "?")), does(asks("ask_helper", "?")), says("42")], {
-          tools: [asTool(helper)],
-        }),
-        "go",
-      ),
+  const helper = t.agent("helper", [modelError(new Error("busy")), answers("42")]);
+  return t.record(
+    await t.runner().run(
+      t.agent("lead", [callsTools(request("ask_helper", "?")), callsTools(request("ask_helper", "?")), answers("42")], {
+        tools: [asTool(helper)],
+      }),
+      "go",
+    ),
   );
 });
 healthy("a tool that throws", async (t) =>
-  t.see(
+  t.record(
     await t.runner().run(
-      t.agent("a", [does("bad"), says("done")], {
+      t.agent("a", [callsTools("bad"), answers("done")], {
         tools: [
           tool({
             name: "bad",
@@ -271,15 +274,19 @@ healthy("a tool that throws", async (t) =>
   ),
 );
 healthy("structured output", async (t) =>
-  t.see(await t.runner().run(t.agent("a", [says('{"n":1}')], { outputType: z.object({ n: z.number() }) }), "go")),
+  t.record(await t.runner().run(t.agent("a", [answers('{"n":1}')], { outputType: z.object({ n: z.number() }) }), "go")),
 );
-healthy("empty answer", async (t) => t.see(await t.runner().run(t.agent("a", [says("")]), "go")));
+healthy("empty answer", async (t) => t.record(await t.runner().run(t.agent("a", [answers("")]), "go")));
 healthy("limit on turns", async (t) => {
   const error = await t
     .runner()
-    .run(t.agent("a", [does("look"), does("look"), says("late")], { tools: [look(t.probe)] }), "go", { maxTurns: 2 })
+    .run(
+      t.agent("a", [callsTools("look"), callsTools("look"), answers("late")], { tools: [lookTool(t.probe)] }),
+      "go",
+      { maxTurns: 2 },
+    )
     .catch((e: Error) => e);
-  t.models();
+  t.recordModels();
   return [(error as Error).name, (error as Error).message];
 });
 healthy(
@@ -291,85 +298,90 @@ healthy(
       .catch((e: Error) => e);
     return [(error as Error).name, (error as Error).message];
   },
-  { reports: true },
+  { mayReport: true },
 );
 healthy("input guardrail that trips", async (t) => {
   const guard = { name: "g", execute: async () => ({ tripwireTriggered: true, outputInfo: null }) };
   return t
     .runner()
-    .run(t.agent("a", [says("done")], { inputGuardrails: [guard] }), "go")
+    .run(t.agent("a", [answers("done")], { inputGuardrails: [guard] }), "go")
     .catch((e: Error) => [e.name, e.message]);
 });
 healthy("output guardrail", async (t) =>
-  t.see(
-    await t
-      .runner()
-      .run(
-        t.agent("a", [says("done")], {
-          outputGuardrails: [{ name: "g", execute: async () => ({ tripwireTriggered: false, outputInfo: 1 }) }],
-        }),
-        "go",
-      ),
+  t.record(
+    await t.runner().run(
+      t.agent("a", [answers("done")], {
+        outputGuardrails: [{ name: "g", execute: async () => ({ tripwireTriggered: false, outputInfo: 1 }) }],
+      }),
+      "go",
+    ),
   ),
 );
 healthy("session over several turns", async (t) => {
   const session: Session = new MemorySession();
-  const [runner, a] = [t.runner(), t.agent("a", [says("one"), says("two")])];
-  for (const text of ["hello", "again"]) t.see(await runner.run(a, text, { session }));
-  t.probe.saw(await session.getItems());
+  const [runner, a] = [t.runner(), t.agent("a", [answers("one"), answers("two")])];
+  for (const text of ["hello", "again"]) t.record(await runner.run(a, text, { session }));
+  t.probe.record(await session.getItems());
 });
 healthy("stop at the first tool", async (t) =>
-  t.see(
+  t.record(
     await t
       .runner()
-      .run(t.agent("a", [does("look")], { tools: [look(t.probe)], toolUseBehavior: "stop_on_first_tool" }), "go"),
+      .run(
+        t.agent("a", [callsTools("look")], { tools: [lookTool(t.probe)], toolUseBehavior: "stop_on_first_tool" }),
+        "go",
+      ),
   ),
 );
 healthy("approval given", async (t) => {
   const [runner, a] = [
     t.runner(),
-    t.agent("a", [does("look"), says("done")], { tools: [look(t.probe, "seen", { needsApproval: true })] }),
+    t.agent("a", [callsTools("look"), answers("done")], {
+      tools: [lookTool(t.probe, "seen", { needsApproval: true })],
+    }),
   ];
   const first = await runner.run(a, "go");
   first.state.approve(first.interruptions[0]!);
-  return t.see(await runner.run(a, first.state));
+  return t.record(await runner.run(a, first.state));
 });
 healthy("approval refused", async (t) => {
   const [runner, a] = [
     t.runner(),
-    t.agent("a", [does("look"), says("not done")], { tools: [look(t.probe, "seen", { needsApproval: true })] }),
+    t.agent("a", [callsTools("look"), answers("not done")], {
+      tools: [lookTool(t.probe, "seen", { needsApproval: true })],
+    }),
   ];
   const first = await runner.run(a, "go");
   first.state.reject(first.interruptions[0]!);
-  return t.see(await runner.run(a, first.state));
+  return t.record(await runner.run(a, first.state));
 });
 healthy("stream with a handoff and a tool", async (t) => {
-  const coder = t.agent("coder", [does("look"), says("done")], { tools: [look(t.probe)] });
+  const coder = t.agent("coder", [callsTools("look"), answers("done")], { tools: [lookTool(t.probe)] });
   const stream = await t
     .runner()
-    .run(t.agent("triage", [does("transfer_to_coder")], { handoffs: [coder] }), "go", { stream: true });
+    .run(t.agent("triage", [callsTools("transfer_to_coder")], { handoffs: [coder] }), "go", { stream: true });
   for await (const event of stream)
-    t.probe.saw(event.type === "run_item_stream_event" ? [event.name, event.item.type] : event);
+    t.probe.record(event.type === "run_item_stream_event" ? [event.name, event.item.type] : event);
   await stream.completed;
-  return t.see(stream);
+  return t.record(stream);
 });
 healthy(
   "stream that fails",
   async (t) => {
     const stream = await t.runner().run(t.agent("a", [modelError(new Error("no model"))]), "go", { stream: true });
     const error = await (async () => {
-      for await (const event of stream) t.probe.saw(event.type);
+      for await (const event of stream) t.probe.record(event.type);
     })().catch((e: Error) => [e.name, e.message]);
     await stream.completed.catch(() => undefined);
     return error;
   },
-  { reports: true },
+  { mayReport: true },
 );
 healthy(
   "two runs at once",
   async (t) => {
     const runner = t.runner();
-    const results = await Promise.all(["a", "b"].map((name) => runner.run(t.agent(name, [says(name)]), "go")));
+    const results = await Promise.all(["a", "b"].map((name) => runner.run(t.agent(name, [answers(name)]), "go")));
     return results.map((r) => r.finalOutput);
   },
   { ordered: false },
@@ -377,32 +389,33 @@ healthy(
 healthy("judge in a loop of the program", async (t) => {
   const [runner, writer, judge] = [
     t.runner(),
-    t.agent("writer", [says("draft"), says("better")]),
-    t.agent("judge", [says("no"), says("yes")]),
+    t.agent("writer", [answers("draft"), answers("better")]),
+    t.agent("judge", [answers("no"), answers("yes")]),
   ];
-  const seen: unknown[] = [];
+  const drafts: unknown[] = [];
   for (let verdict: unknown = "no"; verdict !== "yes";) {
-    seen.push((await runner.run(writer, "write")).finalOutput);
-    seen.push((verdict = (await runner.run(judge, "judge")).finalOutput));
+    drafts.push((await runner.run(writer, "write")).finalOutput);
+    drafts.push((verdict = (await runner.run(judge, "judge")).finalOutput));
   }
-  return seen;
+  return drafts;
 });
 healthy("listeners and hooks", async (t) => {
   const runner = t.runner();
-  const coder = t.agent("coder", [says("done")]);
-  const triage = t.agent("triage", [does("transfer_to_coder")], { handoffs: [coder] });
+  const coder = t.agent("coder", [answers("done")]);
+  const triage = t.agent("triage", [callsTools("transfer_to_coder")], { handoffs: [coder] });
   for (const name of ["agent_start", "agent_end", "agent_handoff"] as const)
-    runner.on(name, (_: unknown, ...words: any[]) => void t.probe.saw([name, words.map((w) => w?.name ?? typeof w)]));
-  t.probe.saw(Object.keys(runner).sort());
-  return t.see(await runner.run(triage, "go"));
+    runner.on(
+      name,
+      (_: unknown, ...parts: any[]) => void t.probe.record([name, parts.map((w) => w?.name ?? typeof w)]),
+    );
+  t.probe.record(Object.keys(runner).sort());
+  return t.record(await runner.run(triage, "go"));
 });
 healthy("a model input filter of the user's", async (t) =>
-  t.see(
-    await t
-      .runner()
-      .run(t.agent("a", [says("done")]), "go", {
-        callModelInputFilter: ({ modelData }: any) => ({ ...modelData, instructions: "short" }),
-      }),
+  t.record(
+    await t.runner().run(t.agent("a", [answers("done")]), "go", {
+      callModelInputFilter: ({ modelData }: any) => ({ ...modelData, instructions: "short" }),
+    }),
   ),
 );
 healthy(
@@ -417,52 +430,52 @@ healthy(
     });
     return t
       .runner()
-      .run(t.agent("a", [does("stop"), says("late")], { tools: [stop] }), "go", { signal: control.signal })
+      .run(t.agent("a", [callsTools("stop"), answers("late")], { tools: [stop] }), "go", { signal: control.signal })
       .then(
         (r) => r.finalOutput,
         (e: Error) => e.name,
       );
   },
-  { reports: true },
+  { mayReport: true },
 );
 
 // ---- broken systems
 
-const broken = (name: string, rule: string, body: (team: Team) => Promise<unknown>, extra: Extra = {}): void =>
-  zoo.broken(`openai ${name}`, rule, (probe) => body(new Team(probe)), extra);
-const patient = (t: Team): OpenAIAgentsOptions =>
+const broken = (name: string, rule: string, body: (team: Team) => Promise<unknown>, options: CaseOptions = {}): void =>
+  zoo.broken(`openai ${name}`, rule, (probe) => body(new Team(probe)), options);
+const waitIfEnforced = (t: Team): OpenAIAgentsOptions =>
   t.probe.enforces ? { waitForHealingMs: 20_000, healErrors: true } : {};
 
-broken("an answer in spite of a helper that failed", "early_termination", async (t) => {
-  const helper = t.agent("helper", [modelError(new Error("busy")), says("42")]);
+broken("an answer although a helper failed", "early_termination", async (t) => {
+  const helper = t.agent("helper", [modelError(new Error("busy")), answers("42")]);
   const lead = t.agent(
     "lead",
     [
-      does(asks("ask_helper", "?")),
-      says("no idea"),
-      ...(t.probe.enforces ? [does(asks("ask_helper", "?")), says("42")] : []),
+      callsTools(request("ask_helper", "?")),
+      answers("no idea"),
+      ...(t.probe.enforces ? [callsTools(request("ask_helper", "?")), answers("42")] : []),
     ],
     { tools: [asTool(helper)] },
   );
   const { finalOutput } = await t.runner().run(lead, "go");
   expect(finalOutput).toBe(t.probe.enforces ? "42" : "no idea");
-  if (t.probe.enforces) expect(t.given("lead", 2)).toContain("helper");
+  if (t.probe.enforces) expect(t.modelInput("lead", 2)).toContain("helper");
 });
-broken("agents that hand the same task to and fro", "excessive_rerouting", async (t) => {
-  const a = t.agent("a", [does("transfer_to_b"), does("transfer_to_b"), says("handled")]);
-  const b = t.agent("b", [does("transfer_to_a"), does("transfer_to_a")]);
+broken("agents that hand the same task back and forth", "excessive_rerouting", async (t) => {
+  const a = t.agent("a", [callsTools("transfer_to_b"), callsTools("transfer_to_b"), answers("handled")]);
+  const b = t.agent("b", [callsTools("transfer_to_a"), callsTools("transfer_to_a")]);
   a.handoffs = [b];
   b.handoffs = [a];
   await t.runner().run(a, "go");
-  expect(t.given("a", 2).includes("passed on 3 times")).toBe(t.probe.enforces);
+  expect(t.modelInput("a", 2).includes("passed on 3 times")).toBe(t.probe.enforces);
 });
 broken(
   "an error leaves the work open",
   "deadlock",
   async (t) => {
-    const lead = t.agent("lead", [modelError(new Error("no model")), ...(t.probe.enforces ? [says("done")] : [])]);
+    const lead = t.agent("lead", [modelError(new Error("no model")), ...(t.probe.enforces ? [answers("done")] : [])]);
     const output = await t
-      .runner(patient(t))
+      .runner(waitIfEnforced(t))
       .run(lead, "go")
       .then(
         (r) => r.finalOutput,
@@ -473,4 +486,4 @@ broken(
   { rules: { deadlock: { window_ms: 200, max_attempts: 1 } } },
 );
 
-zoo.register(() => daemon);
+zoo.register();
