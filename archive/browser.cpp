@@ -73,7 +73,7 @@ failure browser::prepare() {
        "SELECT (SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM pragma_freelist_count)"},
       {&page_size_, "SELECT page_size FROM pragma_page_size"},
       {&count_,
-       "SELECT id, kind, CASE WHEN kind IN ('run_opened', 'operator_mode') THEN frame END,"
+       "SELECT id, kind, CASE WHEN kind IN ('run_opened', 'operator_mode', 'limit') THEN frame END,"
        " CASE kind WHEN 'session_joined' THEN session END FROM entries WHERE run = ?1 AND id > ?2 ORDER BY id"},
       {&count_detections_,
        "SELECT max(id), count(*), coalesce(sum(healed), 0) FROM detections WHERE run = ?1 AND id > ?2"},
@@ -192,13 +192,9 @@ boost::system::result<std::optional<run_row>> browser::find(std::string_view run
 
 namespace {
 
-// Lines of the monitor's own: the operator's switch, or what a limit did.
-void note_own_line(std::string line, run_tally& to) {
-  if (line.starts_with("{\"type\":\"operator_mode\"")) {
-    to.operator_mode = std::move(line);
-  } else if (line.find("\"policy\":\"observe\"") != std::string::npos) {
-    to.unjudged = std::move(line);
-  }
+// A limit may also refuse or forget; only this policy ends the judging.
+bool ends_judging(std::string_view limit_line) {
+  return limit_line.find("\"policy\":\"observe\"") != std::string_view::npos;
 }
 
 }  // namespace
@@ -220,7 +216,11 @@ failure browser::count_on(std::uint64_t run_number, counted& sum) {
       sum.upto = count_.integer(0);
       switch (entry_kind_from(count_.text(1)).value_or(entry_kind::message)) {
         case entry_kind::run_opened: sum.sum.hello = count_.text(2); break;
-        case entry_kind::operator_mode: note_own_line(count_.text(2), sum.sum); break;
+        case entry_kind::operator_mode: sum.sum.operator_mode = count_.text(2); break;
+        case entry_kind::limit:
+          if (std::string line = count_.text(2); ends_judging(line)) sum.sum.unjudged = std::move(line);
+          break;
+        case entry_kind::semantics: break;
         case entry_kind::session_joined: {
           auto& names = sum.sum.sessions;
           std::string name = count_.text(3);

@@ -17,13 +17,18 @@ enum class entry_kind : std::uint8_t {
   message,         // an accepted message; `frame` as received
   refused,         // a refused one that used up its seq; `frame` is what is replayed in its place
   firing,          // windows that fired with the passing of time, no message
-  operator_mode,   // the operator's switch; `frame` says to which mode
+  operator_mode,   // digd's own line: the operator's switch; `frame` says to which mode
+  limit,           // digd's own line: what a limit did
+  semantics,       // digd's own line: the version of the rules from here on
   run_deleted,     // is not stored: everything of the run goes, for good
   judgement,       // is not stored as an entry: a person's opinion of a detection that is
 };
 
 std::string_view to_string(entry_kind);  // the names in the archive's `kind` column
 std::optional<entry_kind> entry_kind_from(std::string_view);
+
+// A line that digd added to the record by itself: operator_mode, limit or semantics. Its type is its kind's name.
+bool is_own_line(entry_kind);
 
 struct detection_row {
   std::string rule, severity;

@@ -6,6 +6,7 @@
 #include "archive/schema_v1.h"
 #include "archive/schema_v2.h"
 #include "archive/schema_v3.h"
+#include "archive/schema_v4.h"
 
 namespace digd::archive {
 
@@ -17,7 +18,8 @@ struct migration {
 };
 
 // One step a version, in order; never changed once released. A file at version v gets those with `to` > v.
-constexpr std::array migrations{migration{1, schema_v1}, migration{2, schema_v2}, migration{3, schema_v3}};
+constexpr std::array migrations{migration{1, schema_v1}, migration{2, schema_v2}, migration{3, schema_v3},
+                                migration{4, schema_v4}};
 static_assert(migrations.back().to == schema_version);
 
 constexpr std::int64_t page_size = 4096;

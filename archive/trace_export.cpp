@@ -116,7 +116,9 @@ void trace_export::take(const stored_entry& e) {
       stamped_ = e.frame.find("\"stamped\":true") != std::string::npos;
       to_(e.frame);
       return;
-    case entry_kind::operator_mode: to_(e.frame); return;
+    case entry_kind::operator_mode:
+    case entry_kind::limit:
+    case entry_kind::semantics: to_(e.frame); return;
     case entry_kind::run_deleted:
     case entry_kind::judgement: return;  // is never stored
     case entry_kind::firing:

@@ -20,17 +20,23 @@ std::string stored(int version) {
   return std::string(DIGD_SOURCE_DIR) + "/tests/archive/stored/v" + std::to_string(version) + ".db";
 }
 
-// All that an archive of any version says, as text: every row of the columns that version 1 has.
+// Every row of an archive of any version as text, with the columns that version 1 has. Kinds are those of version 1.
 std::string everything_in(const std::string& path) {
   connection db;
   REQUIRE_FALSE(db.open(path, SQLITE_OPEN_READWRITE, {}));
+  const std::pair<std::string, std::string> columns_of_version_1[] = {
+      {"runs", "number, run, opened_ms, last_ts, ended, ended_ms"},
+      {"entries",
+       "id, run, n, CASE WHEN kind IN ('limit', 'semantics') THEN 'operator_mode' ELSE kind END, session, seq, ts,"
+       " arrived_ms, type, code, verdicts, frame"},
+      {"detections",
+       "id, run, entry, rule, severity, session, at, ts, event, agent, healed, healing, cause, json, reason"},
+      {"interventions", "row, run, id, entry, action, event, ts, answered, answered_ts, answered_by, json"},
+      {"outcomes", "id, run, entry, rule, event, detected_ts, ts, outcome"},
+      {"sqlite_sequence", "name, seq"},
+  };
   std::string current_text;
-  for (const std::string table : {"runs", "entries", "detections", "interventions", "outcomes", "sqlite_sequence"}) {
-    const std::string columns =
-        table == "runs" ? "number, run, opened_ms, last_ts, ended, ended_ms"
-        : table == "detections"
-            ? "id, run, entry, rule, severity, session, at, ts, event, agent, healed, healing, cause, json, reason"
-            : "*";
+  for (const auto& [table, columns] : columns_of_version_1) {
     sqlite3_stmt* rows = nullptr;
     const std::string query = "SELECT " + columns + " FROM " + table + " ORDER BY 1, 2";
     REQUIRE(sqlite3_prepare_v2(db.get(), query.c_str(), -1, &rows, nullptr) == SQLITE_OK);
@@ -150,6 +156,68 @@ TEST_CASE("version_3_finds_modes_activations_metrics_and_subjects_in_earlier_fil
   CHECK(ask(folder.file(), "SELECT count(*) FROM detections WHERE subject = 'planner' AND event = 'lost'") == 1);
   CHECK(ask(folder.file(), "SELECT count(*) FROM detections WHERE subject IS NULL AND rule <> 'deadlock'") == 0);
   CHECK(ask(folder.file(), "SELECT count(*) FROM judgements") == 0);
+}
+
+TEST_CASE("version_4_relabels_the_lines_of_limits_and_of_semantics", "[archive]") {
+  temporary_folder folder;
+  copy_of(3, folder);
+  CHECK(ask(folder.file(), "SELECT count(*) FROM entries WHERE kind = 'operator_mode'") == 7);
+  bring_up_to_date(folder.file());
+  CHECK(ask(folder.file(), "SELECT count(*) FROM entries WHERE kind = 'operator_mode' AND type = 'operator_mode'") ==
+        4);
+  CHECK(ask(folder.file(), "SELECT count(*) FROM entries WHERE kind = 'limit' AND type = 'limit'") == 2);
+  CHECK(ask(folder.file(), "SELECT count(*) FROM entries WHERE kind = 'semantics' AND type = 'semantics'") == 1);
+  CHECK(ask(folder.file(), "SELECT count(*) FROM entries WHERE kind IN ('operator_mode', 'limit', 'semantics')") == 7);
+}
+
+TEST_CASE("a_line_of_digds_own_that_cannot_be_parsed_keeps_its_kind", "[archive]") {
+  temporary_folder folder;
+  copy_of(3, folder);
+  ask(folder.file(),
+      "UPDATE entries SET frame = '{\"type\":\"limit\",' WHERE kind = 'operator_mode' AND type = 'limit'");
+  bring_up_to_date(folder.file());
+  CHECK(ask(folder.file(), "SELECT count(*) FROM entries WHERE kind = 'operator_mode'") == 6);
+}
+
+TEST_CASE("version_4_takes_the_new_kinds_and_no_others", "[archive]") {
+  const int version = GENERATE(range(0, schema_version));  // 0: a new file
+  temporary_folder folder;
+  if (version > 0) copy_of(version, folder);
+  {
+    reports seen;
+    auto a = open_archive(folder.file(), seen);
+    const auto run = a->next_run_number();
+    auto p = a->make_producer();
+    push(*p, opening(run));
+  }
+  connection db;
+  REQUIRE_FALSE(db.open(folder.file(), SQLITE_OPEN_READWRITE, {}));
+  const std::string insertion =
+      "INSERT INTO entries (run, n, kind, ts, arrived_ms) SELECT max(number), 9, '%', 1, 1 FROM runs";
+  for (const std::string kind : {"operator_mode", "limit", "semantics", "message"}) {
+    CHECK_FALSE(db.execute(std::string(insertion).replace(insertion.find('%'), 1, kind)));
+  }
+  CHECK(db.execute(std::string(insertion).replace(insertion.find('%'), 1, "nonsense")).primary() == SQLITE_CONSTRAINT);
+}
+
+TEST_CASE("a_run_tells_its_switch_from_its_limit_after_the_migration", "[archive]") {
+  temporary_folder folder;
+  copy_of(3, folder);
+  bring_up_to_date(folder.file());
+  auto b = browser::open(folder.file());
+  REQUIRE(b.has_value());
+  const auto tally_of = [&](const char* run) {
+    const auto found = (*b)->find(run);
+    REQUIRE((found.has_value() && found->has_value()));
+    const auto tally = (*b)->tally((**found).number);
+    REQUIRE(tally.has_value());
+    return *tally;
+  };
+  CHECK(tally_of("waiting").operator_mode == R"({"type":"operator_mode","mode":"enforce","ts":9000})");
+  CHECK(tally_of("waiting").unjudged.empty());
+  CHECK(tally_of("unjudged").unjudged == R"({"type":"limit","limit":"recipients","policy":"observe","ts":0})");
+  CHECK(tally_of("forgetful").unjudged.empty());
+  CHECK(tally_of("adopted").unjudged.empty());
 }
 
 TEST_CASE("a_run_of_an_earlier_file_goes_on_and_its_numbers_go_up", "[archive]") {

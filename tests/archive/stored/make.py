@@ -91,10 +91,35 @@ def measured(daemon):
         c.wait_acked()
 
 
+def limited(daemon):
+    """A run that a limit made forget what was pending, and one that a limit ended the judging of; not in v1.db, v2.db."""
+    with daemon.client("forgetful", agents=["a"], over_limit={"live_events": "gap"}) as c:
+        for i in range(25):
+            c.event(f"e{i}", ["a"], ts=i)
+        c.wait_acked()
+    with daemon.client("unjudged", agents=["a"], over_limit={"recipients": "observe"}) as c:
+        c.event("wide", [f"a{i}" for i in range(51)], ts=1)
+        c.wait_acked()
+
+
+def adopted(daemon):
+    """An open run of an earlier version of the rules, which the daemon goes on with; not in v1.db, v2.db."""
+    with daemon.client("adopted", agents=["a"]) as c:
+        c.event("e1", ["a"], ts=1)
+        c.wait_acked()
+    daemon.stop()
+    with sqlite3.connect(daemon.data / "digd.sqlite") as db:
+        db.execute(
+            "UPDATE entries SET frame = replace(frame, ',\"semantics\":2', '') WHERE kind = 'run_opened'"
+            " AND run = (SELECT number FROM runs WHERE run = 'adopted')"
+        )
+    daemon.start()
+
+
 def main(to):
     with tempfile.TemporaryDirectory() as folder:
-        with Daemon(folder, "threads = 1\n") as daemon:
-            for make in (ended, waiting, shadowed, failed, deleted, measured):
+        with Daemon(folder, "threads = 1\n[limits]\nrecipients = 50\nlive_events = 20\n") as daemon:
+            for make in (ended, waiting, shadowed, failed, deleted, measured, limited, adopted):
                 make(daemon)
             daemon.stop()
             shutil.copy(daemon.data / "digd.sqlite", to)
