@@ -1,5 +1,7 @@
 #include "archive/salvage.h"
 
+#include <sqlite3.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -80,7 +82,7 @@ class salvage {
   // True: runs can be looked for in it.
   bool open_old(const std::string& damaged, const std::string& vfs) {
     std::int64_t version = 0;
-    if (old_.open(damaged, SQLITE_OPEN_READWRITE, vfs)) return false;  // may write: its log is to be read too
+    if (old_.open(damaged, open_mode::read_write, vfs)) return false;  // may write: its log is to be read too
     sqlite3_db_config(old_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     if (old_.query("PRAGMA user_version", version) || version != schema_version) return false;
     for (std::size_t i = 0; i < tables.size(); ++i) {
@@ -238,8 +240,7 @@ boost::system::result<salvaged> set_damage_aside(const std::string& path, const 
   salvaged tally;
   {
     connection db;
-    if (failure fault = db.open(making, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs))
-      return fail(fault.error(), fault.words);
+    if (failure fault = db.open(making, open_mode::create, vfs)) return fail(fault.error(), fault.words);
     std::error_code ignored;
     std::filesystem::permissions(making, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write,
                                  ignored);

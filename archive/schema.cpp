@@ -1,5 +1,7 @@
 #include "archive/schema.h"
 
+#include <sqlite3.h>
+
 #include <array>
 #include <cstring>
 
@@ -71,8 +73,8 @@ open_trouble recognise(connection& db, bool& is_new) {
 }
 
 open_trouble open_to_read(connection& db, const std::string& path, const std::string& vfs) {
-  if (failure why = db.open(path, SQLITE_OPEN_READONLY, vfs)) return why;
-  sqlite3_busy_timeout(db.get(), busy_ms);
+  if (failure why = db.open(path, open_mode::read_only, vfs)) return why;
+  db.set_busy_timeout(busy_ms);
   bool is_new = false;
   if (auto found = recognise(db, is_new)) return found;
   if (is_new) return {archive_error::not_an_archive, "the file is empty"};

@@ -1,12 +1,15 @@
 #include "archive/sqlite.h"
 
+#include <sqlite3.h>
+
 #include <cstring>
+#include <utility>
 
 namespace digd::archive {
 
 namespace {
 
-const char* in_words(int primary) {
+const char* describe(int primary) {
   switch (primary) {
     case SQLITE_FULL: return "the disk is full";
     case SQLITE_IOERR: return "the disk reports an error";
@@ -28,7 +31,7 @@ const char* in_words(int primary) {
 failure failure_of(sqlite3* db) {
   failure why{sqlite3_extended_errcode(db), {}};
   if (why.code == SQLITE_OK) why.code = SQLITE_ERROR;
-  why.words = std::string(in_words(why.primary())) + " (" + sqlite3_errmsg(db) + ", code " + std::to_string(why.code);
+  why.words = std::string(describe(why.primary())) + " (" + sqlite3_errmsg(db) + ", code " + std::to_string(why.code);
   if (int system = sqlite3_system_errno(db); why.primary() == SQLITE_IOERR && system != 0) {
     why.words += std::string(", ") + std::strerror(system);
   }
@@ -36,7 +39,22 @@ failure failure_of(sqlite3* db) {
   return why;
 }
 
+int flags_of(open_mode mode) {
+  switch (mode) {
+    case open_mode::read_only: return SQLITE_OPEN_READONLY;
+    case open_mode::read_write: return SQLITE_OPEN_READWRITE;
+    case open_mode::create: break;
+  }
+  return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+}
+
 }  // namespace
+
+static_assert(SQLITE_OK == 0);
+
+failure failure::wrong_file(std::string words) { return {SQLITE_NOTADB, std::move(words)}; }
+
+failure failure::other(std::string words) { return {SQLITE_ERROR, std::move(words)}; }
 
 archive_error failure::error() const {
   switch (primary()) {
@@ -52,6 +70,8 @@ archive_error failure::error() const {
     default: return archive_error::io;
   }
 }
+
+void statement::finalizer::operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
 
 void statement::bind(int at, std::int64_t value) {
   if (int rc = sqlite3_bind_int64(handle_.get(), at, value); rc != SQLITE_OK && !bind_error_) bind_error_ = rc;
@@ -89,7 +109,7 @@ void statement::bind_row_of(const statement& other) {
 
 bool statement::step(failure& why) {
   if (bind_error_ != SQLITE_OK) {
-    why = {bind_error_, std::string(in_words(bind_error_ & 0xff)) + " (" + sqlite3_errstr(bind_error_) + ")"};
+    why = {bind_error_, std::string(describe(bind_error_ & 0xff)) + " (" + sqlite3_errstr(bind_error_) + ")"};
     return false;
   }
   switch (sqlite3_step(handle_.get())) {
@@ -121,13 +141,17 @@ std::string statement::text(int column) const {
 
 bool statement::is_null(int column) const { return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL; }
 
-failure connection::open(const std::string& path, int flags, const std::string& vfs) {
+void connection::closer::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+
+void connection::set_busy_timeout(int milliseconds) { sqlite3_busy_timeout(get(), milliseconds); }
+
+failure connection::open(const std::string& path, open_mode mode, const std::string& vfs) {
   sqlite3* raw = nullptr;
-  int rc = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
+  int rc = sqlite3_open_v2(path.c_str(), &raw, flags_of(mode) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
                            vfs.empty() ? nullptr : vfs.c_str());
   handle_.reset(raw);
   if (rc == SQLITE_OK) return {};
-  failure why = raw ? failure_of(raw) : failure{rc, in_words(rc & 0xff)};
+  failure why = raw ? failure_of(raw) : failure{rc, describe(rc & 0xff)};
   handle_.reset();
   return why;
 }
@@ -148,21 +172,25 @@ failure connection::prepare(std::string_view sql, statement& into) {
 
 failure connection::query(const std::string& sql, std::int64_t& first) {
   first = 0;
-  statement ask;
-  failure why = prepare(sql, ask);
-  if (!why && ask.step(why)) first = ask.integer(0);
+  statement asked;
+  failure why = prepare(sql, asked);
+  if (!why && asked.step(why)) first = asked.integer(0);
   return why;
 }
 
 failure connection::query(const std::string& sql, std::string& first) {
   first.clear();
-  statement ask;
-  failure why = prepare(sql, ask);
-  if (!why && ask.step(why)) first = ask.text(0);
+  statement asked;
+  failure why = prepare(sql, asked);
+  if (!why && asked.step(why)) first = asked.text(0);
   return why;
 }
 
 bool connection::in_transaction() const { return sqlite3_get_autocommit(get()) == 0; }
+
+std::int64_t connection::last_inserted_row() const { return sqlite3_last_insert_rowid(get()); }
+
+std::int64_t connection::changed_rows() const { return sqlite3_changes64(get()); }
 
 failure connection::last_failure() const { return failure_of(get()); }
 

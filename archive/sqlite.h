@@ -1,11 +1,9 @@
-// A thin hold on SQLite's C interface: closes what it opened, binds and reads by type, turns result codes
-// into words.
+// A thin layer over SQLite's C interface. It closes what it opened, binds and reads by type, and turns result codes
+// into sentences. Only .cpp files of the archive include sqlite3.h.
 //
-// Threads: none of its own; a connection and its statements are used by one thread at a time.
-// Failure: nothing throws; every call that can fail returns a `failure`, which is false if all went well.
+// Thread: one thread at a time uses a connection and its statements; there are no threads of its own.
+// Failure: nothing throws. Every call that can fail returns a `failure`, which is false on success.
 #pragma once
-
-#include <sqlite3.h>
 
 #include <cstdint>
 #include <memory>
@@ -15,18 +13,26 @@
 
 #include "archive/error.h"
 
+struct sqlite3;
+struct sqlite3_stmt;
+
 namespace digd::archive {
 
 struct failure {
-  int code = SQLITE_OK;  // SQLite's extended result code
-  std::string words;     // what went wrong, for people
+  int code = 0;       // SQLite's extended result code; 0: success
+  std::string words;  // a sentence for people
 
-  explicit operator bool() const { return code != SQLITE_OK; }
-  int primary() const { return code & 0xff; }
+  // The file belongs to another program, or is not a database: archive_error::not_an_archive.
+  static failure wrong_file(std::string words);
+  // What no result code names: archive_error::io.
+  static failure other(std::string words);
+
+  explicit operator bool() const { return code != 0; }
+  int primary() const { return code & 0xff; }  // SQLite's primary result code
   archive_error error() const;
 };
 
-// A prepared statement. Bound texts are not copied: they outlive the call to `step` or `run`.
+// A prepared statement. Bound texts are not copied: they must outlive the call to `step` or `run`.
 class statement {
  public:
   void bind(int at, std::int64_t value);
@@ -38,9 +44,9 @@ class statement {
   void bind(int at, const std::optional<std::int64_t>& value);
   void bind_null(int at);
   void bind_unless_empty(int at, std::string_view text);  // NULL if empty
-  void bind_row_of(const statement& other);               // its columns in order, copied
+  void bind_row_of(const statement& other);               // copies the columns of its row, in order
 
-  bool step(failure& why);  // true: there is a row. False: done, or `why` is set
+  bool step(failure& why);  // true: there is a row; false: no more rows, or `why` is set
   failure run();            // steps once, expects no row, resets
   void reset();
 
@@ -54,23 +60,33 @@ class statement {
   friend class connection;
   failure last_failure() const;
   struct finalizer {
-    void operator()(sqlite3_stmt* sqlite3_stmt) const { sqlite3_finalize(sqlite3_stmt); }
+    void operator()(sqlite3_stmt* handle) const;
   };
   std::unique_ptr<sqlite3_stmt, finalizer> handle_;
-  int bind_error_ = SQLITE_OK;  // the first; told by the next step
+  int bind_error_ = 0;  // of the first `bind` that failed; the next step returns it
+};
+
+enum class open_mode : std::uint8_t {
+  read_only,
+  read_write,
+  create,  // as read_write; a missing file is created
 };
 
 class connection {
  public:
-  // `vfs` empty: SQLite's default.
-  failure open(const std::string& path, int flags, const std::string& vfs);
+  // `vfs` names SQLite's file layer; empty: the default.
+  failure open(const std::string& path, open_mode mode, const std::string& vfs);
   void close() { handle_.reset(); }
+  // How long a call waits while another program holds the file; 0: it fails at once.
+  void set_busy_timeout(int milliseconds);
 
   failure execute(const std::string& sql);
   failure prepare(std::string_view sql, statement& into);
   failure query(const std::string& sql, std::int64_t& first);  // the first column of the first row; 0 if none
   failure query(const std::string& sql, std::string& first);
   bool in_transaction() const;
+  std::int64_t last_inserted_row() const;
+  std::int64_t changed_rows() const;  // by the last INSERT, UPDATE or DELETE
   failure last_failure() const;
 
   sqlite3* get() const { return handle_.get(); }
@@ -78,7 +94,7 @@ class connection {
 
  private:
   struct closer {
-    void operator()(sqlite3* sqlite3) const { sqlite3_close_v2(sqlite3); }
+    void operator()(sqlite3* handle) const;
   };
   std::unique_ptr<sqlite3, closer> handle_;
 };

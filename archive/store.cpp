@@ -1,5 +1,7 @@
 #include "archive/store.h"
 
+#include <sqlite3.h>
+
 #include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <utility>
@@ -41,8 +43,8 @@ open_trouble store::open(const settings& settings) {
     case file_lock::result::failed: return {archive_error::cannot_open, words};
   }
   if (auto found = finish_salvage(settings.path)) return found;
-  if (failure why = db_.open(settings.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, settings.vfs)) return why;
-  sqlite3_busy_timeout(db_.get(), busy_while_opening_ms);
+  if (failure why = db_.open(settings.path, open_mode::create, settings.vfs)) return why;
+  db_.set_busy_timeout(busy_while_opening_ms);
   bool is_new = false;
   if (auto found = recognise(db_, is_new)) return found;
   if (failure why = db_.execute(settings_sql)) return why;
@@ -53,7 +55,7 @@ open_trouble store::open(const settings& settings) {
   if (failure why = db_.execute("PRAGMA ignore_check_constraints = ON")) return why;
   if (failure why = checkpoint(false)) return why;  // the log of a daemon that was killed
   if (failure why = prepare()) return why;
-  sqlite3_busy_timeout(db_.get(), 0);  // from now on the writer waits, and says so
+  db_.set_busy_timeout(0);  // from now on the writer waits, and says so
   return {};
 }
 
@@ -256,7 +258,7 @@ failure store::remove_rows(std::uint64_t run_number, bool& complete) {
       from.bind(1, run_number);
       from.bind(2, std::int64_t{rows_a_portion});
       if (failure why = from.run()) return why;
-    } while (sqlite3_changes64(db_.get()) > 0);
+    } while (db_.changed_rows() > 0);
   }
   complete = true;
   return {};

@@ -1,5 +1,7 @@
 #include "archive/writer.h"
 
+#include <sqlite3.h>
+
 #include <algorithm>
 #include <boost/container_hash/hash.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>

@@ -40,7 +40,7 @@ failure otlp_spool::transaction(Work work) {
 
 failure otlp_spool::open(const std::string& path) {
   if (path.empty()) return {};
-  failure why = db_.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {});
+  failure why = db_.open(path, archive::open_mode::create, {});
   if (!why) why = migrate();
   if (!why)
     why = db_.execute(
@@ -73,7 +73,8 @@ failure otlp_spool::migrate() {
   if (!why) why = db_.query("PRAGMA user_version", version);
   if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
   if (why || (id == application_id && version == schema_version)) return why;
-  if (id != 0 || objects > 0) return {SQLITE_NOTADB, "the file is of another program, or of another version of digd"};
+  if (id != 0 || objects > 0)
+    return failure::wrong_file("the file is of another program, or of another version of digd");
   return transaction([&] {
     return db_.execute(schema + ("PRAGMA application_id = " + std::to_string(application_id) +
                                  "; PRAGMA user_version = " + std::to_string(schema_version)));

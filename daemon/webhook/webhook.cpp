@@ -52,7 +52,7 @@ bool webhook::read_on(const archive::callback_position& end) {
   if (stopping_ || waiting_ >= most_waiting || counts_->unread == 0) return false;
   auto piece = reads_.after(at_);
   if (!piece) {
-    check({SQLITE_ERROR, "the archive cannot be read: " + piece.error().message()});
+    check(archive::failure::other("the archive cannot be read: " + piece.error().message()));
     return false;
   }
   std::vector<stored_callback> mine;
@@ -87,7 +87,7 @@ bool webhook::is_taken(const archive::callback_row& row, bool& unreadable) {
   const auto labels = reads_.labels_of(row.run_number);
   if (!labels) {
     unreadable = true;
-    check({SQLITE_ERROR, "the archive cannot be read: " + labels.error().message()});
+    check(archive::failure::other("the archive cannot be read: " + labels.error().message()));
     return false;
   }
   return filter.takes_labels(*labels);
@@ -141,7 +141,7 @@ void webhook::begin(std::uint64_t run_number) {
   }
   auto result = reads_.text_of(head.kind, head.row);
   if (!result) {
-    check({SQLITE_ERROR, "the archive cannot be read: " + result.error().message()});
+    check(archive::failure::other("the archive cannot be read: " + result.error().message()));
     return make_due(run_number, of, clock::now() + after_trouble);
   }
   if (!*result) {  // its run was deleted

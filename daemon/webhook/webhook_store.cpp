@@ -59,7 +59,7 @@ std::string random_prefix() {
   return out;
 }
 
-failure wrong_file(const std::string& words) { return {SQLITE_NOTADB, words}; }
+failure wrong_file(const std::string& words) { return failure::wrong_file(words); }
 
 }  // namespace
 
@@ -73,9 +73,9 @@ failure webhook_store::transaction(Work work) {
 }
 
 failure webhook_store::open(const std::string& path) {
-  failure why = db_.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {});
+  failure why = db_.open(path, archive::open_mode::create, {});
   if (why) return why;
-  sqlite3_busy_timeout(db_.get(), busy_ms);
+  db_.set_busy_timeout(busy_ms);
   why = migrate();
   if (!why) {
     why = db_.execute(
@@ -200,7 +200,7 @@ failure webhook_store::insert(const std::string& name, stored_callback& callback
   insert_.bind(6, callback.since_ms);
   insert_.bind(7, callback.attempts);
   failure why = insert_.run();
-  if (!why) callback.id = sqlite3_last_insert_rowid(db_.get());
+  if (!why) callback.id = db_.last_inserted_row();
   return why;
 }
 
@@ -240,7 +240,7 @@ failure webhook_store::died(const std::string& name, const stored_callback& call
     trim_.bind(1, std::string_view(name));
     trim_.bind(2, keep);
     why = trim_.run();
-    if (!why) dropped = sqlite3_changes64(db_.get());
+    if (!why) dropped = db_.changed_rows();
     return why;
   });
 }

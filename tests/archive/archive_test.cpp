@@ -61,7 +61,7 @@ TEST_CASE("a_message_is_in_the_file_when_it_is_reported_durable", "[archive]") {
     }
   });
   REQUIRE(opened.has_value());
-  REQUIRE_FALSE(look.open(folder.file(), SQLITE_OPEN_READONLY, {}));
+  REQUIRE_FALSE(look.open(folder.file(), open_mode::read_only, {}));
   auto p = (*opened)->make_producer();
   push(*p, opening(1));
   for (std::uint64_t seq = 1; seq <= 500; ++seq) push(*p, message(1, seq));
@@ -78,7 +78,7 @@ TEST_CASE("a_full_queue_refuses_and_loses_nothing", "[archive]") {
   options.queue_entries = 4;
   auto a = open_archive(options, seen);
   connection holder;  // while it writes, the archive cannot
-  REQUIRE_FALSE(holder.open(folder.file(), SQLITE_OPEN_READWRITE, {}));
+  REQUIRE_FALSE(holder.open(folder.file(), open_mode::read_write, {}));
   REQUIRE_FALSE(holder.execute("BEGIN IMMEDIATE"));
   auto p = a->make_producer();
   push(*p, opening(1));
@@ -104,7 +104,7 @@ TEST_CASE("the_queue_is_bounded_in_bytes_and_one_huge_entry_still_passes", "[arc
   options.queue_bytes = 100'000;
   auto a = open_archive(options, seen);
   connection holder;
-  REQUIRE_FALSE(holder.open(folder.file(), SQLITE_OPEN_READWRITE, {}));
+  REQUIRE_FALSE(holder.open(folder.file(), open_mode::read_write, {}));
   REQUIRE_FALSE(holder.execute("BEGIN IMMEDIATE"));
   auto p = a->make_producer();
   auto huge = opening(1);
@@ -160,7 +160,7 @@ TEST_CASE("a_producer_that_was_busy_once_leaves_room_for_the_others", "[archive]
   auto a = open_archive(options, seen);
   auto fill = [&](producer& p, std::uint64_t run) {
     connection holder;
-    REQUIRE_FALSE(holder.open(folder.file(), SQLITE_OPEN_READWRITE, {}));
+    REQUIRE_FALSE(holder.open(folder.file(), open_mode::read_write, {}));
     REQUIRE_FALSE(holder.execute("BEGIN IMMEDIATE"));
     push(p, opening(run));
     std::uint64_t seq = 0;
@@ -283,7 +283,7 @@ TEST_CASE("run_numbers_are_never_given_out_twice_for_stored_runs", "[archive]") 
   CHECK(open_archive(folder.file(), seen)->next_run_number() == 3);
   {
     connection db;
-    REQUIRE_FALSE(db.open(folder.file(), SQLITE_OPEN_READWRITE, {}));
+    REQUIRE_FALSE(db.open(folder.file(), open_mode::read_write, {}));
     REQUIRE_FALSE(db.execute("PRAGMA foreign_keys = ON; DELETE FROM runs WHERE number = 2"));
   }
   CHECK(ask(folder.file(), "SELECT count(*) FROM entries WHERE run = 2") == 0);

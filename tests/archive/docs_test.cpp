@@ -93,7 +93,7 @@ TEST_CASE("every_query_of_the_guide_runs_and_finds_something", "[archive]") {
   auto queries = queries_of_the_guide();
   CHECK(queries.size() >= 8);
   connection db;
-  REQUIRE_FALSE(db.open(folder.file(), SQLITE_OPEN_READONLY, {}));
+  REQUIRE_FALSE(db.open(folder.file(), open_mode::read_only, {}));
   for (const auto& sql : queries) {
     INFO(sql);
     statement ask;

@@ -104,7 +104,7 @@ TEST_CASE("another_programs_write_lock_is_waited_for", "[archive]") {
   auto a = open_archive(on(disk, folder), seen);
   auto p = a->make_producer();
   connection other;
-  REQUIRE_FALSE(other.open(folder.file(), SQLITE_OPEN_READWRITE, disk.name()));
+  REQUIRE_FALSE(other.open(folder.file(), open_mode::read_write, disk.name()));
   REQUIRE_FALSE(other.execute("BEGIN IMMEDIATE"));
   push(*p, opening(1));
   push(*p, message(1, 1));

@@ -215,7 +215,7 @@ TEST_CASE("metrics_beyond_their_limit_are_not_kept_with_the_run", "[archive]") {
 TEST_CASE("piloting_many_runs_uses_indexes_and_reads_no_entries", "[archive]") {
   judged at;
   connection db;
-  REQUIRE_FALSE(db.open(at.folder.file(), SQLITE_OPEN_READONLY, {}));
+  REQUIRE_FALSE(db.open(at.folder.file(), open_mode::read_only, {}));
   for (const char* sql :
        {"SELECT number FROM runs WHERE opened_ms >= 5 AND deleting = 0 ORDER BY opened_ms DESC, number DESC LIMIT 9",
         "SELECT d.run, max(d.id) FROM runs AS r CROSS JOIN detections AS d ON d.run = r.number"

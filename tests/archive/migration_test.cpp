@@ -23,7 +23,7 @@ std::string stored(int version) {
 // Every row of an archive of any version as text, with the columns that version 1 has. Kinds are those of version 1.
 std::string everything_in(const std::string& path) {
   connection db;
-  REQUIRE_FALSE(db.open(path, SQLITE_OPEN_READWRITE, {}));
+  REQUIRE_FALSE(db.open(path, open_mode::read_write, {}));
   const std::pair<std::string, std::string> columns_of_version_1[] = {
       {"runs", "number, run, opened_ms, last_ts, ended, ended_ms"},
       {"entries",
@@ -122,8 +122,8 @@ TEST_CASE("an_earlier_file_gets_the_shape_of_a_new_one", "[archive]") {
       "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema WHERE type = 'index' ORDER BY name)";
   for (const std::string& query : {columns, indexes}) {
     connection old_one, new_one;
-    REQUIRE_FALSE(old_one.open(folder.file(), SQLITE_OPEN_READWRITE, {}));
-    REQUIRE_FALSE(new_one.open(folder.file("new"), SQLITE_OPEN_READWRITE, {}));
+    REQUIRE_FALSE(old_one.open(folder.file(), open_mode::read_write, {}));
+    REQUIRE_FALSE(new_one.open(folder.file("new"), open_mode::read_write, {}));
     std::string a, b;
     REQUIRE_FALSE(old_one.query(query, a));
     REQUIRE_FALSE(new_one.query(query, b));
@@ -191,7 +191,7 @@ TEST_CASE("version_4_takes_the_new_kinds_and_no_others", "[archive]") {
     push(*p, opening(run));
   }
   connection db;
-  REQUIRE_FALSE(db.open(folder.file(), SQLITE_OPEN_READWRITE, {}));
+  REQUIRE_FALSE(db.open(folder.file(), open_mode::read_write, {}));
   const std::string insertion =
       "INSERT INTO entries (run, n, kind, ts, arrived_ms) SELECT max(number), 9, '%', 1, 1 FROM runs";
   for (const std::string kind : {"operator_mode", "limit", "semantics", "message"}) {

@@ -77,7 +77,7 @@ TEST_CASE("another_programs_file_is_refused_and_left_as_it_is", "[archive]") {
   temporary_folder folder;
   {
     connection db;
-    REQUIRE_FALSE(db.open(folder.file(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {}));
+    REQUIRE_FALSE(db.open(folder.file(), open_mode::create, {}));
     REQUIRE_FALSE(db.execute("CREATE TABLE shopping (item)"));
   }
   std::ofstream(folder.file("letter")) << "Dear reader, this is no database at all, and it is long enough to be one.";
@@ -157,7 +157,7 @@ TEST_CASE("a_long_log_held_by_a_reader_does_not_look_like_damage", "[archive]") 
   reports seen;
   {
     auto a = open_archive(folder.file(), seen);
-    REQUIRE_FALSE(other.open(folder.file(), SQLITE_OPEN_READONLY, {}));
+    REQUIRE_FALSE(other.open(folder.file(), open_mode::read_only, {}));
     auto p = a->make_producer();
     push(*p, opening(1));
     push(*p, message(1, 1));

@@ -60,7 +60,7 @@ std::size_t damage(const std::string& path, unsigned seed, std::size_t pages) {
 // Each run's entries and detections as one text.
 std::map<std::int64_t, std::string> everything(const std::string& path) {
   connection db;
-  REQUIRE_FALSE(db.open(path, SQLITE_OPEN_READONLY, {}));
+  REQUIRE_FALSE(db.open(path, open_mode::read_only, {}));
   std::map<std::int64_t, std::string> map;
   for (const char* sql : {"SELECT run, id || ' ' || n || ' ' || frame FROM entries ORDER BY id",
                           "SELECT run, id || ' ' || entry || ' ' || json || reason FROM detections ORDER BY id"}) {

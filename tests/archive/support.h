@@ -168,7 +168,7 @@ inline bool is_without_gaps(const std::vector<stored_entry>& entries) {
 // The first column of the first row, through a connection of its own.
 inline std::int64_t ask(const std::string& path, const std::string& sql) {
   connection db;
-  REQUIRE_FALSE(db.open(path, SQLITE_OPEN_READWRITE, {}));
+  REQUIRE_FALSE(db.open(path, open_mode::read_write, {}));
   std::int64_t value = 0;
   failure why = db.query(sql, value);
   INFO(why.words);

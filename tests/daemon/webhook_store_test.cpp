@@ -195,7 +195,7 @@ TEST_CASE("a_file_of_another_program_is_refused_and_left_alone") {
   const folder in;
   {
     archive::connection db;
-    check(db.open(in.file(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {}));
+    check(db.open(in.file(), archive::open_mode::create, {}));
     check(db.execute("CREATE TABLE theirs (x)"));
   }
   webhook_store store;
@@ -210,7 +210,7 @@ TEST_CASE("a_file_of_another_program_is_refused_and_left_alone") {
   std::filesystem::remove(in.file());
   {
     archive::connection db;
-    check(db.open(in.file(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, {}));
+    check(db.open(in.file(), archive::open_mode::create, {}));
     check(db.execute("PRAGMA application_id = 1684629352; PRAGMA user_version = 99"));
   }
   CHECK(store.open(in.file()).words.find("schema version 99") != std::string::npos);
