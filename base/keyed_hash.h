@@ -1,6 +1,6 @@
-// A hash of names that others choose, with a key drawn at the start of the process: nobody can make names that collide.
+// A hash of names that clients choose. Its key is drawn at process start, so that nobody can construct collisions.
 //
-// Never told or stored, and nothing that is told depends on it. Any thread.
+// Hashes are neither sent nor stored, and no output depends on them. Any thread.
 #pragma once
 
 #include <cstdint>

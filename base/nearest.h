@@ -1,4 +1,4 @@
-// Which known name somebody probably meant who wrote another.
+// Suggests the known name that a misspelt one probably means.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,11 @@
 
 namespace digd {
 
-// How many letters have to be put in, taken out or changed (Levenshtein). Time and memory: the product, the length of
-// `b`.
+// The Levenshtein distance: letters to insert, remove or change. Time: the product of the lengths; memory: the length
+// of `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The one of `known` whose name, by `name_of`, is closest; null if none is close: a third of the letters, or two.
+// The item of `known` whose name is closest to `meant`; null if none is within two letters or a third of them.
 template <class Known, class NameOf>
 auto nearest(std::string_view meant, const Known& known, NameOf name_of) -> decltype(&*known.begin()) {
   decltype(&*known.begin()) best = nullptr;

@@ -7,7 +7,7 @@ namespace digd {
 
 namespace {
 
-// The code point at `at`, and its length in bytes; length 0: not UTF-8.
+// The code point at `at` and its length in bytes; a length of 0 means invalid UTF-8.
 struct code_point {
   std::uint32_t value = 0;
   std::size_t length = 0;

@@ -1,4 +1,4 @@
-// Names and texts that agents chose, made safe to stand inside our own.
+// Quotes names and texts that agents chose, so that they are safe inside our own texts.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace digd {
 
-// Appends `text` as a JSON string with its quotes. Escaped besides what JSON asks: U+007F to U+009F, and the
+// Appends `text` as a JSON string with its quotes. Beside what JSON requires it escapes U+007F to U+009F and the
 // characters that reorder or break lines (U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069), so that a name
 // cannot disguise itself in a terminal, a log or an injected text. `text` is valid UTF-8; a byte that is not is
 // written as U+FFFD.

@@ -1,4 +1,4 @@
-// The name of the calling thread, as `top -H`, debuggers and profilers show it: at most 15 bytes count.
+// Names the calling thread for `top -H`, debuggers and profilers. At most 15 bytes count.
 #pragma once
 
 #include <pthread.h>

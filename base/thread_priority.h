@@ -1,4 +1,4 @@
-// How readily the calling thread gets a processor.
+// The scheduling priority of the calling thread.
 #pragma once
 
 #include <pthread.h>
@@ -8,9 +8,9 @@
 
 namespace digd {
 
-// It stands back where others want a processor: who wakes is not kept waiting by it (SCHED_BATCH), and of a processor
-// that is fought for it gets a third of what others do (nice 5, or what the process has if that is more). Needs no
-// rights; where the system refuses, all stays as it was.
+// Lowers the priority: a waking thread preempts this one (SCHED_BATCH), and on a busy processor it gets a third of
+// another thread's share (nice 5, or the process's value if that is higher). Needs no privileges; if the system
+// refuses, nothing changes.
 inline void stand_back() {
   constexpr int nice = 5;
   const sched_param none{};

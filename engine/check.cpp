@@ -1,4 +1,4 @@
-// Everything that can be wrong with a well-formed message, found before anything changes.
+// Checks a well-formed message against the run, before anything changes.
 #include <algorithm>
 #include <boost/unordered/unordered_flat_set.hpp>
 
@@ -11,8 +11,8 @@ namespace {
 
 bool is_reserved(std::string_view id) { return id.starts_with("sys:"); }
 
-std::string over(std::string_view text, std::uint64_t most) {
-  return "more than " + std::to_string(most) + ' ' + std::string(text) + " (a limit of this run)";
+std::string over(std::string_view items, std::uint64_t limit) {
+  return "more than " + std::to_string(limit) + ' ' + std::string(items) + " (a limit of this run)";
 }
 
 class checker {
@@ -58,7 +58,7 @@ class checker {
     for (const std::string_view agent : agents) name(agent);
   }
 
-  // The activation a message speaks of, if it is open.
+  // The activation that the message names; refuses it unless it is open.
   graph::activation_index open_activation(std::string_view id, std::string_view field) {
     const graph::activation_index v = graph_.find_activation(id);
     if (v == graph::nobody) {
@@ -154,8 +154,8 @@ class checker {
   const limits& limits_;
   boost::unordered_flat_set<std::string_view> new_names_;
   bool many_drafts_ = false;
-  boost::unordered_flat_set<std::string_view> drafts_;  // ids of the message, where it has many
-  std::size_t added_ = 0;                               // events that the message brings, placeholders too
+  boost::unordered_flat_set<std::string_view> drafts_;  // ids of the message, if it has several
+  std::size_t added_ = 0;                               // events that the message adds, including placeholders
 };
 
 }  // namespace

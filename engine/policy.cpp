@@ -8,21 +8,21 @@ namespace digd {
 
 namespace {
 
-// Every limit of `hello` beside its settled value and the most that is granted.
+// Calls `each` for every limit: what the hello asks for, the settled value, and the cap.
 template <class Each>
-void for_each_limit(const limits_request& asked, limits& settled, const limits& most, Each each) {
-  each(asked.stalled_ms, settled.stalled_ms, most.stalled_ms);
-  each(asked.settled_events, settled.settled_events, most.settled_events);
-  each(asked.generators, settled.generators, most.generators);
-  each(asked.judging_work, settled.judging_work, most.judging_work);
-  each(asked.message_bytes, settled.message_bytes, most.message_bytes);
-  each(asked.reorder_ms, settled.reorder_ms, most.reorder_ms);
-  each(asked.agents, settled.agents, most.agents);
-  each(asked.recipients, settled.recipients, most.recipients);
-  each(asked.inputs, settled.inputs, most.inputs);
-  each(asked.live_events, settled.live_events, most.live_events);
-  each(asked.open_activations, settled.open_activations, most.open_activations);
-  each(asked.sessions, settled.sessions, most.sessions);
+void for_each_limit(const limits_request& asked, limits& settled, const limits& caps, Each each) {
+  each(asked.stalled_ms, settled.stalled_ms, caps.stalled_ms);
+  each(asked.settled_events, settled.settled_events, caps.settled_events);
+  each(asked.generators, settled.generators, caps.generators);
+  each(asked.judging_work, settled.judging_work, caps.judging_work);
+  each(asked.message_bytes, settled.message_bytes, caps.message_bytes);
+  each(asked.reorder_ms, settled.reorder_ms, caps.reorder_ms);
+  each(asked.agents, settled.agents, caps.agents);
+  each(asked.recipients, settled.recipients, caps.recipients);
+  each(asked.inputs, settled.inputs, caps.inputs);
+  each(asked.live_events, settled.live_events, caps.live_events);
+  each(asked.open_activations, settled.open_activations, caps.open_activations);
+  each(asked.sessions, settled.sessions, caps.sessions);
 }
 
 // Two hellos that name the same kinds or agents in another order do not contradict each other.
@@ -45,17 +45,17 @@ void apply(const rule_request& asked, const rule& which, rule_settings& s) {
 }  // namespace
 
 run_policy::run_policy() : defaults(default_settings()) {
-  // Limits that only cost the run itself time may be raised; those that cost memory are capped at ten times.
-  most.stalled_ms = 7LL * 24 * 3600 * 1000;
-  most.settled_events = 10'000'000;
-  most.message_bytes = 16 << 20;
-  most.reorder_ms = 5'000;
-  most.agents = 1'000'000;
-  most.recipients = 1'000'000;
-  most.inputs = 1'000'000;
-  most.live_events = 10'000'000;
-  most.open_activations = 1'000'000;
-  most.sessions = 10'000;
+  // A client may raise limits that cost only its own run time; the caps on memory are ten times the defaults.
+  caps.stalled_ms = 7LL * 24 * 3600 * 1000;
+  caps.settled_events = 10'000'000;
+  caps.message_bytes = 16 << 20;
+  caps.reorder_ms = 5'000;
+  caps.agents = 1'000'000;
+  caps.recipients = 1'000'000;
+  caps.inputs = 1'000'000;
+  caps.live_events = 10'000'000;
+  caps.open_activations = 1'000'000;
+  caps.sessions = 10'000;
 }
 
 run_settings settle(const hello& asked, const run_policy& policy) {
@@ -67,9 +67,9 @@ run_settings settle(const hello& asked, const run_policy& policy) {
   for (const rule* r : catalog()) apply(asked.rules[index_of(r->id)], *r, s.of(r->id));
   if (asked.budget) s.budget = *asked.budget;
   if (asked.max_returns_per_agent) s.max_returns_per_agent = *asked.max_returns_per_agent;
-  for_each_limit(asked.limits, s.limits, policy.most, [](const auto& wanted, auto& settled, const auto& most) {
+  for_each_limit(asked.limits, s.limits, policy.caps, [](const auto& wanted, auto& settled, const auto& cap) {
     if (wanted) settled = *wanted;
-    settled = std::min(settled, most);
+    settled = std::min(settled, cap);
   });
   for (std::size_t i = 0; i < limit_policies::count; ++i) {
     if (asked.over_limit[i]) s.over_limit.of(static_cast<limit_id>(i)) = *asked.over_limit[i];
@@ -83,7 +83,7 @@ mode effective_mode(const run_settings& settings, std::optional<limit_id> unjudg
 
 std::string contradiction(const hello& asked, const run_settings& holds, const run_policy& policy) {
   if (asked.clock && *asked.clock != holds.clock) return "clock";
-  // A client may also ask for what a welcome told it, which can be weaker for a while.
+  // A client may ask for the mode that a welcome named, which the operator's switch can weaken.
   const bool as_told = asked.mode && *asked.mode == std::min(holds.mode, holds.operator_mode);
   if (asked.mode && !as_told &&
       std::min(*asked.mode, policy.strongest_mode) != std::min(holds.mode, policy.strongest_mode)) {

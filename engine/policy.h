@@ -13,7 +13,7 @@ namespace digd {
 struct run_policy {
   run_settings defaults;  // the catalog's
   mode strongest_mode = mode::enforce;
-  limits most;  // caps on the limits
+  limits caps;  // the largest limits that a hello may ask for
 
   run_policy();
 };

@@ -10,7 +10,7 @@ namespace digd::graph {
 
 namespace {
 
-// Takes element `slot` out of an unordered list; returns what now stands there, or nobody.
+// Removes element `slot` from an unordered list. Returns the element that took its place, or nobody.
 std::uint32_t swap_out(std::vector<std::uint32_t>& list, std::uint32_t slot) {
   list[slot] = list.back();
   list.pop_back();
@@ -157,7 +157,7 @@ void graph::drop_lineage(agent_node& of, const generators& from) {
   }
 }
 
-// Room is made for all that never had it at once: many insertions into a long list would each move it.
+// Merges all new deliveries at once: inserting them one by one would move a long list each time.
 void graph::give_all(event_index e, std::span<const agent_index> to) {
   event_node& node = events_[e];
   if (node.settled) return;
@@ -241,7 +241,7 @@ activation_index graph::start(std::string_view id, std::string_view agent, const
 
 namespace {
 
-// Finds the reaction declared for each input; hashes where there are many.
+// Looks up the reaction to an input. Uses a hash table if there are many.
 class reaction_table {
  public:
   explicit reaction_table(const std::vector<reaction_draft>& drafts) : drafts_(drafts) {
@@ -388,7 +388,7 @@ void graph::fix_used(activation_index v) {
 
 void graph::fix_generators(activation_index source, std::span<const event_index> outputs) {
   activation_node& from = activations_[source];
-  // It starts a lineage; once it is generating it stays so.
+  // The activation starts a lineage; a generating activation stays one.
   if (!from.inherited && !from.reducing()) {
     from.inherited =
         single_generator(new generator(from.ordinal, from.id, agents_[from.agent].name), limits_.generators);
@@ -445,7 +445,7 @@ void graph::gap() {
 
 void graph::give_up_submit(event_index e) {
   event_node& node = events_[e];
-  reduced_.of = nobody;  // it is work now
+  reduced_.of = nobody;  // the event is work now
   node.submit = false;
   node.gave_up_submit = true;
   for (delivery& d : node.deliveries) {

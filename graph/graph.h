@@ -1,12 +1,12 @@
 // The Dynamic Interaction Graph of one run, kept up to date message by message (DIG to Heal, section 4;
 // semantics.md, "Recording").
 //
-// No I/O, no clock: the time is handed in. Not thread-safe: it belongs to its run's engine thread. Inputs are
-// checked before they get here; what cannot be is asserted. Memory grows with what is live, plus the latest
+// Does no I/O and reads no clock: the caller gives the time. Thread: its run's engine thread. The caller checks input
+// (engine/check.cpp); the graph asserts its own invariants. Memory: live events and activations, plus the latest
 // `settled_events` settled events and the ended activations that these name.
 //
-// The cost of each operation is bounded by what it names (inputs, outputs, recipients) and by the unsettled
-// ancestors of its inputs, never by the length of the run.
+// The cost of an operation grows with what it names (inputs, outputs, recipients) and with the unsettled ancestors of
+// its inputs, never with the length of the run.
 #pragma once
 
 #include <boost/container/deque.hpp>
@@ -28,16 +28,16 @@
 namespace digd::graph {
 
 struct graph_limits {
-  std::size_t settled_events = 100'000;  // remembered
+  std::size_t settled_events = 100'000;  // that the graph remembers
   std::size_t generators = 4096;         // of one event
 };
 
 struct graph_counters {
-  std::uint64_t events = 0;       // recorded ever
-  std::uint64_t activations = 0;  // started ever
+  std::uint64_t events = 0;       // recorded since the run began
+  std::uint64_t activations = 0;  // started since the run began
   std::uint64_t forgotten_events = 0;
   std::uint64_t generator_overflows = 0;  // events left out of cross-lineage aggregation
-  std::uint64_t looked_at = 0;  // elements of lists, by the graph and the rules: what the cost of judging grows with
+  std::uint64_t looked_at = 0;            // list elements that the graph and the rules visited: the cost of judging
 };
 
 class graph {
@@ -64,25 +64,25 @@ class graph {
   bool ended_since_gap() const { return ended_since_gap_; }
   agent_index last_ended_agent() const { return last_ended_agent_; }
   activation_index last_ended() const;                               // nobody: none, or forgotten
-  activation_index longest_silent() const { return first_active_; }  // the active one heard first; or nobody
-  bool has_pending() const;                                          // any delivery, of whatever event
+  activation_index longest_silent() const { return first_active_; }  // active, with the least `heard_ms`; or nobody
+  bool has_pending() const;                                          // of any event
   const delivery* find_delivery(event_index e, agent_index a) const;
   bool is_pending(event_index e, agent_index a) const;
-  // Of the work that the outputs of `v` are derived from, what other activations, ended, not failed and reducing, have
-  // consumed. Looked for once for all outputs of a message; a view until the graph changes.
+  // Of the work that the outputs of `v` are derived from, the events that other reducing activations have consumed
+  // (ended and not failed). Computed once for all outputs of a message. A view, valid until the graph changes.
   std::span<const event_index> reduced_by_others(activation_index v) const;
-  // The event, or null if the run has forgotten it and nothing open holds it.
+  // The event; null if the run has forgotten it and no open activation has it as an input.
   const event_node* resolve(event_ref ref) const;
   event_ref ref(event_index e) const { return {e, events_[e].generation}; }
-  // Marks the unsettled ancestors of `e`; `is_marked` answers for them until the next call.
+  // Marks the unsettled ancestors of `e`. `is_marked` refers to the last call.
   void mark_ancestors(event_index e) const;
   bool is_marked(event_index e) const { return events_[e].marked_in == epoch_; }
   const graph_counters& counters() const { return counters_; }
   void look_at(std::size_t elements) const { counters_.looked_at += elements; }
-  // The work of judging one message: counted from here, used up after so many elements.
-  void begin_work(std::uint64_t most) { work_ends_ = counters_.looked_at + most; }
+  // Starts to count the work of judging one message; it is used up after `max_elements` visits (`look_at`).
+  void begin_work(std::uint64_t max_elements) { work_ends_ = counters_.looked_at + max_elements; }
   bool work_is_used_up() const { return counters_.looked_at >= work_ends_; }
-  // Every remembered event and activation, in the order recorded; for pictures and exports.
+  // All remembered events and activations, in the order recorded. For pictures and exports.
   std::vector<event_index> all_events() const;
   std::vector<activation_index> all_activations() const;
 
@@ -95,37 +95,37 @@ class graph {
 
   // ---- recording
   activation_index start(std::string_view id, std::string_view agent, const name_list& inputs, milliseconds now);
-  // Takes the reactions and ends the activation; appends the events rerouted, in the order of the inputs, with
-  // the draft of each. Deliveries to the reroute's targets are `reroute`'s business, afterwards.
+  // Applies the reactions and ends the activation. Appends the rerouted events with their drafts, in the order of the
+  // inputs; the caller then calls `reroute` for each.
   using reroutes = std::vector<std::pair<event_index, const reaction_draft*>>;
   void end(activation_index v, const message& message, reroutes& rerouted);
-  // Gives a rerouted event to its targets; one reroute act. Fills `to` with them.
+  // Delivers a rerouted event to its targets, which counts as one reroute act. Fills `to` with them.
   void reroute(event_index e, const name_list& targets, std::vector<agent_index>& to);
-  // Records an announced event, or fills in its placeholder; gives it to its recipients. Fills `to` with them.
+  // Records an announced event, or completes its placeholder, and delivers it to its recipients. Fills `to` with them.
   event_index record(const event_draft& draft, activation_index source, milliseconds now, std::vector<agent_index>& to);
-  // Fixes the generators of outputs, once all outputs of their message are recorded.
+  // Sets the generators of outputs. Call it after all outputs of their message are recorded.
   void fix_generators(activation_index source, std::span<const event_index> outputs);
-  // Counts an ended activation among the reducing consumers of its inputs, once its outputs are recorded.
+  // Counts an ended activation among the reducing consumers of its inputs. Call it after its outputs are recorded.
   void count_consumer(activation_index v);
   event_index record_system_event(std::string_view id, std::span<const agent_index> to);
   void gap();
   void stall(activation_index v);
 
   // ---- healing
-  void give_up_submit(event_index e);  // it is work from now on; its pending deliveries withdrawn
+  void give_up_submit(event_index e);  // turns an answer into work; withdraws its pending deliveries
   void give_back(event_index e, agent_index to);
-  void undo_give_back(event_index e);  // withdrawn, if that delivery is still pending
+  void undo_give_back(event_index e);  // withdraws that delivery if it is still pending
   void count_attempt(event_index e) { ++events_[e].attempts; }
   std::uint64_t count_window_give_back(event_index e) { return ++events_[e].given_back; }
 
   // ---- the end of a message
-  // Events whose windows or settling may have changed since the last `settle`.
+  // Events whose windows or settled state may have changed since the last `settle`.
   const std::vector<event_index>& touched() const { return touched_; }
   void touch(event_index e);
   void set_window(event_index e, window_state state);
-  // Settles what can be settled.
+  // Settles the touched events that nothing can change any more.
   void settle();
-  // Forgets the settled events beyond the limit, oldest first, and what only they kept.
+  // Forgets the settled events beyond the limit, oldest first, and the activations that only they kept.
   void forget();
 
  private:
@@ -135,7 +135,7 @@ class graph {
   void name_recipients(const name_list& names, std::vector<agent_index>& to);
   void give(event_index e, agent_index a);
   void give_all(event_index e, std::span<const agent_index> to);
-  const delivery* find_delivery(event_index e, agent_index a, std::size_t among) const;  // the first so many
+  const delivery* find_delivery(event_index e, agent_index a, std::size_t among) const;  // in the first `among`
   void take(event_index e, agent_index a, delivery_state fate);
   void add_lineage(agent_node& to, const generators& from);
   void drop_lineage(agent_node& of, const generators& from);
@@ -153,7 +153,7 @@ class graph {
   void drop_kind(event_node& node);
   void drop_settled_ancestry(event_node& node) const;
   void begin_marking() const;
-  bool mark(event_index e) const;  // false: it was marked already
+  bool mark(event_index e) const;  // false: already marked
 
   graph_limits limits_;
   mutable graph_counters counters_;
@@ -166,7 +166,7 @@ class graph {
   id_index<node_store<event_node>> event_ids_{events_};
   id_index<node_store<activation_node>> activation_ids_{activations_};
   id_index<node_store<agent_node>, 1> agent_names_{agents_};
-  std::map<std::string, std::uint32_t, std::less<>> kinds_;  // of remembered events, with how many have them
+  std::map<std::string, std::uint32_t, std::less<>> kinds_;  // of remembered events, with their count
 
   std::vector<event_index> reachable_;
   boost::container::deque<event_index> settled_;  // remembered, oldest first
@@ -186,13 +186,13 @@ class graph {
   std::uint64_t next_ordinal_ = 1;
 
   struct reduced_work {
-    activation_index of = nobody;  // nobody: to be looked for
+    activation_index of = nobody;  // nobody: not computed yet
     std::vector<event_index> events;
   };
   mutable reduced_work reduced_;
 
   mutable std::uint64_t markings_ = 1;
-  mutable std::uint32_t epoch_ = 1;  // of the marks on events: the marking, cut short
+  mutable std::uint32_t epoch_ = 1;  // the current marking, as events store it (32 bits)
 };
 
 }  // namespace digd::graph

@@ -1,8 +1,7 @@
-// Finds nodes by their ids (`name_of`). Holds no id itself: about a dozen bytes a node.
+// An index of nodes by id (`name_of`). It stores no ids: about a dozen bytes a node.
 //
-// A table that outgrows its memory moves all it holds at once; so there are several, which do so one at a time, and no
-// message waits for more than a part. Not thread-safe. Nodes keep their place in `Nodes`, and their ids as long as they
-// are indexed.
+// Several hash tables share the nodes, so that a message never waits for more than one table to grow. Not thread-safe.
+// An indexed node keeps its place in `Nodes` and its id.
 #pragma once
 
 #include <array>
@@ -14,7 +13,7 @@
 
 namespace digd::graph {
 
-// `Nodes`: a sequence of what has a `name_of`.
+// `Nodes`: a sequence of nodes with a `name_of`.
 template <class Nodes, std::size_t table_count = 8>
 class id_index {
  public:
@@ -50,7 +49,7 @@ class id_index {
  private:
   struct entry {
     std::uint32_t node;
-    std::uint32_t hash;  // so that a table that grows need not look at the ids
+    std::uint32_t hash;  // stored, so that growing does not read the ids
   };
   struct wanted {
     std::string_view id;

@@ -1,4 +1,4 @@
-// How long things matter: activity of activations, settling and forgetting of events.
+// The lifetime of nodes: active activations, and settling and forgetting of events.
 #include <algorithm>
 
 #include "graph/graph.h"
@@ -45,7 +45,7 @@ void graph::set_window(event_index e, window_state state) {
   touch(e);
 }
 
-// What settled never becomes live again: a list of only such names nothing.
+// A settled event never becomes live again, so a list of settled events is as good as none.
 void graph::drop_settled_ancestry(event_node& node) const {
   if (!node.ancestry) return;
   const auto& members = node.ancestry->members;

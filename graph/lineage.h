@@ -1,8 +1,8 @@
-// What an event descends from, shared by all that descend from the same inputs.
+// Lineage: the generators and unsettled ancestors of an event, shared by all events with the same inputs.
 //
-// What one names never changes once it is made; it is held by counted pointers, which one thread at a time may touch:
-// that of the run. A lineage names only ancestors that were not settled when it was made: nothing else can ever be
-// reachable work again (semantics.md, "The properties the implementation must have").
+// A lineage is immutable and reference-counted without atomics: only the run's thread may touch it. It names only
+// ancestors that were unsettled when it was made, since a settled event never becomes reachable work again
+// (semantics.md, "The properties the implementation must have").
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -18,14 +18,14 @@ namespace digd::graph {
 template <class T>
 using counted = boost::intrusive_ref_counter<T, boost::thread_unsafe_counter>;
 
-// Names an event for as long as the run remembers it; stale afterwards, never dangling.
+// Refers to an event. It becomes stale when the run forgets the event; it never dangles.
 struct event_ref {
   std::uint32_t index = 0;
   std::uint32_t generation = 0;
   bool operator==(const event_ref&) const = default;
 };
 
-// A problem-generating activation that some lineage starts from. Outlives the activation's own node.
+// A problem-generating activation in which a lineage starts. It outlives the activation's node.
 struct generator : counted<generator> {
   generator(std::uint64_t ordinal, std::string activation, std::string agent)
       : ordinal(ordinal), activation(std::move(activation)), agent(std::move(agent)) {}
@@ -36,7 +36,7 @@ struct generator : counted<generator> {
 };
 using generator_ptr = boost::intrusive_ptr<const generator>;
 
-// Sorted by ordinal. `overflow`: more than the limit; such an event is left out of cross-lineage aggregation.
+// Sorted by ordinal. `overflow`: over the limit; cross-lineage aggregation ignores such an event.
 struct generator_set : counted<generator_set> {
   boost::container::small_vector<generator_ptr, 1> members;
   bool overflow = false;
@@ -44,21 +44,21 @@ struct generator_set : counted<generator_set> {
 using generators = boost::intrusive_ptr<const generator_set>;  // null: none
 
 generators single_generator(generator_ptr, std::size_t limit);
-// The union; keeps one of its operands where that is the result already.
+// The union. Returns one of the operands if it is the result.
 generators united(const generators& a, const generators& b, std::size_t limit);
-// How many members `united`, and `disjoint`, look at.
+// The number of members that `united` and `disjoint` visit.
 inline std::size_t cost_of_union(const generators& a, const generators& b) {
   return !a || !b || a == b ? 0 : a->members.size() + b->members.size();
 }
-// True if both are known, not empty, and share nothing.
+// True if both are known, not empty, and have no member in common.
 bool disjoint(const generators& a, const generators& b);
 
-// The ancestors of an event that were not settled when it was made; no order.
+// The ancestors of an event that were unsettled when it was recorded, in no order.
 struct ancestor_list : counted<ancestor_list> {
   boost::container::small_vector<event_ref, 3> members;
-  // Shared by many, it is looked through once for all of them, not once for each:
-  mutable std::uint32_t settled_up_to = 0;  // so many at the front are settled, for ever
-  mutable std::uint64_t walked_in = 0;      // the graph's marking that has seen it
+  // Events share the list, so the progress of a scan is kept here, once for all of them.
+  mutable std::uint32_t settled_up_to = 0;  // members before this index are settled
+  mutable std::uint64_t walked_in = 0;      // the last marking of the graph that visited it
 };
 using ancestry = boost::intrusive_ptr<const ancestor_list>;  // null: none
 

@@ -1,6 +1,6 @@
-// Nodes by number, in blocks: they keep their place for ever, and the store grows by a block at a time.
+// A growing array of nodes in blocks: a node keeps its address, and growing copies nothing.
 //
-// Not thread-safe. A node is never taken out; whoever empties one uses it again.
+// Not thread-safe. Nodes are never removed; the graph reuses emptied ones.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ class node_store {
   Node& operator[](std::size_t i) { return (*blocks_[i / block_size])[i % block_size]; }
   const Node& operator[](std::size_t i) const { return (*blocks_[i / block_size])[i % block_size]; }
 
-  // Appends an empty one.
+  // Appends an empty node.
   Node& add() {
     if (size_ == blocks_.size() * block_size) blocks_.push_back(std::make_unique<block>());
     return (*this)[size_++];

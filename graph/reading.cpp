@@ -1,4 +1,4 @@
-// What others read of the graph.
+// Queries of the graph.
 #include <algorithm>
 #include <utility>
 
@@ -61,7 +61,8 @@ const event_node* graph::resolve(event_ref ref) const {
 std::span<const event_index> graph::reduced_by_others(activation_index v) const {
   if (reduced_.of == v) return reduced_.events;
   const activation_node& node = activations_[v];
-  const bool counted = !node.open && !node.failed && node.reducing();  // itself, among those that its inputs count
+  const bool counted =
+      !node.open && !node.failed && node.reducing();  // `v` itself is among the consumers that its inputs count
   reduced_.of = v;
   reduced_.events.clear();
   look_at(node.inputs.size());
@@ -81,7 +82,7 @@ activation_index graph::last_ended() const {
 void graph::begin_marking() const {
   epoch_ = static_cast<std::uint32_t>(++markings_);
   if (epoch_ != 0) return;
-  for (std::size_t e = 0; e < events_.size(); ++e) events_[e].marked_in = 0;  // it has run through all numbers
+  for (std::size_t e = 0; e < events_.size(); ++e) events_[e].marked_in = 0;  // the 32-bit epoch wrapped around
   epoch_ = static_cast<std::uint32_t>(++markings_);
 }
 

@@ -1,7 +1,7 @@
-// A list that is nearly always one or two elements long: these stand in the list itself, more of them on the heap.
+// A list that usually has one or two elements. It stores these in place and longer lists on the heap.
 //
-// Half the size of a vector and without its allocation, since a run keeps several of them for each of a hundred
-// thousand events. For plain data only. Not thread-safe. What `data` gives is valid until the list next changes.
+// Half the size of a vector, without an allocation: a run keeps several of them for each of 100,000 events. For
+// trivially copyable types only. Not thread-safe. `data` is valid until the list changes.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class short_list {
   void erase_if(Done done) {
     size_ = static_cast<std::uint32_t>(std::remove_if(begin(), end(), done) - begin());
   }
-  void clear() { size_ = 0; }  // keeps its room
+  void clear() { size_ = 0; }  // keeps the capacity
 
  private:
   static constexpr std::size_t place_bytes = std::max(address_bytes, in_place * sizeof(T));
@@ -95,7 +95,7 @@ class short_list {
 
   std::uint32_t size_ = 0;
   std::uint32_t room_ = in_place;
-  alignas(T*) std::byte place_[place_bytes];  // elements, or where they are
+  alignas(T*) std::byte place_[place_bytes];  // the elements, or a pointer to them
 };
 
 }  // namespace digd::graph

@@ -51,7 +51,7 @@ class builder {
   }
 
  private:
-  // Until `each` returns false.
+  // Calls `each` until it returns false.
   template <class Each>
   void for_each_neighbour(place p, Each each) const {
     if (p.is_event) {
@@ -75,7 +75,7 @@ class builder {
     }
   }
 
-  // Breadth first from `start` to the nearest joined node; takes the path's nodes in.
+  // Searches breadth first from `start` for the nearest joined node, and adds the nodes on the path.
   void connect(place start) {
     boost::unordered_flat_map<std::uint64_t, place> reached_from;
     std::vector<place> queue{start};

@@ -1,4 +1,4 @@
-// What the monitor has to say after a message or after some time: refusals, verdicts, interventions, detections.
+// The answer to a message or to the passing of time: refusals, verdicts, interventions, detections, outcomes.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace digd {
 
-// `deliver`: as it is. `inject`: with a text added. `reroute`: to other recipients, with a text. `create`: the
-// monitor makes an event of its own.
+// `deliver`: unchanged. `inject`: with a text added. `reroute`: to other recipients, with a text. `create`: the monitor
+// creates an event.
 enum class action : std::uint8_t { none, deliver, inject, reroute, create };
 
-// Why a detection was not healed; the first of these that applies.
+// Why a detection was not healed: the first cause that applies, in this order.
 enum class cause : std::uint8_t {
   none,
   mode,
@@ -34,7 +34,7 @@ inline constexpr std::size_t cause_count = static_cast<std::size_t>(cause::ended
 
 enum class severity : std::uint8_t { warning, failure };
 
-// Whether a healed symptom went away: it cleared, it came back, or the run ended with it.
+// Whether a healed symptom cleared, came back, or remained until the run ended.
 enum class outcome_kind : std::uint8_t { cleared, recurred, unresolved };
 
 std::string_view to_string(action);
@@ -42,18 +42,18 @@ std::string_view to_string(cause);
 std::string_view to_string(severity);
 std::string_view to_string(outcome_kind);
 
-// The part of the graph that a rule's sentence speaks of, joined by shortest paths; at most 64 nodes.
+// The part of the graph that a rule's sentence is about (graph/witness.h); at most 64 nodes.
 struct witness {
   struct node {
     std::string id;
-    std::string agent;  // of an activation; of an event: its source's agent, empty if none
+    std::string agent;  // of the activation, or of the event's source; empty if none
   };
   enum class edge_kind : std::uint8_t { generated, delivered, pending };
   struct edge {
     edge_kind kind;
     std::string from;                 // generated: activation; else event
     std::string to;                   // generated: event; delivered: activation; pending: agent
-    reaction label = reaction::none;  // delivered: what the activation did with it, none while open
+    reaction label = reaction::none;  // delivered: the activation's reaction; none while it is open
   };
   std::vector<node> activations;
   std::vector<node> events;
@@ -63,19 +63,19 @@ struct witness {
 
 struct detection {
   static constexpr std::size_t max_evidence = 64;
-  static constexpr std::size_t max_evidence_bytes = 4096;  // of all ids together
+  static constexpr std::size_t max_evidence_bytes = 4096;  // the sum over all ids
 
   rule_id rule{};
   digd::severity severity{};
-  std::optional<std::string> session;  // whose message showed it; none for a window
+  std::optional<std::string> session;  // the session of the message that showed it; none for a window
   std::optional<std::uint64_t> at;     // that message's seq; none for a window
   milliseconds ts = 0;
   std::optional<std::string> event;
   std::optional<std::string> agent;
-  std::vector<std::string> evidence;  // sorted bytewise; the first ones within both limits
-  std::size_t evidence_total = 0;     // before the cut
+  std::vector<std::string> evidence;  // sorted bytewise; as many as fit both limits
+  std::size_t evidence_total = 0;     // before the limits
   bool healed = false;
-  action healing = action::none;  // done, or in shadow what would have been done
+  action healing = action::none;  // what was done; in shadow mode, what would have been done
   digd::cause cause = cause::none;
   std::string reason;  // one sentence
   digd::witness witness;
@@ -92,26 +92,26 @@ struct verdict {
 struct intervention {
   std::string id;                        // sys:N, or give:EVENT:N
   digd::action action = action::create;  // create or reroute
-  std::optional<std::string> event;      // what is rerouted
+  std::optional<std::string> event;      // the event that is rerouted
   std::vector<std::string> recipients;   // sorted bytewise
   std::string inject;
   std::vector<std::uint32_t> detections;
 };
 
-// What became of a healing: see the rule's definition of when its symptom has cleared.
+// The outcome of a healing. A rule's documentation defines when its symptom has cleared.
 struct outcome_report {
   rule_id rule{};
   milliseconds ts = 0;
-  std::optional<std::string> event;  // that of the detection, or the intervention's id for a window
+  std::optional<std::string> event;  // the detection's event, or the intervention's id for a window of the run
   milliseconds detected_ts = 0;
   outcome_kind outcome = outcome_kind::cleared;
 };
 
 struct answer {
   refusal_note refused;
-  std::vector<intervention> interventions;  // in order; all of them come before the verdicts
-  std::vector<verdict> verdicts;            // one a blocked event, in the order judged
-  std::vector<detection> detections;        // all, in order, healed or not
+  std::vector<intervention> interventions;  // in order; they take effect before the verdicts
+  std::vector<verdict> verdicts;            // one for each blocked event, in the order judged
+  std::vector<detection> detections;        // in order, healed or not
   std::vector<outcome_report> outcomes;
   std::vector<std::string> unjudged;  // blocked events that `limits.judging_work` left unjudged, in order
 

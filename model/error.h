@@ -1,4 +1,4 @@
-// Why a message is refused. The order is the protocol's: where several would fit, the first is answered.
+// Why a message is refused. In the protocol's order: if several reasons apply, the answer names the first.
 #pragma once
 
 #include <boost/system/error_category.hpp>
@@ -39,15 +39,15 @@ inline constexpr std::size_t refusal_count = 20;
 std::string_view to_string(refusal);
 std::optional<refusal> refusal_from(std::string_view name);
 
-// A refusal with its explanation: what, where, and what was expected.
+// A refusal and its explanation: what is wrong, in which field, and what was expected.
 struct refusal_note {
   refusal code = refusal::none;
-  std::string field;  // the offending field; empty where it is not one field's fault
+  std::string field;  // the offending field; empty if it is no single field
   std::string text;
-  std::optional<limit_id> limit;  // over_limit, too_large: which
+  std::optional<limit_id> limit;  // of over_limit and too_large
 
   explicit operator bool() const { return code != refusal::none; }
-  // Keeps whichever comes first in the protocol's order.
+  // Keeps the reason that comes first in the protocol's order.
   void consider(refusal code, std::string_view field, std::string text, std::optional<limit_id> limit = std::nullopt);
 };
 

@@ -1,4 +1,4 @@
-// The limits that can be hit, by name, and what may be done then. docs/limits.md has the table of all.
+// The limits that a run can hit, and the policies for that case. docs/limits.md lists all limits.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace digd {
 
-// What was hit. Those up to `open_activations` are counted by the engine, and a replay hits them at the same message;
-// `run_bytes` and `overload` are the daemon's, and a replay is told (a `limit` line).
+// The engine counts the limits up to `judging_work`, so a replay hits them at the same message. The daemon enforces
+// `run_bytes` and `overload`; a `limit` line in the record tells a replay about them.
 enum class limit_id : std::uint8_t {
   message_bytes,
   agents,
@@ -26,8 +26,8 @@ enum class limit_id : std::uint8_t {
 };
 inline constexpr std::size_t limit_count = 12;
 
-// refuse: the message is, with an error. observe: the run is judged no more; what comes is delivered as it is, and
-// kept. gap: the run forgets what is pending, as if its client had said `gap`.
+// refuse: refuse the message with an error. observe: stop judging the run; deliver its events unchanged and record
+// them. gap: forget what is pending, as if the client had sent `gap`.
 enum class limit_policy : std::uint8_t { refuse, observe, gap };
 
 std::string_view to_string(limit_id);
@@ -35,14 +35,14 @@ std::string_view to_string(limit_policy);
 std::optional<limit_id> limit_from(std::string_view name);
 std::optional<limit_policy> policy_from(std::string_view name);
 
-// The policies of a run, for the limits that have a choice.
+// The policies of a run, for the limits whose policy can be chosen.
 class limit_policies {
  public:
   static constexpr std::size_t count = 6;  // message_bytes to open_activations
 
-  const limit_policy& of(limit_id id) const { return has_choice(id) ? items_[index(id)] : without_choice; }
-  limit_policy& of(limit_id id) { return items_[index(id)]; }
-  // Whether a configuration or a hello may ask for it.
+  const limit_policy& of(limit_id id) const { return has_choice(id) ? policies_[index(id)] : without_choice; }
+  limit_policy& of(limit_id id) { return policies_[index(id)]; }
+  // Whether a configuration or a hello may choose the policy.
   static constexpr bool allows(limit_id id, limit_policy policy) {
     if (!has_choice(id)) return policy == limit_policy::refuse;
     return policy != limit_policy::gap || id == limit_id::message_bytes || id == limit_id::live_events;
@@ -53,7 +53,7 @@ class limit_policies {
  private:
   static constexpr limit_policy without_choice = limit_policy::refuse;
   static constexpr std::size_t index(limit_id id) { return static_cast<std::size_t>(id); }
-  std::array<limit_policy, count> items_{};
+  std::array<limit_policy, count> policies_{};
 };
 
 }  // namespace digd

@@ -1,7 +1,7 @@
-// What a client tells the monitor, decoded: one struct for each kind of frame of the ingest protocol.
+// A decoded message of the ingest protocol.
 //
-// Lifetime: a `message` holds views into its decoder's buffers. They are valid until that decoder decodes
-// the next frame; whoever keeps a name copies it. Lists are free of duplicates, in order of first mention.
+// Lifetime: a `message` holds views into its decoder's buffers, valid until that decoder decodes the next frame. Copy a
+// name to keep it. Lists have no duplicates and keep the order of first mention.
 #pragma once
 
 #include <array>
@@ -34,13 +34,13 @@ enum class message_type : std::uint8_t {
 
 enum class reaction : std::uint8_t { none, consume, wait, discard, reroute };
 
-// What a client says it did about a verdict or an intervention.
+// What a client did about a verdict or an intervention, as it reports it.
 enum class applied : std::uint8_t { as_is, injected, rerouted, created, unsupported, failed };
 
 enum class run_outcome : std::uint8_t { none, success, failure, aborted };
 
-// An event as it is announced: a root event, an output of an open activation, or one of the outputs of an end.
-// Made by the million: a constructor, since a defaulted one would have all its memory zeroed first.
+// An event as it is announced: a root event, an output of an open activation, or an output of an ending one.
+// The empty constructor is for speed: a defaulted one would zero all the memory first.
 struct event_draft {
   event_draft() {}  // NOLINT(modernize-use-equals-default)
 
@@ -53,7 +53,7 @@ struct event_draft {
 };
 
 struct reaction_draft {
-  reaction_draft() {}  // NOLINT(modernize-use-equals-default): likewise
+  reaction_draft() {}  // NOLINT(modernize-use-equals-default): as above
 
   std::string_view input;  // event id
   digd::reaction reaction = digd::reaction::consume;
@@ -64,7 +64,7 @@ struct message {
   message_type type = message_type::time;
   std::uint64_t seq = 0;  // 1 or more
   std::optional<milliseconds> ts;
-  bool as_is = false;                               // went out before a verdict could be had
+  bool as_is = false;                               // was delivered before the verdict
   std::string_view agent;                           // agent_joined, agent_left, activation_started
   std::string_view activation;                      // activation_started, activation_ended
   name_list inputs;                                 // activation_started
@@ -72,7 +72,7 @@ struct message {
   std::vector<reaction_draft> reactions;            // activation_ended
   bool failed = false;                              // activation_ended
   std::optional<std::string_view> event;            // delivery
-  std::optional<std::string_view> of;               // delivery: the intervention it answers
+  std::optional<std::string_view> of;               // delivery: the intervention that it answers
   digd::applied applied = digd::applied::injected;  // delivery
   std::uint64_t dropped = 0;                        // gap
   run_outcome outcome = run_outcome::none;          // run_ended
@@ -80,7 +80,7 @@ struct message {
   void clear();
 };
 
-// As they are written in frames, in the order of the enumerations.
+// The names in frames, in the order of the enumerations.
 inline constexpr std::array<std::string_view, 9> message_type_names{
     "agent_joined", "agent_left", "event", "activation_started", "activation_ended",
     "delivery",     "gap",        "time",  "run_ended"};

@@ -1,4 +1,4 @@
-// The names of the rules, made from the catalog.
+// The rules by name, from the catalog.
 #pragma once
 
 #include <array>

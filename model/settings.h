@@ -1,4 +1,4 @@
-// What holds for one run: its mode, clock, rules, limits and budget. Fixed when the run starts.
+// The settings of one run: mode, clock, rules, limits and budget. Fixed when the run starts, except `operator_mode`.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 
 namespace digd {
 
-// The version of semantics.md that this engine follows. Archives and exported traces name the one a run began with.
+// The version of the semantics that this engine implements. Archives and exported traces name the version that a run
+// began with.
 inline constexpr std::uint64_t semantics_version = 2;
 
 enum class mode : std::uint8_t { off, observe, shadow, enforce };  // weakest first
@@ -28,12 +29,12 @@ std::optional<clock_kind> clock_from(std::string_view);
 
 struct rule_settings {
   digd::mode mode = digd::mode::enforce;
-  std::vector<std::string> kinds;   // empty: every kind (ET, CLA, RSP)
+  std::vector<std::string> kinds;   // the rule judges only events of these kinds; empty: all
   std::vector<std::string> except;  // agents for which the rule only observes
-  milliseconds window_ms = 0;       // MC, OE, DL
-  std::uint64_t max_attempts = 0;   // ET, MC, DL a run; OE an event
+  milliseconds window_ms = 0;       // of rules that judge by time
+  std::uint64_t max_attempts = 0;   // for the run, or for each event (rule_traits::attempts)
   std::uint64_t max_reroutes = 0;   // ER
-  std::string text;                 // healing text in place of the rule's own; empty: the rule's own
+  std::string text;                 // replaces the rule's healing text; empty: does not
   bool operator==(const rule_settings&) const = default;
 };
 
@@ -41,10 +42,10 @@ struct limits {
   milliseconds stalled_ms = 300'000;
   std::uint64_t settled_events = 100'000;
   std::uint64_t generators = 4096;
-  std::uint64_t judging_work = 4'000'000;  // ids visited while one message is judged
+  std::uint64_t judging_work = 4'000'000;  // ids visited while judging one message
   std::uint64_t message_bytes = 1 << 20;
   milliseconds reorder_ms = 50;
-  std::uint64_t agents = 100'000;         // names a run may use, those that left too
+  std::uint64_t agents = 100'000;         // names in the run, including agents that left
   std::uint64_t recipients = 100'000;     // of one event or reroute
   std::uint64_t inputs = 100'000;         // of one activation
   std::uint64_t live_events = 1'000'000;  // not settled
@@ -56,15 +57,15 @@ struct limits {
 struct run_settings {
   digd::mode mode = digd::mode::enforce;
   clock_kind clock = clock_kind::wall;
-  // With the trace clock: the stamps are a daemon's own (an exported wall-clock run), so that what is due by a
-  // message's time happened before that message was checked.
+  // With the trace clock: a daemon made the stamps (an exported run of the wall clock). What is due by a message's time
+  // happened before that message was checked.
   bool stamped = false;
   std::array<rule_settings, rule_count> rules;  // `default_settings` (rules/rule.h) fills them from the catalog
   std::uint64_t budget = 1000;
-  std::uint64_t max_returns_per_agent = 5;  // healings by ET, OE and MC that make the same agent act again
+  std::uint64_t max_returns_per_agent = 5;  // healings that make the same agent act again (rule_traits::returns)
   digd::limits limits;
-  limit_policies over_limit;  // what is done beyond them
-  // The operator's switch: no rule goes further, whatever else holds. Changes while the run goes on.
+  limit_policies over_limit;  // the policies beyond the limits
+  // The operator's switch: an upper bound on the mode of every rule. It can change during the run.
   digd::mode operator_mode = digd::mode::enforce;
 
   rule_settings& of(rule_id id) { return rules[index_of(id)]; }
@@ -74,7 +75,7 @@ struct run_settings {
   bool operator==(const run_settings&) const = default;
 };
 
-// What a client can do with an event that is held.
+// What a client can do with a held event.
 struct capabilities {
   bool inject = true;
   bool reroute = true;
@@ -82,7 +83,7 @@ struct capabilities {
   bool operator==(const capabilities&) const = default;
 };
 
-// A rule's settings as far as `hello` gives them.
+// The settings of a rule that a `hello` contains.
 struct rule_request {
   std::optional<digd::mode> mode;
   std::optional<std::vector<std::string>> kinds;
@@ -93,7 +94,7 @@ struct rule_request {
   std::optional<std::string> text;
 };
 
-// Limits as far as `hello` gives them; the names are those of `limits`.
+// The limits that a `hello` contains; the names are those of `limits`.
 struct limits_request {
   std::optional<milliseconds> stalled_ms;
   std::optional<std::uint64_t> settled_events;
@@ -109,12 +110,12 @@ struct limits_request {
   std::optional<std::uint64_t> sessions;
 };
 
-// The first frame of a connection, decoded; owns its strings.
+// The first frame of a connection, decoded. Owns its strings.
 struct hello {
   std::int64_t protocol = 0;
   std::string run;
   std::string session = "main";
-  std::optional<std::vector<std::string>> agents;  // given: the roster is closed
+  std::optional<std::vector<std::string>> agents;  // if present, the roster is closed
   std::optional<digd::mode> mode;
   std::optional<clock_kind> clock;
   bool stamped = false;

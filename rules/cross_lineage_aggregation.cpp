@@ -37,8 +37,8 @@ bool consumed_by(const graph::activation_node& v, graph::event_ref event) {
   });
 }
 
-// The work that the agent holds of lineages that share no generator with `from`. An event of the lineage itself is
-// never among it. Each lineage is compared once, however much work of it the agent holds.
+// The work that the agent holds whose lineages share no generator with `from`. Compares each lineage once, however many
+// events of it the agent holds.
 std::vector<graph::event_index> held_of_others(const graph::graph& g, const graph::generators& from,
                                                graph::agent_index a, const rule_settings& s) {
   std::vector<graph::event_index> clashing;
@@ -57,7 +57,7 @@ std::vector<graph::event_index> held_of_others(const graph::graph& g, const grap
   return clashing;
 }
 
-// When the lineage of `e` began: the place of its first generator among the run's activations; 0 if it has none.
+// The ordinal of the first generator in the lineage of `e`; 0 if it has none.
 std::uint64_t beginning(const graph::graph& g, graph::event_index e) {
   const graph::generators& from = g.event(e).generators;
   return from && !from->members.empty() ? from->members.front()->ordinal : 0;
@@ -140,7 +140,7 @@ class cross_lineage_aggregation final : public rule {
  private:
   static constexpr std::size_t max_younger_scanned = 1024;
 
-  // Of the event and those that it clashes with, all whose lineage is not the oldest. Never empty: no two begin alike.
+  // The event and the events it clashes with, without those of the oldest lineage. Never empty: ordinals are unique.
   static std::vector<graph::event_index> younger(const graph::graph& g, const finding& f) {
     const auto clashing = f.events.first(max_younger_scanned);
     g.look_at(clashing.size());

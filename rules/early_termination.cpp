@@ -109,27 +109,26 @@ class early_termination final : public rule {
   }
 
  private:
-  static constexpr std::size_t looked_at_most = 4096;  // deliveries, however much is unresolved
+  static constexpr std::size_t max_deliveries_visited = 4096;  // deliveries, however much is unresolved
 
-  // The agent with whom most of the unresolved work waits; of several the one heard of first.
+  // The agent that holds most of the unresolved work; of several, the one that the run met first.
   static graph::agent_index holder_of_most(const graph::graph& g, const finding& f) {
     std::map<graph::agent_index, std::size_t> held;
     std::size_t looked_at = 0;
     for (const graph::event_index x : f.events) {
       for (const graph::delivery& d : g.event(x).deliveries) {
         if (d.state == graph::delivery_state::pending) ++held[d.agent];
-        if (++looked_at == looked_at_most) break;
+        if (++looked_at == max_deliveries_visited) break;
       }
-      if (looked_at == looked_at_most) break;
+      if (looked_at == max_deliveries_visited) break;
     }
     g.look_at(looked_at);
-    const auto most =
+    const auto busiest =
         std::max_element(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    return most == held.end() ? graph::nobody : most->first;
+    return busiest == held.end() ? graph::nobody : busiest->first;
   }
 
-  // Who could take something up: the others without an open activation. Those that are told come first, who hold least
-  // before others.
+  // The other agents without an open activation. The first `max_listed` are sorted by how little they hold.
   static std::vector<graph::agent_index> free_agents(const graph::graph& g, const finding& f) {
     std::vector<graph::agent_index> agents;
     g.look_at(g.agent_count());
@@ -138,7 +137,7 @@ class early_termination final : public rule {
       if (who.in_roster && who.open.empty() && a != g.event(f.event).source_agent) agents.push_back(a);
     }
     const auto __normal_iterator =
-        agents.begin() + static_cast<std::ptrdiff_t>(std::min(agents.size(), text::listed_at_most));
+        agents.begin() + static_cast<std::ptrdiff_t>(std::min(agents.size(), text::max_listed));
     std::partial_sort(agents.begin(), __normal_iterator, agents.end(), [&](graph::agent_index a, graph::agent_index b) {
       const graph::agent_node &left = g.agent(a), &right = g.agent(b);
       return std::make_pair(left.pending.size(), std::string_view(left.name)) <

@@ -1,7 +1,7 @@
-// Lists of events as evidence, shared by all findings of one message that have the same evidence.
+// Lists of events as evidence. Findings of one message that have the same evidence share one list.
 //
-// What several outputs of a message ask of the same recipient and lineage is computed once: the cost of a message is
-// what is live plus what it names, never their product (semantics.md, "The properties the implementation must have").
+// Each list is computed once for a recipient and a lineage, so that the cost of a message is the live items plus the
+// items it names, never their product (semantics.md, "The properties the implementation must have").
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace digd {
 
-// An immutable list, cheap to copy. Its first `max_sorted` events are those with the least ids, sorted bytewise; the
-// others are in no order.
+// An immutable list, cheap to copy. Its first `max_sorted` events have the smallest ids, sorted bytewise; the others
+// are in no order.
 class event_list {
  public:
   static constexpr std::size_t max_sorted = 64;
@@ -33,19 +33,19 @@ class event_list {
   const graph::event_index* end() const { return begin() + size(); }
   graph::event_index front() const { return events_->front(); }
   graph::event_index operator[](std::size_t i) const { return (*events_)[i]; }
-  // The first `most` events, or all if there are fewer. A view into the list.
-  std::span<const graph::event_index> first(std::size_t most) const { return {begin(), std::min(most, size())}; }
+  // The first `count` events, or all if there are fewer. A view into the list.
+  std::span<const graph::event_index> first(std::size_t count) const { return {begin(), std::min(count, size())}; }
 
  private:
   std::shared_ptr<const std::vector<graph::event_index>> events_;
 };
 
-// Evidence that is already computed for the message in hand. One a run, cleared for each message: the graph does not
+// The evidence computed so far for the current message. One per run, cleared for each message; the graph does not
 // change while a message is judged.
 class evidence_cache {
  public:
-  // The list of this rule for a lineage (any pointer that stands for it) and an agent. `make` returns its events, and
-  // is called the first time only.
+  // The rule's list for a lineage (any pointer that identifies it) and an agent. Calls `make` for its events the first
+  // time only.
   template <class Make>
   const event_list& get(const graph::graph& g, rule_id rule, const void* lineage, graph::agent_index agent, Make make) {
     const key wanted{lineage, agent, rule};

@@ -73,7 +73,7 @@ class excessive_rerouting final : public rule {
     }
   }
 
-  // The agents that passed it on, each once, in the order in which they first did.
+  // The agents that passed the event on, each once, in order of their first pass.
   static std::vector<graph::agent_index> passers(const graph::graph& g, graph::event_index e) {
     std::vector<graph::agent_index> agents;
     boost::unordered_flat_set<graph::agent_index> known;

@@ -1,4 +1,4 @@
-// The `kinds` option: limits a rule to events of some kinds.
+// The option `kinds`: restricts a rule to events of some kinds.
 #pragma once
 
 #include <algorithm>

@@ -80,7 +80,7 @@ class repeated_subproblem final : public rule {
  private:
   static constexpr std::size_t max_inputs_scanned = 16384;  // for one text or witness
 
-  // Calls `each` for the earlier consumers of the work that is listed, as far as the scan goes.
+  // Calls `each` for the earlier consumers of the listed work, up to `max_inputs_scanned`.
   template <class Each>
   static void for_each_consumer(const graph::graph& g, const finding& f, Each each) {
     std::size_t scanned = 0;

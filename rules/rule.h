@@ -20,11 +20,11 @@
 
 namespace digd {
 
-// A blocked event, as a rule sees it.
+// A blocked event that is to be judged.
 struct blocked_event {
   graph::event_index event = graph::nobody;
-  std::vector<graph::agent_index> to;  // B: the recipients that this message gives it
-  bool rerouted = false;               // else announced: an output or a root event
+  std::vector<graph::agent_index> to;  // the recipients that this message gives it (B in semantics.md)
+  bool rerouted = false;               // false: announced, as an output or a root event
 };
 
 // What a rule found. Its evidence is either events or agents.
@@ -48,18 +48,18 @@ struct watched {
   std::uint64_t occasion = 0;  // number of the message or firing that it was found in
 };
 
-// What `rule::progress` may know beside the graph.
+// What `rule::progress` may read beside the graph.
 struct run_progress {
-  bool submitted = false;  // a submit event was let through
+  bool submitted = false;  // an answer was delivered
   bool clean = false;      // and no rule fired on it
 };
 
 enum class watch_state : std::uint8_t { open, cleared, recurred };
 
-// Values for the placeholders of a text, by name.
+// The values of a text's placeholders, by name.
 using text_facts = std::vector<std::pair<std::string_view, std::string>>;
 
-// The doc block of a rule, for `digctl rules` and the manual.
+// The documentation of a rule, for `digctl rules`, the manual and generated lists.
 struct rule_doc {
   std::string_view code;     // two or three letters, as in the paper's tables
   std::string_view summary;  // one sentence: what happened

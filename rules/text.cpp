@@ -6,7 +6,7 @@ namespace digd::text {
 
 namespace {
 
-// The placeholder that starts at pattern[at], which is '{'; empty if it is none.
+// The name of the placeholder that starts at pattern[at], a '{'; empty if it is no placeholder.
 std::string_view placeholder_at(std::string_view pattern, std::size_t at) {
   const std::size_t end = pattern.find('}', at);
   if (end == std::string_view::npos) return {};
@@ -25,11 +25,11 @@ const std::string* value_of(const text_facts& facts, std::string_view name) {
 template <class Index, class Say>
 std::string list(std::span<const Index> items, Say say) {
   std::string out;
-  for (std::size_t i = 0; i < items.size() && i < listed_at_most; ++i) {
+  for (std::size_t i = 0; i < items.size() && i < max_listed; ++i) {
     if (i > 0) out += ", ";
     out += say(items[i]);
   }
-  if (items.size() > listed_at_most) out += " and " + std::to_string(items.size() - listed_at_most) + " more";
+  if (items.size() > max_listed) out += " and " + std::to_string(items.size() - max_listed) + " more";
   return out.empty() ? "nobody" : out;
 }
 
@@ -96,8 +96,8 @@ std::string origins(const graph::graph& g, graph::event_index e) {
   });
 }
 
-std::string count(std::size_t n, std::string_view text, std::string_view many) {
-  return std::to_string(n) + ' ' + std::string(n == 1 ? text : many);
+std::string count(std::size_t n, std::string_view singular, std::string_view plural) {
+  return std::to_string(n) + ' ' + std::string(n == 1 ? singular : plural);
 }
 
 }  // namespace digd::text

@@ -3,13 +3,13 @@
 #include <chrono>
 #include <limits>
 #include <map>
+#include <spdlog/spdlog.h>
 #include <thread>
 #include <vector>
 
 #include "base/quote.h"
-#include "daemon/process/log.h"
+#include "daemon/runs/engine_threads.h"
 #include "daemon/runs/run_host.h"
-#include "daemon/shared_state.h"
 
 namespace digd::daemon {
 
@@ -22,7 +22,7 @@ run_policy grants_all() {
   run_policy p;
   const auto most_count = std::numeric_limits<std::uint64_t>::max();
   const auto most_ms = std::numeric_limits<milliseconds>::max();
-  p.most = {.stalled_ms = most_ms,
+  p.caps = {.stalled_ms = most_ms,
             .settled_events = most_count,
             .generators = most_count,
             .judging_work = most_count,
@@ -120,8 +120,11 @@ class replayer {
   }
 
   bool take_own_line(const archive::stored_entry& e) {
-    follows_current_semantics_ |= ingest::adopts_current_semantics(e.frame);
-    return (has_host() && host_->inbox().follow(e.frame)) || fail("a line of the monitor's own cannot be read");
+    const std::optional<ingest::own_line> line = decoder_.own_line_of(e.frame);
+    if (!line || !has_host()) return fail("a line of digd's own cannot be read");
+    follows_current_semantics_ |= line->kind == ingest::record_kind::semantics && line->version == semantics_version;
+    host_->inbox().follow(*line);
+    return true;
   }
 
   bool feed(const archive::stored_entry& e) {
@@ -129,7 +132,11 @@ class replayer {
     ingest::inbox& inbox = host_->inbox();
     const auto s = inbox.find_session(e.session);
     if (!s) return fail("a message of a session that never joined");
-    inbox.receive_recorded(*s, e.frame, e.ts);
+    if (e.kind == archive::entry_kind::refused) {
+      inbox.receive_refused(*s, e.frame, e.ts);
+    } else {
+      inbox.receive(*s, e.frame, e.ts);
+    }
     if (inbox.sessions()[*s].taken_seq != e.seq) {
       return fail("entry " + std::to_string(e.n) + " is not the session's next message");
     }
@@ -140,7 +147,7 @@ class replayer {
   // and for a trace that said so of itself, which the client's own hello tells apart.
   void make_host(const hello& clients_own) {
     run_settings settings = settle(first_, granted_);
-    const clock_kind asked = clients_own.clock.value_or(owner_.shared().settings.policy.defaults.clock);
+    const clock_kind asked = clients_own.clock.value_or(owner_.services().default_clock);
     const bool own_stamps = clients_own.stamped && asked == clock_kind::trace;
     if (first_.stamped && !own_stamps) {
       settings.clock = clock_kind::wall;
@@ -184,15 +191,15 @@ std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive
   return replays.finish(why);
 }
 
-void recover_all(shared_state& shared) {
-  const auto stored = shared.store->runs();
+void recover_all(const archive::archive& store, const engine_threads& threads) {
+  const auto stored = store.runs();
   if (!stored) throw std::runtime_error("the archive cannot be read: " + stored.error().message());
   std::map<std::string, const archive::stored_run*> latest;  // a name may come again after its run was deleted
   for (const archive::stored_run& run : *stored) latest[run.run] = &run;
 
-  std::vector<std::vector<const archive::stored_run*>> open(shared.threads.size());
+  std::vector<std::vector<const archive::stored_run*>> open(threads.size());
   for (const auto& [name, run] : latest) {
-    engine_thread& owner = shared.owner_of(name);
+    engine_thread& owner = threads.owner_of(name);
     if (run->ended.empty()) {
       open[owner.index()].push_back(run);
     } else {
@@ -201,11 +208,11 @@ void recover_all(shared_state& shared) {
   }
   std::atomic<std::uint64_t> recovered{0}, failed{0};
   std::vector<std::thread> workers;
-  for (auto& owner : shared.threads) {
+  for (const auto& owner : threads) {
     workers.emplace_back([&, at = owner.get()] {
       for (const archive::stored_run* run : open[at->index()]) {
         std::string why;
-        if (auto host = read_back(*at, *shared.store, *run, why)) {
+        if (auto host = read_back(*at, store, *run, why)) {
           at->runs().adopt(host);
           at->watch(*host, host->inbox().next_due());
           ++recovered;

@@ -149,7 +149,7 @@ std::string check_config(const config& c) {
   }
   if (const std::string wrong = check_access(c); !wrong.empty()) return wrong;
   const struct limits& d = c.policy.defaults.limits;
-  const struct limits& m = c.policy.most;
+  const struct limits& m = c.policy.caps;
   if (d.message_bytes > m.message_bytes) return "limits.message_bytes is larger than caps.message_bytes";
   if (d.sessions > m.sessions) return "limits.sessions is larger than caps.sessions";
   return check_webhooks(c);
@@ -183,7 +183,7 @@ bool operator==(const config& a, const config& b) {
          a.over_run_bytes == b.over_run_bytes && a.overload == b.overload && a.retention == b.retention &&
          a.log == b.log && a.connections == b.connections && a.otlp == b.otlp &&
          a.policy.defaults == b.policy.defaults && a.policy.strongest_mode == b.policy.strongest_mode &&
-         a.policy.most == b.policy.most && a.webhooks == b.webhooks;
+         a.policy.caps == b.policy.caps && a.webhooks == b.webhooks;
 }
 
 }  // namespace digd::daemon

@@ -343,7 +343,7 @@ void add_caps(table& table) {
       [](auto& c) -> auto& { return c.policy.strongest_mode; }, "The strongest mode that a hello may ask for."));
   each_limit([&](const std::string& name, auto field, std::int64_t least, std::int64_t most, const char*) {
     table.push_back(whole_number(
-        "caps." + name, least, most, applies::to_new_runs, [=](auto& c) -> auto& { return c.policy.most.*field; },
+        "caps." + name, least, most, applies::to_new_runs, [=](auto& c) -> auto& { return c.policy.caps.*field; },
         "The most for limits." + name + '.'));
   });
 }

@@ -92,7 +92,7 @@ TEST_CASE("rules_limits_and_caps_arrive") {
   CHECK(c.policy.defaults.of(rule_id::deadlock).mode == mode::shadow);
   CHECK(c.policy.defaults.limits.agents == 9);
   CHECK(c.policy.strongest_mode == mode::observe);
-  CHECK(c.policy.most.agents == 11);
+  CHECK(c.policy.caps.agents == 11);
 }
 
 TEST_CASE("nothing_wider_than_this_machine_is_listened_on") {

@@ -34,7 +34,7 @@ constexpr std::size_t most_frames = 400;
 // Small, so that every limit is reached.
 run_policy small_limits() {
   run_policy p;
-  p.most = {.stalled_ms = 600'000,
+  p.caps = {.stalled_ms = 600'000,
             .settled_events = 50,
             .generators = 8,
             .message_bytes = 4'096,
@@ -45,31 +45,14 @@ run_policy small_limits() {
             .live_events = 60,
             .open_activations = 20,
             .sessions = 4};
-  p.defaults.limits = p.most;
+  p.defaults.limits = p.caps;
   return p;
 }
-
-struct recorder final : ingest::sink {
-  std::vector<tests::recorded_entry> entries;
-  std::uint64_t value = 0;
-  std::size_t taken = 0;
-
-  void send(ingest::session_index, std::string_view frame) override {
-    fuzz::must_be_json(frame, "a frame to a client is JSON");
-  }
-  void repeated(ingest::session_index) override {}
-  void took(const ingest::taken& record) override {
-    entries.push_back(tests::entry_of(record, entries.size() + 1));
-    value = entries.back().value;
-    ++taken;
-  }
-};
 
 class live_run {
  public:
   live_run(std::string_view first_frame, const hello& first) : first_(first), settings_(settle(first, policy_)) {
-    in_ = std::make_unique<ingest::inbox>(first, settings_, out_,
-                                          ingest::inbox::options{.hold = true, .keep_replies = true});
+    in_ = std::make_unique<ingest::inbox>(first, settings_, ingest::inbox::options{.hold = true, .keep_replies = true});
     join(first_frame, first);
   }
 
@@ -88,10 +71,10 @@ class live_run {
       case '~': return pass(static_cast<milliseconds>(number % 1'000'000'000));
       case '@': now_ += static_cast<milliseconds>(number % 1'000'000'000); return;
       case '!': return all_durable();
-      case '^': return in_->switch_mode(static_cast<mode>(number % 4), now_);
-      case '$': return in_->hit(limit_id::overload, limit_policy::observe, now_);
+      case '^': return carry_out(in_->switch_mode(static_cast<mode>(number % 4), now_));
+      case '$': return carry_out(in_->hit(limit_id::overload, limit_policy::observe, now_));
       case '%': return turn_away();
-      case '#': return in_->receive_too_large(0, number, now_);
+      case '#': return carry_out(in_->receive_too_large(0, number, now_));
       case '0':
       case '1':
       case '2':
@@ -116,19 +99,25 @@ class live_run {
  private:
   static constexpr std::size_t system_room = 2'000;  // events that healing made
 
+  void carry_out(const ingest::effects& effects) {
+    for (const ingest::effect& e : effects) {
+      if (e.action == ingest::effect::action::keep) entries_.push_back(tests::entry_of(*e.item, entries_.size() + 1));
+      if (e.action == ingest::effect::action::send) fuzz::must_be_json(e.frame, "a frame to a client is JSON");
+    }
+  }
+
   void join(std::string_view frame, const hello& greeting) {
     const auto joined = in_->join(greeting, policy_);
     if (joined.refused) return;
     if (joined.changed) {
-      out_.entries.push_back(
-          tests::joining_entry(greeting, std::string(frame), in_->run().clock(), out_.entries.size() + 1));
+      entries_.push_back(tests::joining_entry(greeting, std::string(frame), in_->run().clock(), entries_.size() + 1));
     }
-    in_->resume(joined.session);
+    carry_out(in_->resume(joined.session));
   }
 
   void pass(milliseconds by) {
     now_ += by;
-    in_->advance(now_);
+    carry_out(in_->advance(now_));
   }
 
   void turn_away() {
@@ -145,21 +134,19 @@ class live_run {
   void receive(ingest::session_index s, std::string_view frame) {
     const std::uint64_t before = in_->sessions()[s].taken_seq;
     const std::size_t held = in_->sessions()[s].held.size();
-    in_->receive(s, frame, ++now_);
+    carry_out(in_->receive(s, frame, ++now_));
     const std::uint64_t after = in_->sessions()[s].taken_seq;
     must(after >= before && after <= before + held + 1, "a frame uses up one seq at most", frame);
   }
 
   // As daemon/runs/recovery.cpp does it.
   void check_read_back() {
-    recorder heard;
-    ingest::inbox again(first_, settings_, heard, {.keep_replies = true});
-    for (const tests::recorded_entry& e : out_.entries) {
-      const std::size_t before = heard.taken;
-      must(tests::feed(again, hellos_, e.stored), "a recorded entry fits", e.stored.frame);
+    ingest::inbox again(first_, settings_, {.keep_replies = true});
+    for (const tests::recorded_entry& e : entries_) {
+      const tests::fed fed = tests::feed(again, hellos_, e.stored);
+      must(fed.fits, "a recorded entry fits", e.stored.frame);
       if (e.stored.kind == archive::entry_kind::session_joined) continue;
-      must(heard.taken == before + 1 && heard.value == e.value, "what is read back is answered the same",
-           e.stored.frame);
+      must(fed.values == std::vector{e.value}, "what is read back is answered the same", e.stored.frame);
     }
     must(tests::digest_of(again.run()) == tests::digest_of(in_->run()), "what is read back is the same graph");
   }
@@ -167,9 +154,8 @@ class live_run {
   void check_export() {
     std::vector<std::uint64_t> values;
     std::string problem;
-    ingest::replay through(policy_, {.took = [&](const ingest::taken& record) {
-                             if (record.kind != ingest::taken::what_kind::firing)
-                               values.push_back(tests::digest_of(record));
+    ingest::replay through(policy_, {.record = [&](const ingest::record& record) {
+                             if (record.kind != ingest::record_kind::firing) values.push_back(tests::digest_of(record));
                            }});
     archive::trace_export lines([&](std::string_view text) {
       must(through.line(text), "an exported line replays", std::string(text) + "\n" + through.problem());
@@ -183,7 +169,7 @@ class live_run {
     // With stamps of our own, what fired between two messages is told by the later one in a trace.
     const bool exact = settings_.clock == clock_kind::trace && !settings_.stamped;
     std::size_t at = 0;
-    for (const tests::recorded_entry& e : out_.entries) {
+    for (const tests::recorded_entry& e : entries_) {
       lines.take(e.stored);
       if (e.stored.kind == archive::entry_kind::session_joined || e.stored.kind == archive::entry_kind::firing)
         continue;
@@ -200,7 +186,7 @@ class live_run {
   const hello first_;
   const run_settings settings_;
   ingest::decoder hellos_;
-  recorder out_;
+  std::vector<tests::recorded_entry> entries_;
   std::unique_ptr<ingest::inbox> in_;
   milliseconds now_ = 1'000;
   bool turning_away_ = false;

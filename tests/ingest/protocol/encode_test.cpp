@@ -294,7 +294,7 @@ TEST_CASE("a trace's hello decodes to the same settings", "[encode]") {
   const run_settings held = unusual_settings();
   run_policy open;
   open.defaults.budget = 77;
-  open.most.settled_events = held.limits.settled_events;
+  open.caps.settled_events = held.limits.settled_events;
   const hello again = decoded_hello(a_hello(), held);
   CHECK(settle(again, open) == held);
   CHECK(settle(decoded_hello(a_hello(), default_settings()), {}).rules == default_settings().rules);
