@@ -5,7 +5,7 @@
 
 It writes the same files every time. An input that a fuzzer found, and that broke something, is kept next to them as
 `found-…`; this script does not write it. The traces of tests/traces and the importers' sample logs are inputs too
-(CMakeLists.txt). tests/ingest/hostile_test.cpp covers inputs that are too large for a file.
+(CMakeLists.txt). tests/engine/hostile_test.cpp covers inputs that are too large for a file.
 """
 
 import gzip
