@@ -92,7 +92,10 @@ def measured(daemon):
 
 
 def limited(daemon):
-    """A run that a limit made forget what was pending, and one that a limit ended the judging of; not in v1.db, v2.db."""
+    """A run whose pending events a limit made digd forget, and one whose judging a limit stopped.
+
+    Not in v1.db and v2.db.
+    """
     with daemon.client("forgetful", agents=["a"], over_limit={"live_events": "gap"}) as c:
         for i in range(25):
             c.event(f"e{i}", ["a"], ts=i)
