@@ -1,4 +1,4 @@
-// How long to wait before a callback is tried again. Pure functions.
+// The wait before the next attempt to deliver a callback. A pure function.
 #pragma once
 
 #include <algorithm>
@@ -6,12 +6,13 @@
 
 namespace digd::daemon {
 
-// After `failures` failures in a row, at least one: `first_ms`, doubled with each, at most `most_ms`; of that something
-// between half and all, as `chance` from 0 to 1 says, so that many that failed together do not come back together.
-inline std::int64_t backoff_ms(std::int64_t failures, std::int64_t first_ms, std::int64_t most_ms, double chance) {
-  std::int64_t whole = std::min(first_ms, most_ms);
-  for (std::int64_t i = 1; i < failures && whole < most_ms; ++i) whole = whole > most_ms / 2 ? most_ms : whole * 2;
-  return whole - static_cast<std::int64_t>(static_cast<double>(whole / 2) * std::clamp(chance, 0.0, 1.0));
+// Exponential backoff: `first_ms`, doubled with each further failure, at most `max_ms`. `failures` counts those in a
+// row and is at least 1. `jitter`, from 0 to 1, takes off up to half: callbacks that failed together are then not all
+// tried again at the same time.
+inline std::int64_t backoff_ms(std::int64_t failures, std::int64_t first_ms, std::int64_t max_ms, double jitter) {
+  std::int64_t wait = std::min(first_ms, max_ms);
+  for (std::int64_t i = 1; i < failures && wait < max_ms; ++i) wait = wait > max_ms / 2 ? max_ms : wait * 2;
+  return wait - static_cast<std::int64_t>(static_cast<double>(wait / 2) * std::clamp(jitter, 0.0, 1.0));
 }
 
 }  // namespace digd::daemon

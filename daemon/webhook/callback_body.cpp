@@ -12,74 +12,79 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view zero_width_space = "\xe2\x80\x8b";
-constexpr std::size_t most_names = 5;
+constexpr std::size_t max_names = 5;
 
-// At most so many bytes of valid UTF-8, cut between characters.
-std::string_view beginning(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
-  return text.substr(0, most);
+// The longest prefix of at most `max_bytes` that ends between two UTF-8 characters.
+std::string_view prefix_of(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  std::size_t size = max_bytes;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
+  return text.substr(0, size);
 }
 
-// Control characters and those that reorder text as escapes; quotes and backslashes as they are.
+// Escapes control characters and characters that reorder text, but not quotes and backslashes.
 std::string on_one_line(std::string_view text) {
-  const std::string escaped = quoted(text);
+  const std::string escaped = digd::quoted(text);
   std::string out;
   for (std::size_t i = 1; i + 1 < escaped.size(); ++i) {
-    const bool is_plain = escaped[i] == '\\' && (escaped[i + 1] == '"' || escaped[i + 1] == '\\');
-    if (is_plain) ++i;
+    const bool is_quote_or_backslash = escaped[i] == '\\' && (escaped[i + 1] == '"' || escaped[i + 1] == '\\');
+    if (is_quote_or_backslash) ++i;
     out += escaped[i];
   }
   return out;
 }
 
-std::string_view text_at(const json::object& of, std::string_view name) {
-  const json::value* found = of.if_contains({name.data(), name.size()});
+std::string_view text_member(const json::object& object, std::string_view name) {
+  const json::value* found = object.if_contains({name.data(), name.size()});
   const json::string* text = found == nullptr ? nullptr : found->if_string();
   return text == nullptr ? std::string_view{} : std::string_view(text->data(), text->size());
 }
 
-const json::array* array_at(const json::object& of, std::string_view name) {
-  const json::value* found = of.if_contains({name.data(), name.size()});
+const json::array* array_member(const json::object& object, std::string_view name) {
+  const json::value* found = object.if_contains({name.data(), name.size()});
   return found == nullptr ? nullptr : found->if_array();
 }
 
-// Our own words (rules, actions) have nothing to escape, but pass the same way.
-std::string plain(std::string_view word) { return word.empty() ? "?" : on_one_line(word); }
+// A rule or an action. digd's own words need no escapes; escaping them too keeps every path safe.
+std::string word_or_mark(std::string_view word) { return word.empty() ? "?" : on_one_line(word); }
 
-std::string what_was_done(const json::object& detection) {
+std::string healing_text(const json::object& detection) {
   const json::value* healed = detection.if_contains("healed");
   if (healed != nullptr && healed->is_bool() && healed->get_bool())
-    return "healed: " + plain(text_at(detection, "healing"));
-  const std::string_view cause = text_at(detection, "cause");
-  return cause.empty() ? "not healed" : "not healed: " + plain(cause);
+    return "healed: " + word_or_mark(text_member(detection, "healing"));
+  const std::string_view cause = text_member(detection, "cause");
+  return cause.empty() ? "not healed" : "not healed: " + word_or_mark(cause);
 }
 
 std::string detection_text(std::string_view run, const json::object& detection) {
   std::string out = "*";
-  out.append(plain(text_at(detection, "rule"))).append("* (").append(plain(text_at(detection, "severity")));
-  out.append(") in run ").append(slack_code(run)).append(", ").append(what_was_done(detection));
-  return out.append("\n").append(slack_code(text_at(detection, "reason")));
+  out.append(word_or_mark(text_member(detection, "rule")))
+      .append("* (")
+      .append(word_or_mark(text_member(detection, "severity")));
+  out.append(") in run ").append(slack_code(run)).append(", ").append(healing_text(detection));
+  return out.append("\n").append(slack_code(text_member(detection, "reason")));
 }
 
-std::string names(const json::array& items) {
+std::string recipient_names(const json::array& recipients) {
   std::string out;
-  for (std::size_t i = 0; i < items.size() && i < most_names; ++i) {
-    const json::string* name = items[i].if_string();
+  for (std::size_t i = 0; i < recipients.size() && i < max_names; ++i) {
+    const json::string* name = recipients[i].if_string();
     if (name == nullptr) continue;
     out.append(out.empty() ? " for " : ", ").append(slack_code({name->data(), name->size()}));
   }
-  if (items.size() > most_names) out += " and " + std::to_string(items.size() - most_names) + " more";
+  if (recipients.size() > max_names) out += " and " + std::to_string(recipients.size() - max_names) + " more";
   return out;
 }
 
-std::string intervention_text(std::string_view run, const json::object& made) {
-  std::string out = "digd intervened in run " + slack_code(run) + ": " + plain(text_at(made, "action"));
-  if (const json::array* recipients = array_at(made, "recipients")) out += names(*recipients);
-  const json::array* detections = array_at(made, "detections");
+std::string intervention_text(std::string_view run, const json::object& intervention) {
+  std::string out =
+      "digd intervened in run " + slack_code(run) + ": " + word_or_mark(text_member(intervention, "action"));
+  if (const json::array* recipients = array_member(intervention, "recipients")) out += recipient_names(*recipients);
+  const json::array* detections = array_member(intervention, "detections");
   const json::object* first = detections == nullptr || detections->empty() ? nullptr : detections->front().if_object();
   if (first == nullptr) return out;
-  return out + ", because of *" + plain(text_at(*first, "rule")) + "*\n" + slack_code(text_at(*first, "reason"));
+  return out + ", because of *" + word_or_mark(text_member(*first, "rule")) + "*\n" +
+         slack_code(text_member(*first, "reason"));
 }
 
 }  // namespace
@@ -88,8 +93,8 @@ std::string_view to_string(archive::callback_kind kind) {
   return kind == archive::callback_kind::detection ? "detection" : "intervention";
 }
 
-std::string callback_id(std::string_view of_archive, archive::callback_kind kind, std::int64_t row) {
-  std::string id(of_archive);
+std::string callback_id(std::string_view archive_prefix, archive::callback_kind kind, std::int64_t row) {
+  std::string id(archive_prefix);
   return id.append("-").append(to_string(kind)).append("-").append(std::to_string(row));
 }
 
@@ -105,7 +110,7 @@ std::string slack_body(archive::callback_kind kind, const archive::callback_text
   json::error_code ec;
   const json::value parsed = json::parse(callback.json, ec);
   const json::object* fields = ec ? nullptr : parsed.if_object();
-  std::string text = "digd has something to tell of run " + slack_code(callback.run);
+  std::string text = "digd reports on run " + slack_code(callback.run);
   if (fields != nullptr) {
     text = kind == archive::callback_kind::detection ? detection_text(callback.run, *fields)
                                                      : intervention_text(callback.run, *fields);
@@ -116,8 +121,8 @@ std::string slack_body(archive::callback_kind kind, const archive::callback_text
 }
 
 std::string slack_code(std::string_view text) {
-  const std::string_view taken = beginning(text, most_span_bytes);
-  const std::string line = on_one_line(taken);
+  const std::string_view shown = prefix_of(text, max_span_bytes);
+  const std::string line = on_one_line(shown);
   std::string out = "`";
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
@@ -127,7 +132,7 @@ std::string slack_code(std::string_view text) {
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '`': out += '\''; break;
-      // @here, #general, https://…, mailto:…, www.example.com
+      // Slack makes mentions and links of these: @here, #general, https://…, mailto:…, www.example.com.
       case '@':
       case '#':
       case ':':
@@ -138,8 +143,8 @@ std::string slack_code(std::string_view text) {
       default: out += c;
     }
   }
-  if (taken.empty()) out += "(nothing)";
-  if (taken.size() < text.size()) out += "…";
+  if (shown.empty()) out += "(nothing)";
+  if (shown.size() < text.size()) out += "…";
   return out + '`';
 }
 

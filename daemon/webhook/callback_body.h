@@ -1,7 +1,7 @@
-// What a receiver is sent. Pure functions.
+// The JSON that digd posts to a webhook's receiver. Pure functions.
 //
-// Everything in a callback that an agent chose (names, ids, sentences with these) is data: quoted in JSON, and in a
-// text for Slack put into code spans that it cannot end, mention anybody from, or link out of.
+// Agents chose some of the text in a callback: names, ids, and sentences that contain them. Such text is data. JSON
+// quotes it, and a message for Slack puts it into code spans. It cannot end its span, mention anybody or become a link.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,20 @@ namespace digd::daemon {
 
 std::string_view to_string(archive::callback_kind kind);  // detection, intervention
 
-// "3f9a1c07b2d4e5f6-intervention-17": the same at every attempt and to every webhook. `of_archive`: its random prefix.
-std::string callback_id(std::string_view of_archive, archive::callback_kind kind, std::int64_t row);
+// For example "3f9a1c07b2d4e5f6-intervention-17": the same at every attempt and for every webhook. `archive_prefix`:
+// the random prefix of the archive's callbacks (webhook_store.h).
+std::string callback_id(std::string_view archive_prefix, archive::callback_kind kind, std::int64_t row);
 
-// {"id":…,"run":…,"intervention":{…}}, or "detection".
+// {"id":…,"run":…,"intervention":{…}}, or with "detection".
 std::string generic_body(std::string_view id, archive::callback_kind kind, const archive::callback_text& callback);
 
 // {"text":…}
 std::string slack_body(archive::callback_kind kind, const archive::callback_text& callback);
 
-// Somebody else's text as a code span of Slack's mrkdwn (and of Markdown), on one line. &, < and > are escaped,
-// backticks become apostrophes, control characters escapes; a zero-width space breaks what could become a mention or a
-// link. At most `most_span_bytes` of it.
+// Untrusted text as a code span of Slack's mrkdwn (and of Markdown), on one line, cut after `max_span_bytes`. Escapes
+// &, <, > and control characters, and turns backticks into apostrophes. A zero-width space breaks what Slack could take
+// for a mention or a link.
 std::string slack_code(std::string_view text);
-inline constexpr std::size_t most_span_bytes = 1'500;
+inline constexpr std::size_t max_span_bytes = 1'500;
 
 }  // namespace digd::daemon

@@ -7,16 +7,22 @@ namespace digd::daemon {
 
 namespace {
 
+// An empty list allows every word.
 bool allows(const std::vector<std::string>& list, std::string_view word) {
   return list.empty() || std::find(list.begin(), list.end(), word) != list.end();
 }
 
+bool allows_kind(const webhook_settings& settings, std::string_view kind) {
+  return std::find(settings.send.begin(), settings.send.end(), kind) != settings.send.end();
+}
+
 }  // namespace
 
-callback_filter::callback_filter(const webhook_settings& of) : rules_(of.rules), severities_(of.severities) {
-  interventions_ = std::find(of.send.begin(), of.send.end(), "interventions") != of.send.end();
-  detections_ = std::find(of.send.begin(), of.send.end(), "detections") != of.send.end();
-  for (const std::string& label : of.labels) {
+callback_filter::callback_filter(const webhook_settings& settings)
+    : rules_(settings.rules), severities_(settings.severities) {
+  interventions_ = allows_kind(settings, "interventions");
+  detections_ = allows_kind(settings, "detections");
+  for (const std::string& label : settings.labels) {
     const std::size_t equals = label.find('=');
     labels_.emplace_back(label.substr(0, equals), label.substr(equals + 1));
   }
@@ -37,9 +43,10 @@ bool callback_filter::takes(const archive::callback_row& row) const {
   return row.symptoms.empty() && rules_.empty() && severities_.empty();
 }
 
-bool callback_filter::takes_labels(const archive::callback_reader::labels& of_run) const {
-  return std::all_of(labels_.begin(), labels_.end(),
-                     [&](const auto& asked) { return std::find(of_run.begin(), of_run.end(), asked) != of_run.end(); });
+bool callback_filter::takes_labels(const archive::callback_reader::labels& run_labels) const {
+  return std::all_of(labels_.begin(), labels_.end(), [&](const auto& label) {
+    return std::find(run_labels.begin(), run_labels.end(), label) != run_labels.end();
+  });
 }
 
 std::string first_rule(const std::string& symptoms) { return symptoms.substr(0, symptoms.find_first_of(" ,")); }

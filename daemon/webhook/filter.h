@@ -1,4 +1,4 @@
-// Which detections and interventions a webhook is for. Pure functions.
+// Decides which detections and interventions a webhook gets. Pure functions; the filter is constant.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace digd::daemon {
 
 class callback_filter {
  public:
-  explicit callback_filter(const webhook_settings& of);
+  explicit callback_filter(const webhook_settings& settings);
 
-  // By what it is, its rules and their severities: one of an intervention's detections is enough, and must fit in both.
+  // Tests the kind, the rule and the severity. An intervention matches if one of its detections matches in both.
   bool takes(const archive::callback_row& row) const;
   bool asks_for_labels() const { return !labels_.empty(); }
-  // Every label that is asked for is there, with that value.
-  bool takes_labels(const archive::callback_reader::labels& of_run) const;
+  // Whether the run has all labels that the settings require, with the same values.
+  bool takes_labels(const archive::callback_reader::labels& run_labels) const;
 
  private:
   bool interventions_ = false, detections_ = false;
@@ -26,7 +26,7 @@ class callback_filter {
   std::vector<std::pair<std::string, std::string>> labels_;
 };
 
-// The first rule of "deadlock failure,orphaned_event failure".
+// The first rule of a list such as "deadlock failure,orphaned_event failure".
 std::string first_rule(const std::string& symptoms);
 
 }  // namespace digd::daemon

@@ -1,9 +1,9 @@
-// One POST of a callback: look the host up, connect, TLS, write, read the answer, close. What counts is the answer's
-// status; its body is read, up to a bound, and dropped.
+// One attempt to POST a callback: looks the host up, connects, sends, reads the answer and closes. The answer's status
+// decides; its body is read and dropped.
 //
-// Thread: that of its io_context. Lifetime: held by who began it, and by its pending operations. Bounds: `timeout_ms`
-// for all of it; 16 KiB of header, 64 KiB of body. Failure: told to `done`, once, in our own or the system's words,
-// never the receiver's; not called after `cancel`.
+// Thread: that of its io_context. Lifetime: held by its webhook and by its pending operations. Bounds: `timeout_ms` for
+// the whole attempt; 16 KiB of header and 64 KiB of body. Failure: `on_done` is called once, never after `cancel`. It
+// gets digd's or the system's words, never the receiver's.
 #pragma once
 
 #include <boost/asio/basic_stream_socket.hpp>
@@ -28,17 +28,17 @@ namespace digd::daemon {
 
 struct post_result {
   unsigned status = 0;                        // 0: no answer
-  std::string why;                            // of a failure
-  std::optional<std::int64_t> retry_after_s;  // as the receiver asked
+  std::string why;                            // the failure; empty if delivered
+  std::optional<std::int64_t> retry_after_s;  // the receiver's Retry-After
   bool is_delivered() const { return status >= 200 && status < 300; }
 };
 
 class post_attempt final : public std::enable_shared_from_this<post_attempt> {
  public:
-  using done = std::function<void(const post_result&)>;
+  using callback = std::function<void(const post_result&)>;
 
-  post_attempt(boost::asio::io_context& on, std::shared_ptr<host_lookup> names, std::shared_ptr<const target> to,
-               std::string body, done then);
+  post_attempt(boost::asio::io_context& context, std::shared_ptr<host_lookup> lookup,
+               std::shared_ptr<const target> receiver, std::string body, callback on_done);
   void start();
   void cancel();
 
@@ -56,15 +56,15 @@ class post_attempt final : public std::enable_shared_from_this<post_attempt> {
   template <class Stream>
   void read_from(Stream& stream);
   void on_read(boost::system::error_code ec);
-  void fail(const std::string& doing, const boost::system::error_code& ec);
+  void fail(const std::string& step, const boost::system::error_code& ec);
   void finish(post_result result);
   void close();
   void make_request();
 
-  const std::shared_ptr<const target> to_;
-  done then_;
+  const std::shared_ptr<const target> receiver_;
+  callback on_done_;  // empty once finished or cancelled
   net::steady_timer deadline_;
-  const std::shared_ptr<host_lookup> names_;
+  const std::shared_ptr<host_lookup> lookup_;
   socket socket_;
   std::optional<boost::asio::ssl::stream<socket&>> tls_;
   boost::beast::http::request<boost::beast::http::string_body> request_;

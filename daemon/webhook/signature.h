@@ -1,4 +1,4 @@
-// The signature of a callback and the secret behind it.
+// The signature of a callback, and the secret that it is made with.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace digd::daemon {
 
-// "v1=" and the lower-case hex HMAC-SHA256 (RFC 2104) of `timestamp "." body`: the value of Digd-Signature.
+// The value of Digd-Signature: "v1=" and the HMAC-SHA256 (RFC 2104) of `timestamp "." body` in lower-case hex.
 std::string signature_of(std::string_view secret, std::int64_t timestamp_s, std::string_view body);
 
-// Reads the secret from where the settings say; `secret` is empty if they name no place. What is wrong comes back in
-// words, which never hold the secret.
-std::string read_secret(const webhook_settings& of, std::string& secret);
+// Reads the secret from the file or the environment variable in the settings; `secret` is empty if they name neither.
+// Returns a problem in words, which never contain the secret; otherwise an empty string.
+std::string read_secret(const webhook_settings& settings, std::string& secret);
 
 }  // namespace digd::daemon

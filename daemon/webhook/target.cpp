@@ -12,31 +12,31 @@ namespace {
 namespace ssl = boost::asio::ssl;
 using boost::system::error_code;
 
-// TLS 1.2 or later; the receiver's certificate is checked against these roots, and the name when the connection is
-// made.
-std::string load_certificates(const webhook_settings& from, std::optional<ssl::context>& into) {
-  into.emplace(ssl::context::tls_client);
-  SSL_CTX_set_min_proto_version(into->native_handle(), TLS1_2_VERSION);
+// Requires TLS 1.2 or later. OpenSSL checks the receiver's certificate against these roots; post_attempt checks its
+// name.
+std::string load_certificates(const webhook_settings& settings, std::optional<ssl::context>& context) {
+  context.emplace(ssl::context::tls_client);
+  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   error_code ec;
-  into->set_verify_mode(ssl::verify_peer, ec);
-  if (!ec && from.ca_file.empty()) into->set_default_verify_paths(ec);
-  if (!ec && !from.ca_file.empty()) into->load_verify_file(from.ca_file, ec);
+  context->set_verify_mode(ssl::verify_peer, ec);
+  if (!ec && settings.ca_file.empty()) context->set_default_verify_paths(ec);
+  if (!ec && !settings.ca_file.empty()) context->load_verify_file(settings.ca_file, ec);
   if (!ec) return {};
-  return (from.ca_file.empty() ? std::string("the system's certificates")
-                               : "the certificates in " + quoted(from.ca_file)) +
+  return (settings.ca_file.empty() ? std::string("the system's certificates")
+                                   : "the certificates in " + digd::quoted(settings.ca_file)) +
          " cannot be loaded: " + ec.message();
 }
 
 }  // namespace
 
-std::shared_ptr<const target> make_target(const webhook_settings& from, std::string& why) {
-  auto made = std::make_shared<target>(from);
-  why = parse_endpoint(from.url, made->where);
+std::shared_ptr<const target> make_target(const webhook_settings& settings, std::string& why) {
+  auto result = std::make_shared<target>(settings);
+  why = parse_endpoint(settings.url, result->where);
   if (!why.empty()) why = "its url " + why;
-  if (why.empty()) why = read_secret(from, made->secret);
-  if (why.empty() && made->where.tls) why = load_certificates(from, made->tls);
-  if (why.empty()) return made;
-  why = "the webhook " + quoted(from.name) + " cannot be set up: " + why;
+  if (why.empty()) why = read_secret(settings, result->secret);
+  if (why.empty() && result->where.tls) why = load_certificates(settings, result->tls);
+  if (why.empty()) return result;
+  why = "the webhook " + digd::quoted(settings.name) + " cannot be set up: " + why;
   return nullptr;
 }
 

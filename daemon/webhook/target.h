@@ -1,6 +1,6 @@
-// A webhook ready to be posted to: its settings with the URL taken apart, the secret read, the certificates loaded.
+// A webhook that digd can post to: its settings, the parts of its URL, its secret and its certificates.
 //
-// Immutable, so that a reload replaces it as a whole while attempts under way go on with the one they took.
+// Constant: a reload replaces the whole target, and attempts in progress keep the one they began with.
 #pragma once
 
 #include <boost/asio/ssl/context.hpp>
@@ -9,8 +9,8 @@
 #include <string>
 
 #include "daemon/settings/endpoint.h"
-#include "daemon/webhook/filter.h"
 #include "daemon/settings/webhook_settings.h"
+#include "daemon/webhook/filter.h"
 
 namespace digd::daemon {
 
@@ -20,11 +20,11 @@ struct target {
   const webhook_settings settings;
   const callback_filter filter;
   endpoint where;
-  std::string secret;                            // empty: not signed. Never shown
-  std::optional<boost::asio::ssl::context> tls;  // of an https URL
+  std::string secret;                            // empty: callbacks are not signed. Never logged or shown
+  std::optional<boost::asio::ssl::context> tls;  // for an https URL
 };
 
-// Reads the secret and the certificates. Null with `why` in words if that cannot be.
-std::shared_ptr<const target> make_target(const webhook_settings& from, std::string& why);
+// Reads the secret and the certificates. On failure it returns null and `why` is a sentence.
+std::shared_ptr<const target> make_target(const webhook_settings& settings, std::string& why);
 
 }  // namespace digd::daemon

@@ -10,25 +10,25 @@ namespace {
 using archive::failure;
 using archive::statement;
 
-constexpr int busy_ms = 2'000;  // somebody looks into the file with sqlite3
+constexpr int busy_ms = 2'000;  // an operator may have the file open in sqlite3
 
 constexpr const char* schema = R"sql(
-CREATE TABLE identity (prefix TEXT NOT NULL) STRICT;  -- of the ids of callbacks; drawn at random with the file
+CREATE TABLE identity (prefix TEXT NOT NULL) STRICT;  -- random; all ids of callbacks begin with it
 CREATE TABLE webhooks (
   name         TEXT PRIMARY KEY,
-  detection    INTEGER NOT NULL,  -- the archive's detections.id up to which all is done, or in callbacks
-  intervention INTEGER NOT NULL   -- likewise interventions.row
+  detection    INTEGER NOT NULL,  -- the last detections.id of the archive that the webhook has read
+  intervention INTEGER NOT NULL   -- the last interventions.row of the archive that the webhook has read
 ) STRICT;
 CREATE TABLE callbacks (
-  id       INTEGER PRIMARY KEY AUTOINCREMENT,  -- within a run, the order of sending
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,  -- a run's callbacks are sent in this order
   webhook  TEXT NOT NULL REFERENCES webhooks (name) ON DELETE CASCADE,
   run      INTEGER NOT NULL,      -- the archive's runs.number
   kind     TEXT NOT NULL CHECK (kind IN ('detection', 'intervention')),
   row      INTEGER NOT NULL,      -- the archive's detections.id or interventions.row
   rule     TEXT NOT NULL,
-  since_ms INTEGER NOT NULL,      -- Unix milliseconds: archived, or asked for again
-  attempts INTEGER NOT NULL,      -- that failed
-  died_ms  INTEGER,               -- Unix milliseconds; NULL while it waits
+  since_ms INTEGER NOT NULL,      -- Unix milliseconds: when it was archived, or retried by an operator
+  attempts INTEGER NOT NULL,      -- failed attempts
+  died_ms  INTEGER,               -- Unix milliseconds; NULL: not a dead letter
   why      TEXT                   -- the last failure of a dead letter
 ) STRICT;
 CREATE INDEX callbacks_by_webhook ON callbacks (webhook, died_ms IS NULL, id);
@@ -58,8 +58,6 @@ std::string random_prefix() {
   for (int i = 0; i < 16; ++i) out += hex[source() & 15];
   return out;
 }
-
-failure wrong_file(const std::string& words) { return failure::wrong_file(words); }
 
 }  // namespace
 
@@ -104,10 +102,10 @@ failure webhook_store::migrate() {
   if (why) return why;
   if (id == application_id && version == schema_version) return {};
   if (id == application_id) {
-    return wrong_file("the file has schema version " + std::to_string(version) + ", this digd knows " +
-                      std::to_string(schema_version));
+    return failure::wrong_file("the file has schema version " + std::to_string(version) + ", this digd knows " +
+                               std::to_string(schema_version));
   }
-  if (objects > 0 || id != 0) return wrong_file("the file is an SQLite database of another program");
+  if (objects > 0 || id != 0) return failure::wrong_file("the file is an SQLite database of another program");
   return transaction([&] {
     return db_.execute(schema + std::string("INSERT INTO identity (prefix) VALUES ('") + random_prefix() +
                        "'); PRAGMA application_id = " + std::to_string(application_id) +
@@ -117,11 +115,11 @@ failure webhook_store::migrate() {
 
 failure webhook_store::prepare() {
   const std::string columns = callback_columns;
-  const std::pair<statement*, std::string> items[] = {
+  const std::pair<statement*, std::string> statements[] = {
       {&webhooks_, "SELECT name, detection, intervention FROM webhooks ORDER BY name"},
       {&add_, "INSERT INTO webhooks (name, detection, intervention) VALUES (?1, ?2, ?3)"},
       {&move_, "UPDATE webhooks SET detection = ?2, intervention = ?3 WHERE name = ?1"},
-      {&forget_, "DELETE FROM webhooks WHERE name = ?1"},  // the rest by cascade
+      {&forget_, "DELETE FROM webhooks WHERE name = ?1"},  // its callbacks go by cascade
       {&insert_,
        "INSERT INTO callbacks (webhook, run, kind, row, rule, since_ms, attempts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
       {&waiting_, "SELECT " + columns + " FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 1 ORDER BY id"},
@@ -139,8 +137,8 @@ failure webhook_store::prepare() {
       {&forget_run_, "DELETE FROM callbacks WHERE run = ?1"},
   };
   failure why;
-  for (const auto& [into, sql] : items) {
-    if (!why) why = db_.prepare(sql, *into);
+  for (const auto& [prepared, sql] : statements) {
+    if (!why) why = db_.prepare(sql, *prepared);
   }
   return why;
 }
@@ -155,7 +153,7 @@ failure webhook_store::begin_anew() {
   return why ? why : read_prefix();
 }
 
-// ---- how far they are
+// ---- positions in the archive
 
 failure webhook_store::webhooks(std::vector<known>& out) {
   failure why;
@@ -177,10 +175,10 @@ failure webhook_store::forget(const std::string& name) {
 }
 
 failure webhook_store::take(const std::string& name, const archive::callback_position& upto,
-                            std::vector<stored_callback>& these) {
+                            std::vector<stored_callback>& callbacks) {
   return transaction([&] {
     failure why;
-    for (stored_callback& callback : these) {
+    for (stored_callback& callback : callbacks) {
       if (!why) why = insert(name, callback);
     }
     if (why) return why;
@@ -204,7 +202,7 @@ failure webhook_store::insert(const std::string& name, stored_callback& callback
   return why;
 }
 
-// ---- what waits
+// ---- waiting callbacks
 
 failure webhook_store::waiting(const std::string& name, std::vector<stored_callback>& out) {
   waiting_.bind(1, std::string_view(name));
@@ -267,7 +265,7 @@ failure webhook_store::dead_count(const std::string& name, std::int64_t& count) 
 
 failure webhook_store::revive(const std::string& name, std::int64_t now_ms, std::uint64_t limit,
                               std::vector<stored_callback>& out) {
-  std::vector<stored_callback> risen;
+  std::vector<stored_callback> revived;
   failure fault = transaction([&] {
     std::vector<dead_letter> oldest;
     failure why = dead(name, 0, limit, oldest);
@@ -276,11 +274,11 @@ failure webhook_store::revive(const std::string& name, std::int64_t now_ms, std:
       dead_letter.callback.since_ms = now_ms;
       dead_letter.callback.attempts = 0;
       if (!why) why = insert(name, dead_letter.callback);
-      risen.push_back(std::move(dead_letter.callback));
+      revived.push_back(std::move(dead_letter.callback));
     }
     return why;
   });
-  if (!fault) out = std::move(risen);
+  if (!fault) out = std::move(revived);
   return fault;
 }
 

@@ -1,11 +1,12 @@
-// webhooks.db: how far each webhook is in the archive, what waits to be sent, and the dead letters.
+// webhooks.db: each webhook's position in the archive, the callbacks that wait, and the dead letters.
 //
-// A file of its own beside the archive, so that the archive's writer never waits for it. It holds no text of agents,
-// only which rows of the archive are meant: a deleted run leaves nothing behind here. Not synced after each write:
-// after a power cut it is as it was some moments ago, and some callbacks are sent twice; none is left out, for how far
-// a webhook is and what waits are written together. A kill loses nothing that was written.
+// A file beside the archive, so that the archive's writer never waits for it. It holds references to rows of the
+// archive and no text of agents: a deleted run leaves nothing behind here. Writes are not synced one by one. A kill
+// loses nothing; a power cut loses the last moments, and digd then sends some callbacks twice. It never skips any: the
+// position of a webhook and the callbacks before it are written in one transaction.
 //
-// Thread: one at a time, the webhooks'. Failure: a `failure`; nothing throws. Nothing of a failed call is stored.
+// Thread: the webhooks'. Bounds: webhook.h limits the callbacks that wait, the settings the dead letters. Failure:
+// every call returns a `failure` and throws nothing; a failed call stores nothing.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,14 @@
 
 namespace digd::daemon {
 
-// A callback that waits, or a dead letter.
+// A callback that waits, or has become a dead letter.
 struct stored_callback {
-  std::int64_t id = 0;  // the order of sending, within a run
+  std::int64_t id = 0;  // a run's callbacks are sent in the order of their ids
   std::uint64_t run_number = 0;
   archive::callback_kind kind = archive::callback_kind::detection;
-  std::int64_t row = 0;  // in the archive's table of that kind
+  std::int64_t row = 0;  // in the archive's table for `kind`
   std::string rule;
-  std::int64_t since_ms = 0;  // Unix: when it was archived, or asked for again
+  std::int64_t since_ms = 0;  // Unix: when it was archived, or retried by an operator
   std::int64_t attempts = 0;
 };
 
@@ -48,29 +49,31 @@ class webhook_store {
   bool is_open() const { return static_cast<bool>(db_); }
   void close();
 
-  // The prefix of all ids of callbacks; of a new file, a new one.
+  // All ids of callbacks begin with this. Random for each new file.
   const std::string& prefix() const { return prefix_; }
-  // Forgets everything, the prefix too: there is another archive now.
+  // Deletes everything and draws a new prefix: the archive is a new one.
   archive::failure begin_anew();
 
   archive::failure webhooks(std::vector<known>& out);
   archive::failure add(const std::string& name, const archive::callback_position& at);
   archive::failure forget(const std::string& name);
 
-  // The webhook is at `upto`, and these are to be sent; they get their ids.
+  // Moves the webhook's position to `upto` and stores the callbacks before it, which get their ids.
   archive::failure take(const std::string& name, const archive::callback_position& upto,
-                        std::vector<stored_callback>& these);
+                        std::vector<stored_callback>& callbacks);
   archive::failure waiting(const std::string& name, std::vector<stored_callback>& out);
   archive::failure tried(std::int64_t id, std::int64_t attempts);
   archive::failure done(std::int64_t id);
 
-  // A callback that waited is a dead letter now. Of those beyond `keep` the oldest go; `dropped` says how many.
+  // Makes a waiting callback a dead letter. Keeps at most `keep` dead letters, drops the oldest, and sets `dropped` to
+  // their number.
   archive::failure died(const std::string& name, const stored_callback& callback, std::int64_t now_ms,
                         const std::string& why, std::int64_t keep, std::int64_t& dropped);
   archive::failure dead(const std::string& name, std::int64_t after, std::uint64_t limit,
                         std::vector<dead_letter>& out);
   archive::failure dead_count(const std::string& name, std::int64_t& count);
-  // The oldest dead letters, at most `limit`, wait again, behind what waits already; `out` has them with their new ids.
+  // Makes the oldest dead letters, at most `limit`, wait again behind all other callbacks. `out` gets them with their
+  // new ids.
   archive::failure revive(const std::string& name, std::int64_t now_ms, std::uint64_t limit,
                           std::vector<stored_callback>& out);
 
@@ -83,7 +86,7 @@ class webhook_store {
   archive::failure read_prefix();
   archive::failure insert(const std::string& name, stored_callback& callback);
   template <class Work>
-  archive::failure transaction(Work work);  // one transaction
+  archive::failure transaction(Work work);
 
   archive::connection db_;
   archive::statement webhooks_, add_, move_, forget_, insert_, waiting_, tried_, done_, died_, trim_, dead_,

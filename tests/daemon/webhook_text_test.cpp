@@ -225,7 +225,7 @@ TEST_CASE("slack_is_told_in_a_sentence") {
       R"({"action":"create","recipients":["a","b","c","d","e","f","g"],"detections":[{"rule":"deadlock","reason":"stuck"}]})";
   CHECK(slack_text(callback_kind::intervention, {"r1", made}) ==
         "digd intervened in run `r1`: create for `a`, `b`, `c`, `d`, `e` and 2 more, because of *deadlock*\n`stuck`");
-  CHECK(slack_text(callback_kind::detection, {"r1", "no JSON"}) == "digd has something to tell of run `r1`");
+  CHECK(slack_text(callback_kind::detection, {"r1", "no JSON"}) == "digd reports on run `r1`");
 }
 
 TEST_CASE("no_text_of_an_agent_leaves_its_span_in_slack") {
@@ -271,7 +271,7 @@ TEST_CASE("a_long_text_is_cut_between_characters_and_an_empty_one_is_said_to_be"
   std::string text;
   for (int i = 0; i < 2'000; ++i) text += "ü";
   const std::string span = slack_code(text);
-  CHECK(span.size() < most_span_bytes + 10);
+  CHECK(span.size() < max_span_bytes + 10);
   CHECK(span.ends_with("…`"));
   CHECK(boost::json::parse(slack_body(callback_kind::detection, {text, detection_json(text)})).is_object());
   CHECK(slack_code("") == "`(nothing)`");
