@@ -13,9 +13,9 @@ namespace {
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 template <class T>
-void insert_sorted(std::vector<T>& into, const T& item) {
-  const auto at = std::lower_bound(into.begin(), into.end(), item);
-  if (at == into.end() || *at != item) into.insert(at, item);
+void insert_sorted(std::vector<T>& sorted, const T& value) {
+  const auto at = std::lower_bound(sorted.begin(), sorted.end(), value);
+  if (at == sorted.end() || *at != value) sorted.insert(at, value);
 }
 
 }  // namespace
@@ -73,14 +73,14 @@ void gathering::use_batch(gathered_run& run, std::int64_t batch) {
 
 gathered_run& gathering::run_of(const std::string& trace, std::int64_t now_ms) {
   if (const auto known = by_trace_.find(trace); known != by_trace_.end()) return *known->second;
-  gathered_run& made = runs_[++last_number_];
-  made.number = last_number_;
-  made.id = otlp::run_id_of(trace);
-  made.traces = {trace};
-  made.first_ms = made.last_ms = now_ms;
-  made.due_ms = due_at(made);
-  by_due_.insert({made.due_ms, made.number});
-  return *(by_trace_[trace] = &made);
+  gathered_run& run = runs_[++last_number_];
+  run.number = last_number_;
+  run.id = otlp::run_id_of(trace);
+  run.traces = {trace};
+  run.first_ms = run.last_ms = now_ms;
+  run.due_ms = due_at(run);
+  by_due_.insert({run.due_ms, run.number});
+  return *(by_trace_[trace] = &run);
 }
 
 gathered_run& gathering::adopt(const std::string& run, const std::string& trace, std::int64_t now_ms) {
@@ -91,20 +91,20 @@ gathered_run& gathering::adopt(const std::string& run, const std::string& trace,
 }
 
 void gathering::tie(const std::string& a, const std::string& b, std::int64_t now_ms) {
-  gathered_run& current_gathered_run = run_of(a, now_ms);
-  gathered_run& other = run_of(b, now_ms);
-  if (&current_gathered_run == &other) return;
-  const bool one_sent = current_gathered_run.seq > 0, other_sent = other.seq > 0;
-  if (one_sent && other_sent) {
+  gathered_run& first = run_of(a, now_ms);
+  gathered_run& second = run_of(b, now_ms);
+  if (&first == &second) return;
+  const bool first_sent = first.seq > 0, second_sent = second.seq > 0;
+  if (first_sent && second_sent) {
     ++unmergeable_;
-  } else if (other_sent) {
-    merge(other, current_gathered_run);
+  } else if (second_sent) {
+    merge(second, first);
   } else {
-    merge(current_gathered_run, other);
+    merge(first, second);
   }
 }
 
-// Nothing of `from` was sent.
+// Requires that no message of `from` was sent.
 void gathering::merge(gathered_run& into, gathered_run& from) {
   for (const std::string& trace : from.traces) {
     by_trace_[trace] = &into;
@@ -160,13 +160,13 @@ gathered_run* gathering::find(const std::string& run) {
 }
 
 std::vector<std::int64_t> gathering::remove(gathered_run& run, bool remember) {
-  std::vector<std::int64_t> free;
+  std::vector<std::int64_t> unused;
   for (const std::int64_t batch : run.batches) {
     batch_use& use = batches_[batch];
     if (--use.runs > 0) continue;
     bytes_ -= use.bytes;
     batches_.erase(batch);
-    free.push_back(batch);
+    unused.push_back(batch);
   }
   for (const std::string& trace : run.traces) {
     by_trace_.erase(trace);
@@ -179,7 +179,7 @@ std::vector<std::int64_t> gathering::remove(gathered_run& run, bool remember) {
   spans_ -= run.spans.size();
   by_due_.erase({run.due_ms, run.number});
   runs_.erase(run.number);
-  return free;
+  return unused;
 }
 
 }  // namespace digd::daemon

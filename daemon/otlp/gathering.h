@@ -1,8 +1,9 @@
-// Gathers the spans of runs that have not ended, until there are messages to send.
+// Collects the spans of each run until the server can send messages made from them.
 //
-// A table without I/O or clock: callers pass the time (Unix milliseconds) and ask for the run that is due. One thread.
-// Bounds: `spans` and `held_bytes` over all runs, `run_spans` a run, `max_past` ended traces remembered. The table
-// drops and counts a span that it holds already, and rejects one of a run that has ended.
+// A table without I/O or clock: the caller passes the time (Unix milliseconds) and asks which run is due.
+// Thread: the spans'. Ownership: the table owns its runs; pointers to them hold until `add` or `remove`. Bounds:
+// `spans` and `held_bytes` over all runs, `run_spans` for each run, and `max_past` ended traces. Failure: it counts the
+// spans that it does not accept: duplicates, spans of ended runs, and spans over `run_spans`.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -24,21 +25,21 @@
 namespace digd::daemon {
 
 struct gathered_run {
-  std::uint64_t number = 0;         // in the order in which they were first heard of
-  std::int64_t due_ms = 0;          // the table's
-  std::string id;                   // of the run; fixed once something was sent
+  std::uint64_t number = 0;         // rises with each new run
+  std::int64_t due_ms = 0;          // kept by the table
+  std::string id;                   // fixed once a message was sent
   std::vector<std::string> traces;  // sorted
   std::vector<otlp::span> spans;
-  boost::unordered_flat_set<std::string> known;  // spans, by trace and id
+  boost::unordered_flat_set<std::string> known;  // trace id and span id of each span
   std::vector<std::int64_t> batches;             // sorted
-  std::int64_t first_ms = 0;                     // when the first span came that was not sent
-  std::int64_t last_ms = 0;                      // when the last came
-  bool looked_at = false;                        // since the last span came
-  bool unsent = true;                            // spans have come since messages were sent
-  bool complete = false;                         // it was sent as a complete set of spans
+  std::int64_t first_ms = 0;                     // arrival of the first span not sent yet
+  std::int64_t last_ms = 0;                      // arrival of the last span
+  bool looked_at = false;                        // the server examined it since the last span
+  bool unsent = true;                            // spans arrived since the last messages were sent
+  bool complete = false;                         // its messages were made from a complete set of spans
   bool ending = false;                           // `run_ended` was sent
-  std::string outcome;                           // of the messages sent so far
-  std::uint64_t seq = 0;                         // of the last message sent
+  std::string outcome;                           // known from the spans sent so far
+  std::uint64_t seq = 0;                         // the last message sent
   otlp::sent_messages sent;
 };
 
@@ -50,30 +51,31 @@ class gathering {
 
   struct taken {
     std::size_t accepted = 0, duplicate = 0, late = 0, over = 0;
-    bool needed = false;  // the batch holds a span of some run
+    bool needed = false;  // a run uses a span of this batch, so the spool must keep it
   };
-  // Room for a batch of so many bytes; else the caller is to end `oldest` first.
+  // Whether a batch of this size fits. If not, the caller first ends the `oldest` run.
   bool has_room(std::size_t bytes) const { return spans_ < settings_.spans && bytes_ + bytes <= settings_.held_bytes; }
   gathered_run* oldest();
   taken add(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes, std::int64_t now_ms);
 
-  // A run with messages from before a restart: from now on these traces belong to it.
+  // Adds a trace to a run that had messages before a restart, and the run if it is new.
   gathered_run& adopt(const std::string& run, const std::string& trace, std::int64_t now_ms);
 
-  // The run whose time has come, and when the next one's comes.
+  // A run whose time has come, or null; and the time at which the next run is due.
   gathered_run* due(std::int64_t now_ms);
   std::optional<std::int64_t> next_due() const;
   gathered_run* find(const std::string& run);
-  // The caller has sent its messages, or looked and found that it is too early.
+  // Call after changing a run's fields: computes again when the run is due.
   void changed(gathered_run& run);
 
-  // Removes a run that is over and archived, or has no agents. Returns the batches that no run needs any more.
+  // Removes a run and returns the batches that no other run uses. `remember`: later spans of its traces are late.
   std::vector<std::int64_t> remove(gathered_run& run, bool remember);
 
   std::size_t runs() const { return runs_.size(); }
   std::size_t spans() const { return spans_; }
   std::uint64_t bytes() const { return bytes_; }
-  std::uint64_t unmergeable() const { return unmergeable_; }  // runs found to be one after messages of both were sent
+  // Pairs of runs that turned out to be one run after messages of both had been sent.
+  std::uint64_t unmergeable() const { return unmergeable_; }
 
  private:
   struct batch_use {

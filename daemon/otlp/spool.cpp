@@ -10,17 +10,17 @@ using archive::failure;
 using archive::statement;
 
 constexpr const char* schema = R"sql(
-CREATE TABLE batches (  -- requests: what the mapping reads of their spans, as OTLP JSON
+CREATE TABLE batches (  -- one a request: the fields that the mapping reads of its spans, as OTLP JSON
   id   INTEGER PRIMARY KEY,
   body TEXT NOT NULL
 ) STRICT;
-CREATE TABLE lines (    -- what was told of a run that has not ended
+CREATE TABLE lines (    -- the messages sent to runs that have not ended
   run  TEXT NOT NULL,
   seq  INTEGER NOT NULL,
   line TEXT NOT NULL,
   PRIMARY KEY (run, seq)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE traces (   -- which traces were of it when it was first told
+CREATE TABLE traces (   -- the traces of each of these runs
   trace TEXT PRIMARY KEY,
   run   TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -46,7 +46,7 @@ failure otlp_spool::open(const std::string& path) {
     why = db_.execute(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = "
         "16777216");
-  const std::pair<statement*, std::string_view> items[] = {
+  const std::pair<statement*, std::string_view> statements[] = {
       {&add_, "INSERT INTO batches (id, body) VALUES (?1, ?2)"},
       {&line_, "INSERT INTO lines (run, seq, line) VALUES (?1, ?2, ?3)"},
       {&trace_, "INSERT OR IGNORE INTO traces (trace, run) VALUES (?1, ?2)"},
@@ -54,8 +54,8 @@ failure otlp_spool::open(const std::string& path) {
       {&drop_lines_, "DELETE FROM lines WHERE run = ?1"},
       {&drop_traces_, "DELETE FROM traces WHERE run = ?1"},
   };
-  for (const auto& [into, sql] : items) {
-    if (!why) why = db_.prepare(sql, *into);
+  for (const auto& [prepared, sql] : statements) {
+    if (!why) why = db_.prepare(sql, *prepared);
   }
   if (!why) why = db_.query("SELECT coalesce(max(id), 0) FROM batches", last_id_);
   if (why) close();
@@ -73,19 +73,18 @@ failure otlp_spool::migrate() {
   if (!why) why = db_.query("PRAGMA user_version", version);
   if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
   if (why || (id == application_id && version == schema_version)) return why;
-  if (id != 0 || objects > 0)
-    return failure::wrong_file("the file is of another program, or of another version of digd");
+  if (id != 0 || objects > 0) return failure::wrong_file("another program, or another version of digd, wrote the file");
   return transaction([&] {
     return db_.execute(schema + ("PRAGMA application_id = " + std::to_string(application_id) +
                                  "; PRAGMA user_version = " + std::to_string(schema_version)));
   });
 }
 
-failure otlp_spool::add(stored_batch& stored_batch) {
-  stored_batch.id = ++last_id_;
+failure otlp_spool::add(stored_batch& batch) {
+  batch.id = ++last_id_;
   if (!db_) return {};
-  add_.bind(1, stored_batch.id);
-  add_.bind(2, std::string_view(stored_batch.body));
+  add_.bind(1, batch.id);
+  add_.bind(2, std::string_view(batch.body));
   return add_.run();
 }
 
@@ -133,25 +132,25 @@ failure otlp_spool::forget_run(std::string_view run) {
 
 failure otlp_spool::each_batch(const std::function<void(stored_batch&&)>& take) {
   if (!db_) return {};
-  statement statements;
-  failure why = db_.prepare("SELECT id, body FROM batches ORDER BY id", statements);
-  while (!why && statements.step(why)) take({statements.integer(0), statements.text(1)});
+  statement rows;
+  failure why = db_.prepare("SELECT id, body FROM batches ORDER BY id", rows);
+  while (!why && rows.step(why)) take({rows.integer(0), rows.text(1)});
   return why;
 }
 
 failure otlp_spool::each_line(const std::function<void(stored_line&&)>& take) {
   if (!db_) return {};
-  statement statements;
-  failure why = db_.prepare("SELECT run, line FROM lines ORDER BY run, seq", statements);
-  while (!why && statements.step(why)) take({statements.text(0), statements.text(1)});
+  statement rows;
+  failure why = db_.prepare("SELECT run, line FROM lines ORDER BY run, seq", rows);
+  while (!why && rows.step(why)) take({rows.text(0), rows.text(1)});
   return why;
 }
 
 failure otlp_spool::each_trace(const std::function<void(std::string, std::string)>& take) {
   if (!db_) return {};
-  statement statements;
-  failure why = db_.prepare("SELECT run, trace FROM traces", statements);
-  while (!why && statements.step(why)) take(statements.text(0), statements.text(1));
+  statement rows;
+  failure why = db_.prepare("SELECT run, trace FROM traces", rows);
+  while (!why && rows.step(why)) take(rows.text(0), rows.text(1));
   return why;
 }
 

@@ -1,10 +1,11 @@
 // otlp.db: the spans of runs that have not ended, and the messages sent to these runs. It makes a 200 durable.
 //
 // The server writes and syncs a request before it answers, and writes a message before it sends it to the run. After a
-// restart it reads both back, and sends the messages that the archive lacks again under the same seq, as a client does
-// with its unacknowledged ones (protocol.md). It deletes rows once their run has ended and the archive has all of it.
+// restart it reads both back. It sends the messages that the archive lacks again under the same seq, as a client does
+// with its unacknowledged ones (docs/protocol.md). It deletes a run's rows once the run has ended and is archived.
 //
-// Thread: the spans'. Failure: a `failure`; nothing throws; a failed call stores nothing.
+// Thread: the spans'. Bounds: those of the table of runs (gathering.h). Failure: every call returns a `failure` and
+// throws nothing; a failed call stores nothing.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ class otlp_spool {
   archive::failure open(const std::string& path);
   void close();
 
-  archive::failure add(stored_batch& stored_batch);  // gets its id; synced when this returns
+  archive::failure add(stored_batch& batch);  // sets its id; synced when this returns
   archive::failure add_lines(std::string_view run, const std::vector<std::string>& traces, std::uint64_t first_seq,
                              const std::vector<std::string>& lines);
   archive::failure forget_batches(const std::vector<std::int64_t>& ids);

@@ -14,7 +14,7 @@ namespace http = boost::beast::http;
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-// Of google.rpc.Code.
+// The code of google.rpc.Code that fits the HTTP status.
 int rpc_code(http::status status) {
   switch (status) {
     case http::status::payload_too_large:
@@ -24,29 +24,28 @@ int rpc_code(http::status status) {
   }
 }
 
-// The media type without its parameters.
-std::string_view media_type(std::string_view header) {
+std::string_view without_parameters(std::string_view header) {
   header = header.substr(0, header.find(';'));
   while (!header.empty() && (header.back() == ' ' || header.back() == '\t')) header.remove_suffix(1);
   return header;
 }
 
-void add(std::string& to, std::size_t n, std::string_view text) {
-  if (n == 0) return;
-  if (!to.empty()) to += "; ";
-  to += std::to_string(n) + ' ' + std::string(text);
+void add_reason(std::string& message, std::size_t spans, std::string_view reason) {
+  if (spans == 0) return;
+  if (!message.empty()) message += "; ";
+  message += std::to_string(spans) + ' ' + std::string(reason);
 }
 
 }  // namespace
 
 http_response respond_traces(otlp::encoding encoding, const rejections& rejected) {
-  std::string why;
-  add(why, rejected.invalid, "without usable ids or times, the first: " + rejected.why_invalid);
-  add(why, rejected.late, "of runs that have ended (otlp.late_ms)");
-  add(why, rejected.over, "of runs with as many spans as a run may have (otlp.run_spans)");
-  add(why, rejected.foreign, "of runs that the token is not for (their ids begin with otlp-)");
+  std::string message;
+  add_reason(message, rejected.invalid, "without usable ids or times, the first: " + rejected.why_invalid);
+  add_reason(message, rejected.late, "of runs that have ended (otlp.late_ms)");
+  add_reason(message, rejected.over, "over the limit of spans for each run (otlp.run_spans)");
+  add_reason(message, rejected.foreign, "of runs that the token does not cover (their ids begin with otlp-)");
   const std::size_t total = rejected.invalid + rejected.late + rejected.over + rejected.foreign;
-  return respond(http::status::ok, otlp::content_type(encoding), otlp::encode_response(encoding, total, why));
+  return respond(http::status::ok, otlp::content_type(encoding), otlp::encode_response(encoding, total, message));
 }
 
 http_response refuse_traces(otlp::encoding encoding, http::status status, std::string_view why, std::int64_t retry_s) {
@@ -60,28 +59,29 @@ http_response refuse_traces(otlp::encoding encoding, http::status status, std::s
 
 std::variant<traces_request, http_response> read_headers(const net::upgrade_request& request) {
   traces_request out;
-  const std::string_view type = media_type(view(request[http::field::content_type]));
+  const std::string_view type = without_parameters(view(request[http::field::content_type]));
   if (boost::beast::iequals(type, "application/x-protobuf")) {
     out.encoding = otlp::encoding::protobuf;
   } else if (!boost::beast::iequals(type, "application/json")) {
-    return refuse_traces(otlp::encoding::json, http::status::unsupported_media_type,
-                         "Content-Type is " + quoted(type) + ", expected application/x-protobuf or application/json");
+    return refuse_traces(
+        otlp::encoding::json, http::status::unsupported_media_type,
+        "Content-Type is " + digd::quoted(type) + ", expected application/x-protobuf or application/json");
   }
   const std::string_view packing = view(request[http::field::content_encoding]);
   out.packed = boost::beast::iequals(packing, "gzip") || boost::beast::iequals(packing, "deflate");
   if (!out.packed && !packing.empty() && !boost::beast::iequals(packing, "identity")) {
     return refuse_traces(out.encoding, http::status::unsupported_media_type,
-                         "Content-Encoding is " + quoted(packing) + ", expected gzip, deflate or none");
+                         "Content-Encoding is " + digd::quoted(packing) + ", expected gzip, deflate or none");
   }
   return out;
 }
 
 std::optional<http_response> refuse_rate(const traces_request& request) {
-  if (!request.with) return std::nullopt;
-  const auto wait = request.with->rate().take(std::chrono::steady_clock::now());
+  if (!request.grant) return std::nullopt;
+  const auto wait = request.grant->rate().take(std::chrono::steady_clock::now());
   if (wait.count() == 0) return std::nullopt;
   return refuse_traces(request.encoding, http::status::too_many_requests,
-                       "the token " + quoted(request.with->name()) + " sends faster than it may",
+                       "the token " + digd::quoted(request.grant->name()) + " exceeds its rate",
                        std::chrono::ceil<std::chrono::seconds>(wait).count());
 }
 

@@ -1,4 +1,5 @@
 // POST /v1/traces as HTTP: checks requests, and answers as OTLP/HTTP requires, in the encoding of the request.
+// Pure functions except `refuse_rate`; any thread.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +16,9 @@ namespace digd::daemon {
 struct rejections {
   std::size_t invalid = 0;  // no usable ids or times
   std::size_t late = 0;     // of runs that have ended
-  std::size_t over = 0;     // over the limit of spans a run
-  std::size_t foreign = 0;  // of runs that the token is not for
-  std::string why_invalid;  // of the first
+  std::size_t over = 0;     // over the limit of spans for each run
+  std::size_t foreign = 0;  // of runs that the token does not cover
+  std::string why_invalid;  // for the first invalid span
 };
 
 // 200; with `partial_success` if spans were rejected.
@@ -26,9 +27,9 @@ http_response respond_traces(otlp::encoding encoding, const rejections& rejected
 http_response refuse_traces(otlp::encoding encoding, boost::beast::http::status status, std::string_view why,
                             std::int64_t retry_s = 1);
 
-// The request without its body, from its headers; 415 for an unknown type or compression.
+// Reads the request's headers; the body stays empty. 415 for an unknown type or compression.
 std::variant<traces_request, http_response> read_headers(const net::upgrade_request& request);
-// 429 if the token is over its rate.
+// Counts a request towards the token's rate. 429 if it is over the rate.
 std::optional<http_response> refuse_rate(const traces_request& request);
 
 }  // namespace digd::daemon
