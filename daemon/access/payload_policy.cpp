@@ -35,28 +35,28 @@ std::string digest_of(std::string_view value) {
 
 }  // namespace
 
-std::string_view to_string(payload_keeping payload_keeping) {
+std::string_view to_string(payload_keeping keeping) {
   constexpr std::string_view names[] = {"full", "digest", "none"};
-  return names[static_cast<std::size_t>(payload_keeping)];
+  return names[static_cast<std::size_t>(keeping)];
 }
 
 std::optional<payload_keeping> payload_keeping_from(std::string_view name) {
-  for (const auto current_payload_keeping : {payload_keeping::full, payload_keeping::digest, payload_keeping::none}) {
-    if (to_string(current_payload_keeping) == name) return current_payload_keeping;
+  for (const auto keeping : {payload_keeping::full, payload_keeping::digest, payload_keeping::none}) {
+    if (to_string(keeping) == name) return keeping;
   }
   return std::nullopt;
 }
 
 std::string problem_of_pattern(const std::string& pattern) {
   if (pattern.empty()) return "an empty pattern matches everything";
-  const re2::RE2 made(pattern, quiet());
-  return made.ok() ? std::string() : made.error();
+  const re2::RE2 compiled(pattern, quiet());
+  return compiled.ok() ? std::string() : compiled.error();
 }
 
 payload_policy::payload_policy(const payload_settings& settings) : settings_(settings) {
   for (const std::string& pattern : settings.redact) {
     if (const std::string wrong = problem_of_pattern(pattern); !wrong.empty()) {
-      throw std::runtime_error("payloads.redact: " + quoted(pattern) + ": " + wrong);
+      throw std::runtime_error("payloads.redact: " + digd::quoted(pattern) + ": " + wrong);
     }
     patterns_.push_back(std::make_unique<re2::RE2>(pattern, quiet()));
   }
@@ -83,9 +83,9 @@ std::string payload_policy::redacted(std::string_view value) const {
 std::string payload_policy::redacted_token(std::string_view token) const {
   boost::system::error_code ec;
   const boost::json::value parsed = boost::json::parse({token.data(), token.size()}, ec);
-  if (ec || !parsed.is_string()) return "\"[redacted]\"";  // a lone surrogate: what it says cannot be told
-  const boost::json::string& message = parsed.get_string();
-  std::string text(message.data(), message.size());
+  if (ec || !parsed.is_string()) return "\"[redacted]\"";  // a lone surrogate: digd cannot search such a string
+  const boost::json::string& decoded = parsed.get_string();
+  std::string text(decoded.data(), decoded.size());
   bool changed = false;
   for (const auto& pattern : patterns_) changed = re2::RE2::GlobalReplace(&text, *pattern, "[redacted]") > 0 || changed;
   if (!changed) return std::string(token);

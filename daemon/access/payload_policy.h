@@ -1,14 +1,17 @@
-// How much of what agents said is kept: payloads in full, as a digest, or not at all, and what is blotted out first.
-// Applied to a frame before it leaves the engine thread for the archive; whatever reads the archive (feed, reports,
-// webhooks) therefore never sees more. Rules look into no payload, so that verdicts and replays stay the same.
+// Decides how much of a payload the archive keeps, and redacts it first.
 //
-//   full     as sent
-//   digest   {"sha256":"…","bytes":N}: equal payloads can still be told to be equal
-//   none     the member is left out
+//   full     the payload as sent
+//   digest   {"sha256":"…","bytes":N}: equal payloads still have equal digests
+//   none     no payload
 //
-// `redact`: regular expressions (RE2); what matches within a string of a payload, of an activation's `error` or of a
-// `reason` becomes "[redacted]", before the digest is taken. Constant once made; any thread. Cost: none with `full` and
-// nothing to redact, else a pass over the frame.
+// digd applies the policy to a frame before the frame goes to the archive. Feed, reports and webhooks read the archive,
+// so they never see more. Rules never read payloads, so verdicts and replays stay the same.
+//
+// `redact` is a list of regular expressions (RE2). A match within a string of a payload, of an activation's `error` or
+// of a `reason` becomes "[redacted]", before the digest is computed.
+//
+// Thread: any; a policy is constant. Bounds: `max_patterns`. Cost: none with `full` and no patterns, otherwise one pass
+// over the frame. Failure: the constructor throws.
 #pragma once
 
 #include <re2/re2.h>
@@ -24,14 +27,14 @@ namespace digd::daemon {
 
 class payload_policy {
  public:
-  static constexpr std::size_t most_patterns = 100;
+  static constexpr std::size_t max_patterns = 100;
 
-  // Throws std::runtime_error, in words for people, on a pattern that is none.
+  // Throws std::runtime_error, with a sentence for people, if a pattern is invalid.
   explicit payload_policy(const payload_settings& settings);
 
   bool changes_nothing() const { return settings_.keep == payload_keeping::full && patterns_.empty(); }
   payload_keeping keeps() const { return settings_.keep; }
-  // Valid JSON in, valid JSON out.
+  // The frame as the archive keeps it. Takes valid JSON and returns valid JSON.
   std::string stored(std::string_view frame) const;
 
  private:
@@ -42,7 +45,7 @@ class payload_policy {
   std::vector<std::unique_ptr<re2::RE2>> patterns_;
 };
 
-// What is wrong with a pattern; empty if nothing is.
+// Returns what is wrong with a pattern, otherwise an empty string.
 std::string problem_of_pattern(const std::string& pattern);
 
 }  // namespace digd::daemon

@@ -1,4 +1,4 @@
-// What of payloads is kept; payload_policy.h says what the words mean.
+// The settings of payloads; payload_policy.h explains the values.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct payload_settings {
   bool operator==(const payload_settings&) const = default;
 };
 
-std::string_view to_string(payload_keeping payload_keeping);
+std::string_view to_string(payload_keeping keeping);
 std::optional<payload_keeping> payload_keeping_from(std::string_view name);
 
 }  // namespace digd::daemon

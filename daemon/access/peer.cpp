@@ -22,16 +22,16 @@ uid_t user_named(const std::string& name) {
   passwd entry{};
   passwd* found = nullptr;
   ::getpwnam_r(name.c_str(), &entry, buffer, sizeof buffer, &found);
-  if (found == nullptr) throw std::runtime_error("unix_users: there is no user " + quoted(name));
+  if (found == nullptr) throw std::runtime_error("unix_users: there is no user " + digd::quoted(name));
   return found->pw_uid;
 }
 
 }  // namespace
 
 std::vector<uid_t> users_named(const std::vector<std::string>& names) {
-  std::vector<uid_t> uid_ts;
-  for (const std::string& name : names) uid_ts.push_back(user_named(name));
-  return uid_ts;
+  std::vector<uid_t> ids;
+  for (const std::string& name : names) ids.push_back(user_named(name));
+  return ids;
 }
 
 bool is_peer_allowed(int socket, const std::vector<uid_t>& others) {

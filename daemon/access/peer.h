@@ -1,4 +1,4 @@
-// Who is at the other end of a Unix socket, as the kernel knows it.
+// The user at the other end of a Unix socket, as the kernel reports it. Any thread.
 #pragma once
 
 #include <sys/types.h>
@@ -8,10 +8,11 @@
 
 namespace digd::daemon {
 
-// The numbers of users given by name or number. Throws std::runtime_error, in words for people, if there is no such.
+// Returns the ids of users given by name or number. Throws std::runtime_error, with a sentence for people, for an
+// unknown user.
 std::vector<uid_t> users_named(const std::vector<std::string>& names);
 
-// Whether the peer of this connected socket is root, who runs the daemon, or one of `others`.
+// Whether the peer of this connected socket is root, the daemon's own user, or one of `others`.
 bool is_peer_allowed(int socket, const std::vector<uid_t>& others);
 
 }  // namespace digd::daemon

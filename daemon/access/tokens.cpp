@@ -16,28 +16,28 @@ namespace {
 
 constexpr std::string_view right_names[] = {"none", "ingest", "watch", "read", "operate"};
 
-std::string at(std::string_view file, const toml::source_region& where) {
-  return std::string(file) + ':' + std::to_string(where.begin.line) + ':' + std::to_string(where.begin.column) + ": ";
+std::string position_in(std::string_view file, const toml::source_region& region) {
+  return std::string(file) + ':' + std::to_string(region.begin.line) + ':' + std::to_string(region.begin.column) + ": ";
 }
 
-std::string take_hash(const toml::table& of, token_table::digest& into) {
-  const auto text = of["sha256"].value<std::string_view>();
+std::string take_hash(const toml::table& token, token_table::digest& hash) {
+  const auto text = token["sha256"].value<std::string_view>();
   constexpr const char* expected = "sha256: expected the 64 hex digits that `digctl token` prints";
   if (!text || text->size() != 64) return expected;
-  for (std::size_t i = 0; i < into.size(); ++i) {
+  for (std::size_t i = 0; i < hash.size(); ++i) {
     unsigned value = 0;
     for (const char c : text->substr(2 * i, 2)) {
       const bool digit = c >= '0' && c <= '9', low = c >= 'a' && c <= 'f', high = c >= 'A' && c <= 'F';
       if (!digit && !low && !high) return expected;
       value = value * 16 + static_cast<unsigned>(digit ? c - '0' : (c | 0x20) - 'a' + 10);
     }
-    into[i] = static_cast<unsigned char>(value);
+    hash[i] = static_cast<unsigned char>(value);
   }
   return {};
 }
 
-std::string take_texts(const toml::table& of, std::string_view name, std::vector<std::string>& into) {
-  const toml::node* given = of.get(name);
+std::string take_texts(const toml::table& token, std::string_view name, std::vector<std::string>& texts) {
+  const toml::node* given = token.get(name);
   if (given == nullptr) return {};
   const toml::array* list = given->as_array();
   const std::string wrong = std::string(name) + ": expected a list of strings";
@@ -45,37 +45,37 @@ std::string take_texts(const toml::table& of, std::string_view name, std::vector
   for (const toml::node& node : *list) {
     const auto text = node.value<std::string>();
     if (!text || text->empty()) return wrong;
-    into.push_back(*text);
+    texts.push_back(*text);
   }
   return {};
 }
 
-std::string take_rights(const toml::table& of, std::vector<right>& into) {
+std::string take_rights(const toml::table& token, std::vector<right>& rights) {
   std::vector<std::string> names;
-  if (std::string wrong = take_texts(of, "rights", names); !wrong.empty()) return wrong;
+  if (std::string wrong = take_texts(token, "rights", names); !wrong.empty()) return wrong;
   if (names.empty()) return "rights: expected at least one of ingest, watch, read, operate";
   for (const std::string& name : names) {
     const auto right = right_from(name);
-    if (!right) return "rights: there is no " + quoted(name) + "; expected ingest, watch, read, operate";
-    into.push_back(*right);
+    if (!right) return "rights: unknown right " + digd::quoted(name) + "; expected ingest, watch, read, operate";
+    rights.push_back(*right);
   }
   return {};
 }
 
-std::string take_rate(const toml::table& of, std::uint64_t& into) {
-  const toml::node* given = of.get("rate");
+std::string take_rate(const toml::table& token, std::uint64_t& rate) {
+  const toml::node* given = token.get("rate");
   if (given == nullptr) return {};
   const auto number = given->value_exact<std::int64_t>();
   if (!number || *number < 1 || *number > 10'000'000) return "rate: expected a whole number from 1 to 10000000";
-  into = static_cast<std::uint64_t>(*number);
+  rate = static_cast<std::uint64_t>(*number);
   return {};
 }
 
-std::string unknown_member(const toml::table& of) {
+std::string unknown_member(const toml::table& token) {
   constexpr std::string_view known[] = {"name", "sha256", "rights", "runs", "rate"};
-  for (const auto& [key, value] : of) {
+  for (const auto& [key, value] : token) {
     if (std::find(std::begin(known), std::end(known), key.str()) == std::end(known)) {
-      return "there is no " + quoted(key.str()) + "; a token has name, sha256, rights, runs, rate";
+      return "there is no " + digd::quoted(key.str()) + "; a token has name, sha256, rights, runs, rate";
     }
   }
   return {};
@@ -92,43 +92,43 @@ token_table::digest hash_of(std::string_view token) {
 std::string_view to_string(right right) { return right_names[static_cast<std::size_t>(right)]; }
 
 std::optional<right> right_from(std::string_view name) {
-  for (const right current_right : {right::ingest, right::watch, right::read, right::operate}) {
-    if (to_string(current_right) == name) return current_right;
+  for (const right candidate : {right::ingest, right::watch, right::read, right::operate}) {
+    if (to_string(candidate) == name) return candidate;
   }
   return std::nullopt;
 }
 
 std::chrono::nanoseconds message_rate::take(std::chrono::steady_clock::time_point now) {
   if (between_ == 0) return {};
-  const std::int64_t at = now.time_since_epoch() / std::chrono::nanoseconds(1);
+  const std::int64_t arrived = now.time_since_epoch() / std::chrono::nanoseconds(1);
   std::int64_t before = due_.load(std::memory_order_relaxed), after = 0;
   do {
-    after = std::max(before, at) + static_cast<std::int64_t>(between_);
+    after = std::max(before, arrived) + static_cast<std::int64_t>(between_);
   } while (!due_.compare_exchange_weak(before, after, std::memory_order_relaxed));
-  return std::chrono::nanoseconds(std::max<std::int64_t>(0, after - at - burst_ns));
+  return std::chrono::nanoseconds(std::max<std::int64_t>(0, after - arrived - burst_ns));
 }
 
-bool grant::may(right given_right) const {
-  return given_right == right::none || std::find(rights_.begin(), rights_.end(), given_right) != rights_.end();
+bool grant::may(right needed) const {
+  return needed == right::none || std::find(rights_.begin(), rights_.end(), needed) != rights_.end();
 }
 
 bool grant::covers(std::string_view run) const {
   return runs_.empty() ||
-         std::any_of(runs_.begin(), runs_.end(), [&](const std::string& p) { return run.starts_with(p); });
+         std::any_of(runs_.begin(), runs_.end(), [&](const std::string& prefix) { return run.starts_with(prefix); });
 }
 
-bool grant::says_the_same(const grant& other) const {
+bool grant::is_equal(const grant& other) const {
   return name_ == other.name_ && rights_ == other.rights_ && runs_ == other.runs_ &&
          rate_a_second_ == other.rate_a_second_;
 }
 
 std::string token_table::read(const std::string& file, token_table& into) {
   std::ifstream in(file, std::ios::binary);
-  std::string text(most_bytes + 1, '\0');
+  std::string text(max_bytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.is_open() || in.bad()) return "cannot read the tokens in " + quoted(file);
+  if (!in.is_open() || in.bad()) return "cannot read the tokens in " + digd::quoted(file);
   text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > most_bytes) return quoted(file) + " is over 8 MiB";
+  if (text.size() > max_bytes) return digd::quoted(file) + " is over 8 MiB";
   return parse(text, file, into);
 }
 
@@ -137,39 +137,39 @@ std::string token_table::parse(std::string_view text, std::string_view file, tok
   try {
     table = toml::parse(text);
   } catch (const toml::parse_error& e) {
-    return at(file, e.source()) + std::string(e.description());
+    return position_in(file, e.source()) + std::string(e.description());
   }
   for (const auto& [key, value] : table) {
     if (key.str() != "token")
-      return at(file, value.source()) + "there is no " + quoted(key.str()) + "; expected [[token]]";
+      return position_in(file, value.source()) + "there is no " + digd::quoted(key.str()) + "; expected [[token]]";
   }
   const toml::array* list = table["token"].as_array();
   if (list == nullptr || list->empty()) return std::string(file) + ": expected at least one [[token]]";
-  if (list->size() > most_tokens) return std::string(file) + ": over " + std::to_string(most_tokens) + " tokens";
+  if (list->size() > max_tokens) return std::string(file) + ": over " + std::to_string(max_tokens) + " tokens";
   for (const toml::node& node : *list) {
-    const toml::table* table = node.as_table();
-    if (table == nullptr) return at(file, node.source()) + "expected [[token]]";
-    entry made;
+    const toml::table* token = node.as_table();
+    if (token == nullptr) return position_in(file, node.source()) + "expected [[token]]";
+    entry parsed;
     std::vector<right> rights;
     std::vector<std::string> runs;
     std::uint64_t rate = 0;
-    const std::string name = (*table)["name"].value_or(std::string());
-    std::string wrong = unknown_member(*table);
+    const std::string name = (*token)["name"].value_or(std::string());
+    std::string wrong = unknown_member(*token);
     if (wrong.empty() && (name.empty() || name.size() > 64)) wrong = "name: expected 1 to 64 bytes";
-    if (wrong.empty()) wrong = take_hash(*table, made.hash);
-    if (wrong.empty()) wrong = take_rights(*table, rights);
-    if (wrong.empty()) wrong = take_texts(*table, "runs", runs);
-    if (wrong.empty()) wrong = take_rate(*table, rate);
-    if (wrong.empty() && table->contains("runs") && runs.empty())
-      wrong = "runs: empty, so no run; leave it out for all";
+    if (wrong.empty()) wrong = take_hash(*token, parsed.hash);
+    if (wrong.empty()) wrong = take_rights(*token, rights);
+    if (wrong.empty()) wrong = take_texts(*token, "runs", runs);
+    if (wrong.empty()) wrong = take_rate(*token, rate);
+    if (wrong.empty() && token->contains("runs") && runs.empty())
+      wrong = "runs: an empty list allows no run; omit it to allow all runs";
     for (const entry& each : into.entries_) {
-      if (wrong.empty() && each.grant_ptr->name() == name) wrong = "name: " + quoted(name) + " is there twice";
-      if (wrong.empty() && each.hash == made.hash)
-        wrong = "sha256: " + quoted(each.grant_ptr->name()) + " has the same";
+      if (wrong.empty() && each.granted->name() == name) wrong = "name: duplicate token name " + digd::quoted(name);
+      if (wrong.empty() && each.hash == parsed.hash)
+        wrong = "sha256: duplicate sha256, already given for " + digd::quoted(each.granted->name());
     }
-    if (!wrong.empty()) return at(file, node.source()) + wrong;
-    made.grant_ptr = std::make_shared<const grant>(name, std::move(rights), std::move(runs), rate);
-    into.entries_.push_back(std::move(made));
+    if (!wrong.empty()) return position_in(file, node.source()) + wrong;
+    parsed.granted = std::make_shared<const grant>(name, std::move(rights), std::move(runs), rate);
+    into.entries_.push_back(std::move(parsed));
   }
   return {};
 }
@@ -180,17 +180,17 @@ grant_ptr token_table::find(std::string_view token) const {
   for (const entry& each : entries_) {
     if (CRYPTO_memcmp(each.hash.data(), hash.data(), hash.size()) == 0) found = &each;
   }
-  return found == nullptr ? nullptr : found->grant_ptr;
+  return found == nullptr ? nullptr : found->granted;
 }
 
 void token_table::succeed(const token_table& before) {
   for (const entry& old : before.entries_) {
-    const auto same =
+    const auto kept =
         std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) { return each.hash == old.hash; });
-    if (same != entries_.end() && same->grant_ptr->says_the_same(*old.grant_ptr)) {
-      same->grant_ptr = old.grant_ptr;
+    if (kept != entries_.end() && kept->granted->is_equal(*old.granted)) {
+      kept->granted = old.granted;
     } else {
-      old.grant_ptr->revoked_.store(true, std::memory_order_relaxed);
+      old.granted->revoked_.store(true, std::memory_order_relaxed);
     }
   }
 }

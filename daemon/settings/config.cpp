@@ -127,7 +127,7 @@ std::string check_access(const config& c) {
   if (c.tls.certificate.empty() != c.tls.key.empty())
     return "tls: a certificate needs its key, and a key its certificate";
   if (!c.tls.client_ca.empty() && c.tls.certificate.empty()) return "tls.client_ca: needs tls.certificate and tls.key";
-  if (c.payloads.redact.size() > payload_policy::most_patterns) return "payloads.redact: over 100 patterns";
+  if (c.payloads.redact.size() > payload_policy::max_patterns) return "payloads.redact: over 100 patterns";
   for (const std::string& pattern : c.payloads.redact) {
     if (const std::string wrong = problem_of_pattern(pattern); !wrong.empty()) {
       return "payloads.redact: " + digd::quoted(pattern) + ": " + wrong;

@@ -21,7 +21,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
-constexpr std::uint32_t max_header_bytes = 16 * 1024;
+constexpr std::uint32_t max_answer_header_bytes = 16 * 1024;
 constexpr std::uint64_t max_answer_bytes = 64 * 1024;
 
 std::int64_t now_s() {
@@ -38,7 +38,7 @@ post_attempt::post_attempt(asio::io_context& context, std::shared_ptr<host_looku
       lookup_(std::move(lookup)),
       socket_(context.get_executor()) {
   request_.body() = std::move(body);
-  parser_.header_limit(max_header_bytes);
+  parser_.header_limit(max_answer_header_bytes);
   parser_.body_limit(max_answer_bytes);
 }
 

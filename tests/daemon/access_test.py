@@ -236,13 +236,13 @@ def test_a_fast_sender_is_slowed_down_and_loses_nothing(tmp_path):
         ("[token]\n", "at least one"),
         ("[[token]\n", "tokens.toml:1:"),
         ('[[token]]\nname = "a"\nsha256 = "12"\nrights = ["read"]\n', "64 hex digits"),
-        (entry("a", "t", ["fly"]), 'there is no "fly"'),
+        (entry("a", "t", ["fly"]), 'unknown right "fly"'),
         (entry("a", "t", []), "at least one of"),
-        (entry("a", "t", ["read"], "runs = []"), "leave it out for all"),
+        (entry("a", "t", ["read"], "runs = []"), "omit it to allow all runs"),
         (entry("a", "t", ["read"], "rates = 1"), 'there is no "rates"'),
         (entry("a", "t", ["read"], "rate = 0"), "from 1 to"),
-        (entry("a", "t", ["read"]) + entry("a", "u", ["read"]), "there twice"),
-        (entry("a", "t", ["read"]) + entry("b", "t", ["read"]), "has the same"),
+        (entry("a", "t", ["read"]) + entry("a", "u", ["read"]), "duplicate token name"),
+        (entry("a", "t", ["read"]) + entry("b", "t", ["read"]), "duplicate sha256"),
     ],
 )
 def test_a_bad_tokens_file_is_refused_with_its_position(tmp_path, text, words):
