@@ -1,0 +1,134 @@
+// One session of a run as its client sees it: which messages wait for an ack, which events for a verdict.
+//
+// It keeps these rules of docs/protocol.md:
+//   - Sequence numbers have no gaps, and the client is never more than `credits` messages ahead of the last ack.
+//   - After a connection the client resumes from `acked_seq` + 1.
+//   - After the deadline, and without a connection, events go out unchanged. A message that was not sent yet is
+//     marked `as_is`; for one that was sent, a `delivery` follows.
+//   - A second verdict on an event is ignored. Each intervention is handed on once.
+//
+// No I/O, no clock, no thread: the caller passes the time in and holds a lock. Bounds: `credits` messages and
+// `max_bytes` bytes wait for an ack; `max_interventions` wait for the handler; `max_known` ids of interventions.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "clients/cpp/frames.h"
+#include "digd/client.h"
+#include "net/daemon_frame.h"
+
+namespace digd::client {
+
+using time_point = std::chrono::steady_clock::time_point;
+using milliseconds = std::chrono::milliseconds;
+
+// A message that blocks events. Settled once it has a verdict for each of them, from the daemon or as is.
+struct ticket {
+  std::vector<blocked_event> blocked;
+  time_point deadline;
+  std::uint64_t seq = 0;  // 0: not sent
+  std::optional<std::vector<verdict>> verdicts;
+};
+
+class conversation {
+ public:
+  static constexpr std::size_t max_interventions = 1024;
+  static constexpr std::size_t max_known = 4096;
+
+  // The connection's phase. `connecting`: the first attempt is under way, and events wait for it until their deadline.
+  enum class phase : std::uint8_t { connecting, up, down, closed };
+
+  conversation(bool hold, std::size_t max_bytes) : hold_(hold), max_bytes_(max_bytes) {}
+
+  // Adds a message. Its ticket is settled at once if there is nothing to wait for.
+  std::shared_ptr<ticket> add(report message, time_point now);
+  // Settles the ticket as is if its deadline has passed.
+  void expire(const std::shared_ptr<ticket>& waiting, time_point now);
+
+  // The connection is lost, or an attempt failed. Waiting events go out unchanged.
+  void disconnect(time_point now);
+  // No connection will follow. From now on events go out unchanged, for this reason.
+  void close(std::string_view reason);
+
+  void receive(const net::daemon_frame& frame, time_point now);
+
+  // The next frame to send; none before the welcome, or if the client is as far ahead as it may be.
+  std::optional<std::string> take_frame();
+  std::optional<intervention> take_intervention();
+
+  enum phase phase() const { return phase_; }
+  // Every message is acknowledged.
+  bool is_idle() const { return window_.empty() && unreported_ == 0; }
+  bool wants_reconnect() const { return wants_reconnect_; }
+  std::size_t message_bytes() const { return message_bytes_; }
+  milliseconds verdict_deadline() const { return deadline_; }
+  const std::string& mode() const { return mode_; }
+  const client::counters& counters() const { return counters_; }
+  // The last refusal of the daemon, once: code and message.
+  std::optional<std::string> take_error();
+
+ private:
+  static constexpr std::size_t reserved_places = 2;  // for a gap and the end of the run
+  static constexpr unsigned max_missed_deadlines = 3;
+
+  struct queued {
+    report message;
+    std::uint64_t seq = 0;  // 0: not sent
+    bool as_is = false;
+    std::shared_ptr<ticket> waiting;
+  };
+
+  std::string reason_not_to_wait(ticket& waiting, time_point now);
+  bool has_room(std::size_t bytes) const;
+  void keep(queued message);
+  void report_gap(bool last);
+  void resume(std::uint64_t acked_seq);
+  void drop_acked(std::uint64_t seq);
+  void deliver_unchanged(ticket& waiting, std::string_view reason, time_point now);
+  void settle(ticket& waiting, std::vector<verdict> verdicts);
+  void settle_as_is(ticket& waiting, std::string_view reason);
+
+  void on_welcome(const net::daemon_frame& frame);
+  void on_verdicts(const net::daemon_frame& frame);
+  void on_intervention(const net::daemon_frame& frame, time_point now);
+  void on_error(const net::daemon_frame& frame);
+
+  const bool hold_;
+  const std::size_t max_bytes_;
+  enum phase phase_ = phase::connecting;
+  std::string close_reason_;
+  std::string mode_;
+  milliseconds deadline_{250};
+  std::size_t message_bytes_ = 1u << 20;
+  std::uint64_t credits_ = 1024;
+  unsigned missed_deadlines_ = 0;  // in a row, without a frame from the daemon
+  bool wants_reconnect_ = false;
+  bool is_over_ = false;  // the run has ended
+  std::optional<time_point> connect_deadline_;
+
+  std::deque<queued> window_;  // sent, then unsent
+  std::size_t sent_ = 0;       // of the window
+  std::size_t window_bytes_ = 0;
+  std::uint64_t acked_ = 0;
+  std::uint64_t next_seq_ = 1;
+  std::uint64_t unreported_ = 0;  // dropped messages that no gap has reported
+  bool was_welcomed_ = false;
+
+  std::map<std::uint64_t, std::shared_ptr<ticket>> sent_tickets_;  // open, by seq
+  std::deque<intervention> interventions_;
+  std::unordered_set<std::string> known_interventions_;
+  std::deque<std::string> known_order_;
+  std::optional<std::string> error_;
+  client::counters counters_;
+};
+
+}  // namespace digd::client

@@ -1,0 +1,396 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <mutex>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "base/quote.h"
+#include "base/thread_name.h"
+#include "clients/cpp/conversation.h"
+#include "clients/cpp/frames.h"
+#include "digd/client.h"
+#include "net/client.h"
+#include "net/daemon_frame.h"
+
+namespace digd::client {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::string_view default_address = "127.0.0.1:7344";
+constexpr std::array<std::string_view, 4> modes{"off", "observe", "shadow", "enforce"};
+constexpr milliseconds max_connect{2000};
+constexpr milliseconds max_first_connection{250};  // also at the end of a run without a connection
+constexpr milliseconds max_closing{200};
+constexpr milliseconds first_pause{100}, max_pause{10'000};
+constexpr std::size_t max_unwritten = 1u << 20;
+constexpr std::size_t max_logged_errors = 64;
+constexpr std::uint16_t closed_as_fatal = 4400, closed_as_replaced = 4409;  // docs/protocol.md
+
+std::string from_environment(const std::string& chosen, const char* variable) {
+  if (!chosen.empty()) return chosen;
+  const char* value = std::getenv(variable);
+  return value != nullptr ? value : "";
+}
+
+net::server_address find_address(const options& from) {
+  std::string text = from_environment(from.url, "DIGD_URL");
+  if (text.empty()) text = default_address;
+  std::string why;
+  std::optional<net::server_address> address = net::parse_address(text, why);
+  if (!address) throw std::invalid_argument(why);
+  address->authority = from.ca_file;
+  return *address;
+}
+
+std::string find_mode(const options& from) {
+  const std::string mode = from_environment(from.mode, "DIGD_MODE");
+  if (!mode.empty() && std::find(modes.begin(), modes.end(), mode) == modes.end()) {
+    throw std::invalid_argument(quoted(mode) + " is not a mode; expected off, observe, shadow or enforce");
+  }
+  return mode;
+}
+
+std::string make_run_id() {
+  std::random_device random;
+  char text[24];
+  std::snprintf(text, sizeof text, "run-%08x%04x", static_cast<unsigned>(random()),
+                static_cast<unsigned>(random() & 0xffff));
+  return text;
+}
+
+}  // namespace
+
+// The conversation behind a lock, and the threads that feed it.
+class run::connection {
+ public:
+  explicit connection(options&& from);
+  ~connection() { stop(); }
+
+  std::vector<verdict> send(report message, bool wait);
+  bool flush(milliseconds within, bool at_end);
+  std::string next_id(char kind, std::uint64_t number) const;
+  void name_event(event& announced);
+
+  template <class Read>
+  auto read(const Read& from) const {
+    const std::scoped_lock lock(mutex_);
+    return from(conversation_);
+  }
+
+  const options chosen;
+  const std::string id;
+  std::atomic<std::uint64_t> events = 0, activations = 0;
+  std::atomic<bool> is_finished = false;
+
+ private:
+  void stop();
+  void wake_socket();  // with the lock
+  void run_socket();
+  void drive(net::websocket_client& socket);
+  void hear(net::websocket_client& socket);
+  void lose(const std::string& why, std::uint16_t close_code);
+  bool pause();
+  void run_handler();
+  void handle(const intervention& healing);
+  void log(const std::string& text) const;
+
+  const std::string mode_;
+  const net::server_address address_;
+  const std::string token_;
+  const std::string hello_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  conversation conversation_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<bool> is_woken_ = false;
+
+  // Of the socket's thread.
+  boost::asio::io_context io_;
+  bool is_missing_ = false;  // logged
+  unsigned attempts_ = 0;    // without success
+  std::minstd_rand jitter_{std::random_device{}()};
+  std::set<std::string> logged_errors_;
+
+  std::thread socket_thread_, handler_thread_;
+};
+
+run::connection::connection(options&& from)
+    : chosen(std::move(from)),
+      id(chosen.run.empty() ? make_run_id() : chosen.run),
+      mode_(find_mode(chosen)),
+      address_(find_address(chosen)),
+      token_(from_environment(chosen.token, "DIGD_TOKEN")),
+      hello_(hello_frame(chosen, id, mode_)),
+      conversation_(chosen.hold, chosen.max_buffer_bytes) {
+  if (mode_ == "off") {
+    conversation_.close("off");
+    return;
+  }
+  socket_thread_ = std::thread([this] { run_socket(); });
+  handler_thread_ = std::thread([this] { run_handler(); });
+}
+
+void run::connection::stop() {
+  if (!socket_thread_.joinable()) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+    conversation_.close("off");
+  }
+  changed_.notify_all();
+  boost::asio::post(io_, [] {});
+  socket_thread_.join();
+  handler_thread_.join();
+}
+
+void run::connection::log(const std::string& text) const {
+  const std::string line = "digd: run " + id + ": " + text;
+  if (chosen.log) return chosen.log(line);
+  std::cerr << line + "\n";
+}
+
+// ---- for the program's threads
+
+std::vector<verdict> run::connection::send(report message, bool wait) {
+  std::unique_lock lock(mutex_);
+  const std::shared_ptr<ticket> waiting = conversation_.add(std::move(message), steady_clock::now());
+  wake_socket();
+  while (wait && !waiting->verdicts) {
+    changed_.wait_until(lock, waiting->deadline);
+    conversation_.expire(waiting, steady_clock::now());
+  }
+  return waiting->verdicts ? *waiting->verdicts : std::vector<verdict>();
+}
+
+// It sends only while the connection is up. At most one handler waits for its thread.
+void run::connection::wake_socket() {
+  if (conversation_.phase() != conversation::phase::up || is_woken_.exchange(true)) return;
+  boost::asio::post(io_, [this] { is_woken_ = false; });
+}
+
+bool run::connection::flush(milliseconds within, bool at_end) {
+  std::unique_lock lock(mutex_);
+  const time_point begun = steady_clock::now();
+  while (!conversation_.is_idle()) {
+    const enum conversation::phase phase = conversation_.phase();
+    const bool was_connected = conversation_.counters().connections > 0;
+    if (phase == conversation::phase::closed || (phase == conversation::phase::down && !was_connected)) break;
+    const bool is_worth_it = phase == conversation::phase::up || (was_connected && !at_end);
+    const time_point until = begun + (is_worth_it ? within : std::min(within, max_first_connection));
+    if (steady_clock::now() >= until) break;
+    changed_.wait_until(lock, until);
+  }
+  return conversation_.is_idle();
+}
+
+// ---- the socket's thread
+
+void run::connection::run_socket() {
+  name_this_thread("digd-client");
+  while (!stopping_) {
+    const auto socket = net::websocket_client::make(io_);
+    const std::string refused = socket->open(address_, net::ingest_target(id), token_, max_connect);
+    if (refused.empty()) {
+      socket->send(hello_);
+      drive(*socket);
+      if (stopping_) socket->close();
+    }
+    if (stopping_) {
+      io_.restart();
+      io_.run_for(max_closing);
+    }
+    socket->abort();
+    lose(refused.empty() ? socket->why_closed() : refused, socket->close_code());
+    if (!pause()) break;
+  }
+  io_.restart();
+  io_.poll();
+}
+
+// Moves frames until the connection is lost or the run stops.
+void run::connection::drive(net::websocket_client& socket) {
+  while (!stopping_ && socket.is_open()) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (conversation_.wants_reconnect() || conversation_.phase() == conversation::phase::closed) return;
+      while (socket.unwritten() < max_unwritten) {
+        const std::optional<std::string> frame = conversation_.take_frame();
+        if (!frame) break;
+        socket.send(*frame);
+      }
+    }
+    io_.restart();
+    io_.run_one_until(steady_clock::now() + std::chrono::seconds(1));  // what the program sends wakes it up
+    io_.poll();
+    hear(socket);
+  }
+  hear(socket);
+}
+
+void run::connection::hear(net::websocket_client& socket) {
+  while (const std::optional<std::string> text = socket.take()) {
+    const std::optional<net::daemon_frame> frame = net::read_daemon_frame(*text);
+    if (!frame) continue;
+    std::optional<std::string> error;
+    {
+      const std::scoped_lock lock(mutex_);
+      conversation_.receive(*frame, steady_clock::now());
+      error = conversation_.take_error();
+    }
+    changed_.notify_all();
+    if (frame->kind == net::daemon_frame_kind::welcome) {
+      attempts_ = 0;
+      if (std::exchange(is_missing_, false)) log("connected to " + address_.shown() + "; the run is watched");
+    }
+    if (error && logged_errors_.size() < max_logged_errors && logged_errors_.insert(frame->code).second) {
+      log("the daemon refused " + std::string(frame->fatal ? "this client" : "a message") + " (" +
+          quoted(std::string_view(*error).substr(0, 500)) + "); events go out unchanged");
+    }
+  }
+}
+
+void run::connection::lose(const std::string& why, std::uint16_t close_code) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (close_code == closed_as_replaced) conversation_.close("error:replaced");
+    if (close_code == closed_as_fatal) conversation_.close("error:refused");
+    conversation_.disconnect(steady_clock::now());
+  }
+  changed_.notify_all();
+  if (stopping_ || std::exchange(is_missing_, true)) return;
+  log("no daemon at " + address_.shown() + " (" + (why.empty() ? "reconnecting" : why) +
+      "); the run goes on unwatched");
+}
+
+// Before the next attempt, with jitter. False: there is none.
+bool run::connection::pause() {
+  const milliseconds full = std::min(max_pause, first_pause * (1 << std::min(attempts_++, 10u)));
+  const milliseconds pause = full / 2 + full * (jitter_() % 512) / 1024;
+  std::unique_lock lock(mutex_);
+  const auto is_over = [&] { return stopping_ || conversation_.phase() == conversation::phase::closed; };
+  changed_.wait_for(lock, pause, is_over);
+  return !is_over();
+}
+
+// ---- the handler's thread
+
+void run::connection::run_handler() {
+  name_this_thread("digd-handler");
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const std::optional<intervention> next = conversation_.take_intervention();
+    if (!next) {
+      changed_.wait(lock);
+      continue;
+    }
+    lock.unlock();
+    handle(*next);
+    lock.lock();
+  }
+}
+
+void run::connection::handle(const intervention& healing) {
+  const std::string_view done = healing.action == action::reroute ? "rerouted" : "created";
+  if (!chosen.on_intervention) {
+    send(delivery_report(healing.id, true, "unsupported", "no handler"), false);
+    return;
+  }
+  try {
+    const bool is_done = chosen.on_intervention(healing);
+    send(delivery_report(healing.id, true, is_done ? done : "unsupported", is_done ? "" : "the handler cannot"), false);
+  } catch (const std::exception& error) {
+    send(delivery_report(healing.id, true, "failed", error.what()), false);
+  } catch (...) {
+    send(delivery_report(healing.id, true, "failed", "the handler threw"), false);
+  }
+}
+
+// ---- the run
+
+std::string run::connection::next_id(char kind, std::uint64_t number) const {
+  return (chosen.session == "main" ? "" : chosen.session + "/") + kind + std::to_string(number);
+}
+
+void run::connection::name_event(event& announced) {
+  if (announced.id.empty()) announced.id = next_id('e', ++events);
+}
+
+run::run(options options) : connection_(std::make_unique<connection>(std::move(options))) {}
+
+run::~run() {
+  finish(outcome::aborted);
+  connection_->flush(connection_->chosen.linger, true);
+}
+
+const std::string& run::id() const { return connection_->id; }
+
+verdict run::announce(event announced, std::string_view activation) {
+  connection_->name_event(announced);
+  const std::size_t max_bytes = connection_->read([](const conversation& c) { return c.message_bytes(); });
+  return connection_->send(event_report(announced, activation, max_bytes), true).front();
+}
+
+std::string run::start(std::string_view agent, std::vector<std::string> inputs, std::string id) {
+  if (id.empty()) id = connection_->next_id('v', ++connection_->activations);
+  connection_->send(start_report(id, agent, inputs), false);
+  return id;
+}
+
+std::vector<verdict> run::end(std::string_view activation, std::vector<event> outputs,
+                              std::vector<reaction> reactions) {
+  for (event& output : outputs) connection_->name_event(output);
+  const std::size_t max_bytes = connection_->read([](const conversation& c) { return c.message_bytes(); });
+  return connection_->send(end_report(activation, outputs, reactions, max_bytes), true);
+}
+
+void run::fail(std::string_view activation, std::string_view error) {
+  connection_->send(failure_report(activation, error), false);
+}
+
+void run::applied(const verdict& carried_out, std::string_view as_is_reason) {
+  if (!carried_out.as_is.empty()) return;
+  if (!as_is_reason.empty()) {
+    connection_->send(delivery_report(carried_out.event, false, "as_is", as_is_reason), false);
+  } else if (carried_out.action != action::deliver) {
+    const std::string_view done = carried_out.action == action::reroute ? "rerouted" : "injected";
+    connection_->send(delivery_report(carried_out.event, false, done, {}), false);
+  }
+}
+
+void run::agent_joined(std::string_view agent) { connection_->send(agent_report("agent_joined", agent), false); }
+
+void run::agent_left(std::string_view agent) { connection_->send(agent_report("agent_left", agent), false); }
+
+void run::finish(outcome reached, std::string_view metrics) {
+  if (connection_->is_finished.exchange(true)) return;
+  connection_->send(finish_report(reached, metrics), false);
+}
+
+bool run::flush(milliseconds within) { return connection_->flush(within, false); }
+
+bool run::connected() const {
+  return connection_->read([](const conversation& c) { return c.phase() == conversation::phase::up; });
+}
+
+std::string run::mode() const {
+  return connection_->read([](const conversation& c) { return c.mode(); });
+}
+
+client::counters run::counters() const {
+  return connection_->read([](const conversation& c) { return c.counters(); });
+}
+
+}  // namespace digd::client

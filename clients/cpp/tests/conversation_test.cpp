@@ -1,0 +1,201 @@
+// The client's conversation with a daemon that answers late, twice, out of order, or not at all. No sockets, no clock.
+#include "clients/cpp/conversation.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "net/daemon_frame.h"
+
+using namespace digd::client;
+using digd::net::read_daemon_frame;
+
+namespace {
+
+const time_point start{};
+time_point at(int ms) { return start + milliseconds(ms); }
+
+void hear(conversation& with, const std::string& frame, int ms = 0) {
+  with.receive(read_daemon_frame(frame).value(), at(ms));
+}
+
+std::string welcome(std::uint64_t acked, std::uint64_t credits = 1024) {
+  return R"({"type":"welcome","acked_seq":)" + std::to_string(acked) + R"(,"credits":)" + std::to_string(credits) +
+         R"(,"mode":"enforce","verdict_deadline_ms":250,"limits":{"message_bytes":1048576}})";
+}
+
+report event_named(const std::string& id) { return event_report({.id = id, .recipients = {"coder"}}, {}, 1u << 20); }
+
+conversation connected(std::uint64_t credits = 1024, std::size_t max_bytes = 1u << 20) {
+  conversation c(true, max_bytes);
+  hear(c, welcome(0, credits));
+  return c;
+}
+
+std::vector<std::string> frames_of(conversation& c) {
+  std::vector<std::string> frames;
+  while (auto frame = c.take_frame()) frames.push_back(*frame);
+  return frames;
+}
+
+}  // namespace
+
+TEST_CASE("A verdict settles the event's ticket") {
+  conversation c = connected();
+  const auto waiting = c.add(event_named("e1"), at(0));
+  REQUIRE(frames_of(c).size() == 1);
+  REQUIRE_FALSE(waiting->verdicts);
+  hear(c, R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e1","action":"reroute","recipients":["planner"],)"
+          R"("inject":"back","detections":[{"rule":"orphaned_event","healed":true,"evidence":["coder"]}]}]})");
+  REQUIRE(waiting->verdicts);
+  const verdict& v = waiting->verdicts->front();
+  CHECK(v.action == action::reroute);
+  CHECK(v.recipients == std::vector<std::string>{"planner"});
+  CHECK(v.inject == "back");
+  CHECK(v.as_is.empty());
+  CHECK(v.detections.at(0).rule == "orphaned_event");
+  CHECK(v.detections.at(0).evidence == std::vector<std::string>{"coder"});
+}
+
+TEST_CASE("An event without a verdict at its deadline goes out unchanged and is reported so") {
+  conversation c = connected();
+  const auto waiting = c.add(event_named("e1"), at(0));
+  frames_of(c);
+  c.expire(waiting, at(249));
+  REQUIRE_FALSE(waiting->verdicts);
+  c.expire(waiting, at(250));
+  REQUIRE(waiting->verdicts);
+  CHECK(waiting->verdicts->front().as_is == "timeout");
+  CHECK(waiting->verdicts->front().recipients == std::vector<std::string>{"coder"});
+  CHECK(frames_of(c) ==
+        std::vector<std::string>{R"({"type":"delivery","seq":2,"event":"e1","applied":"as_is","reason":"timeout"})"});
+}
+
+TEST_CASE("A second verdict is ignored") {
+  conversation c = connected();
+  const auto waiting = c.add(event_named("e1"), at(0));
+  frames_of(c);
+  hear(c, R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e1","action":"deliver"}]})");
+  hear(c, R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e1","action":"inject","inject":"late"}]})");
+  CHECK(waiting->verdicts->front().action == action::deliver);
+}
+
+TEST_CASE("After three missed deadlines nothing waits until the daemon answers again") {
+  conversation c = connected();
+  for (int i = 0; i < 3; ++i) {
+    const auto waiting = c.add(event_named("e" + std::to_string(i)), at(0));
+    frames_of(c);
+    c.expire(waiting, at(250));
+  }
+  const auto unheld = c.add(event_named("e3"), at(300));
+  REQUIRE(unheld->verdicts);
+  CHECK(unheld->verdicts->front().as_is == "timeout");
+  hear(c, R"({"type":"ack","seq":1})");
+  CHECK_FALSE(c.add(event_named("e4"), at(300))->verdicts);
+}
+
+TEST_CASE("Before the first connection an event waits for one deadline, and its message is marked") {
+  conversation c(true, 1u << 20);
+  const auto waiting = c.add(event_named("e1"), at(0));
+  REQUIRE_FALSE(waiting->verdicts);
+  CHECK_FALSE(c.take_frame());
+  c.disconnect(at(10));
+  REQUIRE(waiting->verdicts);
+  CHECK(waiting->verdicts->front().as_is == "disconnected");
+  CHECK(c.add(event_named("e2"), at(11))->verdicts->front().as_is == "disconnected");
+  hear(c, welcome(0));
+  const auto frames = frames_of(c);
+  REQUIRE(frames.size() == 2);
+  CHECK(frames[0] == R"({"type":"event","seq":1,"as_is":true,"event":{"id":"e1","recipients":["coder"]}})");
+}
+
+TEST_CASE("After a lost connection the client resumes behind the acknowledged message") {
+  conversation c = connected();
+  for (const char* id : {"e1", "e2", "e3"}) c.add(event_named(id), at(0));
+  const auto first = frames_of(c);
+  hear(c, R"({"type":"ack","seq":1})");
+  c.disconnect(at(5));
+  hear(c, welcome(2));
+  const auto again = frames_of(c);
+  REQUIRE(again.size() == 4);  // e3, and a delivery report for each event
+  CHECK(again[0] == first[2]);
+  CHECK(again[1].find(R"("type":"delivery","seq":4,"event":"e1","applied":"as_is")") != std::string::npos);
+}
+
+TEST_CASE("A daemon that lost its data gets the rest under new numbers, after a gap") {
+  conversation c = connected();
+  for (const char* id : {"e1", "e2"}) c.add(event_named(id), at(0));
+  frames_of(c);
+  hear(c, R"({"type":"ack","seq":1})");
+  c.disconnect(at(5));
+  hear(c, welcome(0));
+  const auto again = frames_of(c);
+  REQUIRE(again.size() == 4);
+  CHECK(again[0] == R"({"type":"gap","seq":1,"dropped":1})");
+  CHECK(again[1].find(R"("seq":2,"event":{"id":"e2")") != std::string::npos);
+}
+
+TEST_CASE("The client is never further ahead than its credits, and reports what it dropped") {
+  conversation c = connected(4);
+  CHECK_FALSE(c.add(event_named("e1"), at(0))->verdicts);
+  CHECK_FALSE(c.add(event_named("e2"), at(0))->verdicts);
+  const auto dropped = c.add(event_named("e3"), at(0));  // two places are reserved
+  REQUIRE(dropped->verdicts);
+  CHECK(dropped->verdicts->front().as_is == "credits");
+  CHECK(c.counters().dropped == 1);
+  CHECK(frames_of(c).size() == 2);
+  hear(c, R"({"type":"ack","seq":2})");
+  CHECK(frames_of(c) == std::vector<std::string>{R"({"type":"gap","seq":3,"dropped":1})"});
+}
+
+TEST_CASE("The buffer's bytes are bounded, but the end of the run always fits") {
+  conversation c(true, 150);
+  c.add(event_named(std::string(60, 'a')), at(0));
+  CHECK(c.add(event_named(std::string(60, 'b')), at(0))->verdicts->front().as_is == "credits");
+  c.add(finish_report(outcome::success, {}), at(0));
+  hear(c, welcome(0));
+  const auto frames = frames_of(c);
+  REQUIRE(frames.size() == 3);
+  CHECK(frames[1] == R"({"type":"gap","seq":2,"dropped":1})");
+  CHECK(frames[2] == R"({"type":"run_ended","seq":3,"outcome":"success"})");
+  CHECK(c.add(event_named("late"), at(0))->verdicts->front().as_is == "error:run_closed");
+}
+
+TEST_CASE("A refused message goes out unchanged with the code") {
+  conversation c = connected();
+  const auto waiting = c.add(event_named("e1"), at(0));
+  frames_of(c);
+  hear(c, R"({"type":"error","code":"duplicate_event","seq":1,"message":"…","fatal":false})");
+  CHECK(waiting->verdicts->front().as_is == "error:duplicate_event");
+  CHECK(c.take_error());
+  CHECK_FALSE(c.take_error());
+}
+
+TEST_CASE("A fatal error ends the conversation") {
+  conversation c(true, 1u << 20);
+  const auto waiting = c.add(event_named("e1"), at(0));
+  hear(c, R"({"type":"error","code":"hello_conflict","message":"…","fatal":true})");
+  CHECK(c.phase() == conversation::phase::closed);
+  CHECK(waiting->verdicts->front().as_is == "error:hello_conflict");
+}
+
+TEST_CASE("An intervention is handed on once, however often it comes") {
+  conversation c = connected();
+  const std::string frame = R"({"type":"intervention","id":"sys:1","action":"create","recipients":["coder"]})";
+  hear(c, frame);
+  hear(c, frame);
+  const auto handed_on = c.take_intervention();
+  REQUIRE(handed_on);
+  CHECK(handed_on->id == "sys:1");
+  CHECK(handed_on->action == action::create);
+  CHECK_FALSE(c.take_intervention());
+}
+
+TEST_CASE("Interventions beyond the limit are answered as failed") {
+  conversation c = connected();
+  for (std::size_t i = 0; i <= conversation::max_interventions; ++i) {
+    hear(c, R"({"type":"intervention","id":"sys:)" + std::to_string(i) + R"(","action":"create","recipients":[]})");
+  }
+  const auto frames = frames_of(c);
+  REQUIRE(frames.size() == 1);
+  CHECK(frames[0].find(R"("of":"sys:1024","applied":"failed")") != std::string::npos);
+}

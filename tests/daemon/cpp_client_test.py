@@ -1,0 +1,172 @@
+"""The C++ client against a running digd: a program on it is driven over its standard input (clients/cpp/tests)."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from live import DIGCTL, TIMEOUT_S, Daemon, wait_until
+
+BIN = Path(DIGCTL).parent
+NOBODY = "127.0.0.1:9"  # the discard port: nothing listens there
+
+
+class Program:
+    """The driver: send it commands, read its lines."""
+
+    def __init__(self, url, run="r1", rules="{}", buffer=None):
+        command = [BIN / "digd-cpp-client-driver", url, run, rules, *([str(buffer)] if buffer else [])]
+        env = {k: v for k, v in os.environ.items() if not k.startswith("DIGD_")}
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+        )
+
+    def ask(self, command, *expected):
+        """Sends a command, and reads a line for each expected one."""
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        assert [self.line() for _ in expected] == list(expected)
+
+    def line(self):
+        return self.process.stdout.readline().rstrip("\n")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            self.process.stdin = None
+        try:
+            self.output, self.log = self.process.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        assert kind or self.process.returncode in (0, 2), self.log  # a sanitizer has another one
+
+
+def recorded(daemon, run="r1"):
+    """The run's messages in the archive."""
+    listed = subprocess.run(
+        [DIGCTL, "export", run, "--to", daemon.address],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+    )
+    assert listed.returncode == 0, listed.stderr
+    return [json.loads(line) for line in listed.stdout.splitlines()]
+
+
+def test_an_event_to_nobody_comes_back_to_its_author(daemon):
+    with Program(daemon.address) as program:
+        program.ask("announce task planner", "verdict task deliver - planner")
+        program.ask("start p1 planner task", "started p1")
+        program.ask(
+            "end p1 code coder tests tester",
+            "verdict code deliver - coder",
+            "verdict tests reroute - planner",
+            "ended p1",
+        )
+        program.ask("finish", "finished")
+        program.ask("flush", "flushed")
+    types = [m["type"] for m in recorded(daemon)]
+    assert types == ["hello", "event", "activation_started", "activation_ended", "run_ended"]
+    assert program.process.returncode == 0 and program.log == ""
+
+
+def test_an_intervention_reaches_the_handler_and_is_reported_as_carried_out(daemon):
+    with Program(daemon.address, rules='{"missing_termination":{"window_ms":50}}') as program:
+        program.ask("announce task planner", "verdict task deliver - planner")
+        program.ask("start p1 planner task", "started p1")
+        program.ask("end p1", "ended p1", "intervention sys:1 create planner")
+        program.ask("flush", "flushed")
+        # The handler reports after it has printed.
+        wait_until(lambda: any(m.get("of") == "sys:1" for m in recorded(daemon)), "the delivery report")
+    delivery = next(m for m in recorded(daemon) if m.get("of") == "sys:1")
+    assert delivery["applied"] == "created"
+    assert recorded(daemon)[-1]["outcome"] == "aborted"  # the program ended without finishing the run
+
+
+def test_without_a_daemon_events_go_out_unchanged_and_nothing_waits():
+    with Program(NOBODY) as program:
+        began = time.monotonic()
+        for i in range(50):
+            program.ask(f"announce e{i} nobody", f"verdict e{i} deliver disconnected nobody")
+        assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4
+    assert program.log.count("no daemon at 127.0.0.1:9") == 1
+
+
+def test_a_daemon_that_never_answers_delays_the_run_by_one_deadline():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        with Program("127.0.0.1:%d" % silent.getsockname()[1]) as program:
+            began = time.monotonic()
+            for i in range(5):
+                program.ask(f"announce e{i} coder", f"verdict e{i} deliver disconnected coder")
+            assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
+
+
+def test_a_killed_daemon_gets_what_it_missed_when_it_is_back(tmp_path):
+    with Daemon(tmp_path, listen=f"unix:{tmp_path}/digd.sock") as daemon:
+        with Program(daemon.address) as program:
+            program.ask("announce e1 planner", "verdict e1 deliver - planner")
+            program.ask("flush", "flushed")
+            daemon.kill()
+            wait_until(lambda: ask_as_is(program), "the lost connection")
+            program.ask("announce e2 coder", "verdict e2 deliver disconnected coder")
+            daemon.start()
+            wait_until(lambda: flushes(program), "the connection")
+            program.ask("announce e3 coder", "verdict e3 deliver - coder")
+            program.ask("flush", "flushed")
+        announced = {m["event"]["id"]: m for m in recorded(daemon) if m["type"] == "event"}
+        assert announced["e2"]["as_is"] and "as_is" not in announced["e3"]
+    assert "no daemon at" in program.log and "connected to" in program.log
+
+
+def ask_as_is(program, seen=iter(range(10_000))):
+    event = f"probe{next(seen)}"
+    program.process.stdin.write(f"announce {event} coder\n")
+    program.process.stdin.flush()
+    return program.line() == f"verdict {event} deliver disconnected coder"
+
+
+def flushes(program):
+    program.process.stdin.write("flush\n")
+    program.process.stdin.flush()
+    return program.line() == "flushed"
+
+
+def test_a_full_buffer_drops_messages_and_reports_the_gap(tmp_path):
+    daemon = Daemon(tmp_path, listen=f"unix:{tmp_path}/digd.sock")
+    with Program(daemon.listen, buffer=300) as program:
+        for i in range(10):
+            program.ask(f"announce e{i} coder", f"verdict e{i} deliver {'disconnected' if i < 6 else 'credits'} coder")
+        with daemon:
+            wait_until(lambda: flushes(program), "the connection")
+            gaps = [m for m in recorded(daemon) if m["type"] == "gap"]
+            assert gaps == [gaps[0]] and gaps[0]["dropped"] == 4
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:7344", "localhost", "unix:digd.sock"])
+def test_an_address_that_is_none_is_an_error(url):
+    with Program(url) as program:
+        pass
+    assert program.process.returncode == 2
+    assert "is no address of a daemon" in program.log
+
+
+def test_the_example_is_healed_by_a_daemon_and_runs_without_one(daemon):
+    def run(url):
+        return subprocess.run(
+            [BIN / "digd-cpp-team"], env={"DIGD_URL": url}, capture_output=True, text=True, timeout=TIMEOUT_S
+        )
+
+    healed, alone = run(daemon.address), run(NOBODY)
+    assert "from digd: Your event" in healed.stdout and "lost" not in healed.stdout
+    assert healed.stdout.count("reviewer: ") == 2
+    assert "lost: 'try it' for 'tester'" in alone.stdout
+    assert healed.returncode == alone.returncode == 0
