@@ -1,7 +1,7 @@
-# Writes a C++ file with all files of a folder in it: cmake -DFROM=DIR -DTO=FILE -P embed.cmake
+# Writes a C++ file that embeds all files of a folder: cmake -DFROM=DIR -DTO=FILE -P embed.cmake
 #
-# The table that it defines is described in embedded.h. A folder without index.html gives an empty table: the dashboard is
-# not built. Beside each file may be FILE.gz, the same compressed. Written only if something changed.
+# embedded.h describes the table in that file. Without an index.html in the folder the table is empty: the dashboard was
+# not built. Each file needs a compressed copy beside it, FILE.gz. The C++ file is written only if it changes.
 cmake_minimum_required(VERSION 3.25)
 
 set(paths)
@@ -11,7 +11,7 @@ if(EXISTS ${FROM}/index.html)
   list(SORT paths)
 endif()
 
-# Browsers are told not to guess, so each kind has to be known.
+# digd tells browsers not to guess content types, so each file needs one.
 function(type_of path out)
   set(html "text/html; charset=utf-8")
   set(js "text/javascript; charset=utf-8")
@@ -37,7 +37,7 @@ foreach(path IN LISTS paths)
     message(FATAL_ERROR "${zipped} is missing: build the dashboard with its own npm run build")
   endif()
   set(hashed false)
-  if(path MATCHES "^assets/")  # what Vite puts there has a digest of its contents in its name
+  if(path MATCHES "^assets/")  # Vite puts a digest of the contents into these names
     set(hashed true)
   endif()
   string(APPEND bytes "BYTES(f${n}, \"${FROM}/${path}\")\nBYTES(z${n}, \"${zipped}\")\n")

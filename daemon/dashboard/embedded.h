@@ -1,4 +1,4 @@
-// The dashboard's files, which the build puts into the binary (embed.cmake). Constant; any thread.
+// The files of the dashboard. The build embeds them into the binary (embed.cmake). Constant; any thread.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@ namespace digd::daemon {
 struct embedded_file {
   std::string_view path;  // "index.html", "assets/index-….js"
   std::string_view content_type;
-  std::string_view digest;      // of the contents, in hex
-  std::string_view body, gzip;  // the same, plain and compressed
-  bool never_changes;           // its name is of its contents
+  std::string_view digest;      // SHA-256 of the contents, the first 32 hex digits
+  std::string_view body, gzip;  // the contents, plain and compressed
+  bool never_changes;           // its name contains a digest of its contents
 };
 
 // Empty if digd was built without the dashboard.

@@ -11,8 +11,8 @@ namespace {
 
 namespace http = boost::beast::http;
 
-// Nothing but this host's own files runs or is shown, nothing is sent elsewhere, no page of another host frames this
-// one, and text never becomes markup.
+// The page runs and shows only files of this host and connects only to it. No page of another host may frame it, and
+// text never becomes markup.
 constexpr std::string_view content_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
@@ -25,8 +25,8 @@ std::string_view header(const net::upgrade_request& request, http::field name) {
 const embedded_file* find(const std::vector<std::string>& path) {
   std::string name = path.empty() ? "index.html" : path.front();
   for (std::size_t i = 1; i < path.size(); ++i) name += '/' + path[i];
-  for (const embedded_file& embedded_file : embedded_files()) {
-    if (embedded_file.path == name) return &embedded_file;
+  for (const embedded_file& file : embedded_files()) {
+    if (file.path == name) return &file;
   }
   return nullptr;
 }
@@ -42,7 +42,7 @@ http_response serve_page(const net::upgrade_request& request, const std::vector<
     return respond(
         http::status::not_implemented, "text/plain; charset=utf-8",
         "This digd was built without its dashboard. To build it: npm ci && npm run build in dashboard/, then "
-        "build digd again (scripts/run does both). All else works: digctl runs, show, tail.\n");
+        "build digd again (scripts/run does both). Everything else works: digctl runs, show, tail.\n");
   }
   const embedded_file* file = find(path);
   if (file == nullptr) return respond_error(http::status::not_found, "not_found", "there is nothing at this path");

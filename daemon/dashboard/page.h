@@ -1,5 +1,5 @@
-// The answer to a browser that asks for the dashboard's page or one of its files: a look-up in a table of names, so
-// that no path leads anywhere else. Pure; any thread.
+// Serves the dashboard's page and its files. It only looks names up in a table, so no path reaches the disk. Pure; any
+// thread.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace digd::daemon {
 
-// `path`: of the request, decoded; empty: the page. 304 for whoever has it already, 404 for names that are not in the
-// table, 501 with what to do if digd was built without the dashboard.
+// `path`: the decoded path of the request; empty: the page. 304 if the browser has the file already, 404 for a name
+// that is not in the table, 501 with instructions if digd was built without the dashboard.
 http_response serve_page(const net::upgrade_request& request, const std::vector<std::string>& path);
 
 }  // namespace digd::daemon

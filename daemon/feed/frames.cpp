@@ -9,26 +9,26 @@ namespace {
 
 class frame_maker {
  public:
-  frame_maker(const archive::watched_entry& of, std::vector<std::string>& out) : of_(of), out_(out) {}
+  frame_maker(const archive::watched_entry& entry, std::vector<std::string>& out) : entry_(entry), out_(out) {}
 
   // `members` is JSON, without the braces.
   void add(std::string_view type, std::string_view members) {
     std::string& frame = out_.emplace_back("{\"type\":\"");
-    frame.append(type).append("\",\"seq\":").append(std::to_string(of_.id)).append(",\"run\":");
-    append_quoted(frame, of_.run);
-    if (!of_.session.empty()) {
+    frame.append(type).append("\",\"seq\":").append(std::to_string(entry_.id)).append(",\"run\":");
+    append_quoted(frame, entry_.run);
+    if (!entry_.session.empty()) {
       frame += ",\"session\":";
-      append_quoted(frame, of_.session);
+      append_quoted(frame, entry_.session);
     }
-    frame.append(",\"ts\":").append(std::to_string(of_.ts)).append(",").append(members).append("}");
+    frame.append(",\"ts\":").append(std::to_string(entry_.ts)).append(",").append(members).append("}");
   }
 
   void add_verdicts() {
-    if (of_.verdicts.empty()) return;
-    std::string members = "\"of\":" + std::to_string(of_.seq) + ",\"verdicts\":";
-    if (of_.verdicts.starts_with('[')) {  // events that were delivered as they are, each by its id
+    if (entry_.verdicts.empty()) return;
+    std::string members = "\"of\":" + std::to_string(entry_.seq) + ",\"verdicts\":";
+    if (entry_.verdicts.starts_with('[')) {  // a list of the ids of events that were delivered unchanged
       members += '[';
-      std::string_view rest(of_.verdicts);
+      std::string_view rest(entry_.verdicts);
       for (std::size_t at = rest.find('"'); at < rest.size(); at = rest.find('"', at)) {
         const std::size_t end = ingest::end_of_string(rest, at);
         if (members.back() == '}') members += ',';
@@ -38,10 +38,10 @@ class frame_maker {
       members += ']';
     } else {
       constexpr std::string_view before = "\"verdicts\":[";
-      const std::size_t at = of_.verdicts.find(before);
+      const std::size_t at = entry_.verdicts.find(before);
       if (at == std::string::npos) return;
-      members += std::string_view(of_.verdicts).substr(at + before.size() - 1);
-      members.pop_back();  // the frame's own brace
+      members += std::string_view(entry_.verdicts).substr(at + before.size() - 1);
+      members.pop_back();  // the closing brace of the archived frame
     }
     add("verdicts", members);
   }
@@ -61,28 +61,29 @@ class frame_maker {
   }
 
  private:
-  const archive::watched_entry& of_;
+  const archive::watched_entry& entry_;
   std::vector<std::string>& out_;
 };
 
 }  // namespace
 
-std::vector<std::string> feed_frames(const archive::watched_entry& of, bool with_payloads) {
+std::vector<std::string> feed_frames(const archive::watched_entry& entry, bool with_payloads) {
   std::vector<std::string> out;
-  frame_maker make(of, out);
-  if (of.kind == archive::entry_kind::message) {
-    const bool is_delivery = of.type == "delivery";
+  frame_maker make(entry, out);
+  if (entry.kind == archive::entry_kind::message) {
+    const bool is_delivery = entry.type == "delivery";
     const std::string members = is_delivery ? "\"delivery\":" : "\"message\":";
     make.add(is_delivery ? "delivery" : "message",
-             members + (with_payloads ? of.frame : ingest::without_payloads(of.frame)));
-  } else if (archive::is_own_line(of.kind)) {
-    const std::string& text = of.type;
-    make.add(text, '"' + text + "\":" + of.frame);
+             members + (with_payloads ? entry.frame : ingest::without_payloads(entry.frame)));
+  } else if (archive::is_own_line(entry.kind)) {
+    make.add(entry.type, '"' + entry.type + "\":" + entry.frame);
   }
-  for (const std::string& text : of.detections) make.add("detection", "\"detection\":" + text);
+  for (const std::string& detection : entry.detections) make.add("detection", "\"detection\":" + detection);
   make.add_verdicts();
-  for (const std::string& text : of.interventions) make.add("intervention", "\"intervention\":" + text);
-  for (const archive::outcome_row& row : of.outcomes) make.add_outcome(row);
+  for (const std::string& intervention : entry.interventions) {
+    make.add("intervention", "\"intervention\":" + intervention);
+  }
+  for (const archive::outcome_row& row : entry.outcomes) make.add_outcome(row);
   if (!out.empty()) {
     out.back().pop_back();
     out.back() += ",\"last\":true}";

@@ -1,4 +1,4 @@
-// What a feed reader is sent of an archived entry: docs/feed.md. Pure functions.
+// The frames that a feed reader gets for an archived entry; docs/feed.md describes them. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace digd::daemon {
 
-// The frames of one entry in order, each with `"seq"`; the last with `"last":true`. None for what the feed does not
-// tell (openings, hellos, refused messages).
-std::vector<std::string> feed_frames(const archive::watched_entry& of, bool with_payloads);
+// The frames of one entry in order, each with `"seq"`; the last has `"last":true`. Empty for an entry that the feed
+// does not show: an opening, a hello or a refused message.
+std::vector<std::string> feed_frames(const archive::watched_entry& entry, bool with_payloads);
 
 }  // namespace digd::daemon

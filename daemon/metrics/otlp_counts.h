@@ -1,4 +1,4 @@
-// The counters of POST /v1/traces, for /metrics. Written by the spans' thread, read by any.
+// The counters of POST /v1/traces, for /metrics. The spans' thread writes them; any thread reads them.
 #pragma once
 
 #include <atomic>
@@ -9,9 +9,9 @@ namespace digd::daemon {
 struct otlp_counts {
   using count = std::atomic<std::uint64_t>;
   count requests{0}, refused{0};                                           // refused: 4xx and 5xx
-  count spans{0}, duplicate{0}, invalid{0}, late{0}, over{0};              // of spans: accepted, and why not
-  count reported{0}, ended{0}, ended_early{0}, no_agents{0}, given_up{0};  // of runs
-  count moved{0}, unmergeable{0};                    // messages with a moved time or source; runs sent as two
+  count spans{0}, duplicate{0}, invalid{0}, late{0}, over{0};              // spans: accepted, and rejected by reason
+  count reported{0}, ended{0}, ended_early{0}, no_agents{0}, given_up{0};  // runs
+  count moved{0}, unmergeable{0};                    // messages with a changed time or source; runs sent as two
   count busy{0};                                     // requests refused: too many waiting, or no room
   count held_runs{0}, held_spans{0}, held_bytes{0};  // now
 };

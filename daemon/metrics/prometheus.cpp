@@ -6,7 +6,7 @@ namespace digd::daemon {
 
 namespace {
 
-// Backslash, line end and, in label values, the quote.
+// Escapes backslashes and line ends, and in label values also quotes.
 void append_escaped(std::string& out, std::string_view text, bool quote) {
   for (const char c : text) {
     if (c == '\n') {
@@ -29,15 +29,15 @@ void prometheus_text::family(std::string_view name, std::string_view type, std::
 
 void prometheus_text::start(std::initializer_list<label> labels, std::string_view suffix) {
   out_.append(name_).append(suffix);
-  char before = '{';
+  char separator = '{';
   for (const auto& [name, value] : labels) {
-    out_ += before;
+    out_ += separator;
     out_.append(name).append("=\"");
     append_escaped(out_, value, true);
     out_ += '"';
-    before = ',';
+    separator = ',';
   }
-  out_ += before == ',' ? "} " : " ";
+  out_ += separator == ',' ? "} " : " ";
 }
 
 void prometheus_text::sample(std::uint64_t value, std::initializer_list<label> labels, std::string_view suffix) {
@@ -46,10 +46,10 @@ void prometheus_text::sample(std::uint64_t value, std::initializer_list<label> l
 }
 
 void prometheus_text::sample(double value, std::initializer_list<label> labels, std::string_view suffix) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
+  char digits[40];
+  std::snprintf(digits, sizeof digits, "%.9g", value);
   start(labels, suffix);
-  out_.append(text).append("\n");
+  out_.append(digits).append("\n");
 }
 
 }  // namespace digd::daemon

@@ -1,4 +1,5 @@
-// Writes the Prometheus text format (version 0.0.4): families with help and type, samples with escaped labels.
+// Writes the Prometheus text format, version 0.0.4: families with help and type, samples with escaped labels. Use one
+// writer for one answer, on one thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ class prometheus_text {
  public:
   using label = std::pair<std::string_view, std::string_view>;
 
-  // A family: its samples follow until the next one.
+  // Begins a family. The samples up to the next family belong to it.
   void family(std::string_view name, std::string_view type, std::string_view help);
   void sample(std::uint64_t value, std::initializer_list<label> labels = {}, std::string_view suffix = {});
   void sample(double value, std::initializer_list<label> labels = {}, std::string_view suffix = {});

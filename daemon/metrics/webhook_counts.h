@@ -1,4 +1,4 @@
-// What a webhook counts, for /metrics and /v1/webhooks. Written by the webhooks' thread, read by any.
+// The counters of one webhook, for /metrics and /v1/webhooks. The webhooks' thread writes them; any thread reads them.
 #pragma once
 
 #include <atomic>
