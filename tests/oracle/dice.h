@@ -1,4 +1,4 @@
-// A small generator of our own: the same seed gives the same trace with every compiler and library.
+// A random generator without the standard library, so that a seed gives the same trace with every compiler.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class dice {
     return z ^ (z >> 31);
   }
 
-  // 0 … n-1; n > 0. The bias is far below what any test here could see.
+  // Returns 0 to n - 1, for n > 0. The bias of the modulo is too small to matter in tests.
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
 
   bool per_mille(unsigned of_1000) { return below(1000) < of_1000; }

@@ -1,4 +1,4 @@
-// The rules on blocked events, the causes that stop a healing, and the verdicts.
+// The rules for blocked events, the causes that prevent a healing, and the verdicts.
 #include "oracle.h"
 #include "scan.h"
 
@@ -30,7 +30,7 @@ bool able(const capabilities& can, rule r) {
 }  // namespace
 
 void evaluator::judge(const message& m, const std::vector<blocked_event>& blocked) {
-  // All are judged before any verdict is applied: each against the same graph.
+  // Judge all events before applying a verdict, so that each is judged against the same graph.
   std::vector<std::vector<finding>> findings;
   for (const blocked_event& b : blocked) findings.push_back(findings_on(b));
   std::vector<std::set<rule>> healed;
@@ -73,16 +73,16 @@ void evaluator::find_orphaned_event(const blocked_event& b, std::vector<finding>
 }
 
 void evaluator::find_excessive_rerouting(const blocked_event& b, std::vector<finding>& found) const {
-  const std::int64_t most = settings_of(h_, rule::excessive_rerouting).max_reroutes_;
-  if (b.rerouted_ && reroute_acts(h_, b.event_) > most && !is_consumed(h_, b.event_))
+  const std::int64_t max_reroutes = settings_of(h_, rule::excessive_rerouting).max_reroutes_;
+  if (b.rerouted_ && reroute_acts(h_, b.event_) > max_reroutes && !is_consumed(h_, b.event_))
     found.push_back({rule::excessive_rerouting, std::nullopt, {}});
 }
 
 void evaluator::find_cross_lineage(const blocked_event& b, std::vector<finding>& found) const {
   const std::set<std::string>& kinds = settings_of(h_, rule::cross_lineage_aggregation).kinds_;
-  const std::size_t most = static_cast<std::size_t>(h_.settings_.generators_);
+  const std::size_t max_generators = static_cast<std::size_t>(h_.settings_.generators_);
   auto eligible = [&](const event_record& e) {
-    return of_kind(e, kinds) && !e.generators_.empty() && e.generators_.size() <= most;
+    return of_kind(e, kinds) && !e.generators_.empty() && e.generators_.size() <= max_generators;
   };
   const event_record& e = h_.events_[b.event_];
   if (!eligible(e)) return;
@@ -162,7 +162,7 @@ std::optional<std::string> evaluator::cause_but_mode(rule r, std::optional<std::
   return std::nullopt;
 }
 
-// The detection's agent decides whether the rule only observes; without one, the agent of its event's source.
+// `except` applies to the detection's agent or, if there is none, to the agent of the event's source.
 mode evaluator::mode_for(rule r, const std::optional<std::string>& agent, std::optional<std::size_t> event) const {
   const mode m = effective_mode(h_, r);
   std::optional<std::string> concerned = agent;
@@ -171,7 +171,7 @@ mode evaluator::mode_for(rule r, const std::optional<std::string>& agent, std::o
   return excepted ? std::min(m, mode::observe) : m;
 }
 
-// Completes what the mode and the other causes decide, writes the line, and returns whether it is healed.
+// Sets healing and cause from the mode and `stopped_by`, writes the line, and returns whether digd heals the detection.
 bool evaluator::report(detection d, std::optional<std::size_t> event, const std::optional<std::string>& stopped_by) {
   const mode m = mode_for(d.rule_, d.agent_, event);
   d.healed_ = m == mode::enforce && !stopped_by;
@@ -198,7 +198,7 @@ std::set<rule> evaluator::heal_blocked(const message& m, const blocked_event& b,
     if (report(d, b.event_, stopped)) healed.insert(f.rule_);
   }
   for (rule r : healed) count_attempt(r, b.event_);
-  // However many rules fired on it, a blocked event that is healed costs one.
+  // A healed event uses one of the budget, however many rules fired on it.
   if (!healed.empty()) ++h_.budget_spent_;
   return healed;
 }

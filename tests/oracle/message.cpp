@@ -8,7 +8,7 @@ namespace json = boost::json;
 
 namespace {
 
-// Thrown and caught within this file only: the first field at fault ends decoding.
+// Thrown and caught only in this file: decoding ends at the first invalid field.
 struct bad_field {
   std::string name_;
 };
@@ -45,9 +45,9 @@ void optional_text(const json::object& from, const char* name) {
 
 std::vector<std::string> names_in(const json::value& from, const char* name) {
   if (!from.is_array()) throw bad_field{name};
-  std::vector<std::string> found;
-  for (const json::value& value : from.as_array()) found.push_back(checked_id(value, name));
-  return each_once(found);
+  std::vector<std::string> names;
+  for (const json::value& value : from.as_array()) names.push_back(checked_id(value, name));
+  return each_once(names);
 }
 
 std::vector<std::string> optional_names(const json::object& from, const char* name) {
@@ -60,7 +60,7 @@ event_fields decode_event(const json::value& from, const char* name, bool may_ha
   const json::object& object = from.as_object();
   event_fields event;
   event.id_ = required_id(object, "id");
-  // An output listed in its activation's end has that activation as source, whatever else it says.
+  // The source of an output in `activation_ended` is that activation; a `source` field is ignored.
   if (may_have_source && field(object, "source") != nullptr) event.source_ = required_id(object, "source");
   event.recipients_ = optional_names(object, "recipients");
   optional_text(object, "kind");
@@ -99,14 +99,15 @@ void decode_end(const json::object& line, message& out) {
   }
 }
 
-// "give:E:n" names E (which may hold colons itself); anything else is taken as the id of an event.
+// "give:E:n" names the event E, whose id may contain colons. Any other text is the id of an event.
 std::string event_named_by(const std::string& of) {
   const std::size_t last = of.rfind(':');
   if (of.rfind("give:", 0) == 0 && last > 5) return of.substr(5, last - 5);
   return of;
 }
 
-// Which of two faults is named is open. The engine's choice keeps a trace that shrinks from straying to them.
+// The protocol leaves open which of two invalid fields is reported. Following the order of the engine keeps a shrinking
+// trace from ending in this difference.
 void decode_delivery(const json::object& line, message& out) {
   const json::value* applied = field(line, "applied");
   if (applied == nullptr || !applied->is_string()) throw bad_field{"applied"};
@@ -115,7 +116,7 @@ void decode_delivery(const json::object& line, message& out) {
   out.applied_as_is_ = applied->as_string() == "as_is";
   if (field(line, "event") != nullptr) out.reported_event_ = required_id(line, "event");
   else if (const json::value* of = field(line, "of")) {
-    // An intervention's id may be longer than an id: it has one inside.
+    // The id of an intervention contains an event id, so it may be longer than other ids.
     if (!of->is_string() || of->as_string().empty()) throw bad_field{"of"};
     out.reported_event_ = event_named_by(std::string(of->as_string()));
   } else throw bad_field{"event"};
@@ -169,12 +170,12 @@ void decode_body(const json::object& line, message& out) {
   }
 }
 
-std::int64_t integer_or(const json::object& from, const char* name, std::int64_t otherwise) {
+std::int64_t integer_or(const json::object& from, const char* name, std::int64_t fallback) {
   const json::value* value = field(from, name);
-  return value != nullptr && value->is_int64() ? value->as_int64() : otherwise;
+  return value != nullptr && value->is_int64() ? value->as_int64() : fallback;
 }
 
-// Replaces `to` by the list of texts that `from` has under this name, if it has one.
+// Replaces `to` with the list of texts in the field `name`, if `from` has one.
 void take_texts(const json::object& from, const char* name, std::set<std::string>& to) {
   const json::value* texts = field(from, name);
   if (texts == nullptr || !texts->is_array()) return;
@@ -240,23 +241,23 @@ std::array<rule_settings, rule_count> decode_rules(const json::object& hello,
 }
 
 settings decode_settings(const json::object& hello) {
-  settings found;
-  auto at = [&](rule r) -> rule_settings& { return found.rules_[static_cast<std::size_t>(r)]; };
+  settings decoded;
+  auto at = [&](rule r) -> rule_settings& { return decoded.rules_[static_cast<std::size_t>(r)]; };
   at(rule::deadlock).window_ms_ = 10000;
   at(rule::missing_termination).window_ms_ = 10000;
   at(rule::orphaned_event).window_ms_ = 5000;
-  found.rules_ = decode_rules(hello, found.rules_);
-  found.mode_ = decode_mode(hello).value_or(mode::enforce);
+  decoded.rules_ = decode_rules(hello, decoded.rules_);
+  decoded.mode_ = decode_mode(hello).value_or(mode::enforce);
   if (const json::value* clock = field(hello, "clock"); clock != nullptr && clock->is_string())
-    found.clock_ = std::string(clock->as_string());
+    decoded.clock_ = std::string(clock->as_string());
   const json::object& healing = object_in(hello, "healing");
-  found.budget_ = integer_or(healing, "budget", found.budget_);
-  found.max_returns_per_agent_ = integer_or(healing, "max_returns_per_agent", found.max_returns_per_agent_);
+  decoded.budget_ = integer_or(healing, "budget", decoded.budget_);
+  decoded.max_returns_per_agent_ = integer_or(healing, "max_returns_per_agent", decoded.max_returns_per_agent_);
   const json::object& limits = object_in(hello, "limits");
-  found.stalled_ms_ = integer_or(limits, "stalled_ms", found.stalled_ms_);
-  found.settled_events_ = integer_or(limits, "settled_events", found.settled_events_);
-  found.generators_ = integer_or(limits, "generators", found.generators_);
-  return found;
+  decoded.stalled_ms_ = integer_or(limits, "stalled_ms", decoded.stalled_ms_);
+  decoded.settled_events_ = integer_or(limits, "settled_events", decoded.settled_events_);
+  decoded.generators_ = integer_or(limits, "generators", decoded.generators_);
+  return decoded;
 }
 
 capabilities decode_capabilities(const json::object& hello) {

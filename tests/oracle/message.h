@@ -7,7 +7,7 @@
 
 namespace oracle {
 
-// In the order of protocol.md's list: of several errors the first is reported.
+// In the order of docs/protocol.md: of several errors the first is reported.
 enum class error_code {
   bad_json,
   bad_message,
@@ -69,23 +69,24 @@ struct message {
   std::map<std::string, reaction_fields> reactions_;
   bool failed_ = false;
   bool as_is_ = false;
-  std::string reported_event_;  // delivery: the event it is about
+  std::string reported_event_;  // delivery: the event that the report names
   bool applied_as_is_ = false;
   bool reports_at_end_ = false;  // run_ended: the outcome is neither success nor aborted
 };
 
-// The field at fault, or none if `out` is complete. seq and session are the caller's.
+// Returns the invalid field, or none if `out` is complete. The caller sets seq and session.
 std::optional<std::string> decode_message(const boost::json::object& line, message& out);
 
 settings decode_settings(const boost::json::object& hello);
-// The run's rules as this hello would have them; equal to the run's unless it contradicts them.
+// Returns `base` with the settings of this hello. The result differs from the run's rules if the hello contradicts
+// them.
 std::array<rule_settings, rule_count> decode_rules(const boost::json::object& hello,
                                                    std::array<rule_settings, rule_count> base);
 capabilities decode_capabilities(const boost::json::object& hello);
 std::optional<mode> decode_mode(const boost::json::object& from);
 std::vector<std::string> each_once(const std::vector<std::string>& names);
 
-// Null counts as missing.
+// Returns null for a field that is missing or JSON null.
 const boost::json::value* field(const boost::json::object& from, std::string_view name);
 
 const char* name_of(rule r);

@@ -1,5 +1,5 @@
-// The recorded history of a run, as the oracle keeps it: nothing is ever thrown away, nothing is counted ahead.
-// Forgetting (limits.settled_events) only hides records from look-ups by id; what is live still sees them.
+// The history of a run as the oracle keeps it: it deletes nothing and stores no derived counts.
+// Forgetting (limits.settled_events) only hides records from look-ups by id; live events still refer to them.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace oracle {
 
-// In the order in which semantics.md judges and reports them.
+// In the order in which docs/rules.md judges and reports them.
 enum class rule {
   early_termination,
   orphaned_event,
@@ -25,7 +25,7 @@ enum class rule {
 };
 inline constexpr std::size_t rule_count = 7;
 
-// Weakest first, so that the weaker of two is the smaller.
+// Weakest first, so that std::min gives the weaker of two.
 enum class mode { off, observe, shadow, enforce };
 
 struct rule_settings {
@@ -65,14 +65,14 @@ enum class delivery_state { pending, consumed, discarded, rerouted, lost, withdr
 struct delivery {
   std::string agent_;
   delivery_state state_ = delivery_state::pending;
-  bool give_back_ = false;  // a healing gave (or, while it was pending anyway, gave again) the event with this one
+  bool give_back_ = false;  // a healing made this delivery, or gave the event again while it was pending
 };
 
-// A condition that has to hold without a break. Not running and not fired: the condition is false.
+// A condition that must hold without a break. If the window neither runs nor has fired, the condition is false.
 struct window {
   std::optional<std::int64_t> since_;
-  bool fired_ = false;             // unhealed: spent until the condition has been false
-  bool fired_since_true_ = false;  // healed or not, since the condition became true
+  bool fired_ = false;             // fired unhealed: does not run until the condition has been false
+  bool fired_since_true_ = false;  // fired, healed or not, since the condition became true
 };
 
 enum class reaction_kind { consume, wait, discard, reroute };
@@ -90,7 +90,7 @@ struct event_record {
   bool forgotten_ = false;
   std::vector<std::size_t> derived_from_;  // events
   std::set<std::size_t> generators_;       // activations
-  std::vector<delivery> deliveries_;       // every one there ever was, oldest first
+  std::vector<delivery> deliveries_;       // all, including finished ones, oldest first
   window orphan_;
   std::int64_t orphan_attempts_ = 0;
   std::int64_t window_give_backs_ = 0;
@@ -101,7 +101,7 @@ struct activation_record {
   std::string agent_;
   std::vector<std::size_t> inputs_;       // events
   std::vector<std::size_t> outputs_;      // events
-  std::vector<reaction_kind> reactions_;  // parallel to inputs_ once ended and not failed, else empty
+  std::vector<reaction_kind> reactions_;  // parallel to inputs_ after a successful end, otherwise empty
   std::optional<std::vector<std::size_t>> used_inputs_;
   bool open_ = true;
   bool failed_ = false;
@@ -124,8 +124,8 @@ struct history {
   bool ended_ = false;     // run_ended
   window deadlock_;
   window missing_termination_;
-  std::array<std::int64_t, rule_count> attempts_{};  // per run; OE's are with its events
-  std::map<std::string, std::int64_t> returns_;      // by agent: healings of ET, OE and MC that made it act again
+  std::array<std::int64_t, rule_count> attempts_{};  // per run; orphaned_event counts per event
+  std::map<std::string, std::int64_t> returns_;      // by agent: healings that made it act again
   std::int64_t budget_spent_ = 0;
   std::size_t system_events_ = 0;
 };

@@ -17,7 +17,7 @@ std::string session_of(const json::object& line) {
   return name != nullptr && name->is_string() ? std::string(name->as_string()) : "main";
 }
 
-// Usable is what counts 1, 2, 3 …; all else leaves the sender's place unknown.
+// A seq is usable if it is a positive integer.
 std::optional<std::int64_t> usable_seq(const json::object& line) {
   const json::value* seq = field(line, "seq");
   if (seq == nullptr || !seq->is_int64() || seq->as_int64() < 1) return std::nullopt;
@@ -69,14 +69,14 @@ void evaluator::hello(const json::object& line, const std::string& name) {
     h_.settings_ = decode_settings(line);
     h_.open_roster_ = agents == nullptr;
   } else {
-    // What a further hello leaves out it does not contradict.
-    const settings asked = decode_settings(line);
+    // A further hello contradicts the run only in settings that it contains.
+    const settings requested = decode_settings(line);
     if (decode_mode(line).value_or(h_.settings_.mode_) != h_.settings_.mode_ ||
-        (!asked.clock_.empty() && asked.clock_ != h_.settings_.clock_) ||
+        (!requested.clock_.empty() && requested.clock_ != h_.settings_.clock_) ||
         decode_rules(line, h_.settings_.rules_) != h_.settings_.rules_)
       return refused(error_code::hello_conflict);
   }
-  const bool known = h_.sessions_.count(name) != 0;  // a reconnect: what it can do may have changed, nothing else
+  const bool known = h_.sessions_.count(name) != 0;  // a reconnect may change only the capabilities
   h_.sessions_[name].capabilities_ = decode_capabilities(line);
   if (known) return;
   if (agents != nullptr && agents->is_array())
@@ -84,7 +84,7 @@ void evaluator::hello(const json::object& line, const std::string& name) {
       if (agent.is_string()) h_.roster_.insert(std::string(agent.as_string()));
 }
 
-// Uses up the next seq expected of this session.
+// Uses up the expected seq of the session.
 void evaluator::refuse(const std::string& name, error_code code, const std::optional<std::string>& field) {
   const auto found = h_.sessions_.find(name);
   if (found == h_.sessions_.end()) {
@@ -103,7 +103,7 @@ void evaluator::take_message(const json::object& line, const std::string& name) 
   const std::int64_t expected = found->second.expected_seq_;
   if (*seq < expected) return;
   if (*seq > expected) {
-    // Changes nothing, and names the one expected.
+    // Changes nothing and reports the expected seq.
     out_.push_back(error_line(expected, name, error_code::bad_seq, std::nullopt));
     return;
   }
@@ -116,7 +116,7 @@ void evaluator::take_message(const json::object& line, const std::string& name) 
   accept(m);
 }
 
-// All errors are collected and the first in the protocol's order is given; the set sorts them so.
+// Collects all errors and returns the first in the protocol's order, by which the set sorts them.
 std::optional<error_code> evaluator::check(const message& m) const {
   std::set<error_code> found;
   if (h_.ended_) found.insert(error_code::run_closed);
@@ -185,15 +185,15 @@ void evaluator::check_end(const message& m, std::set<error_code>& found) const {
   }
 }
 
-// The whole path of an accepted message, numbered as in semantics.md.
+// The whole path of an accepted message.
 void evaluator::accept(const message& m) {
   const std::int64_t now = std::max(h_.clock_, m.ts_.value_or(h_.clock_));
-  happen_until(now);  // (1)
-  h_.clock_ = now;    // (2)
+  handle_due(now);
+  h_.clock_ = now;
   if (m.type_ == message_type::run_ended && m.reports_at_end_) report_at_end();
-  const std::vector<blocked_event> blocked = record(m);  // (3)
-  judge(m, blocked);                                     // (4), (5)
-  update_windows(h_.clock_);                             // (6)
+  const std::vector<blocked_event> blocked = record(m);
+  judge(m, blocked);
+  update_windows(h_.clock_);
   settle_and_forget();
 }
 

@@ -1,5 +1,6 @@
-// A second, naive reading of semantics.md that judges the engine: it keeps everything and answers each question by
-// looking through all of it. It shares no code with the engine, on purpose.
+// A second, naive implementation of docs/rules.md, with which tests compare the engine. It keeps the whole history and
+// answers each question by scanning it. It shares no code with the engine, so that both do not contain the same
+// mistake.
 #pragma once
 
 #include "message.h"
@@ -10,7 +11,7 @@
 
 namespace oracle {
 
-// An event of the message at hand that is judged, or (late) only answered.
+// An event of the current message that is judged. A late event only gets a verdict.
 struct blocked_event {
   std::size_t event_ = 0;
   std::vector<std::string> recipients_;  // B
@@ -25,8 +26,8 @@ struct finding {
   std::set<std::string> evidence_;
 };
 
-// One run. Lines go in in the order applied; each returns what happened on it, in order, the status line last.
-// Never throws on what a line holds.
+// One run. `step` takes the lines of a trace in order and returns the answers to each; the status line comes last.
+// Invalid lines are refused and never throw.
 class evaluator {
  public:
   std::vector<std::string> step(const std::string& line);
@@ -35,7 +36,7 @@ class evaluator {
   std::int64_t expected_seq(const std::string& session) const;
 
  private:
-  // oracle.cpp: the sequence and the checks
+  // oracle.cpp: sequence numbers and checks
   void take(const std::string& line);
   void hello(const boost::json::object& line, const std::string& session);
   void take_message(const boost::json::object& line, const std::string& session);
@@ -47,7 +48,7 @@ class evaluator {
   void check_end(const message& m, std::set<error_code>& found) const;
   void accept(const message& m);
 
-  // recording.cpp: what a message changes in the graph
+  // recording.cpp: changes of the graph
   std::vector<blocked_event> record(const message& m);
   void record_left(const message& m);
   void record_start(const message& m);
@@ -81,16 +82,16 @@ class evaluator {
   bool report(detection d, std::optional<std::size_t> event, const std::optional<std::string>& stopped_by);
   void count_attempt(rule r, std::optional<std::size_t> event);
 
-  // windows.cpp: what happens by time
+  // windows.cpp: stalls and windows
   struct due {
     std::int64_t at_ = 0;
     int order_ = 0;  // stalls, DL, MC, OE
     std::string id_;
     std::size_t index_ = 0;
   };
-  void happen_until(std::int64_t now);
+  void handle_due(std::int64_t now);
   std::optional<due> next_due() const;
-  void fire(const due& due);
+  void fire(const due& item);
   void fire_window(rule r, std::optional<std::size_t> event, std::int64_t at);
   detection window_detection(rule r, std::optional<std::size_t> event, std::int64_t at) const;
   void report_at_end();

@@ -1,4 +1,4 @@
-// Random traces have to reach what the differential tests are to compare; and shrinking has to leave little.
+// Random traces must reach everything that the differential tests compare, and shrinking must leave a short trace.
 #include "oracle.h"
 #include "shrink.h"
 #include "trace_generator.h"
@@ -18,7 +18,7 @@ std::string text(const json::value& value) {
   return value.is_string() ? std::string(value.as_string()) : json::serialize(value);
 }
 
-// What kind of answer it is, without what is particular to the trace.
+// The kind of an answer, without the ids and times of the trace.
 std::string kind_of(const std::string& answer) {
   const json::object line = json::parse(answer).as_object();
   if (line.contains("d"))
@@ -30,7 +30,7 @@ std::string kind_of(const std::string& answer) {
   return line.at("s").as_object().at("terminal").as_bool() ? "terminal" : "live";
 }
 
-// What the answers do not show, by name.
+// Counts of the kinds of answers, and of properties that the answers do not show, by name.
 struct census {
   std::map<std::string, std::size_t> answers_;
   std::map<std::string, std::size_t> seen_;
@@ -149,7 +149,7 @@ void count_detection(const std::string& answer, const oracle::history& h, census
     ++c.seen_[evidence.size() == 64 ? "evidence cut at its ids" : "evidence cut at its bytes"];
   const bool enforced = h.settings_.mode_ == oracle::mode::enforce && rule.mode_ == oracle::mode::enforce;
   c.seen_["an excepted agent: " + text(line.at("d"))] += enforced && text(line.at("cause")) == "mode";
-  // No run here makes a thousand attempts.
+  // No run makes 1000 attempts, so here the cause means that max_returns_per_agent is used up.
   c.seen_["enough returns: " + text(line.at("d"))] +=
       text(line.at("cause")) == "attempts" && rule.max_attempts_ == 1000;
 }
@@ -174,7 +174,7 @@ census census_of(std::uint64_t seeds, std::size_t messages) {
 }
 
 const std::map<std::string, strings>& causes_by_rule() {
-  // A deadlock always has a target: what is pending is pending with somebody in the roster.
+  // A deadlock always has a target: pending events are pending at agents in the roster.
   static const std::map<std::string, strings> causes{
       {"early_termination reroute", {"as_is", "unsupported", "target", "attempts", "budget"}},
       {"orphaned_event reroute", {"as_is", "unsupported", "target", "attempts", "budget"}},
@@ -189,32 +189,32 @@ const std::map<std::string, strings>& causes_by_rule() {
 
 }  // namespace
 
-TEST_CASE("oracle: random traces reach every rule, mode, cause, error and odd state") {
+TEST_CASE("random_traces_reach_every_rule_mode_cause_error_and_unusual_state") {
   const census c = census_of(800, 300);
-  const auto often = [&](const std::string& kind, std::size_t least) {
+  const auto check_count = [&](const std::string& kind, std::size_t min_count) {
     const auto found = c.answers_.find(kind);
     INFO(kind);
-    CHECK((found == c.answers_.end() ? 0 : found->second) >= least);
+    CHECK((found == c.answers_.end() ? 0 : found->second) >= min_count);
   };
   for (const auto& [rule_and_healing, causes] : causes_by_rule()) {
     const std::string rule = rule_and_healing.substr(0, rule_and_healing.rfind(' '));
-    often(rule_and_healing + " null", 20);  // healed
-    often(rule_and_healing + " mode", 5);   // shadow
-    often(rule + " null mode", 5);          // observe, or shadow stopped by another cause
-    for (const std::string& cause : causes) often(rule + " null " + cause, 2);
+    check_count(rule_and_healing + " null", 20);  // healed
+    check_count(rule_and_healing + " mode", 5);   // shadow
+    check_count(rule + " null mode", 5);          // observe, or shadow stopped by another cause
+    for (const std::string& cause : causes) check_count(rule + " null " + cause, 2);
   }
   for (const char* kind :
        {"verdict deliver false", "verdict inject true", "verdict reroute true", "verdict reroute false",
         "intervention create true", "intervention reroute true", "intervention reroute false", "terminal", "live"})
-    often(kind, 5);
+    check_count(kind, 5);
   for (const char* code : {"bad_json", "bad_seq", "unknown_event", "unknown_activation", "activation_closed",
                            "duplicate_event", "duplicate_activation", "reserved_id", "settled_event", "not_an_input",
                            "failed_with_outputs", "submit_without_source", "run_closed"})
-    often(std::string(code) + " null", 20);
+    check_count(std::string(code) + " null", 20);
   for (const char* field : {"seq", "type", "ts", "agent", "activation", "inputs", "event", "id", "source", "recipients",
                             "kind", "submit", "fyi", "as_is", "failed", "reactions", "outputs", "applied", "outcome"})
-    often(std::string("bad_message ") + field, 5);
-  CHECK(c.answers_.at("live") * 2 > c.lines_);  // most of it is judged
+    check_count(std::string("bad_message ") + field, 5);
+  CHECK(c.answers_.at("live") * 2 > c.lines_);  // most lines are judged
   for (const char* text : {"fyi",
                            "submit",
                            "a recipient named twice",
@@ -275,7 +275,7 @@ TEST_CASE("oracle: random traces reach every rule, mode, cause, error and odd st
   }
 }
 
-TEST_CASE("oracle: the same seed gives the same trace and the same answers") {
+TEST_CASE("the_same_seed_gives_the_same_trace_and_the_same_answers") {
   for (std::uint64_t seed : {0u, 1u, 2u, 77u}) {
     const strings trace = oracle::random_trace(seed, 200);
     REQUIRE(trace == oracle::random_trace(seed, 200));
@@ -284,7 +284,7 @@ TEST_CASE("oracle: the same seed gives the same trace and the same answers") {
   }
 }
 
-TEST_CASE("oracle: shrinking leaves the few lines that a failure needs") {
+TEST_CASE("shrinking_leaves_only_the_few_lines_that_a_failure_needs") {
   const oracle::trace_predicate fails = [](const strings& trace) {
     for (const std::string& answer : oracle::evaluate(trace))
       if (answer.rfind("{\"d\":\"excessive_rerouting\"", 0) == 0) return true;
@@ -297,7 +297,7 @@ TEST_CASE("oracle: shrinking leaves the few lines that a failure needs") {
     ++shrunk;
     const strings small = oracle::shrink(trace, fails);
     REQUIRE(fails(small));
-    // hello, what makes the event, and three times start and end; a system event takes a few more to be made
+    // The hello, the line that creates the event, and three starts and ends. A system event needs a few lines more.
     CHECK(small.size() <= 12);
   }
   CHECK(shrunk == 3);

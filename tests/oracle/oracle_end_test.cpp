@@ -1,4 +1,4 @@
-// The oracle against hand-written traces: what is reported because the run ended.
+// The oracle on hand-written traces: detections that are reported because the run ended.
 #include "self_test_script.h"
 
 #include <catch2/catch.hpp>
@@ -8,9 +8,9 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-strings end_run(script& s, const std::string& more) { return s.tell(R"("type":"run_ended")" + more); }
+strings end_run(script& s, const std::string& more) { return s.send(R"("type":"run_ended")" + more); }
 
-// e1 is pending with b, and nobody acts.
+// e1 is pending at b, and no agent is active.
 script stuck(const std::string& more = "") {
   script s(R"(,"agents":["a","b"])" + more);
   s.root("e1", R"(["b"])");
@@ -19,7 +19,7 @@ script stuck(const std::string& more = "") {
 
 }  // namespace
 
-TEST_CASE("oracle: a run that ends at rest without an answer reports what its windows were waiting for") {
+TEST_CASE("oracle_reports_conditions_that_hold_when_a_run_ends_without_an_answer") {
   for (const char* outcome : {R"(,"outcome":"failure")", "", R"(,"outcome":null)"}) {
     script s = stuck();
     REQUIRE(end_run(s, std::string(outcome) + R"(,"ts":9)") ==
@@ -29,7 +29,7 @@ TEST_CASE("oracle: a run that ends at rest without an answer reports what its wi
   }
 }
 
-TEST_CASE("oracle: a run that succeeded or was aborted reports nothing at its end, nor one with its answer out") {
+TEST_CASE("oracle_reports_nothing_at_the_end_of_a_successful_aborted_or_answered_run") {
   for (const char* outcome : {R"(,"outcome":"success")", R"(,"outcome":"aborted")"}) {
     script s = stuck();
     REQUIRE(end_run(s, outcome).empty());
@@ -41,14 +41,14 @@ TEST_CASE("oracle: a run that succeeded or was aborted reports nothing at its en
   REQUIRE(end_run(s, R"(,"outcome":"failure")").empty());
 }
 
-TEST_CASE("oracle: an outcome that is none of the three is refused and ends nothing") {
+TEST_CASE("oracle_refuses_an_unknown_outcome_and_the_run_continues") {
   script s = stuck();
   for (const char* outcome : {R"(,"outcome":"fine")", R"(,"outcome":3)"})
     REQUIRE(count(end_run(s, outcome), R"("code":"bad_message","field":"outcome")") == 1);
   REQUIRE(count(end_run(s, ""), R"("cause":"ended")") == 1);
 }
 
-TEST_CASE("oracle: at the end deadlock or missing termination comes before orphans by event") {
+TEST_CASE("oracle_reports_deadlock_or_missing_termination_before_orphans_at_the_end") {
   script s(R"(,"agents":["a","b"])");
   s.start("v1", "a", "[]");
   s.end("v1", "{}",
@@ -72,7 +72,7 @@ TEST_CASE("oracle: at the end deadlock or missing termination comes before orpha
   REQUIRE(count(done_end, R"("healed":false,"healing":null,"cause":"ended")") == 3);
 }
 
-TEST_CASE("oracle: an open activation that is active keeps its run's end quiet, a stalled one does not") {
+TEST_CASE("oracle_reports_no_deadlock_at_the_end_while_an_activation_is_active_and_not_stalled") {
   script s = stuck(R"(,"limits":{"stalled_ms":5})");
   s.start("v1", "a", "[]");
   script t = s;
@@ -80,19 +80,19 @@ TEST_CASE("oracle: an open activation that is active keeps its run's end quiet, 
   REQUIRE(fired(end_run(t, R"(,"ts":5)"), "deadlock") == 1);
 }
 
-TEST_CASE("oracle: a window that fired unhealed is not reported again at the end") {
+TEST_CASE("oracle_does_not_report_a_window_again_at_the_end_if_it_fired_unhealed") {
   script s = stuck(R"(,"mode":"observe","rules":{"deadlock":{"window_ms":5}})");
   REQUIRE(fired(s.time(5), "deadlock") == 1);
   REQUIRE(end_run(s, "").empty());
 }
 
-TEST_CASE("oracle: a window that was healed while its condition went on holding is not reported again at the end") {
+TEST_CASE("oracle_does_not_report_a_healed_window_again_at_the_end_if_its_condition_still_holds") {
   script s = stuck(R"(,"rules":{"deadlock":{"window_ms":5}})");
   REQUIRE(count(s.time(5), R"("cause":null)") == 1);
   REQUIRE(end_run(s, R"(,"ts":6)").empty());
 }
 
-TEST_CASE("oracle: a window whose condition has been false since it fired is reported at the end") {
+TEST_CASE("oracle_reports_a_window_at_the_end_whose_condition_was_false_since_it_fired") {
   script s = stuck(R"(,"rules":{"deadlock":{"window_ms":5}})");
   s.time(5);
   s.start("v1", "b", "[]");
@@ -100,21 +100,21 @@ TEST_CASE("oracle: a window whose condition has been false since it fired is rep
   REQUIRE(count(end_run(s, R"(,"ts":6)"), R"("d":"deadlock","at":null,"ts":6)") == 1);
 }
 
-TEST_CASE("oracle: a window due by the end's own time fires and is healed, and then is not reported") {
+TEST_CASE("oracle_heals_a_window_due_at_the_time_of_the_end_and_does_not_report_it_again") {
   script s = stuck(R"(,"rules":{"deadlock":{"window_ms":5}})");
   const strings answers = end_run(s, R"(,"ts":5)");
   REQUIRE(answers.size() == 2);
   REQUIRE(count(answers, R"("healed":true,"healing":"create","cause":null)") == 1);
 }
 
-TEST_CASE("oracle: an orphan reported when it was blocked is not reported at the end") {
+TEST_CASE("oracle_does_not_report_an_orphan_at_the_end_that_was_reported_when_blocked") {
   script s(R"(,"agents":["a"],"rules":{"orphaned_event":{"max_attempts":0}})");
   s.start("v1", "a", "[]");
   REQUIRE(count(s.output("e1", "v1", R"(["z"])"), R"("cause":"attempts")") == 1);
   REQUIRE(end_run(s, "").empty());
 }
 
-TEST_CASE("oracle: at the end the cause is the mode where that does not enforce, and nothing would have been done") {
+TEST_CASE("oracle_gives_the_mode_as_the_cause_at_the_end_where_the_mode_is_not_enforce") {
   script shadow = stuck(R"(,"mode":"shadow")");
   REQUIRE(count(end_run(shadow, ""), R"("healed":false,"healing":null,"cause":"mode")") == 1);
   script off = stuck(R"(,"rules":{"deadlock":{"mode":"off"}})");
@@ -128,10 +128,10 @@ TEST_CASE("oracle: at the end the cause is the mode where that does not enforce,
   REQUIRE(count(end_run(unable, ""), R"("cause":"ended")") == 1);
 }
 
-TEST_CASE("oracle: after a gap an end reports neither what was pending nor what ended before it") {
+TEST_CASE("oracle_reports_nothing_at_the_end_from_before_a_gap") {
   script s = stuck();
   s.start("v1", "a", "[]");
   s.end("v1");
-  s.tell(R"("type":"gap")");
+  s.send(R"("type":"gap")");
   REQUIRE(end_run(s, "").empty());
 }

@@ -1,4 +1,4 @@
-// What an accepted message changes in the graph, step (3) of "Messages are atomic", and what settles after it.
+// Records an accepted message in the graph, and settles and forgets events after it.
 #include "oracle.h"
 #include "scan.h"
 
@@ -8,9 +8,9 @@ namespace oracle {
 
 namespace {
 
-void settle_pending(event_record& e, const std::string& agent, delivery_state as) {
+void end_pending(event_record& e, const std::string& agent, delivery_state state) {
   for (delivery& d : e.deliveries_)
-    if (d.agent_ == agent && d.state_ == delivery_state::pending) d.state_ = as;
+    if (d.agent_ == agent && d.state_ == delivery_state::pending) d.state_ = state;
 }
 
 bool ever_given(const event_record& e, const std::string& agent) {
@@ -40,7 +40,7 @@ std::vector<blocked_event> evaluator::record(const message& m) {
 
 void evaluator::record_left(const message& m) {
   if (h_.roster_.erase(m.agent_) == 0) return;
-  for (event_record& e : h_.events_) settle_pending(e, m.agent_, delivery_state::lost);
+  for (event_record& e : h_.events_) end_pending(e, m.agent_, delivery_state::lost);
   for (activation_record& v : h_.activations_)
     if (v.open_ && v.agent_ == m.agent_) v.stalled_ = true;
 }
@@ -76,10 +76,10 @@ std::vector<blocked_event> evaluator::record_end(const message& m) {
       const auto declared = m.reactions_.find(e.id_);
       const reaction_fields reaction = declared == m.reactions_.end() ? reaction_fields{} : declared->second;
       v.reactions_.push_back(reaction.kind_);
-      if (reaction.kind_ == reaction_kind::consume) settle_pending(e, v.agent_, delivery_state::consumed);
-      else if (reaction.kind_ == reaction_kind::discard) settle_pending(e, v.agent_, delivery_state::discarded);
+      if (reaction.kind_ == reaction_kind::consume) end_pending(e, v.agent_, delivery_state::consumed);
+      else if (reaction.kind_ == reaction_kind::discard) end_pending(e, v.agent_, delivery_state::discarded);
       else if (reaction.kind_ == reaction_kind::reroute) {
-        settle_pending(e, v.agent_, delivery_state::rerouted);
+        end_pending(e, v.agent_, delivery_state::rerouted);
         blocked.push_back({input, reaction.targets_, false, true, false});
       }
     }
@@ -96,7 +96,7 @@ std::vector<blocked_event> evaluator::record_end(const message& m) {
   return blocked;
 }
 
-// Fixed with the first output: all inputs while it could still use any of them, afterwards those it did.
+// The first output fixes the used inputs: all of them while the activation is open, otherwise those it consumed.
 void evaluator::fix_used_inputs(activation_record& v) {
   if (v.used_inputs_) return;
   v.used_inputs_.emplace();
@@ -104,8 +104,7 @@ void evaluator::fix_used_inputs(activation_record& v) {
     if (v.open_ || v.reactions_[i] == reaction_kind::consume) v.used_inputs_->push_back(v.inputs_[i]);
 }
 
-// All outputs of a message are counted before the first one's generators are fixed, and all are known before the
-// first delivery.
+// Adds all events of a message before it fixes the generators of the first and before it makes the first delivery.
 std::vector<blocked_event> evaluator::record_events(const std::vector<event_fields>& events,
                                                     std::optional<std::size_t> source) {
   std::vector<blocked_event> blocked;
@@ -188,8 +187,9 @@ void evaluator::settle_and_forget() {
     e.settled_ = true;
     h_.settled_order_.push_back(i);
   }
-  const std::size_t kept = static_cast<std::size_t>(h_.settings_.settled_events_);
-  for (std::size_t i = 0; i + kept < h_.settled_order_.size(); ++i) h_.events_[h_.settled_order_[i]].forgotten_ = true;
+  const std::size_t max_remembered = static_cast<std::size_t>(h_.settings_.settled_events_);
+  for (std::size_t i = 0; i + max_remembered < h_.settled_order_.size(); ++i)
+    h_.events_[h_.settled_order_[i]].forgotten_ = true;
   for (activation_record& v : h_.activations_) {
     auto remembered = [&](std::size_t e) { return !h_.events_[e].forgotten_; };
     if (!v.open_ && std::none_of(v.inputs_.begin(), v.inputs_.end(), remembered) &&

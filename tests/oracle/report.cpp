@@ -8,7 +8,7 @@ namespace json = boost::json;
 
 namespace {
 
-// A detection lists its evidence in order as far as both allow.
+// A detection lists its sorted evidence up to both limits.
 constexpr std::size_t max_evidence_ids = 64;
 constexpr std::size_t max_evidence_bytes = 4096;
 
@@ -19,9 +19,9 @@ json::value or_null(const std::optional<T>& value) {
 
 template <class Names>
 json::array array_of(const Names& names) {
-  json::array found;
-  for (const std::string& name : names) found.emplace_back(name);
-  return found;
+  json::array items;
+  for (const std::string& name : names) items.emplace_back(name);
+  return items;
 }
 
 json::array listed_evidence(const std::set<std::string>& evidence) {

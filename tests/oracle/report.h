@@ -1,4 +1,4 @@
-// The canonical output lines: compact JSON, keys in a fixed order, so that two evaluators compare as strings.
+// The canonical answer lines: compact JSON with keys in a fixed order, so that tests compare answers as strings.
 #pragma once
 
 #include "message.h"

@@ -6,7 +6,7 @@ namespace oracle {
 
 namespace {
 
-// A forgotten id is like one never seen; it may have been used again since.
+// Skips forgotten records: a forgotten id indices as unknown, and a later record may have it.
 template <class Records>
 std::optional<std::size_t> find_remembered(const Records& records, const std::string& id) {
   for (std::size_t i = 0; i < records.size(); ++i)
@@ -14,11 +14,11 @@ std::optional<std::size_t> find_remembered(const Records& records, const std::st
   return std::nullopt;
 }
 
-bool contains(const std::vector<std::size_t>& counts, std::size_t index) {
-  return std::find(counts.begin(), counts.end(), index) != counts.end();
+bool contains(const std::vector<std::size_t>& indices, std::size_t index) {
+  return std::find(indices.begin(), indices.end(), index) != indices.end();
 }
 
-bool over(const history& h) { return h.terminal_ || h.ended_; }
+bool judging_over(const history& h) { return h.terminal_ || h.ended_; }
 
 }  // namespace
 
@@ -64,9 +64,9 @@ std::set<std::size_t> ancestors(const history& h, std::size_t event) {
 }
 
 bool is_generating(const history& h, const activation_record& v) {
-  const auto asking =
+  const auto counted =
       std::count_if(v.outputs_.begin(), v.outputs_.end(), [&](std::size_t e) { return !h.events_[e].fyi_; });
-  return static_cast<std::size_t>(asking) > v.inputs_.size();
+  return static_cast<std::size_t>(counted) > v.inputs_.size();
 }
 
 bool is_reducing(const history& h, const activation_record& v) { return !is_generating(h, v); }
@@ -105,20 +105,20 @@ const rule_settings& settings_of(const history& h, rule r) { return h.settings_.
 
 mode effective_mode(const history& h, rule r) { return std::min(h.settings_.mode_, settings_of(h, r).mode_); }
 
-// A rule that is off has no window either: its condition is taken never to hold.
+// The condition of a rule that is off never holds, so its window never runs.
 bool deadlock_holds(const history& h) {
-  if (over(h) || effective_mode(h, rule::deadlock) == mode::off) return false;
+  if (judging_over(h) || effective_mode(h, rule::deadlock) == mode::off) return false;
   return active_count(h) == 0 && !reachable_work(h).empty();
 }
 
 bool missing_termination_holds(const history& h) {
-  if (over(h) || effective_mode(h, rule::missing_termination) == mode::off) return false;
+  if (judging_over(h) || effective_mode(h, rule::missing_termination) == mode::off) return false;
   return !h.ended_since_gap_.empty() && active_count(h) == 0 && reachable_work(h).empty();
 }
 
 bool orphan_holds(const history& h, std::size_t event) {
   const event_record& e = h.events_[event];
-  if (over(h) || effective_mode(h, rule::orphaned_event) == mode::off) return false;
+  if (judging_over(h) || effective_mode(h, rule::orphaned_event) == mode::off) return false;
   if (e.settled_ || !is_work(e) || is_pending(e)) return false;
   for (const delivery& d : e.deliveries_)
     if (d.state_ == delivery_state::unknown) return false;

@@ -1,4 +1,4 @@
-// The questions of semantics.md, each answered by looking through everything recorded.
+// The definitions of docs/rules.md as functions that scan the whole history.
 #pragma once
 
 #include "model.h"
@@ -13,13 +13,13 @@ bool is_pending(const event_record& e);
 bool is_pending_for(const event_record& e, const std::string& agent);
 bool in_roster(const history& h, const std::string& agent);
 
-// R, as indices of events.
+// Returns indices of events.
 std::vector<std::size_t> reachable_work(const history& h);
 
-// All events from which there is a path to `event`.
+// Returns the events from which a path leads to `event`.
 std::set<std::size_t> ancestors(const history& h, std::size_t event);
 
-// Outputs that ask nothing of anybody are not counted.
+// Fyi outputs are not counted.
 bool is_generating(const history& h, const activation_record& v);
 bool is_reducing(const history& h, const activation_record& v);
 bool is_consumed(const history& h, std::size_t event);

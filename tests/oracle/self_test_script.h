@@ -1,4 +1,4 @@
-// Hand-written traces for the oracle's own tests: sequence numbers are filled in, answers are asked for by kind.
+// Hand-written traces for the oracle's own tests. The script fills in sequence numbers; helpers count answers by kind.
 #pragma once
 
 #include "oracle.h"
@@ -13,15 +13,15 @@ class script {
  public:
   // `settings` are further members of the hello, beginning with a comma if there are any.
   explicit script(const std::string& settings = R"(,"agents":["a","b","c"])") {
-    say(R"({"type":"hello","protocol":1,"run":"r","clock":"trace")" + settings + "}");
+    send_line(R"({"type":"hello","protocol":1,"run":"r","clock":"trace")" + settings + "}");
   }
 
-  // The members of a message but its seq; returns what happened on it, without the status.
-  std::vector<std::string> tell(const std::string& members) {
-    return say("{\"seq\":" + std::to_string(judge_.expected_seq("main")) + "," + members + "}");
+  // Sends a message, given as its members without the seq. Returns the answers without the status line.
+  std::vector<std::string> send(const std::string& members) {
+    return send_line("{\"seq\":" + std::to_string(judge_.expected_seq("main")) + "," + members + "}");
   }
 
-  std::vector<std::string> say(const std::string& line) {
+  std::vector<std::string> send_line(const std::string& line) {
     lines_.push_back(line);
     std::vector<std::string> answers = judge_.step(line);
     status_ = answers.back();
@@ -30,22 +30,22 @@ class script {
   }
 
   std::vector<std::string> root(const std::string& id, const std::string& recipients, const std::string& more = "") {
-    return tell(R"("type":"event","event":{"id":")" + id + R"(","recipients":)" + recipients + more + "}");
+    return send(R"("type":"event","event":{"id":")" + id + R"(","recipients":)" + recipients + more + "}");
   }
   std::vector<std::string> output(const std::string& id, const std::string& source, const std::string& recipients,
                                   const std::string& more = "") {
     return root(id, recipients, R"(,"source":")" + source + '"' + more);
   }
   std::vector<std::string> start(const std::string& id, const std::string& agent, const std::string& inputs) {
-    return tell(R"("type":"activation_started","activation":")" + id + R"(","agent":")" + agent + R"(","inputs":)" +
+    return send(R"("type":"activation_started","activation":")" + id + R"(","agent":")" + agent + R"(","inputs":)" +
                 inputs);
   }
   std::vector<std::string> end(const std::string& id, const std::string& reactions = "{}",
                                const std::string& outputs = "[]", const std::string& more = "") {
-    return tell(R"("type":"activation_ended","activation":")" + id + R"(","reactions":)" + reactions +
+    return send(R"("type":"activation_ended","activation":")" + id + R"(","reactions":)" + reactions +
                 R"(,"outputs":)" + outputs + more);
   }
-  std::vector<std::string> time(int ts) { return tell(R"("type":"time","ts":)" + std::to_string(ts)); }
+  std::vector<std::string> time(int ts) { return send(R"("type":"time","ts":)" + std::to_string(ts)); }
 
   const std::string& status() const { return status_; }
   bool reachable(const std::string& ids) const { return status_.find("\"reachable\":" + ids) != std::string::npos; }

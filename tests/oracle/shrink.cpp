@@ -21,15 +21,15 @@ std::optional<json::object> object_of(const std::string& line) {
   return std::move(parsed.as_object());
 }
 
-std::string text_in(const json::object& from, const char* name, const char* otherwise) {
+std::string text_in(const json::object& from, const char* name, const char* fallback) {
   const json::value* value = from.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->as_string()) : otherwise;
+  return value != nullptr && value->is_string() ? std::string(value->as_string()) : fallback;
 }
 
 bool is_hello(const json::object& line) { return text_in(line, "type", "") == "hello"; }
 
-// How far each line's seq is from the one expected there, counting as the protocol does: 0 is in order, none is
-// unusable, so that a resent or too high line stays one when others before it go.
+// The session of a line, and how far its seq is ahead of the expected one: 0 is in order, none is unusable. Keeping
+// this distance, a repeated or too high seq stays repeated or too high when earlier lines are removed.
 struct place {
   std::string session_;
   std::optional<std::int64_t> ahead_;
@@ -66,7 +66,7 @@ lines without(const lines& trace, std::size_t from, std::size_t count, bool renu
     if (p.ahead_ && renumber) {
       json::object object = *object_of(trace[i]);
       const std::int64_t seq = next + *p.ahead_;
-      if (seq < 1) rest.pop_back();  // resent what is no longer there
+      if (seq < 1) rest.pop_back();  // the repeated message is no longer in the trace
       else {
         object["seq"] = seq;
         rest.back() = json::serialize(object);
@@ -77,7 +77,7 @@ lines without(const lines& trace, std::size_t from, std::size_t count, bool renu
   return rest;
 }
 
-// Lines of a session that never said hello are outside of what the protocol describes.
+// The protocol does not describe lines of a session without a hello.
 bool is_sound(const lines& trace) {
   if (trace.empty()) return false;
   std::set<std::string> greeted;
@@ -94,8 +94,8 @@ bool is_sound(const lines& trace) {
 
 class shrinker {
  public:
-  shrinker(lines trace, const trace_predicate& fails, std::size_t most_tries)
-      : trace_(std::move(trace)), fails_(fails), tries_left_(most_tries) {}
+  shrinker(lines trace, const trace_predicate& fails, std::size_t max_tries)
+      : trace_(std::move(trace)), fails_(fails), tries_left_(max_tries) {}
 
   lines run() {
     if (!fails_(trace_)) return trace_;
@@ -125,7 +125,7 @@ class shrinker {
 
   void drop_lines() {
     for (std::size_t count = std::max<std::size_t>(trace_.size() / 2, 1); count > 0; count /= 2) {
-      // From the end, as what comes late depends on what comes early.
+      // From the end, because later lines depend on earlier ones.
       for (std::size_t end = trace_.size(); end > 1;) {
         const std::size_t from = end > count + 1 ? end - count : 1;
         if (!keep_if_it_fails(without(trace_, from, end - from, true)))
@@ -144,11 +144,11 @@ class shrinker {
   void simplify_line(std::size_t i) {
     static const std::set<std::string> needed{"type", "seq", "protocol", "run", "session", "clock"};
     if (!object_of(trace_[i])) return;
-    // `path` leads to each member and element in turn; one that cannot go is entered.
+    // Tries to remove each member and element, and enters those that must stay.
     simplify_within(i, {}, needed);
   }
 
-  // The value within a line that a path of keys and positions leads to.
+  // Returns the value in `line` at a path of keys and positions. Copies `line` to `root`, which owns the value.
   static json::value& at(json::object& line, const std::vector<std::string>& path, json::value& root) {
     root = line;
     json::value* here = &root;
@@ -166,12 +166,12 @@ class shrinker {
       for (const auto& member : here.as_object()) parts.emplace_back(member.key());
     else if (here.is_array())
       for (std::size_t n = here.as_array().size(); n > 0; --n)
-        parts.push_back(std::to_string(n - 1));  // the last first: positions before it stay
+        parts.push_back(std::to_string(n - 1));  // from the last, so that earlier positions stay valid
     for (const std::string& part : parts) {
       if (path.empty() && needed.count(part) != 0) continue;
-      json::object now = *object_of(trace_[i]);
+      json::object shorter = *object_of(trace_[i]);
       json::value copy;
-      json::value& container = at(now, path, copy);
+      json::value& container = at(shorter, path, copy);
       if (container.is_object()) container.as_object().erase(part);
       else container.as_array().erase(container.as_array().begin() + static_cast<std::ptrdiff_t>(std::stoul(part)));
       if (try_line(i, copy.as_object())) continue;
@@ -191,8 +191,8 @@ class shrinker {
 }  // namespace
 
 std::vector<std::string> shrink(const std::vector<std::string>& trace, const trace_predicate& fails,
-                                std::size_t most_tries) {
-  return shrinker(trace, fails, most_tries).run();
+                                std::size_t max_tries) {
+  return shrinker(trace, fails, max_tries).run();
 }
 
 }  // namespace oracle

@@ -1,4 +1,4 @@
-// Makes a failing trace small enough to read.
+// Shortens a failing trace so that a person can read it.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,10 @@ namespace oracle {
 
 using trace_predicate = std::function<bool(const std::vector<std::string>&)>;
 
-// A trace that still fails and from which no single line, output, recipient, input or reaction can be taken away
-// without its passing (as far as `most_tries` calls of `fails` reach). The first line, and the `hello` of every session
-// still speaking, stay. `trace` itself has to fail; it is returned as it is if it does not.
+// Returns a shorter trace for which `fails` still holds. Without any further line, output, recipient, input or reaction
+// it would pass, unless `max_tries` calls of `fails` were too few. Keeps the first line, and the `hello` of each
+// session with further lines. Returns `trace` unchanged if `fails` does not hold for it.
 std::vector<std::string> shrink(const std::vector<std::string>& trace, const trace_predicate& fails,
-                                std::size_t most_tries = 20000);
+                                std::size_t max_tries = 20000);
 
 }  // namespace oracle

@@ -14,21 +14,21 @@ std::vector<std::string> random_trace(std::uint64_t seed, std::size_t messages) 
 }
 
 std::vector<std::string> trace_simulator::run() {
-  say_first_hello();
+  send_first_hello();
   while (trace_.size() <= messages_ && after_end_ < 12) {
     if (seen().ended_) ++after_end_;
-    if (!silent_sessions_.empty() && !seen().ended_ && dice_.percent(8)) say_further_hello();
-    else if (dice_.per_mille(temper_.mistakes_per_mille_) && mistake()) continue;
-    else if (dice_.per_mille(temper_.oddities_per_mille_) && odd_act()) continue;
+    if (!further_sessions_.empty() && !seen().ended_ && dice_.percent(8)) send_further_hello();
+    else if (dice_.per_mille(behaviour_.mistakes_per_mille_) && mistake()) continue;
+    else if (dice_.per_mille(behaviour_.oddities_per_mille_) && odd_act()) continue;
     else act();
   }
   return trace_;
 }
 
-// --- what agents do
+// --- the acts of agents
 
 void trace_simulator::act() {
-  if (trace_.size() >= temper_.end_at_ && !seen().ended_) return end_run();
+  if (trace_.size() >= behaviour_.end_at_ && !seen().ended_) return end_run();
   if (winding_down_ == 0 && dice_.per_mille(8)) winding_down_ = 30;
   if (winding_down_ > 0) {
     --winding_down_;
@@ -42,16 +42,16 @@ void trace_simulator::act() {
   else if (draw < 60 && open > 0) output();
   else if (draw < 93 && open > 0) end();
   else if (draw < 96) report_delivery();
-  else say(begin("time"));
+  else send(begin("time"));
 }
 
-// Nobody begins anything new: what is pending is consumed, until there is no work left and time goes by.
+// Agents create nothing new. They consume what is pending until no work is left; then time passes.
 void trace_simulator::wind_down() {
   if (const std::vector<std::size_t> open = activations(true); !open.empty()) {
     object line = begin("activation_ended");
     line["activation"] = seen().activations_[open.front()].id_;
     if (dice_.percent(10)) line["failed"] = true;
-    return say(std::move(line));
+    return send(std::move(line));
   }
   if (start_on_pending()) return;
   object line = begin("time");
@@ -59,57 +59,57 @@ void trace_simulator::wind_down() {
     line = begin("agent_left");
     line["agent"] = draw_agent();
   }
-  line["ts"] = seen().clock_ + static_cast<std::int64_t>(dice_.below(temper_.jump_ms_));
-  say(std::move(line));
+  line["ts"] = seen().clock_ + static_cast<std::int64_t>(dice_.below(behaviour_.jump_ms_));
+  send(std::move(line));
 }
 
-// Somebody takes up everything that is pending for them; false if nothing is pending.
+// An agent starts on everything that is pending at it. Returns false if nothing is pending.
 bool trace_simulator::start_on_pending() {
   for (const event_record& e : seen().events_) {
     for (const delivery& d : e.deliveries_) {
       if (d.state_ != delivery_state::pending) continue;
       object line = begin("activation_started");
-      line["activation"] = "v" + std::to_string(++names_);
+      line["activation"] = "v" + std::to_string(++last_name_);
       line["agent"] = d.agent_;
       array inputs;
       for (const event_record& other : seen().events_)
         if (is_pending_for(other, d.agent_)) inputs.emplace_back(other.id_);
       line["inputs"] = std::move(inputs);
       line["ts"] = seen().clock_;
-      say(std::move(line));
+      send(std::move(line));
       return true;
     }
   }
   return false;
 }
 
-// No time goes by at the end, so that windows are still running then; or as much as one of them takes, so that it has
-// fired and may run anew.
+// Ends the run without letting time pass, so that windows still run. With `ending::waited`, first lets a window fire,
+// so that it may run again.
 void trace_simulator::end_run() {
   auto now = [&](object line) {
     line["ts"] = seen().clock_;
-    say(std::move(line));
+    send(std::move(line));
   };
-  if (const std::vector<std::size_t> open = activations(true); temper_.ending_ != ending::at_once && !open.empty()) {
+  if (const std::vector<std::size_t> open = activations(true); behaviour_.ending_ != ending::at_once && !open.empty()) {
     const activation_record& v = seen().activations_[open.front()];
     object line = begin("activation_ended");
     line["activation"] = v.id_;
     object reactions;
     for (std::size_t input : v.inputs_)
-      if (dice_.percent(temper_.ending_ == ending::done ? 10 : 60))
+      if (dice_.percent(behaviour_.ending_ == ending::done ? 10 : 60))
         reactions[seen().events_[input].id_] = dice_.percent(50) ? "discard" : "wait";
     line["reactions"] = std::move(reactions);
     return now(std::move(line));
   }
-  if (temper_.ending_ == ending::done && start_on_pending()) return;
-  if (temper_.ending_ == ending::waited && !waited_) {
+  if (behaviour_.ending_ == ending::done && start_on_pending()) return;
+  if (behaviour_.ending_ == ending::waited && !waited_) {
     waited_ = true;
     const rule r = dice_.percent(70) ? rule::deadlock : rule::missing_termination;
     const std::int64_t window_ms = settings_of(seen(), r).window_ms_;
     object line = begin("time");
     line["ts"] =
         seen().clock_ + window_ms + static_cast<std::int64_t>(dice_.below(static_cast<std::size_t>(window_ms) + 1));
-    return say(std::move(line));
+    return send(std::move(line));
   }
   static const std::vector<const char*> outcomes{"success", "failure", "failure", "aborted"};
   object line = begin("run_ended");
@@ -124,7 +124,7 @@ bool trace_simulator::odd_act() {
     case 1: {
       object line = begin(dice_.percent(50) ? "agent_joined" : "agent_left");
       line["agent"] = draw_agent();
-      say(std::move(line));
+      send(std::move(line));
       break;
     }
     case 2:
@@ -132,7 +132,7 @@ bool trace_simulator::odd_act() {
       {
         object line = begin("gap");
         line["dropped"] = dice_.below(100);
-        say(std::move(line));
+        send(std::move(line));
       }
       break;
     case 3:
@@ -164,22 +164,23 @@ std::string trace_simulator::draw_agent() {
 json::array trace_simulator::draw_recipients() {
   array recipients;
   const std::size_t draw = dice_.below(20);
-  const std::size_t most = draw < 2 ? 0 : draw < 13 ? 1 : draw < 18 ? 2 : 3;
-  const bool lost = dice_.per_mille(temper_.oddities_per_mille_);
-  for (std::size_t i = 0; i < most; ++i)
-    recipients.emplace_back(lost ? dice_.one_of(strangers()) : draw_agent());  // twice the same at times
+  const std::size_t count = draw < 2 ? 0 : draw < 13 ? 1 : draw < 18 ? 2 : 3;
+  const bool lost = dice_.per_mille(behaviour_.oddities_per_mille_);
+  for (std::size_t i = 0; i < count; ++i)
+    recipients.emplace_back(lost ? dice_.one_of(strangers()) : draw_agent());  // may name an agent twice
   return recipients;
 }
 
 std::string trace_simulator::draw_new_id() {
   static const std::vector<std::string> heads{"e", "e", "e", "e:", "E", "\"", "é", "give:e"};
-  return pad(dice_.one_of(heads) + std::to_string(++names_));
+  return pad(dice_.one_of(heads) + std::to_string(++last_name_));
 }
 
-// Ids of up to 256 bytes, so that few of them fill a detection's evidence; sixteen of the longest fill it exactly.
+// Lengthens ids to at most 256 bytes, so that a few fill the evidence of a detection. Sixteen of the longest fill it
+// exactly.
 std::string trace_simulator::pad(const std::string& id) {
-  if (!dice_.percent(temper_.long_id_percent_)) return id;
-  return id + std::string(temper_.longest_ids_ ? 256 - id.size() : 40 + dice_.below(200), '-');
+  if (!dice_.percent(behaviour_.long_id_percent_)) return id;
+  return id + std::string(behaviour_.longest_ids_ ? 256 - id.size() : 40 + dice_.below(200), '-');
 }
 
 std::optional<std::string> trace_simulator::some_placeholder() {
@@ -196,8 +197,8 @@ json::object trace_simulator::new_event(bool output) {
   event["id"] = late && dice_.percent(20) ? *late : draw_new_id();
   if (dice_.percent(92)) event["recipients"] = draw_recipients();
   if (dice_.percent(60)) event["kind"] = dice_.percent(60) ? "k1" : dice_.percent(50) ? "k2" : "k3";
-  if (dice_.percent(temper_.fyi_percent_)) event["fyi"] = dice_.percent(80);
-  if (output && dice_.per_mille(eager_ ? 300 : submit_per_mille())) {
+  if (dice_.percent(behaviour_.fyi_percent_)) event["fyi"] = dice_.percent(80);
+  if (output && dice_.per_mille(retries_soon_ ? 300 : submit_per_mille())) {
     event["submit"] = true;
     if (dice_.percent(70)) event["recipients"] = array{};
   }
@@ -205,21 +206,21 @@ json::object trace_simulator::new_event(bool output) {
   return event;
 }
 
-// An answer that will be given back leaves the rules at work, so these are the better ones to try.
+// An answer that is given back does not end judging, so submit more often where that will happen.
 unsigned trace_simulator::submit_per_mille() const {
   const rule r = rule::early_termination;
   const history& h = seen();
   const bool given_back = effective_mode(h, r) == mode::enforce && !reachable_work(h).empty() &&
                           h.attempts_[static_cast<std::size_t>(r)] < settings_of(h, r).max_attempts_ &&
                           h.budget_spent_ < h.settings_.budget_;
-  return given_back ? temper_.submit_per_mille_ * 4 : temper_.submit_per_mille_;
+  return given_back ? behaviour_.submit_per_mille_ * 4 : behaviour_.submit_per_mille_;
 }
 
 void trace_simulator::post_root() {
   object line = begin("event");
   line["event"] = new_event(false);
-  if (dice_.percent(temper_.as_is_percent_)) line["as_is"] = true;
-  say(std::move(line));
+  if (dice_.percent(behaviour_.as_is_percent_)) line["as_is"] = true;
+  send(std::move(line));
 }
 
 void trace_simulator::post_late_root() {
@@ -231,10 +232,10 @@ void trace_simulator::post_late_root() {
   const std::vector<std::size_t> open = activations(true);
   if (!open.empty() && dice_.percent(50)) {
     event["source"] = seen().activations_[dice_.one_of(open)].id_;
-    if (dice_.per_mille(temper_.submit_per_mille_ * 4)) event["submit"] = true;
+    if (dice_.per_mille(behaviour_.submit_per_mille_ * 4)) event["submit"] = true;
   }
   line["event"] = std::move(event);
-  say(std::move(line));
+  send(std::move(line));
 }
 
 json::array trace_simulator::draw_inputs(const std::string& agent) {
@@ -245,15 +246,15 @@ json::array trace_simulator::draw_inputs(const std::string& agent) {
     if (is_pending_for(e, agent) && inputs.size() < 3 && dice_.percent(75)) inputs.emplace_back(e.id_);
     else others.push_back(e.id_);
   }
-  if (!others.empty() && dice_.per_mille(temper_.oddities_per_mille_))
+  if (!others.empty() && dice_.per_mille(behaviour_.oddities_per_mille_))
     inputs.emplace_back(others[others.size() - 1 - dice_.below(std::min<std::size_t>(others.size(), 12))]);
-  if (dice_.per_mille(temper_.oddities_per_mille_ / 2 + 5)) inputs.emplace_back(draw_new_id());
+  if (dice_.per_mille(behaviour_.oddities_per_mille_ / 2 + 5)) inputs.emplace_back(draw_new_id());
   if (!inputs.empty() && dice_.percent(3)) inputs.push_back(inputs.front());
   return inputs;
 }
 
 void trace_simulator::start() {
-  // Mostly somebody who has something to do.
+  // Usually an agent that has pending events.
   std::string agent = draw_agent();
   for (int tries = 0; tries < 3; ++tries) {
     const auto& events = seen().events_;
@@ -262,10 +263,10 @@ void trace_simulator::start() {
     agent = draw_agent();
   }
   object line = begin("activation_started");
-  line["activation"] = "v" + std::to_string(++names_);
+  line["activation"] = "v" + std::to_string(++last_name_);
   line["agent"] = agent;
   line["inputs"] = draw_inputs(agent);
-  say(std::move(line));
+  send(std::move(line));
 }
 
 void trace_simulator::output() {
@@ -273,8 +274,8 @@ void trace_simulator::output() {
   object event = new_event(true);
   event["source"] = seen().activations_[dice_.one_of(activations(true))].id_;
   line["event"] = std::move(event);
-  if (dice_.percent(temper_.as_is_percent_)) line["as_is"] = true;
-  say(std::move(line));
+  if (dice_.percent(behaviour_.as_is_percent_)) line["as_is"] = true;
+  send(std::move(line));
 }
 
 json::object trace_simulator::draw_reactions(const activation_record& v) {
@@ -287,7 +288,7 @@ json::object trace_simulator::draw_reactions(const activation_record& v) {
     if (calm || draw < 50) reactions[e.id_] = "consume";
     else if (draw < 62) reactions[e.id_] = "wait";
     else if (draw < 74) reactions[e.id_] = "discard";
-    else if (!e.settled_ || dice_.per_mille(temper_.mistakes_per_mille_))
+    else if (!e.settled_ || dice_.per_mille(behaviour_.mistakes_per_mille_))
       reactions[e.id_] = object{{"reroute", draw_recipients()}};
   }
   return reactions;
@@ -300,20 +301,20 @@ void trace_simulator::end() {
   if (dice_.percent(7)) {
     line["failed"] = true;
     line["error"] = "timeout";
-    return say(std::move(line));
+    return send(std::move(line));
   }
   if (object reactions = draw_reactions(v); !reactions.empty()) line["reactions"] = std::move(reactions);
   array outputs;
   const std::size_t draw = dice_.below(100);
-  const std::size_t most = draw < 30 ? 0 : draw < 65 ? 1 : draw < 88 ? 2 : 3;
+  const std::size_t count = draw < 30 ? 0 : draw < 65 ? 1 : draw < 88 ? 2 : 3;
   std::set<std::string> named;
-  for (std::size_t i = 0; i < most; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     object event = new_event(true);
     if (named.insert(std::string(event["id"].as_string())).second) outputs.push_back(std::move(event));
   }
   if (!outputs.empty()) line["outputs"] = std::move(outputs);
-  if (dice_.percent(temper_.as_is_percent_)) line["as_is"] = true;
-  say(std::move(line));
+  if (dice_.percent(behaviour_.as_is_percent_)) line["as_is"] = true;
+  send(std::move(line));
 }
 
 void trace_simulator::report_delivery() {
@@ -328,7 +329,7 @@ void trace_simulator::report_delivery() {
         std::any_of(e.deliveries_.begin(), e.deliveries_.end(), [](const delivery& d) { return d.give_back_; }))
       returned.push_back(i);
   }
-  if (known.empty()) return say(begin("time"));
+  if (known.empty()) return send(begin("time"));
   const bool healed = !returned.empty() && dice_.percent(80);
   const event_record& e = seen().events_[dice_.one_of(healed ? returned : known)];
   object line = begin("delivery");
@@ -336,20 +337,20 @@ void trace_simulator::report_delivery() {
     line["of"] = "give:" + e.id_ + ":" + std::to_string(e.window_give_backs_);
   else line[e.system_ && dice_.percent(70) ? "of" : "event"] = e.id_;
   line["applied"] = dice_.percent(40) ? "as_is" : dice_.one_of(rare);
-  say(std::move(line));
+  send(std::move(line));
 }
 
-// More recipients than a detection lists.
+// Sends an event with more recipients than a detection lists.
 void trace_simulator::flood() {
   object line = begin("event");
   array recipients;
-  const std::size_t most = 10 + dice_.below(70);
-  for (std::size_t i = 0; i < most; ++i) recipients.emplace_back(pad("nobody" + std::to_string(i)));
+  const std::size_t count = 10 + dice_.below(70);
+  for (std::size_t i = 0; i < count; ++i) recipients.emplace_back(pad("nobody" + std::to_string(i)));
   line["event"] = object{{"id", draw_new_id()}, {"recipients", std::move(recipients)}};
-  say(std::move(line));
+  send(std::move(line));
 }
 
-// More work at once than a detection lists.
+// Creates more work at once than a detection lists.
 void trace_simulator::burst() {
   const std::vector<std::size_t> open = activations(true);
   if (open.empty()) return start();
@@ -357,11 +358,11 @@ void trace_simulator::burst() {
   line["activation"] = seen().activations_[dice_.one_of(open)].id_;
   array outputs;
   const std::string agent = draw_agent();
-  const std::size_t most = 40 + dice_.below(50);
-  for (std::size_t i = 0; i < most; ++i)
+  const std::size_t count = 40 + dice_.below(50);
+  for (std::size_t i = 0; i < count; ++i)
     outputs.emplace_back(object{{"id", draw_new_id()}, {"recipients", array{agent}}});
   line["outputs"] = std::move(outputs);
-  say(std::move(line));
+  send(std::move(line));
 }
 
 void trace_simulator::resend_or_run_ahead() {
@@ -371,7 +372,7 @@ void trace_simulator::resend_or_run_ahead() {
     line["seq"] = 1 + static_cast<std::int64_t>(dice_.below(static_cast<std::size_t>(seq - 1)));
   else line["seq"] = seq + 1 + static_cast<std::int64_t>(dice_.below(3));
   line["agent"] = draw_agent();
-  say(std::move(line));
+  send(std::move(line));
 }
 
 // --- common
@@ -382,20 +383,20 @@ json::object trace_simulator::begin(const char* type) {
   if (session != "main" || dice_.percent(50)) line["session"] = session;
   const std::size_t draw = dice_.below(100);
   std::int64_t ts = seen().clock_;
-  if (draw < temper_.jump_percent_) ts += static_cast<std::int64_t>(dice_.below(temper_.jump_ms_));
+  if (draw < behaviour_.jump_percent_) ts += static_cast<std::int64_t>(dice_.below(behaviour_.jump_ms_));
   else if (draw > 97) ts = std::max<std::int64_t>(0, ts - static_cast<std::int64_t>(dice_.below(50)));
-  else ts += static_cast<std::int64_t>(dice_.below(temper_.step_ms_ * 2));
+  else ts += static_cast<std::int64_t>(dice_.below(behaviour_.step_ms_ * 2));
   if (dice_.percent(85)) line["ts"] = ts;
   return line;
 }
 
-void trace_simulator::say(object line) { say_text(json::serialize(line)); }
+void trace_simulator::send(object line) { send_text(json::serialize(line)); }
 
-void trace_simulator::say_text(const std::string& line) {
+void trace_simulator::send_text(const std::string& line) {
   trace_.push_back(line);
-  eager_ = false;
+  retries_soon_ = false;
   for (const std::string& answer : judge_.step(line))
-    if (answer.rfind("{\"d\":\"early_termination\"", 0) == 0) eager_ = dice_.percent(60);
+    if (answer.rfind("{\"d\":\"early_termination\"", 0) == 0) retries_soon_ = dice_.percent(60);
 }
 
 std::vector<std::size_t> trace_simulator::activations(bool open) const {

@@ -1,4 +1,4 @@
-// Random but plausible traces: agents that mostly follow the protocol, forget, crash, lie and repeat themselves.
+// Random but plausible traces: agents mostly follow the protocol, but also fail, repeat messages and make mistakes.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace oracle {
 
-// `hello` and up to `messages` further lines (fewer where the run ended early). The same arguments give the same trace.
-// A third of the seeds stay orderly for long; the others make more mistakes of every kind.
+// Returns a `hello` and up to `messages` further lines, fewer if the run ends early. The same arguments give the same
+// trace. A third of the seeds make few mistakes; the others make more of every kind.
 std::vector<std::string> random_trace(std::uint64_t seed, std::size_t messages);
 
 }  // namespace oracle

@@ -1,5 +1,5 @@
-// Messages that a monitor has to refuse. Each is wrong in one way only, so that which error is named is certain; what
-// chance adds to that (a run already ended, say) follows the protocol's order of errors.
+// Messages that must be refused. Each has one error, so the reported error is certain. If chance adds another, for
+// example because the run has ended, the protocol's order of errors decides.
 #include "scan.h"
 #include "trace_simulator.h"
 
@@ -28,16 +28,16 @@ bool trace_simulator::mistake() {
 bool trace_simulator::bad_frame() {
   object line = begin("time");
   switch (dice_.below(5)) {
-    case 0:  // names no session, so it is the default one's
+    case 0:  // belongs to session main, because it cannot name one
       if (sessions_.front() != "main") return false;
-      say_text("{\"type\":\"time\",\"seq\":");
+      send_text("{\"type\":\"time\",\"seq\":");
       return true;
     case 1: line.erase("seq"); break;
     case 2: line["seq"] = "7"; break;
     case 3: line["type"] = "activation_paused"; break;
     default: line.erase("type"); break;
   }
-  say(std::move(line));
+  send(std::move(line));
   return true;
 }
 
@@ -58,11 +58,11 @@ bool trace_simulator::bad_field_in_event() {
     case 9: line["as_is"] = "true"; break;
     default:
       line["event"] = "e1";
-      say(std::move(line));
+      send(std::move(line));
       return true;
   }
   line["event"] = std::move(event);
-  say(std::move(line));
+  send(std::move(line));
   return true;
 }
 
@@ -70,7 +70,7 @@ bool trace_simulator::bad_field_in_activation() {
   const std::vector<std::size_t> open = activations(true);
   if (open.empty() || dice_.percent(40)) {
     object line = begin("activation_started");
-    line["activation"] = "v" + std::to_string(++names_);
+    line["activation"] = "v" + std::to_string(++last_name_);
     line["agent"] = "ada";
     switch (dice_.below(4)) {
       case 0: line["agent"] = std::string(257, 'a'); break;
@@ -78,7 +78,7 @@ bool trace_simulator::bad_field_in_activation() {
       case 2: line["inputs"] = object{}; break;
       default: line["activation"] = ""; break;
     }
-    say(std::move(line));
+    send(std::move(line));
     return true;
   }
   object line = begin("activation_ended");
@@ -90,7 +90,7 @@ bool trace_simulator::bad_field_in_activation() {
     case 3: line["outputs"] = array{"e1"}; break;
     default: line["failed"] = "no"; break;
   }
-  say(std::move(line));
+  send(std::move(line));
   return true;
 }
 
@@ -109,7 +109,7 @@ bool trace_simulator::bad_field_elsewhere() {
     line["ts"] = "soon";
     if (type == "gap") line["dropped"] = 1;
   }
-  say(std::move(line));
+  send(std::move(line));
   return true;
 }
 
@@ -138,7 +138,7 @@ bool trace_simulator::unknown_name() {
       line["activation"] = "nobody's";
       break;
   }
-  say(std::move(line));
+  send(std::move(line));
   return true;
 }
 
@@ -155,7 +155,7 @@ bool trace_simulator::closed_activation() {
     line = begin("activation_ended");
     line["activation"] = id;
   }
-  say(std::move(line));
+  send(std::move(line));
   return true;
 }
 
@@ -163,9 +163,9 @@ bool trace_simulator::used_name() {
   if (dice_.percent(40)) {
     if (seen().activations_.empty()) return false;
     object line = begin("activation_started");
-    line["activation"] = seen().activations_[dice_.below(seen().activations_.size())].id_;  // forgotten: accepted
+    line["activation"] = seen().activations_[dice_.below(seen().activations_.size())].id_;  // accepted if forgotten
     line["agent"] = draw_agent();
-    say(std::move(line));
+    send(std::move(line));
     return true;
   }
   const std::vector<std::size_t> open = activations(true);
@@ -174,15 +174,15 @@ bool trace_simulator::used_name() {
     line["activation"] = seen().activations_[dice_.one_of(open)].id_;
     const std::string id = draw_new_id();
     line["outputs"] = array{object{{"id", id}}, object{{"id", id}}};
-    say(std::move(line));
+    send(std::move(line));
     return true;
   }
   if (seen().events_.empty()) return false;
   object line = begin("event");
   object event = new_event(false);
-  event["id"] = seen().events_[dice_.below(seen().events_.size())].id_;  // placeholder: late; forgotten: accepted
+  event["id"] = seen().events_[dice_.below(seen().events_.size())].id_;  // accepted if a placeholder or forgotten
   line["event"] = std::move(event);
-  say(std::move(line));
+  send(std::move(line));
   return true;
 }
 
@@ -193,11 +193,11 @@ bool trace_simulator::reserved_name() {
     line["event"] = object{{"id", "sys:900"}, {"recipients", array{"ada"}}};
   } else {
     line = begin("activation_started");
-    line["activation"] = draw == 1 ? "sys:a" : "v" + std::to_string(++names_);
+    line["activation"] = draw == 1 ? "sys:a" : "v" + std::to_string(++last_name_);
     line["agent"] = draw_agent();
     line["inputs"] = draw == 1 ? array{} : array{"sys:900"};
   }
-  say(std::move(line));
+  send(std::move(line));
   return true;
 }
 
@@ -209,7 +209,7 @@ bool trace_simulator::settled_reroute() {
       object line = begin("activation_ended");
       line["activation"] = activation.id_;
       line["reactions"] = object{{seen().events_[input].id_, object{{"reroute", draw_recipients()}}}};
-      say(std::move(line));
+      send(std::move(line));
       return true;
     }
   }
@@ -222,7 +222,7 @@ bool trace_simulator::foreign_reaction() {
   object line = begin("activation_ended");
   line["activation"] = seen().activations_[dice_.one_of(open)].id_;
   line["reactions"] = object{{"nothing", "consume"}};
-  say(std::move(line));
+  send(std::move(line));
   return true;
 }
 
@@ -236,7 +236,7 @@ bool trace_simulator::failure_with_results() {
   if (!v.inputs_.empty() && dice_.percent(50))
     line["reactions"] = object{{seen().events_[v.inputs_.front()].id_, "consume"}};
   else line["outputs"] = array{object{{"id", draw_new_id()}}};
-  say(std::move(line));
+  send(std::move(line));
   return true;
 }
 
@@ -245,7 +245,7 @@ bool trace_simulator::rootless_submit() {
   object event = new_event(false);
   event["submit"] = true;
   line["event"] = std::move(event);
-  say(std::move(line));
+  send(std::move(line));
   return true;
 }
 

@@ -1,4 +1,4 @@
-// How a simulated run is set up: its temper, and what its sessions ask for in their hello.
+// The set-up of a simulated run: its behaviour, and the settings in the hello of each session.
 #include "trace_simulator.h"
 
 #include <algorithm>
@@ -19,31 +19,31 @@ const std::vector<std::string>& trace_simulator::strangers() {
 
 trace_simulator::trace_simulator(std::uint64_t seed, std::size_t messages)
     : dice_(seed * 0x2545f4914f6cdd1dull + 1), messages_(messages) {
-  draw_temper(messages);
+  draw_behaviour(messages);
 }
 
-void trace_simulator::draw_temper(std::size_t messages) {
+void trace_simulator::draw_behaviour(std::size_t messages) {
   switch (dice_.below(3)) {
     case 0:  // orderly
-      temper_ = {4, 15, 1, 1, 2, 200, 1, messages + 1};
+      behaviour_ = {4, 15, 1, 1, 2, 200, 1, messages + 1};
       break;
     case 1:  // busy
-      temper_ = {40, 80, 4, 3, 5, 1500, 3, messages + 1};
+      behaviour_ = {40, 80, 4, 3, 5, 1500, 3, messages + 1};
       break;
     default:  // wild
-      temper_ = {150, 250, 10, 12, 20, 3000, 8, messages + 1};
+      behaviour_ = {150, 250, 10, 12, 20, 3000, 8, messages + 1};
       break;
   }
-  // Most runs should go on for long: only a submit event that is given back leaves the rules at work.
-  temper_.submit_per_mille_ += static_cast<unsigned>(dice_.below(6));
-  if (dice_.percent(25)) temper_.submit_per_mille_ = dice_.percent(50) ? 0 : 80;
-  if (dice_.percent(20)) temper_.jump_ms_ = 15000;
-  if (dice_.percent(50) && messages > 10) temper_.end_at_ = messages - dice_.below(messages / 2);
+  // Most runs should be long, so submit rarely: an answer that is let through ends judging.
+  behaviour_.submit_per_mille_ += static_cast<unsigned>(dice_.below(6));
+  if (dice_.percent(25)) behaviour_.submit_per_mille_ = dice_.percent(50) ? 0 : 80;
+  if (dice_.percent(20)) behaviour_.jump_ms_ = 15000;
+  if (dice_.percent(50) && messages > 10) behaviour_.end_at_ = messages - dice_.below(messages / 2);
   static const std::vector<ending> endings{ending::at_once, ending::at_rest, ending::waited, ending::done};
-  temper_.ending_ = dice_.one_of(endings);
-  if (dice_.percent(30)) temper_.fyi_percent_ = 40;
-  if (dice_.percent(30)) temper_.long_id_percent_ = dice_.percent(50) ? 15 : 90;
-  temper_.longest_ids_ = dice_.percent(40);
+  behaviour_.ending_ = dice_.one_of(endings);
+  if (dice_.percent(30)) behaviour_.fyi_percent_ = 40;
+  if (dice_.percent(30)) behaviour_.long_id_percent_ = dice_.percent(50) ? 15 : 90;
+  behaviour_.longest_ids_ = dice_.percent(40);
 }
 
 json::object trace_simulator::draw_rule(std::size_t index) {
@@ -96,29 +96,29 @@ json::object trace_simulator::draw_healing() {
 }
 
 json::object trace_simulator::draw_capabilities() {
-  object can;
+  object capabilities;
   for (const char* name : {"inject", "reroute", "create"})
-    if (dice_.percent(60)) can[name] = dice_.percent(60);
-  return can;
+    if (dice_.percent(60)) capabilities[name] = dice_.percent(60);
+  return capabilities;
 }
 
 json::array trace_simulator::draw_agents() {
   array agents;
-  const std::size_t most = dice_.percent(5) ? 0 : 2 + dice_.below(staff().size());
-  for (std::size_t i = 0; i < most; ++i) agents.emplace_back(staff()[i % staff().size()]);  // may name one twice
+  const std::size_t count = dice_.percent(5) ? 0 : 2 + dice_.below(staff().size());
+  for (std::size_t i = 0; i < count; ++i) agents.emplace_back(staff()[i % staff().size()]);  // may name an agent twice
   return agents;
 }
 
-void trace_simulator::say_first_hello() {
+void trace_simulator::send_first_hello() {
   static const std::vector<const char*> modes{"off", "observe", "shadow", "enforce"};
   const bool main_first = dice_.percent(85);
   sessions_.push_back(main_first ? "main" : "s1");
   if (dice_.percent(25)) {
-    silent_sessions_.push_back(main_first ? "s2" : "main");
-    if (dice_.percent(50)) silent_sessions_.push_back("s3");
+    further_sessions_.push_back(main_first ? "s2" : "main");
+    if (dice_.percent(50)) further_sessions_.push_back("s3");
   }
   object hello{{"type", "hello"}, {"protocol", 1}, {"run", "r1"}};
-  if (!main_first || !silent_sessions_.empty() || dice_.percent(50)) hello["session"] = sessions_.front();
+  if (!main_first || !further_sessions_.empty() || dice_.percent(50)) hello["session"] = sessions_.front();
   if (dice_.percent(75)) hello["agents"] = draw_agents();
   if (dice_.percent(30)) hello["mode"] = dice_.one_of(modes);
   hello["clock"] = "trace";
@@ -127,10 +127,10 @@ void trace_simulator::say_first_hello() {
   if (object healing = draw_healing(); !healing.empty()) hello["healing"] = std::move(healing);
   if (object limits = draw_limits(); !limits.empty()) hello["limits"] = std::move(limits);
   if (dice_.percent(30)) hello["capabilities"] = draw_capabilities();
-  say(std::move(hello));
+  send(std::move(hello));
 }
 
-// The rules of the first hello with their lists in another order, which contradicts nothing.
+// The rules of the first hello with their lists in reverse order, which is no contradiction.
 json::object trace_simulator::repeat_rules() const {
   object rules = first_rules_;
   for (auto& rule : rules)
@@ -140,19 +140,19 @@ json::object trace_simulator::repeat_rules() const {
   return rules;
 }
 
-// Or a reconnect of one that said it already.
-void trace_simulator::say_further_hello() {
+// Sends the hello of a further session, or of a known one that reconnects.
+void trace_simulator::send_further_hello() {
   const bool again = dice_.percent(20);
-  const std::string name = again ? dice_.one_of(sessions_) : silent_sessions_.back();
+  const std::string name = again ? dice_.one_of(sessions_) : further_sessions_.back();
   object hello{{"type", "hello"}, {"protocol", 1}, {"run", "r1"}, {"session", name}, {"clock", "trace"}};
   if (!again) {
     if (dice_.percent(50)) hello["agents"] = draw_agents();
     if (dice_.percent(50)) hello["capabilities"] = draw_capabilities();
-    silent_sessions_.pop_back();
+    further_sessions_.pop_back();
     sessions_.push_back(name);
   }
   if (dice_.percent(40)) hello["rules"] = repeat_rules();
-  say(std::move(hello));
+  send(std::move(hello));
 }
 
 }  // namespace oracle

@@ -1,5 +1,5 @@
-// Private to the trace generator: one simulated run, with an oracle alongside that tells what is pending where and
-// which events the monitor made.
+// Private to the trace generator: one simulated run. An oracle evaluates each line as it is added, so that the
+// simulator knows which events are pending where and which events digd created.
 #pragma once
 
 #include "dice.h"
@@ -18,30 +18,29 @@ class trace_simulator {
   using object = boost::json::object;
   using array = boost::json::array;
 
-  // How a run gets to its end: as it is, with no activation open any more, after a window has fired as well, or with
-  // its work done.
+  // The state in which a run ends: any; with all activations ended; also with a window fired; or with all work done.
   enum class ending { at_once, at_rest, waited, done };
 
-  // How a run behaves; drawn once.
-  struct temper {
+  // The behaviour of a run, drawn once.
+  struct behaviour {
     unsigned mistakes_per_mille_ = 0;
-    unsigned oddities_per_mille_ = 0;  // legal but strange: placeholders, unknown agents, resends, gaps
+    unsigned oddities_per_mille_ = 0;  // valid but unusual: placeholders, unknown agents, repeats, gaps
     unsigned submit_per_mille_ = 0;
     unsigned as_is_percent_ = 0;
     std::size_t step_ms_ = 1;
     std::size_t jump_ms_ = 1;
     unsigned jump_percent_ = 0;
-    std::size_t end_at_ = 0;  // the message that ends the run, if reached
+    std::size_t end_at_ = 0;  // the number of the message that ends the run
     unsigned fyi_percent_ = 6;
     unsigned long_id_percent_ = 0;
-    bool longest_ids_ = false;  // long ids are as long as they may be
+    bool longest_ids_ = false;  // long ids have the maximum length
     ending ending_ = ending::at_once;
   };
 
   // trace_setup.cpp
   static const std::vector<std::string>& staff();
   static const std::vector<std::string>& strangers();
-  void draw_temper(std::size_t messages);
+  void draw_behaviour(std::size_t messages);
   object draw_rules();
   object draw_rule(std::size_t index);
   object draw_limits();
@@ -49,10 +48,10 @@ class trace_simulator {
   object repeat_rules() const;
   object draw_capabilities();
   array draw_agents();
-  void say_first_hello();
-  void say_further_hello();
+  void send_first_hello();
+  void send_further_hello();
 
-  // trace_generator.cpp: what agents do
+  // trace_generator.cpp: the acts of agents
   void act();
   bool odd_act();
   void wind_down();
@@ -77,7 +76,7 @@ class trace_simulator {
   void burst();
   std::string pad(const std::string& id);
 
-  // trace_mistakes.cpp: messages to be refused, each for one reason; false if there is no occasion for it
+  // trace_mistakes.cpp: invalid messages, each for one reason; false if the run has no occasion for it
   bool mistake();
   bool bad_frame();
   bool bad_field_in_event();
@@ -94,21 +93,21 @@ class trace_simulator {
 
   // common
   object begin(const char* type);
-  void say(object line);
-  void say_text(const std::string& line);
+  void send(object line);
+  void send_text(const std::string& line);
   std::vector<std::size_t> activations(bool open) const;
   const history& seen() const { return judge_.seen(); }
 
   dice dice_;
-  temper temper_;
+  behaviour behaviour_;
   std::size_t messages_;
-  std::vector<std::string> sessions_;         // said hello
-  std::vector<std::string> silent_sessions_;  // yet to
-  object first_rules_;                        // as the first hello has them
-  bool waited_ = false;                       // at the end, for a window
-  bool eager_ = false;                        // an answer was just given back: agents try again soon
-  std::size_t winding_down_ = 0;              // messages left in which agents only finish what there is
-  std::size_t names_ = 0;
+  std::vector<std::string> sessions_;          // have sent a hello
+  std::vector<std::string> further_sessions_;  // have not sent a hello yet
+  object first_rules_;                         // of the first hello
+  bool waited_ = false;                        // at the end: time has passed for a window
+  bool retries_soon_ = false;                  // an answer was just given back, so agents submit again soon
+  std::size_t winding_down_ = 0;               // remaining messages in which agents only finish pending work
+  std::size_t last_name_ = 0;
   std::size_t after_end_ = 0;
   evaluator judge_;
   std::vector<std::string> trace_;

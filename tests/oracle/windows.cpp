@@ -1,4 +1,4 @@
-// What happens by time alone: stalls and the three windows.
+// Effects of time alone: stalls and the three windows.
 #include "oracle.h"
 #include "scan.h"
 
@@ -9,7 +9,7 @@ namespace oracle {
 
 namespace {
 
-// A window starts with what makes its condition true and is cleared by what makes it false.
+// Starts the window when its condition becomes true, and clears it when the condition becomes false.
 void update(window& w, bool holds, std::int64_t now) {
   if (!holds) w = {};
   else if (!w.since_ && !w.fired_) w.since_ = now;
@@ -17,7 +17,7 @@ void update(window& w, bool holds, std::int64_t now) {
 
 }  // namespace
 
-void evaluator::happen_until(std::int64_t now) {
+void evaluator::handle_due(std::int64_t now) {
   for (std::optional<due> next = next_due(); next && next->at_ <= now; next = next_due()) {
     fire(*next);
     update_windows(next->at_);
@@ -26,7 +26,7 @@ void evaluator::happen_until(std::int64_t now) {
 
 std::optional<evaluator::due> evaluator::next_due() const {
   std::optional<due> first;
-  // Times end with the last one that can be written.
+  // A sum beyond the last time that can be written is that last time.
   auto consider = [&](std::int64_t since, std::int64_t wait, int order, const std::string& id, std::size_t index) {
     const std::int64_t last = std::numeric_limits<std::int64_t>::max();
     const std::int64_t at = since > last - wait ? last : since + wait;
@@ -47,12 +47,12 @@ std::optional<evaluator::due> evaluator::next_due() const {
   return first;
 }
 
-void evaluator::fire(const due& due) {
-  switch (due.order_) {
-    case 0: h_.activations_[due.index_].stalled_ = true; break;
-    case 1: fire_window(rule::deadlock, std::nullopt, due.at_); break;
-    case 2: fire_window(rule::missing_termination, std::nullopt, due.at_); break;
-    default: fire_window(rule::orphaned_event, due.index_, due.at_); break;
+void evaluator::fire(const due& item) {
+  switch (item.order_) {
+    case 0: h_.activations_[item.index_].stalled_ = true; break;
+    case 1: fire_window(rule::deadlock, std::nullopt, item.at_); break;
+    case 2: fire_window(rule::missing_termination, std::nullopt, item.at_); break;
+    default: fire_window(rule::orphaned_event, item.index_, item.at_); break;
   }
 }
 
@@ -88,14 +88,14 @@ void evaluator::fire_window(rule r, std::optional<std::size_t> event, std::int64
     if (r == rule::orphaned_event) give_back_orphan(*event);
     else create_system_event(r);
   }
-  // Healed, it starts anew at once; otherwise it is spent until the condition has been false.
+  // After a healing the window starts again at once. Otherwise it waits until the condition has been false.
   window& w = window_of(r, event);
   w = {std::nullopt, !healed, true};
   update(w, condition_holds(r, event), at);
 }
 
-// Before the end is recorded, after which no condition holds. What fired since its condition became true stays
-// unreported here, even where it was healed and its window runs anew.
+// Runs before the end is recorded, because afterwards no condition holds. Skips windows that fired since their
+// condition became true, even if they were healed and run again.
 void evaluator::report_at_end() {
   auto consider = [&](rule r, std::optional<std::size_t> event) {
     if (condition_holds(r, event) && !window_of(r, event).fired_since_true_)
@@ -129,7 +129,7 @@ void evaluator::give_back_orphan(std::size_t event) {
   out_.push_back(line_of(intervention{id, "reroute", e.id_, {agent}, any_session_can().inject_}));
 }
 
-// A window is nobody's message: it can be healed if some session of the run is able to.
+// A window belongs to no session's message, so any session of the run may carry out its healing.
 capabilities evaluator::any_session_can() const {
   capabilities any{false, false, false};
   for (const auto& [name, s] : h_.sessions_) {
