@@ -1,4 +1,4 @@
-// Tokens, their pace, and what of a payload is kept.
+// Tokens, their rate, and the payload policy.
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
@@ -35,47 +35,47 @@ TEST_CASE("a_token_is_found_by_its_hash") {
   CHECK(table.find("One") == nullptr);
   CHECK(table.find("") == nullptr);
   CHECK(table.find(one_hash) == nullptr);
-  const grant& it = *table.find("one");
-  CHECK((it.may(right::read) && it.may(right::ingest) && it.may(right::none)));
-  CHECK_FALSE((it.may(right::watch) || it.may(right::operate)));
-  CHECK((it.covers("a-1") && it.covers("b") && !it.covers("a") && !it.covers("c-a-")));
-  CHECK_FALSE(it.covers_all_runs());
+  const grant& one = *table.find("one");
+  CHECK((one.may(right::read) && one.may(right::ingest) && one.may(right::none)));
+  CHECK_FALSE((one.may(right::watch) || one.may(right::operate)));
+  CHECK((one.covers("a-1") && one.covers("b") && !one.covers("a") && !one.covers("c-a-")));
+  CHECK_FALSE(one.covers_all_runs());
   CHECK(table.find("two")->covers_all_runs());
 }
 
-TEST_CASE("a_hash_may_be_in_capitals") {
-  std::string loud = one_hash;
-  for (char& c : loud) c = static_cast<char>(std::toupper(c));
-  CHECK(table_of(entry("one", loud)).find("one") != nullptr);
+TEST_CASE("a_hash_may_be_in_upper_case") {
+  std::string upper = one_hash;
+  for (char& c : upper) c = static_cast<char>(std::toupper(c));
+  CHECK(table_of(entry("one", upper)).find("one") != nullptr);
 }
 
-TEST_CASE("a_reload_keeps_what_is_alike_and_revokes_the_rest") {
+TEST_CASE("a_reload_keeps_unchanged_grants_and_revokes_the_others") {
   token_table before = table_of(entry("one", one_hash) + entry("two", two_hash));
-  const grant_ptr grant_ptr = before.find("one"), two = before.find("two");
+  const grant_ptr kept = before.find("one"), changed = before.find("two");
   token_table after = table_of(entry("one", one_hash) + entry("two", two_hash, "rights = [\"watch\"]"));
   after.succeed(before);
-  CHECK(after.find("one") == grant_ptr);
-  CHECK_FALSE(grant_ptr->is_revoked());
-  CHECK(after.find("two") != two);
-  CHECK(two->is_revoked());
+  CHECK(after.find("one") == kept);
+  CHECK_FALSE(kept->is_revoked());
+  CHECK(after.find("two") != changed);
+  CHECK(changed->is_revoked());
   CHECK_FALSE(after.find("two")->is_revoked());
 }
 
-TEST_CASE("a_pace_lets_a_second_pass_at_once_and_is_even_after_that") {
+TEST_CASE("a_rate_allows_a_burst_of_one_second") {
   message_rate ten(10);
   const time_point start{std::chrono::hours(1)};
   for (int i = 0; i < 10; ++i) CHECK(ten.take(start).count() == 0);
   CHECK(ten.take(start) == milliseconds(100));
   CHECK(ten.take(start) == milliseconds(200));
   CHECK(ten.take(start + milliseconds(250)) == milliseconds(50));
-  CHECK(ten.take(start + std::chrono::hours(1)).count() == 0);  // and saves up no more than a second
+  CHECK(ten.take(start + std::chrono::hours(1)).count() == 0);  // saves up one second at most
   for (int i = 0; i < 9; ++i) CHECK(ten.take(start + std::chrono::hours(1)).count() == 0);
   CHECK(ten.take(start + std::chrono::hours(1)).count() > 0);
   message_rate none(0);
   for (int i = 0; i < 1000; ++i) CHECK(none.take(start).count() == 0);
 }
 
-TEST_CASE("what_cannot_be_read_as_text_is_blotted_out") {
+TEST_CASE("a_string_that_cannot_be_decoded_is_redacted") {
   const payload_policy policy({.keep = payload_keeping::full, .redact = {"key", "\\d{4}"}});
   CHECK(policy.stored(R"({"payload":"a \u006bey 1234 5"})") == R"({"payload":"a [redacted] [redacted] 5"})");
   CHECK(policy.stored(R"({"payload":"\ud800"})") == R"({"payload":"[redacted]"})");
@@ -83,7 +83,7 @@ TEST_CASE("what_cannot_be_read_as_text_is_blotted_out") {
   CHECK(policy.stored(R"({"payload":"\u202e \"fine\" "})") == R"({"payload":"\u202e \"fine\" "})");
 }
 
-TEST_CASE("a_digest_is_taken_after_blotting_out") {
+TEST_CASE("a_digest_is_computed_after_redaction") {
   const payload_policy policy({.keep = payload_keeping::digest, .redact = {"[0-9]+"}});
   CHECK(policy.stored(R"({"payload":"1"})") == policy.stored(R"({"payload":"22"})"));
   const payload_policy plain({.keep = payload_keeping::digest, .redact = {}});

@@ -1,13 +1,13 @@
-// What /metrics says, how a target is split, what a feed reader is sent.
+// The text of /metrics, request targets, and the frames of the feed.
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 
+#include "daemon/feed/frames.h"
+#include "daemon/http/request_target.h"
+#include "daemon/http/responses.h"
 #include "daemon/metrics/metrics.h"
 #include "daemon/metrics/prometheus.h"
-#include "daemon/http/responses.h"
-#include "daemon/http/request_target.h"
-#include "daemon/feed/frames.h"
 #include "ingest/protocol/payloads.h"
 
 namespace digd::daemon {
@@ -41,7 +41,7 @@ TEST_CASE("threads_are_summed_and_buckets_are_cumulative") {
   CHECK(text.find("digd_archive_commits_total") == text.npos);  // no archive
 }
 
-TEST_CASE("an_answer_is_counted_by_what_it_holds") {
+TEST_CASE("an_answer_is_counted_by_its_members") {
   thread_counts counts;
   answer a;
   a.detections.push_back({.rule = rule_id::orphaned_event, .healed = true});
@@ -73,12 +73,12 @@ TEST_CASE("a_broken_target_is_refused") {
   CHECK(!split_target(deep));
 }
 
-TEST_CASE("a_count_is_digits_and_nothing_else") {
+TEST_CASE("a_whole_number_has_only_digits") {
   CHECK(whole_number("18446744073709551615") == 18446744073709551615ULL);
   for (const char* wrong : {"", "-1", "+1", "1 ", "0x1", "18446744073709551616"}) CHECK(!whole_number(wrong));
 }
 
-TEST_CASE("an_error_quotes_what_it_is_about") {
+TEST_CASE("the_answer_for_an_unknown_run_is_valid_json") {
   const http_response no = no_such_run("\"}<x>\n");
   const json::value error = json::parse(std::string(no.body())).at("error");
   CHECK(no.result_int() == 404);
@@ -87,8 +87,8 @@ TEST_CASE("an_error_quotes_what_it_is_about") {
 
 // ---- the feed
 
-TEST_CASE("payloads_go_however_their_name_is_written") {
-  const std::pair<const char*, const char*> items[] = {
+TEST_CASE("payloads_are_removed_however_their_name_is_escaped") {
+  const std::pair<const char*, const char*> cases[] = {
       {R"({"payload":1})", R"({})"},
       {R"({"a":1,"payload":{"payload":[1,2,"}"]}})", R"({"a":1})"},
       {R"({"payload":"x","a":1})", R"({"a":1})"},
@@ -100,13 +100,13 @@ TEST_CASE("payloads_go_however_their_name_is_written") {
       {R"({"payload":1,"payload":2})", R"({})"},
       {R"({"a":{"payload":null},"b":-1.5e3})", R"({"a":{},"b":-1.5e3})"},
   };
-  for (const auto& [before, after] : items) {
+  for (const auto& [before, after] : cases) {
     const std::string got = ingest::without_payloads(before);
     CHECK(json::serialize(json::parse(got)) == json::serialize(json::parse(after)));
   }
 }
 
-TEST_CASE("an_entry_is_told_in_order_and_its_last_frame_says_so") {
+TEST_CASE("the_frames_of_an_entry_are_in_order_and_the_last_is_marked") {
   archive::watched_entry e{.id = 7, .run = "r\"", .session = "main", .type = "event"};
   e.frame = R"({"type":"event","seq":3,"event":{"id":"x","payload":1}})";
   e.verdicts = R"(["x","y\""])";
@@ -129,7 +129,7 @@ TEST_CASE("an_entry_is_told_in_order_and_its_last_frame_says_so") {
   }
 }
 
-TEST_CASE("verdicts_that_say_more_are_told_as_they_were_sent") {
+TEST_CASE("verdicts_with_injections_appear_as_sent") {
   archive::watched_entry e{
       .id = 1, .run = "r", .session = "main", .type = "event", .frame = R"({"type":"event","seq":1})"};
   e.seq = 1;
@@ -139,7 +139,7 @@ TEST_CASE("verdicts_that_say_more_are_told_as_they_were_sent") {
   CHECK(json::parse(frames[1]).at("verdicts").at(0).at("inject") == "\"}]");
 }
 
-TEST_CASE("what_was_refused_is_not_told") {
+TEST_CASE("a_refused_message_gives_no_frames") {
   archive::watched_entry e{.id = 1, .run = "r", .session = "main", .type = "refused", .frame = "{"};
   e.kind = archive::entry_kind::refused;
   CHECK(feed_frames(e, true).empty());

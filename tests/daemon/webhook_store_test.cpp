@@ -1,4 +1,4 @@
-// webhooks.db: what is there after it was closed, and what a failure leaves.
+// webhooks.db: what it keeps after a restart, and that failed calls leave it unchanged.
 #include "daemon/webhook/webhook_store.h"
 
 #include <unistd.h>
@@ -12,13 +12,13 @@ namespace {
 
 using archive::callback_kind;
 
-class folder {
+class temporary_folder {
  public:
-  folder() {
+  temporary_folder() {
     std::string name = (std::filesystem::temp_directory_path() / "digd-webhooks-XXXXXX").string();
     path_ = ::mkdtemp(name.data());
   }
-  ~folder() {
+  ~temporary_folder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
@@ -62,23 +62,24 @@ std::vector<std::int64_t> dead_rows(webhook_store& store, const std::string& nam
 
 using rows = std::vector<std::int64_t>;
 
-TEST_CASE("what_waits_is_there_after_a_restart_in_its_order") {
-  const folder in;
+TEST_CASE("waiting_callbacks_survive_a_restart_in_order") {
+  const temporary_folder folder;
   std::string prefix;
   {
     webhook_store store;
-    check(store.open(in.file()));
+    check(store.open(folder.file()));
     prefix = store.prefix();
     CHECK(prefix.size() == 16);
     check(store.add("pager", {5, 6}));
-    std::vector<stored_callback> these{callback(1, 7), callback(2, 7, callback_kind::intervention), callback(1, 8)};
-    check(store.take("pager", {8, 7}, these));
-    CHECK(these[0].id < these[1].id);
-    check(store.tried(these[1].id, 3));
-    check(store.done(these[0].id));
+    std::vector<stored_callback> pager_callbacks{callback(1, 7), callback(2, 7, callback_kind::intervention),
+                                                 callback(1, 8)};
+    check(store.take("pager", {8, 7}, pager_callbacks));
+    CHECK(pager_callbacks[0].id < pager_callbacks[1].id);
+    check(store.tried(pager_callbacks[1].id, 3));
+    check(store.done(pager_callbacks[0].id));
   }
   webhook_store store;
-  check(store.open(in.file()));
+  check(store.open(folder.file()));
   CHECK(store.prefix() == prefix);
   std::vector<webhook_store::known> known;
   check(store.webhooks(known));
@@ -95,86 +96,87 @@ TEST_CASE("what_waits_is_there_after_a_restart_in_its_order") {
   CHECK(callbacks[0].rule == "deadlock");
 }
 
-TEST_CASE("nothing_of_a_failed_call_is_stored") {
-  const folder in;
+TEST_CASE("a_failed_call_stores_nothing") {
+  const temporary_folder folder;
   webhook_store store;
-  check(store.open(in.file()));
+  check(store.open(folder.file()));
   check(store.add("pager", {1, 1}));
-  std::vector<stored_callback> these{callback(1, 2)};
-  CHECK(store.take("nobody", {2, 1}, these));  // there is no such webhook
-  CHECK(waiting_rows(store, "nobody").empty());
+  std::vector<stored_callback> pager_callbacks{callback(1, 2)};
+  CHECK(store.take("unknown", {2, 1}, pager_callbacks));  // unknown webhook
+  CHECK(waiting_rows(store, "unknown").empty());
   CHECK(store.add("pager", {9, 9}));
   std::vector<webhook_store::known> known;
   check(store.webhooks(known));
   CHECK(known[0].position == archive::callback_position{1, 1});
-  check(store.take("pager", {2, 1}, these));  // and it goes on
+  check(store.take("pager", {2, 1}, pager_callbacks));  // later calls still work
 }
 
-TEST_CASE("dead_letters_are_kept_up_to_a_bound_and_the_oldest_goes") {
-  const folder in;
+TEST_CASE("beyond_the_limit_the_oldest_dead_letter_is_dropped") {
+  const temporary_folder folder;
   webhook_store store;
-  check(store.open(in.file()));
+  check(store.open(folder.file()));
   check(store.add("pager", {}));
   check(store.add("other", {}));
-  std::vector<stored_callback> these;
-  for (std::int64_t row = 1; row <= 5; ++row) these.push_back(callback(1, row));
-  check(store.take("pager", {5, 0}, these));
-  std::vector<stored_callback> theirs{callback(1, 9)};
-  check(store.take("other", {9, 0}, theirs));
+  std::vector<stored_callback> pager_callbacks;
+  for (std::int64_t row = 1; row <= 5; ++row) pager_callbacks.push_back(callback(1, row));
+  check(store.take("pager", {5, 0}, pager_callbacks));
+  std::vector<stored_callback> other_callbacks{callback(1, 9)};
+  check(store.take("other", {9, 0}, other_callbacks));
   std::int64_t dropped = 0;
-  check(store.died("other", theirs[0], 1, "status 500", 3, dropped));
+  check(store.died("other", other_callbacks[0], 1, "status 500", 3, dropped));
   // The fifth dies first: it is the oldest dead letter, though not the oldest callback.
   for (const std::size_t i : {4, 0, 1, 2}) {
-    these[i].attempts = 4;
-    check(store.died("pager", these[i], 100 + static_cast<std::int64_t>(i == 4 ? 0 : i + 1), "status 500", 3, dropped));
+    pager_callbacks[i].attempts = 4;
+    check(store.died("pager", pager_callbacks[i], 100 + static_cast<std::int64_t>(i == 4 ? 0 : i + 1), "status 500", 3,
+                     dropped));
     CHECK(dropped == (i == 2 ? 1 : 0));
   }
   CHECK(dead_rows(store, "pager") == rows{1, 2, 3});
   CHECK(dead_rows(store, "other") == rows{9});
   CHECK(waiting_rows(store, "pager") == rows{4});
   std::vector<dead_letter> page;
-  check(store.dead("pager", these[0].id, 1, page));
+  check(store.dead("pager", pager_callbacks[0].id, 1, page));
   REQUIRE(page.size() == 1);
   CHECK(page[0].callback.row == 2);
   CHECK(page[0].callback.attempts == 4);
   CHECK(page[0].why == "status 500");
   CHECK(page[0].died_ms == 102);
-  check(store.died("pager", these[3], 200, "x", 0, dropped));
+  check(store.died("pager", pager_callbacks[3], 200, "x", 0, dropped));
   CHECK(dropped == 4);
   CHECK(dead_rows(store, "pager").empty());
 }
 
-TEST_CASE("dead_letters_that_are_sent_again_stand_behind_what_waits") {
-  const folder in;
+TEST_CASE("revived_dead_letters_wait_behind_the_other_callbacks") {
+  const temporary_folder folder;
   webhook_store store;
-  check(store.open(in.file()));
+  check(store.open(folder.file()));
   check(store.add("pager", {}));
-  std::vector<stored_callback> these{callback(1, 1), callback(1, 2), callback(1, 3)};
-  check(store.take("pager", {3, 0}, these));
+  std::vector<stored_callback> pager_callbacks{callback(1, 1), callback(1, 2), callback(1, 3)};
+  check(store.take("pager", {3, 0}, pager_callbacks));
   std::int64_t dropped = 0;
-  check(store.died("pager", these[0], 1, "x", 10, dropped));
-  check(store.died("pager", these[1], 2, "x", 10, dropped));
-  std::vector<stored_callback> risen;
-  check(store.revive("pager", 77, 1, risen));
-  CHECK(rows_of(risen) == rows{1});
-  CHECK(risen[0].since_ms == 77);
-  CHECK(risen[0].attempts == 0);
+  check(store.died("pager", pager_callbacks[0], 1, "x", 10, dropped));
+  check(store.died("pager", pager_callbacks[1], 2, "x", 10, dropped));
+  std::vector<stored_callback> revived;
+  check(store.revive("pager", 77, 1, revived));
+  CHECK(rows_of(revived) == rows{1});
+  CHECK(revived[0].since_ms == 77);
+  CHECK(revived[0].attempts == 0);
   CHECK(dead_rows(store, "pager") == rows{2});
   CHECK(waiting_rows(store, "pager") == rows{3, 1});
 }
 
-TEST_CASE("a_deleted_run_and_a_forgotten_webhook_leave_nothing") {
-  const folder in;
+TEST_CASE("a_deleted_run_and_a_removed_webhook_leave_nothing") {
+  const temporary_folder folder;
   webhook_store store;
-  check(store.open(in.file()));
+  check(store.open(folder.file()));
   check(store.add("pager", {}));
   check(store.add("other", {}));
-  std::vector<stored_callback> these{callback(1, 1), callback(2, 2), callback(1, 3)};
-  check(store.take("pager", {3, 0}, these));
-  std::vector<stored_callback> theirs{callback(1, 1)};
-  check(store.take("other", {3, 0}, theirs));
+  std::vector<stored_callback> pager_callbacks{callback(1, 1), callback(2, 2), callback(1, 3)};
+  check(store.take("pager", {3, 0}, pager_callbacks));
+  std::vector<stored_callback> other_callbacks{callback(1, 1)};
+  check(store.take("other", {3, 0}, other_callbacks));
   std::int64_t dropped = 0;
-  check(store.died("pager", these[0], 1, "x", 10, dropped));
+  check(store.died("pager", pager_callbacks[0], 1, "x", 10, dropped));
   check(store.forget_run(1));
   std::vector<std::uint64_t> runs;
   check(store.runs(runs));
@@ -192,28 +194,28 @@ TEST_CASE("a_deleted_run_and_a_forgotten_webhook_leave_nothing") {
 }
 
 TEST_CASE("a_file_of_another_program_is_refused_and_left_alone") {
-  const folder in;
+  const temporary_folder folder;
   {
     archive::connection db;
-    check(db.open(in.file(), archive::open_mode::create, {}));
-    check(db.execute("CREATE TABLE theirs (x)"));
+    check(db.open(folder.file(), archive::open_mode::create, {}));
+    check(db.execute("CREATE TABLE foreign_table (x)"));
   }
   webhook_store store;
-  const archive::failure why = store.open(in.file());
+  const archive::failure why = store.open(folder.file());
   CHECK(why);
   CHECK(why.words.find("another program") != std::string::npos);
   CHECK_FALSE(store.is_open());
-  std::filesystem::remove(in.file());
-  std::ofstream(in.file())
+  std::filesystem::remove(folder.file());
+  std::ofstream(folder.file())
       << "this is no database at all, and longer than a header of SQLite is: 0123456789012345678901234567890123456789";
-  CHECK(store.open(in.file()));
-  std::filesystem::remove(in.file());
+  CHECK(store.open(folder.file()));
+  std::filesystem::remove(folder.file());
   {
     archive::connection db;
-    check(db.open(in.file(), archive::open_mode::create, {}));
+    check(db.open(folder.file(), archive::open_mode::create, {}));
     check(db.execute("PRAGMA application_id = 1684629352; PRAGMA user_version = 99"));
   }
-  CHECK(store.open(in.file()).words.find("schema version 99") != std::string::npos);
+  CHECK(store.open(folder.file()).words.find("schema version 99") != std::string::npos);
 }
 
 }  // namespace

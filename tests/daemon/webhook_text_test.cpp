@@ -1,4 +1,4 @@
-// What a receiver is sent, who is sent it, and when it is tried again.
+// The body and signature of a callback, the filters, and the wait before a retry.
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -8,9 +8,9 @@
 #include <fstream>
 #include <string>
 
+#include "daemon/settings/endpoint.h"
 #include "daemon/webhook/backoff.h"
 #include "daemon/webhook/callback_body.h"
-#include "daemon/settings/endpoint.h"
 #include "daemon/webhook/filter.h"
 #include "daemon/webhook/signature.h"
 
@@ -21,7 +21,7 @@ using archive::callback_kind;
 
 constexpr std::string_view zero_width_space = "\xe2\x80\x8b";
 
-// What Slack is given as text.
+// The text that Slack gets.
 std::string slack_text(callback_kind kind, const archive::callback_text& callback) {
   const boost::json::value body = boost::json::parse(slack_body(kind, callback));
   CHECK(body.as_object().size() == 1);
@@ -29,7 +29,7 @@ std::string slack_text(callback_kind kind, const archive::callback_text& callbac
   return {text.data(), text.size()};
 }
 
-// A text without its code spans: what is left is ours. Fails if a span is open at the end of a line.
+// The text without its code spans: only digd's own words. Fails if a span is still open at the end of a line.
 std::string outside_spans(const std::string& text) {
   std::string out;
   bool in_span = false;
@@ -54,7 +54,7 @@ std::string detection_json(const std::string& reason) {
 
 // ---- the signature
 
-TEST_CASE("a_signature_is_what_any_other_program_computes") {
+TEST_CASE("a_signature_equals_that_of_openssl") {
   // From `printf '%s' '1700000000.{"id":"x"}' | openssl dgst -sha256 -hmac 'a secret of 18 b..'`.
   CHECK(signature_of("a secret of 18 b..", 1'700'000'000, R"({"id":"x"})") ==
         "v1=8dd58178d7b0e2271000e9ce5f50b3fd3bf88929fbea3de82b65d0e3bb912a11");
@@ -89,9 +89,9 @@ TEST_CASE("a_secret_comes_from_a_file_or_a_variable_and_no_error_repeats_it") {
   ::unsetenv("WEBHOOK_TEST_SECRET");
 }
 
-// ---- waiting
+// ---- backoff
 
-TEST_CASE("a_wait_doubles_up_to_its_most_and_never_beyond") {
+TEST_CASE("a_wait_doubles_up_to_its_limit") {
   CHECK(backoff_ms(1, 1'000, 300'000, 0) == 1'000);
   CHECK(backoff_ms(2, 1'000, 300'000, 0) == 2'000);
   CHECK(backoff_ms(9, 1'000, 300'000, 0) == 256'000);
@@ -101,16 +101,16 @@ TEST_CASE("a_wait_doubles_up_to_its_most_and_never_beyond") {
   CHECK(backoff_ms(1'000'000, 1, INT64_MAX, 0) == INT64_MAX);
 }
 
-TEST_CASE("chance_takes_away_up_to_half") {
+TEST_CASE("jitter_takes_off_up_to_half") {
   CHECK(backoff_ms(3, 1'000, 300'000, 1) == 2'000);
   CHECK(backoff_ms(3, 1'000, 300'000, 0.5) == 3'000);
   CHECK(backoff_ms(3, 1'000, 300'000, 7) == 2'000);
-  CHECK(backoff_ms(1, 1, 1, 1) == 1);  // never nothing
+  CHECK(backoff_ms(1, 1, 1, 1) == 1);  // never zero
 }
 
 // ---- the URL
 
-TEST_CASE("a_url_is_taken_apart") {
+TEST_CASE("a_url_is_split_into_its_parts") {
   endpoint e;
   REQUIRE(parse_endpoint("https://hooks.example.org/services/T0/B0/x?y=%20z", e).empty());
   CHECK(e.tls);
@@ -139,7 +139,7 @@ TEST_CASE("only_the_host_of_a_url_is_shown") {
   CHECK(e.shown() == "https://hooks.slack.com/…");
 }
 
-TEST_CASE("a_url_that_leads_elsewhere_than_it_looks_is_refused_and_not_repeated") {
+TEST_CASE("a_misleading_or_invalid_url_is_refused_and_not_repeated") {
   endpoint e;
   for (const char* wrong :
        {"", "hooks.example.org", "ftp://example.org/", "file:///etc/passwd", "http://", "http:///path",
@@ -161,14 +161,14 @@ archive::callback_row row(callback_kind kind, const std::string& symptoms) {
   return {.kind = kind, .symptoms = symptoms};
 }
 
-TEST_CASE("a_webhook_without_filters_takes_everything") {
-  const callback_filter callback_filters{webhook_settings{}};
-  CHECK(callback_filters.takes(row(callback_kind::detection, "deadlock failure")));
-  CHECK(callback_filters.takes(row(callback_kind::intervention, "deadlock failure")));
-  CHECK_FALSE(callback_filters.asks_for_labels());
+TEST_CASE("a_webhook_without_filters_gets_everything") {
+  const callback_filter filter{webhook_settings{}};
+  CHECK(filter.takes(row(callback_kind::detection, "deadlock failure")));
+  CHECK(filter.takes(row(callback_kind::intervention, "deadlock failure")));
+  CHECK_FALSE(filter.asks_for_labels());
 }
 
-TEST_CASE("what_is_sent_by_rule_and_severity") {
+TEST_CASE("filters_select_by_kind_rule_and_severity") {
   webhook_settings s;
   s.send = {"interventions"};
   CHECK_FALSE(callback_filter(s).takes(row(callback_kind::detection, "deadlock failure")));
@@ -182,18 +182,18 @@ TEST_CASE("what_is_sent_by_rule_and_severity") {
   CHECK(callback_filter(s).takes(row(callback_kind::detection, "excessive_rerouting warning")));
 }
 
-TEST_CASE("of_an_intervention_one_detection_has_to_fit_in_both") {
+TEST_CASE("one_detection_of_an_intervention_must_match_rule_and_severity") {
   webhook_settings s;
   s.rules = {"deadlock"};
   s.severities = {"failure"};
-  const auto of = [](const char* symptoms) { return row(callback_kind::intervention, symptoms); };
-  CHECK(callback_filter(s).takes(of("excessive_rerouting warning,deadlock failure")));
-  CHECK_FALSE(callback_filter(s).takes(of("deadlock warning,orphaned_event failure")));
-  CHECK_FALSE(callback_filter(s).takes(of("")));
+  const auto intervention = [](const char* symptoms) { return row(callback_kind::intervention, symptoms); };
+  CHECK(callback_filter(s).takes(intervention("excessive_rerouting warning,deadlock failure")));
+  CHECK_FALSE(callback_filter(s).takes(intervention("deadlock warning,orphaned_event failure")));
+  CHECK_FALSE(callback_filter(s).takes(intervention("")));
   CHECK(first_rule("deadlock failure,orphaned_event failure") == "deadlock");
 }
 
-TEST_CASE("every_label_has_to_be_there") {
+TEST_CASE("a_run_needs_every_required_label") {
   webhook_settings s;
   s.labels = {"team=search", "note=a=b"};
   const callback_filter f(s);
@@ -205,7 +205,7 @@ TEST_CASE("every_label_has_to_be_there") {
 
 // ---- bodies
 
-TEST_CASE("a_generic_body_has_the_id_the_run_and_the_whole_of_it") {
+TEST_CASE("a_generic_body_has_the_id_the_run_and_the_whole_callback") {
   const archive::callback_text callback{"r\"1\n", R"({"type":"intervention","id":"sys:1"})"};
   const std::string id = callback_id("0123456789abcdef", callback_kind::intervention, 17);
   CHECK(id == "0123456789abcdef-intervention-17");
@@ -218,7 +218,7 @@ TEST_CASE("a_generic_body_has_the_id_the_run_and_the_whole_of_it") {
   CHECK(other.as_object().contains("detection"));
 }
 
-TEST_CASE("slack_is_told_in_a_sentence") {
+TEST_CASE("slack_gets_a_sentence") {
   CHECK(slack_text(callback_kind::detection, {"r1", detection_json("nobody moves")}) ==
         "*deadlock* (failure) in run `r1`, healed: create\n`nobody moves`");
   const std::string made =
@@ -228,7 +228,7 @@ TEST_CASE("slack_is_told_in_a_sentence") {
   CHECK(slack_text(callback_kind::detection, {"r1", "no JSON"}) == "digd reports on run `r1`");
 }
 
-TEST_CASE("no_text_of_an_agent_leaves_its_span_in_slack") {
+TEST_CASE("untrusted_text_stays_in_its_code_span") {
   const std::string nasty[] = {"<!channel> <!here> <@U012345> <#C012345>",
                                "`*bold*` ```block``` `",
                                "<https://evil.example|click here>",
@@ -253,12 +253,12 @@ TEST_CASE("no_text_of_an_agent_leaves_its_span_in_slack") {
       }
       CHECK(message.find("\u202e") == std::string::npos);
       CHECK(message.find('\r') == std::string::npos);
-      // Outside of the spans there are our words alone.
-      const std::string ours = outside_spans(message);
+      // Outside of the spans there are only digd's own words.
+      const std::string outside = outside_spans(message);
       for (const char* word : {"evil", "channel", "@", "U012345", "www", "//", "bold", "quote"}) {
-        CHECK(ours.find(word) == std::string::npos);
+        CHECK(outside.find(word) == std::string::npos);
       }
-      // Inside, nothing that a receiver makes a mention or a link of.
+      // Inside, nothing that Slack takes for a mention or a link.
       for (const char* live :
            {"@channel", "@here", "@all", "#general", "://", "www.e", "evil.e", "mailto:a", "tel:+"}) {
         CHECK(message.find(live) == std::string::npos);
@@ -267,7 +267,7 @@ TEST_CASE("no_text_of_an_agent_leaves_its_span_in_slack") {
   }
 }
 
-TEST_CASE("a_long_text_is_cut_between_characters_and_an_empty_one_is_said_to_be") {
+TEST_CASE("a_long_text_is_cut_between_characters_and_an_empty_one_is_marked") {
   std::string text;
   for (int i = 0; i < 2'000; ++i) text += "ü";
   const std::string span = slack_code(text);
@@ -277,7 +277,7 @@ TEST_CASE("a_long_text_is_cut_between_characters_and_an_empty_one_is_said_to_be"
   CHECK(slack_code("") == "`(nothing)`");
   CHECK(slack_code("a.b") == "`a." + std::string(zero_width_space) + "b`");
   CHECK(slack_code("`") == "`'`");
-  CHECK(slack_code("1 event waits: \"e1\".") == "`1 event waits: \"e1\".`");  // a sentence is left as it is
+  CHECK(slack_code("1 event waits: \"e1\".") == "`1 event waits: \"e1\".`");  // a sentence stays unchanged
 }
 
 }  // namespace
