@@ -51,7 +51,7 @@ class printer {
     if (options_.output == "messages") {
       to.frame = [this](std::string_view frame) { frames_.frame(frame); };
     }
-    to.took = [this](const ingest::taken& record) { take(record); };
+    to.record = [this](const ingest::record& record) { take(record); };
     return to;
   }
 
@@ -69,7 +69,7 @@ class printer {
     if (table_.waiting() >= rows_at_once) table_.print(std::cout);
   }
 
-  void take(const ingest::taken& record) {
+  void take(const ingest::record& record) {
     for (const detection& d : record.answer.detections) {
       if (options_.fail_on == "any" || options_.fail_on == to_string(d.severity) ||
           options_.fail_on == to_string(d.rule))

@@ -71,8 +71,9 @@ bool trace_player::line(std::string_view text) {
   ++lines_;
   if (!problem_.empty()) return false;
   if (text.find_first_not_of(" \t\r") == std::string_view::npos) return true;
-  if (sessions_.empty() || is_hello(text)) return greet(text);
-  const std::optional<std::size_t> session = session_of(text);
+  const ingest::line_header header = decoder_.header_of(text);
+  if (sessions_.empty() || header.type == ingest::line_type::hello) return greet(text);
+  const std::optional<std::size_t> session = find_session(header.session);
   if (!session) {
     return fail("line " + std::to_string(lines_) +
                 ": its session has not said hello; every session of a trace begins with its hello");
@@ -89,13 +90,8 @@ bool trace_player::line(std::string_view text) {
   return drive();
 }
 
-bool trace_player::is_hello(std::string_view text) {
-  return text.find("\"hello\"") != std::string_view::npos && decoder_.decode(text, scratch_).is_hello;
-}
-
-std::optional<std::size_t> trace_player::session_of(std::string_view text) {
-  if (sessions_.size() == 1 && text.find("\"session\"") == std::string_view::npos) return 0;
-  const std::string_view name = decoder_.session_of(text);
+// A line without a session is of the first one.
+std::optional<std::size_t> trace_player::find_session(std::string_view name) const {
   for (std::size_t i = 0; i < sessions_.size(); ++i) {
     if (sessions_[i].name == name) return i;
   }
@@ -115,7 +111,7 @@ trace_player::entry trace_player::entry_of(std::size_t session, std::string_view
     return e;
   }
   e.seq = s.used = expected;
-  e.expects = too_large || d.refused || d.is_hello;
+  e.expects = too_large || d.refused || d.type == ingest::line_type::hello;
   if (e.expects) return e;
   e.ts = scratch_.ts;
   e.expects = !scratch_.events.empty() || std::any_of(scratch_.reactions.begin(), scratch_.reactions.end(),

@@ -96,8 +96,7 @@ class trace_player {
   };
 
   bool greet(std::string_view text);
-  bool is_hello(std::string_view text);
-  std::optional<std::size_t> session_of(std::string_view text);
+  std::optional<std::size_t> find_session(std::string_view name) const;
   entry entry_of(std::size_t session, std::string_view text);
   bool keep_time(const entry& next);
   bool drive();

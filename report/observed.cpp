@@ -21,12 +21,11 @@ struct name_hash {
 template <class Value>
 using by_name = boost::unordered_flat_map<std::string, Value, name_hash, std::equal_to<>>;
 
-std::string gave_way(std::string_view line) {
-  const std::optional<ingest::limit_line> limit_line = ingest::limit_line_of(line);
-  if (!limit_line) return "a limit was reached";
-  return "the limit " + std::string(to_string(limit_line->hit)) + " was reached; " +
-         (limit_line->policy == limit_policy::observe ? "from here on nothing is judged"
-                                                      : "what was pending counts as lost (gap)");
+std::string gave_way(const ingest::record& of) {
+  if (!of.policy) return "a limit was reached";
+  return "the limit " + std::string(to_string(*of.limit)) + " was reached; " +
+         (*of.policy == limit_policy::observe ? "from here on nothing is judged"
+                                              : "what was pending counts as lost (gap)");
 }
 
 }  // namespace
@@ -68,7 +67,7 @@ const told_detection* observed::leading() const {
 class observer::builder {
  public:
   builder(const observe_bounds& most, const run_policy& policy)
-      : most_(most), replay_(policy, {.frame = {}, .took = [this](const ingest::taken& record) { hear(record); }}) {
+      : most_(most), replay_(policy, {.frame = {}, .record = [this](const ingest::record& record) { hear(record); }}) {
     seen_.time.most = most.bins;
     for (rule_facts& r : seen_.rules) r.over_time.assign(most.bins, 0);
   }
@@ -104,7 +103,7 @@ class observer::builder {
     }
   }
 
-  void hear(const ingest::taken& record);
+  void hear(const ingest::record& record);
   void pass_to(milliseconds ts);
   index agent_of(std::string_view name);
   index source_of(std::string_view event) const;
@@ -113,14 +112,14 @@ class observer::builder {
   void give(index from, std::string_view to) {
     if (flow* f = flow_of(from, agent_of(to))) ++f->given;
   }
-  void start(const ingest::taken& of);
+  void start(const ingest::record& of);
   void end();
   void announce(const event_draft& draft, index from);
-  void found(const ingest::taken& of);
-  void tell(const detection& d, const ingest::taken& of, std::size_t place);
+  void found(const ingest::record& of);
+  void tell(const detection& d, const ingest::record& of, std::size_t place);
   void outcomes(const answer& from);
   void note(milliseconds ts, std::string text);
-  void remark(const ingest::taken& of);
+  void remark(const ingest::record& of);
 
   const observe_bounds most_;
   ingest::replay replay_;
@@ -194,20 +193,19 @@ flow* observer::builder::flow_of(index from, index to) {
   return &seen_.flows.emplace_back(flow{.from = from, .to = to});
 }
 
-void observer::builder::hear(const ingest::taken& of) {
+void observer::builder::hear(const ingest::record& of) {
   pass_to(of.ts);
   found(of);
   outcomes(of.answer);
   switch (of.kind) {
-    case ingest::taken::what_kind::message: break;
-    case ingest::taken::what_kind::refused:
+    case ingest::record_kind::message: break;
+    case ingest::record_kind::refused:
       ++seen_.refused;
       return note(of.ts, "refused: " + std::string(to_string(of.answer.refused.code)) + ": " + of.answer.refused.text);
-    case ingest::taken::what_kind::operator_mode:
-      return note(of.ts, "the operator switched to " +
-                             std::string(to_string(ingest::operator_mode_of(of.frame).value_or(mode::off))));
-    case ingest::taken::what_kind::limit: return note(of.ts, gave_way(of.frame));
-    case ingest::taken::what_kind::firing: return;
+    case ingest::record_kind::operator_mode:
+      return note(of.ts, "the operator switched to " + std::string(to_string(*of.strongest)));
+    case ingest::record_kind::limit: return note(of.ts, gave_way(of));
+    case ingest::record_kind::firing: return;
   }
   ++seen_.messages;
   if (decoder_.decode(of.frame, message_).refused) return;
@@ -223,7 +221,7 @@ void observer::builder::hear(const ingest::taken& of) {
   }
 }
 
-void observer::builder::start(const ingest::taken& of) {
+void observer::builder::start(const ingest::record& of) {
   const index agent = agent_of(message_.agent);
   agent_facts& a = seen_.agents[agent];
   ++seen_.activations;
@@ -278,7 +276,7 @@ void observer::builder::announce(const event_draft& draft, index from) {
   for (const std::string_view to : draft.recipients) give(from, to);
 }
 
-void observer::builder::remark(const ingest::taken& of) {
+void observer::builder::remark(const ingest::record& of) {
   switch (message_.type) {
     case message_type::agent_joined: return note(of.ts, "joined: " + std::string(message_.agent));
     case message_type::agent_left: return note(of.ts, "left: " + std::string(message_.agent));
@@ -307,7 +305,7 @@ void observer::builder::note(milliseconds ts, std::string text) {
   seen_.notes.push_back({ts, std::move(text)});
 }
 
-void observer::builder::found(const ingest::taken& of) {
+void observer::builder::found(const ingest::record& of) {
   for (const intervention& intervention : of.answer.interventions) {
     seen_.system_events += intervention.action == action::create;
     for (const std::string& to : intervention.recipients) give(flow::monitor, to);
@@ -332,7 +330,7 @@ void observer::builder::found(const ingest::taken& of) {
 }
 
 // With the text that went with the healing, and under what the outcome will name.
-void observer::builder::tell(const detection& d, const ingest::taken& of, std::size_t place) {
+void observer::builder::tell(const detection& d, const ingest::record& of, std::size_t place) {
   told_detection& told_detection = seen_.detections.emplace_back();
   told_detection.detection = d;
   told_detection.line = replay_.counted().lines;

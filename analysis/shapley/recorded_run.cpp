@@ -79,18 +79,18 @@ struct recorded_run::loader {
     to_.hellos.push_back(std::move(h));
   }
 
-  void take(const ingest::taken& record) {
+  void take(const ingest::record& record) {
     to_.last_ts = std::max(to_.last_ts, record.ts);
     recorded_step s;
     s.ts = record.ts;
     s.session = record.session.empty() ? 0 : session(record.session);
-    if (record.kind == ingest::taken::what_kind::operator_mode) {
+    if (record.kind == ingest::record_kind::operator_mode) {
       s.kind = recorded_step::what::operator_mode;
-      s.strongest = ingest::operator_mode_of(record.frame).value_or(mode::enforce);
+      s.strongest = *record.strongest;
       to_.steps.push_back(std::move(s));
       return;
     }
-    if (record.kind != ingest::taken::what_kind::message || decoder_.decode(record.frame, s.message).refused) {
+    if (record.kind != ingest::record_kind::message || decoder_.decode(record.frame, s.message).refused) {
       s.kind = recorded_step::what::passing_time;
       to_.steps.push_back(std::move(s));
       return;
@@ -167,15 +167,14 @@ std::string recorded_run::load(std::string_view trace) {
   text_digest = content.hex();
   loader read(*this);
   ingest::replay::listener to;
-  to.took = [&](const ingest::taken& record) { read.take(record); };
+  to.record = [&](const ingest::record& record) { read.take(record); };
   ingest::replay through(run_policy{}, std::move(to));
   ingest::decoder peek;
-  message scratch;
   while (!trace.empty()) {
     const std::size_t end = std::min(trace.find('\n'), trace.size());
     const std::string_view line = trace.substr(0, end);
     trace.remove_prefix(std::min(trace.size(), end + 1));
-    const bool greets = line.find("\"hello\"") != std::string_view::npos && peek.decode(line, scratch).is_hello;
+    const bool greets = peek.header_of(line).type == ingest::line_type::hello;
     if (!through.line(line)) return through.problem();
     if (greets) read.take_hello(line);
   }

@@ -25,7 +25,7 @@ std::vector<hint> hints_in(const std::vector<std::uint32_t>& detections, const a
 }  // namespace
 
 engine_monitor::engine_monitor(regime asks)
-    : asks_(std::move(asks)), replay_(run_policy{}, {.frame = {}, .took = [this](const auto& item) { took(item); }}) {}
+    : asks_(std::move(asks)), replay_(run_policy{}, {.frame = {}, .record = [this](const auto& item) { take(item); }}) {}
 
 void engine_monitor::open(const std::vector<std::string>& agents, const parameters& parameters) {
   say(hello_line("bench", agents, parameters, asks_));
@@ -42,9 +42,9 @@ instruction engine_monitor::hear(const report& report) {
   return std::move(answer_);
 }
 
-void engine_monitor::took(const ingest::taken& record) {
+void engine_monitor::take(const ingest::record& record) {
   const digd::answer& answer = record.answer;
-  tally_.refused += record.kind == ingest::taken::what_kind::refused;
+  tally_.refused += record.kind == ingest::record_kind::refused;
   for (const detection& d : answer.detections) {
     ++tally_.detections[index_of(d.rule)];
     tally_.healed[index_of(d.rule)] += d.healed;

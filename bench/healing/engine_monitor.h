@@ -26,7 +26,7 @@ class engine_monitor : public monitor {
 
  private:
   void say(const std::string& line);
-  void took(const ingest::taken& record);
+  void take(const ingest::record& record);
 
   regime asks_;
   std::uint64_t seq_ = 0;

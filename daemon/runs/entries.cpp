@@ -9,14 +9,14 @@ namespace {
 
 using archive::entry_kind;
 
-entry_kind kind_of(ingest::taken::what_kind kind) {
+entry_kind kind_of(ingest::record_kind kind) {
   switch (kind) {
-    case ingest::taken::what_kind::message: return entry_kind::message;
-    case ingest::taken::what_kind::refused: return entry_kind::refused;
-    case ingest::taken::what_kind::firing: return entry_kind::firing;
-    case ingest::taken::what_kind::operator_mode: return entry_kind::operator_mode;
-    case ingest::taken::what_kind::limit: return entry_kind::limit;
-    case ingest::taken::what_kind::semantics: break;
+    case ingest::record_kind::message: return entry_kind::message;
+    case ingest::record_kind::refused: return entry_kind::refused;
+    case ingest::record_kind::firing: return entry_kind::firing;
+    case ingest::record_kind::operator_mode: return entry_kind::operator_mode;
+    case ingest::record_kind::limit: return entry_kind::limit;
+    case ingest::record_kind::semantics: break;
   }
   return entry_kind::semantics;
 }
@@ -50,7 +50,7 @@ archive::outcome_row row_of(const outcome_report& o) {
 
 }  // namespace
 
-archive::entry_ptr entry_of(const ingest::taken& record) {
+archive::entry_ptr entry_of(const ingest::record& record) {
   auto made = std::make_unique<archive::entry>();
   archive::entry& e = *made;
   e.kind = kind_of(record.kind);

@@ -9,7 +9,7 @@
 namespace digd::daemon {
 
 // All but `run_number`, `n` and `arrived_ms`.
-archive::entry_ptr entry_of(const ingest::taken& record);
+archive::entry_ptr entry_of(const ingest::record& record);
 archive::entry_ptr opening_entry(const hello& first, const run_settings& settings, canary_group group);
 archive::entry_ptr joining_entry(const hello& greeting, std::string_view frame);
 

@@ -30,12 +30,11 @@ run_host::run_host(engine_thread& owner, const hello& first, const run_settings&
       group_(group),
       granted_(owner.shared().live.now()),
       payloads_(owner.shared().live.payloads()),
-      inbox_(first, settings, *this, live_options(*granted_)) {
+      inbox_(first, settings, live_options(*granted_)) {
   inbox_.hold_unseen(false);
 }
 
 void run_host::go_live(const stored& so_far, const hello* first) {
-  muted_ = false;
   n_ = so_far.n;
   bytes_ = so_far.bytes;
   graph_seen_ = inbox_.run().graph().counters();
@@ -81,7 +80,7 @@ void run_host::join(join_request&& request) {
                           .unjudged = inbox_.run().unjudged()},
                          inbox_.run().settings());
   answer(request, std::move(result));
-  inbox_.resume(joined.session);
+  carry_out(inbox_.resume(joined.session));
   touch(joined.session);
   after_call();
 }
@@ -136,7 +135,7 @@ void run_host::receive(session_slot from, std::string_view frame, std::chrono::s
   ++slots_[from.session].handled;
   touch(from.session);
   keep_to_limits();
-  inbox_.receive(from.session, frame, now());
+  carry_out(inbox_.receive(from.session, frame, now()));
   read_at_.reset();
   if (inbox_.sessions()[from.session].held.size() > held) owner_.counts().held_messages.add();
   after_call();
@@ -146,19 +145,19 @@ void run_host::receive_too_large(session_slot from, std::size_t bytes) {
   if (!is_occupied(from)) return;
   ++slots_[from.session].handled;
   touch(from.session);
-  inbox_.receive_too_large(from.session, bytes, now());
+  carry_out(inbox_.receive_too_large(from.session, bytes, now()));
   after_call();
 }
 
 void run_host::time_passes() {
-  inbox_.advance(now());
+  carry_out(inbox_.advance(now()));
   after_call();
 }
 
 bool run_host::follow_operator(mode strongest) {
   // Before its first session there is nothing to switch, and recovery knows no such record.
   if (ended() || inbox_.sessions().empty() || inbox_.run().settings().operator_mode == strongest) return false;
-  inbox_.switch_mode(strongest, now());
+  carry_out(inbox_.switch_mode(strongest, now()));
   after_call();
   return true;
 }
@@ -175,12 +174,28 @@ void run_host::close_for_good() {
   }
 }
 
-void run_host::send(ingest::session_index to, std::string_view frame) {
-  if (muted_) return;
-  if (read_at_ && frame.starts_with("{\"type\":\"verdicts\"")) {
-    owner_.counts().verdict_latency.record(std::chrono::steady_clock::now() - *read_at_);
-    read_at_.reset();
+void run_host::carry_out(const ingest::effects& effects) {
+  for (const ingest::effect& e : effects) {
+    switch (e.action) {
+      case ingest::effect::action::keep: keep(*e.item); break;
+      case ingest::effect::action::send:
+        if (e.type == ingest::frame_type::verdicts) measure_latency();
+        send(e.session, e.frame);
+        break;
+      case ingest::effect::action::acknowledge:
+        if (inbox_.sessions()[e.session].durable_seq > 0) acknowledge(e.session);
+        break;
+    }
   }
+}
+
+void run_host::measure_latency() {
+  if (!read_at_) return;
+  owner_.counts().verdict_latency.record(std::chrono::steady_clock::now() - *read_at_);
+  read_at_.reset();
+}
+
+void run_host::send(ingest::session_index to, std::string_view frame) {
   slot& at = slots_[to];
   if (at.home == nullptr) return;  // resumes or sends again
   touch(to);
@@ -191,31 +206,26 @@ void run_host::send(ingest::session_index to, std::string_view frame) {
   }
 }
 
-void run_host::repeated(ingest::session_index from) {
-  if (!muted_ && inbox_.sessions()[from].durable_seq > 0) acknowledge(from);
-}
-
-void run_host::took(const ingest::taken& record) {
-  if (muted_) return;
+void run_host::keep(const ingest::record& record) {
   count(record);
   if (record.answer.refused) note_refusal(record);
-  if (record.kind == ingest::taken::what_kind::limit) note_degradation(record);
+  if (record.kind == ingest::record_kind::limit) note_degradation(record);
   if (record.ended) owner_.runs().ended(*this);
   if (owner_.records().is_on()) push(entry_of(record));
 }
 
-void run_host::count(const ingest::taken& record) {
+void run_host::count(const ingest::record& record) {
   thread_counts& counts = owner_.counts();
   counts.take(record.answer);
   if (record.limit) counts.limits[static_cast<std::size_t>(*record.limit)].add();
   switch (record.kind) {
-    case ingest::taken::what_kind::message: return counts.messages[static_cast<std::size_t>(inbox_.last_type())].add();
-    case ingest::taken::what_kind::refused:
+    case ingest::record_kind::message: return counts.messages[static_cast<std::size_t>(*record.message)].add();
+    case ingest::record_kind::refused:
       return counts.refusals[static_cast<std::size_t>(record.answer.refused.code)].add();
-    case ingest::taken::what_kind::firing: return counts.firings.add();
-    case ingest::taken::what_kind::operator_mode:
-    case ingest::taken::what_kind::limit:
-    case ingest::taken::what_kind::semantics: return;
+    case ingest::record_kind::firing: return counts.firings.add();
+    case ingest::record_kind::operator_mode:
+    case ingest::record_kind::limit:
+    case ingest::record_kind::semantics: return;
   }
 }
 
@@ -232,7 +242,7 @@ void run_host::push(archive::entry_ptr entry) {
   owner_.records().push(std::move(entry));
 }
 
-void run_host::note_refusal(const ingest::taken& record) {
+void run_host::note_refusal(const ingest::record& record) {
   std::uint64_t kept_back = 0;
   if (!owner_.may_complain(kept_back)) return;
   spdlog::warn("refused run={} session={} seq={} code={} field={} kept_back={}", quoted(inbox_.name()),
@@ -243,7 +253,7 @@ void run_host::note_refusal(const ingest::taken& record) {
 // ---- limits
 
 // Said once a run that is judged no more; each time, but not too often, of one that forgets what is pending.
-void run_host::note_degradation(const ingest::taken& record) {
+void run_host::note_degradation(const ingest::record& record) {
   std::uint64_t kept_back = 0;
   const bool is_final = inbox_.run().unjudged().has_value();
   if (!is_final && !owner_.may_complain(kept_back)) return;
@@ -281,7 +291,7 @@ void run_host::keep_to_run_bytes() {
   if (granted_->run_bytes == 0 || bytes_ <= granted_->run_bytes || ended()) return;
   if (granted_->over_run_bytes != limit_policy::observe || payloads_->keeps() == payload_keeping::none) return;
   payloads_ = std::make_shared<const payload_policy>(payload_settings{.keep = payload_keeping::none});
-  inbox_.hit(limit_id::run_bytes, limit_policy::observe, now());
+  carry_out(inbox_.hit(limit_id::run_bytes, limit_policy::observe, now()));
 }
 
 // What the graph left out or forgot, as its limits say: no message is refused for it.
@@ -306,7 +316,7 @@ std::size_t run_host::graph_size() const {
 }
 
 void run_host::unburden() {
-  inbox_.hit(limit_id::overload, limit_policy::observe, now());
+  carry_out(inbox_.hit(limit_id::overload, limit_policy::observe, now()));
   after_call();
 }
 

@@ -24,9 +24,9 @@ namespace digd::daemon {
 class engine_thread;
 struct config;
 
-class run_host final : public ingest::sink, public std::enable_shared_from_this<run_host> {
+class run_host final : public std::enable_shared_from_this<run_host> {
  public:
-  // Muted: what is fed to it is neither sent nor archived, until `go_live`.
+  // Until `go_live`, only its inbox is used: what that brings about is neither sent nor archived.
   run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number,
            canary_group group = canary_group::none);
 
@@ -60,7 +60,7 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   void send_flow_state();
 
   // A run that was read back from an archive of an older version goes on under the current semantics.
-  void adopt_semantics() { inbox_.adopt_semantics(now()); }
+  void adopt_semantics() { carry_out(inbox_.adopt_semantics(now())); }
 
   // ---- memory runs out
   bool can_be_unburdened() const;
@@ -87,11 +87,12 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
     std::vector<std::string> outgoing;  // frames for another thread's connection
   };
 
-  void send(ingest::session_index to, std::string_view frame) override;
-  void repeated(ingest::session_index from) override;
-  void took(const ingest::taken& record) override;
-
-  void count(const ingest::taken& record);
+  // Keeps and sends what a call of the inbox brought about. Not for a run that is read back.
+  void carry_out(const ingest::effects& effects);
+  void keep(const ingest::record& record);
+  void send(ingest::session_index to, std::string_view frame);
+  void measure_latency();
+  void count(const ingest::record& record);
   void archive_joining(const hello& greeting, std::string_view frame);
   void push(archive::entry_ptr entry);
   void occupy(ingest::session_index s, join_request& request);
@@ -102,8 +103,8 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   void after_call();
   void flush(ingest::session_index s);
   void acknowledge(ingest::session_index s);
-  void note_refusal(const ingest::taken& record);
-  void note_degradation(const ingest::taken& record);
+  void note_refusal(const ingest::record& record);
+  void note_degradation(const ingest::record& record);
   void keep_to_limits();
   void keep_to_run_bytes();
   void count_graph_limits();
@@ -116,7 +117,6 @@ class run_host final : public ingest::sink, public std::enable_shared_from_this<
   const std::shared_ptr<const config> granted_;  // what held when the run began here
   std::shared_ptr<const payload_policy> payloads_;
   ingest::inbox inbox_;
-  bool muted_ = true;
   std::uint64_t n_ = 0;      // entries made
   std::uint64_t bytes_ = 0;  // of JSON in the archive, about
   milliseconds heard_ms_ = 0;

@@ -25,7 +25,7 @@ constexpr std::uint32_t run_ended = bit(message_type::run_ended);
 template <auto... All>
 std::optional<std::common_type_t<decltype(All)...>> named(std::string_view name) {
   std::optional<std::common_type_t<decltype(All)...>> found;
-  (void)((is_text<to_string(All).size()>(to_string(All).data(), name) && (found = All, true)) || ...);
+  (void)((is_text<digd::to_string(All).size()>(digd::to_string(All).data(), name) && (found = All, true)) || ...);
   return found;
 }
 
@@ -242,44 +242,16 @@ bool message_fields::metrics(item& it) {
   return in_.skip(it);
 }
 
-// The line that stands for a refused frame.
-struct refused_fields {
-  frame_reader& in;
-  refused_line& out;
-  std::optional<refusal> code = std::nullopt;
-
-  bool type(item& it) {
-    const auto refused = [](std::string_view name) {
-      return name == "refused" ? std::optional<bool>{true} : std::nullopt;
-    };
-    bool is_refused = false;
-    return in.choice(it, refused, "must be refused", is_refused);
-  }
-  bool seq(item& it) { return in.count(it, out.seq); }
-  bool ts(item& it) { return in.whole_number(it, out.ts); }
-  bool reason(item& it) { return in.choice(it, refusal_from, "must be an error code", code); }
-  bool field(item& it) { return in.string(it, 0, frame_reader::any_length, out.note.field); }
-  bool message(item& it) { return in.string(it, 0, frame_reader::any_length, out.note.text); }
-
-  static constexpr std::array<known_field<refused_fields>, 6> fields{{
-      {"type", &refused_fields::type, any, any},
-      {"seq", &refused_fields::seq, any, any},
-      {"ts", &refused_fields::ts},
-      {"code", &refused_fields::reason, any, any},
-      {"field", &refused_fields::field},
-      {"message", &refused_fields::message},
-  }};
-};
-
 // False: no JSON.
 bool decode_frame(frame_reader& in, name_set& keys, std::string_view frame, message& out, decoded& result) {
   std::optional<std::string_view> type;
   if (!in.open(frame, result.refused) || !in.peek("type", type)) return false;
-  result.is_hello = type == "hello";
   std::uint32_t context = unknown_type;
   if (const auto known = type ? type_from(*type) : std::nullopt) {
     out.type = *known;
     context = bit(*known);
+  } else if (type) {
+    result.type = line_type_from(*type);
   }
 
   item root;
@@ -289,7 +261,7 @@ bool decode_frame(frame_reader& in, name_set& keys, std::string_view frame, mess
     in.wrong(root.at, "the frame must be an object");
     return true;
   }
-  if (result.is_hello) return in.skip(root) && in.end();
+  if (result.type == line_type::hello) return in.skip(root) && in.end();
   message_fields fields(in, keys, context, out, result);
   return fields.read(root) && in.end();
 }
@@ -307,30 +279,10 @@ decoded decoder::decode(std::string_view frame, message& out) {
   if (!decode_frame(state_->reader, state_->keys, frame, out, result)) {
     result.has_seq = false;
     result.seq = 0;
-    result.is_hello = false;
+    result.type = line_type::message;
   }
   if (!result.has_seq) result.seq = 0;
   return result;
-}
-
-std::optional<refused_line> decoder::refused_line_of(std::string_view line) {
-  refusal_note wrong;
-  refused_line out;
-  item root;
-  bool is_object = false;
-  frame_reader& in = state_->reader;
-  if (!in.open(line, wrong) || !in.root(root, is_object) || !is_object) return std::nullopt;
-  refused_fields fields{in, out};
-  if (!in.each_known(root, fields) || !in.end() || wrong || !fields.code) return std::nullopt;
-  out.note.code = *fields.code;
-  return out;
-}
-
-std::string_view decoder::session_of(std::string_view line) {
-  refusal_note ignored;
-  std::optional<std::string_view> session;
-  if (!state_->reader.open(line, ignored) || !state_->reader.peek("session", session)) return "main";
-  return session.value_or("main");
 }
 
 }  // namespace digd::ingest

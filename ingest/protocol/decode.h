@@ -1,28 +1,47 @@
-// Frames into messages: JSON text, checked in full, refused with a code, the field and what was expected.
+// Frames into messages, and the lines of records and traces into what they say: JSON text, checked in full, refused
+// with a code, the field and what was expected.
 //
-// One decoder a thread; not thread-safe. Nothing is allocated for a small message once the buffers have
-// grown.
+// One decoder a thread; not thread-safe. A small message allocates nothing once the buffers have grown.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
 
+#include "ingest/protocol/record.h"
 #include "model/error.h"
 #include "model/message.h"
 #include "model/settings.h"
 
 namespace digd::ingest {
 
+// What a line is, by its `type`.
+enum class line_type : std::uint8_t {
+  message,  // a client's message, and whatever is none of the others
+  hello,
+  refused,        // it stands for a refused frame
+  operator_mode,  // own lines
+  limit,
+  semantics,
+};
+inline bool is_own_line(line_type type) { return type >= line_type::operator_mode; }
+
 struct decoded {
-  refusal_note refused;  // bad_json or bad_message; what else is set is then incomplete
-  bool has_seq = false;  // the frame has a usable seq (also where it is refused for another reason)
+  refusal_note refused;  // bad_json or bad_message; the other members are then incomplete
+  bool has_seq = false;  // the frame has a usable seq, even if it is refused for another reason
   std::uint64_t seq = 0;
-  bool is_hello = false;  // then nothing but `refused` counts: decode it with `decode_hello`
+  line_type type = line_type::message;  // hello: then only `refused` counts; decode it with `decode_hello`
 };
 
-// What `encode_refused` wrote, back from an archive or a trace.
+// What a reader of lines needs before it decodes one.
+struct line_header {
+  line_type type = line_type::message;
+  std::string_view session = "main";  // a view until the decoder's next call
+};
+
+// A line that `encode_refused` wrote, back from an archive or a trace.
 struct refused_line {
   std::uint64_t seq = 0;
   std::optional<milliseconds> ts;  // in an exported trace
@@ -36,20 +55,21 @@ class decoder {
   decoder(decoder&&) noexcept;
   decoder& operator=(decoder&&) noexcept;
 
-  // Decodes any message but `hello` into `out`, whose views live until the next call.
-  // `frame` need not be padded. Bounds: nesting at most 64 levels above the payload's own 1,000; deeper is
-  // bad_json. JSON that is no object is bad_message without a field. Of several bad fields the first in the
-  // frame is named, missing ones after it; bad_json anywhere comes before all and leaves no seq.
+  // Decodes any message but `hello` into `out`, whose views live until the next call. `frame` need not be padded.
+  // Bounds: nesting at most 64 levels above the payload's own 1,000; deeper is bad_json. Of several bad fields it names
+  // the first in the frame, then missing ones. JSON that is no object is bad_message without a field. bad_json anywhere
+  // comes before all and leaves no seq.
   decoded decode(std::string_view frame, message& out);
 
-  // Decodes a hello; `out` owns its strings. Also unsupported_protocol, where nothing else is wrong.
+  // Decodes a hello; `out` owns its strings. Refuses with unsupported_protocol if nothing else is wrong.
   refusal_note decode_hello(std::string_view frame, hello& out);
 
+  // Type and session of a line of a trace. A hello is one only if it is JSON to its end. A line with a session is a
+  // client's: an own line has none. Of a line that cannot be read: a message of "main".
+  line_header header_of(std::string_view line);
   // Nothing if it is no such line.
   std::optional<refused_line> refused_line_of(std::string_view line);
-
-  // The `session` member of a trace line ("main" if it has none or is no object); a view until the next call.
-  std::string_view session_of(std::string_view line);
+  std::optional<own_line> own_line_of(std::string_view line);
 
  private:
   struct state;

@@ -16,9 +16,9 @@ constexpr std::size_t longest_text = 4096;
 constexpr std::uint32_t has_kinds = 1, has_window = 2, has_attempts = 4, has_reroutes = 8, has_all = 16;
 
 std::uint32_t context_of(rule_id id) {
-  const rule_options& options = rule_of(id).options;
-  return has_all | (options.kinds ? has_kinds : 0) | (options.window ? has_window : 0) |
-         (options.attempts ? has_attempts : 0) | (options.reroutes ? has_reroutes : 0);
+  const rule_traits& traits = rule_of(id).traits;
+  return has_all | (traits.kinds ? has_kinds : 0) | (traits.has_window() ? has_window : 0) |
+         (traits.has_attempts() ? has_attempts : 0) | (traits.reroutes ? has_reroutes : 0);
 }
 
 struct rule_fields {

@@ -1,4 +1,4 @@
-// What a decoder keeps between frames. Internal to ingest.
+// What a decoder keeps between frames. Internal to ingest/protocol.
 #pragma once
 
 #include "ingest/protocol/decode.h"
@@ -11,5 +11,8 @@ struct decoder::state {
   frame_reader reader;
   name_set keys;  // of reactions, of labels
 };
+
+// `message` for all that is none of the other types.
+line_type line_type_from(std::string_view type);
 
 }  // namespace digd::ingest

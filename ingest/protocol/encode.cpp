@@ -13,7 +13,10 @@ namespace digd::ingest {
 
 namespace {
 
-// An object under way: writes what stands between its fields. Close it with `end`.
+constexpr std::size_t max_unjudged_named = 64;
+
+// An object under way: writes braces, commas and names. Close it with `end`. base/json_writer.h would escape every name,
+// and each answer would pay for it.
 class object {
  public:
   explicit object(std::string& out) : out_(out) {}
@@ -79,14 +82,14 @@ void object::texts(std::string_view name, std::span<const std::string> values) {
 }
 
 void append_rule(std::string& out, rule_id id, const rule_settings& settings) {
-  const rule_options& options = rule_of(id).options;
+  const rule_traits& traits = rule_of(id).traits;
   object fields(out);
   fields.word("mode", to_string(settings.mode));
-  if (options.kinds) fields.texts("kinds", settings.kinds);
+  if (traits.kinds) fields.texts("kinds", settings.kinds);
   if (!settings.except.empty()) fields.texts("except", settings.except);
-  if (options.window) fields.number("window_ms", settings.window_ms);
-  if (options.attempts) fields.number("max_attempts", settings.max_attempts);
-  if (options.reroutes) fields.number("max_reroutes", settings.max_reroutes);
+  if (traits.has_window()) fields.number("window_ms", settings.window_ms);
+  if (traits.has_attempts()) fields.number("max_attempts", settings.max_attempts);
+  if (traits.reroutes) fields.number("max_reroutes", settings.max_reroutes);
   if (!settings.text.empty()) fields.text("text", settings.text);
   fields.end();
 }
@@ -253,6 +256,30 @@ void encode_refused(std::string& out, const refusal_note& note, std::uint64_t se
   fields.word("code", to_string(note.code));
   if (!note.field.empty()) fields.text("field", note.field);
   fields.text("message", note.text);
+  fields.end();
+}
+
+void encode_own_line(std::string& out, const own_line& line) {
+  object fields(out);
+  fields.word("type", to_string(line.kind));
+  if (line.kind == record_kind::operator_mode) fields.word("mode", to_string(line.strongest));
+  if (line.kind == record_kind::limit) {
+    fields.word("limit", to_string(line.limit));
+    if (line.policy) fields.word("policy", to_string(*line.policy));
+  }
+  if (line.kind == record_kind::semantics) fields.number("version", line.version);
+  fields.number("ts", line.ts);
+  fields.end();
+}
+
+void encode_unjudged(std::string& out, std::span<const std::string> events, milliseconds ts) {
+  object fields(out);
+  fields.word("type", to_string(record_kind::limit));
+  fields.word("limit", to_string(limit_id::judging_work));
+  fields.word("policy", "deliver");
+  fields.number("unjudged", events.size());
+  fields.texts("events", events.first(std::min(events.size(), max_unjudged_named)));
+  fields.number("ts", ts);
   fields.end();
 }
 

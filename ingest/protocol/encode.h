@@ -1,12 +1,15 @@
-// Answers into frames: the one writer of what a client is sent. Pure functions: same answer, same bytes.
-// Every function appends one JSON object without a line end to `out`; strings as engine/quote.h writes them.
+// Answers into frames: the only writer of what a client is sent, and of digd's own lines in a record. Pure functions:
+// same answer, same bytes. Every function appends one JSON object without a line end to `out`; base/quote.h escapes its
+// strings.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "ingest/protocol/record.h"
 #include "model/answer.h"
 #include "model/settings.h"
 
@@ -18,18 +21,20 @@ struct welcome_facts {
   std::uint64_t acked_seq = 0;
   milliseconds verdict_deadline_ms = 250;
   std::uint64_t credits = 1024;
-  std::optional<limit_id> unjudged;  // the run is judged no more: what made it so
+  std::optional<limit_id> unjudged;  // the limit that stopped the judging of the run
 };
 
 void encode_welcome(std::string& out, const welcome_facts& facts, const run_settings& settings);
 void encode_verdicts(std::string& out, std::uint64_t seq, const answer& from, bool with_witness);
 void encode_intervention(std::string& out, const intervention& intervention, const answer& from, bool with_witness);
 void encode_ack(std::string& out, std::uint64_t seq);
-// What stands for a refused frame in the record; a replay answers it as it was answered.
-void encode_refused(std::string& out, const refusal_note& note, std::uint64_t seq);
 void encode_error(std::string& out, const refusal_note& note, std::uint64_t seq, bool fatal);  // seq 0: none
-// Without a type: what goes into `verdicts`, the feed's {"type":"detection",…,"detection":{…}} and the
-// archive.
+// The line that stands for a refused frame in the record; a replay answers it as the frame was answered.
+void encode_refused(std::string& out, const refusal_note& note, std::uint64_t seq);
+void encode_own_line(std::string& out, const own_line& line);
+// The own line for `limits.judging_work`: the events that were left unjudged, of which it names at most 64.
+void encode_unjudged(std::string& out, std::span<const std::string> events, milliseconds ts);
+// Without a type: it goes into `verdicts`, the feed's {"type":"detection",…,"detection":{…}} and the archive.
 void encode_detection(std::string& out, const detection& detection, bool with_witness);
 // Without a type, for the same reason: {"rule","ts","event","detected_ts","outcome"}.
 void encode_outcome(std::string& out, const outcome_report& outcome_report);

@@ -1,42 +1,14 @@
 #include "ingest/protocol/inbox.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <utility>
 
-#include "base/quote.h"
 #include "ingest/protocol/encode.h"
 
 namespace digd::ingest {
 
 namespace {
-
-constexpr std::string_view refused_type = "\"type\":\"refused\"";
-constexpr std::string_view own_types[] = {"{\"type\":\"operator_mode\"", "{\"type\":\"limit\"",
-                                          "{\"type\":\"semantics\""};
-
-// What stands for a refused frame in a replay: it uses up the same seq and is refused with the same words.
-std::string stand_in(std::uint64_t seq, const refusal_note& note) {
-  std::string out;
-  encode_refused(out, note, seq);
-  return out;
-}
-
-// The text of a member of a line of our own; empty: it has none.
-std::string_view word_of(std::string_view line, std::string_view member) {
-  const std::string before = "\"" + std::string(member) + "\":\"";
-  const std::size_t at = line.find(before);
-  if (at == std::string_view::npos) return {};
-  line.remove_prefix(at + before.size());
-  return line.substr(0, line.find('"'));
-}
-
-std::optional<milliseconds> ts_of(std::string_view line) {
-  const std::size_t at = line.find("\"ts\":");
-  if (at == std::string_view::npos) return std::nullopt;
-  return std::strtoll(std::string(line.substr(at + 5, 21)).c_str(), nullptr, 10);
-}
 
 bool can(const capabilities& able, action given_action) {
   return given_action == action::reroute ? able.reroute : able.create;
@@ -44,29 +16,20 @@ bool can(const capabilities& able, action given_action) {
 
 }  // namespace
 
-std::optional<mode> operator_mode_of(std::string_view line) {
-  return line.starts_with(own_types[0]) ? mode_from(word_of(line, "mode")) : std::nullopt;
+inbox::inbox(const hello& first, const run_settings& settings, options options)
+    : name_(first.run), run_(settings, first), options_(options) {}
+
+scratch& inbox::work() {
+  if (!work_) work_ = std::make_shared<scratch>();
+  return *work_;
 }
 
-std::optional<limit_line> limit_line_of(std::string_view line) {
-  if (!line.starts_with(own_types[1])) return std::nullopt;
-  const auto hit = limit_from(word_of(line, "limit"));
-  const auto policy = policy_from(word_of(line, "policy"));
-  if (!hit || !policy) return std::nullopt;
-  return limit_line{*hit, *policy};
+// The effects of a new call.
+effects& inbox::begin() {
+  effects& out = work().effects;
+  out.clear();
+  return out;
 }
-
-bool adopts_current_semantics(std::string_view line) {
-  return line.starts_with(own_types[2]) &&
-         line.find("\"version\":" + std::to_string(semantics_version) + ',') != std::string_view::npos;
-}
-
-bool is_own_line(std::string_view line) {
-  return std::any_of(std::begin(own_types), std::end(own_types), [&](auto type) { return line.starts_with(type); });
-}
-
-inbox::inbox(const hello& first, const run_settings& settings, sink& to, options options)
-    : name_(first.run), run_(settings, first), sink_(to), options_(options) {}
 
 std::optional<session_index> inbox::find_session(std::string_view name) const {
   for (session_index s = 0; s < sessions_.size(); ++s) {
@@ -78,7 +41,7 @@ std::optional<session_index> inbox::find_session(std::string_view name) const {
 inbox::joined inbox::join(const hello& greeting, const run_policy& policy) {
   joined result;
   hello asked = greeting;
-  if (run_.unjudged() && asked.mode == mode::off) asked.mode.reset();  // as it was told
+  if (run_.unjudged() && asked.mode == mode::off) asked.mode.reset();  // `welcome` said off
   if (const std::string field = contradiction(asked, run_.settings(), policy); !field.empty()) {
     result.refused.consider(refusal::hello_conflict, field,
                             "the run goes on with another " + field + "; leave it out or give what `welcome` says");
@@ -117,7 +80,10 @@ void inbox::update_able() {
   run_.set_able(any);
 }
 
-void inbox::receive(session_index s, std::string_view frame, milliseconds stamp) {
+// ---- one frame: decode, sequence, judge, answer
+
+const effects& inbox::receive(session_index s, std::string_view frame, milliseconds stamp) {
+  effects& out = begin();
   session& from = sessions_[s];
   if (!from.held.empty()) {
     hold(from, frame, stamp);
@@ -125,9 +91,11 @@ void inbox::receive(session_index s, std::string_view frame, milliseconds stamp)
     take(s, frame, stamp, true);
   }
   if (held_count_ > 0) release_held(stamp);
+  return out;
 }
 
-void inbox::receive_too_large(session_index s, std::size_t bytes, milliseconds stamp) {
+const effects& inbox::receive_too_large(session_index s, std::size_t bytes, milliseconds stamp) {
+  effects& out = begin();
   session& from = sessions_[s];
   if (!from.held.empty()) {
     hold(from, {}, stamp, bytes);
@@ -135,6 +103,112 @@ void inbox::receive_too_large(session_index s, std::size_t bytes, milliseconds s
     refuse_too_large(s, bytes, stamp);
   }
   if (held_count_ > 0) release_held(stamp);
+  return out;
+}
+
+void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bool may_wait) {
+  if (frame.size() > run_.settings().limits.message_bytes) return refuse_too_large(s, frame.size(), stamp);
+  session& from = sessions_[s];
+  message& m = work().message;
+  const decoded d = work().decoder.decode(frame, m);
+  const std::uint64_t expected = from.taken_seq + 1;
+  if (d.has_seq && d.seq > expected) return send_bad_seq(s, d.seq);
+  if (!d.has_seq || d.seq == from.place + 1 || d.seq == expected) from.place = d.has_seq ? d.seq : from.place + 1;
+  const std::uint64_t seq = d.has_seq ? d.seq : from.place;  // a frame without a seq counts by its place
+  if (seq < expected) return repeat(s, seq);
+  refusal_note refused = d.refused;
+  if (d.type == line_type::hello)
+    refused.consider(refusal::bad_message, "type", "this connection has said hello already");
+  const bool ends_run = !refused && m.type == message_type::run_ended;
+  if (turned_away_ && !ends_run)
+    refused.consider(turned_away_->code, turned_away_->field, turned_away_->text, turned_away_->limit);
+  if (refused) {
+    // A replay would take a frame of type `refused` for a line that stands for a frame.
+    const bool replays = d.has_seq && !refused.limit && d.type != line_type::refused;
+    return refuse(s, expected, refused, replays ? frame : std::string_view{}, stamp);
+  }
+  forget_replies(from);
+  if (may_wait && must_wait(m)) return hold(from, frame, stamp);
+  const speaker speaker{from.name, from.greeting.able};
+  record* item = &work().effects.draft();
+  run_.apply(m, speaker, stamp, item->answer);
+  if (degrade_for(*item, stamp)) {
+    item = &work().effects.draft();
+    run_.apply(m, speaker, stamp, item->answer);
+  }
+  from.taken_seq = expected;
+  item->seq = expected;
+  item->frame = frame;
+  keep_and_answer(s, *item);
+}
+
+// The record gets the item before the clients get their frames.
+void inbox::keep_and_answer(session_index s, record& item) {
+  session& from = sessions_[s];
+  const message& m = work().message;
+  const bool refused = static_cast<bool>(item.answer.refused);
+  item.kind = refused ? record_kind::refused : record_kind::message;
+  item.session = from.name;
+  item.ts = run_.clock();
+  item.limit = item.answer.refused.limit;
+  frame_type type = frame_type::error;
+  if (refused) {
+    item.type = to_string(record_kind::refused);
+    encode_error(item.response, item.answer.refused, item.seq, false);
+  } else {
+    type = frame_type::verdicts;
+    item.message = m.type;
+    item.type = to_string(m.type);
+    if (!item.answer.verdicts.empty()) encode_verdicts(item.response, item.seq, item.answer, from.greeting.witness);
+    item.verdicts = item.response;
+    if (m.type == message_type::delivery) item.answered = m.of ? *m.of : *m.event;
+    if (m.type == message_type::run_ended) item.ended = m.outcome;
+  }
+  encode_interventions(item);
+  work().effects.keep(item);
+  send_interventions(item);
+  if (!item.answered.empty()) note_answered(s, item.answered);
+  if (!item.response.empty()) work().effects.send(s, type, item.response);
+  if (options_.keep_replies) from.unacked.push_back({item.seq, type, item.response});
+  if (!item.answer.unjudged.empty()) keep_unjudged(item.answer.unjudged);
+}
+
+// A seq that was used up before: its answer is sent again, as it may have been lost.
+void inbox::repeat(session_index s, std::uint64_t seq) {
+  effects& out = work().effects;
+  for (const session::reply& r : sessions_[s].unacked) {
+    if (r.seq == seq && !r.frame.empty()) out.send(s, r.type, out.own(std::string(r.frame)));
+  }
+  forget_replies(sessions_[s]);
+  out.acknowledge(s);
+}
+
+// Names the seq from which the client has to continue. The frame's seq is not used up, so nothing else that is wrong
+// with it matters.
+void inbox::send_bad_seq(session_index s, std::uint64_t seq) {
+  const std::uint64_t expected = sessions_[s].taken_seq + 1;
+  refusal_note note;
+  note.consider(refusal::bad_seq, "seq", "expected seq " + std::to_string(expected) + ", got " + std::to_string(seq));
+  std::string frame;
+  encode_error(frame, note, expected, false);
+  effects& out = work().effects;
+  out.send(s, frame_type::error, out.own(std::move(frame)));
+}
+
+// `as_received`: what the record keeps; empty: a line that stands for the frame. `passes`: the time that passes with
+// the frame, if the wall clock counts. In a record that is read back only the lines that stand for a frame tell it.
+void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note, std::string_view as_received,
+                   std::optional<milliseconds> passes) {
+  record& item = work().effects.draft();
+  if (as_received.empty()) encode_refused(item.kept_frame, note, seq);
+  item.frame = as_received.empty() ? std::string_view(item.kept_frame) : as_received;
+  const bool is_timed = run_.settings().clock == clock_kind::wall || (run_.settings().stamped && as_received.empty());
+  if (passes && is_timed) run_.advance(*passes, item.answer);
+  item.answer.refused = note;
+  item.seq = seq;
+  sessions_[s].taken_seq = seq;
+  forget_replies(sessions_[s]);
+  keep_and_answer(s, item);
 }
 
 void inbox::refuse_too_large(session_index s, std::size_t bytes, milliseconds stamp) {
@@ -145,242 +219,132 @@ void inbox::refuse_too_large(session_index s, std::size_t bytes, milliseconds st
                 limit_id::message_bytes);
   const std::uint64_t seq = ++sessions_[s].place;
   if (seq <= sessions_[s].taken_seq) return repeat(s, seq);
-  refuse(s, seq, note, stand_in(seq, note), stamp);
+  refuse(s, seq, note, {}, stamp);
   const limit_policy policy = run_.settings().over_limit.of(limit_id::message_bytes);
-  if (run_.can_degrade(limit_id::message_bytes, policy)) hit(limit_id::message_bytes, policy, stamp);
+  if (!run_.can_degrade(limit_id::message_bytes, policy)) return;
+  degrade(work().effects.draft(), limit_id::message_bytes, policy, stamp);
 }
 
-// One frame: decode, sequence, judge, answer.
-void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bool may_wait) {
-  if (frame.size() > run_.settings().limits.message_bytes) return refuse_too_large(s, frame.size(), stamp);
-  session& from = sessions_[s];
-  const decoded d = work().reads.decode(frame, work().message);
-  const std::uint64_t expected = from.taken_seq + 1;
-  if (d.has_seq && d.seq > expected) return out_of_sequence(s, d.seq);
-  if (!d.has_seq || d.seq == from.place + 1 || d.seq == expected) from.place = d.has_seq ? d.seq : from.place + 1;
-  const std::uint64_t seq = d.has_seq ? d.seq : from.place;  // what has none is known by its place
-  if (seq < expected) return repeat(s, seq);
-  refusal_note refused = d.refused;
-  if (d.is_hello) refused.consider(refusal::bad_message, "type", "this connection has said hello already");
-  const bool is_last = !refused && work().message.type == message_type::run_ended;
-  if (turned_away_ && !is_last)
-    refused.consider(turned_away_->code, turned_away_->field, turned_away_->text, turned_away_->limit);
-  if (refused) {
-    // A frame that looks like what stands for one is not kept as it is: a replay would take it for that.
-    const bool as_it_is = d.has_seq && !refused.limit && frame.find(refused_type) == std::string_view::npos;
-    return refuse(s, expected, refused, as_it_is ? std::string(frame) : stand_in(expected, refused), stamp);
-  }
-  forget_replies(from);
-  if (may_wait && must_wait(work().message)) return hold(from, frame, stamp);
-  const speaker who{from.name, from.greeting.able};
-  run_.apply(work().message, who, stamp, work().response);
-  if (degrades(stamp)) run_.apply(work().message, who, stamp, work().response);
-  from.taken_seq = expected;
-  answer_to(s, expected, frame);
-}
-
-// A seq that was used up before: what it was answered with is said again if it may have been lost.
-void inbox::repeat(session_index s, std::uint64_t seq) {
-  for (const session::reply& r : sessions_[s].unacked) {
-    if (r.seq == seq && !r.frame.empty()) sink_.send(s, r.frame);
-  }
-  forget_replies(sessions_[s]);
-  sink_.repeated(s);
-}
-
-// Names the seq from which the client has to go on; whatever else is wrong with the frame does not matter, as
-// its seq is not used up.
-void inbox::out_of_sequence(session_index s, std::uint64_t seq) {
-  const std::uint64_t expected = sessions_[s].taken_seq + 1;
-  refusal_note note;
-  note.consider(refusal::bad_seq, "seq", "expected seq " + std::to_string(expected) + ", got " + std::to_string(seq));
-  work().out.clear();
-  encode_error(work().out, note, expected, false);
-  sink_.send(s, work().out);
-}
-
-// `passes`: the time that passes with it, where the wall clock counts.
-void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note, std::string_view frame,
-                   std::optional<milliseconds> passes) {
-  const bool is_read_back = run_.settings().stamped;  // then only a line that stands for a frame has its time with it
-  if (passes &&
-      (run_.settings().clock == clock_kind::wall || (is_read_back && frame.starts_with("{\"type\":\"refused\"")))) {
-    run_.advance(*passes, work().response);
-  } else {
-    work().response.clear();
-  }
-  work().response.refused = note;
-  sessions_[s].taken_seq = seq;
-  forget_replies(sessions_[s]);
-  answer_to(s, seq, frame);
-}
-
-void inbox::receive_recorded(session_index s, std::string_view line, milliseconds stamp) {
-  if (line.find(refused_type) == std::string_view::npos) return receive(s, line, stamp);
-  const std::optional<refused_line> was = work().reads.refused_line_of(line);
+const effects& inbox::receive_refused(session_index s, std::string_view line, milliseconds stamp) {
+  const std::optional<refused_line> was = work().decoder.refused_line_of(line);
   if (!was || was->seq != sessions_[s].taken_seq + 1) return receive(s, line, stamp);
+  effects& out = begin();
   sessions_[s].place = was->seq;
-  refuse(s, was->seq, was->note, stand_in(was->seq, was->note), was->ts.value_or(stamp));
-}
-
-// ---- limits
-
-// The message in hand hit a limit whose policy is not to refuse: the run gives way, and can take it then.
-bool inbox::degrades(milliseconds stamp) {
-  if (!work().response.refused.limit) return false;
-  const limit_id hit = *work().response.refused.limit;
-  const limit_policy policy = run_.settings().over_limit.of(hit);
-  if (!run_.can_degrade(hit, policy)) return false;
-  work().response.refused = {};  // what was due before the message stays in it
-  degrade(hit, policy, stamp);
-  return true;
-}
-
-void inbox::hit(limit_id which, limit_policy policy, milliseconds stamp) {
-  if (!run_.can_degrade(which, policy)) return;
-  work().response.clear();
-  degrade(which, policy, stamp);
-}
-
-void inbox::degrade(limit_id hit, limit_policy policy, milliseconds stamp) {
-  run_.degrade(hit, policy, stamp, work().response);
-  tell_own_line(
-      taken::what_kind::limit, "limit",
-      "\"limit\":\"" + std::string(to_string(hit)) + "\",\"policy\":\"" + std::string(to_string(policy)) + '"', hit);
-}
-
-void inbox::adopt_semantics(milliseconds stamp) {
-  run_.adopt_semantics(stamp, work().response);
-  tell_own_line(taken::what_kind::semantics, "semantics", "\"version\":" + std::to_string(semantics_version), {});
-}
-
-void inbox::tell_own_line(taken::what_kind kind, std::string_view type, std::string_view member,
-                          std::optional<limit_id> limit) {
-  encode_interventions();
-  const std::string frame = "{\"type\":\"" + std::string(type) + "\"," + std::string(member) +
-                            ",\"ts\":" + std::to_string(run_.clock()) + '}';
-  sink_.took({.kind = kind,
-              .session = {},
-              .ts = run_.clock(),
-              .type = type,
-              .frame = frame,
-              .answer = work().response,
-              .verdicts = {},
-              .interventions = work().intervention_frames,
-              .answered = {},
-              .ended = {},
-              .limit = limit});
-  send_interventions();
-}
-
-bool inbox::follow(std::string_view line) {
-  const std::optional<milliseconds> stamp = ts_of(line);
-  if (!stamp) return false;
-  if (const auto strongest = operator_mode_of(line)) {
-    switch_mode(*strongest, *stamp);
-    return true;
-  }
-  if (line.starts_with(own_types[2])) {
-    adopt_semantics(*stamp);
-    return true;
-  }
-  if (word_of(line, "limit") == to_string(limit_id::judging_work)) return true;  // the engine comes to it by itself
-  const auto limit = limit_line_of(line);
-  if (limit) hit(limit->hit, limit->policy, *stamp);
-  return limit.has_value();
-}
-
-// Tells the record first, then the clients.
-void inbox::answer_to(session_index s, std::uint64_t seq, std::string_view frame) {
-  session& from = sessions_[s];
-  const bool refused = static_cast<bool>(work().response.refused);
-  work().out.clear();
-  if (refused) {
-    encode_error(work().out, work().response.refused, seq, false);
-  } else if (!work().response.verdicts.empty()) {
-    encode_verdicts(work().out, seq, work().response, from.greeting.witness);
-  }
-  encode_interventions();
-  taken record{.kind = refused ? taken::what_kind::refused : taken::what_kind::message,
-               .session = from.name,
-               .seq = seq,
-               .ts = run_.clock(),
-               .type = refused ? std::string_view("refused") : to_string(work().message.type),
-               .frame = frame,
-               .answer = work().response,
-               .verdicts = refused ? std::string_view{} : std::string_view(work().out),
-               .interventions = work().intervention_frames,
-               .answered = {},
-               .ended = {},
-               .limit = work().response.refused.limit};
-  if (!refused && work().message.type == message_type::delivery) {
-    record.answered = work().message.of ? *work().message.of : *work().message.event;
-  }
-  if (!refused && work().message.type == message_type::run_ended) record.ended = work().message.outcome;
-  sink_.took(record);
-  send_interventions();
-  if (!record.answered.empty()) note_answered(s, record.answered);
-  if (!work().out.empty()) sink_.send(s, work().out);
-  if (options_.keep_replies) from.unacked.push_back({seq, work().out});
-  if (!work().response.unjudged.empty()) record_unjudged(std::move(work().response.unjudged));
-}
-
-// A line of the record names the events that `limits.judging_work` left unjudged, as far as the line is bounded.
-void inbox::record_unjudged(std::vector<std::string> events) {
-  constexpr std::size_t max_named = 64;
-  std::string member =
-      "\"limit\":\"judging_work\",\"policy\":\"deliver\",\"unjudged\":" + std::to_string(events.size()) +
-      ",\"events\":[";
-  for (std::size_t i = 0; i < events.size() && i < max_named; ++i) {
-    if (i > 0) member += ',';
-    append_quoted(member, events[i]);
-  }
-  member += ']';
-  work().response.clear();
-  tell_own_line(taken::what_kind::limit, "limit", member, limit_id::judging_work);
+  refuse(s, was->seq, was->note, {}, was->ts.value_or(stamp));
+  return out;
 }
 
 void inbox::durable(session_index s, std::uint64_t seq) {
-  session& who = sessions_[s];
-  who.durable_seq = std::max(who.durable_seq, seq);
-  forget_replies(who);
+  session& of = sessions_[s];
+  of.durable_seq = std::max(of.durable_seq, seq);
+  forget_replies(of);
 }
 
-// A client that came back and has yet to send a message again is still owed its answer, durable or not.
-void inbox::forget_replies(session& who) {
-  const std::uint64_t upto = std::min(who.durable_seq, who.place);
-  while (!who.unacked.empty() && who.unacked.front().seq <= upto) who.unacked.pop_front();
+// A client that came back and has yet to send a message again needs its answer, durable or not.
+void inbox::forget_replies(session& of) {
+  const std::uint64_t upto = std::min(of.durable_seq, of.place);
+  while (!of.unacked.empty() && of.unacked.front().seq <= upto) of.unacked.pop_front();
+}
+
+// ---- own lines
+
+// Whether `refused` hit a limit whose policy is not to refuse. The run then degrades, and can take the message.
+bool inbox::degrade_for(record& refused, milliseconds stamp) {
+  if (!refused.answer.refused.limit) return false;
+  const limit_id hit = *refused.answer.refused.limit;
+  const limit_policy policy = run_.settings().over_limit.of(hit);
+  if (!run_.can_degrade(hit, policy)) return false;
+  refused.answer.refused = {};  // what was due before the message stays in the answer
+  degrade(refused, hit, policy, stamp);
+  return true;
+}
+
+const effects& inbox::hit(limit_id which, limit_policy policy, milliseconds stamp) {
+  effects& out = begin();
+  if (run_.can_degrade(which, policy)) degrade(out.draft(), which, policy, stamp);
+  return out;
+}
+
+void inbox::degrade(record& item, limit_id hit, limit_policy policy, milliseconds stamp) {
+  run_.degrade(hit, policy, stamp, item.answer);
+  keep_own_line(item, {.kind = record_kind::limit, .limit = hit, .policy = policy});
+}
+
+const effects& inbox::switch_mode(mode strongest, milliseconds stamp) {
+  effects& out = begin();
+  record& item = out.draft();
+  run_.switch_mode(strongest, stamp, item.answer);
+  keep_own_line(item, {.kind = record_kind::operator_mode, .strongest = strongest});
+  return out;
+}
+
+const effects& inbox::adopt_semantics(milliseconds stamp) {
+  effects& out = begin();
+  record& item = out.draft();
+  run_.adopt_semantics(stamp, item.answer);
+  keep_own_line(item, {.kind = record_kind::semantics, .version = semantics_version});
+  return out;
+}
+
+void inbox::keep_own_line(record& item, const own_line& line) {
+  own_line stamped = line;
+  stamped.ts = run_.clock();
+  encode_own_line(item.kept_frame, stamped);
+  item.kind = line.kind;
+  item.ts = stamped.ts;
+  item.type = to_string(line.kind);
+  item.frame = item.kept_frame;
+  if (line.kind == record_kind::operator_mode) item.strongest = line.strongest;
+  if (line.kind == record_kind::limit) {
+    item.limit = line.limit;
+    item.policy = line.policy;
+  }
+  encode_interventions(item);
+  work().effects.keep(item);
+  send_interventions(item);
+}
+
+// The record names the events that `limits.judging_work` left unjudged.
+void inbox::keep_unjudged(const std::vector<std::string>& events) {
+  record& item = work().effects.draft();
+  item.kind = record_kind::limit;
+  item.ts = run_.clock();
+  item.type = to_string(item.kind);
+  item.limit = limit_id::judging_work;
+  encode_unjudged(item.kept_frame, events, item.ts);
+  item.frame = item.kept_frame;
+  work().effects.keep(item);
+}
+
+const effects& inbox::follow(const own_line& line) {
+  switch (line.kind) {
+    case record_kind::operator_mode: return switch_mode(line.strongest, line.ts);
+    case record_kind::semantics: return adopt_semantics(line.ts);
+    default: break;
+  }
+  if (line.policy) return hit(line.limit, *line.policy, line.ts);
+  return begin();  // the engine hits judging_work by itself
 }
 
 // ---- time
 
-void inbox::advance(milliseconds now) {
+const effects& inbox::advance(milliseconds now) {
+  effects& out = begin();
   if (run_.settings().clock == clock_kind::wall || run_.settings().stamped) pass_time(now);
   if (held_count_ > 0) release_held(now);
+  return out;
 }
 
 void inbox::pass_time(milliseconds now) {
-  run_.advance(now, work().response);
-  if (work().response.detections.empty()) return;
-  encode_interventions();
-  sink_.took({.kind = taken::what_kind::firing,
-              .session = {},
-              .ts = run_.clock(),
-              .type = "firing",
-              .frame = {},
-              .answer = work().response,
-              .verdicts = {},
-              .interventions = work().intervention_frames,
-              .answered = {},
-              .ended = {},
-              .limit = {}});
-  send_interventions();
-}
-
-void inbox::switch_mode(mode strongest, milliseconds stamp) {
-  run_.switch_mode(strongest, stamp, work().response);
-  tell_own_line(taken::what_kind::operator_mode, "operator_mode",
-                "\"mode\":\"" + std::string(to_string(strongest)) + '"', {});
+  record& item = work().effects.draft();
+  run_.advance(now, item.answer);
+  if (item.answer.detections.empty()) return;
+  item.kind = record_kind::firing;
+  item.ts = run_.clock();
+  item.type = to_string(item.kind);
+  encode_interventions(item);
+  work().effects.keep(item);
+  send_interventions(item);
 }
 
 std::optional<milliseconds> inbox::next_due() const {
@@ -402,36 +366,35 @@ void inbox::hold(session& from, std::string_view frame, milliseconds stamp, std:
   ++held_count_;
 }
 
-// Lets go of what waited long enough, or for nothing any more; each may set others free.
+// Releases frames that waited long enough, or whose ids have come. Each may release others.
 void inbox::release_held(milliseconds now) {
   for (bool again = true; again;) {
     again = false;
     for (session_index s = 0; s < sessions_.size(); ++s) {
       boost::container::deque<session::held_frame>& held = sessions_[s].held;
       if (held.empty()) continue;
-      const session::held_frame head = std::move(held.front());
+      session::held_frame head = std::move(held.front());
       held.pop_front();
       --held_count_;
       boost::container::deque<session::held_frame> behind = std::exchange(held, {});
       if (head.too_large > 0) {
         refuse_too_large(s, head.too_large, now);
       } else {
-        take(s, head.frame, now, head.release_at > now);
+        take(s, work().effects.own(std::move(head.frame)), now, head.release_at > now);
       }
-      const bool went = held.empty();
-      if (!went) held.front().release_at = head.release_at;
+      const bool is_released = held.empty();
+      if (!is_released) held.front().release_at = head.release_at;
       held.insert(held.end(), std::make_move_iterator(behind.begin()), std::make_move_iterator(behind.end()));
-      again = again || went;
+      again = again || is_released;
     }
   }
 }
 
 // ---- interventions
 
-void inbox::encode_interventions() {
-  work().intervention_frames.clear();
-  for (const intervention& intervention : work().response.interventions) {
-    encode_intervention(work().intervention_frames.emplace_back(), intervention, work().response, true);
+void inbox::encode_interventions(record& item) {
+  for (const intervention& intervention : item.answer.interventions) {
+    encode_intervention(item.interventions.emplace_back(), intervention, item.answer, true);
   }
 }
 
@@ -450,16 +413,17 @@ bool inbox::is_addressee(session_index s, const intervention& intervention) cons
 void inbox::send_intervention(session_index s, const outstanding& pending) {
   std::string frame;
   encode_intervention(frame, pending.intervention, pending.answer, sessions_[s].greeting.witness);
-  sink_.send(s, frame);
+  effects& out = work().effects;
+  out.send(s, frame_type::intervention, out.own(std::move(frame)));
 }
 
-void inbox::send_interventions() {
-  for (const intervention& created : work().response.interventions) {
+void inbox::send_interventions(const record& item) {
+  for (const intervention& created : item.answer.interventions) {
     if (outstanding_.size() == max_outstanding) outstanding_.pop_front();
     outstanding& pending = outstanding_.emplace_back();
     pending.intervention = created;
     for (std::uint32_t& d : pending.intervention.detections) {
-      pending.answer.detections.push_back(work().response.detections[d]);
+      pending.answer.detections.push_back(item.answer.detections[d]);
       d = static_cast<std::uint32_t>(pending.answer.detections.size() - 1);
     }
     for (session_index s = 0; s < sessions_.size(); ++s) {
@@ -468,21 +432,22 @@ void inbox::send_interventions() {
   }
 }
 
-void inbox::resume(session_index s) {
-  sessions_[s].place = sessions_[s].durable_seq;  // it sends on from there, what waits for other sessions too
+const effects& inbox::resume(session_index s) {
+  effects& out = begin();
+  sessions_[s].place = sessions_[s].durable_seq;  // the client sends again from there, held frames too
   forget_replies(sessions_[s]);
   held_count_ -= sessions_[s].held.size();
   sessions_[s].held.clear();
-  if (run_.ended()) return;  // nobody could answer
-  for (const outstanding& intervention : outstanding_) {
-    if (is_addressee(s, intervention.intervention) && !intervention.heard_of.contains(s))
-      send_intervention(s, intervention);
+  if (run_.ended()) return out;  // nobody could answer
+  for (const outstanding& pending : outstanding_) {
+    if (is_addressee(s, pending.intervention) && !pending.heard_of.contains(s)) send_intervention(s, pending);
   }
+  return out;
 }
 
 void inbox::note_answered(session_index s, std::string_view id) {
   const auto found = std::find_if(outstanding_.begin(), outstanding_.end(),
-                                  [&](const outstanding& intervention) { return intervention.intervention.id == id; });
+                                  [&](const outstanding& pending) { return pending.intervention.id == id; });
   if (found == outstanding_.end()) return;
   found->heard_of.insert(s);
   for (session_index other = 0; other < sessions_.size(); ++other) {

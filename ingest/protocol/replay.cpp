@@ -8,43 +8,7 @@
 
 namespace digd::ingest {
 
-class replay::relay final : public sink {
- public:
-  relay(replay& owner, listener to) : owner_(owner), to_(std::move(to)) {}
-
-  void send(session_index to, std::string_view frame) override {
-    if (!to_.frame) return;
-    if (owner_.inbox_->sessions().size() == 1) return to_.frame(frame);
-    line_ = "{\"session\":";
-    append_quoted(line_, owner_.inbox_->sessions()[to].name);
-    line_ += ',';
-    line_ += frame.substr(1);
-    to_.frame(line_);
-  }
-
-  void repeated(session_index) override { ++owner_.counts_.repeated; }
-
-  void took(const taken& record) override {
-    counts& c = owner_.counts_;
-    if (record.kind == taken::what_kind::message) ++c.messages;
-    if (record.kind == taken::what_kind::refused) ++c.refused;
-    // What stands for a frame that was no JSON is JSON itself.
-    if (record.answer.refused.code == refusal::bad_json && !owner_.is_stand_in_) ++c.broken;
-    c.detections += record.answer.detections.size();
-    for (const detection& d : record.answer.detections) c.healed += d.healed;
-    if (to_.took) to_.took(record);
-  }
-
- private:
-  replay& owner_;
-  listener to_;
-  std::string line_;
-};
-
-replay::replay(const run_policy& policy, listener to)
-    : policy_(policy), relay_(std::make_unique<relay>(*this, std::move(to))) {}
-
-replay::~replay() = default;
+replay::replay(const run_policy& policy, listener to) : policy_(policy), to_(std::move(to)) {}
 
 const digd::run* replay::run() const { return inbox_ ? &inbox_->run() : nullptr; }
 
@@ -56,18 +20,55 @@ bool replay::fail(std::string text) {
 bool replay::line(std::string_view text) {
   ++counts_.lines;
   if (text.find_first_not_of(" \t\r") == std::string_view::npos) return true;
-  if (!inbox_ || is_hello(text)) return greet(text);
-  if (is_own_line(text))
-    return inbox_->follow(text) || fail("a line of the monitor's own needs its mode, or limit and policy, and a ts");
-  const std::optional<session_index> from = speaker_of(text);
+  const line_header header = decoder_.header_of(text);
+  if (!inbox_ || header.type == line_type::hello) return greet(text);
+  if (is_own_line(header.type)) return follow(text);
+  const std::optional<session_index> from = find_session(header.session);
   if (!from) return fail("its session has not said hello; every session of a trace begins with its hello");
-  is_stand_in_ = text.find("\"type\":\"refused\"") != std::string_view::npos;
-  inbox_->receive_recorded(*from, text, inbox_->run().clock());
+  const milliseconds now = inbox_->run().clock();
+  hand_on(
+      header.type == line_type::refused ? inbox_->receive_refused(*from, text, now) : inbox_->receive(*from, text, now),
+      header.type);
   return true;
 }
 
-bool replay::is_hello(std::string_view text) {
-  return text.find("\"hello\"") != std::string_view::npos && decoder_.decode(text, scratch_).is_hello;
+void replay::hand_on(const effects& of, line_type type) {
+  for (const effect& e : of) {
+    switch (e.action) {
+      case effect::action::keep:
+        count(*e.item, type);
+        if (to_.record) to_.record(*e.item);
+        break;
+      case effect::action::send: hand_on_frame(e.session, e.frame); break;
+      case effect::action::acknowledge: ++counts_.repeated; break;
+    }
+  }
+}
+
+void replay::count(const record& item, line_type type) {
+  counts_.messages += item.kind == record_kind::message;
+  counts_.refused += item.kind == record_kind::refused;
+  // The line that stands for a frame that was no JSON is JSON itself.
+  counts_.broken += item.answer.refused.code == refusal::bad_json && type != line_type::refused;
+  counts_.detections += item.answer.detections.size();
+  for (const detection& d : item.answer.detections) counts_.healed += d.healed;
+}
+
+void replay::hand_on_frame(session_index to, std::string_view frame) {
+  if (!to_.frame) return;
+  if (inbox_->sessions().size() == 1) return to_.frame(frame);
+  frame_ = "{\"session\":";
+  append_quoted(frame_, inbox_->sessions()[to].name);
+  frame_ += ',';
+  frame_ += frame.substr(1);
+  to_.frame(frame_);
+}
+
+bool replay::follow(std::string_view text) {
+  const std::optional<own_line> line = decoder_.own_line_of(text);
+  if (!line) return fail("a line of digd's own needs its mode, or limit and policy, and a ts");
+  hand_on(inbox_->follow(*line), line_type::message);
+  return true;
 }
 
 bool replay::greet(std::string_view text) {
@@ -80,8 +81,8 @@ bool replay::greet(std::string_view text) {
     const bool archived = greeting.stamped || greeting.semantics;
     if (archived) semantics_ = greeting.semantics.value_or(1);
     run_settings settings = settle(greeting, policy_);
-    settings.clock = clock_kind::trace;  // there is no other time than that of the trace
-    inbox_ = std::make_unique<inbox>(greeting, settings, *relay_, inbox::options{});
+    settings.clock = clock_kind::trace;  // the trace has the only time
+    inbox_ = std::make_unique<inbox>(greeting, settings, inbox::options{});
   }
   greeting.clock.reset();
   const inbox::joined joined = inbox_->join(greeting, policy_);
@@ -89,12 +90,10 @@ bool replay::greet(std::string_view text) {
   return true;
 }
 
-std::optional<session_index> replay::speaker_of(std::string_view text) {
-  if (inbox_->sessions().size() == 1 && text.find("\"session\"") == std::string_view::npos) return 0;
-  const std::string_view name = decoder_.session_of(text);
+// A line without a session is of the first one.
+std::optional<session_index> replay::find_session(std::string_view name) const {
   const std::optional<session_index> known = inbox_->find_session(name);
-  if (known || name != "main") return known;
-  return 0;
+  return known || name != "main" ? known : 0;
 }
 
 replayed replay_file(const std::string& path, replay& through) {

@@ -1,11 +1,13 @@
-// A trace through the engine, without a socket or a clock: what a daemon would have answered to it.
+// A trace through the engine, without a socket or a clock: the answers that a daemon would have given.
 //
-// Feeds an inbox line by line and hands on what comes out; keeps nothing of the past, so that a trace of any
-// length replays in the memory of its frontier.
+// It feeds an inbox line by line and hands on the effects. It keeps nothing of the past, so a trace of any length
+// replays in the memory of the live part of its graph. Thread: one at a time.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,19 +20,19 @@ class replay {
   struct listener {
     // A frame that a client would be sent. With several sessions it begins with the session it goes to.
     std::function<void(std::string_view frame)> frame;
-    // Everything that came of one line, before its frames.
-    std::function<void(const taken& record)> took;
+    // An item of the record, before the frames that it brings about. A line that hits a limit makes two; both come when
+    // the line has been applied.
+    std::function<void(const ingest::record& item)> record;
   };
   struct counts {
     std::uint64_t lines = 0, messages = 0, refused = 0, repeated = 0, detections = 0, healed = 0;
-    std::uint64_t broken = 0;  // of those refused: lines that are no JSON
+    std::uint64_t broken = 0;  // refused lines that are no JSON
   };
 
   replay(const run_policy& policy, listener to);
-  ~replay();
 
-  // Takes one line of a trace. False, with `problem` set, if the trace cannot go on: no hello first, a hello that
-  // is refused, a session that never said hello.
+  // Takes one line of a trace. False, with `problem` set, if the trace cannot continue: no hello first, a hello that is
+  // refused, a session that never said hello.
   bool line(std::string_view text);
   const std::string& problem() const { return problem_; }
 
@@ -40,24 +42,25 @@ class replay {
   std::uint64_t semantics() const { return semantics_; }
 
  private:
-  class relay;
   bool greet(std::string_view text);
-  bool is_hello(std::string_view text);
-  std::optional<session_index> speaker_of(std::string_view text);
+  bool follow(std::string_view text);
+  std::optional<session_index> find_session(std::string_view name) const;
+  void hand_on(const effects& of, line_type type);
+  void count(const record& item, line_type type);
+  void hand_on_frame(session_index to, std::string_view frame);
   bool fail(std::string text);
 
   run_policy policy_;
+  listener to_;
   counts counts_;
-  std::unique_ptr<relay> relay_;
   std::unique_ptr<inbox> inbox_;
   decoder decoder_;
-  message scratch_;
+  std::string frame_;  // with its session
   std::string problem_;
   std::uint64_t semantics_ = semantics_version;
-  bool is_stand_in_ = false;  // the line in hand stands for a refused frame
 };
 
-// Replays a whole file. `problem` tells what is wrong with it: empty if nothing.
+// Replays a whole file; `-` is the standard input. `problem` is empty if all of it was replayed.
 struct replayed {
   std::string problem;
   replay::counts counted;

@@ -35,7 +35,7 @@ class recorder::builder {
   explicit builder(const window& part) : part_(part) {}
   void watch(const ingest::replay& from) { replay_ = &from; }
   void open(std::string_view text);  // the first hello
-  void hear(const ingest::taken& record);
+  void hear(const ingest::record& record);
   model finish();
   bool full() const { return model_.rows.size() >= part_.most_rows; }
 
@@ -45,17 +45,17 @@ class recorder::builder {
   const graph::graph& graph() const { return replay_->run()->graph(); }
   index lane_of(std::string_view name);
   index event_of(std::string_view id);  // a placeholder, if it is not known
-  row& add(row_kind kind, const ingest::taken& of);
+  row& add(row_kind kind, const ingest::record& of);
   void give(row& r, index event, std::string_view to, bool by_monitor);
   std::vector<index> add_findings(const answer& from);
-  void remedy(const ingest::taken& of, const intervention& intervention, const std::vector<index>& findings);
-  void windows(const ingest::taken& of, const std::vector<index>& findings);
-  void start(const ingest::taken& of);
-  void end(const ingest::taken& of);
-  void reroutes(const ingest::taken& of, index v);
-  void announce(const ingest::taken& of, const event_draft& draft, index source);
-  void verdicts(const ingest::taken& of, std::size_t first_row, const std::vector<index>& findings);
-  void note(const ingest::taken& of);
+  void remedy(const ingest::record& of, const intervention& intervention, const std::vector<index>& findings);
+  void windows(const ingest::record& of, const std::vector<index>& findings);
+  void start(const ingest::record& of);
+  void end(const ingest::record& of);
+  void reroutes(const ingest::record& of, index v);
+  void announce(const ingest::record& of, const event_draft& draft, index source);
+  void verdicts(const ingest::record& of, std::size_t first_row, const std::vector<index>& findings);
+  void note(const ingest::record& of);
   void resolve_fates();
 
   const window part_;
@@ -119,7 +119,7 @@ index recorder::builder::event_of(std::string_view id) {
   return at->second;
 }
 
-row& recorder::builder::add(row_kind kind, const ingest::taken& of) {
+row& recorder::builder::add(row_kind kind, const ingest::record& of) {
   row& r = model_.rows.emplace_back();
   r.kind = kind;
   r.ts = of.ts;
@@ -160,7 +160,7 @@ std::vector<index> recorder::builder::add_findings(const answer& from) {
 }
 
 // What windows found comes before the message in hand.
-void recorder::builder::windows(const ingest::taken& of, const std::vector<index>& findings) {
+void recorder::builder::windows(const ingest::record& of, const std::vector<index>& findings) {
   std::vector<bool> flags(findings.size(), false);
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const detection& d = model_.findings[findings[i]];
@@ -187,7 +187,7 @@ void recorder::builder::windows(const ingest::taken& of, const std::vector<index
   }
 }
 
-void recorder::builder::remedy(const ingest::taken& of, const intervention& intervention,
+void recorder::builder::remedy(const ingest::record& of, const intervention& intervention,
                                const std::vector<index>& findings) {
   const index e = event_of(intervention.event.value_or(intervention.id));
   row& r = add(row_kind::remedy, of);
@@ -205,7 +205,7 @@ void recorder::builder::remedy(const ingest::taken& of, const intervention& inte
   for (const std::string& name : intervention.recipients) give(r, e, name, true);
 }
 
-void recorder::builder::start(const ingest::taken& of) {
+void recorder::builder::start(const ingest::record& of) {
   const index v = static_cast<index>(model_.activations.size());
   activations_[std::string(message_.activation)] = v;
   activation& a = model_.activations.emplace_back();
@@ -227,7 +227,7 @@ void recorder::builder::start(const ingest::taken& of) {
   add(row_kind::start, of).activation = v;
 }
 
-void recorder::builder::end(const ingest::taken& of) {
+void recorder::builder::end(const ingest::record& of) {
   const auto found = activations_.find(std::string(message_.activation));
   if (found == activations_.end()) return;  // started before the run was forgetful: not drawn
   const index v = found->second;
@@ -251,7 +251,7 @@ void recorder::builder::end(const ingest::taken& of) {
   add(row_kind::end, of).activation = v;
 }
 
-void recorder::builder::reroutes(const ingest::taken& of, index v) {
+void recorder::builder::reroutes(const ingest::record& of, index v) {
   for (const input& i : std::vector<input>(model_.activations[v].inputs)) {
     if (i.reaction != reaction::reroute) continue;
     for (const reaction_draft& draft : message_.reactions) {
@@ -264,7 +264,7 @@ void recorder::builder::reroutes(const ingest::taken& of, index v) {
   }
 }
 
-void recorder::builder::announce(const ingest::taken& of, const event_draft& draft, index source) {
+void recorder::builder::announce(const ingest::record& of, const event_draft& draft, index source) {
   auto known = events_.find(std::string(draft.id));
   if (known != events_.end() && !model_.events[known->second].placeholder) events_.erase(known);
   const index e = event_of(draft.id);
@@ -288,7 +288,7 @@ void recorder::builder::announce(const ingest::taken& of, const event_draft& dra
 }
 
 // The verdicts change what the rows of this message say.
-void recorder::builder::verdicts(const ingest::taken& of, std::size_t first_row, const std::vector<index>& findings) {
+void recorder::builder::verdicts(const ingest::record& of, std::size_t first_row, const std::vector<index>& findings) {
   for (const verdict& v : of.answer.verdicts) {
     for (std::size_t i = first_row; i < model_.rows.size(); ++i) {
       row& r = model_.rows[i];
@@ -323,7 +323,7 @@ void recorder::builder::verdicts(const ingest::taken& of, std::size_t first_row,
   }
 }
 
-void recorder::builder::note(const ingest::taken& of) {
+void recorder::builder::note(const ingest::record& of) {
   std::string text;
   index lane = none;
   switch (message_.type) {
@@ -357,12 +357,12 @@ void recorder::builder::open(std::string_view text) {
   }
 }
 
-void recorder::builder::hear(const ingest::taken& record) {
+void recorder::builder::hear(const ingest::record& record) {
   if (full() || replay_->counted().lines < part_.first_line) return;
   const std::vector<index> findings = add_findings(record.answer);
   windows(record, findings);
-  if (record.kind == ingest::taken::what_kind::firing) return;
-  if (record.kind == ingest::taken::what_kind::refused) {
+  if (record.kind == ingest::record_kind::firing) return;
+  if (record.kind == ingest::record_kind::refused) {
     add(row_kind::note, record).text =
         "refused: " + std::string(digd::to_string(record.answer.refused.code)) + ": " + record.answer.refused.text;
     return;
@@ -415,7 +415,7 @@ model recorder::builder::finish() {
 
 recorder::recorder(const run_policy& policy, const window& part)
     : builder_(std::make_unique<builder>(part)),
-      replay_(policy, {.frame = {}, .took = [this](const ingest::taken& record) { builder_->hear(record); }}) {
+      replay_(policy, {.frame = {}, .record = [this](const ingest::record& record) { builder_->hear(record); }}) {
   builder_->watch(replay_);
 }
 

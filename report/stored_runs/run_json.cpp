@@ -5,7 +5,6 @@
 
 #include "base/quote.h"
 #include "ingest/protocol/decode.h"
-#include "ingest/protocol/inbox.h"
 #include "model/settings.h"
 #include "report/stored_runs/json_text.h"
 
@@ -16,6 +15,7 @@ namespace {
 // What a run was opened with, and how far the operator let it go.
 struct opened_with {
   digd::mode mode = digd::mode::enforce, operators = digd::mode::enforce;
+  std::optional<limit_id> unjudged;  // the limit that stopped the judging
   hello asked;
 
   digd::mode effective(rule_id id) const {
@@ -27,9 +27,8 @@ opened_with settings_of(const archive::run_tally& tally) {
   thread_local ingest::decoder decoder;
   opened_with out;
   if (!decoder.decode_hello(tally.hello, out.asked)) out.mode = out.asked.mode.value_or(mode::enforce);
-  if (!tally.operator_mode.empty()) {
-    out.operators = ingest::operator_mode_of(tally.operator_mode).value_or(mode::enforce);
-  }
+  if (const auto line = decoder.own_line_of(tally.operator_mode)) out.operators = line->strongest;
+  if (const auto line = decoder.own_line_of(tally.unjudged)) out.unjudged = line->limit;
   return out;
 }
 
@@ -41,8 +40,8 @@ void append_members(std::string& out, const archive::run_row& run, const archive
   append_text(out, "state", run.ended.empty() ? "open" : "ended");
   append_text(out, "mode", to_string(opened_with.mode));
   append_text(out, "operator_mode", to_string(opened_with.operators));
-  const auto unjudged = ingest::limit_line_of(tally.unjudged);
-  append_text_or_null(out, "unjudged", unjudged ? to_string(unjudged->hit) : std::string_view());
+  append_text_or_null(out, "unjudged",
+                      opened_with.unjudged ? to_string(*opened_with.unjudged) : std::string_view());
   append_number(out, "opened_ms", run.opened_ms);
   append_number_or_null(out, "last_ts", run.last_ts);
   append_text_or_null(out, "ended", run.ended);

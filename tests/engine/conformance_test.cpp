@@ -62,7 +62,7 @@ struct speech {
 
   explicit speech(const strings& trace) {
     ingest::replay::listener to;
-    to.took = [this](const ingest::taken& record) {
+    to.record = [this](const ingest::record& record) {
       for (const detection& d : record.answer.detections) {
         if (!d.at) windows_.push_back(d);
       }

@@ -73,7 +73,7 @@ std::string status_line(const digd::run& r) {
                                         {"clock", r.clock()}}}});
 }
 
-void append(std::vector<std::string>& out, const ingest::taken& record) {
+void append(std::vector<std::string>& out, const ingest::record& record) {
   const answer& a = record.answer;
   for (std::uint32_t d = 0; d < a.detections.size(); ++d) {
     if (a.detections[d].at) continue;
@@ -104,7 +104,7 @@ void append_bad_seq(std::vector<std::string>& out, std::string_view frame, const
 std::vector<std::string> engine_answers(const std::vector<std::string>& trace) {
   std::vector<std::string> out;
   ingest::replay::listener to;
-  to.took = [&](const ingest::taken& record) { append(out, record); };
+  to.record = [&](const ingest::record& record) { append(out, record); };
   const json::object hello = json::parse(trace.front()).as_object();
   const json::value* session = hello.if_contains("session");
   const std::string first_session = session != nullptr ? std::string(session->as_string()) : "main";

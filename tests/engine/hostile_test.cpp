@@ -26,7 +26,7 @@ std::string repeated(std::string_view text, std::size_t times) {
 // The limits are the default ones, but for the size of a message.
 std::string refusal_of(const std::string& frame) {
   std::string refused;
-  ingest::replay through(run_policy{}, {.took = [&](const ingest::taken& record) {
+  ingest::replay through(run_policy{}, {.record = [&](const ingest::record& record) {
                            refused = to_string(record.answer.refused.code);
                            if (!record.answer.refused.field.empty()) refused += ' ' + record.answer.refused.field;
                          }});

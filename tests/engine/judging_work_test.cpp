@@ -62,9 +62,9 @@ TEST_CASE("the work of a message is the sum of what is live and what it names, n
 TEST_CASE("an event whose work is used up is delivered unjudged, like those after it, and the record names them") {
   std::vector<std::string> record, frames;
   ingest::replay through(run_policy{}, {.frame = [&](std::string_view frame) { frames.emplace_back(frame); },
-                                        .took =
-                                            [&](const ingest::taken& given_record) {
-                                              if (given_record.kind == ingest::taken::what_kind::limit)
+                                        .record =
+                                            [&](const ingest::record& given_record) {
+                                              if (given_record.kind == ingest::record_kind::limit)
                                                 record.emplace_back(given_record.frame);
                                             }});
   const auto line = [&](const std::string& text) { REQUIRE(through.line(text)); };

@@ -21,7 +21,7 @@ std::string joined(const std::vector<std::string>& names) {
 scenario::scenario(std::string_view lines, const run_policy& policy) {
   ingest::replay::listener to;
   to.frame = [this](std::string_view frame) { frames.emplace_back(frame); };
-  to.took = [this](const ingest::taken& record) { took(record); };
+  to.record = [this](const ingest::record& record) { take(record); };
   replay_ = std::make_unique<ingest::replay>(policy, to);
   if (!lines.empty()) then(lines);
 }
@@ -37,7 +37,7 @@ scenario& scenario::then(std::string_view lines) {
 
 void scenario::line(std::string_view text) {
   if (text.find_first_not_of(' ') == std::string_view::npos) return;
-  if (ingest::is_own_line(text)) {  // no message: it has no seq
+  if (ingest::is_own_line(decoder_.header_of(text).type)) {  // no message: it has no seq
     if (!replay_->line(text)) problem = replay_->problem();
     return;
   }
@@ -58,7 +58,7 @@ void scenario::line(std::string_view text) {
   if (!replay_->line(json::serialize(object))) problem = replay_->problem();
 }
 
-void scenario::took(const ingest::taken& record) {
+void scenario::take(const ingest::record& record) {
   const answer& a = record.answer;
   const auto shift = static_cast<std::uint32_t>(detections.size());
   detections.insert(detections.end(), a.detections.begin(), a.detections.end());

@@ -55,10 +55,11 @@ class scenario {
 
  private:
   void line(std::string_view text);
-  void took(const ingest::taken& record);
+  void take(const ingest::record& record);
 
   std::map<std::string, std::uint64_t> next_seq_;
   std::unique_ptr<ingest::replay> replay_;
+  ingest::decoder decoder_;
 };
 
 std::string told(const detection& d);

@@ -6,7 +6,6 @@
 #include "base/quote.h"
 #include "daemon/feed/frames.h"
 #include "ingest/protocol/decode.h"
-#include "ingest/protocol/inbox.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd;
@@ -14,13 +13,19 @@ using fuzz::must;
 
 namespace {
 
-// What the decoder takes for a message is archived as it came.
+ingest::decoder decoder;
+
+// A frame that the decoder takes for a message is archived as it came.
 bool is_message(std::string_view frame, std::string& type) {
-  static ingest::decoder decoder;
   message m;
   const ingest::decoded d = decoder.decode(frame, m);
   type = to_string(m.type);
-  return !d.refused && !d.is_hello;
+  return !d.refused && d.type != ingest::line_type::hello;
+}
+
+bool is_limit_line(std::string_view frame) {
+  const auto line = decoder.own_line_of(frame);
+  return line && line->kind == ingest::record_kind::limit;
 }
 
 void check(const archive::watched_entry& e, bool payloads) {
@@ -41,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (is_message(frame, e.type)) {
     e.kind = archive::entry_kind::message;
     e.frame = frame;
-  } else if (ingest::limit_line_of(frame) && fuzz::is_json(frame)) {
+  } else if (is_limit_line(frame) && fuzz::is_json(frame)) {
     e.kind = archive::entry_kind::limit;
     e.type = "limit";
     e.frame = frame;

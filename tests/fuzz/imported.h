@@ -14,7 +14,7 @@ inline void check_import(const importers::import_outcome& outcome) {
     return must(!outcome.error().message.empty(), "a failed import says why");
   }
   std::string problem;
-  ingest::replay through(run_policy{}, {.took = [&](const ingest::taken& record) {
+  ingest::replay through(run_policy{}, {.record = [&](const ingest::record& record) {
                            if (record.answer.refused) problem = record.answer.refused.text;
                          }});
   for (const std::string& line : outcome->lines) {

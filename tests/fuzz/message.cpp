@@ -48,9 +48,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::touch(got.refused.text);
   } else {
     fuzz::must_be_json(frame, "what is accepted is JSON");
-    fuzz::must(got.is_hello || (got.has_seq && got.seq >= 1), "what is accepted has a seq", frame);
-    if (!got.is_hello) check(decoded_into);
+    fuzz::must(got.type == ingest::line_type::hello || (got.has_seq && got.seq >= 1), "what is accepted has a seq", frame);
+    if (got.type != ingest::line_type::hello) check(decoded_into);
   }
-  fuzz::touch(decoder.session_of(frame));
+  fuzz::touch(decoder.header_of(frame).session);
   return 0;
 }

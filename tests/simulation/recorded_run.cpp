@@ -15,7 +15,7 @@ void digest::mix(std::uint64_t number) {
   value_ ^= value_ >> 29;
 }
 
-std::uint64_t digest_of(const ingest::taken& record) {
+std::uint64_t digest_of(const ingest::record& record) {
   digest d;
   d.mix(static_cast<std::uint64_t>(record.kind));
   d.mix(record.session);
@@ -74,8 +74,8 @@ std::uint64_t digest_of(const digd::run& run) {
   return d.value();
 }
 
-recorded_entry entry_of(const ingest::taken& record, std::uint64_t n) {
-  using kind = ingest::taken::what_kind;
+recorded_entry entry_of(const ingest::record& record, std::uint64_t n) {
+  using kind = ingest::record_kind;
   recorded_entry e;
   e.stored.kind = record.kind == kind::message     ? archive::entry_kind::message
                   : record.kind == kind::refused   ? archive::entry_kind::refused
@@ -105,31 +105,54 @@ recorded_entry joining_entry(const hello& greeting, std::string frame, milliseco
   return e;
 }
 
-bool feed(ingest::inbox& in, ingest::decoder& hellos, const archive::stored_entry& e) {
+namespace {
+
+fed fed_with(const ingest::effects& effects) {
+  fed out{.fits = true, .values = {}};
+  for (const ingest::effect& e : effects) {
+    if (e.action == ingest::effect::action::keep) out.values.push_back(digest_of(*e.item));
+  }
+  return out;
+}
+
+fed feed_joining(ingest::inbox& in, ingest::decoder& decoder, const archive::stored_entry& e) {
+  hello greeting;
+  if (decoder.decode_hello(e.frame, greeting)) return {};
+  // It was accepted when it was recorded; its wishes are settled.
+  greeting.clock.reset();
+  greeting.mode.reset();
+  greeting.rules = {};
+  return {.fits = !in.join(greeting, run_policy{}).refused, .values = {}};
+}
+
+fed feed_frame(ingest::inbox& in, const archive::stored_entry& e) {
+  const auto s = in.find_session(e.session);
+  if (!s) return {};
+  fed out = fed_with(e.kind == archive::entry_kind::refused ? in.receive_refused(*s, e.frame, e.ts)
+                                                            : in.receive(*s, e.frame, e.ts));
+  out.fits = in.sessions()[*s].taken_seq == e.seq;
+  return out;
+}
+
+}  // namespace
+
+fed feed(ingest::inbox& in, ingest::decoder& decoder, const archive::stored_entry& e) {
   switch (e.kind) {
     case archive::entry_kind::run_opened:
     case archive::entry_kind::run_deleted:
-    case archive::entry_kind::judgement: return true;
-    case archive::entry_kind::session_joined: {
-      hello greeting;
-      if (hellos.decode_hello(e.frame, greeting)) return false;
-      // It was accepted then; what it asked for is settled.
-      greeting.clock.reset();
-      greeting.mode.reset();
-      greeting.rules = {};
-      return !in.join(greeting, run_policy{}).refused;
-    }
-    case archive::entry_kind::firing: in.advance(e.ts); return true;
+    case archive::entry_kind::judgement: return {.fits = true, .values = {}};
+    case archive::entry_kind::session_joined: return feed_joining(in, decoder, e);
+    case archive::entry_kind::firing: return fed_with(in.advance(e.ts));
     case archive::entry_kind::operator_mode:
     case archive::entry_kind::limit:
-    case archive::entry_kind::semantics: return in.follow(e.frame);
+    case archive::entry_kind::semantics: {
+      const auto line = decoder.own_line_of(e.frame);
+      return line ? fed_with(in.follow(*line)) : fed{};
+    }
     case archive::entry_kind::message:
     case archive::entry_kind::refused: break;
   }
-  const auto s = in.find_session(e.session);
-  if (!s) return false;
-  in.receive_recorded(*s, e.frame, e.ts);
-  return in.sessions()[*s].taken_seq == e.seq;
+  return feed_frame(in, e);
 }
 
 }  // namespace digd::tests

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "archive/archive.h"
 #include "ingest/protocol/decode.h"
@@ -30,15 +31,19 @@ class digest {
   std::uint64_t value_ = 14695981039346656037ull;
 };
 
-std::uint64_t digest_of(const ingest::taken& record);
+std::uint64_t digest_of(const ingest::record& record);
 // Everything that a run's graph and its sessions hold, by id: equal for runs that will answer the same.
 std::uint64_t digest_of(const digd::run& run);
 
-recorded_entry entry_of(const ingest::taken& record, std::uint64_t n);
+recorded_entry entry_of(const ingest::record& record, std::uint64_t n);
 recorded_entry joining_entry(const hello& greeting, std::string frame, milliseconds ts, std::uint64_t n);
 
-// Feeds one entry of a record to an inbox that is read back, which must not wait for unseen ids meanwhile
-// (`hold_unseen(false)`). False: the entry does not fit.
-bool feed(ingest::inbox& in, ingest::decoder& hellos, const archive::stored_entry& e);
+struct fed {
+  bool fits = false;
+  std::vector<std::uint64_t> values;  // digests of the items that the entry brought about
+};
+// Feeds one entry of a record to an inbox that is read back. The inbox must not wait for unseen ids meanwhile
+// (`hold_unseen(false)`).
+fed feed(ingest::inbox& in, ingest::decoder& decoder, const archive::stored_entry& e);
 
 }  // namespace digd::tests

@@ -27,13 +27,13 @@ class recorder {
     for (const std::string& a : *h.agents) agent(a);
   }
 
-  void take(const ingest::taken& given_record) {
-    if (given_record.kind == ingest::taken::what_kind::message && given_record.ended) note_end(given_record);
+  void take(const ingest::record& given_record) {
+    if (given_record.kind == ingest::record_kind::message && given_record.ended) note_end(given_record);
     if (is_past(given_record.ts)) return;
     to_.last_ms = std::max(to_.last_ms, given_record.ts);
     count(given_record.answer);
-    if (given_record.kind == ingest::taken::what_kind::refused) ++to_.refused;
-    if (given_record.kind != ingest::taken::what_kind::message) return;
+    if (given_record.kind == ingest::record_kind::refused) ++to_.refused;
+    if (given_record.kind != ingest::record_kind::message) return;
     ++to_.messages;
     if (decoder_.decode(given_record.frame, message_).refused) return;
     record(message_, given_record.ts);
@@ -47,7 +47,7 @@ class recorder {
            (window_.first_messages > 0 && to_.messages >= window_.first_messages);
   }
 
-  void note_end(const ingest::taken& record) {
+  void note_end(const ingest::record& record) {
     to_.ended = true;
     to_.outcome = *record.ended;
     const simdjson::padded_string padded(record.frame);
@@ -179,7 +179,7 @@ class recorder {
 
 ingest::replay::listener listener_of(recorder& to, recorder* whole) {
   ingest::replay::listener l;
-  l.took = [&to, whole](const ingest::taken& record) {
+  l.record = [&to, whole](const ingest::record& record) {
     to.take(record);
     if (whole != nullptr) whole->take(record);
   };

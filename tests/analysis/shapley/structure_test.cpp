@@ -113,7 +113,7 @@ TEST_CASE("with everybody kept the replay is the run itself") {
   const std::string text = file_text("demo.jsonl");
   double weighted = 0;
   digd::ingest::replay::listener to;
-  to.took = [&](const digd::ingest::taken& record) {
+  to.record = [&](const digd::ingest::record& record) {
     for (const digd::detection& d : record.answer.detections)
       weighted += d.severity == digd::severity::failure ? 1 : 0.25;
   };

@@ -128,7 +128,7 @@ inline std::vector<std::string> mapped(const std::vector<span>& of, span_set kno
 // What the engine finds in an imported run, as "rule event"; it must refuse nothing.
 inline std::vector<std::string> detections_of(const imported_run& run) {
   std::vector<std::string> out;
-  digd::ingest::replay through(digd::run_policy{}, {.took = [&](const digd::ingest::taken& taken) {
+  digd::ingest::replay through(digd::run_policy{}, {.record = [&](const digd::ingest::record& taken) {
                                  INFO(std::string(taken.frame));
                                  REQUIRE(taken.answer.refused.text == "");
                                  for (const auto& d : taken.answer.detections)

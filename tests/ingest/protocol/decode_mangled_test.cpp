@@ -25,7 +25,8 @@ bool is_consistent(decoder& in, std::string_view frame) {
   if ((result.refused.code != refusal::bad_json) != valid_for_boost(frame)) return false;
   if (result.refused.code == refusal::bad_json) return !result.has_seq && result.refused.field.empty();
   if (result.refused.code == refusal::bad_message) return !result.refused.text.empty();
-  if (result.refused || result.is_hello) return result.is_hello && !result.refused;
+  const bool is_hello = result.type == digd::ingest::line_type::hello;
+  if (result.refused || is_hello) return is_hello && !result.refused;
   if (!result.has_seq || result.seq == 0 || result.seq != out.seq) return false;
   if ((out.type == message_type::event) && out.events.size() != 1) return false;
   for (const event_draft& event : out.events) {

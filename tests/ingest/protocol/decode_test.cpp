@@ -9,6 +9,7 @@
 using namespace digd;
 using ingest::decoded;
 using ingest::decoder;
+using ingest::line_type;
 
 namespace {
 
@@ -540,18 +541,18 @@ TEST_CASE("names stay readable to the end of a large message", "[decode]") {
 
 TEST_CASE("a hello is recognised and left to its own decoder", "[decode]") {
   const reading r(valid_frames[14]);
-  CHECK(r.result.is_hello);
+  CHECK(r.result.type == line_type::hello);
   CHECK(r.code() == refusal::none);
-  CHECK(reading(R"({"run":5,"type":"hello"})").result.is_hello);
-  CHECK_FALSE(reading(R"({"type":"hello")").result.is_hello);
+  CHECK(reading(R"({"run":5,"type":"hello"})").result.type == line_type::hello);
+  CHECK(reading(R"({"type":"hello")").result.type == line_type::message);
 }
 
 TEST_CASE("the session of a trace line is found", "[decode]") {
   decoder in;
-  CHECK(in.session_of(R"({"type":"time","x":{"session":"no"},"session":"s\n2","seq":1})") == "s\n2");
-  CHECK(in.session_of(R"({"type":"time"})") == "main");
-  CHECK(in.session_of(R"({"session":5})") == "main");
-  CHECK(in.session_of("[1]") == "main");
-  CHECK(in.session_of("") == "main");
-  CHECK(in.session_of(R"({"type")") == "main");
+  CHECK(in.header_of(R"({"type":"time","x":{"session":"no"},"session":"s\n2","seq":1})").session == "s\n2");
+  CHECK(in.header_of(R"({"type":"time"})").session == "main");
+  CHECK(in.header_of(R"({"session":5})").session == "main");
+  CHECK(in.header_of("[1]").session == "main");
+  CHECK(in.header_of("").session == "main");
+  CHECK(in.header_of(R"({"type")").session == "main");
 }

@@ -1,0 +1,63 @@
+// What a call of the inbox brought about: items for the run's record and frames for clients, in order.
+//
+//   for (const effect& e : inbox.receive(session, frame, now)) …
+//
+// Ownership and lifetime: as for `record`. Thread: that of the inbox. Bounds: what one message brings about, and what
+// each held frame that it releases does. Memory is used again: a small message allocates nothing here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ingest/protocol/record.h"
+
+namespace digd::ingest {
+
+using session_index = std::size_t;
+
+enum class frame_type : std::uint8_t { verdicts, intervention, error };
+
+struct effect {
+  enum class action : std::uint8_t {
+    keep,         // `item` belongs into the record
+    send,         // `frame` goes to `session`
+    acknowledge,  // `session` sent a frame again: tell it what is durable
+  } action = action::keep;
+  const record* item = nullptr;
+  session_index session = 0;
+  frame_type type = frame_type::error;
+  std::string_view frame;
+};
+
+class effects {
+ public:
+  std::vector<effect>::const_iterator begin() const { return list_.begin(); }
+  std::vector<effect>::const_iterator end() const { return list_.end(); }
+  bool empty() const { return list_.empty(); }
+
+  // ---- for the inbox
+  void clear();
+  // The next item, cleared; it counts once it is given to `keep`.
+  record& draft();
+  void keep(record& drafted);
+  // `frame` must live as long as the effects.
+  void send(session_index to, frame_type type, std::string_view frame);
+  void acknowledge(session_index session);
+  // A text that lives as long as the effects.
+  std::string& own(std::string&& text) { return texts_.emplace_back(std::move(text)); }
+
+ private:
+  static constexpr std::size_t max_spare_items = 4;
+
+  std::vector<effect> list_;
+  std::vector<std::unique_ptr<record>> items_;  // behind pointers: effects refer to them
+  std::size_t used_ = 0;                        // of items_
+  std::deque<std::string> texts_;               // of which growth moves none
+};
+
+}  // namespace digd::ingest
