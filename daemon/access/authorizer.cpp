@@ -39,13 +39,10 @@ std::optional<std::string_view> bearer_among(std::string_view subprotocols) {
   return std::nullopt;
 }
 
-http_response unauthorized(std::string_view words) {
-  http_response response = respond_error(http::status::unauthorized, "unauthorized", words);
-  response.set(http::field::www_authenticate, "Bearer");
-  return response;
+authorizer::decision refuse(bool is_authenticated, std::string message) {
+  return {.grant = nullptr,
+          .refused = authorizer::refusal{.is_authenticated = is_authenticated, .message = std::move(message)}};
 }
-
-http_response forbidden(std::string_view words) { return respond_error(http::status::forbidden, "forbidden", words); }
 
 }  // namespace
 
@@ -55,43 +52,41 @@ std::optional<std::string_view> token_of(const net::upgrade_request& request) {
   return bearer_among(view(request[http::field::sec_websocket_protocol]));
 }
 
-std::shared_ptr<const token_table> authorizer::now() const {
+std::shared_ptr<const token_table> authorizer::current() const {
   const std::lock_guard hold(guard_);
   return table_;
 }
 
-void authorizer::admit(token_table tokens) {
+void authorizer::set_tokens(token_table tokens) {
   const std::lock_guard hold(guard_);
   if (table_) tokens.succeed(*table_);
   table_ = std::make_shared<const token_table>(std::move(tokens));
 }
 
-void authorizer::admit_users(std::vector<uid_t> users) {
+void authorizer::set_users(std::vector<uid_t> users) {
   const std::lock_guard hold(guard_);
   users_ = std::move(users);
 }
 
-bool authorizer::lets_in_peer_of(int unix_socket) const {
+bool authorizer::may_connect(int unix_socket) const {
   const std::lock_guard hold(guard_);
   return is_peer_allowed(unix_socket, users_);
 }
 
-authorizer::entrance authorizer::check(const net::upgrade_request& request, right needed, std::string_view run) const {
-  const auto table = now();
+authorizer::decision authorizer::check(const net::upgrade_request& request, right needed, std::string_view run) const {
+  const auto table = current();
   if (!table || needed == right::none) return {};
   const auto token = token_of(request);
-  if (!token) return {.with = nullptr, .refused = unauthorized("a token is needed: Authorization: Bearer TOKEN")};
-  grant_ptr found = table->find(*token);
-  if (!found) return {.with = nullptr, .refused = unauthorized("there is no such token")};
-  if (!found->may(needed)) {
-    return {.with = nullptr,
-            .refused =
-                forbidden("the token " + quoted(found->name()) + " has no right to " + std::string(to_string(needed)))};
+  if (!token) return refuse(false, "a token is needed: Authorization: Bearer TOKEN");
+  grant_ptr grant = table->find(*token);
+  if (!grant) return refuse(false, "there is no such token");
+  if (!grant->may(needed)) {
+    return refuse(true, "the token " + digd::quoted(grant->name()) + " has no right to " + std::string(to_string(needed)));
   }
-  if (!run.empty() && !found->covers(run)) {
-    return {.with = nullptr, .refused = forbidden("the token " + quoted(found->name()) + " is not for this run")};
+  if (!run.empty() && !grant->covers(run)) {
+    return refuse(true, "the token " + digd::quoted(grant->name()) + " is not for this run");
   }
-  return {.with = std::move(found), .refused = std::nullopt};
+  return {.grant = std::move(grant), .refused = std::nullopt};
 }
 
 }  // namespace digd::daemon

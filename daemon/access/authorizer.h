@@ -1,5 +1,5 @@
-// Whether somebody may come in: a request's bearer token against the tokens that hold now, a Unix socket's peer against
-// the users. Threads: any; tokens and users change as a whole on reload.
+// Decides whether a request is allowed, by its bearer token, and whether a Unix socket's peer may connect, by its user.
+// Threads: any. A reload replaces all tokens and users at once.
 #pragma once
 
 #include <sys/types.h>
@@ -12,38 +12,41 @@
 #include <vector>
 
 #include "daemon/access/tokens.h"
-#include "daemon/http/responses.h"
 #include "net/websocket_session.h"
 
 namespace digd::daemon {
 
 class authorizer {
  public:
-  // No tokens: all may come in.
-  bool is_open() const { return !now(); }
-  // Puts these tokens in force; connections of those that are gone end.
-  void admit(token_table tokens);
+  // Without tokens every request is allowed.
+  bool has_tokens() const { return current() != nullptr; }
+  // Replaces the tokens. Connections of tokens that are gone end.
+  void set_tokens(token_table tokens);
 
-  // Users beside the daemon's own and root.
-  void admit_users(std::vector<uid_t> users);
-  bool lets_in_peer_of(int unix_socket) const;
+  // Users besides the daemon's own and root.
+  void set_users(std::vector<uid_t> users);
+  bool may_connect(int unix_socket) const;
 
-  struct entrance {
-    grant_ptr with;                        // null where no tokens are configured
-    std::optional<http_response> refused;  // 401 or 403
+  struct refusal {
+    bool is_authenticated = false;  // the token is known, but lacks the right: 403, otherwise 401
+    std::string message;
   };
-  // `run`: the one that the path or the query names; empty: none.
-  entrance check(const net::upgrade_request& request, right needed, std::string_view run) const;
+  struct decision {
+    grant_ptr grant;  // null where no tokens are configured
+    std::optional<refusal> refused;
+  };
+  // `run`: the run that the path or the query names; empty: none.
+  decision check(const net::upgrade_request& request, right needed, std::string_view run) const;
 
  private:
-  std::shared_ptr<const token_table> now() const;
+  std::shared_ptr<const token_table> current() const;
 
   mutable std::mutex guard_;
   std::shared_ptr<const token_table> table_;
   std::vector<uid_t> users_;
 };
 
-// The token of `Authorization: Bearer …`, or of a WebSocket's subprotocol `bearer.…`, which is all a browser can send.
+// The token in `Authorization: Bearer …`, or in a WebSocket's subprotocol `bearer.…`: browsers can send no header.
 std::optional<std::string_view> token_of(const net::upgrade_request& request);
 
 }  // namespace digd::daemon

@@ -1,12 +1,12 @@
 #include "daemon/access/tls_terminator.h"
 
 #include <boost/asio/post.hpp>
+#include <spdlog/spdlog.h>
 #include <utility>
 #include <vector>
 
 #include "base/quote.h"
 #include "base/thread_name.h"
-#include "daemon/process/log.h"
 
 namespace digd::daemon {
 
@@ -29,10 +29,10 @@ void tls_terminator::stop() {
 void tls_terminator::give_up_handshakes() {
   boost::asio::post(context_, [this] {
     stopping_ = true;
-    std::vector<std::shared_ptr<net::tls_pipe>> tls_pipes;  // what ends takes itself out
-    for (const auto& [key, one] : in_handshake_) tls_pipes.push_back(one.lock());
-    for (const auto& tls_pipe : tls_pipes) {
-      if (tls_pipe) tls_pipe->give_up();
+    std::vector<std::shared_ptr<net::tls_pipe>> pipes;  // a copy: a pipe that ends removes itself from the map
+    for (const auto& [key, pipe] : in_handshake_) pipes.push_back(pipe.lock());
+    for (const auto& pipe : pipes) {
+      if (pipe) pipe->give_up();
     }
   });
 }
@@ -43,22 +43,22 @@ void tls_terminator::change(const net::tls_files& files) {
   tls_context_ = std::move(next);
 }
 
-std::shared_ptr<boost::asio::ssl::context> tls_terminator::now() const {
+std::shared_ptr<boost::asio::ssl::context> tls_terminator::current() const {
   const std::lock_guard hold(guard_);
   return tls_context_;
 }
 
-void tls_terminator::admit(net::tls_pipe::socket socket, connection_ticket ticket, through on_through) {
+void tls_terminator::admit(net::tls_pipe::socket socket, ticket_ptr ticket, on_plain_socket on_plain) {
   if (stopping_) return;  // closed by going out of scope
-  const auto pipe = std::make_shared<net::tls_pipe>(std::move(socket), now(), ticket);
+  const auto pipe = std::make_shared<net::tls_pipe>(std::move(socket), current(), ticket);
   in_handshake_[pipe.get()] = pipe;
   pipe->accept(
-      [this, key = pipe.get(), ticket, on_through = std::move(on_through)](boost::system::error_code ec, int plain) {
+      [this, key = pipe.get(), ticket, on_plain = std::move(on_plain)](boost::system::error_code ec, int plain) {
         in_handshake_.erase(key);
-        if (!ec) return on_through(plain, ticket);
-        // Scanners are many: what they did wrong is for those who look closely.
+        if (!ec) return on_plain(plain, ticket);
+        // Port scanners cause many of these, so they are logged at the debug level only.
         refused_.fetch_add(1);
-        spdlog::debug("tls_refused why={}", quoted(ec.message()));
+        spdlog::debug("tls_refused why={}", digd::quoted(ec.message()));
       });
 }
 

@@ -1,8 +1,8 @@
-// TLS in front of the TCP door: a thread that makes handshakes and hands plain sockets on. The rest of the daemon knows
-// nothing of TLS. Its certificate is read anew on reload; connections go on with the one they began with.
+// Terminates TLS: a thread that makes the handshakes and passes plain sockets to the rest of the daemon, which knows
+// nothing of TLS. A reload reads the certificate again; open connections keep the one they began with.
 //
-// Threads: `admit`, `change`, `start`, `stop` any; the rest its own. Bounds: those of the connections, of which each
-// holds its ticket until TLS is at its end; a handshake has 10 s.
+// Threads: `change`, `start`, `stop`, `give_up_handshakes` any; the rest its own. Bounds: those of the connections; each
+// holds its ticket until its TLS session has ended. A handshake may take 10 s.
 #pragma once
 
 #include <atomic>
@@ -15,41 +15,41 @@
 #include <mutex>
 #include <thread>
 
-#include "daemon/http/connection.h"
+#include "base/ticket.h"
 #include "net/tls_pipe.h"
 
 namespace digd::daemon {
 
 class tls_terminator {
  public:
-  // A socket that is through, on any executor's behalf: a file descriptor, the callee's.
-  using through = std::function<void(int plain, connection_ticket ticket)>;
+  // Gets the plain socket of a finished handshake: a file descriptor that the callee owns.
+  using on_plain_socket = std::function<void(int plain, ticket_ptr ticket)>;
 
-  // Throws std::runtime_error, in words for people, if the files cannot be used.
-  // Counts in `refused` the handshakes that failed.
+  // Counts failed handshakes in `refused`. Throws std::runtime_error, with a sentence for people, if it cannot use the
+  // files.
   tls_terminator(const net::tls_files& files, std::atomic<std::uint64_t>& refused);
   ~tls_terminator() { stop(); }
 
   void start();
   void stop();
-  // The same failure as the constructor's; then what held goes on.
+  // Fails like the constructor; then the old files stay in use.
   void change(const net::tls_files& files);
   boost::asio::io_context& context() { return context_; }
-  // The daemon stops: peers that are in a handshake go, later ones too. The rest ends with what is inside.
+  // The daemon stops: ends the handshakes, and refuses new ones. The other sessions end with their plain sockets.
   void give_up_handshakes();
   // On its thread.
-  void admit(net::tls_pipe::socket socket, connection_ticket ticket, through on_through);
+  void admit(net::tls_pipe::socket socket, ticket_ptr ticket, on_plain_socket on_plain);
 
  private:
-  std::shared_ptr<boost::asio::ssl::context> now() const;
+  std::shared_ptr<boost::asio::ssl::context> current() const;
 
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   mutable std::mutex guard_;
   std::shared_ptr<boost::asio::ssl::context> tls_context_;
   std::atomic<std::uint64_t>& refused_;
-  boost::unordered_flat_map<net::tls_pipe*, std::weak_ptr<net::tls_pipe>> in_handshake_;  // its thread's
-  bool stopping_ = false;                                                                 // likewise
+  boost::unordered_flat_map<net::tls_pipe*, std::weak_ptr<net::tls_pipe>> in_handshake_;
+  bool stopping_ = false;                                                             
   std::thread thread_;
 };
 

@@ -1,25 +1,68 @@
-// Liveness and readiness, and the facts of the moment for /metrics. Any thread: reads atomics, and the archive's own
-// health.
+// Readiness and /metrics. Any thread: reads atomics, and the archive's own health.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "daemon/metrics/metrics.h"
+#include "archive/archive.h"
 #include "daemon/http/responses.h"
+#include "daemon/metrics/metrics.h"
+#include "model/settings.h"
 
 namespace digd::daemon {
 
-struct shared_state;
+class engine_threads;
+class feed_server;
+class otlp_server;
+class overload_state;
+class read_pool;
+class retention;
+class webhook_server;
+struct run_counts;
+
+enum class phase : std::uint8_t { starting, serving, stopping };
+
+// What readiness depends on.
+struct readiness_sources {
+  const std::atomic<daemon::phase>& phase;
+  const std::unique_ptr<archive::archive>& archive;  // null: no archive
+  const engine_threads& threads;
+  const overload_state& overload;
+};
+
+struct connection_counts {
+  std::atomic<std::uint64_t> open{0};
+  std::atomic<std::uint64_t> refused{0};        // there were too many
+  std::atomic<std::uint64_t> peers_refused{0};  // at a Unix socket: the user may not connect
+  std::atomic<std::uint64_t> tls_refused{0};    // handshakes that failed
+};
+
+// What /metrics reports.
+struct metrics_sources {
+  readiness_sources readiness;
+  std::int64_t started_s;             // Unix seconds
+  std::uint64_t runs_lost_to_damage;  // at this start
+  const connection_counts& connections;
+  const run_counts& runs;
+  const std::atomic<mode>& operator_mode;
+  const feed_server* feed;  // these four: null without an archive
+  const webhook_server* webhooks;
+  const read_pool* reads;
+  const daemon::retention* retention;
+  const otlp_server* spans;
+};
 
 struct reason {
   std::string code;  // archive, archive_queue, congested, overload_archive, overload_memory, recovering, stopping
   std::string message;
 };
 
-// Why the daemon should not be sent work now; empty if it should.
-std::vector<reason> why_not_ready(const shared_state& shared);
-http_response readiness(const shared_state& shared);
-http_response metrics(const shared_state& shared);
+// Why the daemon should not get work now; empty if it is ready.
+std::vector<reason> why_not_ready(const readiness_sources& from);
+http_response readiness(const readiness_sources& from);
+http_response metrics(const metrics_sources& from);
 
 }  // namespace digd::daemon

@@ -1,5 +1,5 @@
-// `POST /v1/runs/ID/detections/N/judgement`: whether a person finds a detection right or wrong. Answered once it is
-// durable.
+// `POST /v1/runs/ID/detections/N/judgement`: a person's opinion on a detection, right or wrong. The response is sent once
+// the judgement is durable.
 //
 // Thread: `judge` any; the answer comes on a thread of the read pool, an engine thread or the archive's writer.
 #pragma once
@@ -15,7 +15,8 @@
 
 namespace digd::daemon {
 
-struct shared_state;
+class read_pool;
+struct run_control;
 
 struct judgement_request {
   static constexpr std::size_t max_name_bytes = 256;
@@ -26,11 +27,12 @@ struct judgement_request {
   std::string judged_by;
 };
 
-// {"judgement":"right","by":"ann"}; null withdraws. Without `by`: `otherwise_by`.
+// {"judgement":"right","by":"ann"}; null withdraws. Without `by`: `default_by`.
 std::variant<judgement_request, http_response> read_judgement(std::string_view run, std::string_view detection,
-                                                              std::string_view body, std::string_view otherwise_by);
+                                                              std::string_view body, std::string_view default_by);
 
-// 200 with what is stored then; 404; 503.
-void judge(shared_state& shared, judgement_request asked, std::function<void(http_response&&)> answer);
+// 200 with what is stored then; 404 if there is no such detection; 503 if too many requests wait.
+void judge(read_pool& reads, const run_control& runs, judgement_request request,
+           std::function<void(http_response&&)> answer);
 
 }  // namespace digd::daemon

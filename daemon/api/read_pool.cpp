@@ -2,11 +2,11 @@
 
 #include <exception>
 #include <memory>
+#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
 #include "base/thread_name.h"
-#include "daemon/process/log.h"
 
 namespace digd::daemon {
 
@@ -15,7 +15,7 @@ namespace {
 using boost::beast::http::status;
 
 http_response unreadable(const std::string& why) {
-  spdlog::error("archive_unreadable why={}", quoted(why));
+  spdlog::error("archive_unreadable why={}", digd::quoted(why));
   return respond_error(status::internal_server_error, "archive_unreadable", "the archive cannot be read: " + why);
 }
 

@@ -22,7 +22,7 @@ namespace digd::daemon {
 class read_pool {
  public:
   static constexpr std::size_t threads = 2;
-  static constexpr std::size_t most_waiting = 128;
+  static constexpr std::size_t max_waiting = 128;
 
   using work = std::function<http_response(archive::browser&)>;
   using done = std::function<void(http_response&&)>;
@@ -31,7 +31,7 @@ class read_pool {
   ~read_pool() { stop(); }
 
   // False: `most` wait already. `then` is called on a thread of the pool.
-  bool submit(work work, done then, std::size_t most = most_waiting);
+  bool submit(work work, done then, std::size_t most = max_waiting);
   void stop();
   std::size_t waiting() const;
 

@@ -26,7 +26,7 @@ std::optional<report_format> report_format_from(std::string_view name) {
   return std::nullopt;
 }
 
-http_response report_answer::step(archive::browser& from) {
+http_response report_response::step(archive::browser& from) {
   done_ = true;  // until this step is through
   if (!number_) {
     const auto found = from.find(run_);
@@ -55,7 +55,7 @@ http_response report_answer::step(archive::browser& from) {
   return {};
 }
 
-http_response report_answer::write() {
+http_response report_response::write() {
   const report::gathered from = gathers_.finish();
   if (!from.problem.empty()) {
     return respond_error(status::internal_server_error, "not_replayed", "the run cannot be replayed: " + from.problem);

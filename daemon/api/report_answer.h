@@ -12,8 +12,8 @@
 
 #include "archive/browser.h"
 #include "archive/trace_source.h"
+#include "base/ticket.h"
 #include "daemon/http/responses.h"
-#include "daemon/http/connection.h"
 #include "report/compose.h"
 
 namespace digd::daemon {
@@ -21,11 +21,11 @@ namespace digd::daemon {
 enum class report_format : std::uint8_t { json, html, md };
 std::optional<report_format> report_format_from(std::string_view name);
 
-class report_answer {
+class report_response {
  public:
-  static constexpr std::size_t most_at_once = 4;
+  static constexpr std::size_t max_at_once = 4;
 
-  report_answer(std::string archive_path, std::string run, report_format format, connection_ticket ticket)
+  report_response(std::string archive_path, std::string run, report_format format, ticket_ptr ticket)
       : path_(std::move(archive_path)), run_(std::move(run)), format_(format), ticket_(std::move(ticket)) {}
 
   // The next step. What it returns counts once `is_done`.
@@ -37,7 +37,7 @@ class report_answer {
 
   const std::string path_, run_;
   const report_format format_;
-  const connection_ticket ticket_;  // of those that are made at once
+  const ticket_ptr ticket_;  // of those that are made at once
   std::optional<std::uint64_t> number_;
   std::unique_ptr<archive::trace_source> source_;
   report::gatherer gathers_;

@@ -13,12 +13,13 @@
 #include "daemon/api/read_pool.h"
 #include "daemon/api/report_answer.h"
 #include "daemon/api/runs_api.h"
+#include "daemon/http/page_request.h"
 #include "daemon/http/request_target.h"
 #include "daemon/dashboard/page.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/otlp/traces_api.h"
-#include "daemon/shared_state.h"
 #include "daemon/webhook/webhook_api.h"
+#include "base/unix_time.h"
 #include "report/stored_runs/pilot.h"
 
 namespace digd::daemon {
@@ -28,22 +29,22 @@ namespace {
 namespace http = boost::beast::http;
 namespace json = boost::json;
 
-constexpr std::size_t longest_run_id = 256;
+constexpr std::size_t max_run_id_bytes = 256;
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-// A request that may come in, and what of its path stands for a name.
+// A request, and the names in its path.
 struct call {
   const net::upgrade_request& request;
   std::string_view body;
   request_target target;
   std::string run;
-  std::string detection;  // the second name, where there is one
-  shared_state& shared;
-  grant_ptr with;  // the token's; null where no tokens are configured
+  std::string detection;  // the path's second name
+  http_services& services;
+  grant_ptr grant;  // null where no tokens are configured
 };
 
-std::optional<http_response> refuse_stranger(const net::upgrade_request& request, const trusted_names& trusted) {
+std::optional<http_response> refuse_untrusted(const net::upgrade_request& request, const trusted_names& trusted) {
   const std::string_view host = view(request[http::field::host]);
   if (!trusted.is_trusted_host(host)) {
     return respond_error(http::status::forbidden, "host", "Host is not this host; see `hosts` in digd.toml");
@@ -73,7 +74,7 @@ std::optional<http_response> refuse_upgrade(const net::upgrade_request& request,
 std::optional<http_response> take_run_parameter(const call& in, std::optional<std::string>& run) {
   const std::string* given = in.target.parameter("run");
   if (given == nullptr) return std::nullopt;
-  if (given->empty() || given->size() > longest_run_id) return bad_parameter("run", "expected 1 to 256 bytes");
+  if (given->empty() || given->size() > max_run_id_bytes) return bad_parameter("run", "expected 1 to 256 bytes");
   run = *given;
   return std::nullopt;
 }
@@ -90,43 +91,43 @@ routed open_ingest(call& in) {
   if (auto no = refuse_upgrade(in.request, ingest_subprotocol)) return std::move(*no);
   to_ingest to;
   if (auto no = take_run_parameter(in, to.run)) return std::move(*no);
-  to.with = in.with;
+  to.grant = in.grant;
   return to;
 }
 
 routed open_feed(call& in) {
   if (auto no = refuse_upgrade(in.request, feed_subprotocol)) return std::move(*no);
   to_feed to;
-  if (auto no = take_run_parameter(in, to.asked.run)) return std::move(*no);
-  to.asked.with = in.with;
+  if (auto no = take_run_parameter(in, to.request.run)) return std::move(*no);
+  to.request.grant = in.grant;
   if (const std::string* since = in.target.parameter("since")) {
     const auto seq = whole_number(*since);
     if (!seq || *seq > std::numeric_limits<std::int64_t>::max()) {
       return bad_parameter("since", "expected the `seq` of a feed frame, a whole number");
     }
-    to.asked.since = static_cast<std::int64_t>(*seq);
+    to.request.since = static_cast<std::int64_t>(*seq);
   }
-  if (auto no = take_switch(in, "payloads", to.asked.payloads)) return std::move(*no);
-  if (auto no = take_switch(in, "batch", to.asked.batch)) return std::move(*no);
-  if (!in.shared.feed) return archive_off();
-  if (in.shared.feed->is_full()) return busy("the feed has as many readers as it takes");
+  if (auto no = take_switch(in, "payloads", to.request.payloads)) return std::move(*no);
+  if (auto no = take_switch(in, "batch", to.request.batch)) return std::move(*no);
+  if (in.services.feed == nullptr) return archive_off();
+  if (in.services.feed->is_full()) return busy("the feed has as many readers as it takes");
   return to;
 }
 
 // ---- the archive
 
 routed read_archive(call& in, read_pool::work work) {
-  if (!in.shared.reads) return archive_off();
-  return later{[&shared = in.shared, work = std::move(work)](later::answer answer) {
-    if (!shared.reads->submit(work, answer)) answer(busy("too many requests wait for the archive; try again"));
+  if (in.services.archive == nullptr) return archive_off();
+  return deferred_response{[&pool = in.services.archive->pool, work = std::move(work)](response_callback respond_to) {
+    if (!pool.submit(work, respond_to)) respond_to(busy("too many requests wait for the archive; try again"));
   }};
 }
 
 std::optional<http_response> take_page(const call& in, page_request& page) {
   if (const std::string* limit = in.target.parameter("limit")) {
     const auto n = whole_number(*limit);
-    if (!n || *n == 0 || *n > page_request::most) {
-      return bad_parameter("limit", "expected 1 to " + std::to_string(page_request::most));
+    if (!n || *n == 0 || *n > page_request::max_limit) {
+      return bad_parameter("limit", "expected 1 to " + std::to_string(page_request::max_limit));
     }
     page.limit = *n;
   }
@@ -143,8 +144,8 @@ std::optional<http_response> take_page(const call& in, page_request& page) {
 routed get_runs(call& in) {
   page_request page;
   if (auto no = take_page(in, page)) return std::move(*no);
-  return read_archive(in, [page, with = in.with](archive::browser& from) {
-    return list_runs(from, page, [&](std::string_view run) { return !with || with->covers(run); });
+  return read_archive(in, [page, grant = in.grant](archive::browser& from) {
+    return list_runs(from, page, [&](std::string_view run) { return !grant || grant->covers(run); });
   });
 }
 
@@ -162,54 +163,66 @@ routed get_graph(call& in) {
   const std::string* name = in.target.parameter("format");
   const auto format = picture::graph_format_from(name == nullptr ? std::string_view("json") : *name);
   if (!format) return bad_parameter("format", "expected json, dot, graphml or dig.graph.v2");
-  if (!in.shared.store) return archive_off();
-  return read_archive(in, [run = in.run, format = *format, path = in.shared.store->how().path](archive::browser& from) {
+  if (in.services.archive == nullptr) return archive_off();
+  const std::string& path = in.services.archive->path;
+  return read_archive(in, [run = in.run, format = *format, &path](archive::browser& from) {
     return show_graph(from, path, run, format);
   });
 }
 
 routed get_trace(call& in) {
-  if (!in.shared.store || !in.shared.reads) return archive_off();
+  if (in.services.archive == nullptr) return archive_off();
   if (in.request.version() < 11) {
     return respond_error(http::status::http_version_not_supported, "http_version",
                          "a trace is sent with HTTP/1.1 only");
   }
-  if (in.shared.traces.load() >= trace_answer::most_at_once) return busy("too many traces are being sent; try again");
-  const auto trace = std::make_shared<trace_answer>(in.shared.store->how().path, in.run,
-                                                    std::make_shared<ticket_counter>(in.shared.traces));
-  return in_pieces{[&shared = in.shared, trace](later::answer answer) {
-    // Who is being sent one does not queue with those who ask anew.
-    constexpr std::size_t most = read_pool::most_waiting + trace_answer::most_at_once;
+  archive_access& archive = *in.services.archive;
+  if (archive.traces.load() >= trace_response::max_at_once) return busy("too many traces are being sent; try again");
+  const auto trace =
+      std::make_shared<trace_response>(archive.path, in.run, std::make_shared<counted_ticket>(archive.traces));
+  return chunked_response{[&pool = archive.pool, trace](response_callback respond_to) {
+    // The next piece of a trace in progress is not refused because new requests wait.
+    constexpr std::size_t max_waiting = read_pool::max_waiting + trace_response::max_at_once;
     const auto work = [trace](archive::browser& from) { return trace->next(from); };
-    if (!shared.reads->submit(work, answer, most)) answer(busy("the daemon stops"));
+    if (!pool.submit(work, respond_to, max_waiting)) respond_to(busy("the daemon stops"));
   }};
 }
 
-// A piece of it at a time, so that a long run's report holds up nobody.
-void go_on(shared_state& shared, const std::shared_ptr<report_answer>& report, const later::answer& answer) {
-  constexpr std::size_t most = read_pool::most_waiting + report_answer::most_at_once;
+// Each step gathers one piece of the run, so that a long run's report does not delay other requests.
+void continue_report(read_pool& pool, const std::shared_ptr<report_response>& report,
+                     const response_callback& respond_to) {
+  constexpr std::size_t max_waiting = read_pool::max_waiting + report_response::max_at_once;
   const auto work = [report](archive::browser& from) { return report->step(from); };
-  const auto then = [&shared, report, answer](http_response&& response) {
-    if (report->is_done()) answer(std::move(response));
-    else go_on(shared, report, answer);
+  const auto then = [&pool, report, respond_to](http_response&& response) {
+    if (report->is_done()) {
+      respond_to(std::move(response));
+    } else {
+      continue_report(pool, report, respond_to);
+    }
   };
-  if (!shared.reads->submit(work, then, most)) answer(busy("the daemon stops"));
+  if (!pool.submit(work, then, max_waiting)) respond_to(busy("the daemon stops"));
 }
 
 routed get_report(call& in) {
   const std::string* name = in.target.parameter("format");
   const auto format = report_format_from(name == nullptr ? std::string_view("json") : *name);
   if (!format) return bad_parameter("format", "expected json, html or md");
-  if (!in.shared.store || !in.shared.reads) return archive_off();
-  if (in.shared.reports.load() >= report_answer::most_at_once)
+  if (in.services.archive == nullptr) return archive_off();
+  archive_access& archive = *in.services.archive;
+  if (archive.reports.load() >= report_response::max_at_once) {
     return busy("too many reports are being written; try again");
-  const auto report = std::make_shared<report_answer>(in.shared.store->how().path, in.run, *format,
-                                                      std::make_shared<ticket_counter>(in.shared.reports));
-  return later{[&shared = in.shared, report](const later::answer& answer) { go_on(shared, report, answer); }};
+  }
+  const auto report = std::make_shared<report_response>(archive.path, in.run, *format,
+                                                        std::make_shared<counted_ticket>(archive.reports));
+  return deferred_response{[&pool = archive.pool, report](const response_callback& respond_to) {
+    continue_report(pool, report, respond_to);
+  }};
 }
 
 routed remove_run(call& in) {
-  return later{[&shared = in.shared, run = in.run](const later::answer& answer) { delete_run(shared, run, answer); }};
+  return deferred_response{[&runs = in.services.runs, run = in.run](const response_callback& respond_to) {
+    delete_run(runs, run, respond_to);
+  }};
 }
 
 routed get_or_delete_run(call& in) { return in.request.method() == http::verb::delete_ ? remove_run(in) : get_run(in); }
@@ -219,10 +232,10 @@ routed get_pilot(call& in) {
   const auto span =
       stored::duration_ms(since == nullptr ? stored::pilot_request::usual_since : std::string_view(*since));
   if (!span) return bad_parameter("since", "expected a time span as 90m, 36h, 7d or 4w");
-  return read_archive(in, [span = *span, with = in.with](archive::browser& from) {
+  return read_archive(in, [span = *span, grant = in.grant](archive::browser& from) {
     const std::int64_t now = unix_ms();
     stored::pilot_request asked{.since_ms = std::max<std::int64_t>(now - span, 0), .now_ms = now, .shows = {}};
-    if (with) asked.shows = [&](std::string_view run) { return with->covers(run); };
+    if (grant) asked.shows = [&](std::string_view run) { return grant->covers(run); };
     auto text = stored::pilot_json(from, asked);
     if (text) return respond_json(std::move(*text));
     return respond_error(http::status::internal_server_error, "archive_unreadable",
@@ -231,36 +244,40 @@ routed get_pilot(call& in) {
 }
 
 routed post_judgement(call& in) {
-  if (!in.shared.reads) return archive_off();
+  if (in.services.archive == nullptr) return archive_off();
   auto read =
-      read_judgement(in.run, in.detection, in.body, in.with ? std::string_view(in.with->name()) : std::string_view());
+      read_judgement(in.run, in.detection, in.body, in.grant ? std::string_view(in.grant->name()) : std::string_view());
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
-  auto asked = std::get<judgement_request>(std::move(read));
-  return later{
-      [&shared = in.shared, asked = std::move(asked)](const later::answer& answer) { judge(shared, asked, answer); }};
+  auto request = std::get<judgement_request>(std::move(read));
+  return deferred_response{[&services = in.services, request = std::move(request)](const response_callback& respond_to) {
+    judge(services.archive->pool, services.runs, request, respond_to);
+  }};
 }
 
 // ---- webhooks
 
 routed get_webhooks(call& in) {
-  if (!in.shared.webhooks) return archive_off();
-  return later{[&hooks = *in.shared.webhooks](const later::answer& answer) { list_webhooks(hooks, answer); }};
+  if (in.services.webhooks == nullptr) return archive_off();
+  return deferred_response{[&webhooks = *in.services.webhooks](const response_callback& respond_to) {
+    list_webhooks(webhooks, respond_to);
+  }};
 }
 
 routed get_dead_letters(call& in) {
   page_request page;
   if (auto no = take_page(in, page)) return std::move(*no);
-  if (!in.shared.webhooks) return archive_off();
-  return later{[&hooks = *in.shared.webhooks, name = in.run, page, with = in.with](const later::answer& answer) {
-    list_dead_letters(
-        hooks, name, page, [with](std::string_view run) { return !with || with->covers(run); }, answer);
-  }};
+  if (in.services.webhooks == nullptr) return archive_off();
+  return deferred_response{
+      [&webhooks = *in.services.webhooks, name = in.run, page, grant = in.grant](const response_callback& respond_to) {
+        const auto may_see = [grant](std::string_view run) { return !grant || grant->covers(run); };
+        list_dead_letters(webhooks, name, page, may_see, respond_to);
+      }};
 }
 
 routed retry_dead(call& in) {
-  if (!in.shared.webhooks) return archive_off();
-  return later{[&hooks = *in.shared.webhooks, name = in.run](const later::answer& answer) {
-    retry_dead_letters(hooks, name, answer);
+  if (in.services.webhooks == nullptr) return archive_off();
+  return deferred_response{[&webhooks = *in.services.webhooks, name = in.run](const response_callback& respond_to) {
+    retry_dead_letters(webhooks, name, respond_to);
   }};
 }
 
@@ -270,14 +287,15 @@ routed post_traces(call& in) {
   auto read = read_headers(in.request);
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
   auto request = std::get<traces_request>(std::move(read));
-  request.with = in.with;
+  request.grant = in.grant;
   if (auto no = refuse_rate(request)) return std::move(*no);
   request.body = in.body;
-  return later{[&shared = in.shared,
-                request = std::make_shared<traces_request>(std::move(request))](const later::answer& answer) {
+  const auto shared_request = std::make_shared<traces_request>(std::move(request));
+  return deferred_response{[server = in.services.spans.server,
+                            request = shared_request](const response_callback& respond_to) {
     const otlp::encoding encoding = request->encoding;
-    if (!shared.spans->submit(std::move(*request), answer)) {
-      answer(refuse_traces(encoding, http::status::service_unavailable, "too many requests wait; send this again"));
+    if (!server->submit(std::move(*request), respond_to)) {
+      respond_to(refuse_traces(encoding, http::status::service_unavailable, "too many requests wait; send this again"));
     }
   }};
 }
@@ -299,16 +317,16 @@ routed put_mode(call& in) {
   if (!strongest) {
     return respond_error(http::status::bad_request, "bad_mode", "mode: expected off, observe, shadow or enforce");
   }
-  return later{[&shared = in.shared, m = *strongest](const later::answer& answer) {
-    switch_all(shared, m, [m, answer](std::size_t runs) {
-      answer(respond_json(mode_body(m) + ",\"switched\":" + std::to_string(runs) + "}\n"));
+  return deferred_response{[&runs = in.services.runs, m = *strongest](const response_callback& respond_to) {
+    switch_all(runs, m, [m, respond_to](std::size_t changed) {
+      respond_to(respond_json(mode_body(m) + ",\"switched\":" + std::to_string(changed) + "}\n"));
     });
   }};
 }
 
 routed get_or_put_mode(call& in) {
   if (in.request.method() == http::verb::put) return put_mode(in);
-  return respond_json(mode_body(in.shared.operator_mode.load()) + "}\n");
+  return respond_json(mode_body(in.services.runs.operator_mode.load()) + "}\n");
 }
 
 // ---- the dashboard
@@ -318,18 +336,18 @@ routed get_page(call& in) { return serve_page(in.request, in.target.path); }
 // ---- health
 
 routed get_health(call&) { return respond_text("ok\n"); }
-routed get_readiness(call& in) { return readiness(in.shared); }
-routed get_metrics(call& in) { return metrics(in.shared); }
+routed get_readiness(call& in) { return readiness(in.services.metrics.readiness); }
+routed get_metrics(call& in) { return metrics(in.services.metrics); }
 
 // ---- the table. New paths go here.
 
 struct route_entry {
-  std::array<std::string_view, 6>
-      path;                  // "*" is the id of a run or the name of a webhook; the second one, of a detection
+  // "*" stands for the id of a run or the name of a webhook; the second "*" for a detection.
+  std::array<std::string_view, 6> path;
   std::string_view methods;  // as in Allow
   routed (*serve)(call&);
-  right needs = right::read;  // to change anything: operate
-  bool takes_spans = false;   // a large body, and `needs` is enough for a POST
+  right needs = right::read;  // methods that change something need `operate`
+  bool takes_spans = false;   // has a large body, and POST needs only `needs`
 };
 
 constexpr route_entry routes[] = {
@@ -361,7 +379,7 @@ bool matches(const route_entry& entry, const std::vector<std::string>& path, std
   if (path.size() != static_cast<std::size_t>(end - entry.path.begin())) return false;
   for (std::size_t i = 0; i < path.size(); ++i) {
     if (entry.path[i] == "*") {
-      if (path[i].empty() || path[i].size() > longest_run_id) return false;
+      if (path[i].empty() || path[i].size() > max_run_id_bytes) return false;
       (i < 3 ? run : detection) = path[i];
     } else if (entry.path[i] != path[i]) {
       return false;
@@ -370,25 +388,32 @@ bool matches(const route_entry& entry, const std::vector<std::string>& path, std
   return true;
 }
 
+http_response response_of(const authorizer::refusal& refusal) {
+  if (refusal.is_authenticated) return respond_error(http::status::forbidden, "forbidden", refusal.message);
+  http_response response = respond_error(http::status::unauthorized, "unauthorized", refusal.message);
+  response.set(http::field::www_authenticate, "Bearer");
+  return response;
+}
+
 std::optional<http_response> refuse_unauthorized(const route_entry& entry, call& in) {
   const bool changes =
       in.request.method() != http::verb::get && in.request.method() != http::verb::head && !entry.takes_spans;
   const bool is_run = entry.path[1] == "runs" && entry.path[2] == "*";
   const std::string* asked = in.target.parameter("run");
   const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked) : "";
-  auto entered = in.shared.authorizer.check(in.request, changes ? right::operate : entry.needs, run);
-  if (entered.refused) return std::move(entered.refused);
-  // What is about all runs is not for a token of some.
-  if (entered.with && changes && !is_run && !entered.with->covers_all_runs()) {
+  auto decision = in.services.admission.authorizer.check(in.request, changes ? right::operate : entry.needs, run);
+  if (decision.refused) return response_of(*decision.refused);
+  // A token for some runs may not change what concerns all.
+  if (decision.grant && changes && !is_run && !decision.grant->covers_all_runs()) {
     return respond_error(http::status::forbidden, "forbidden", "the token is for some runs, and this is about all");
   }
-  in.with = std::move(entered.with);
+  in.grant = std::move(decision.grant);
   return std::nullopt;
 }
 
-// Everything but the body: who asks, for what, and whether he may.
+// Checks everything but the body: the caller, the path, the method and the right.
 std::variant<const route_entry*, http_response> find_route(call& in) {
-  if (auto no = refuse_stranger(in.request, in.shared.trusted)) return std::move(*no);
+  if (auto no = refuse_untrusted(in.request, in.services.admission.trusted)) return std::move(*no);
   auto target = split_target(view(in.request.target()));
   if (!target) return respond_error(http::status::bad_request, "bad_target", "the path or the query is badly encoded");
   in.target = std::move(*target);
@@ -403,27 +428,27 @@ std::variant<const route_entry*, http_response> find_route(call& in) {
 
 }  // namespace
 
-std::variant<body_room, http_response> room_for_body(const net::upgrade_request& head, shared_state& shared) {
-  call in{.request = head, .body = {}, .target = {}, .run = {}, .detection = {}, .shared = shared, .with = nullptr};
+std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, http_services& services) {
+  call in{.request = head, .body = {}, .target = {}, .run = {}, .detection = {}, .services = services, .grant = {}};
   auto found = find_route(in);
   const auto* entry = std::get_if<const route_entry*>(&found);
   const bool for_spans = std::any_of(std::begin(routes), std::end(routes), [&](const route_entry& entry) {
     return entry.takes_spans && matches(entry, in.target.path, in.run, in.detection);
   });
-  if (!for_spans) return body_room{most_body_bytes, false};  // whatever is wrong is said later
+  if (!for_spans) return body_limit{};  // `route` refuses what is wrong
   if (entry == nullptr) return std::get<http_response>(std::move(found));
   auto read = read_headers(head);
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
-  if (shared.bodies.load() >= most_large_bodies) {
+  if (services.spans.bodies.load() >= max_large_bodies) {
     return refuse_traces(std::get<traces_request>(read).encoding, http::status::service_unavailable,
                          "too many requests at once; send this again");
   }
-  return body_room{shared.settings.otlp.body_bytes, true};
+  return body_limit{services.spans.max_body_bytes, std::make_shared<counted_ticket>(services.spans.bodies)};
 }
 
-routed route(const net::upgrade_request& request, std::string_view body, shared_state& shared) {
+routed route(const net::upgrade_request& request, std::string_view body, http_services& services) {
   call in{
-      .request = request, .body = body, .target = {}, .run = {}, .detection = {}, .shared = shared, .with = nullptr};
+      .request = request, .body = body, .target = {}, .run = {}, .detection = {}, .services = services, .grant = {}};
   auto found = find_route(in);
   if (auto* no = std::get_if<http_response>(&found)) return std::move(*no);
   return std::get<const route_entry*>(found)->serve(in);

@@ -4,8 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/quote.h"
-#include "report/stored_runs/json_text.h"
+#include "base/json_writer.h"
 #include "report/stored_runs/pilot.h"
 #include "report/stored_runs/run_json.h"
 #include "report/stored_runs/stored_graph.h"
@@ -37,17 +36,17 @@ http_response list_runs(archive::browser& from, const page_request& page,
   if (!rows) return unreadable(rows.error());
   const bool more = rows->size() > page.limit;
   if (more) rows->pop_back();
-  std::string out = "{\"runs\":[";
+  std::string out;
+  json_writer to(out);
+  to.open_object().key("runs").open_array();
   for (const archive::run_row& row : *rows) {
     if (!shows(row.run)) continue;
     const auto tally = from.tally(row.number);
     if (!tally) return unreadable(tally.error());
-    if (out.back() != '[') out += ',';
-    stored::append_run(out, row, *tally);
+    stored::write_run(to, row, *tally);
   }
-  out += ']';
-  stored::append_next(out, more, rows->empty() ? 0 : rows->back().number);
-  return respond_json(out + "}\n");
+  to.close_array().key("next").text_or_null(more ? std::to_string(rows->back().number) : "").close_object();
+  return respond_json(out + '\n');
 }
 
 http_response show_run(archive::browser& from, std::string_view run) {
@@ -58,7 +57,8 @@ http_response show_run(archive::browser& from, std::string_view run) {
   const auto counts = from.detection_counts(row.number);
   if (!counts) return unreadable(counts.error());
   std::string out;
-  stored::append_run_details(out, row, *tally, *counts);
+  json_writer to(out);
+  stored::write_run_details(to, row, *tally, *counts);
   return respond_json(out + "\n");
 }
 
@@ -69,24 +69,19 @@ http_response list_detections(archive::browser& from, std::string_view run, cons
   if (!items) return unreadable(items.error());
   const bool more = items->size() > page.limit;
   if (more) items->pop_back();
-  std::string out = "{\"run\":";
-  append_quoted(out, row.run);
-  out += ",\"detections\":[";
-  for (std::size_t i = 0; i < items->size(); ++i) {
-    const auto& item = (*items)[i];
-    out.append(i == 0 ? "{" : ",{");
-    stored::append_number(out, "seq", item.entry);
-    stored::append_text(out, "name", to_string(stored::detection_name{item.entry, item.place_in_entry}));
-    stored::append_text_or_null(out, "outcome", item.outcome);
-    stored::append_text_or_null(out, "judgement", item.judgement);
-    stored::append_text_or_null(out, "judged_by", item.judged_by);
-    stored::append_number_or_null(out, "judged_ms",
-                                  item.judgement.empty() ? std::nullopt : std::optional(item.judged_ms));
-    out.append(",\"detection\":").append(item.json).append("}");
+  std::string out;
+  json_writer to(out);
+  to.open_object().key("run").text(row.run).key("detections").open_array();
+  for (const archive::detection_item& item : *items) {
+    to.open_object().key("seq").integer(item.entry);
+    to.key("name").text(to_string(stored::detection_name{item.entry, item.place_in_entry}));
+    to.key("outcome").text_or_null(item.outcome).key("judgement").text_or_null(item.judgement);
+    to.key("judged_by").text_or_null(item.judged_by).key("judged_ms");
+    item.judgement.empty() ? to.null() : to.integer(item.judged_ms);
+    to.key("detection").raw(item.json).close_object();
   }
-  out += ']';
-  stored::append_next(out, more, items->empty() ? 0 : static_cast<std::uint64_t>(items->back().id));
-  return respond_json(out + "}\n");
+  to.close_array().key("next").text_or_null(more ? std::to_string(items->back().id) : "").close_object();
+  return respond_json(out + '\n');
 }
 
 http_response show_graph(archive::browser& from, const std::string& archive_path, std::string_view run,
@@ -108,7 +103,7 @@ http_response show_graph(archive::browser& from, const std::string& archive_path
   return respond(status::ok, picture::content_type(format), std::move(graph.text));
 }
 
-http_response trace_answer::next(archive::browser& from) {
+http_response trace_response::next(archive::browser& from) {
   if (!source_) {
     archive::run_row row;
     if (auto no = look_up(from, run_, row)) return std::move(*no);

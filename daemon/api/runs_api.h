@@ -13,17 +13,12 @@
 
 #include "archive/browser.h"
 #include "archive/trace_source.h"
+#include "base/ticket.h"
+#include "daemon/http/page_request.h"
 #include "daemon/http/responses.h"
-#include "daemon/http/connection.h"
 #include "report/picture/export.h"
 
 namespace digd::daemon {
-
-struct page_request {
-  static constexpr std::uint64_t usual = 50, most = 500;
-  std::uint64_t limit = usual;
-  std::uint64_t cursor = 0;  // as `next` of the page before; 0: the first
-};
 
 // Only of runs that `shows` says yes to: a page may be short, and not the last.
 http_response list_runs(archive::browser& from, const page_request& page,
@@ -34,18 +29,18 @@ http_response show_graph(archive::browser& from, const std::string& archive_path
                          picture::graph_format format);
 
 // A run as a trace, a piece a call, as `in_pieces` (routes.h) wants them.
-class trace_answer {
+class trace_response {
  public:
-  static constexpr std::size_t most_at_once = 16;
+  static constexpr std::size_t max_at_once = 16;
   static constexpr std::string_view content_type = "application/jsonl; charset=utf-8";
 
-  trace_answer(std::string archive_path, std::string run, connection_ticket ticket)
+  trace_response(std::string archive_path, std::string run, ticket_ptr ticket)
       : path_(std::move(archive_path)), run_(std::move(run)), ticket_(std::move(ticket)) {}
   http_response next(archive::browser& from);
 
  private:
   const std::string path_, run_;
-  const connection_ticket ticket_;  // of those that are made at once
+  const ticket_ptr ticket_;  // of those that are made at once
   std::unique_ptr<archive::trace_source> source_;
 };
 

@@ -18,7 +18,7 @@ constexpr std::chrono::seconds closing_within{2};
 
 }  // namespace
 
-feed_reader::feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, connection_ticket ticket)
+feed_reader::feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, ticket_ptr ticket)
     : feed_(feed),
       ws_(std::move(stream)),
       asked_(std::move(asked)),

@@ -14,8 +14,8 @@
 #include <optional>
 #include <string>
 
+#include "base/ticket.h"
 #include "daemon/access/tokens.h"
-#include "daemon/http/connection.h"
 #include "net/websocket_session.h"
 
 namespace digd::daemon {
@@ -27,7 +27,7 @@ struct feed_request {
   std::optional<std::int64_t> since;  // nothing: what comes from now on
   bool payloads = false;
   bool batch = false;  // a message is an array of what waits, not one frame
-  grant_ptr with;      // null where no tokens are configured
+  grant_ptr grant;     // null where no tokens are configured
 };
 
 class feed_reader final : public std::enable_shared_from_this<feed_reader> {
@@ -36,7 +36,7 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
   static constexpr std::size_t batch_bytes = 1u << 16;  // beyond, a batch takes no more frames
   static constexpr std::chrono::seconds take_within{10};
 
-  feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, connection_ticket ticket);
+  feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, ticket_ptr ticket);
 
   void accept(const net::upgrade_request& request);
   const feed_request& asked() const { return asked_; }
@@ -64,7 +64,7 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
   feed_server& feed_;
   boost::beast::websocket::stream<net::batched_stream, false> ws_;
   const feed_request asked_;
-  connection_ticket ticket_;
+  ticket_ptr ticket_;
   boost::beast::flat_buffer in_;
   std::deque<std::shared_ptr<const std::string>> out_;  // the first `writing_` are being written
   std::string batch_;                                   // these as one message

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
 #include "base/thread_name.h"
 #include "daemon/feed/frames.h"
-#include "daemon/process/log.h"
 
 namespace digd::daemon {
 
@@ -49,7 +49,7 @@ bool feed_server::is_full() {
 }
 
 void feed_server::admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked,
-                        connection_ticket ticket) {
+                        ticket_ptr ticket) {
   if (stopping_) return;
   const auto reader = std::make_shared<feed_reader>(*this, std::move(stream), std::move(asked), std::move(ticket));
   readers_.push_back(reader);
@@ -78,14 +78,14 @@ bool feed_server::open_archive() {
   std::string why;
   auto opened = archive::browser::open(path_, &why);
   if (opened) reads_ = std::move(*opened);
-  if (!opened) spdlog::error("feed_cannot_read why={}", quoted(why));
+  if (!opened) spdlog::error("feed_cannot_read why={}", digd::quoted(why));
   return reads_ != nullptr;
 }
 
 // ---- what readers tell
 
 void feed_server::opened(feed_reader& reader) {
-  spdlog::info("feed_open run={} at={}", reader.asked().run ? quoted(*reader.asked().run) : "all", reader.at);
+  spdlog::info("feed_open run={} at={}", reader.asked().run ? digd::quoted(*reader.asked().run) : "all", reader.at);
   pump_soon();
 }
 
@@ -93,7 +93,7 @@ void feed_server::wants_more() { pump_soon(); }
 
 void feed_server::drop(feed_reader& reader) {
   counted_.dropped.fetch_add(1);
-  spdlog::warn("feed_dropped run={} at={}", reader.asked().run ? quoted(*reader.asked().run) : "all", reader.at);
+  spdlog::warn("feed_dropped run={} at={}", reader.asked().run ? digd::quoted(*reader.asked().run) : "all", reader.at);
   reader.close(close_code::too_slow, "too slow: the feed waits for nobody; go on with ?since= the last seq you have",
                true);
 }
@@ -220,9 +220,9 @@ bool feed_server::catch_up(feed_reader& reader) {
 
 void feed_server::give(feed_reader& reader, item& item) {
   if (reader.asked().run && *reader.asked().run != item.entry.run) return;
-  if (const grant_ptr& with = reader.asked().with) {
-    if (with->is_revoked()) return reader.close(close_code::fatal_error, "unauthorized", true);
-    if (!with->covers(item.entry.run)) return;
+  if (const grant_ptr& grant = reader.asked().grant) {
+    if (grant->is_revoked()) return reader.close(close_code::fatal_error, "unauthorized", true);
+    if (!grant->covers(item.entry.run)) return;
   }
   for (const auto& frame : frames_of(item, reader.asked().payloads)) {
     counted_.frames.fetch_add(1, std::memory_order_relaxed);
@@ -243,7 +243,7 @@ const std::vector<std::shared_ptr<const std::string>>& feed_server::frames_of(it
 }
 
 void feed_server::cannot_read(const boost::system::error_code& ec) {
-  spdlog::error("feed_cannot_read why={}", quoted(ec.message()));
+  spdlog::error("feed_cannot_read why={}", digd::quoted(ec.message()));
   for (const auto& reader : std::vector(readers_))
     reader->close(close_code::going_away, "the archive cannot be read", true);
 }

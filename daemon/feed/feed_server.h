@@ -45,7 +45,7 @@ class feed_server {
   bool is_full();
   // On the feed's thread, with a socket that lives there.
   void admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked,
-             connection_ticket ticket);
+             ticket_ptr ticket);
   void wake();
   void forget(std::uint64_t run_number);  // deleted: what is shared of it goes
   const counters& counted() const { return counted_; }

@@ -1,30 +1,53 @@
-// What the daemon knows of every connection, whatever it speaks: that it is open, and how to end it.
+// The connections whose sockets live on one event loop, whatever they speak.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <memory>
+#include <vector>
 
 namespace digd::daemon {
 
 class connection {
  public:
   virtual ~connection() = default;
-  virtual void shut_down() = 0;  // the daemon stops: flush, say goodbye
-  virtual void abort() = 0;      // it took too long
+  // The daemon stops: write what waits, close with a reason.
+  virtual void shut_down() = 0;
+  // The time for that is over: close the socket.
+  virtual void abort() = 0;
 };
 
-// Counts one connection for as long as it exists. Any thread.
-class ticket_counter {
+// Thread: the loop's. It does not own the connections; each removes itself when it ends.
+class connection_set {
  public:
-  explicit ticket_counter(std::atomic<std::uint64_t>& open) : open_(open) { open_.fetch_add(1); }
-  ~ticket_counter() { open_.fetch_sub(1); }
-  ticket_counter(const ticket_counter&) = delete;
-  ticket_counter& operator=(const ticket_counter&) = delete;
+  // While the daemon stops, a new connection is shut down at once.
+  void add(const std::shared_ptr<connection>& connection) {
+    connections_[connection.get()] = connection;
+    if (stopping_) connection->shut_down();
+  }
+  void remove(connection* connection) { connections_.erase(connection); }
+
+  bool is_stopping() const { return stopping_; }
+  void shut_down() {
+    stopping_ = true;
+    for_each([](connection& connection) { connection.shut_down(); });
+  }
+  void abort() {
+    for_each([](connection& connection) { connection.abort(); });
+  }
 
  private:
-  std::atomic<std::uint64_t>& open_;
+  // A connection may remove itself from the set while it is called.
+  template <class Call>
+  void for_each(Call call) {
+    std::vector<std::weak_ptr<connection>> connections;
+    for (const auto& [key, weak] : connections_) connections.push_back(weak);
+    for (const auto& weak : connections) {
+      if (const auto connection = weak.lock()) call(*connection);
+    }
+  }
+
+  boost::unordered_flat_map<connection*, std::weak_ptr<connection>> connections_;
+  bool stopping_ = false;
 };
-using connection_ticket = std::shared_ptr<ticket_counter>;
 
 }  // namespace digd::daemon

@@ -48,7 +48,7 @@ http_response wrong_method(std::string_view allow) {
 }
 
 http_response no_such_run(std::string_view run) {
-  return respond_error(http::status::not_found, "no_such_run", "there is no run " + quoted(run));
+  return respond_error(http::status::not_found, "no_such_run", "there is no run " + digd::quoted(run));
 }
 
 http_response archive_off() {

@@ -93,8 +93,8 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
               total([](const thread_counts& t) -> auto& { return t.sessions_opened; }));
   out.gauge("digd_runs_open", "Runs that have not ended.", now.runs_open);
   out.gauge("digd_runs_in_memory", "Runs in memory: those that have not ended, and ended ones that a client holds.",
-            total([](const thread_counts& t) -> auto& { return t.runs_held; }) -
-                total([](const thread_counts& t) -> auto& { return t.runs_let_go; }));
+            total([](const thread_counts& t) -> auto& { return t.runs_loaded; }) -
+                total([](const thread_counts& t) -> auto& { return t.runs_unloaded; }));
   out.counter("digd_runs_opened_total", "Runs opened since the start.",
               total([](const thread_counts& t) -> auto& { return t.runs_opened; }));
   out.counter("digd_runs_ended_total", "Runs ended since the start.",
@@ -121,13 +121,13 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
     out.sample(total([i](const thread_counts& t) -> auto& { return t.limits[i]; }),
                {{"limit", to_string(static_cast<limit_id>(i))}});
   }
-  out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users who may not.",
-              now.strangers_refused);
+  out.counter("digd_peers_refused_total", "Connections to the Unix socket by users who may not.",
+              now.peers_refused);
   out.counter("digd_tls_refused_total", "TLS handshakes that failed.", now.tls_refused);
   out.counter("digd_http_requests_total", "HTTP requests answered.",
-              total([](const thread_counts& t) -> auto& { return t.http_requests; }));
+              total([](const thread_counts& t) -> auto& { return t.http.requests; }));
   out.counter("digd_http_errors_total", "HTTP requests answered with 4xx or 5xx.",
-              total([](const thread_counts& t) -> auto& { return t.http_errors; }));
+              total([](const thread_counts& t) -> auto& { return t.http.errors; }));
 }
 
 void write_overload(prometheus_text& out, const process_facts& now) {
@@ -148,7 +148,7 @@ void write_overload(prometheus_text& out, const process_facts& now) {
 void write_archive(prometheus_text& out, const process_facts& now) {
   out.gauge("digd_archive_backlog_entries", "Entries kept on engine threads: the archive's queue had no room.",
             now.backlog);
-  out.counter("digd_archive_kept_back_total", "Entries that had to wait there, ever.", now.kept_back);
+  out.counter("digd_archive_kept_back_total", "Entries that had to wait there, ever.", now.delayed_entries);
   out.gauge("digd_congested_threads", "Engine threads that read no further until the archive catches up.",
             now.congested_threads);
   if (!now.archive_on) return;

@@ -41,10 +41,10 @@ struct process_facts {
   bool ready = false;
   digd::mode operator_mode = mode::enforce;
   std::uint64_t connections = 0, connections_refused = 0;
-  std::uint64_t strangers_refused = 0, tls_refused = 0;
+  std::uint64_t peers_refused = 0, tls_refused = 0;
   std::uint64_t runs_lost_to_damage = 0;
   std::uint64_t runs_open = 0;
-  std::uint64_t backlog = 0, kept_back = 0, congested_threads = 0;
+  std::uint64_t backlog = 0, delayed_entries = 0, congested_threads = 0;
   bool archive_on = false;
   std::uint64_t archive_queue = 0, archive_entries = 0, archive_bytes = 0, archive_commits = 0;
   std::uint64_t archive_failed_commits = 0, archive_failed_checkpoints = 0, archive_queue_full = 0;

@@ -54,6 +54,11 @@ class latency_histogram {
 
 inline constexpr std::size_t message_type_count = 9, action_count = 5, outcome_count = 3;
 
+struct http_counts {
+  counter requests;  // answered
+  counter errors;    // of these with 4xx or 5xx
+};
+
 struct alignas(64) thread_counts {
   std::array<counter, message_type_count> messages;  // accepted
   std::array<counter, refusal_count> refusals;
@@ -71,9 +76,9 @@ struct alignas(64) thread_counts {
   counter quiet_sessions, idle_connections;  // closed: no message; no sign of life
   std::array<counter, limit_count> limits;   // hit, by runs
   counter slow_clients;                      // closed: did not read
-  counter runs_held, runs_let_go;            // the difference is those in memory
+  counter runs_loaded, runs_unloaded;        // the difference is those in memory
   counter runs_opened, runs_ended, runs_deleted, runs_refused;
-  counter http_requests, http_errors;  // answers; of these 4xx and 5xx
+  http_counts http;
   counter busy_reads;                  // archive reads refused: too many waiting
   counter held_messages;               // waited for another session's ids
 

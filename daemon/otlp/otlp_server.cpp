@@ -5,13 +5,13 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <map>
+#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
-#include "daemon/runs/engine_thread.h"
-#include "daemon/process/log.h"
+#include "base/unix_time.h"
+#include "daemon/runs/engine_threads.h"
 #include "daemon/otlp/traces_api.h"
-#include "daemon/shared_state.h"
 #include "ingest/otlp/essential.h"
 #include "ingest/otlp/inflate.h"
 #include "ingest/otlp/mapping.h"
@@ -46,16 +46,18 @@ std::string hello_of(const std::string& run, json::object labels) {
 
 }  // namespace
 
-otlp_server::otlp_server(shared_state& shared, std::string spool_path)
-    : shared_(shared),
-      settings_(shared.settings.otlp),
+otlp_server::otlp_server(const engine_threads& threads, const live_settings& live, const otlp_settings& settings,
+                         std::string spool_path)
+    : threads_(threads),
+      live_(live),
+      settings_(settings),
       spool_path_(std::move(spool_path)),
       work_(context_.get_executor()),
       timer_(context_.get_executor()),
       table_(settings_) {}
 
 std::string otlp_server::start() {
-  if (const failure why = spool_.open(spool_path_)) return "cannot open " + quoted(spool_path_) + ": " + why.words;
+  if (const failure why = spool_.open(spool_path_)) return "cannot open " + digd::quoted(spool_path_) + ": " + why.words;
   if (std::string wrong = recover(); !wrong.empty()) return wrong;
   stopped_ = false;
   publish();
@@ -114,7 +116,7 @@ http_response otlp_server::take(traces_request&& request) {
 // Accepted spans are on disk before the answer goes out.
 http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
   const std::size_t foreign = drop_foreign(request, batch);
-  const bool texts = shared_.live.payloads()->changes_nothing();
+  const bool texts = live_.payloads()->changes_nothing();
   for (otlp::span& span : batch.spans) otlp::keep_essential(span, texts);
   otlp_spool::stored_batch stored{.body = otlp::encode_spans(batch.spans)};
   request.body.clear();
@@ -131,7 +133,7 @@ http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
   gathering::taken taken;
   if (!batch.spans.empty()) {
     if (const failure why = spool_.add(stored)) {
-      spdlog::error("otlp_spool_trouble why={}", quoted(why.words));
+      spdlog::error("otlp_spool_trouble why={}", digd::quoted(why.words));
       return refuse_traces(request.encoding, http::status::service_unavailable,
                            "the spans cannot be written to disk: " + why.words);
     }
@@ -152,14 +154,14 @@ http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
 
 // Spans of runs that the token is not for; the others count towards its rate.
 std::size_t otlp_server::drop_foreign(const traces_request& request, otlp::batch& batch) const {
-  if (!request.with) return 0;
+  if (!request.grant) return 0;
   const std::size_t dropped = std::erase_if(batch.spans, [&](const otlp::span& s) {
-    const auto foreign = [&](std::string_view trace) { return !request.with->covers(otlp::run_id_of(trace)); };
+    const auto foreign = [&](std::string_view trace) { return !request.grant->covers(otlp::run_id_of(trace)); };
     return foreign(s.trace) || std::ranges::any_of(otlp::traces_tied_by(s), foreign);
   });
   const auto now = std::chrono::steady_clock::now();
   for (std::size_t i = 1; i < batch.spans.size(); ++i)
-    static_cast<void>(request.with->rate().take(now));  // the connection took one
+    static_cast<void>(request.grant->rate().take(now));  // the connection took one
   return dropped;
 }
 
@@ -248,7 +250,7 @@ void otlp_server::end(gathered_run& run) {
 bool otlp_server::write(gathered_run& run, std::vector<std::string>&& lines) {
   const bool first = !run.sent.any() && run.seq == 0;
   if (const failure why = spool_.add_lines(run.id, run.traces, first ? 0 : run.seq + 1, lines)) {
-    spdlog::error("otlp_spool_trouble run={} why={}", quoted(run.id), quoted(why.words));
+    spdlog::error("otlp_spool_trouble run={} why={}", digd::quoted(run.id), digd::quoted(why.words));
     run.first_ms = run.last_ms = unix_ms();  // tried again when it is due again
     table_.changed(run);
     return false;
@@ -267,7 +269,7 @@ void otlp_server::resume(const std::string& run, std::vector<std::string>&& line
   std::string hello = std::move(lines.front());
   lines.erase(lines.begin());
   const auto replayer = std::make_shared<span_replayer>(
-      shared_.owner_of(run),
+      threads_.owner_of(run),
       span_replayer::listener{.durable =
                                   [this, run](std::uint64_t seq) {
                                     boost::asio::post(context_, [this, run, seq] { on_durable(run, seq); });
@@ -295,7 +297,7 @@ void otlp_server::on_durable(const std::string& run, std::uint64_t seq) {
 void otlp_server::on_gone(const std::string& run, const std::string& why) {
   gathered_run* held = table_.find(run);
   if (held == nullptr) return;
-  spdlog::warn("otlp_given_up run={} why={}", quoted(run), quoted(why));
+  spdlog::warn("otlp_given_up run={} why={}", digd::quoted(run), digd::quoted(why));
   counts_.given_up.fetch_add(1);
   forget(*held, true);
   publish();
@@ -311,7 +313,7 @@ void otlp_server::forget(gathered_run& run, bool remember) {
   failure why = spool_.forget_batches(table_.remove(run, remember));
   if (!why) why = spool_.forget_run(id);
   if (why)
-    spdlog::error("otlp_spool_trouble run={} why={}", quoted(id), quoted(why.words));  // gone after the next restart
+    spdlog::error("otlp_spool_trouble run={} why={}", digd::quoted(id), digd::quoted(why.words));  // gone after the next restart
 }
 
 // ---- a restart
@@ -349,7 +351,7 @@ std::string otlp_server::recover() {
     });
   }
   if (!why) why = spool_.forget_batches(unused);
-  if (why) return "cannot read " + quoted(spool_path_) + ": " + why.words;
+  if (why) return "cannot read " + digd::quoted(spool_path_) + ": " + why.words;
   for (auto& [id, lines] : lines_by_run) {
     const gathered_run* run = table_.find(id);
     if (run == nullptr) continue;

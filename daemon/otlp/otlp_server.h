@@ -22,20 +22,21 @@
 #include "daemon/metrics/otlp_counts.h"
 #include "daemon/otlp/span_replayer.h"
 #include "daemon/otlp/spool.h"
+#include "daemon/settings/live_settings.h"
 #include "ingest/otlp/decode.h"
 #include "ingest/otlp/mapping.h"
 #include "net/websocket_session.h"
 
 namespace digd::daemon {
 
-struct shared_state;
+class engine_threads;
 
 // A request, taken off its connection.
 struct traces_request {
   otlp::encoding encoding = otlp::encoding::json;
   bool packed = false;
   std::string body;
-  grant_ptr with;  // null where no tokens are configured
+  grant_ptr grant;  // null where no tokens are configured
 };
 
 class otlp_server {
@@ -43,7 +44,8 @@ class otlp_server {
   static constexpr std::size_t max_waiting = 64;
 
   // `spool_path`: otlp.db; empty where nothing is archived.
-  otlp_server(shared_state& shared, std::string spool_path);
+  otlp_server(const engine_threads& threads, const live_settings& live, const otlp_settings& settings,
+              std::string spool_path);
   ~otlp_server() { stop(); }
 
   // Reads back the runs that a restart interrupted. Returns a problem in words, and then nothing runs; else nothing.
@@ -77,7 +79,8 @@ class otlp_server {
   void wait_for_next();
   void publish();
 
-  shared_state& shared_;
+  const engine_threads& threads_;
+  const live_settings& live_;  // for `payloads`
   const otlp_settings settings_;
   const std::string spool_path_;
   boost::asio::io_context context_{1};

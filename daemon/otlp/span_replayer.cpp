@@ -4,11 +4,11 @@
 #include <boost/asio/post.hpp>
 #include <charconv>
 #include <chrono>
+#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
 #include "daemon/runs/engine_thread.h"
-#include "daemon/process/log.h"
 #include "daemon/runs/registry.h"
 #include "daemon/runs/run_host.h"
 
@@ -43,7 +43,7 @@ void span_replayer::open(std::string hello, std::vector<std::string> lines) {
 void span_replayer::join() {
   if (over_) return;
   join_request request;
-  const refusal_note note = owner_.decoder().decode_hello(hello_, request.greeting);
+  const refusal_note note = owner_.hello_decoder().decode_hello(hello_, request.greeting);
   if (note) return give_up(note.text);
   request.frame = hello_;
   request.who = weak_from_this();
@@ -101,7 +101,7 @@ void span_replayer::on_frame(std::string_view frame) {
   }
   if (!frame.starts_with("{\"type\":\"error\"")) return;
   std::uint64_t kept_back = 0;
-  if (owner_.may_complain(kept_back)) spdlog::warn("otlp_refused answer={} kept_back={}", quoted(frame), kept_back);
+  if (owner_.may_log(kept_back)) spdlog::warn("otlp_refused answer={} kept_back={}", digd::quoted(frame), kept_back);
   if (frame.find("\"run_closed\"") != std::string::npos) give_up("the run has ended");
 }
 

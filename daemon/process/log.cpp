@@ -2,6 +2,7 @@
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <memory>
 #include <utility>
@@ -16,7 +17,7 @@ namespace {
 class quoted_payload final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& line, const std::tm&, spdlog::memory_buf_t& out) override {
-    const std::string text = quoted({line.payload.data(), line.payload.size()});
+    const std::string text = digd::quoted({line.payload.data(), line.payload.size()});
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<quoted_payload>(); }
@@ -40,20 +41,5 @@ void open_log(const log_settings& settings) {
 }
 
 void set_log_level(const log_settings& settings) { spdlog::set_level(spdlog::level::from_str(settings.level)); }
-
-bool rate_limit::may_speak(std::uint64_t& kept_back) {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - second_ >= std::chrono::seconds(1)) {
-    second_ = now;
-    spoken_ = 0;
-  }
-  if (spoken_ == a_second_) {
-    ++kept_back_;
-    return false;
-  }
-  ++spoken_;
-  kept_back = std::exchange(kept_back_, 0);
-  return true;
-}
 
 }  // namespace digd::daemon

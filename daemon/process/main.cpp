@@ -10,6 +10,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <spdlog/spdlog.h>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "base/quote.h"
 #include "daemon/settings/address.h"
 #include "daemon/settings/config.h"
+#include "daemon/process/failures.h"
 #include "daemon/process/log.h"
 #include "daemon/settings/option_files.h"
 #include "daemon/process/server.h"
@@ -113,14 +115,14 @@ then make_data_dir(app& a) {
 // A file for each connection and some for us; shells often allow 1,024, fewer than the connections that are granted.
 void ask_for_files(const config& settings) {
   constexpr rlim_t our_own = 128, a_thread = 4;
-  const rlim_t wanted = settings.connections.most + our_own + a_thread * (settings.threads + 8);
+  const rlim_t wanted = settings.connections.max + our_own + a_thread * (settings.threads + 8);
   rlimit now{};
   if (::getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= wanted) return;
   const rlimit more{std::min(wanted, now.rlim_max), now.rlim_max};
   const rlim_t allowed = ::setrlimit(RLIMIT_NOFILE, &more) == 0 ? more.rlim_cur : now.rlim_cur;
   if (allowed >= wanted) return;
   spdlog::warn("few_files: {} may be open, {} connections need {}; raise it with ulimit -n or LimitNOFILE", allowed,
-               settings.connections.most, wanted);
+               settings.connections.max, wanted);
 }
 
 then allow_files(app& a) {

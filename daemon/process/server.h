@@ -1,87 +1,111 @@
-// The daemon at work: engine threads, and the one door. Started and stopped by main, in this order:
+// The daemon at work: owns its parts, starts them and stops them. main calls its steps in this order:
 //
-//   open the archive → recover → listen → run    …    stop listening → close connections → end threads → drain archive
+//   open_archive → make_threads → recover → listen or adopt → start
+//   stop_listening → close_connections → stop_threads → close_archive → ~server
 //
-// Thread: main's, but `accept`, on the first engine thread.
+// Thread: main's. Failure: the steps throw `cannot_use` if what the daemon was given is at fault, otherwise
+// std::runtime_error; the message is for people. Destruction, also after a failed step: the readers of the archive, its
+// writer thread, the handlers that are still queued, the event loops.
 #pragma once
 
-#include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
+#include <atomic>
+#include <boost/asio/thread_pool.hpp>
 #include <chrono>
+#include <cstdint>
 #include <memory>
-#include <stdexcept>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "daemon/access/tls_terminator.h"
-#include "daemon/shared_state.h"
+#include "archive/archive.h"
+#include "daemon/access/authorizer.h"
+#include "daemon/api/http_services.h"
+#include "daemon/api/router.h"
+#include "daemon/process/listener.h"
+#include "daemon/runs/ack_router.h"
+#include "daemon/runs/engine_threads.h"
+#include "daemon/runs/overload.h"
+#include "daemon/runs/retention.h"
+#include "daemon/settings/live_settings.h"
 
 namespace digd::daemon {
 
-// What the daemon was given cannot be used: an address or a folder that is in use, a socket of the wrong kind.
-struct cannot_use : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 class server {
  public:
-  explicit server(config c) : shared_(std::move(c)) {}
+  explicit server(config c);
+  ~server();
 
-  // Each fails with a std::runtime_error whose words are for people; `cannot_use` where what was given is at fault.
+  // ---- start
   void open_archive(const std::string& data_dir);
   void make_threads();
   void recover();
   void listen(const listen_address& where);
-  // In place of `listen`: a listening socket that was opened for us.
+  // In place of `listen`: uses a listening socket that the service manager opened.
   void adopt(int socket);
   void start();
 
-  // Closes all connections, and waits for that at most as long; `true` if they went by themselves.
-  bool close_connections(std::chrono::milliseconds at_most);
+  // ---- stop
   void stop_listening();
-  // Ends the engine threads once their entries are in the archive's queue, or at the latest after so long.
-  void stop_threads(std::chrono::milliseconds at_most);
+  // Closes all connections and waits for that. False: some did not end in time and were aborted.
+  bool close_connections(std::chrono::milliseconds max_wait);
+  // Ends the engine threads, once their entries are in the archive's queue or `max_wait` is over.
+  void stop_threads(std::chrono::milliseconds max_wait);
   void close_archive();
 
-  // What runs and connections that begin from now on are given.
+  // ---- reload
+  // For runs and connections that begin from now on.
   void change_settings(const config& c);
-  // The webhooks alone; if that cannot be, says why in words, and nothing has changed.
+  // These three return a problem in words, or nothing; with a problem nothing has changed.
   std::string change_webhooks(const config& c);
-  // Users, tokens and certificates, read anew; the same. `check_access` only says whether that would go well.
-  std::string change_access(const config& c);
-  std::string check_access(const config& c) const;
+  std::string change_access(const config& c) { return listener_->change_access(c); }
+  std::string check_access(const config& c) const { return listener_->check_access(c); }
 
-  const listen_address& bound() const { return bound_; }
-  std::vector<boost::asio::io_context*> loops();  // of the engine threads
-  std::string status() const;                     // one line for people
+  const listen_address& bound() const { return listener_->bound(); }
+  std::vector<boost::asio::io_context*> loops() const;  // of the engine threads
+  std::string status() const;                           // one line for people
 
  private:
-  using executor = boost::asio::io_context::executor_type;
-  template <class Protocol>
-  using acceptor = boost::asio::basic_socket_acceptor<Protocol, executor>;
+  void make_listener();
+  void start_archive_readers();
+  void make_http_services();
+  void on_durable(std::span<const archive::durable> progress);
+  bool wait_for_connections(std::chrono::milliseconds max_wait) const;
 
-  template <class Protocol>
-  void accept(acceptor<Protocol>& door);
-  template <class Protocol>
-  void admit(engine_thread& home, boost::asio::basic_stream_socket<Protocol, executor> socket);
-  void admit_tls(engine_thread& home, boost::asio::basic_stream_socket<boost::asio::ip::tcp, executor> socket,
-                 connection_ticket ticket);
-  void open_gate();
-  void set_damage_aside(const std::string& path, const std::string& damage);
-  void listen_tcp(const tcp_address& where);
-  void listen_unix(const unix_address& where);
-  template <class Until>
-  bool wait(std::chrono::milliseconds at_most, Until until);
+  const config settings_;  // as at the start
+  live_settings live_;
+  const std::int64_t started_s_;  // Unix seconds
+  std::atomic<phase> phase_{phase::starting};
+  std::atomic<mode> operator_mode_{mode::enforce};
+  connection_counts connections_;
+  run_counts runs_;
+  overload_state overload_state_;
 
-  shared_state shared_;
-  listen_address bound_;
-  std::unique_ptr<acceptor<boost::asio::ip::tcp>> tcp_;
-  std::unique_ptr<acceptor<boost::asio::local::stream_protocol>> unix_;
-  std::unique_ptr<net::steady_timer> pause_;  // when sockets ran out
-  std::size_t next_home_ = 0;
-  std::unique_ptr<tls_terminator> tls_;
-  bool adopted_ = false;
+  // ---- the archive; without one, its readers are null too
+  std::unique_ptr<archive::archive> archive_;
+  std::uint64_t runs_lost_to_damage_ = 0;
+  ack_router acks_;
+  pending_writes deletions_, judgements_;
+
+  // ---- HTTP: outlives the connections, which the engine threads' loops hold
+  authorizer authorizer_;
+  trusted_names trusted_;
+  std::unique_ptr<archive_access> archive_access_;
+  std::unique_ptr<http_services> http_services_;
+  std::vector<std::unique_ptr<router>> routers_;  // one an engine thread
+
+  boost::asio::thread_pool rebuilder_{1};
+  const run_services run_services_;
+  engine_threads threads_;
+
+  std::unique_ptr<read_pool> reads_;
+  std::unique_ptr<feed_server> feed_;
+  std::unique_ptr<webhook_server> webhooks_;
+  run_eraser eraser_;
+  std::unique_ptr<retention> retention_;
+  std::unique_ptr<otlp_server> spans_;
+  std::unique_ptr<overload> overload_;
+  std::unique_ptr<listener> listener_;
 };
 
 }  // namespace digd::daemon

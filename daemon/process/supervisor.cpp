@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <spdlog/spdlog.h>
 #include <utility>
 
-#include "daemon/process/log.h"
 
 namespace digd::daemon {
 

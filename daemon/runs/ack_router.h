@@ -1,5 +1,5 @@
-// Finds the engine thread of an archived run, for the archive's writer thread: without a lock, as engine threads tell
-// of runs through a queue. What an engine thread says of a run is known before an entry of that run can be durable.
+// Finds the engine thread of an archived run, for the archive's writer thread. It takes no lock: engine threads report
+// their runs through a queue. A report is always read before an entry of that run can be durable.
 #pragma once
 
 #include <concurrentqueue/concurrentqueue.h>
@@ -14,13 +14,13 @@ namespace digd::daemon {
 class ack_router {
  public:
   // Any thread.
-  void add(std::uint64_t run_number, std::size_t thread) { news_.enqueue({run_number, thread, true}); }
-  void remove(std::uint64_t run_number) { news_.enqueue({run_number, 0, false}); }
+  void add(std::uint64_t run_number, std::size_t thread) { changes_.enqueue({run_number, thread, true}); }
+  void remove(std::uint64_t run_number) { changes_.enqueue({run_number, 0, false}); }
 
-  // The writer thread alone: hears the news, then answers.
-  void hear() {
-    for (item item; news_.try_dequeue(item);) {
-      if (item.is_there) {
+  // Only the writer thread. Call `update` before `thread_of`.
+  void update() {
+    for (change item; changes_.try_dequeue(item);) {
+      if (item.is_added) {
         threads_[item.run_number] = item.thread;
       } else {
         threads_.erase(item.run_number);
@@ -33,12 +33,12 @@ class ack_router {
   }
 
  private:
-  struct item {
+  struct change {
     std::uint64_t run_number = 0;
     std::size_t thread = 0;
-    bool is_there = false;
+    bool is_added = false;
   };
-  moodycamel::ConcurrentQueue<item> news_;
+  moodycamel::ConcurrentQueue<change> changes_;
   boost::unordered_flat_map<std::uint64_t, std::size_t> threads_;
 };
 

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
+#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
-#include "daemon/runs/engine_thread.h"
-#include "daemon/process/log.h"
+#include "daemon/runs/engine_threads.h"
 #include "daemon/runs/registry.h"
 #include "daemon/runs/run_host.h"
-#include "daemon/shared_state.h"
 #include "ingest/protocol/encode.h"
 
 namespace digd::daemon {
@@ -27,7 +26,7 @@ bool is_fatal(refusal code) {
 }  // namespace
 
 conversation::conversation(engine_thread& home, std::optional<std::string> placed_for, grant_ptr with,
-                           connection_ticket ticket)
+                           ticket_ptr ticket)
     : home_(home),
       placed_for_(std::move(placed_for)),
       with_(std::move(with)),
@@ -36,7 +35,7 @@ conversation::conversation(engine_thread& home, std::optional<std::string> place
       pace_(home.context().get_executor()),
       quiet_(home.context().get_executor()) {}
 
-conversation::~conversation() { home_.forget(this); }
+conversation::~conversation() { home_.connections().remove(this); }
 
 void conversation::on_open() {
   hello_deadline_.expires_after(hello_within);
@@ -93,23 +92,23 @@ bool conversation::on_too_large(std::size_t bytes, time_point read_at) {
 // Reads on after it: false only while the run's thread is asked.
 bool conversation::greet(std::string_view frame) {
   join_request request;
-  refusal_note note = home_.decoder().decode_hello(frame, request.greeting);
+  refusal_note note = home_.hello_decoder().decode_hello(frame, request.greeting);
   if (!note && placed_for_ && *placed_for_ != request.greeting.run) {
-    note.consider(refusal::hello_conflict, "run", "the connection was opened for the run " + quoted(*placed_for_));
+    note.consider(refusal::hello_conflict, "run", "the connection was opened for the run " + digd::quoted(*placed_for_));
   }
   if (!note && with_ && (with_->is_revoked() || !with_->covers(request.greeting.run))) {
-    note.consider(refusal::unauthorized, "run", "the token " + quoted(with_->name()) + " is not for this run");
+    note.consider(refusal::unauthorized, "run", "the token " + digd::quoted(with_->name()) + " is not for this run");
   }
   if (note) {
     refuse(note);
     return true;
   }
   state_ = state::joining;
-  who_ = "run=" + quoted(request.greeting.run) + " session=" + quoted(request.greeting.session);
+  who_ = "run=" + digd::quoted(request.greeting.run) + " session=" + digd::quoted(request.greeting.session);
   request.frame = frame;
   request.who = weak_from_this();
   request.home = &home_;
-  owner_ = &home_.shared().owner_of(request.greeting.run);
+  owner_ = &home_.services().threads.owner_of(request.greeting.run);
   boost::asio::dispatch(owner_->context(), [owner = owner_, request = std::move(request)]() mutable {
     owner->runs().join(std::move(request));
   });
@@ -124,8 +123,8 @@ void conversation::refuse(const refusal_note& note) {
   ingest::encode_error(frame, note, 0, fatal);
   session->send(frame);
   std::uint64_t kept_back = 0;
-  if (home_.may_complain(kept_back)) {
-    spdlog::warn("hello_refused code={} field={} kept_back={}", to_string(note.code), quoted(note.field), kept_back);
+  if (home_.may_log(kept_back)) {
+    spdlog::warn("hello_refused code={} field={} kept_back={}", to_string(note.code), digd::quoted(note.field), kept_back);
   }
   if (fatal) session->close(close_code::fatal_error, to_string(note.code));
 }
@@ -154,7 +153,7 @@ void conversation::on_joined(join_result&& result) {
   session->limit_messages(result.message_bytes);
   session->send(result.welcome);
   spdlog::info("session_open {} thread={} home={}", who_, owner_->index(), home_.index());
-  quiet_most_ = std::chrono::milliseconds(home_.shared().live.now()->connections.quiet_ms);
+  quiet_most_ = std::chrono::milliseconds(home_.services().settings.now()->connections.quiet_ms);
   heard_ = std::chrono::steady_clock::now();
   if (quiet_most_.count() > 0) watch_for_quiet();
   if (may_read()) session->resume();
@@ -194,15 +193,15 @@ bool conversation::may_read() const {
 }
 
 std::uint64_t conversation::credits() const {
-  if (!home_.shared().pressure.is_on(overload_action::shrink_credits)) return credits_;
-  return std::max<std::uint64_t>(credits_ / overload::credit_share, 1);
+  if (!home_.services().overload.is_on(overload_action::shrink_credits)) return credits_;
+  return std::max<std::uint64_t>(credits_ / overload_state::credit_share, 1);
 }
 
 // A token that was taken away ends what it opened.
 bool conversation::is_unauthorized() {
   if (!with_ || !with_->is_revoked()) return false;
   refusal_note note;
-  note.consider(refusal::unauthorized, "", "the token " + quoted(with_->name()) + " holds no more");
+  note.consider(refusal::unauthorized, "", "the token " + digd::quoted(with_->name()) + " holds no more");
   refuse(note);
   return true;
 }
@@ -264,7 +263,7 @@ void conversation::on_closed(std::string_view why) {
   quiet_.cancel();
   if (why.starts_with(net::slow_client_words)) home_.counts().slow_clients.add();
   if (why.starts_with(net::idle_words)) home_.counts().idle_connections.add();
-  if (!who_.empty()) spdlog::info("session_closed {} reason={}", who_, quoted(why));
+  if (!who_.empty()) spdlog::info("session_closed {} reason={}", who_, digd::quoted(why));
   leave();
 }
 

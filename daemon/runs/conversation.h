@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ticket.h"
 #include "daemon/access/tokens.h"
 #include "daemon/http/connection.h"
 #include "daemon/runs/run_client.h"
@@ -30,9 +31,10 @@ class conversation final : public net::websocket_session::listener,
                            public std::enable_shared_from_this<conversation> {
  public:
   // `placed_for`: the run that `?run=` named. `with`: its token's rights; null where no tokens are configured.
-  conversation(engine_thread& home, std::optional<std::string> placed_for, grant_ptr with, connection_ticket ticket);
+  conversation(engine_thread& home, std::optional<std::string> placed_for, grant_ptr with, ticket_ptr ticket);
   ~conversation() override;
-  void speak_through(std::weak_ptr<net::websocket_session> session) { session_ = std::move(session); }
+  // Call once, before the WebSocket opens.
+  void attach(std::weak_ptr<net::websocket_session> session) { session_ = std::move(session); }
 
   // What the socket tells.
   void on_open() override;
@@ -67,7 +69,7 @@ class conversation final : public net::websocket_session::listener,
   engine_thread& home_;
   const std::optional<std::string> placed_for_;
   const grant_ptr with_;
-  const connection_ticket ticket_;
+  const ticket_ptr ticket_;
   std::uint64_t credits_ = 0;
   std::weak_ptr<net::websocket_session> session_;
   net::steady_timer hello_deadline_;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "daemon/runs/engine_thread.h"
+#include "base/unix_time.h"
 #include "daemon/runs/run_host.h"
 
 namespace digd::daemon {
@@ -39,7 +39,7 @@ void due_index::ring() {
     if (at > now) break;
     due.push_back(host->shared_from_this());
   }
-  for (const auto& host : due) host->time_passes();
+  for (const auto& host : due) host->advance_time();
   if (!items_.empty() && !armed_for_) arm();
 }
 

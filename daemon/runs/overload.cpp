@@ -7,9 +7,9 @@
 #include <boost/asio/post.hpp>
 #include <filesystem>
 #include <fstream>
+#include <spdlog/spdlog.h>
 
-#include "daemon/process/log.h"
-#include "daemon/shared_state.h"
+#include "daemon/runs/engine_threads.h"
 
 namespace digd::daemon {
 
@@ -28,8 +28,8 @@ std::uint64_t threshold_of(overload_action action, const overload_settings& sett
   return settings.refuse;
 }
 
-bool can_ask_for(overload_resource which, overload_action action) {
-  return which == overload_resource::memory || action == overload_action::no_new_runs ||
+bool can_ask_for(overload_resource resource, overload_action action) {
+  return resource == overload_resource::memory || action == overload_action::no_new_runs ||
          action == overload_action::refuse;
 }
 
@@ -39,20 +39,22 @@ std::uint64_t size_or_0(const std::string& file) {
   return ec ? 0 : size;
 }
 
-// What a cgroup allows, in memory.max or, where the kernel begins to slow it down, memory.high; none where these say
-// "max".
-std::uint64_t most_of(const std::string& cgroup, std::uint64_t none) {
-  std::uint64_t least = none, bytes = 0;
+// The lower of `limit` and what a cgroup allows. At memory.high the kernel begins to slow the group down. Either file
+// may say "max", which is no number and no limit.
+std::uint64_t lower_limit(const std::string& cgroup, std::uint64_t limit) {
+  std::uint64_t bytes = 0;
   for (const char* name : {"/memory.max", "/memory.high"}) {
-    if (std::ifstream(cgroup + name) >> bytes) least = std::min(least, bytes);
+    if (std::ifstream(cgroup + name) >> bytes) limit = std::min(limit, bytes);
   }
-  return least;
+  return limit;
 }
 
 }  // namespace
 
 std::string_view to_string(overload_action action) { return action_names[static_cast<std::size_t>(action)]; }
-std::string_view to_string(overload_resource which) { return resource_names[static_cast<std::size_t>(which)]; }
+std::string_view to_string(overload_resource resource) {
+  return resource_names[static_cast<std::size_t>(resource)];
+}
 
 std::uint64_t resident_bytes() {
   std::uint64_t total = 0, resident = 0;
@@ -60,19 +62,19 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-std::uint64_t memory_of_machine(const std::string& root) {
-  std::uint64_t most =
+std::uint64_t memory_limit(const std::string& root) {
+  std::uint64_t limit =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::string line;
   std::ifstream file(root + "/proc/self/cgroup");
   while (std::getline(file, line)) {
-    if (!line.starts_with("0::/")) continue;  // version 2: one hierarchy
-    // Each group above limits it too.
+    if (!line.starts_with("0::/")) continue;  // cgroup version 2 has one hierarchy
+    // The groups above limit the process too.
     for (std::string path = line.substr(3); !path.empty(); path.resize(path.rfind('/'))) {
-      most = most_of(root + "/sys/fs/cgroup" + path, most);
+      limit = lower_limit(root + "/sys/fs/cgroup" + path, limit);
     }
   }
-  return most;
+  return limit;
 }
 
 void overload_steps::update(std::uint64_t used, std::uint64_t limit, const overload_settings& settings) {
@@ -86,57 +88,47 @@ void overload_steps::update(std::uint64_t used, std::uint64_t limit, const overl
   }
 }
 
-void overload::look() {
-  const auto settings = shared_.live.now();
-  const overload_settings& current_settings = settings->overload;
-  const std::string file = shared_.store ? shared_.store->how().path : std::string();
+void overload::check() {
+  const auto config = settings_.now();
+  const overload_settings& settings = config->overload;
   const std::array<std::uint64_t, overload_resource_count> used{
-      resident_bytes(), file.empty() ? 0 : size_or_0(file) + size_or_0(file + "-wal")};
+      resident_bytes(), archive_path_.empty() ? 0 : size_or_0(archive_path_) + size_or_0(archive_path_ + "-wal")};
   const std::array<std::uint64_t, overload_resource_count> limits{
-      current_settings.memory_bytes > 0 ? current_settings.memory_bytes : memory_of_machine(),
-      file.empty() ? 0 : current_settings.archive_bytes};
+      settings.memory_bytes > 0 ? settings.memory_bytes : memory_limit(),
+      archive_path_.empty() ? 0 : settings.archive_bytes};
   for (std::size_t r = 0; r < overload_resource_count; ++r) {
-    counted_.resources[r].used = used[r];
-    counted_.resources[r].limit = limits[r];
-    steps_[r].update(used[r], limits[r], current_settings);
+    state_.gauges_[r].used = used[r];
+    state_.gauges_[r].limit = limits[r];
+    steps_[r].update(used[r], limits[r], settings);
   }
   for (std::size_t i = 0; i < overload_action_count; ++i) {
     const auto action = static_cast<overload_action>(i);
     bool on = false;
     for (std::size_t r = overload_resource_count; r-- > 0;) {
-      const auto which = static_cast<overload_resource>(r);
-      if (!can_ask_for(which, action) || !steps_[r].asks_for(action)) continue;
+      if (!can_ask_for(static_cast<overload_resource>(r), action) || !steps_[r].asks_for(action)) continue;
       on = true;
-      causes_[i] = static_cast<std::uint8_t>(r);
+      state_.causes_[i] = static_cast<std::uint8_t>(r);
     }
     set(action, on);
   }
-  if (is_on(overload_action::observe)) unburden();
+  if (state_.is_on(overload_action::observe)) degrade_largest_runs();
 }
 
 void overload::set(overload_action action, bool on) {
   const auto i = static_cast<std::size_t>(action);
-  if (on_[i].exchange(on) == on) return;
-  const gauge& of = counted_.resources[causes_[i]];
-  if (on) {
-    counted_.begun[i].fetch_add(1);
-    spdlog::error("overload_begins action={} resource={} used={} limit={}", to_string(action),
-                  to_string(static_cast<overload_resource>(causes_[i].load())), of.used.load(), of.limit.load());
-  } else {
-    spdlog::warn("overload_ends action={}", to_string(action));
-  }
+  if (state_.on_[i].exchange(on) == on) return;
+  if (!on) return spdlog::warn("overload_ended action={}", to_string(action));
+  const auto resource = static_cast<overload_resource>(state_.causes_[i].load());
+  const overload_state::gauge& gauge = state_.gauge_of(resource);
+  state_.begun_[i].fetch_add(1);
+  spdlog::error("overload_began action={} resource={} used={} limit={}", to_string(action), to_string(resource),
+                gauge.used.load(), gauge.limit.load());
 }
 
-std::optional<overload_resource> overload::cause_of(overload_action action) const {
-  if (!is_on(action)) return std::nullopt;
-  return static_cast<overload_resource>(causes_[static_cast<std::size_t>(action)].load());
-}
-
-// What the runs of the time before gave up goes back to the system now.
-void overload::unburden() {
-  ::malloc_trim(0);
-  for (const auto& thread : shared_.threads) {
-    boost::asio::post(thread->context(), [&runs = thread->runs()] { runs.unburden(); });
+void overload::degrade_largest_runs() {
+  ::malloc_trim(0);  // gives back to the system what the runs degraded at the last check freed
+  for (const auto& thread : threads_) {
+    boost::asio::post(thread->context(), [&runs = thread->runs()] { runs.degrade_largest(); });
   }
 }
 
@@ -153,7 +145,7 @@ void overload::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void overload::look_again() {
+void overload::check_soon() {
   {
     const std::lock_guard hold(mutex_);
     woken_ = true;
@@ -165,11 +157,11 @@ void overload::work() {
   for (;;) {
     {
       std::unique_lock hold(mutex_);
-      wake_.wait_for(hold, look_every, [this] { return stopping_ || woken_; });
+      wake_.wait_for(hold, check_interval, [this] { return stopping_ || woken_; });
       if (stopping_) return;
       woken_ = false;
     }
-    look();
+    check();
   }
 }
 

@@ -1,54 +1,45 @@
-// The overload manager: watches what can run out, and takes load off in steps before it does.
+// The overload manager: measures the resources that can run out, and reduces load step by step before they do.
 //
-//   resource   used                                   against
-//   memory     resident bytes of this process         overload.memory_bytes; else the cgroup's limit; else the
-//   machine's archive    bytes of the archive file and its log  overload.archive_bytes; 0: it is not watched
+//   resource  measured                             limit
+//   memory    resident bytes of this process       overload.memory_bytes, else the cgroup's, else the machine's
+//   archive   bytes of the archive file and its    overload.archive_bytes; 0: not measured
+//             write-ahead log
 //
-// Each action begins at its own share of a resource's limit, in percent, and ends when the share is `hysteresis` points
-// below, so that it does not flicker. `observe` and `shrink_credits` would free no disk, so the archive brings about
-// the other two alone. What an action does:
+// Each action begins at its own share of a resource's limit, in percent. It ends when the share is `hysteresis` points
+// lower, so that it does not flicker. `observe` and `shrink_credits` free no disk space, so the archive causes only the
+// other two. The actions:
 //
 //   no_new_runs     a run that is not open yet is refused with over_limit
-//   shrink_credits  sessions are read on only while they are a sixteenth of their credits ahead of what is durable
-//   observe         on each engine thread, each time it is looked: the run with the largest graph is judged no more,
-//   and
-//                   its graph freed; its events are delivered as they are, and kept
-//   refuse          messages are refused with over_limit, run_ended excepted
+//   shrink_credits  a session is read only while it is at most 1/16 of its credits ahead of what is durable
+//   observe         at each check, each engine thread stops judging its run with the largest graph and frees the
+//                   graph; the run's events are delivered as is, and archived
+//   refuse          messages are refused with over_limit, except run_ended
 //
-// Threads: one of its own looks; `is_on`, `state`, `look_again` any. Lifetime: stopped before the engine threads end.
+// Threads: a thread of its own checks; `check_soon` any. Lifetime: stopped before the engine threads end.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <thread>
 
+#include "daemon/runs/overload_state.h"
 #include "daemon/settings/config.h"
+#include "daemon/settings/live_settings.h"
 
 namespace digd::daemon {
 
-struct shared_state;
+class engine_threads;
 
-enum class overload_action : std::uint8_t { no_new_runs, shrink_credits, observe, refuse };
-inline constexpr std::size_t overload_action_count = 4;
-std::string_view to_string(overload_action);
-
-enum class overload_resource : std::uint8_t { memory, archive };
-inline constexpr std::size_t overload_resource_count = 2;
-std::string_view to_string(overload_resource);
-
-// What one resource asks for at a share of its limit. Not thread-safe.
+// Which actions one resource asks for at a share of its limit. Not thread-safe.
 class overload_steps {
  public:
-  static constexpr std::uint64_t hysteresis = 5;  // points of a hundred
+  static constexpr std::uint64_t hysteresis = 5;  // percentage points
 
-  // `limit` 0: there is none, and nothing is asked for.
+  // `limit` 0: there is none, and the resource asks for nothing.
   void update(std::uint64_t used, std::uint64_t limit, const overload_settings& settings);
   bool asks_for(overload_action action) const { return on_[static_cast<std::size_t>(action)]; }
 
@@ -58,41 +49,31 @@ class overload_steps {
 
 class overload {
  public:
-  static constexpr std::chrono::milliseconds look_every{500};
-  static constexpr std::uint64_t credit_share = 16;
+  static constexpr std::chrono::milliseconds check_interval{500};
 
-  struct gauge {
-    std::atomic<std::uint64_t> used{0}, limit{0};
-  };
-  struct counters {
-    std::array<gauge, overload_resource_count> resources;
-    std::array<std::atomic<std::uint64_t>, overload_action_count> begun{};  // times
-  };
-
-  explicit overload(shared_state& shared) : shared_(shared) {}
+  // `archive_path`: empty where nothing is archived.
+  overload(const live_settings& settings, std::string archive_path, const engine_threads& threads,
+           overload_state& state)
+      : settings_(settings), archive_path_(std::move(archive_path)), threads_(threads), state_(state) {}
   ~overload() { stop(); }
 
-  void look();  // once, now: before the first connection; later its own thread does
+  // Measures once. Only before `start`: afterwards the thread does it.
+  void check();
   void start();
   void stop();
-  void look_again();  // the settings changed
-  bool is_on(overload_action action) const {
-    return on_[static_cast<std::size_t>(action)].load(std::memory_order_relaxed);
-  }
-  // Which resource an action is on for; none: it is not on.
-  std::optional<overload_resource> cause_of(overload_action action) const;
-  const counters& counted() const { return counted_; }
+  // The settings changed.
+  void check_soon();
 
  private:
   void work();
   void set(overload_action action, bool on);
-  void unburden();
+  void degrade_largest_runs();
 
-  shared_state& shared_;
+  const live_settings& settings_;
+  const std::string archive_path_;
+  const engine_threads& threads_;
+  overload_state& state_;
   std::array<overload_steps, overload_resource_count> steps_;
-  std::array<std::atomic<bool>, overload_action_count> on_{};
-  std::array<std::atomic<std::uint8_t>, overload_action_count> causes_{};
-  counters counted_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false, woken_ = false;
@@ -100,8 +81,8 @@ class overload {
 };
 
 std::uint64_t resident_bytes();
-// What this process may have: the least memory.max or memory.high of its cgroups, or the machine's memory. `root`: of
-// the file system.
-std::uint64_t memory_of_machine(const std::string& root = "");
+// The memory that this process may use: the lowest memory.max or memory.high of its cgroups, else the machine's memory.
+// `root`: prefix of /proc and /sys, for tests.
+std::uint64_t memory_limit(const std::string& root = "");
 
 }  // namespace digd::daemon

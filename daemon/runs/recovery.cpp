@@ -79,7 +79,7 @@ class replayer {
     }
     host_->go_live({.n = last_n_, .bytes = run_.bytes});
     if (first_.semantics.value_or(1) < semantics_version && !follows_current_semantics_ && !inbox.run().ended()) {
-      spdlog::info("semantics_adopted run={} number={} from={} to={}", quoted(run_.run), run_.number,
+      spdlog::info("semantics_adopted run={} number={} from={} to={}", digd::quoted(run_.run), run_.number,
                    first_.semantics.value_or(1), semantics_version);
       host_->adopt_semantics();
     }
@@ -180,7 +180,7 @@ std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive
     ++entries;
     if (const auto now = std::chrono::steady_clock::now(); now - time > tell_every) {
       time = now;
-      spdlog::info("recovering run={} entries={}", quoted(run.run), entries);
+      spdlog::info("recovering run={} entries={}", digd::quoted(run.run), entries);
     }
     return replays.take(e);
   });
@@ -218,7 +218,7 @@ void recover_all(const archive::archive& store, const engine_threads& threads) {
           ++recovered;
         } else {
           at->runs().remember_ended(*run);
-          spdlog::error("recovery_failed run={} number={} why={}", quoted(run->run), run->number, quoted(why));
+          spdlog::error("recovery_failed run={} number={} why={}", digd::quoted(run->run), run->number, digd::quoted(why));
           ++failed;
         }
       }

@@ -12,8 +12,8 @@
 namespace digd::daemon {
 
 class engine_thread;
+class engine_threads;
 class run_host;
-struct shared_state;
 
 // Null: it could not be read, and `why` says why.
 std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive& store, const archive::stored_run& run,
@@ -21,6 +21,6 @@ std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive
 
 // All runs, before the engine threads start: those not ended are read back, a worker a thread; of the others the
 // name is remembered. What cannot be read is logged, and its name is taken: a hello for it is refused.
-void recover_all(shared_state& shared);
+void recover_all(const archive::archive& store, const engine_threads& threads);
 
 }  // namespace digd::daemon

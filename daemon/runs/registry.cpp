@@ -1,14 +1,13 @@
 #include "daemon/runs/registry.h"
 
 #include <boost/asio/post.hpp>
+#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
 #include "daemon/runs/engine_thread.h"
-#include "daemon/process/log.h"
 #include "daemon/runs/recovery.h"
 #include "daemon/runs/run_host.h"
-#include "daemon/shared_state.h"
 
 namespace digd::daemon {
 
@@ -38,26 +37,26 @@ void registry::join(join_request&& request) {
 }
 
 void registry::open(join_request&& request) {
-  shared_state& shared = owner_.shared();
-  const auto settings = shared.live.now();
-  if (const auto cause = shared.pressure.cause_of(overload_action::no_new_runs)) {
+  const run_services& services = owner_.services();
+  const auto settings = services.settings.now();
+  if (const auto cause = services.overload.cause_of(overload_action::no_new_runs)) {
     owner_.counts().runs_refused.add();
     return refuse(request, "run", "the daemon opens no runs now: it is short of " + std::string(to_string(*cause)));
   }
-  if (shared.open_runs.load() >= settings->runs) {
+  if (services.counts.open.load() >= settings->runs) {
     owner_.counts().runs_refused.add();
     return refuse(request, "run", "the daemon has " + std::to_string(settings->runs) + " open runs, its limit");
   }
-  const std::uint64_t number = shared.next_run_number();
+  const std::uint64_t number = services.next_run_number();
   const hello first = request.greeting;
   run_settings starts_with = settle(first, settings->policy);
-  const canary_group group = draw_canary(first, settings->policy, settings->enforce_share, shared.operator_mode.load());
+  const canary_group group = draw_canary(first, settings->policy, settings->enforce_share, services.operator_mode.load());
   starts_with.mode = mode_in(group, starts_with.mode);
   const auto host = std::make_shared<run_host>(owner_, first, starts_with, number, group);
   adopt(host);
   host->go_live({}, &first);
   owner_.counts().runs_opened.add();
-  spdlog::info("run_open run={} number={} thread={} mode={} clock={}", quoted(first.run), number, owner_.index(),
+  spdlog::info("run_open run={} number={} thread={} mode={} clock={}", digd::quoted(first.run), number, owner_.index(),
                to_string(host->inbox().run().settings().mode), to_string(host->inbox().run().settings().clock));
   host->join(std::move(request));
 }
@@ -69,9 +68,9 @@ std::shared_ptr<run_host> registry::find(std::uint64_t number) const {
 
 void registry::adopt(std::shared_ptr<run_host> host) {
   host->inbox().work_with(owner_.scratch());  // not before: a run is read back on another thread
-  owner_.shared().acks.add(host->number(), owner_.index());
-  if (!host->ended()) owner_.shared().open_runs.fetch_add(1);
-  owner_.counts().runs_held.add();
+  owner_.services().acks.add(host->number(), owner_.index());
+  if (!host->ended()) owner_.services().counts.open.fetch_add(1);
+  owner_.counts().runs_loaded.add();
   by_number_[host->number()] = host;
   by_name_[host->name()] = std::move(host);
 }
@@ -79,17 +78,17 @@ void registry::adopt(std::shared_ptr<run_host> host) {
 void registry::remember_ended(archive::stored_run run) { ended_[run.run] = run.number; }
 
 void registry::ended(run_host& host) {
-  owner_.shared().open_runs.fetch_sub(1);
+  owner_.services().counts.open.fetch_sub(1);
   owner_.counts().runs_ended.add();
-  spdlog::info("run_ended run={} number={}", quoted(host.name()), host.number());
+  spdlog::info("run_ended run={} number={}", digd::quoted(host.name()), host.number());
 }
 
 void registry::retire_if_idle(run_host& host) {
   if (!host.is_idle_for_good()) return;
   const auto keep = host.shared_from_this();
   owner_.watch(host, std::nullopt);
-  owner_.shared().acks.remove(host.number());
-  owner_.counts().runs_let_go.add();
+  owner_.services().acks.remove(host.number());
+  owner_.counts().runs_unloaded.add();
   by_number_.erase(host.number());
   by_name_.erase(host.name());
   if (owner_.records().is_on()) ended_[host.name()] = host.number();
@@ -130,24 +129,24 @@ registry::removal::result registry::remove_unused(const std::string& name, std::
 void registry::forget(run_host& host) {
   host.close_for_good();
   owner_.watch(host, std::nullopt);
-  owner_.shared().acks.remove(host.number());
-  if (!host.ended()) owner_.shared().open_runs.fetch_sub(1);
-  owner_.counts().runs_let_go.add();
+  owner_.services().acks.remove(host.number());
+  if (!host.ended()) owner_.services().counts.open.fetch_sub(1);
+  owner_.counts().runs_unloaded.add();
   by_number_.erase(host.number());
   by_name_.erase(host.name());
 }
 
-void registry::unburden() {
+void registry::degrade_largest() {
   std::shared_ptr<run_host> largest;
   for (const auto& [name, host] : by_name_) {
-    if (!host->can_be_unburdened()) continue;
+    if (!host->can_degrade()) continue;
     if (!largest || host->graph_size() > largest->graph_size()) largest = host;
   }
-  if (largest) largest->unburden();
+  if (largest) largest->degrade();
 }
 
 std::size_t registry::follow_operator() {
-  const mode strongest = owner_.shared().operator_mode.load();
+  const mode strongest = owner_.services().operator_mode.load();
   std::vector<std::shared_ptr<run_host>> run_hosts;  // what a switch sends may change the map
   for (const auto& [name, host] : by_name_) run_hosts.push_back(host);
   std::size_t changed = 0;
@@ -158,13 +157,13 @@ std::size_t registry::follow_operator() {
 // ---- a run that ended comes back
 
 void registry::rebuild(const archive::stored_run& run, join_request&& request) {
-  if (rebuilding_.size() >= most_rebuilding) {
+  if (rebuilding_.size() >= max_rebuilding) {
     return refuse(request, "run", "too many ended runs are being read back; try again");
   }
   rebuilding_[run.run].push_back(std::move(request));
-  boost::asio::post(owner_.shared().rebuilder, [owner = &owner_, run] {
+  boost::asio::post(owner_.services().rebuilder, [owner = &owner_, run] {
     std::string why;
-    auto host = read_back(*owner, *owner->shared().store, run, why);
+    auto host = read_back(*owner, *owner->services().archive, run, why);
     boost::asio::post(owner->context(), [owner, name = run.run, host = std::move(host), why]() mutable {
       owner->runs().rebuilt(name, std::move(host), why);
     });
@@ -180,7 +179,7 @@ void registry::rebuilt(const std::string& name, std::shared_ptr<run_host> host, 
     ended_.erase(name);
     adopt(host);
   } else {
-    spdlog::error("rebuild_failed run={} why={}", quoted(name), quoted(why));
+    spdlog::error("rebuild_failed run={} why={}", digd::quoted(name), digd::quoted(why));
   }
   for (join_request& request : requests) {
     if (host) {

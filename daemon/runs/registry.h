@@ -2,7 +2,7 @@
 //
 // Thread: its engine thread. Bounds: `runs` that have not ended, over all threads; beyond it a new run is refused
 // with over_limit. Ended runs without connections leave memory; a hello for one reads it back from the archive, on
-// the thread for that, at most `most_rebuilding` at once.
+// the thread for that, at most `max_rebuilding` at once.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -21,7 +21,7 @@ class run_host;
 
 class registry {
  public:
-  static constexpr std::size_t most_rebuilding = 64;
+  static constexpr std::size_t max_rebuilding = 64;
 
   explicit registry(engine_thread& owner) : owner_(owner) {}
 
@@ -49,8 +49,8 @@ class registry {
   // ended and, in Unix milliseconds, was heard of after `quiet_since` or that is not given. A number that is not known
   // here is nobody's: `removed`.
   removal::result remove_unused(const std::string& name, std::uint64_t number, std::optional<milliseconds> quiet_since);
-  // Memory runs out: the run with the largest graph is judged no more, and its graph freed.
-  void unburden();
+  // Memory runs out: stops judging the run with the largest graph, and frees the graph.
+  void degrade_largest();
   // Has all runs that go on do as the operator's switch says; how many had to change.
   std::size_t follow_operator();
 

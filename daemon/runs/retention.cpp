@@ -1,12 +1,14 @@
 #include "daemon/runs/retention.h"
 
 #include <boost/asio/post.hpp>
+#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
 #include "base/thread_name.h"
-#include "daemon/process/log.h"
-#include "daemon/shared_state.h"
+#include "base/unix_time.h"
+#include "daemon/runs/engine_threads.h"
+#include "daemon/runs/run_eraser.h"
 
 namespace digd::daemon {
 
@@ -58,7 +60,7 @@ void retention::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void retention::look_again() {
+void retention::check_soon() {
   {
     const std::lock_guard hold(mutex_);
     woken_ = true;
@@ -68,7 +70,7 @@ void retention::look_again() {
 
 void retention::pause() {
   std::unique_lock hold(mutex_);
-  wake_.wait_for(hold, look_every, [this] { return stopping_ || woken_; });
+  wake_.wait_for(hold, check_interval, [this] { return stopping_ || woken_; });
   woken_ = false;
 }
 
@@ -78,7 +80,7 @@ void retention::work() {
       const std::lock_guard hold(mutex_);
       if (stopping_) return;
     }
-    const retention_settings settings = shared_.live.now()->retention;
+    const retention_settings settings = settings_.now()->retention;
     if (settings.bytes == 0) counted_.over_bytes = 0;
     if (settings == retention_settings{} || !open_archive() || !delete_one(settings)) pause();
   }
@@ -87,15 +89,15 @@ void retention::work() {
 bool retention::open_archive() {
   if (reads_) return true;
   std::string why;
-  if (auto opened = archive::browser::open(shared_.store->how().path, &why)) reads_ = std::move(*opened);
-  if (!reads_ && !std::exchange(told_unreadable_, true)) spdlog::error("retention_cannot_read why={}", quoted(why));
+  if (auto opened = archive::browser::open(archive_path_, &why)) reads_ = std::move(*opened);
+  if (!reads_ && !std::exchange(logged_unreadable_, true)) spdlog::error("retention_cannot_read why={}", digd::quoted(why));
   return reads_ != nullptr;
 }
 
 bool retention::delete_one(const retention_settings& settings) {
   const std::int64_t now = unix_ms();
   if (settings.days > 0) {
-    auto oldest = or_none(reads_->oldest_ended(most_candidates));
+    auto oldest = or_none(reads_->oldest_ended(max_candidates));
     std::erase_if(oldest, [&](const archive::run_row& run) {
       return run.ended_ms.value_or(now) >= now - static_cast<std::int64_t>(settings.days) * day_ms;
     });
@@ -103,7 +105,7 @@ bool retention::delete_one(const retention_settings& settings) {
   }
   if (settings.idle_days > 0) {
     const std::int64_t before = now - static_cast<std::int64_t>(settings.idle_days) * day_ms;
-    if (delete_one_of(or_none(reads_->quiet_since(before, most_candidates)), reason::idle, before)) return true;
+    if (delete_one_of(or_none(reads_->quiet_since(before, max_candidates)), reason::idle, before)) return true;
   }
   return settings.bytes > 0 && delete_for_size(settings.bytes);
 }
@@ -112,7 +114,7 @@ bool retention::delete_for_size(std::uint64_t limit) {
   const auto used = reads_->used_bytes();
   if (!used) return false;
   const std::uint64_t over = *used > limit ? *used - limit : 0;
-  if (over > 0 && delete_one_of(or_none(reads_->oldest_ended(most_candidates)), reason::size)) return true;
+  if (over > 0 && delete_one_of(or_none(reads_->oldest_ended(max_candidates)), reason::size)) return true;
   if (over > 0 && counted_.over_bytes == 0) {
     spdlog::warn("retention_cannot_free used={} limit={}: no run that has ended can be deleted", *used, limit);
   }
@@ -132,11 +134,11 @@ bool retention::delete_one_of(const std::vector<archive::run_row>& candidates, r
 // nothing of it is stored.
 bool retention::delete_run(const archive::run_row& run, reason why, std::optional<milliseconds> quiet_since) {
   const auto trying = std::make_shared<attempt>();
-  engine_thread& owner = shared_.owner_of(run.run);
-  boost::asio::post(owner.context(), [&shared = shared_, &owner, run, quiet_since, trying] {
+  engine_thread& owner = threads_.owner_of(run.run);
+  boost::asio::post(owner.context(), [&eraser = eraser_, &owner, run, quiet_since, trying] {
     const auto removed = owner.runs().remove_unused(run.run, run.number, quiet_since);
     if (removed != registry::removal::result::removed) return trying->settle(attempt::state::in_use);
-    erase_stored(shared, owner, run.number, [trying] { trying->settle(attempt::state::gone); });
+    eraser.erase(owner, run.number, [trying] { trying->settle(attempt::state::gone); });
   });
   std::unique_lock hold(trying->mutex);
   const auto is_settled = [&] { return trying->now != attempt::state::pending; };
@@ -148,7 +150,7 @@ bool retention::delete_run(const archive::run_row& run, reason why, std::optiona
   const auto i = static_cast<std::size_t>(why);
   counted_.runs[i].fetch_add(1);
   counted_.bytes[i].fetch_add(run.bytes);
-  spdlog::info("retention_deleted run={} number={} reason={} bytes={}", quoted(run.run), run.number, to_string(why),
+  spdlog::info("retention_deleted run={} number={} reason={} bytes={}", digd::quoted(run.run), run.number, to_string(why),
                run.bytes);
   return true;
 }

@@ -5,8 +5,8 @@
 // with a client connected, and never by size one that goes on. A thread of its own chooses, by indexes of the archive;
 // the run's engine thread forgets it; the archive's writer removes its rows in small steps, between batches
 // (archive/store.h), so that neither verdicts nor acks wait. The next run is chosen when the one before is gone.
-// Threads: `start`, `stop`, `look_again`, `counted` any. Lifetime: stopped before the archive closes. Bounds: one run
-// at a time; of each kind `most_candidates` are looked at in a round, and those in use passed over until the next
+// Threads: `start`, `stop`, `check_soon`, `counted` any. Lifetime: stopped before the archive closes. Bounds: one run
+// at a time; of each kind `max_candidates` are looked at in a round, and those in use passed over until the next
 // round.
 #pragma once
 
@@ -24,30 +24,33 @@
 #include <vector>
 
 #include "archive/browser.h"
-#include "daemon/settings/config.h"
+#include "daemon/settings/live_settings.h"
+#include "model/message.h"
 
 namespace digd::daemon {
 
-struct shared_state;
+class engine_threads;
+class run_eraser;
 
 class retention {
  public:
   enum class reason : std::uint8_t { age, idle, size };
   static constexpr std::size_t reason_count = 3;
-  static constexpr std::uint64_t most_candidates = 32;
-  static constexpr std::chrono::seconds look_every{10};
+  static constexpr std::uint64_t max_candidates = 32;
+  static constexpr std::chrono::seconds check_interval{10};
 
   struct counters {
     std::array<std::atomic<std::uint64_t>, reason_count> runs{}, bytes{};
     std::atomic<std::uint64_t> over_bytes{0};  // above `retention.bytes` with nothing left to delete
   };
 
-  explicit retention(shared_state& shared) : shared_(shared) {}
+  retention(const live_settings& settings, std::string archive_path, const engine_threads& threads, run_eraser& eraser)
+      : settings_(settings), archive_path_(std::move(archive_path)), threads_(threads), eraser_(eraser) {}
   ~retention() { stop(); }
 
   void start();
   void stop();
-  void look_again();  // the settings changed
+  void check_soon();  // the settings changed
   const counters& counted() const { return counted_; }
 
  private:
@@ -63,12 +66,15 @@ class retention {
   bool open_archive();
   void pause();
 
-  shared_state& shared_;
+  const live_settings& settings_;
+  const std::string archive_path_;
+  const engine_threads& threads_;
+  run_eraser& eraser_;
   std::unique_ptr<archive::browser> reads_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false, woken_ = false;
-  bool told_unreadable_ = false;
+  bool logged_unreadable_ = false;
   counters counted_;
   std::thread thread_;
 };

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
+#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
+#include "base/unix_time.h"
 #include "daemon/runs/engine_thread.h"
 #include "daemon/runs/entries.h"
-#include "daemon/process/log.h"
 #include "daemon/runs/registry.h"
-#include "daemon/shared_state.h"
 #include "ingest/protocol/encode.h"
 
 namespace digd::daemon {
@@ -28,8 +28,8 @@ run_host::run_host(engine_thread& owner, const hello& first, const run_settings&
     : owner_(owner),
       number_(number),
       group_(group),
-      granted_(owner.shared().live.now()),
-      payloads_(owner.shared().live.payloads()),
+      granted_(owner.services().settings.now()),
+      payloads_(owner.services().settings.payloads()),
       inbox_(first, settings, live_options(*granted_)) {
   inbox_.hold_unseen(false);
 }
@@ -65,7 +65,7 @@ void run_host::join(join_request&& request) {
     by_name_[request.greeting.session] = joined.session;
   }
   if (joined.changed && owner_.records().is_on()) archive_joining(request.greeting, request.frame);
-  static_cast<void>(follow_operator(owner_.shared().operator_mode.load()));  // so that the welcome says what holds
+  static_cast<void>(follow_operator(owner_.services().operator_mode.load()));  // so that the welcome says what holds
   occupy(joined.session, request);
   const ingest::session& s = inbox_.sessions()[joined.session];
   join_result result{.host = shared_from_this(), .slot = {joined.session, slots_[joined.session].generation}};
@@ -149,7 +149,7 @@ void run_host::receive_too_large(session_slot from, std::size_t bytes) {
   after_call();
 }
 
-void run_host::time_passes() {
+void run_host::advance_time() {
   carry_out(inbox_.advance(now()));
   after_call();
 }
@@ -244,10 +244,10 @@ void run_host::push(archive::entry_ptr entry) {
 
 void run_host::note_refusal(const ingest::record& record) {
   std::uint64_t kept_back = 0;
-  if (!owner_.may_complain(kept_back)) return;
-  spdlog::warn("refused run={} session={} seq={} code={} field={} kept_back={}", quoted(inbox_.name()),
-               quoted(record.session), record.seq, to_string(record.answer.refused.code),
-               quoted(record.answer.refused.field), kept_back);
+  if (!owner_.may_log(kept_back)) return;
+  spdlog::warn("refused run={} session={} seq={} code={} field={} kept_back={}", digd::quoted(inbox_.name()),
+               digd::quoted(record.session), record.seq, to_string(record.answer.refused.code),
+               digd::quoted(record.answer.refused.field), kept_back);
 }
 
 // ---- limits
@@ -256,18 +256,18 @@ void run_host::note_refusal(const ingest::record& record) {
 void run_host::note_degradation(const ingest::record& record) {
   std::uint64_t kept_back = 0;
   const bool is_final = inbox_.run().unjudged().has_value();
-  if (!is_final && !owner_.may_complain(kept_back)) return;
+  if (!is_final && !owner_.may_log(kept_back)) return;
   if (*record.limit == limit_id::judging_work) {
-    spdlog::warn("judging_work_used_up run={} number={} kept_back={}", quoted(inbox_.name()), number_, kept_back);
+    spdlog::warn("judging_work_used_up run={} number={} kept_back={}", digd::quoted(inbox_.name()), number_, kept_back);
     return;
   }
   spdlog::warn("{} run={} number={} limit={} kept_back={}", is_final ? "run_judged_no_more" : "run_forgets_pending",
-               quoted(inbox_.name()), number_, to_string(*record.limit), kept_back);
+               digd::quoted(inbox_.name()), number_, to_string(*record.limit), kept_back);
 }
 
 // What messages are refused for before they are looked at.
 std::optional<limit_id> run_host::refuses_for() const {
-  if (owner_.shared().pressure.is_on(overload_action::refuse)) return limit_id::overload;
+  if (owner_.services().overload.is_on(overload_action::refuse)) return limit_id::overload;
   const bool is_over = granted_->run_bytes > 0 && bytes_ > granted_->run_bytes;
   if (is_over && granted_->over_run_bytes == limit_policy::refuse) return limit_id::run_bytes;
   return std::nullopt;
@@ -306,7 +306,7 @@ void run_host::count_graph_limits() {
   graph_seen_ = g;
 }
 
-bool run_host::can_be_unburdened() const {
+bool run_host::can_degrade() const {
   return inbox_.run().can_degrade(limit_id::overload, limit_policy::observe) && !inbox_.sessions().empty();
 }
 
@@ -315,7 +315,7 @@ std::size_t run_host::graph_size() const {
   return g.remembered_events() + g.open_count() + g.agent_count();
 }
 
-void run_host::unburden() {
+void run_host::degrade() {
   carry_out(inbox_.hit(limit_id::overload, limit_policy::observe, now()));
   after_call();
 }

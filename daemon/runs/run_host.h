@@ -49,7 +49,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   // The connection is gone. Any thread; gives up `host`.
   static void vacate(std::shared_ptr<run_host> host, session_slot slot);
 
-  void time_passes();
+  void advance_time();
   // Does as the operator's switch says; false: it did already, or it has ended.
   bool follow_operator(mode strongest);
   // The run is deleted: its connections are told and closed, and nothing it hears after that counts.
@@ -63,9 +63,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void adopt_semantics() { carry_out(inbox_.adopt_semantics(now())); }
 
   // ---- memory runs out
-  bool can_be_unburdened() const;
+  bool can_degrade() const;
   std::size_t graph_size() const;  // events and activations that it knows
-  void unburden();
+  void degrade();
 
   // When a client was last heard of here, in Unix milliseconds; 0: not since the daemon started.
   milliseconds heard_ms() const { return heard_ms_; }

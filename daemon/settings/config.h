@@ -22,7 +22,7 @@ struct log_settings {
 };
 
 struct connection_settings {
-  std::uint64_t most = 4'096;           // open at once
+  std::uint64_t max = 4'096;            // open at once
   milliseconds idle_ms = 300'000;       // nothing heard, no answer to a ping
   std::uint64_t queue_frames = 16'384;  // that wait to be written to one client
   std::uint64_t queue_bytes = 16 << 20;
@@ -67,7 +67,7 @@ struct tls_settings {
 };
 
 struct config {
-  static constexpr std::uint64_t most_threads = 64;
+  static constexpr std::uint64_t max_threads = 64;
 
   std::string listen = "127.0.0.1:7344";
   std::string data_dir;       // empty: `find_data_dir` decides

@@ -1,5 +1,5 @@
-// The settings that hold for what begins now: runs and connections. What began before keeps the ones it took.
-// Any thread; taken once a run or a connection, so a mutex costs nothing.
+// The settings in effect now, for runs and connections that begin. Those that began before keep the settings they took.
+// Any thread. Read once a run or connection, so the mutex is not contended.
 #pragma once
 
 #include <memory>

@@ -48,7 +48,7 @@ std::string range_of(const option& option) {
   if (option.kind == value_kind::share) return "0 to 1";
   if (option.kind == value_kind::text) return "a string";
   std::string text;
-  for (const std::string_view name : option.choices) text.append(text.empty() ? "" : ", ").append(quoted(name));
+  for (const std::string_view name : option.choices) text.append(text.empty() ? "" : ", ").append(digd::quoted(name));
   return text;
 }
 

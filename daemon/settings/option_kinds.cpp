@@ -29,7 +29,7 @@ std::string take_choice(const toml::node& v, const std::vector<std::string_view>
     return {};
   }
   std::string text;
-  for (const std::string_view name : choices) text.append(text.empty() ? "" : ", ").append(quoted(name));
+  for (const std::string_view name : choices) text.append(text.empty() ? "" : ", ").append(digd::quoted(name));
   return "must be one of " + text;
 }
 
@@ -55,7 +55,7 @@ std::string take_list(const toml::node& v, std::vector<std::string>& out) {
 
 std::string list_literal(const std::vector<std::string>& texts) {
   std::string out = "[";
-  for (const std::string& text : texts) out.append(out.size() > 1 ? ", " : "").append(quoted(text));
+  for (const std::string& text : texts) out.append(out.size() > 1 ? ", " : "").append(digd::quoted(text));
   return out + ']';
 }
 

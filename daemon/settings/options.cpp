@@ -24,11 +24,11 @@ using table = std::vector<option>;
 
 constexpr std::int64_t week_ms = 7LL * 24 * 3600 * 1000;
 constexpr std::int64_t thousand_million = 1'000'000'000;
-constexpr std::int64_t most_live_events = 200'000'000;
-static_assert(most_live_events < graph::most_pending);  // they may all wait at one agent
+constexpr std::int64_t max_live_events = 200'000'000;
+static_assert(max_live_events < graph::max_pending);  // they may all wait at one agent
 const std::vector<std::string_view> mode_names = {"off", "observe", "shadow", "enforce"};
 
-void add_door(table& table) {
+void add_listening(table& table) {
   table.push_back(words(
       "listen", applies::at_restart, [](auto& c) -> auto& { return c.listen; },
       "Where to listen: 127.0.0.1:7344, [::1]:7344 or unix:/path. Port 0 means any free port; "
@@ -39,7 +39,7 @@ void add_door(table& table) {
       "The directory of the archive. digd creates it if it is missing, with access for its owner only. Empty: "
       "$STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/digd, else ~/.local/state/digd."));
   table.push_back(whole_number(
-      "threads", 0, config::most_threads, applies::at_restart, [](auto& c) -> auto& { return c.threads; },
+      "threads", 0, config::max_threads, applies::at_restart, [](auto& c) -> auto& { return c.threads; },
       "Engine threads; each run belongs to one of them. 0: two, or one on a machine with one core."));
   table.push_back(yes_or_no(
       "archive", applies::at_restart, [](auto& c) -> auto& { return c.archive; },
@@ -147,7 +147,7 @@ void add_log(table& table) {
 void add_connections(table& table) {
   table.push_back(whole_number(
       "connections.most", 1, 1'000'000, applies::to_new_connections,
-      [](auto& c) -> auto& { return c.connections.most; },
+      [](auto& c) -> auto& { return c.connections.max; },
       "Connections open at the same time; digd closes a further one without an answer. The limit on open files "
       "(LimitNOFILE) must be larger."));
   table.push_back(whole_number(
@@ -324,7 +324,7 @@ void each_limit(Add add_one) {
           "Agent names that a run may use, including agents that have left.");
   add_one("recipients", &limits::recipients, 1, thousand_million, "Recipients of one event or reroute.");
   add_one("inputs", &limits::inputs, 1, thousand_million, "Inputs of one activation.");
-  add_one("live_events", &limits::live_events, 1, most_live_events, "Events that are not settled.");
+  add_one("live_events", &limits::live_events, 1, max_live_events, "Events that are not settled.");
   add_one("open_activations", &limits::open_activations, 1, thousand_million, "Activations open at once.");
   add_one("sessions", &limits::sessions, 1, 1'000'000, "Sessions of a run.");
 }
@@ -348,9 +348,9 @@ void add_caps(table& table) {
   });
 }
 
-table all_options() {
+table make_options() {
   table table;
-  add_door(table);
+  add_listening(table);
   add_access(table);
   add_contract(table);
   add_canary(table);
@@ -374,7 +374,7 @@ table all_options() {
 }  // namespace
 
 const std::vector<option>& options() {
-  static const table table = all_options();
+  static const table table = make_options();
   return table;
 }
 

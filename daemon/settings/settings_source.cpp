@@ -30,7 +30,7 @@ std::string read_file(const std::string& name, config& into) {
   std::ifstream file(name, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();  // which fails, and is not bad, if there is nothing in it
-  if (!file || text.bad()) return "cannot read " + quoted(name);
+  if (!file || text.bad()) return "cannot read " + digd::quoted(name);
   std::string current_text;
   for (const std::string& wrong : load_config(text.str(), name, into))
     current_text = add_line(std::move(current_text), wrong);
@@ -80,7 +80,7 @@ std::string read_environment(config& into) {
     if (std::any_of(options().begin(), options().end(), is_known)) continue;
     const auto is_secret = [&](const webhook_settings& w) { return w.secret_env == name; };
     if (std::any_of(into.webhooks.begin(), into.webhooks.end(), is_secret)) continue;
-    wrong = add_line(std::move(wrong), "environment: there is no option for " + quoted(name));
+    wrong = add_line(std::move(wrong), "environment: there is no option for " + digd::quoted(name));
   }
   return wrong;
 }

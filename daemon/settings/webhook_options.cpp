@@ -19,8 +19,8 @@ using kinds::words;
 using table = std::vector<option>;
 
 constexpr applies when = applies::at_once;
-constexpr std::int64_t hour_ms = 3'600'000, week_ms = 7 * 24 * hour_ms;
-constexpr std::size_t longest_name = 64;
+constexpr std::int64_t hour_ms = 3'600'000;
+constexpr std::size_t max_name_bytes = 64;
 
 const std::vector<std::string_view> sendable = {"interventions", "detections"};
 const std::vector<std::string_view> severity_names = {"failure", "warning"};
@@ -38,7 +38,7 @@ option checked(option given_option, Check wrong_with) {
 
 std::string wrong_with_name(const std::string& name) {
   const auto fine = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'; };
-  if (!name.empty() && name.size() <= longest_name && std::all_of(name.begin(), name.end(), fine)) return {};
+  if (!name.empty() && name.size() <= max_name_bytes && std::all_of(name.begin(), name.end(), fine)) return {};
   return "must be 1 to 64 of a-z, 0-9, - and _";
 }
 
@@ -51,8 +51,8 @@ std::string wrong_with_words(const std::vector<std::string>& given, const std::v
   for (const std::string& word : given) {
     if (std::find(known.begin(), known.end(), word) != known.end()) continue;
     std::string choices;
-    for (const std::string_view name : known) choices.append(choices.empty() ? "" : ", ").append(quoted(name));
-    return "has " + quoted(word) + "; it takes " + choices;
+    for (const std::string_view name : known) choices.append(choices.empty() ? "" : ", ").append(digd::quoted(name));
+    return "has " + digd::quoted(word) + "; it takes " + choices;
   }
   return {};
 }
@@ -61,7 +61,7 @@ std::string wrong_with_labels(const std::vector<std::string>& labels) {
   for (const std::string& text : labels) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos)
-      return "has " + quoted(text) + "; a label is written \"name=value\"";
+      return "has " + digd::quoted(text) + "; a label is written \"name=value\"";
   }
   return {};
 }
@@ -133,7 +133,7 @@ void add_delivery(table& table) {
       "webhook.retry_most_ms", 10, 24 * hour_ms, when, [](auto& c) -> auto& { return c.webhooks.back().retry_most_ms; },
       "The longest wait between attempts. Milliseconds."));
   table.push_back(whole_number(
-      "webhook.max_age_ms", 1'000, 4 * week_ms, when, [](auto& c) -> auto& { return c.webhooks.back().max_age_ms; },
+      "webhook.max_age_ms", 1'000, 28 * 24 * hour_ms, when, [](auto& c) -> auto& { return c.webhooks.back().max_age_ms; },
       "A callback older than this becomes a dead letter without a further attempt. Milliseconds."));
   table.push_back(whole_number(
       "webhook.concurrency", 1, 64, when, [](auto& c) -> auto& { return c.webhooks.back().concurrency; },
@@ -144,7 +144,7 @@ void add_delivery(table& table) {
       "Dead letters to keep. Beyond that, digd drops the oldest."));
 }
 
-table all_options() {
+table make_webhook_options() {
   table table;
   add_target(table);
   add_filters(table);
@@ -162,13 +162,13 @@ const webhook_settings* find(const config& in, const std::string& name) {
 }  // namespace
 
 const std::vector<option>& webhook_options() {
-  static const table table = all_options();
+  static const table table = make_webhook_options();
   return table;
 }
 
 std::string check_webhook(const webhook_settings& settings) {
   if (settings.name.empty()) return "a webhook needs a `name`";
-  const std::string which = "the webhook " + quoted(settings.name) + ' ';
+  const std::string which = "the webhook " + digd::quoted(settings.name) + ' ';
   if (settings.url.empty()) return which + "needs a `url`";
   if (!settings.secret_file.empty() && !settings.secret_env.empty())
     return which + "has both secret_file and secret_env; give one";
@@ -189,7 +189,7 @@ std::string check_webhooks(const config& c) {
   if (c.webhooks.size() > most_webhooks) return "webhook: there may be " + std::to_string(most_webhooks) + " at most";
   std::set<std::string> names;
   for (const webhook_settings& settings : c.webhooks) {
-    if (!names.insert(settings.name).second) return "webhook: the name " + quoted(settings.name) + " is given twice";
+    if (!names.insert(settings.name).second) return "webhook: the name " + digd::quoted(settings.name) + " is given twice";
   }
   return {};
 }
@@ -199,7 +199,7 @@ std::vector<std::string> webhook_warnings(const config& c) {
   for (const webhook_settings& settings : c.webhooks) {
     endpoint where;
     if (!parse_endpoint(settings.url, where).empty() || where.tls || where.is_loopback()) continue;
-    texts.push_back("the webhook " + quoted(settings.name) + " goes to " + quoted(where.shown()) +
+    texts.push_back("the webhook " + digd::quoted(settings.name) + " goes to " + digd::quoted(where.shown()) +
                     " over plain HTTP: others on the way can read it; use https");
   }
   return texts;

@@ -1,9 +1,10 @@
 #include "daemon/webhook/webhook.h"
 
 #include <algorithm>
+#include <spdlog/spdlog.h>
 
 #include "base/quote.h"
-#include "daemon/runs/engine_thread.h"
+#include "base/unix_time.h"
 #include "daemon/webhook/backoff.h"
 #include "daemon/webhook/callback_body.h"
 
@@ -187,7 +188,7 @@ void webhook::delivered(std::uint64_t run_number, line& of) {
   last_posted_ms_ = unix_ms();
   std::uint64_t kept_back = 0;
   const bool is_recovery = !std::exchange(last_failure_, {}).empty();
-  if (is_recovery && recoveries_said_.may_speak(kept_back)) spdlog::info("webhook_well name={}", quoted(name()));
+  if (is_recovery && recoveries_said_.allows(kept_back)) spdlog::info("webhook_well name={}", digd::quoted(name()));
   check(store_.done(of.waiting.front().id));
   leave(run_number, of);
 }
@@ -214,9 +215,9 @@ void webhook::bury(std::uint64_t run_number, line& of, const std::string& why) {
   std::int64_t dropped = 0;
   ++counts_->died;
   std::uint64_t kept_back = 0;
-  if (failures_said_.may_speak(kept_back)) {
-    spdlog::error("webhook_dead name={} id={} attempts={} why={} kept_back={}", quoted(name()),
-                  callback_id(store_.prefix(), head.kind, head.row), head.attempts, quoted(why), kept_back);
+  if (failures_said_.allows(kept_back)) {
+    spdlog::error("webhook_dead name={} id={} attempts={} why={} kept_back={}", digd::quoted(name()),
+                  callback_id(store_.prefix(), head.kind, head.row), head.attempts, digd::quoted(why), kept_back);
   }
   const archive::failure fault = store_.died(name(), head, unix_ms(), why, to_->settings.dead_letters, dropped);
   check(fault);
@@ -295,15 +296,15 @@ webhook_status webhook::status() {
 
 void webhook::say_failed(const stored_callback& callback, const std::string& why) {
   std::uint64_t kept_back = 0;
-  if (!failures_said_.may_speak(kept_back)) return;
-  spdlog::warn("webhook_failed name={} id={} attempt={} why={} kept_back={}", quoted(name()),
-               callback_id(store_.prefix(), callback.kind, callback.row), callback.attempts, quoted(why), kept_back);
+  if (!failures_said_.allows(kept_back)) return;
+  spdlog::warn("webhook_failed name={} id={} attempt={} why={} kept_back={}", digd::quoted(name()),
+               callback_id(store_.prefix(), callback.kind, callback.row), callback.attempts, digd::quoted(why), kept_back);
 }
 
 void webhook::check(const archive::failure& why) {
   std::uint64_t kept_back = 0;
-  if (!why || !troubles_said_.may_speak(kept_back)) return;
-  spdlog::error("webhook_trouble name={} why={} kept_back={}", quoted(name()), quoted(why.words), kept_back);
+  if (!why || !troubles_said_.allows(kept_back)) return;
+  spdlog::error("webhook_trouble name={} why={} kept_back={}", digd::quoted(name()), digd::quoted(why.words), kept_back);
 }
 
 void webhook::count_dead() {

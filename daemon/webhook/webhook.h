@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "archive/callback_reader.h"
-#include "daemon/process/log.h"
+#include "base/log_rate_limit.h"
 #include "daemon/webhook/post_attempt.h"
 #include "daemon/webhook/target.h"
 #include "daemon/metrics/webhook_counts.h"
@@ -110,7 +110,7 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   std::shared_ptr<webhook_counts> counts_;
   std::int64_t last_posted_ms_ = 0, last_failed_ms_ = 0;
   std::string last_failure_;
-  rate_limit failures_said_{1}, troubles_said_{1}, recoveries_said_{1};
+  log_rate_limit failures_said_{1}, troubles_said_{1}, recoveries_said_{1};
   bool stopping_ = false;
 };
 

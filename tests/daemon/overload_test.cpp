@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/unix_time.h"
 #include "daemon/runs/overload.h"
+#include "daemon/runs/engine_threads.h"
 #include "daemon/runs/registry.h"
 #include "daemon/runs/run_host.h"
-#include "daemon/shared_state.h"
 #include "tests/archive/support.h"
+#include "tests/daemon/one_engine_thread.h"
 
 using namespace digd;
 using namespace digd::daemon;
@@ -67,27 +69,23 @@ TEST_CASE("without a limit nothing is taken off, and an action at 0 never") {
 TEST_CASE("the limit on memory is the least of the cgroups that the process is in, or the machine's") {
   const archive::testing::temporary_folder folder;
   const std::filesystem::path root = std::filesystem::path(folder.file()).parent_path() / "root";
-  const std::uint64_t machine = memory_of_machine(root.string());
+  const std::uint64_t machine = memory_limit(root.string());
   CHECK(machine > 0);
   write(root / "proc/self/cgroup", "0::/system.slice/digd.service");
-  CHECK(memory_of_machine(root.string()) == machine);
+  CHECK(memory_limit(root.string()) == machine);
   write(root / "sys/fs/cgroup/system.slice/digd.service/memory.max", "max");
-  CHECK(memory_of_machine(root.string()) == machine);
+  CHECK(memory_limit(root.string()) == machine);
   write(root / "sys/fs/cgroup/system.slice/memory.max", "5000");
-  CHECK(memory_of_machine(root.string()) == 5'000);
+  CHECK(memory_limit(root.string()) == 5'000);
   write(root / "sys/fs/cgroup/system.slice/digd.service/memory.max", "4000");
-  CHECK(memory_of_machine(root.string()) == 4'000);
+  CHECK(memory_limit(root.string()) == 4'000);
   write(root / "sys/fs/cgroup/system.slice/digd.service/memory.high", "3000");
-  CHECK(memory_of_machine(root.string()) == 3'000);
+  CHECK(memory_limit(root.string()) == 3'000);
 }
 
 TEST_CASE("a run that was heard of after it was chosen as quiet is not deleted") {
-  config c;
-  c.threads = 1;
-  c.archive = false;
-  shared_state shared(c);
-  shared.threads.push_back(std::make_unique<engine_thread>(0, shared));
-  engine_thread& thread = *shared.threads.front();
+  one_engine_thread daemon;
+  engine_thread& thread = daemon.threads.front();
   join_request request;
   request.greeting.protocol = 1;
   request.greeting.run = "r1";

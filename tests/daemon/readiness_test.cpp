@@ -5,7 +5,7 @@
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/runs/retention.h"
-#include "daemon/shared_state.h"
+#include "tests/daemon/one_engine_thread.h"
 #include "tests/archive/faulty_disk.h"
 #include "tests/archive/support.h"
 
@@ -16,9 +16,9 @@ namespace {
 using archive::testing::faulty_disk;
 using archive::testing::temporary_folder;
 
-std::vector<std::string> codes(const shared_state& shared) {
+std::vector<std::string> codes(const readiness_sources& from) {
   std::vector<std::string> texts;
-  for (const reason& reason : why_not_ready(shared)) {
+  for (const reason& reason : why_not_ready(from)) {
     CHECK_FALSE(reason.message.empty());
     texts.push_back(reason.code);
   }
@@ -27,17 +27,18 @@ std::vector<std::string> codes(const shared_state& shared) {
 
 using expected = std::vector<std::string>;
 
-// A daemon without a door: an archive on a disk that fails when told to, and one engine thread that nobody runs.
+// An archive on a disk that fails on demand, and one engine thread that nobody runs.
 struct daemon_inside {
   faulty_disk disk;
   temporary_folder folder;
-  shared_state shared{[] {
-    config c;
-    c.threads = 1;
-    return c;
-  }()};
+  one_engine_thread engine;
+  std::atomic<phase> now{phase::serving};
+  const readiness_sources sources{
+      .phase = now, .archive = engine.archive, .threads = engine.threads, .overload = engine.overload};
 
-  explicit daemon_inside(std::size_t queue_entries = 1'000) {
+  explicit daemon_inside(std::size_t queue_entries = 1'000) : engine(open(queue_entries)) {}
+
+  std::unique_ptr<archive::archive> open(std::size_t queue_entries) {
     archive::options options;
     options.path = folder.file();
     options.vfs = disk.name();
@@ -47,11 +48,9 @@ struct daemon_inside {
     options.stop_ms = 0;
     auto opened = archive::archive::open(options, {});
     REQUIRE(opened.has_value());
-    shared.store = std::move(*opened);
-    shared.threads.push_back(std::make_unique<engine_thread>(0, shared));
-    shared.now = phase::serving;
+    return std::move(*opened);
   }
-  engine_thread& thread() { return *shared.threads.front(); }
+  engine_thread& thread() { return engine.threads.front(); }
 
   void wait_until(const std::function<bool()>& holds_now) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -70,17 +69,17 @@ archive::entry refused_message(std::uint64_t seq, std::size_t bytes = 10) {
 
 TEST_CASE("a_daemon_at_work_is_ready", "[daemon]") {
   daemon_inside daemon;
-  CHECK(codes(daemon.shared).empty());
-  CHECK(readiness(daemon.shared).result_int() == 200);
+  CHECK(codes(daemon.sources).empty());
+  CHECK(readiness(daemon.sources).result_int() == 200);
 }
 
 TEST_CASE("it_is_not_ready_while_runs_are_read_back_or_it_stops", "[daemon]") {
   daemon_inside daemon;
-  daemon.shared.now = phase::starting;
-  CHECK(codes(daemon.shared) == expected{"recovering"});
-  daemon.shared.now = phase::stopping;
-  CHECK(codes(daemon.shared) == expected{"stopping"});
-  const http_response response = readiness(daemon.shared);
+  daemon.now = phase::starting;
+  CHECK(codes(daemon.sources) == expected{"recovering"});
+  daemon.now = phase::stopping;
+  CHECK(codes(daemon.sources) == expected{"stopping"});
+  const http_response response = readiness(daemon.sources);
   CHECK(response.result_int() == 503);
   CHECK(response.body() ==
         "{\"ready\":false,\"reasons\":[{\"code\":\"stopping\",\"message\":\"the daemon stops\"}]}\n");
@@ -90,10 +89,10 @@ TEST_CASE("it_is_not_ready_while_the_archive_cannot_be_written", "[daemon]") {
   daemon_inside daemon;
   daemon.disk.fail_writes(SQLITE_FULL);
   daemon.thread().records().push(archive::testing::boxed(archive::testing::opening(1)));
-  daemon.wait_until([&] { return codes(daemon.shared) == expected{"archive"}; });
-  CHECK(why_not_ready(daemon.shared)[0].message.find("the disk is full") != std::string::npos);
+  daemon.wait_until([&] { return codes(daemon.sources) == expected{"archive"}; });
+  CHECK(why_not_ready(daemon.sources)[0].message.find("the disk is full") != std::string::npos);
   daemon.disk.work_again();
-  daemon.wait_until([&] { return codes(daemon.shared).empty(); });
+  daemon.wait_until([&] { return codes(daemon.sources).empty(); });
 }
 
 TEST_CASE("it_is_not_ready_while_the_archives_queue_is_nearly_full", "[daemon]") {
@@ -102,11 +101,11 @@ TEST_CASE("it_is_not_ready_while_the_archives_queue_is_nearly_full", "[daemon]")
   daemon.thread().records().push(archive::testing::boxed(archive::testing::opening(1)));
   for (std::uint64_t seq = 1; seq < 89; ++seq)
     daemon.thread().records().push(archive::testing::boxed(refused_message(seq)));
-  daemon.wait_until([&] { return codes(daemon.shared) == expected{"archive"}; });
+  daemon.wait_until([&] { return codes(daemon.sources) == expected{"archive"}; });
   daemon.thread().records().push(archive::testing::boxed(refused_message(89)));
-  CHECK(codes(daemon.shared) == expected{"archive", "archive_queue"});
+  CHECK(codes(daemon.sources) == expected{"archive", "archive_queue"});
   daemon.disk.work_again();
-  daemon.wait_until([&] { return codes(daemon.shared).empty(); });
+  daemon.wait_until([&] { return codes(daemon.sources).empty(); });
 }
 
 TEST_CASE("it_is_not_ready_while_an_engine_thread_keeps_back_what_the_archive_cannot_take", "[daemon]") {
@@ -115,18 +114,18 @@ TEST_CASE("it_is_not_ready_while_an_engine_thread_keeps_back_what_the_archive_ca
   daemon.thread().records().push(archive::testing::boxed(archive::testing::opening(1)));
   for (std::uint64_t seq = 1; seq < 100; ++seq)
     daemon.thread().records().push(archive::testing::boxed(refused_message(seq)));
-  daemon.wait_until([&] { return codes(daemon.shared) == expected{"archive", "archive_queue"}; });
-  constexpr std::size_t large = archiver::most_backlog_bytes / 8;
+  daemon.wait_until([&] { return codes(daemon.sources) == expected{"archive", "archive_queue"}; });
+  constexpr std::size_t large = archiver::max_backlog_bytes / 8;
   daemon.thread().records().push(archive::testing::boxed(refused_message(100, large)));
-  CHECK(codes(daemon.shared) == expected{"archive", "archive_queue"});
+  CHECK(codes(daemon.sources) == expected{"archive", "archive_queue"});
   for (std::uint64_t seq = 101; seq <= 108; ++seq)
     daemon.thread().records().push(archive::testing::boxed(refused_message(seq, large)));
-  CHECK(codes(daemon.shared) == expected{"archive", "archive_queue", "congested"});
+  CHECK(codes(daemon.sources) == expected{"archive", "archive_queue", "congested"});
   daemon.disk.work_again();
   daemon.wait_until([&] {  // the thread's timer moves its backlog on
     daemon.thread().context().restart();
     daemon.thread().context().poll();
-    return codes(daemon.shared).empty();
+    return codes(daemon.sources).empty();
   });
 }
 

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "daemon/api/routes.h"
-#include "daemon/shared_state.h"
+#include "tests/daemon/one_engine_thread.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd;
@@ -17,16 +17,39 @@ namespace {
 
 namespace http = boost::beast::http;
 
-struct daemon_without_a_door {
-  shared_state shared{[] {
-    config c;
-    c.archive = false;
-    return c;
-  }()};
-  daemon_without_a_door() {
-    shared.trusted = trusted_names({tcp_address{boost::asio::ip::make_address("127.0.0.1"), 7344}}, {}, {});
-    shared.now = phase::serving;
-  }
+// A daemon that listens nowhere, without an archive.
+struct offline_daemon {
+  one_engine_thread engine;
+  const trusted_names trusted{tcp_address{boost::asio::ip::make_address("127.0.0.1"), 7344}, {}, {}};
+  const authorizer without_tokens;
+  const std::atomic<phase> now{phase::serving};
+  const connection_counts connections;
+  pending_writes deletions, judgements;
+  run_eraser eraser{deletions, [](std::uint64_t) {}};
+  http_services services{
+      .admission = {.trusted = trusted, .authorizer = without_tokens},
+      .archive = nullptr,
+      .feed = nullptr,
+      .webhooks = nullptr,
+      .runs = {.threads = engine.threads,
+               .operator_mode = engine.operator_mode,
+               .eraser = eraser,
+               .judgements = judgements},
+      .spans = {.server = nullptr, .max_body_bytes = 0},
+      .metrics = {.readiness = {.phase = now,
+                                .archive = engine.archive,
+                                .threads = engine.threads,
+                                .overload = engine.overload},
+                  .started_s = 0,
+                  .runs_lost_to_damage = 0,
+                  .connections = connections,
+                  .runs = engine.counts,
+                  .operator_mode = engine.operator_mode,
+                  .feed = nullptr,
+                  .webhooks = nullptr,
+                  .reads = nullptr,
+                  .retention = nullptr,
+                  .spans = nullptr}};
 };
 
 void check_answer(const http_response& answer) {
@@ -42,22 +65,22 @@ void check_answer(const http_response& answer) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static daemon_without_a_door inside;
+  static offline_daemon daemon;
   http::request_parser<http::empty_body> parser;
   parser.header_limit(16 * 1024);
-  parser.body_limit(most_body_bytes);
+  parser.body_limit(max_body_bytes);
   boost::system::error_code ec;
   const std::size_t head = parser.put(boost::asio::buffer(data, size), ec);
   if ((ec && ec != http::error::need_more) || !parser.is_header_done()) return 0;
-  const std::string_view body = fuzz::text_of(data + head, std::min(size - head, most_body_bytes));
+  const std::string_view body = fuzz::text_of(data + head, std::min(size - head, max_body_bytes));
   net::upgrade_request request;
   request.base() = parser.get().base();
-  const routed to = route(request, body, inside.shared);
+  const routed to = route(request, body, daemon.services);
   if (const auto* answer = std::get_if<http_response>(&to)) check_answer(*answer);
   if (const auto* ingest = std::get_if<to_ingest>(&to); ingest != nullptr && ingest->run) {
     must(!ingest->run->empty() && ingest->run->size() <= 256, "a run's id has 1 to 256 bytes", *ingest->run);
   }
-  must(!std::holds_alternative<to_feed>(to) && !std::holds_alternative<in_pieces>(to),
+  must(!std::holds_alternative<to_feed>(to) && !std::holds_alternative<chunked_response>(to),
        "without an archive there is no feed and no trace");
   return 0;
 }

@@ -1,0 +1,58 @@
+// The parts of the daemon that HTTP requests use, a small set for each group of routes. Everything outlives the
+// connections.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "daemon/access/authorizer.h"
+#include "daemon/api/health.h"
+#include "daemon/api/read_pool.h"
+#include "daemon/http/request_check.h"
+#include "daemon/runs/engine_threads.h"
+#include "daemon/runs/pending_writes.h"
+#include "daemon/runs/run_eraser.h"
+
+namespace digd::daemon {
+
+// Decides who may send requests at all.
+struct admission {
+  const trusted_names& trusted;
+  const daemon::authorizer& authorizer;
+};
+
+// Reading the archive.
+struct archive_access {
+  const std::string path;
+  read_pool& pool;
+  std::atomic<std::uint64_t> traces{0};   // responses in progress
+  std::atomic<std::uint64_t> reports{0};  // responses in progress
+};
+
+// Changing runs from outside.
+struct run_control {
+  const engine_threads& threads;
+  std::atomic<mode>& operator_mode;
+  run_eraser& eraser;
+  pending_writes& judgements;
+};
+
+// POST /v1/traces.
+struct span_intake {
+  otlp_server* server;
+  std::uint64_t max_body_bytes;
+  std::atomic<std::uint64_t> bodies{0};  // being read, or waiting for their response
+};
+
+struct http_services {
+  daemon::admission admission;
+  archive_access* archive;   // null without an archive; so are feed and webhooks
+  feed_server* feed;
+  webhook_server* webhooks;
+  run_control runs;
+  span_intake spans;
+  metrics_sources metrics;
+};
+
+}  // namespace digd::daemon

@@ -1,0 +1,13 @@
+// What can be wrong with what the daemon was given at start.
+#pragma once
+
+#include <stdexcept>
+
+namespace digd::daemon {
+
+// An address or a folder cannot be used: it is in use, or of the wrong kind. The message is for people.
+struct cannot_use : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace digd::daemon

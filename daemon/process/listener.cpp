@@ -1,0 +1,266 @@
+#include "daemon/process/listener.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <future>
+#include <spdlog/spdlog.h>
+#include <stdexcept>
+#include <utility>
+
+#include "base/quote.h"
+#include "daemon/access/peer.h"
+#include "daemon/process/failures.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using unix_protocol = asio::local::stream_protocol;
+
+constexpr std::chrono::milliseconds accept_retry_delay{100};
+
+net::tls_files files_of(const tls_settings& from) {
+  return {.certificate = from.certificate, .key = from.key, .client_ca = from.client_ca};
+}
+
+[[noreturn]] void cannot_listen(const listen_address& where, const error_code& ec) {
+  const std::string name = digd::quoted(to_string(where));
+  if (ec == asio::error::address_in_use) {
+    throw cannot_use("cannot listen on " + name + ": it is in use; does another digd run?");
+  }
+  throw cannot_use("cannot listen on " + name + ": " + ec.message());
+}
+
+// Removes the socket file of a daemon that was killed, unless a process answers there.
+void remove_stale_socket(const std::string& path) {
+  struct stat stat {};
+  if (::lstat(path.c_str(), &stat) != 0 || !S_ISSOCK(stat.st_mode)) return;
+  asio::io_context unused;
+  unix_protocol::socket probe(unused);
+  error_code ec;
+  probe.connect(unix_protocol::endpoint(path), ec);
+  if (ec == asio::error::connection_refused) ::unlink(path.c_str());
+}
+
+}  // namespace
+
+listener::listener(const config& settings, const live_settings& live, const engine_threads& threads,
+                   class authorizer& authorizer, connection_counts& counts, listener::on_connection on_connection)
+    : settings_(settings),
+      live_(live),
+      threads_(threads),
+      authorizer_(authorizer),
+      counts_(counts),
+      on_connection_(std::move(on_connection)),
+      retry_(threads.front().context().get_executor()) {}
+
+// ---- access
+
+void listener::prepare_access() {
+  if (!settings_.tls.certificate.empty()) {
+    tls_ = std::make_unique<tls_terminator>(files_of(settings_.tls), counts_.tls_refused);
+  }
+  if (const std::string problem = change_access(settings_); !problem.empty()) throw std::runtime_error(problem);
+}
+
+std::string listener::check_access(const config& c) const {
+  try {
+    static_cast<void>(users_named(c.unix_users));
+    if (!c.tls.certificate.empty()) static_cast<void>(net::server_context(files_of(c.tls)));
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  token_table tokens;
+  if (!c.tokens.empty()) {
+    if (const std::string problem = token_table::read(c.tokens, tokens); !problem.empty()) return "tokens: " + problem;
+  }
+  if (c.tokens.empty() == authorizer_.has_tokens() && started_) {
+    return "tokens: from none to some, or back, needs a restart";
+  }
+  if (c.tls.certificate.empty() != (tls_ == nullptr)) return "tls: from none to some, or back, needs a restart";
+  return {};
+}
+
+std::string listener::change_access(const config& c) {
+  if (std::string problem = check_access(c); !problem.empty()) return problem;
+  try {
+    authorizer_.set_users(users_named(c.unix_users));
+    const auto* file = adopted_ ? nullptr : std::get_if<unix_address>(&bound_);
+    if (file != nullptr && unix_) ::chmod(file->path.c_str(), c.unix_users.empty() ? 0600 : 0666);
+    if (tls_) tls_->change(files_of(c.tls));
+  } catch (const std::runtime_error& e) {  // the files changed since the check
+    return e.what();
+  }
+  token_table tokens;
+  if (c.tokens.empty()) return {};
+  if (std::string problem = token_table::read(c.tokens, tokens); !problem.empty()) return "tokens: " + problem;
+  spdlog::info("tokens count={}", tokens.size());
+  authorizer_.set_tokens(std::move(tokens));
+  return {};
+}
+
+// ---- the listening socket
+
+void listener::listen(const listen_address& where) {
+  prepare_access();
+  bound_ = where;
+  if (const auto* tcp = std::get_if<tcp_address>(&where)) {
+    listen_tcp(*tcp);
+  } else {
+    listen_unix(std::get<unix_address>(where));
+  }
+}
+
+void listener::adopt(int socket) {
+  prepare_access();
+  try {
+    bound_ = name_of(socket);
+  } catch (const std::runtime_error& e) {
+    throw cannot_use(e.what());
+  }
+  if (!is_local(bound_) && !authorizer_.has_tokens()) {
+    throw cannot_use("the socket that was handed over, " + digd::quoted(to_string(bound_)) +
+                     ", can be reached from other machines, and no tokens are configured");
+  }
+  const auto executor = threads_.front().context().get_executor();
+  error_code ec;
+  if (const auto* tcp = std::get_if<tcp_address>(&bound_)) {
+    tcp_ = std::make_unique<acceptor<asio::ip::tcp>>(executor);
+    tcp_->assign(tcp->ip.is_v6() ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), socket, ec);
+  } else {
+    unix_ = std::make_unique<acceptor<unix_protocol>>(executor);
+    unix_->assign(unix_protocol(), socket, ec);
+  }
+  if (ec) cannot_listen(bound_, ec);
+  adopted_ = true;
+}
+
+void listener::listen_tcp(const tcp_address& where) {
+  const asio::ip::tcp::endpoint at(where.ip, where.port);
+  tcp_ = std::make_unique<acceptor<asio::ip::tcp>>(threads_.front().context().get_executor());
+  error_code ec;
+  static_cast<void>(tcp_->open(at.protocol(), ec));
+  if (!ec) static_cast<void>(tcp_->set_option(asio::socket_base::reuse_address(true), ec));
+  if (!ec) static_cast<void>(tcp_->bind(at, ec));
+  if (!ec) static_cast<void>(tcp_->listen(asio::socket_base::max_listen_connections, ec));
+  if (ec) cannot_listen(where, ec);
+  bound_ = tcp_address{where.ip, tcp_->local_endpoint().port()};
+}
+
+void listener::listen_unix(const unix_address& where) {
+  remove_stale_socket(where.path);
+  unix_ = std::make_unique<acceptor<unix_protocol>>(threads_.front().context().get_executor());
+  const unix_protocol::endpoint at(where.path);
+  error_code ec;
+  static_cast<void>(unix_->open(at.protocol(), ec));
+  // Without configured users the file is the owner's alone. Otherwise anyone may open it, and `admit` checks the user.
+  const mode_t before = ::umask(settings_.unix_users.empty() ? 0177 : 0111);
+  if (!ec) static_cast<void>(unix_->bind(at, ec));
+  ::umask(before);
+  if (!ec) static_cast<void>(unix_->listen(asio::socket_base::max_listen_connections, ec));
+  if (ec) cannot_listen(where, ec);
+}
+
+// ---- connections
+
+void listener::start() {
+  started_ = true;
+  if (tls_) tls_->start();
+  asio::post(threads_.front().context(), [this] {
+    if (tcp_) accept(*tcp_);
+    if (unix_) accept(*unix_);
+  });
+}
+
+template <class Protocol>
+void listener::accept(acceptor<Protocol>& from) {
+  engine_thread& home = threads_[next_home_++ % threads_.size()];
+  from.async_accept(home.context().get_executor(),
+                    [this, &from, &home](error_code ec, asio::basic_stream_socket<Protocol, executor> socket) {
+                      if (ec == asio::error::operation_aborted) return;
+                      if (!ec) {
+                        admit(home, std::move(socket));
+                        return accept(from);
+                      }
+                      spdlog::warn("accept_failed why={}", digd::quoted(ec.message()));
+                      retry_.expires_after(accept_retry_delay);
+                      retry_.async_wait([this, &from](error_code stopped) {
+                        if (!stopped) accept(from);
+                      });
+                    });
+}
+
+// A socket that is not admitted closes by going out of scope.
+template <class Protocol>
+void listener::admit(engine_thread& home, asio::basic_stream_socket<Protocol, executor> socket) {
+  if (counts_.open.load() >= live_.now()->connections.max) {
+    counts_.refused.fetch_add(1);
+    return;
+  }
+  auto ticket = std::make_shared<counted_ticket>(counts_.open);
+  if constexpr (std::is_same_v<Protocol, asio::ip::tcp>) {
+    error_code ignored;
+    static_cast<void>(socket.set_option(asio::ip::tcp::no_delay(true), ignored));
+    if (tls_) return admit_tls(home, std::move(socket), std::move(ticket));
+  } else if (!authorizer_.may_connect(socket.native_handle())) {
+    counts_.peers_refused.fetch_add(1);
+    return;
+  }
+  asio::post(home.context(),
+             [this, &home, socket = net::stream_socket(std::move(socket)), ticket = std::move(ticket)]() mutable {
+               on_connection_(home, std::move(socket), std::move(ticket));
+             });
+}
+
+void listener::admit_tls(engine_thread& home, asio::basic_stream_socket<asio::ip::tcp, executor> socket,
+                         ticket_ptr ticket) {
+  error_code ec;
+  const auto protocol = socket.local_endpoint(ec).protocol();
+  const int fd = ec ? -1 : socket.release(ec);
+  if (ec) return;
+  asio::post(tls_->context(), [this, &home, protocol, fd, ticket = std::move(ticket)]() mutable {
+    net::tls_pipe::socket moved(tls_->context().get_executor());
+    error_code failed;
+    moved.assign(protocol, fd, failed);
+    if (failed) return static_cast<void>(::close(fd));
+    tls_->admit(std::move(moved), std::move(ticket), [this, &home](int plain, ticket_ptr same_ticket) {
+      asio::post(home.context(), [this, &home, plain, ticket = std::move(same_ticket)]() mutable {
+        net::stream_socket socket(home.context().get_executor());
+        error_code ec;
+        socket.assign(asio::generic::stream_protocol(AF_UNIX, 0), plain, ec);
+        if (ec) return static_cast<void>(::close(plain));
+        on_connection_(home, std::move(socket), std::move(ticket));
+      });
+    });
+  });
+}
+
+// ---- stop
+
+void listener::stop() {
+  std::promise<void> done;
+  asio::post(threads_.front().context(), [&] {
+    error_code ignored;
+    if (tcp_) static_cast<void>(tcp_->close(ignored));
+    if (unix_) static_cast<void>(unix_->close(ignored));
+    retry_.cancel();
+    done.set_value();
+  });
+  done.get_future().wait();
+  if (adopted_) return;  // the service manager owns the file
+  if (const auto* file = std::get_if<unix_address>(&bound_)) ::unlink(file->path.c_str());
+}
+
+void listener::give_up_handshakes() {
+  if (tls_) tls_->give_up_handshakes();
+}
+
+void listener::stop_tls() {
+  if (tls_) tls_->stop();
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,53 @@
+// Which overload actions are on now, and what was measured. `overload` (runs/overload.h) writes it.
+//
+// Threads: one writes, any reads.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace digd::daemon {
+
+enum class overload_action : std::uint8_t { no_new_runs, shrink_credits, observe, refuse };
+inline constexpr std::size_t overload_action_count = 4;
+std::string_view to_string(overload_action);
+
+enum class overload_resource : std::uint8_t { memory, archive };
+inline constexpr std::size_t overload_resource_count = 2;
+std::string_view to_string(overload_resource);
+
+class overload_state {
+ public:
+  static constexpr std::uint64_t credit_share = 16;  // while `shrink_credits` is on: 1/16 of a session's credits
+
+  // In bytes.
+  struct gauge {
+    std::atomic<std::uint64_t> used{0}, limit{0};
+  };
+
+  bool is_on(overload_action action) const { return on_[index(action)].load(std::memory_order_relaxed); }
+  // The resource that an action is on for; nothing if it is off.
+  std::optional<overload_resource> cause_of(overload_action action) const {
+    if (!is_on(action)) return std::nullopt;
+    return static_cast<overload_resource>(causes_[index(action)].load());
+  }
+  const gauge& gauge_of(overload_resource resource) const { return gauges_[static_cast<std::size_t>(resource)]; }
+  // How often the action has begun.
+  std::uint64_t times_begun(overload_action action) const { return begun_[index(action)].load(); }
+
+ private:
+  friend class overload;
+
+  static std::size_t index(overload_action action) { return static_cast<std::size_t>(action); }
+
+  std::array<gauge, overload_resource_count> gauges_;
+  std::array<std::atomic<bool>, overload_action_count> on_{};
+  std::array<std::atomic<std::uint8_t>, overload_action_count> causes_{};
+  std::array<std::atomic<std::uint64_t>, overload_action_count> begun_{};
+};
+
+}  // namespace digd::daemon

@@ -1,0 +1,41 @@
+// An engine thread that nobody runs, with what it needs of the daemon.
+#pragma once
+
+#include <memory>
+
+#include "daemon/runs/engine_threads.h"
+
+namespace digd::daemon {
+
+struct one_engine_thread {
+  config settings;
+  live_settings live{settings};
+  std::unique_ptr<archive::archive> archive;
+  ack_router acks;
+  overload_state overload;
+  std::atomic<mode> operator_mode{mode::enforce};
+  run_counts counts;
+  boost::asio::thread_pool rebuilder{1};
+  engine_threads threads;
+  const run_services services{.settings = live,
+                              .default_clock = settings.policy.defaults.clock,
+                              .archive = archive,
+                              .acks = acks,
+                              .overload = overload,
+                              .operator_mode = operator_mode,
+                              .counts = counts,
+                              .threads = threads,
+                              .rebuilder = rebuilder};
+
+  // `store`: null for a daemon without an archive.
+  explicit one_engine_thread(std::unique_ptr<archive::archive> store = nullptr) : archive(std::move(store)) {
+    threads.make(1, services);
+  }
+  ~one_engine_thread() {
+    rebuilder.join();
+    archive.reset();
+    threads.run_down();
+  }
+};
+
+}  // namespace digd::daemon
