@@ -121,7 +121,7 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
     out.sample(total([i](const thread_counts& t) -> auto& { return t.limits[i]; }),
                {{"limit", to_string(static_cast<limit_id>(i))}});
   }
-  out.counter("digd_peers_refused_total", "Connections to the Unix socket by users who may not.",
+  out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users who may not.",
               now.peers_refused);
   out.counter("digd_tls_refused_total", "TLS handshakes that failed.", now.tls_refused);
   out.counter("digd_http_requests_total", "HTTP requests answered.",
