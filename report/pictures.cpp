@@ -21,6 +21,8 @@ namespace {
 using picture::chart;
 using picture::scale;
 
+picture::svg_path path() { return picture::svg_path(picture::coordinates::tenths); }
+
 constexpr std::size_t most_nodes = 14, most_rows = 30, most_counts = 12;
 
 std::string flow_end(const observed& seen, index who, std::size_t most) {
@@ -61,11 +63,14 @@ void arrow(chart& to, point a, point b, const flow& f, bool counted, const std::
   };
   const point p = towards(a, mid, radius), q = towards(b, mid, radius + 7), head = towards(b, mid, radius);
   const char* text = f.from == flow::monitor ? " heals" : 2 * f.idle > f.given ? " idle" : "";
-  to.shape(fmt::format("M{:.1f} {:.1f}Q{:.1f} {:.1f} {:.1f} {:.1f}", p.x, p.y, mid.x, mid.y, q.x, q.y),
-           fmt::format("link{}", text), tip, weight_of(f.given));
+  to.shape(path().move(p.x, p.y).quadratic(mid.x, mid.y, q.x, q.y), fmt::format("link{}", text), tip,
+           weight_of(f.given));
   const double ux = (head.x - q.x) / 7, uy = (head.y - q.y) / 7;
-  to.shape(fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}z", head.x, head.y, q.x - uy * 4.5 - ux,
-                       q.y + ux * 4.5 - uy, q.x + uy * 4.5 - ux, q.y - ux * 4.5 - uy),
+  to.shape(path()
+               .move(head.x, head.y)
+               .line(q.x - uy * 4.5 - ux, q.y + ux * 4.5 - uy)
+               .line(q.x + uy * 4.5 - ux, q.y - ux * 4.5 - uy)
+               .relative("z"),
            fmt::format("head{}", text));
   if (counted)
     to.text((p.x + 2 * mid.x + q.x) / 4, (p.y + 2 * mid.y + q.y) / 4 + 4, "middle", "count", std::to_string(f.given));
@@ -73,9 +78,8 @@ void arrow(chart& to, point a, point b, const flow& f, bool counted, const std::
 
 void loop(chart& to, point at, double angle, const flow& f, const std::string& tip) {
   const double x = at.x + 15 * std::cos(angle), y = at.y + 15 * std::sin(angle), far = 46;
-  to.shape(fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", x, y,
-                       at.x + far * std::cos(angle - 0.6), at.y + far * std::sin(angle - 0.6),
-                       at.x + far * std::cos(angle + 0.6), at.y + far * std::sin(angle + 0.6), x, y),
+  to.shape(path().move(x, y).cubic(at.x + far * std::cos(angle - 0.6), at.y + far * std::sin(angle - 0.6),
+                                   at.x + far * std::cos(angle + 0.6), at.y + far * std::sin(angle + 0.6), x, y),
            2 * f.idle > f.given ? "link idle" : "link", tip, weight_of(f.given));
 }
 
@@ -225,7 +229,7 @@ class timeline {
       const bool grave = d.detection.severity == severity::failure;
       const std::string tip =
           fmt::format("{} at {} {}", picture::finding_title(d.detection), time_.at(d.detection.ts), time_.unit());
-      if (grave) to.shape(fmt::format("M{:.1f} {:.1f}l6 11h-12z", x, y + 3), "mark fails", tip);
+      if (grave) to.shape(path().move(x, y + 3).relative("l6 11h-12z"), "mark fails", tip);
       else to.dot(x, y + 9, 5, "mark warns", tip);
     }
   }
@@ -324,10 +328,8 @@ class witness_picture {
                                 e.edge->label != reaction::none);
     const char* text = idle ? " idle" : "";
     const double bend = std::max(24.0, (x1 - x0) / 2);
-    to.shape(fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", x0, y0, x0 + bend, y0,
-                         x1 - 8 - bend, y1, x1 - 7, y1),
-             fmt::format("link{}", text));
-    to.shape(fmt::format("M{:.1f} {:.1f}l-9 -4.5v9z", x1, y1), fmt::format("head{}", text));
+    to.shape(path().move(x0, y0).cubic(x0 + bend, y0, x1 - 8 - bend, y1, x1 - 7, y1), fmt::format("link{}", text));
+    to.shape(path().move(x1, y1).relative("l-9 -4.5v9z"), fmt::format("head{}", text));
     const std::string label = waits                                           ? "waits"
                               : e.edge->kind == witness::edge_kind::generated ? "made"
                                                                               : std::string(to_string(e.edge->label));

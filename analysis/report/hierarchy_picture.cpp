@@ -13,7 +13,9 @@ namespace digd::report {
 
 namespace {
 
-constexpr std::size_t most_subtasks = 16, most_steps = 5;
+constexpr std::size_t max_subtasks = 16, max_steps = 5;
+
+picture::svg_path path() { return picture::svg_path(picture::coordinates::tenths); }
 
 class hierarchy_picture {
  public:
@@ -51,7 +53,7 @@ class hierarchy_picture {
   static constexpr double width = 960, head = 70, row = 38, gap = 14, task_x = 96, task_w = 230, agent_x = 380,
                           agent_w = 130, step_x = 560, step_w = 70, box = 26;
 
-  // Those on the way back first; then the others, in order.
+  // The suspect's subtask and failed ones first, then the others.
   void choose() {
     const auto& subtasks = of_.graph.subtasks;
     std::vector<std::size_t> order;
@@ -62,7 +64,7 @@ class hierarchy_picture {
     };
     for (std::size_t k = 0; k < subtasks.size(); ++k) order.push_back(k);
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return matters(a) < matters(b); });
-    if (order.size() > most_subtasks) order.resize(most_subtasks);
+    if (order.size() > max_subtasks) order.resize(max_subtasks);
     std::sort(order.begin(), order.end());
     shown_ = order;
   }
@@ -76,10 +78,10 @@ class hierarchy_picture {
     return y + 6;
   }
 
-  std::vector<std::size_t> steps_of(const chief::otar& who) const {
-    std::vector<std::size_t> steps = who.steps;
+  std::vector<std::size_t> steps_of(const chief::otar& entry) const {
+    std::vector<std::size_t> steps = entry.steps;
     std::stable_sort(steps.begin(), steps.end(), [&](auto a, auto b) { return weight(a) > weight(b); });
-    if (steps.size() > most_steps) steps.resize(most_steps);
+    if (steps.size() > max_steps) steps.resize(max_steps);
     std::sort(steps.begin(), steps.end());
     return steps;
   }
@@ -94,8 +96,11 @@ class hierarchy_picture {
       if (at == steps.end()) continue;
       const double y = top + row * static_cast<double>(a) + box / 2,
                    x = step_x + step_w * static_cast<double>(at - steps.begin());
-      to.shape(fmt::format("M{:.1f} {:.1f}H{:.1f}L{:.1f} {:.1f}H{:.1f}", task_x - 6, top + box / 2, task_x + task_w,
-                           agent_x, y, x + step_w - 4),
+      to.shape(path()
+                   .move(task_x - 6, top + box / 2)
+                   .horizontal(task_x + task_w)
+                   .line(agent_x, y)
+                   .horizontal(x + step_w - 4),
                "lit");
     }
   }
@@ -107,11 +112,10 @@ class hierarchy_picture {
       const double y0 = from->second + box / 2 + 4, y1 = into->second + box / 2 - 4,
                    bend = std::min(84.0, 18 + std::abs(y1 - y0) / 4);
       const char* text = e.data ? "" : " idle";
-      to.shape(fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", task_x, y0, task_x - bend, y0,
-                           task_x - bend, y1, task_x - 7, y1),
+      to.shape(path().move(task_x, y0).cubic(task_x - bend, y0, task_x - bend, y1, task_x - 7, y1),
                fmt::format("link{}", text),
                e.pattern.bias.empty() ? "" : short_name(e.pattern.bias + " → " + e.pattern.anomaly, 200));
-      to.shape(fmt::format("M{:.1f} {:.1f}l-9 -4.5v9z", task_x, y1), fmt::format("head{}", text));
+      to.shape(path().move(task_x, y1).relative("l-9 -4.5v9z"), fmt::format("head{}", text));
     }
   }
 
@@ -124,18 +128,18 @@ class hierarchy_picture {
             5);
     to.text(task_x + 8, top + 17, "start", "small strong", (fails ? "✗ " : "") + short_name(task.name, 30));
     for (std::size_t a = 0; a < task.agents.size(); ++a) {
-      const chief::otar& who = task.agents[a];
+      const chief::otar& entry = task.agents[a];
       const double y = top + row * static_cast<double>(a);
-      const bool off = agents_.contains({k, who.agent});
+      const bool off = agents_.contains({k, entry.agent});
       to.line(task_x + task_w, top + box / 2, agent_x, y + box / 2, "link");
-      to.rect(agent_x, y, agent_w, box, off ? "node fails" : "node", short_name(who.agent, 80), 13);
-      to.text(agent_x + agent_w / 2, y + 17, "middle", "small", (off ? "✗ " : "") + short_name(who.agent, 15));
-      const std::vector<std::size_t> steps = steps_of(who);
+      to.rect(agent_x, y, agent_w, box, off ? "node fails" : "node", short_name(entry.agent, 80), 13);
+      to.text(agent_x + agent_w / 2, y + 17, "middle", "small", (off ? "✗ " : "") + short_name(entry.agent, 15));
+      const std::vector<std::size_t> steps = steps_of(entry);
       to.line(agent_x + agent_w, y + box / 2, step_x, y + box / 2, "link");
       for (std::size_t i = 0; i < steps.size(); ++i) step(to, steps[i], step_x + step_w * static_cast<double>(i), y);
-      if (who.steps.size() > steps.size())
+      if (entry.steps.size() > steps.size())
         to.text(step_x + step_w * static_cast<double>(steps.size()), y + 17, "start", "tiny",
-                fmt::format("+{}", who.steps.size() - steps.size()));
+                fmt::format("+{}", entry.steps.size() - steps.size()));
     }
   }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "report/picture/palette.h"
-#include "report/picture/xml.h"
+#include "report/picture/svg_builder.h"
 
 namespace digd::picture {
 
@@ -65,77 +65,91 @@ scale scale_for(const std::vector<double>& values, double from, double to) {
 }
 
 chart::chart(double width, double height, std::string_view title, std::string_view subtitle, const chart_look& look) {
-  const std::string_view message = look.description.empty() ? subtitle : look.description;
-  out_ =
-      fmt::format("<svg{0} viewBox=\"0 0 {1} {2}\" width=\"{1}\" height=\"{2}\" role=\"img\"{3}>\n<title>{4}</title>\n",
-                  look.embedded ? " class=\"chart\"" : " xmlns=\"http://www.w3.org/2000/svg\"", width, height,
-                  look.embedded ? fmt::format(" aria-label=\"{}\"", xml(title)) : "", xml(title));
-  if (!message.empty()) out_ += fmt::format("<desc>{}</desc>\n", xml(message));
+  const std::string_view description = look.description.empty() ? subtitle : look.description;
+  const std::string width_text = fmt::format("{}", width), height_text = fmt::format("{}", height);
+  svg_builder to(out_, coordinates::hundredths);
+  to.open("svg");
+  look.embedded ? to.attribute("class", "chart") : to.attribute("xmlns", "http://www.w3.org/2000/svg");
+  to.attribute("viewBox", "0 0 " + width_text + ' ' + height_text);
+  to.attribute("width", width_text).attribute("height", height_text).attribute("role", "img");
+  if (look.embedded) to.attribute("aria-label", title);
+  to.children().line_end().element("title", title).line_end();
+  if (!description.empty()) to.element("desc", description).line_end();
   if (!look.embedded) {
-    out_ += fmt::format("<style>{}</style>\n<rect class=\"page\" width=\"{}\" height=\"{}\"/>\n",
-                        with_colours(chart_style), width, height);
+    to.raw("<style>").raw(with_colours(chart_style)).close("style");
+    to.open("rect").attribute("class", "page").attribute("width", width_text).attribute("height", height_text).empty();
   }
   text(24, 30, "start", "title", title);
   text(24, 50, "start", "soft", subtitle);
 }
 
-void chart::tip(std::string_view text, std::string_view tag) {
-  out_ += text.empty() ? "/>\n" : fmt::format("><title>{}</title></{}>\n", xml(text), tag);
+svg_builder chart::mark(std::string_view tag, std::string_view style) {
+  svg_builder to(out_, coordinates::hundredths);
+  to.open(tag).attribute("class", style);
+  return to;
 }
 
-void chart::rect(double x, double y, double w, double h, std::string_view style, std::string_view text, double round) {
-  out_ +=
-      fmt::format("<rect class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"", style, x, y, w, h);
-  if (round > 0) out_ += fmt::format(" rx=\"{}\"", round);
-  tip(text, "rect");
+void chart::finish(svg_builder& to, std::string_view tag, std::string_view tip) {
+  if (tip.empty()) to.empty();
+  else to.children().element("title", tip).close(tag);
 }
 
-void chart::line(double x1, double y1, double x2, double y2, std::string_view style, std::string_view text) {
-  out_ +=
-      fmt::format("<line class=\"{}\" x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" y2=\"{:.2f}\"", style, x1, y1, x2, y2);
-  tip(text, "line");
+void chart::rect(double x, double y, double w, double h, std::string_view style, std::string_view tip, double round) {
+  svg_builder to = mark("rect", style);
+  to.attribute("x", x).attribute("y", y).attribute("width", w).attribute("height", h);
+  if (round > 0) to.attribute("rx", fmt::format("{}", round));
+  finish(to, "rect", tip);
+}
+
+void chart::line(double x1, double y1, double x2, double y2, std::string_view style, std::string_view tip) {
+  svg_builder to = mark("line", style);
+  to.attribute("x1", x1).attribute("y1", y1).attribute("x2", x2).attribute("y2", y2);
+  finish(to, "line", tip);
 }
 
 void chart::path(const std::vector<std::pair<double, double>>& points, std::string_view style) {
-  out_ += fmt::format("<path class=\"{}\" d=\"", style);
+  svg_path way(coordinates::hundredths);
   for (std::size_t i = 0; i < points.size(); ++i) {
-    out_ += fmt::format("{}{:.2f} {:.2f}", i > 0 ? "L" : "M", points[i].first, points[i].second);
+    const auto [x, y] = points[i];
+    i == 0 ? way.move(x, y) : way.line(x, y);
   }
-  out_ += "\"/>\n";
+  mark("path", style).attribute("d", way.text()).empty();
 }
 
-void chart::shape(std::string_view d, std::string_view style, std::string_view text, double stroke_width) {
-  out_ += fmt::format("<path class=\"{}\" d=\"{}\"", style, d);
-  if (stroke_width > 0) out_ += fmt::format(" style=\"stroke-width:{:.1f}\"", stroke_width);
-  tip(text, "path");
+void chart::shape(const svg_path& path, std::string_view style, std::string_view tip, double stroke_width) {
+  svg_builder to = mark("path", style);
+  to.attribute("d", path.text());
+  if (stroke_width > 0) to.attribute("style", "stroke-width:" + coordinate(stroke_width, coordinates::tenths));
+  finish(to, "path", tip);
 }
 
-void chart::dot(double x, double y, double r, std::string_view style, std::string_view text) {
-  out_ += fmt::format("<circle class=\"{}\" cx=\"{:.2f}\" cy=\"{:.2f}\" r=\"{:.2f}\"", style, x, y, r);
-  tip(text, "circle");
+void chart::dot(double x, double y, double r, std::string_view style, std::string_view tip) {
+  svg_builder to = mark("circle", style);
+  to.attribute("cx", x).attribute("cy", y).attribute("r", r);
+  finish(to, "circle", tip);
 }
 
-void chart::text(double x, double y, std::string_view anchor, std::string_view style, std::string_view text) {
-  out_ += fmt::format("<text class=\"{}\" x=\"{:.2f}\" y=\"{:.2f}\" text-anchor=\"{}\">{}</text>\n", style, x, y,
-                      anchor, xml(text));
+void chart::text(double x, double y, std::string_view anchor, std::string_view style, std::string_view given_text) {
+  mark("text", style).attribute("x", x).attribute("y", y).attribute("text-anchor", anchor).content(given_text);
 }
 
-void chart::turned_text(double x, double y, std::string_view style, std::string_view text) {
-  out_ += fmt::format(
-      "<text class=\"{0}\" transform=\"translate({1:.2f} {2:.2f}) rotate(-90)\" text-anchor=\"middle\">{3}</text>\n",
-      style, x, y, xml(text));
+void chart::turned_text(double x, double y, std::string_view style, std::string_view given_text) {
+  mark("text", style)
+      .attribute("transform", fmt::format("translate({:.2f} {:.2f}) rotate(-90)", x, y))
+      .attribute("text-anchor", "middle")
+      .content(given_text);
 }
 
 void chart::error_bar_across(double x1, double x2, double y) {
-  out_ += fmt::format(
-      "<path class=\"bar-error\" d=\"M{0:.2f} {2:.2f}V{3:.2f}M{0:.2f} {4:.2f}H{1:.2f}M{1:.2f} {2:.2f}V{3:.2f}\"/>\n",
-      x1, x2, y - 4, y + 4, y);
+  svg_path way(coordinates::hundredths);
+  way.move(x1, y - 4).vertical(y + 4).move(x1, y).horizontal(x2).move(x2, y - 4).vertical(y + 4);
+  mark("path", "bar-error").attribute("d", way.text()).empty();
 }
 
 void chart::error_bar_up(double x, double y1, double y2) {
-  out_ += fmt::format(
-      "<path class=\"bar-error\" d=\"M{2:.2f} {0:.2f}H{3:.2f}M{4:.2f} {0:.2f}V{1:.2f}M{2:.2f} {1:.2f}H{3:.2f}\"/>\n",
-      y1, y2, x - 3, x + 3, x);
+  svg_path way(coordinates::hundredths);
+  way.move(x - 3, y1).horizontal(x + 3).move(x, y1).vertical(y2).move(x - 3, y2).horizontal(x + 3);
+  mark("path", "bar-error").attribute("d", way.text()).empty();
 }
 
 void chart::y_axis(const scale& y, double left, double right, std::string_view name) {

@@ -4,7 +4,10 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "report/picture/svg_builder.h"
 
 namespace digd::picture {
 
@@ -37,11 +40,12 @@ class chart {
             double round = 0);
   void line(double x1, double y1, double x2, double y2, std::string_view style, std::string_view tip = {});
   void path(const std::vector<std::pair<double, double>>& points, std::string_view style);
-  // A path as SVG writes it, made of numbers alone; with the style's own width if `stroke_width` is 0.
-  void shape(std::string_view d, std::string_view style, std::string_view tip = {}, double stroke_width = 0);
+  // With the style's own width if `stroke_width` is 0.
+  void shape(const svg_path& path, std::string_view style, std::string_view tip = {}, double stroke_width = 0);
   void dot(double x, double y, double r, std::string_view style, std::string_view tip = {});
   void text(double x, double y, std::string_view anchor, std::string_view style, std::string_view given_text);
-  void turned_text(double x, double y, std::string_view style, std::string_view text);  // upwards, around its middle
+  void turned_text(double x, double y, std::string_view style,
+                   std::string_view given_text);  // upwards, around its middle
   void error_bar_across(double x1, double x2, double y);
   void error_bar_up(double x, double y1, double y2);
   // Axes on the left and at the bottom of the box, grid lines, ticks and names.
@@ -51,7 +55,8 @@ class chart {
   std::string done() const;
 
  private:
-  void tip(std::string_view text, std::string_view tag);
+  svg_builder mark(std::string_view tag, std::string_view style);
+  static void finish(svg_builder& to, std::string_view tag, std::string_view tip);
   std::string out_;
 };
 

@@ -1,15 +1,14 @@
 #include "report/picture/svg.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <unordered_map>
 
 #include "report/picture/labels.h"
 #include "report/picture/palette.h"
+#include "report/picture/svg_builder.h"
 #include "report/picture/svg_layout.h"
 #include "report/picture/svg_style.h"
 #include "report/picture/text.h"
-#include "report/picture/xml.h"
 
 namespace digd::picture {
 
@@ -18,13 +17,9 @@ namespace {
 constexpr double title_height = 60, line_height = 18, letter = 6.7;  // of the monospaced labels at 11 px
 constexpr std::size_t max_findings_told = 60;
 
-std::string px(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  std::string out = text;
-  if (out.ends_with(".0")) out.resize(out.size() - 2);
-  return out;
-}
+constexpr coordinates px = coordinates::short_tenths;
+
+svg_path path() { return svg_path(px); }
 
 std::size_t letters_in(double width) { return width < letter ? 1 : static_cast<std::size_t>(width / letter); }
 
@@ -55,54 +50,71 @@ class drawing {
 
   // ---- pieces
 
-  void add(std::string_view text) { body_ += text; }
-
-  void text(double x, double y, std::string_view cls, std::string_view given_text, std::string_view more = "") {
-    body_ += "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\" class=\"" + std::string(cls) + "\"" + std::string(more) +
-             ">" + xml(given_text) + "</text>\n";
+  void text(double x, double y, std::string_view style, std::string_view given_text, std::string_view anchor = {}) {
+    to_.open("text").attribute("x", x).attribute("y", y).attribute("class", style);
+    if (!anchor.empty()) to_.attribute("text-anchor", anchor);
+    to_.content(given_text);
   }
 
-  void line(double x0, double y0, double x1, double y1, std::string_view cls) {
-    body_ += "<line x1=\"" + px(x0) + "\" y1=\"" + px(y0) + "\" x2=\"" + px(x1) + "\" y2=\"" + px(y1) + "\" class=\"" +
-             std::string(cls) + "\"/>\n";
+  void line(double x0, double y0, double x1, double y1, std::string_view style) {
+    to_.open("line").attribute("x1", x0).attribute("y1", y0).attribute("x2", x1).attribute("y2", y1);
+    to_.attribute("class", style).empty();
   }
 
-  void circle(double x, double y, double r, std::string_view cls) {
-    body_ +=
-        "<circle cx=\"" + px(x) + "\" cy=\"" + px(y) + "\" r=\"" + px(r) + "\" class=\"" + std::string(cls) + "\"/>\n";
+  void circle(double x, double y, double r, std::string_view style) {
+    to_.open("circle").attribute("cx", x).attribute("cy", y).attribute("r", r).attribute("class", style).empty();
   }
 
-  void box(double x, double y, double w, double h, double round, std::string_view cls) {
-    body_ += "<rect x=\"" + px(x) + "\" y=\"" + px(y) + "\" width=\"" + px(w) + "\" height=\"" + px(h) + "\" rx=\"" +
-             px(round) + "\" class=\"" + std::string(cls) + "\"/>\n";
+  void box(double x, double y, double w, double h, double round, std::string_view style) {
+    to_.open("rect").attribute("x", x).attribute("y", y).attribute("width", w).attribute("height", h);
+    to_.attribute("rx", round).attribute("class", style).empty();
   }
 
-  void told(std::string_view title, std::string_view more) {
-    body_ += "<title>" + xml(title) + "</title>";
-    if (!more.empty()) body_ += "<desc>" + xml(more) + "</desc>";
-    body_ += '\n';
+  void shape(const svg_path& way, std::string_view style) {
+    to_.open("path").attribute("d", way.text()).attribute("class", style).empty();
   }
+
+  // A group with a tool tip and, for those who listen, a description.
+  void open_group(std::string_view title, std::string_view description) {
+    to_.open("g").children().element("title", title);
+    if (!description.empty()) to_.element("desc", description);
+    to_.line_end();
+  }
+
+  void close_group() { to_.close("g"); }
 
   // ---- the sheet
 
   std::string head() const {
     const std::string title = "Run " + m_.run, id(look_.id);
-    std::string out = "<svg " +
-                      std::string(look_.embedded ? "class=\"run\" style=\"min-width:" + px(0.8 * width_) + "px\""
-                                                 : "xmlns=\"http://www.w3.org/2000/svg\"") +
-                      " width=\"" + px(width_) + "\" height=\"" + px(height_) + "\" viewBox=\"0 0 " + px(width_) + " " +
-                      px(height_) + "\" role=\"img\" aria-labelledby=\"" + id + "-title " + id + "-desc\">\n";
-    out += "<title id=\"" + id + "-title\">" + xml(title) + "</title>\n<desc id=\"" + id + "-desc\">" +
-           xml("The interactions of a run as digd saw them, time downwards, a lane for each agent: " + summary(m_)) +
-           ".</desc>\n";
-    if (look_.embedded) return out;
-    out += "<style>" + with_colours(svg_style) + "</style>\n";
-    out += "<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n";
-    const auto line_of = [&](double y, std::string_view cls, std::string_view text) {
-      out += "<text x=\"28\" y=\"" + px(y) + "\" class=\"" + std::string(cls) + "\">" + xml(text) + "</text>\n";
+    const std::string width = coordinate(width_, px), height = coordinate(height_, px);
+    std::string out;
+    svg_builder to(out, px);
+    to.open("svg");
+    if (look_.embedded) {
+      to.attribute("class", "run").attribute("style", "min-width:" + coordinate(0.8 * width_, px) + "px");
+    } else {
+      to.attribute("xmlns", "http://www.w3.org/2000/svg");
+    }
+    to.attribute("width", width).attribute("height", height).attribute("viewBox", "0 0 " + width + ' ' + height);
+    to.attribute("role", "img").attribute("aria-labelledby", id + "-title " + id + "-desc").children().line_end();
+    to.open("title").attribute("id", id + "-title").content(title);
+    to.open("desc").attribute("id", id + "-desc");
+    to.content("The interactions of a run as digd saw them, time downwards, a lane for each agent: " + summary(m_) +
+               '.');
+    if (!look_.embedded) sheet(to, title);
+    return out;
+  }
+
+  // What a picture that stands alone has: its style, its background, its heading and notes.
+  void sheet(svg_builder& to, const std::string& title) const {
+    to.raw("<style>").raw(with_colours(svg_style)).close("style");
+    to.open("rect").attribute("width", "100%").attribute("height", "100%").attribute("class", "paper").empty();
+    const auto write_line = [&](double y, std::string_view style, std::string_view line_text) {
+      to.open("text").attribute("x", 28).attribute("y", y).attribute("class", style).content(line_text);
     };
-    line_of(36, "title", fit(title, letters_in(width_ - 60) * 6 / 10));
-    line_of(56, "sub", summary(m_) + (scale_.dated ? " · from " + scale_.start() : ""));
+    write_line(36, "title", fit(title, letters_in(width_ - 60) * 6 / 10));
+    write_line(56, "sub", summary(m_) + (scale_.dated ? " · from " + scale_.start() : ""));
     double y = 74;
     std::vector<std::string> notes = part_.notes;
     if (at_.lanes_left_out > 0) {
@@ -110,10 +122,9 @@ class drawing {
                       std::to_string(at_.lanes_left_out) + " are left out (--agent NAME picks others)");
     }
     for (const std::string& note : notes) {
-      line_of(y, "note", note);
+      write_line(y, "note", note);
       y += 16;
     }
-    return out;
   }
 
   void lanes() {
@@ -126,21 +137,21 @@ class drawing {
            fit(l.name, letters_in(at_.lane_x[i] + at_.lane_width[i] - at_.node_x[i])));
     }
     if (at_.outside_width > 0) text(at_.outside_x + 10, top + 20, "agent idle", "outside, digd");
-    text(72, top + 20, "time", scale_.unit(), " text-anchor=\"end\"");
+    text(72, top + 20, "time", scale_.unit(), "end");
   }
 
   void times() {
     std::string before;
     for (const auto& [row, y] : at_.row_y) {
       const std::string now = scale_.at(m_.rows[row].ts);
-      if (now != before) text(72, y + 4, "time", now, " text-anchor=\"end\"");
+      if (now != before) text(72, y + 4, "time", now, "end");
       before = now;
     }
     for (const auto& [row, y] : at_.pause_y) {
       line(at_.outside_x, y - 4, at_.width - 28, y - 4, "pause");
       const auto earlier = std::lower_bound(part_.rows.begin(), part_.rows.end(), row);
       if (earlier == part_.rows.begin()) continue;
-      text(72, y, "time", "+" + duration(m_.rows[row].ts - m_.rows[*std::prev(earlier)].ts), " text-anchor=\"end\"");
+      text(72, y, "time", "+" + duration(m_.rows[row].ts - m_.rows[*std::prev(earlier)].ts), "end");
     }
   }
 
@@ -150,11 +161,10 @@ class drawing {
   void glow() {
     const highlight& lit = *look_.lit;
     const double half = svg_layout::square / 2;
-    add("<g>\n");
+    to_.open("g").children().line_end();
     for (const svg_edge& e : at_.edges) {
       if (e.to == none || !lit.events[m_.rows[e.row].event] || !lit.activations[e.to]) continue;
-      add("<path d=\"M" + px(e.x0) + " " + px(e.y0) + "H" + px(e.track) + "V" + px(e.y1) + "H" + px(e.x1) +
-          "\" class=\"glow\"/>\n");
+      shape(path().move(e.x0, e.y0).horizontal(e.track).vertical(e.y1).horizontal(e.x1), "glow");
     }
     for (const auto& [at, y] : at_.row_y) {
       const row& r = m_.rows[at];
@@ -170,31 +180,30 @@ class drawing {
         box(x - half - 3, y - half - 3, 2 * half + 6, 2 * half + 6, 3, "glow whole");
       }
     }
-    add("</g>\n");
+    close_group();
   }
 
   void edges() {
-    add("<g fill=\"none\">\n");
+    to_.open("g").attribute("fill", "none").children().line_end();
     for (const svg_edge& e : at_.edges) {
       if (e.fate != fate::lost) edge(e);
     }
-    add("</g>\n");
+    close_group();
+  }
+
+  static std::string style_of(const svg_edge& e) {
+    return e.by_monitor ? "heals" : productive(e.fate) ? "works" : "idles";
   }
 
   void edge(const svg_edge& e) {
-    const std::string cls = e.by_monitor ? "heals" : productive(e.fate) ? "works" : "idles";
     const double side = e.track > e.x0 ? 1 : -1;
     const double half = svg_layout::square / 2;
     const double r = std::max(0.0, std::min(8.0, (e.y1 - e.y0) / 2));
-    std::string path = "M" + px(e.x0 + side * half) + " " + px(e.y0) + "H" + px(e.track - side * r) + "Q" +
-                       px(e.track) + " " + px(e.y0) + " " + px(e.track) + " " + px(e.y0 + r);
-    if (e.to == none) {
-      path += "V" + px(e.y1);
-    } else {
-      path += "V" + px(e.y1 - r) + "Q" + px(e.track) + " " + px(e.y1) + " " + px(e.track + r) + " " + px(e.y1) + "H" +
-              px(e.x1 - 6);
-    }
-    add("<path d=\"" + path + "\" class=\"" + cls + "\"/>\n");
+    svg_path way = path();
+    way.move(e.x0 + side * half, e.y0).horizontal(e.track - side * r).quadratic(e.track, e.y0, e.track, e.y0 + r);
+    if (e.to == none) way.vertical(e.y1);
+    else way.vertical(e.y1 - r).quadratic(e.track, e.y1, e.track + r, e.y1).horizontal(e.x1 - 6);
+    shape(way, style_of(e));
     if (e.to == none) stop(e);
   }
 
@@ -206,34 +215,29 @@ class drawing {
   }
 
   void tip(const svg_edge& e) {
-    const std::string cls = e.by_monitor ? "heals" : productive(e.fate) ? "works" : "idles";
-    add("<path d=\"M" + px(e.x1 - 1) + " " + px(e.y1) + "l-7.5 -3.6v7.2z\" class=\"" + cls + " tip\"/>\n");
+    shape(path().move(e.x1 - 1, e.y1).relative("l-7.5 -3.6v7.2z"), style_of(e) + " tip");
     const std::string_view word = e.fate == fate::waiting     ? "⋯"
                                   : e.fate == fate::discarded ? "✗"
                                   : e.fate == fate::rerouted  ? "↪"
                                                               : "";
-    if (!word.empty()) text(e.x1 - 9, e.y1 - 3.5, "sign", word, " text-anchor=\"end\"");
+    if (!word.empty()) text(e.x1 - 9, e.y1 - 3.5, "sign", word, "end");
   }
 
   // Where a delivery ends that nobody in the picture took up.
   void stop(const svg_edge& e) {
-    add("<g>");
-    told(m_.events[m_.rows[e.row].event].id + " for " + m_.lanes[e.lane].name + ": " + std::string(to_string(e.fate)),
-         "");
+    open_group(
+        m_.events[m_.rows[e.row].event].id + " for " + m_.lanes[e.lane].name + ": " + std::string(to_string(e.fate)),
+        "");
     if (e.fate == fate::pending) {
       circle(e.track, e.y1 + 4, 4, "stop");
     } else if (e.fate == fate::withdrawn || e.fate == fate::unknown) {
       box(e.track - 4, e.y1, 8, 8, 0, "hit");
-      add("<path d=\"M" + px(e.track - 3.5) + " " + px(e.y1 + 0.5) + "l7 7m0 -7l-7 7\" class=\"" +
-          std::string(e.fate == fate::unknown ? "stop" : "cross") + "\"/>\n");
+      shape(path().move(e.track - 3.5, e.y1 + 0.5).relative("l7 7m0 -7l-7 7"),
+            e.fate == fate::unknown ? "stop" : "cross");
     } else {  // taken up outside the picture
-      add("<path d=\"M" + px(e.track) + " " + px(e.y1 + 7) + "l-3.6 -7h7.2z\" class=\"" +
-          std::string(e.by_monitor         ? "heals"
-                      : productive(e.fate) ? "works"
-                                           : "idles") +
-          " tip\"/>\n");
+      shape(path().move(e.track, e.y1 + 7).relative("l-3.6 -7h7.2z"), style_of(e) + " tip");
     }
-    add("</g>\n");
+    close_group();
   }
 
   // ---- nodes
@@ -270,12 +274,11 @@ class drawing {
     for (const input& i : a.inputs) facts += std::string(sign(i.reaction)) + m_.events[i.event].id + " ";
     facts += "→";
     for (const index e : a.outputs) facts += " " + m_.events[e].id;
-    add("<g>");
-    told("activation " + a.id + " of " + m_.lanes[a.lane].name + ", " + scale_.at(a.started) + std::string(" ") +
-             std::string(scale_.unit()) +
-             (a.open ? a.stalled ? ", stalled" : ", still open"
-                     : ", " + duration(a.ended - a.started) + (a.failed ? ", failed" : "")),
-         facts);
+    open_group("activation " + a.id + " of " + m_.lanes[a.lane].name + ", " + scale_.at(a.started) + std::string(" ") +
+                   std::string(scale_.unit()) +
+                   (a.open ? a.stalled ? ", stalled" : ", still open"
+                           : ", " + duration(a.ended - a.started) + (a.failed ? ", failed" : "")),
+               facts);
     ghosts(v);
     std::string cls = a.failed ? "span broken" : a.open ? "span open" : a.generating() ? "span many" : "span";
     if (s.bottom - s.top < 1) {
@@ -285,10 +288,12 @@ class drawing {
           cls);
     }
     if (a.failed) {
-      add("<path d=\"M" + px(s.x - 4) + " " + px(s.top - 4) + "l8 8m0 -8l-8 8\" class=\"cross\"/>\n");
+      shape(path().move(s.x - 4, s.top - 4).relative("l8 8m0 -8l-8 8"), "cross");
     } else if (!a.outputs.empty()) {
-      add("<path d=\"M" + px(s.x) + " " + px(s.top + (a.generating() ? -4 : 4)) +
-          (a.generating() ? "l4.2 7h-8.4z" : "l4.2 -7h-8.4z") + "\" class=\"glyph\"/>\n");
+      shape(path()
+                .move(s.x, s.top + (a.generating() ? -4 : 4))
+                .relative(a.generating() ? "l4.2 7h-8.4z" : "l4.2 -7h-8.4z"),
+            "glyph");
     }
     const std::size_t at = at_.place[a.lane];
     const double x = at_.side_x[at] + 7;
@@ -301,7 +306,7 @@ class drawing {
     const double used = static_cast<double>(width_of(id)) * letter + 7;
     if (used + static_cast<double>(more.size()) * letter < room)
       text(x + used, s.top + 4, a.failed ? "less bad" : "less", more);
-    add("</g>\n");
+    close_group();
   }
 
   // Inputs that came from outside the picture.
@@ -352,8 +357,7 @@ class drawing {
     const event& e = m_.events[r.event];
     const double x = at_.square_x(m_, r), half = svg_layout::square / 2;
     const bool again = r.kind != row_kind::event && !(r.kind == row_kind::remedy && e.system);
-    add("<g>");
-    told(title_of(r), e.text);
+    open_group(title_of(r), e.text);
     if (r.activation != none && r.kind != row_kind::remedy && at_.spans[r.activation].shown) {
       line(at_.spans[r.activation].x + svg_layout::span_width / 2, y, x - half, y, "works");
     }
@@ -383,7 +387,7 @@ class drawing {
     const std::size_t at = in_lane ? at_.place[m_.activations[r.activation].lane] : 0;
     const double end = in_lane ? at_.lane_x[at] + at_.lane_width[at] : at_.outside_x + at_.outside_width;
     words(x + 11, y - 3.5, end - x - 12, part_.told(r), current_words);
-    add("</g>\n");
+    close_group();
   }
 
   std::string title_of(const row& r) const {
@@ -402,12 +406,11 @@ class drawing {
   }
 
   void firing(const row& r, double y) {
-    add("<g>");
     const detection& d = m_.findings[r.findings.front()];
-    told(finding_title(d), d.reason);
+    open_group(finding_title(d), d.reason);
     words(at_.outside_x + 11, y + 4, std::max(at_.outside_width, 150.0) - 12, part_.told(r),
           {{r.event == none ? "found" : m_.events[r.event].id, "less"}});
-    add("</g>\n");
+    close_group();
   }
 
   void note(const row& r, double y) {
@@ -488,12 +491,11 @@ class drawing {
       const double at = next(20, meaning);
       box(at, y - 10, 20, 20, 5, cls);
     };
-    add("<g>");
-    told("legend", "");
+    open_group("legend", "");
     circle(next(18, "activation") + 9, y, 9, "span");
     const double many = next(18, "with more outputs than inputs") + 9;
     circle(many, y, 9, "span many");
-    add("<path d=\"M" + px(many) + " " + px(y - 4) + "l4.2 7h-8.4z\" class=\"glyph\"/>\n");
+    shape(path().move(many, y - 4).relative("l4.2 7h-8.4z"), "glyph");
     squares("square", "event");
     squares("square answer", "answer");
     squares("square again", "given on");
@@ -509,7 +511,7 @@ class drawing {
       const double path = next(16, "on the lit path");
       box(path, y - 8, 16, 16, 3, "glow whole");
     }
-    add("</g>\n");
+    close_group();
     height_ = y + 30;
   }
 
@@ -519,6 +521,7 @@ class drawing {
   const time_scale scale_;
   const svg_layout at_;
   std::string body_;
+  svg_builder to_{body_, px};
   double width_ = 0, height_ = 0, below_ = 0;
 };
 

@@ -60,7 +60,7 @@ TEST_CASE("the_terminal_picture_of_a_troubled_run_is_this") {
      │                    ┣ e3 ✕nobody ───────────┼─────────────────────○▶│
      │                    ┗ e4 OE ✚ ✕reviewer ↩   │                       │
      │ ⚠ OE orphaned_event · e4                   │                       │
-     │   The event "e4" reaches nobody: it was given to "reviewer", and nobody can take it up any
+     │   The event "e4" reaches nobody: it was given to "reviewer", and no agent can consume it any
 )";
   CHECK(terminal(troubled).substr(0, expected.size()) == expected);
 }
