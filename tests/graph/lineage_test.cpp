@@ -1,4 +1,4 @@
-// Sets of generators: union with its limit, and whether two have anything in common.
+// Sets of generators: their union with its limit, and whether two sets share a generator.
 #include <catch2/catch.hpp>
 
 #include "graph/lineage.h"
@@ -7,12 +7,12 @@ using namespace digd::graph;
 
 namespace {
 
-generators of(std::initializer_list<std::uint64_t> ordinals, std::size_t limit = 100) {
-  generators generators;
+generators set_of(std::initializer_list<std::uint64_t> ordinals, std::size_t limit = 100) {
+  generators set;
   for (const std::uint64_t n : ordinals) {
-    generators = united(generators, single_generator(new generator(n, "v" + std::to_string(n), "ada"), limit), limit);
+    set = united(set, single_generator(new generator(n, "v" + std::to_string(n), "ada"), limit), limit);
   }
-  return generators;
+  return set;
 }
 
 std::vector<std::uint64_t> ordinals(const generators& set) {
@@ -23,41 +23,41 @@ std::vector<std::uint64_t> ordinals(const generators& set) {
 
 }  // namespace
 
-TEST_CASE("a union is sorted and holds each generator once") {
-  CHECK(ordinals(united(of({5, 1}), of({3, 5, 2}), 100)) == std::vector<std::uint64_t>{1, 2, 3, 5});
+TEST_CASE("a_union_is_sorted_and_holds_each_generator_once") {
+  CHECK(ordinals(united(set_of({5, 1}), set_of({3, 5, 2}), 100)) == std::vector<std::uint64_t>{1, 2, 3, 5});
 }
 
-TEST_CASE("a union with nothing, with itself and with a part is the same set again") {
-  const generators a = of({1, 2, 3});
+TEST_CASE("a_union_with_nothing_itself_or_a_part_equals_the_same_set") {
+  const generators a = set_of({1, 2, 3});
   CHECK(united(a, nullptr, 100) == a);
   CHECK(united(nullptr, a, 100) == a);
   CHECK(united(nullptr, nullptr, 100) == nullptr);
   CHECK(united(a, a, 100) == a);
-  const generators part = of({2, 3});
+  const generators part = set_of({2, 3});
   CHECK(ordinals(united(a, part, 100)) == ordinals(a));
   CHECK(ordinals(united(part, a, 100)) == ordinals(a));
 }
 
-TEST_CASE("a union at the limit holds, beyond it overflows and stays so") {
-  const generators full = united(of({1, 2}), of({3}), 3);
+TEST_CASE("a_union_overflows_beyond_the_limit_and_every_further_union_overflows_too") {
+  const generators full = united(set_of({1, 2}), set_of({3}), 3);
   CHECK_FALSE(full->overflow);
-  const generators over = united(full, of({4}), 3);
+  const generators over = united(full, set_of({4}), 3);
   CHECK(over->overflow);
-  CHECK(united(over, of({1}), 3)->overflow);
-  CHECK(united(of({1}), over, 3)->overflow);
+  CHECK(united(over, set_of({1}), 3)->overflow);
+  CHECK(united(set_of({1}), over, 3)->overflow);
   CHECK(united(over, nullptr, 3)->overflow);
   CHECK(single_generator(new generator(1, "v", "ada"), 0)->overflow);
 }
 
-TEST_CASE("disjoint: both known, within the limit, and nothing in common") {
-  CHECK(disjoint(of({1, 3}), of({2, 4})));
-  CHECK_FALSE(disjoint(of({1, 3}), of({2, 3})));
-  CHECK_FALSE(disjoint(of({3}), of({1, 2, 3})));
-  CHECK(disjoint(of({9}), of({1, 2, 3})));
-  CHECK_FALSE(disjoint(nullptr, of({1})));
-  CHECK_FALSE(disjoint(of({1}), nullptr));
+TEST_CASE("sets_are_disjoint_if_both_are_known_within_the_limit_and_share_no_generator") {
+  CHECK(disjoint(set_of({1, 3}), set_of({2, 4})));
+  CHECK_FALSE(disjoint(set_of({1, 3}), set_of({2, 3})));
+  CHECK_FALSE(disjoint(set_of({3}), set_of({1, 2, 3})));
+  CHECK(disjoint(set_of({9}), set_of({1, 2, 3})));
+  CHECK_FALSE(disjoint(nullptr, set_of({1})));
+  CHECK_FALSE(disjoint(set_of({1}), nullptr));
   CHECK_FALSE(disjoint(nullptr, nullptr));
-  const generators over = united(of({1}), of({2}), 1);
-  CHECK_FALSE(disjoint(over, of({7})));
-  CHECK_FALSE(disjoint(of({7}), over));
+  const generators over = united(set_of({1}), set_of({2}), 1);
+  CHECK_FALSE(disjoint(over, set_of({7})));
+  CHECK_FALSE(disjoint(set_of({7}), over));
 }

@@ -1,4 +1,4 @@
-// Whether a finding is healed, and what it costs (semantics.md, "Healing").
+// Whether a detection is healed, and what a healing uses up (docs/rules.md, "What healing may cost").
 #include <catch2/catch.hpp>
 
 #include "tests/engine/scenario.h"
@@ -7,12 +7,12 @@ using namespace digd;
 using namespace digd::tests;
 using strings = std::vector<std::string>;
 
-TEST_CASE("the first cause that applies is given: mode, as_is, unsupported, target, attempts, budget") {
-  // Everything stands in the way of giving e1 back; one obstacle after the other is taken away.
-  struct obstacles {
+TEST_CASE("the_first_cause_that_applies_is_reported_in_the_order_mode_as_is_unsupported_target_attempts_budget") {
+  // Every cause against giving e1 back applies at first; the test then removes one after the other.
+  struct causes {
     bool mode = true, as_is = true, unsupported = true, target = true, attempts = true, budget = true;
   };
-  const auto lambda = [](const obstacles& o) {
+  const auto summary_with = [](const causes& o) {
     scenario s(std::string(R"({"type":"hello","agents":["ada"],"mode":")") + (o.mode ? "observe" : "enforce") +
                R"(","capabilities":{"reroute":)" + (o.unsupported ? "false" : "true") + R"(},"healing":{"budget":)" +
                (o.budget ? "0" : "1") + R"(},"rules":{"orphaned_event":{"max_attempts":)" + (o.attempts ? "0" : "1") +
@@ -23,25 +23,25 @@ TEST_CASE("the first cause that applies is given: mode, as_is, unsupported, targ
            R"(,"event":{"id":"e1","source":"v1","recipients":["zed"]}})");
     return s.told().at(0);
   };
-  obstacles o;
+  causes applying;
   const std::string begin = "orphaned_event e1 [zed] ";
-  CHECK(lambda(o) == begin + "not healed: mode");
-  o.mode = false;
-  CHECK(lambda(o) == begin + "not healed: as_is");
-  o.as_is = false;
-  CHECK(lambda(o) == begin + "not healed: unsupported");
-  o.unsupported = false;
-  CHECK(lambda(o) == begin + "not healed: target");
-  o.target = false;
-  CHECK(lambda(o) == begin + "not healed: attempts");
-  o.attempts = false;
-  CHECK(lambda(o) == begin + "not healed: budget");
-  o.budget = false;
-  CHECK(lambda(o) == begin + "reroute");
+  CHECK(summary_with(applying) == begin + "not healed: mode");
+  applying.mode = false;
+  CHECK(summary_with(applying) == begin + "not healed: as_is");
+  applying.as_is = false;
+  CHECK(summary_with(applying) == begin + "not healed: unsupported");
+  applying.unsupported = false;
+  CHECK(summary_with(applying) == begin + "not healed: target");
+  applying.target = false;
+  CHECK(summary_with(applying) == begin + "not healed: attempts");
+  applying.attempts = false;
+  CHECK(summary_with(applying) == begin + "not healed: budget");
+  applying.budget = false;
+  CHECK(summary_with(applying) == begin + "reroute");
 }
 
-TEST_CASE("the weaker of the run's and the rule's mode holds") {
-  const auto lambda = [](const std::string& run, const std::string& rule) -> std::string {
+TEST_CASE("the_weaker_of_the_modes_of_the_run_and_the_rule_applies") {
+  const auto result_with = [](const std::string& run, const std::string& rule) -> std::string {
     scenario s(R"({"type":"hello","agents":["ada"],"mode":")" + run + R"(","rules":{"orphaned_event":{"mode":")" +
                rule + "\"}}}");
     s.then(R"({"type":"activation_started","activation":"v1","agent":"ada"}
@@ -55,12 +55,12 @@ TEST_CASE("the weaker of the run's and the rule's mode holds") {
   for (int run = 0; run < 4; ++run) {
     for (int rule = 0; rule < 4; ++rule) {
       INFO(modes[run] << ' ' << modes[rule]);
-      CHECK(lambda(modes[run], modes[rule]) == expected[std::min(run, rule)]);
+      CHECK(result_with(modes[run], modes[rule]) == expected[std::min(run, rule)]);
     }
   }
 }
 
-TEST_CASE("shadow uses up neither attempts nor the budget") {
+TEST_CASE("shadow_uses_up_neither_attempts_nor_the_budget") {
   scenario s(R"(
 {"type":"hello","agents":["ada"],"mode":"shadow","healing":{"budget":1},"rules":{"orphaned_event":{"max_attempts":1}}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
@@ -71,7 +71,7 @@ TEST_CASE("shadow uses up neither attempts nor the budget") {
   CHECK(s.run().healing().budget_used() == 0);
 }
 
-TEST_CASE("a capability is asked of the session that speaks, for a window of any session") {
+TEST_CASE("a_verdict_needs_a_capability_of_its_own_session_and_a_window_of_any_session") {
   scenario s(R"(
 {"type":"hello","session":"a","agents":["ada"],"capabilities":{"reroute":false,"create":false}}
 {"type":"hello","session":"b","agents":["bob"],"capabilities":{"create":true}}
@@ -87,10 +87,11 @@ TEST_CASE("a capability is asked of the session that speaks, for a window of any
   CHECK(s.detections[2].session == std::nullopt);
 }
 
-TEST_CASE("each blocked event and each window that is healed at all costs the budget one") {
-  // e1 is both an orphan and rerouted too often: two findings, one case.
+TEST_CASE("each_blocked_event_and_each_window_that_is_healed_uses_one_of_the_budget") {
+  // e1 is an orphan and rerouted too often: two detections, one healed event.
   scenario s(R"(
-{"type":"hello","agents":["ada"],"healing":{"budget":2},"rules":{"excessive_rerouting":{"max_reroutes":0},"deadlock":{"window_ms":10}}}
+{"type":"hello","agents":["ada"],"healing":{"budget":2},"rules":{)"
+             R"("excessive_rerouting":{"max_reroutes":0},"deadlock":{"window_ms":10}}}
 {"type":"activation_started","activation":"v0","agent":"ada"}
 {"type":"event","event":{"id":"e1","source":"v0","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
@@ -106,7 +107,7 @@ TEST_CASE("each blocked event and each window that is healed at all costs the bu
   CHECK(s.told().back() == "deadlock [e1] not healed: budget");
 }
 
-TEST_CASE("of an event with two findings, one may be healed and the other not") {
+TEST_CASE("of_two_detections_on_one_event_one_may_be_healed_and_the_other_not") {
   scenario s(R"(
 {"type":"hello","agents":["ada"],"rules":{"excessive_rerouting":{"max_reroutes":0,"mode":"shadow"}}}
 {"type":"activation_started","activation":"v0","agent":"ada"}
@@ -119,9 +120,10 @@ TEST_CASE("of an event with two findings, one may be healed and the other not") 
   CHECK(s.verdict_on("e1").inject.find("was already passed on") == std::string::npos);
 }
 
-TEST_CASE("texts are joined in the order of the rules") {
+TEST_CASE("texts_are_joined_in_the_order_of_the_rules") {
   scenario s(R"(
-{"type":"hello","agents":["ada"],"rules":{"excessive_rerouting":{"max_reroutes":0,"text":"second"},"orphaned_event":{"text":"first"}}}
+{"type":"hello","agents":["ada"],"rules":{)"
+             R"("excessive_rerouting":{"max_reroutes":0,"text":"second"},"orphaned_event":{"text":"first"}}}
 {"type":"activation_started","activation":"v0","agent":"ada"}
 {"type":"event","event":{"id":"e1","source":"v0","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
@@ -131,9 +133,10 @@ TEST_CASE("texts are joined in the order of the rules") {
   CHECK(s.verdict_on("e1").inject == "first\n\nsecond");
 }
 
-TEST_CASE("without the capability to inject nothing is injected, and given back all the same") {
+TEST_CASE("without_the_capability_to_inject_an_event_is_given_back_without_a_text") {
   scenario s(R"(
-{"type":"hello","agents":["ada"],"capabilities":{"inject":false},"rules":{"excessive_rerouting":{"max_reroutes":0},"orphaned_event":{"window_ms":10}}}
+{"type":"hello","agents":["ada"],"capabilities":{"inject":false},"rules":{)"
+             R"("excessive_rerouting":{"max_reroutes":0},"orphaned_event":{"window_ms":10}}}
 {"type":"activation_started","activation":"v0","agent":"ada"}
 {"type":"event","event":{"id":"e1","source":"v0","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
@@ -141,7 +144,7 @@ TEST_CASE("without the capability to inject nothing is injected, and given back 
   CHECK(s.told() == strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] not healed: unsupported"});
   CHECK(s.verdict_on("e1").inject.empty());
   CHECK(s.frames.back().find("\"inject\":\"") == std::string::npos);
-  // A created event is its text: no injection is needed for it.
+  // A system event consists of its text, so it needs no capability to inject.
   scenario window(R"(
 {"type":"hello","agents":["ada"],"capabilities":{"inject":false}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -150,9 +153,10 @@ TEST_CASE("without the capability to inject nothing is injected, and given back 
   CHECK_FALSE(window.interventions.at(0).inject.empty());
 }
 
-TEST_CASE("a system event is the monitor's own: no work, never an orphan, settled when it is consumed") {
+TEST_CASE("a_system_event_is_no_work_never_an_orphan_and_settles_when_it_is_consumed") {
   scenario s(R"(
-{"type":"hello","agents":["ada","bob"],"rules":{"missing_termination":{"window_ms":10,"max_attempts":1},"orphaned_event":{"window_ms":10}}}
+{"type":"hello","agents":["ada","bob"],"rules":{)"
+             R"("missing_termination":{"window_ms":10,"max_attempts":1},"orphaned_event":{"window_ms":10}}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"activation_ended","activation":"v1"}
 {"type":"time","ts":10})");
@@ -166,7 +170,7 @@ TEST_CASE("a system event is the monitor's own: no work, never an orphan, settle
   CHECK(s.detections.size() == 1);
 }
 
-TEST_CASE("watches are bounded: the oldest beyond 64 is reported unresolved") {
+TEST_CASE("beyond_64_watched_healings_the_oldest_is_reported_unresolved") {
   scenario s(R"(
 {"type":"hello","agents":["ada"],"healing":{"max_returns_per_agent":65}}
 {"type":"activation_started","activation":"v1","agent":"ada"})");
