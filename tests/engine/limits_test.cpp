@@ -1,5 +1,5 @@
-// What a run does at each of its limits, by policy: refuse, observe (judged no more), gap (what is pending is
-// forgotten).
+// What a run does at each of its limits, by policy: refuse the message, observe (stop judging), or gap (forget what is
+// pending).
 #include <catch2/catch.hpp>
 
 #include "tests/engine/scenario.h"
@@ -10,18 +10,18 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-// A limit, the hello that makes it small, and lines of which the last one hits it.
-struct one_limit {
-  limit_id which;
-  std::string limits;
+// A limit, the setting that makes it small, lines within it, and one line beyond it.
+struct limit_case {
+  limit_id id;
+  std::string settings;
   std::string within;  // lines
-  std::string over;    // one line, with a blocked event or the start of an activation
+  std::string beyond;  // one line, with a blocked event or the start of an activation
 };
 
 const std::string begin = R"({"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]})";
 
-std::vector<one_limit> all_limits() {
+std::vector<limit_case> limit_cases() {
   return {
       {limit_id::message_bytes, R"("message_bytes":200)", begin,
        R"({"type":"event","event":{"id":"e2","recipients":["bob"],"payload":")" + std::string(300, 'x') + R"("}})"},
@@ -37,48 +37,49 @@ std::vector<one_limit> all_limits() {
   };
 }
 
-std::string hello_with(const one_limit& l, limit_policy policy) {
-  return R"({"type":"hello","agents":["ada","bob"],"limits":{)" + l.limits + R"(},"over_limit":{")" +
-         std::string(to_string(l.which)) + "\":\"" + std::string(to_string(policy)) + "\"}}\n";
+std::string hello_with(const limit_case& l, limit_policy policy) {
+  return R"({"type":"hello","agents":["ada","bob"],"limits":{)" + l.settings + R"(},"over_limit":{")" +
+         std::string(to_string(l.id)) + "\":\"" + std::string(to_string(policy)) + "\"}}\n";
 }
 
-const std::string lost = R"({"type":"event","event":{"id":"lost","recipients":["ghost"]}})";  // judged: orphaned
+// Judged, this event is an orphan.
+const std::string lost = R"({"type":"event","event":{"id":"lost","recipients":["ghost"]}})";
 
 }  // namespace
 
-TEST_CASE("every limit that has a choice of policies is tried here") {
-  const auto one_limits = all_limits();
-  REQUIRE(one_limits.size() == limit_policies::count);
-  for (std::size_t i = 0; i < one_limits.size(); ++i) CHECK(one_limits[i].which == static_cast<limit_id>(i));
+TEST_CASE("this_file_tries_every_limit_that_has_a_choice_of_policies") {
+  const auto cases = limit_cases();
+  REQUIRE(cases.size() == limit_policies::count);
+  for (std::size_t i = 0; i < cases.size(); ++i) CHECK(cases[i].id == static_cast<limit_id>(i));
 }
 
-TEST_CASE("refuse: the message that is over a limit is refused, names the limit, and the run goes on") {
-  for (const one_limit& l : all_limits()) {
-    INFO(to_string(l.which));
+TEST_CASE("refuse_rejects_the_message_beyond_the_limit_with_its_name_and_the_run_continues") {
+  for (const limit_case& l : limit_cases()) {
+    INFO(to_string(l.id));
     scenario s(hello_with(l, limit_policy::refuse));
     s.then(l.within);
     REQUIRE(s.errors.empty());
-    s.then(l.over);
+    s.then(l.beyond);
     REQUIRE(s.errors.size() == 1);
-    CHECK(s.errors[0].code == (l.which == limit_id::message_bytes ? "too_large" : "over_limit"));
+    CHECK(s.errors[0].code == (l.id == limit_id::message_bytes ? "too_large" : "over_limit"));
     CHECK_FALSE(s.run().unjudged());
     CHECK(s.graph().open_count() == 1);
   }
 }
 
-TEST_CASE("observe: from the message that is over a limit on, the run is judged no more and forgets its graph") {
-  for (const one_limit& l : all_limits()) {
-    INFO(to_string(l.which));
+TEST_CASE("observe_stops_judging_with_the_message_beyond_the_limit_and_forgets_the_graph") {
+  for (const limit_case& l : limit_cases()) {
+    INFO(to_string(l.id));
     scenario s(hello_with(l, limit_policy::observe));
-    s.then(l.within).then(l.over);
-    CHECK(s.run().unjudged() == l.which);
-    CHECK(s.errors.size() == (l.which == limit_id::message_bytes ? 1u : 0u));  // what is not read cannot be delivered
+    s.then(l.within).then(l.beyond);
+    CHECK(s.run().unjudged() == l.id);
+    CHECK(s.errors.size() == (l.id == limit_id::message_bytes ? 1u : 0u));  // an unread message has no verdict
     CHECK(s.graph().all_events().empty());
     CHECK(s.graph().all_activations().empty());
-    const std::size_t answered = s.frames.size();
+    const std::size_t frames_before = s.frames.size();
     s.then(lost);
     CHECK(s.told().empty());
-    CHECK(s.frames.size() == answered + 1);
+    CHECK(s.frames.size() == frames_before + 1);
     CHECK(s.frames.back() == R"({"type":"verdicts","seq":4,"verdicts":[{"event":"lost","action":"deliver"}]})");
     s.then(R"({"type":"time","ts":100000000})");
     CHECK(s.told().empty());
@@ -86,11 +87,12 @@ TEST_CASE("observe: from the message that is over a limit on, the run is judged 
   }
 }
 
-TEST_CASE("observe: whatever comes is taken, in the order in which it is named, until the run ends") {
-  const one_limit l = all_limits()[5];
+TEST_CASE("when_judging_stopped_every_message_is_accepted_and_delivered_in_order_until_the_run_ends") {
+  const limit_case l = limit_cases()[5];
   scenario s(hello_with(l, limit_policy::observe));
-  s.then(l.within).then(l.over).then(R"(
-{"type":"activation_ended","activation":"never seen","reactions":{"e9":{"reroute":["bob"]},"e1":"consume"},"outputs":[{"id":"o1"},{"id":"o2","submit":true}]}
+  s.then(l.within).then(l.beyond).then(R"(
+{"type":"activation_ended","activation":"never seen","reactions":{"e9":{"reroute":["bob"]},"e1":"consume"},)"
+                                       R"("outputs":[{"id":"o1"},{"id":"o2","submit":true}]}
 {"type":"delivery","event":"nobody knows","applied":"as_is"}
 {"type":"gap","dropped":3}
 {"type":"agent_left","agent":"ada"})");
@@ -109,9 +111,10 @@ TEST_CASE("observe: whatever comes is taken, in the order in which it is named, 
   CHECK(s.run().ended());
 }
 
-TEST_CASE("observe: what was being watched is reported unresolved, and what was due by then still happens") {
+TEST_CASE("when_judging_stops_watched_healings_are_unresolved_and_windows_due_before_it_still_fire") {
   scenario s(R"(
-{"type":"hello","agents":["ada","bob"],"rules":{"deadlock":{"window_ms":10}},"limits":{"live_events":1},"over_limit":{"live_events":"observe"}}
+{"type":"hello","agents":["ada","bob"],"rules":{)"
+             R"("deadlock":{"window_ms":10}},"limits":{"live_events":1},"over_limit":{"live_events":"observe"}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"time","ts":10})");
   CHECK(s.told() == strings{"deadlock [e1] create"});
@@ -119,7 +122,7 @@ TEST_CASE("observe: what was being watched is reported unresolved, and what was 
   CHECK(s.became() == strings{"deadlock sys:1 unresolved at 10"});
 }
 
-TEST_CASE("gap: what is pending is forgotten as if the client had said gap, and the message is taken") {
+TEST_CASE("gap_forgets_what_is_pending_like_a_gap_of_the_client_and_accepts_the_message") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"limits":{"live_events":2},"over_limit":{"live_events":"gap"}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -130,25 +133,25 @@ TEST_CASE("gap: what is pending is forgotten as if the client had said gap, and 
   CHECK(s.reachable() == strings{"e3"});
   CHECK(s.graph().live_events() == 1);
   s.then(lost);
-  CHECK(s.told() == strings{"orphaned_event lost [ghost] not healed: target"});  // it goes on being judged
+  CHECK(s.told() == strings{"orphaned_event lost [ghost] not healed: target"});  // judging continues
 }
 
-TEST_CASE("gap: where forgetting makes no room the message is refused, and nothing more is forgotten for the next") {
+TEST_CASE("gap_refuses_the_message_if_forgetting_makes_no_room_and_forgets_only_once") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"limits":{"live_events":1},"over_limit":{"live_events":"gap"}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"event","event":{"id":"e2","recipients":["bob"]}}
 {"type":"event","event":{"id":"e3","recipients":["bob"]}})");
-  REQUIRE(s.errors.size() == 2);  // e1 is an input of what is open: it is not settled by a gap
+  REQUIRE(s.errors.size() == 2);  // e1 is an input of an open activation, so a gap does not settle it
   CHECK(s.errors[0].code == "over_limit");
   CHECK(s.graph().live_events() == 1);
 }
 
-TEST_CASE("gap: a message too large to be read counts as an observation that was lost") {
-  const one_limit l = all_limits()[0];
+TEST_CASE("gap_treats_a_message_too_large_to_read_as_a_lost_observation") {
+  const limit_case l = limit_cases()[0];
   scenario s(hello_with(l, limit_policy::gap));
-  s.then(l.within).then(l.over);
+  s.then(l.within).then(l.beyond);
   REQUIRE(s.errors.size() == 1);
   CHECK(s.errors[0].code == "too_large");
   CHECK(s.reachable().empty());
@@ -156,7 +159,7 @@ TEST_CASE("gap: a message too large to be read counts as an observation that was
   CHECK_FALSE(s.run().unjudged());
 }
 
-TEST_CASE("a limit line of a trace does what the daemon did then, once") {
+TEST_CASE("a_limit_line_of_a_trace_repeats_the_effect_of_the_first_limit_that_was_reached") {
   scenario s(R"(
 {"type":"hello","agents":["ada"]}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -170,19 +173,19 @@ TEST_CASE("a limit line of a trace does what the daemon did then, once") {
   CHECK_FALSE(broken.problem.empty());
 }
 
-TEST_CASE("the line that stands for a refused frame is answered as the frame was") {
+TEST_CASE("a_refusal_line_is_answered_like_the_refused_frame") {
   scenario s(R"({"type":"hello"})");
   s.then(R"({"type":"refused","seq":1,"code":"too_large","message":"the message has 9 bytes"})");
   REQUIRE(s.errors.size() == 1);
   CHECK(s.errors[0].code == "too_large");
   CHECK(s.frames.back() ==
         R"({"type":"error","code":"too_large","seq":1,"message":"the message has 9 bytes","fatal":false})");
-  s.then(R"({"type":"refused","seq":2})");  // of nobody's record: no message
+  s.then(R"({"type":"refused","seq":2})");  // no record has such a line, and it is no message
   REQUIRE(s.errors.size() == 2);
   CHECK(s.errors[1].code == "bad_message");
 }
 
-TEST_CASE("the policies of a limit are those that make sense for it") {
+TEST_CASE("each_limit_allows_only_its_own_policies") {
   CHECK(limit_policies::allows(limit_id::live_events, limit_policy::gap));
   CHECK_FALSE(limit_policies::allows(limit_id::agents, limit_policy::gap));
   CHECK_FALSE(limit_policies::allows(limit_id::sessions, limit_policy::observe));

@@ -1,4 +1,4 @@
-// What a run remembers, and that it does not grow with its length (semantics.md, "The properties").
+// What a run remembers: it does not grow with the length of the run.
 #include <catch2/catch.hpp>
 
 #include "tests/engine/scenario.h"
@@ -9,7 +9,7 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-// Straight to the replay: hundreds of thousands of lines.
+// Feeds the replay directly, because these runs have hundreds of thousands of lines.
 struct long_run {
   ingest::replay replay{run_policy{}, {}};
   std::uint64_t seq = 0;
@@ -17,7 +17,7 @@ struct long_run {
   explicit long_run(const std::string& hello) {
     REQUIRE(replay.line(R"({"type":"hello","protocol":1,"run":"r","clock":"trace",)" + hello + "}"));
   }
-  void say(const std::string& members) {
+  void send(const std::string& members) {
     const std::string number = std::to_string(++seq);
     REQUIRE(replay.line("{\"seq\":" + number + ",\"ts\":" + number + "," + members + "}"));
   }
@@ -37,7 +37,7 @@ std::string end(const std::string& v, const std::string& more = "") {
 
 }  // namespace
 
-TEST_CASE("the latest settled events are remembered, in the order in which they settled") {
+TEST_CASE("the_last_events_to_settle_are_remembered_in_the_order_in_which_they_settled") {
   scenario s(R"({"type":"hello","agents":["ada"],"limits":{"settled_events":2}})");
   s.then(R"(
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -60,7 +60,7 @@ TEST_CASE("the latest settled events are remembered, in the order in which they 
   CHECK(s.graph().counters().forgotten_events == 1);
 }
 
-TEST_CASE("a forgotten id is like one never seen: it may be used again, for events and activations") {
+TEST_CASE("a_forgotten_id_may_be_used_again_for_events_and_activations") {
   scenario s(R"({"type":"hello","agents":["ada","bob"],"limits":{"settled_events":0}})");
   const char* cycle = R"(
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -74,12 +74,12 @@ TEST_CASE("a forgotten id is like one never seen: it may be used again, for even
          R"({"type":"activation_ended","activation":"v1"})");
   CHECK(s.errors.at(0).code == "unknown_event");
   CHECK(s.errors.at(1).code == "unknown_activation");
-  // As an input it is a placeholder, though an event of this name was consumed before.
+  // As an input e1 is a placeholder, though an event with this id was consumed before.
   s.then(R"({"type":"activation_started","activation":"v2","agent":"bob","inputs":["e1"]})");
   CHECK(s.reachable() == strings{"e1"});
 }
 
-TEST_CASE("an open activation holds what it was given, remembered or not") {
+TEST_CASE("an_open_activation_keeps_its_inputs_even_if_the_run_has_forgotten_them") {
   scenario s(R"({"type":"hello","agents":["ada","bob","cy"],"limits":{"settled_events":1}})");
   s.then(R"(
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -90,7 +90,7 @@ TEST_CASE("an open activation holds what it was given, remembered or not") {
 {"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2"]}
 {"type":"activation_ended","activation":"v3"})");
   CHECK_FALSE(s.knows("e1"));
-  // A new event takes the name; v2's input is still the old one, settled and consumed by a reducing activation.
+  // A new event takes the id. The input of v2 is still the old event, which a reducing activation consumed.
   s.then(R"(
 {"type":"event","event":{"id":"e1","recipients":["cy"]}}
 {"type":"activation_ended","activation":"v2","outputs":[{"id":"e3","recipients":["cy"]}]})");
@@ -99,7 +99,7 @@ TEST_CASE("an open activation holds what it was given, remembered or not") {
   CHECK(s.reachable() == strings{"e1", "e3"});
 }
 
-TEST_CASE("what is live is judged the same, whatever was forgotten") {
+TEST_CASE("live_events_are_judged_the_same_whatever_was_forgotten") {
   for (const char* remembered : {"0", "100000"}) {
     scenario s(R"({"type":"hello","agents":["ada","bob","cy"],"limits":{"settled_events":)" + std::string(remembered) +
                "}}");
@@ -111,29 +111,29 @@ TEST_CASE("what is live is judged the same, whatever was forgotten") {
 {"type":"activation_ended","activation":"v2","outputs":[{"id":"e3","recipients":["ada"]}]}
 {"type":"activation_started","activation":"v3","agent":"ada","inputs":["e3"]}
 {"type":"activation_ended","activation":"v3","outputs":[{"id":"e4","submit":true}]})");
-    // e1 still waits at bob, and the path to it leads through e2 and e3, which are settled and perhaps forgotten.
+    // e1 still waits at bob. The path to it leads through e2 and e3, which are settled and may be forgotten.
     INFO("remembered " << remembered);
     CHECK(s.told() == strings{});
     CHECK(s.run().terminal());
   }
 }
 
-TEST_CASE("growth: two hundred thousand messages of a chain keep the graph at its frontier") {
+TEST_CASE("two_hundred_thousand_messages_of_a_chain_keep_the_graph_at_its_live_events") {
   long_run r(R"("agents":["a0","a1","a2"],"limits":{"settled_events":100})");
-  r.say(event("e0", "a0"));
-  std::size_t most_live = 0, most_remembered = 0;
+  r.send(event("e0", "a0"));
+  std::size_t max_live = 0, max_remembered = 0;
   for (int i = 0; i < 100'000; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1), to = "a" + std::to_string((i + 1) % 3);
-    r.say(start("v" + n, "a" + std::to_string(i % 3), "\"e" + n + '"'));
-    r.say(end("v" + n, R"(,"outputs":[{"id":"e)" + next + R"(","recipients":[")" + to + R"("]}])"));
-    most_live = std::max(most_live, r.graph().live_events());
-    most_remembered = std::max(most_remembered, r.graph().remembered_events());
+    r.send(start("v" + n, "a" + std::to_string(i % 3), "\"e" + n + '"'));
+    r.send(end("v" + n, R"(,"outputs":[{"id":"e)" + next + R"(","recipients":[")" + to + R"("]}])"));
+    max_live = std::max(max_live, r.graph().live_events());
+    max_remembered = std::max(max_remembered, r.graph().remembered_events());
   }
   CHECK(r.replay.counted().refused == 0);
   CHECK(r.graph().counters().events == 100'001);
   CHECK(r.graph().counters().activations == 100'000);
-  CHECK(most_live <= 2);
-  CHECK(most_remembered <= 102);
+  CHECK(max_live <= 2);
+  CHECK(max_remembered <= 102);
   CHECK(r.graph().counters().forgotten_events == 100'000 - 100);
   CHECK(r.graph().all_activations().size() <= 101);
   CHECK(r.graph().agent_count() == 3);
@@ -143,18 +143,19 @@ TEST_CASE("growth: two hundred thousand messages of a chain keep the graph at it
   CHECK((last.ancestry == nullptr || last.ancestry->members.size() <= 1));
 }
 
-TEST_CASE("growth: answers that are given back and orphans that come back leave nothing behind") {
-  long_run r(
-      R"("agents":["ada","bob"],"limits":{"settled_events":10},"healing":{"budget":1000000,"max_returns_per_agent":1000000},)"
-      R"("rules":{"early_termination":{"max_attempts":1000000},"orphaned_event":{"window_ms":1,"max_attempts":1},"repeated_subproblem":{"mode":"observe"}})");
-  r.say(event("hold", "bob"));
+TEST_CASE("answers_given_back_and_returning_orphans_leave_nothing_in_the_graph") {
+  long_run r(R"("agents":["ada","bob"],"limits":{"settled_events":10},"healing":{"budget":1000000,)"
+             R"("max_returns_per_agent":1000000},)"
+             R"("rules":{"early_termination":{"max_attempts":1000000},)"
+             R"("orphaned_event":{"window_ms":1,"max_attempts":1},"repeated_subproblem":{"mode":"observe"}})");
+  r.send(event("hold", "bob"));
   for (int i = 0; i < 5'000; ++i) {
     const std::string n = std::to_string(i);
-    r.say(start("v" + n, "ada", ""));
-    r.say(end("v" + n,
-              R"(,"outputs":[{"id":"s)" + n + R"(","submit":true},{"id":"o)" + n + R"(","recipients":["zed"]}])"));
-    r.say(start("w" + n, "ada", "\"s" + n + "\",\"o" + n + '"'));
-    r.say(end("w" + n, R"(,"reactions":{"o)" + n + R"(":"discard"})"));
+    r.send(start("v" + n, "ada", ""));
+    r.send(end("v" + n,
+               R"(,"outputs":[{"id":"s)" + n + R"(","submit":true},{"id":"o)" + n + R"(","recipients":["zed"]}])"));
+    r.send(start("w" + n, "ada", "\"s" + n + "\",\"o" + n + '"'));
+    r.send(end("w" + n, R"(,"reactions":{"o)" + n + R"(":"discard"})"));
   }
   CHECK(r.replay.counted().refused == 0);
   CHECK_FALSE(r.replay.run()->terminal());
@@ -163,17 +164,17 @@ TEST_CASE("growth: answers that are given back and orphans that come back leave 
   CHECK(r.graph().all_activations().size() <= 30);
 }
 
-TEST_CASE("growth: lineages do not lengthen with the run") {
-  // Two events live on for the whole run; all that is made beside them descends from a split of its own.
+TEST_CASE("lineages_do_not_lengthen_with_the_run") {
+  // Each activation splits its input in two: one part continues the chain, the hub consumes the other.
   long_run r(R"("agents":["ada","bob","hub"],"limits":{"settled_events":10},"mode":"observe")");
-  r.say(event("e0", "ada"));
+  r.send(event("e0", "ada"));
   for (int i = 0; i < 20'000; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1);
-    r.say(start("v" + n, "ada", "\"e" + n + '"'));
-    r.say(end("v" + n, R"(,"outputs":[{"id":"e)" + next + R"(","recipients":["ada"]},{"id":"x)" + n +
-                           R"(","recipients":["hub"]}])"));
-    r.say(start("h" + n, "hub", "\"x" + n + '"'));
-    r.say(end("h" + n));
+    r.send(start("v" + n, "ada", "\"e" + n + '"'));
+    r.send(end("v" + n, R"(,"outputs":[{"id":"e)" + next + R"(","recipients":["ada"]},{"id":"x)" + n +
+                            R"(","recipients":["hub"]}])"));
+    r.send(start("h" + n, "hub", "\"x" + n + '"'));
+    r.send(end("h" + n));
   }
   const graph::event_node& last = r.graph().event(r.graph().reachable().front());
   REQUIRE(last.generators != nullptr);

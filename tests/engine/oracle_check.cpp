@@ -1,6 +1,7 @@
-// digd-oracle-check [--stop] [SEEDS [MESSAGES [FIRST [DIR]]]]: engine against oracle on seeded random traces.
-// Prints progress, and each disagreement shrunk; with DIR keeps the shrunk traces there. Exit 1 if any disagreed.
-// --stop: names the first seed that disagrees and ends there, shrinking nothing (scripts/mutate).
+// digd-oracle-check [--stop] [SEEDS [MESSAGES [FIRST [DIR]]]]: compares engine and oracle on seeded random traces.
+// Prints progress and a shortened trace for each disagreement; writes these traces to DIR if it is given.
+// --stop: prints the first seed that disagrees and ends, without shortening its trace (for scripts/mutate).
+// Exit code 1 if any seed disagreed.
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -12,38 +13,39 @@
 #include "tests/engine/engine_answers.h"
 
 int main(int argc, char** argv) {
-  const bool stop = argc > 1 && std::string_view(argv[1]) == "--stop";
-  if (stop) {
+  const bool stop_at_first = argc > 1 && std::string_view(argv[1]) == "--stop";
+  if (stop_at_first) {
     --argc;
     ++argv;
   }
   const std::uint64_t seeds = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 5000;
   const std::size_t messages = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 500;
   const std::uint64_t first = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
-  const std::string keep = argc > 4 ? argv[4] : "";
-  const auto begun = std::chrono::steady_clock::now();
-  std::uint64_t wrong = 0;
+  const std::string folder = argc > 4 ? argv[4] : "";
+  const auto started = std::chrono::steady_clock::now();
+  std::uint64_t disagreements = 0;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const std::vector<std::string> trace = oracle::random_trace(seed, messages);
     if (!digd::tests::disagreement(trace).empty()) {
-      ++wrong;
-      if (stop) {
+      ++disagreements;
+      if (stop_at_first) {
         std::cout << "seed " << seed << " disagrees\n";
         break;
       }
-      const auto small = oracle::shrink(
+      const auto shortened = oracle::shrink(
           trace, [](const std::vector<std::string>& t) { return !digd::tests::disagreement(t).empty(); });
-      std::cout << "seed " << seed << " disagrees: " << digd::tests::disagreement(small) << '\n';
-      for (const std::string& line : small) std::cout << "    " << line << '\n';
-      if (!keep.empty()) {
-        std::ofstream file(keep + "/seed-" + std::to_string(seed) + ".jsonl");
-        for (const std::string& line : small) file << line << '\n';
+      std::cout << "seed " << seed << " disagrees: " << digd::tests::disagreement(shortened) << '\n';
+      for (const std::string& line : shortened) std::cout << "    " << line << '\n';
+      if (!folder.empty()) {
+        std::ofstream file(folder + "/seed-" + std::to_string(seed) + ".jsonl");
+        for (const std::string& line : shortened) file << line << '\n';
       }
-      if (wrong == 5) break;
+      if (disagreements == 5) break;
     }
     if ((seed - first + 1) % 500 == 0) std::cerr << seed - first + 1 << " traces compared\n";
   }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
-  std::cout << seeds << " traces of " << messages << " messages, " << wrong << " disagree, " << took.count() << " s\n";
-  return wrong == 0 ? 0 : 1;
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
+  std::cout << seeds << " traces of " << messages << " messages, " << disagreements << " disagree, " << elapsed.count()
+            << " s\n";
+  return disagreements == 0 ? 0 : 1;
 }

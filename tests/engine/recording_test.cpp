@@ -1,4 +1,4 @@
-// What is recorded: placeholders, late events, rosters, give-backs and reports on deliveries.
+// How messages change the graph: placeholders, late events, rosters, give-backs and delivery reports.
 #include <catch2/catch.hpp>
 
 #include "tests/engine/scenario.h"
@@ -11,14 +11,14 @@ namespace {
 
 const graph::event_node& event(const scenario& s, const char* id) { return s.graph().event(s.graph().find_event(id)); }
 
-std::string delivered(const scenario& s, const char* id, const char* agent) {
+std::string delivery_state(const scenario& s, const char* id, const char* agent) {
   const graph::delivery* d = s.graph().find_delivery(s.graph().find_event(id), s.graph().find_agent(agent));
   return d == nullptr ? "never" : std::string(to_string(d->state));
 }
 
 }  // namespace
 
-TEST_CASE("an input never seen becomes a placeholder: work, delivered to that agent") {
+TEST_CASE("an_unknown_input_becomes_a_placeholder_that_is_pending_work_of_that_agent") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"]}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]})");
@@ -27,7 +27,7 @@ TEST_CASE("an input never seen becomes a placeholder: work, delivered to that ag
   CHECK(s.verdicts.empty());
 }
 
-TEST_CASE("a late event fills its placeholder in, is delivered as it is and is given to whoever never had it") {
+TEST_CASE("a_late_event_fills_in_its_placeholder_and_is_delivered_to_the_recipients_that_never_had_it") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob","cy"]}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
@@ -36,18 +36,18 @@ TEST_CASE("a late event fills its placeholder in, is delivered as it is and is g
 {"type":"event","event":{"id":"e1","source":"v2","recipients":["ada","bob","zed"],"kind":"task"}})");
   CHECK(s.told() == strings{});
   CHECK(s.verdict_on("e1").action == action::deliver);
-  CHECK(delivered(s, "e1", "ada") == "discarded");
-  CHECK(delivered(s, "e1", "bob") == "pending");
-  CHECK(delivered(s, "e1", "zed") == "lost");
+  CHECK(delivery_state(s, "e1", "ada") == "discarded");
+  CHECK(delivery_state(s, "e1", "bob") == "pending");
+  CHECK(delivery_state(s, "e1", "zed") == "lost");
   REQUIRE(event(s, "e1").kind != nullptr);
   CHECK(*event(s, "e1").kind == "task");
   CHECK(s.graph().activation(event(s, "e1").source).id == "v2");
-  // It is filled in once.
+  // A placeholder is filled in only once.
   s.then(R"({"type":"event","event":{"id":"e1","recipients":["ada"]}})");
   CHECK(s.errors.back().code == "duplicate_event");
 }
 
-TEST_CASE("a late event is derived from nothing") {
+TEST_CASE("a_late_event_is_derived_from_no_input") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"]}
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
@@ -58,7 +58,7 @@ TEST_CASE("a late event is derived from nothing") {
   CHECK(s.told() == strings{"early_termination e9 [e1] reroute"});
 }
 
-TEST_CASE("a late answer counts as let through at once") {
+TEST_CASE("a_late_submit_event_is_let_through_at_once") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"]}
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
@@ -68,7 +68,7 @@ TEST_CASE("a late answer counts as let through at once") {
   CHECK(s.told() == strings{});
 }
 
-TEST_CASE("a late notice is no work any more") {
+TEST_CASE("a_late_fyi_event_is_no_longer_work") {
   scenario s(R"(
 {"type":"hello","agents":["ada"]}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
@@ -76,7 +76,7 @@ TEST_CASE("a late notice is no work any more") {
   CHECK(s.reachable() == strings{});
 }
 
-TEST_CASE("a late event that has settled stays as it is") {
+TEST_CASE("a_late_event_that_has_settled_does_not_change") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"]}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
@@ -84,10 +84,10 @@ TEST_CASE("a late event that has settled stays as it is") {
 {"type":"event","event":{"id":"e1","recipients":["bob"]}})");
   CHECK(event(s, "e1").settled);
   CHECK(s.reachable() == strings{});
-  CHECK(delivered(s, "e1", "bob") == "never");
+  CHECK(delivery_state(s, "e1", "bob") == "never");
 }
 
-TEST_CASE("a settled event is an input like another and never waits again") {
+TEST_CASE("a_settled_event_is_an_ordinary_input_and_never_pending_again") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"]}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -95,11 +95,11 @@ TEST_CASE("a settled event is an input like another and never waits again") {
 {"type":"activation_ended","activation":"v1"}
 {"type":"activation_started","activation":"v2","agent":"bob","inputs":["e1"]})");
   CHECK(s.reachable() == strings{});
-  CHECK(delivered(s, "e1", "bob") == "never");
+  CHECK(delivery_state(s, "e1", "bob") == "never");
   CHECK(s.graph().activation(s.graph().find_activation("v2")).inputs.size() == 1);
 }
 
-TEST_CASE("an open roster takes in whoever is named, a closed one only who joins or acts") {
+TEST_CASE("an_open_roster_takes_every_named_agent_and_a_closed_one_only_those_that_join_or_act") {
   scenario open(R"(
 {"type":"hello"}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -114,10 +114,10 @@ TEST_CASE("an open roster takes in whoever is named, a closed one only who joins
 {"type":"activation_started","activation":"v1","agent":"bob"}
 {"type":"agent_joined","agent":"cy"})");
   CHECK(closed.graph().roster_size() == 2);
-  CHECK(delivered(closed, "e1", "ada") == "lost");
+  CHECK(delivery_state(closed, "e1", "ada") == "lost");
 }
 
-TEST_CASE("a further session's agents join an open roster and leave it open") {
+TEST_CASE("agents_of_a_further_session_join_an_open_roster_and_leave_it_open") {
   scenario s(R"(
 {"type":"hello","session":"a"}
 {"type":"hello","session":"b","agents":["bob"]}
@@ -126,20 +126,20 @@ TEST_CASE("a further session's agents join an open roster and leave it open") {
   CHECK(s.graph().roster_size() == 2);
 }
 
-TEST_CASE("who leaves loses what waited, who comes back starts anew") {
+TEST_CASE("an_agent_that_leaves_loses_its_pending_events_and_starts_with_none_when_it_returns") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"mode":"off"}
 {"type":"event","event":{"id":"e1","recipients":["ada","bob"]}}
 {"type":"agent_left","agent":"ada"}
 {"type":"agent_left","agent":"nobody"}
 {"type":"agent_joined","agent":"ada"})");
-  CHECK(delivered(s, "e1", "ada") == "lost");
+  CHECK(delivery_state(s, "e1", "ada") == "lost");
   CHECK(s.reachable() == strings{"e1"});
   s.then(R"({"type":"event","event":{"id":"e2","recipients":["ada"]}})");
-  CHECK(delivered(s, "e2", "ada") == "pending");
+  CHECK(delivery_state(s, "e2", "ada") == "pending");
 }
 
-TEST_CASE("a failed activation leaves its inputs as they are") {
+TEST_CASE("a_failed_activation_leaves_its_inputs_pending") {
   scenario s(R"(
 {"type":"hello","agents":["ada"]}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -149,8 +149,8 @@ TEST_CASE("a failed activation leaves its inputs as they are") {
   CHECK_FALSE(event(s, "e1").consumed);
 }
 
-TEST_CASE("all reroutes of an end are recorded before any is judged") {
-  // Both events go to each other's agent; each is judged against the graph with both.
+TEST_CASE("all_reroutes_of_an_activation_are_recorded_before_any_is_judged") {
+  // dee reroutes both events to cy; digd judges each against the graph that has both reroutes.
   scenario s(R"(
 {"type":"hello","agents":["ada","bob","cy","dee"]}
 {"type":"activation_started","activation":"g1","agent":"cy"}
@@ -166,49 +166,49 @@ TEST_CASE("all reroutes of an end are recorded before any is judged") {
   CHECK(s.verdicts[3].event == "e2");
 }
 
-TEST_CASE("a verdict that was not applied: the answer counts as let through after all") {
+TEST_CASE("an_answer_delivered_against_its_verdict_counts_as_let_through") {
   const std::string early = R"(
 {"type":"hello","agents":["ada","bob"]}
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e9","source":"v1","recipients":["bob"],"submit":true}}
 )";
-  for (const char* text : {"injected", "rerouted", "created", "unsupported", "failed"}) {
-    scenario s(early + R"({"type":"delivery","event":"e9","applied":")" + text + "\"}");
+  for (const char* applied : {"injected", "rerouted", "created", "unsupported", "failed"}) {
+    scenario s(early + R"({"type":"delivery","event":"e9","applied":")" + applied + "\"}");
     CHECK_FALSE(s.run().terminal());
-    CHECK(delivered(s, "e9", "ada") == "pending");
+    CHECK(delivery_state(s, "e9", "ada") == "pending");
   }
   scenario s(early);
-  CHECK(delivered(s, "e9", "bob") == "withdrawn");
+  CHECK(delivery_state(s, "e9", "bob") == "withdrawn");
   s.then(R"({"type":"delivery","event":"e9","applied":"as_is","reason":"timeout"})");
   CHECK(s.run().terminal());
-  CHECK(delivered(s, "e9", "ada") == "withdrawn");
-  CHECK(s.became() == strings{});  // the early work still waits, and this answer was no clean one
+  CHECK(delivery_state(s, "e9", "ada") == "withdrawn");
+  CHECK(s.became() == strings{});  // the work still waits, and the rule fired on this answer
 }
 
-TEST_CASE("a give-back that was not applied is withdrawn, what the client itself delivered is not") {
+TEST_CASE("a_give_back_that_was_not_applied_is_withdrawn_but_not_a_delivery_by_the_client") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"rules":{"orphaned_event":{"window_ms":10}}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}}
 {"type":"event","event":{"id":"e2","source":"v1","recipients":["ada"]}})");
-  CHECK(delivered(s, "e1", "ada") == "pending");
+  CHECK(delivery_state(s, "e1", "ada") == "pending");
   s.then(R"({"type":"delivery","event":"e1","applied":"as_is"})"
          "\n"
          R"({"type":"delivery","event":"e2","applied":"as_is"})");
-  CHECK(delivered(s, "e1", "ada") == "withdrawn");
-  CHECK(delivered(s, "e2", "ada") == "pending");
-  // Nobody has it now, and the window that starts is healed by another give-back.
+  CHECK(delivery_state(s, "e1", "ada") == "withdrawn");
+  CHECK(delivery_state(s, "e2", "ada") == "pending");
+  // No agent holds it now. When the window ends, digd gives it back again.
   s.then(R"({"type":"time","ts":10})");
   CHECK(s.told().back() == "orphaned_event e1 [ada, zed] reroute");
   CHECK(s.interventions.back().id == "give:e1:1");
   s.then(R"({"type":"delivery","of":"give:e1:1","applied":"as_is"})");
-  CHECK(delivered(s, "e1", "ada") == "withdrawn");
+  CHECK(delivery_state(s, "e1", "ada") == "withdrawn");
   s.then(R"({"type":"time","ts":20})");
   CHECK(s.interventions.back().id == "give:e1:2");
 }
 
-TEST_CASE("a give-back that was taken up cannot be withdrawn") {
+TEST_CASE("a_give_back_that_was_consumed_cannot_be_withdrawn") {
   scenario s(R"(
 {"type":"hello","agents":["ada"]}
 {"type":"activation_started","activation":"v1","agent":"ada"}
@@ -216,10 +216,10 @@ TEST_CASE("a give-back that was taken up cannot be withdrawn") {
 {"type":"activation_started","activation":"v2","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v2"}
 {"type":"delivery","event":"e1","applied":"as_is"})");
-  CHECK(delivered(s, "e1", "ada") == "consumed");
+  CHECK(delivery_state(s, "e1", "ada") == "consumed");
 }
 
-TEST_CASE("what was delivered as it is before it could be judged is judged, and not healed") {
+TEST_CASE("an_event_delivered_as_is_is_judged_but_not_healed") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"]}
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
@@ -229,20 +229,21 @@ TEST_CASE("what was delivered as it is before it could be judged is judged, and 
   CHECK(s.run().terminal());
 }
 
-TEST_CASE("the first of two answers of a message that is let through ends the judging, not the message") {
+TEST_CASE("an_answer_let_through_ends_judging_after_its_message") {
   scenario s(R"(
 {"type":"hello","agents":["ada"]}
 {"type":"activation_started","activation":"v1","agent":"ada"}
-{"type":"activation_ended","activation":"v1","outputs":[{"id":"e8","submit":true},{"id":"e9","submit":true},{"id":"e7","recipients":["zed"]}]}
+{"type":"activation_ended","activation":"v1","outputs":[)"
+             R"({"id":"e8","submit":true},{"id":"e9","submit":true},{"id":"e7","recipients":["zed"]}]}
 {"type":"event","event":{"id":"e6","recipients":["zed"]}})");
-  // All three were judged against the same graph: the orphan is told, and given back.
+  // All three were judged against the same graph, so the orphan is reported and given back.
   CHECK(s.told() == strings{"orphaned_event e7 [zed] reroute"});
   CHECK(s.run().terminal());
-  CHECK(delivered(s, "e7", "ada") == "pending");
+  CHECK(delivery_state(s, "e7", "ada") == "pending");
   CHECK(s.verdict_on("e6").action == action::deliver);
 }
 
-TEST_CASE("names given twice count once") {
+TEST_CASE("names_given_twice_count_once") {
   scenario s(R"(
 {"type":"hello","agents":["ada","ada"]}
 {"type":"event","event":{"id":"e1","recipients":["ada","ada"]}}

@@ -1,4 +1,4 @@
-// What time brings: stalls, windows, gaps, and the clock itself (semantics.md, "By time").
+// Effects of time: stalls, windows, gaps, and the run's clock (docs/rules.md).
 #include <catch2/catch.hpp>
 
 #include "tests/engine/scenario.h"
@@ -13,7 +13,7 @@ bool event_settled(const scenario& s, const char* id) { return s.graph().event(s
 
 }  // namespace
 
-TEST_CASE("an activation stalls when nothing was heard of it for stalled_ms, and an output is a sign of life") {
+TEST_CASE("an_activation_stalls_after_stalled_ms_without_an_output_and_an_output_revives_it") {
   scenario s(R"(
 {"type":"hello","limits":{"stalled_ms":100},"mode":"off"}
 {"type":"activation_started","activation":"v1","agent":"ada","ts":10}
@@ -34,7 +34,7 @@ TEST_CASE("an activation stalls when nothing was heard of it for stalled_ms, and
   CHECK(s.graph().open_count() == 0);
 }
 
-TEST_CASE("only outputs are signs of life") {
+TEST_CASE("only_outputs_keep_an_activation_active") {
   scenario s(R"(
 {"type":"hello","limits":{"stalled_ms":100},"mode":"off"}
 {"type":"activation_started","activation":"v1","agent":"ada"}
@@ -44,7 +44,7 @@ TEST_CASE("only outputs are signs of life") {
   CHECK(s.graph().active_count() == 1);
 }
 
-TEST_CASE("an agent's activations stall when it leaves, at once, and an output revives them") {
+TEST_CASE("activations_of_an_agent_that_leaves_stall_at_once_and_an_output_revives_them") {
   scenario s(R"(
 {"type":"hello","mode":"off"}
 {"type":"activation_started","activation":"v1","agent":"ada"}
@@ -55,9 +55,10 @@ TEST_CASE("an agent's activations stall when it leaves, at once, and an output r
   CHECK(s.graph().active_count() == 2);
 }
 
-TEST_CASE("a gap makes deliveries unknown, stalls what is open and forgets that anything ended") {
+TEST_CASE("a_gap_makes_deliveries_unknown_stalls_open_activations_and_forgets_ended_ones") {
   scenario s(R"(
-{"type":"hello","agents":["ada","bob"],"rules":{"missing_termination":{"window_ms":10},"orphaned_event":{"window_ms":10}}}
+{"type":"hello","agents":["ada","bob"],"rules":{)"
+             R"("missing_termination":{"window_ms":10},"orphaned_event":{"window_ms":10}}}
 {"type":"event","event":{"id":"e1","recipients":["ada","bob"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"activation_started","activation":"v2","agent":"bob"}
@@ -70,7 +71,7 @@ TEST_CASE("a gap makes deliveries unknown, stalls what is open and forgets that 
   const graph::delivery* d = s.graph().find_delivery(s.graph().find_event("e1"), s.graph().find_agent("bob"));
   REQUIRE(d != nullptr);
   CHECK(d->state == graph::delivery_state::unknown);
-  // What is named again is given again, and is never an orphan.
+  // An event named again as an input is pending again, but never an orphan.
   s.then(R"(
 {"type":"activation_started","activation":"v3","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v3","reactions":{"e1":"discard"}}
@@ -81,7 +82,7 @@ TEST_CASE("a gap makes deliveries unknown, stalls what is open and forgets that 
   CHECK(s.told() == strings{"missing_termination @ada [] create"});
 }
 
-TEST_CASE("windows report their own time, and later messages theirs") {
+TEST_CASE("window_detections_have_the_time_of_the_window_and_later_ones_that_of_their_message") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"rules":{"deadlock":{"window_ms":10,"max_attempts":1}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]},"ts":100}
@@ -94,9 +95,10 @@ TEST_CASE("windows report their own time, and later messages theirs") {
   CHECK(s.run().clock() == 500);
 }
 
-TEST_CASE("what is due at the same time happens in order: stalls, deadlock, termination, orphans by id") {
+TEST_CASE("windows_of_the_same_time_fire_after_stalls_in_the_order_termination_then_orphans_by_id") {
   scenario s(R"(
-{"type":"hello","agents":["ada"],"limits":{"stalled_ms":10},"rules":{"orphaned_event":{"window_ms":10},"missing_termination":{"window_ms":0}}}
+{"type":"hello","agents":["ada"],"limits":{"stalled_ms":10},"rules":{)"
+             R"("orphaned_event":{"window_ms":10},"missing_termination":{"window_ms":0}}}
 {"type":"event","event":{"id":"e3","recipients":["bob"],"fyi":true}}
 {"type":"agent_joined","agent":"bob"}
 {"type":"event","event":{"id":"b","recipients":["bob"]}}
@@ -114,9 +116,10 @@ TEST_CASE("what is due at the same time happens in order: stalls, deadlock, term
   for (const detection& d : s.detections) CHECK(d.ts == 10);
 }
 
-TEST_CASE("deadlock comes before orphans of the same time, and stalls before both") {
+TEST_CASE("deadlock_fires_after_stalls_and_before_orphans_of_the_same_time") {
   scenario s(R"(
-{"type":"hello","agents":["ada","bob"],"limits":{"stalled_ms":10},"rules":{"orphaned_event":{"window_ms":10},"deadlock":{"window_ms":0,"max_attempts":1}}}
+{"type":"hello","agents":["ada","bob"],"limits":{"stalled_ms":10},"rules":{)"
+             R"("orphaned_event":{"window_ms":10},"deadlock":{"window_ms":0,"max_attempts":1}}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["bob"]}}
 {"type":"event","event":{"id":"e2","source":"v1","recipients":["ada"]}}
@@ -126,7 +129,7 @@ TEST_CASE("deadlock comes before orphans of the same time, and stalls before bot
         strings{"deadlock [e2] create", "deadlock [e2] not healed: attempts", "orphaned_event e1 [bob] reroute"});
 }
 
-TEST_CASE("the clock never goes back, and stands still without ts") {
+TEST_CASE("the_clock_never_goes_back_and_stands_still_without_a_ts") {
   scenario s(R"(
 {"type":"hello"}
 {"type":"time","ts":100}
@@ -136,7 +139,7 @@ TEST_CASE("the clock never goes back, and stands still without ts") {
   CHECK(s.errors.empty());
 }
 
-TEST_CASE("a refused message does not move the clock and lets nothing fall due") {
+TEST_CASE("a_refused_message_moves_no_clock_and_fires_no_window") {
   scenario s(R"(
 {"type":"hello","agents":["ada"]}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -146,7 +149,7 @@ TEST_CASE("a refused message does not move the clock and lets nothing fall due")
   CHECK(s.run().clock() == 0);
 }
 
-TEST_CASE("with stamps of a daemon, what was due by a refused message's time has happened") {
+TEST_CASE("in_a_stamped_trace_windows_due_before_a_refused_message_fire") {
   scenario s(R"(
 {"type":"hello","agents":["ada"],"stamped":true}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -155,16 +158,16 @@ TEST_CASE("with stamps of a daemon, what was due by a refused message's time has
   CHECK(s.told() == strings{"deadlock [e1] create"});
 }
 
-TEST_CASE("windows as long as time itself never fire and do no harm") {
+TEST_CASE("a_window_of_the_longest_possible_time_never_fires") {
   scenario s(R"(
 {"type":"hello","agents":["ada"],"rules":{"deadlock":{"window_ms":9223372036854775807}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]},"ts":5}
 {"type":"time","ts":9223372036854775806})");
-  if (!s.problem.empty()) return;  // refused by the decoder: as good
+  if (!s.problem.empty()) return;  // the decoder refuses such a window: also correct
   CHECK(s.told() == strings{});
 }
 
-TEST_CASE("a window of no length fires with the next message, not with its own") {
+TEST_CASE("a_window_of_no_length_fires_with_the_next_message_and_not_with_its_own") {
   scenario s(R"(
 {"type":"hello","agents":["ada"],"rules":{"deadlock":{"window_ms":0,"max_attempts":0}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}})");
@@ -175,7 +178,7 @@ TEST_CASE("a window of no length fires with the next message, not with its own")
   CHECK(s.detections.size() == 1);
 }
 
-TEST_CASE("nothing falls due in a terminal or an ended run") {
+TEST_CASE("no_window_fires_in_a_terminal_or_an_ended_run") {
   scenario terminal(R"(
 {"type":"hello","agents":["ada","bob"],"rules":{"orphaned_event":{"window_ms":10},"early_termination":{"mode":"off"}}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
@@ -198,7 +201,7 @@ TEST_CASE("nothing falls due in a terminal or an ended run") {
   CHECK(ended.run().next_due() == std::nullopt);
 }
 
-TEST_CASE("the operator's switch: an `off` clears what runs, and nothing of it is told") {
+TEST_CASE("switching_rules_off_clears_running_windows_and_reports_nothing") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"rules":{"orphaned_event":{"window_ms":10},"missing_termination":{"mode":"off"}}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
@@ -206,13 +209,13 @@ TEST_CASE("the operator's switch: an `off` clears what runs, and nothing of it i
 {"type":"agent_left","agent":"bob"})");
   CHECK(s.run().next_due() == 10);
   s.then(R"({"type":"operator_mode","mode":"off","ts":0})");
-  CHECK(s.run().next_due() == 300'000);  // v1's stall
+  CHECK(s.run().next_due() == 300'000);  // when v1 stalls
   s.then(R"({"type":"time","ts":100})");
   CHECK(s.told() == strings{});
   CHECK(event_settled(s, "e1"));
 }
 
-TEST_CASE("the operator's switch: what is only observed is told and not healed, and the switch goes both ways") {
+TEST_CASE("after_a_switch_to_observe_detections_are_not_healed_and_a_switch_to_enforce_restores_healing") {
   scenario s(R"(
 {"type":"hello","agents":["ada"],"rules":{"deadlock":{"window_ms":10}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
