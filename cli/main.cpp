@@ -45,7 +45,7 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
 int main(int argc, char** argv) {
   CLI::App app{"digctl: replay, import and look at what digd watches"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", "digctl 0.1.0");
+  app.set_version_flag("--version", "digctl " DIGD_VERSION);
   app.footer(
       "Machine formats go to standard output, all else to standard error.\n"
       "Exit status: 0 done, 1 found what it was asked to find, 2 wrong use or bad input.");
