@@ -8,25 +8,13 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "net/daemon_frame.h"
 
 namespace digd::net {
 
 namespace json = boost::json;
 
 namespace {
-
-std::string_view text_of(const json::object& from, std::string_view key) {
-  const json::value* found = from.if_contains(key);
-  const json::string* text = found ? found->if_string() : nullptr;
-  return text ? std::string_view(text->data(), text->size()) : std::string_view{};
-}
-
-std::uint64_t number_of(const json::object& from, std::string_view key, std::uint64_t otherwise) {
-  const json::value* found = from.if_contains(key);
-  boost::system::error_code ec;
-  const std::uint64_t number = found ? found->to_number<std::uint64_t>(ec) : 0;
-  return found && !ec ? number : otherwise;
-}
 
 // A trace tells a past time: without a word on the clock that is what counts, as in a replay.
 std::string hello_as_sent(std::string_view text, const std::string& run, bool has_clock) {
@@ -359,58 +347,63 @@ void trace_player::hear() {
   }
 }
 
-void trace_player::hear_frame(session_state& s, const std::string& frame) {
-  boost::system::error_code ec;
-  const json::value parsed = json::parse(frame, ec);
-  if (ec || !parsed.is_object()) {
-    fail(called(s) + "the daemon sent what is no JSON object: " + digd::quoted(frame.substr(0, 200)));
+void trace_player::hear_frame(session_state& s, const std::string& text) {
+  const std::optional<daemon_frame> frame = read_daemon_frame(text);
+  if (!frame) {
+    fail(called(s) + "the daemon sent what is no JSON object: " + digd::quoted(text.substr(0, 200)));
     return;
   }
-  const json::object& object = parsed.get_object();
-  const std::string_view type = text_of(object, "type");
-  const std::uint64_t seq = number_of(object, "seq", 0);
-  if (type == "ack") {
-    if (seq > s.acked) counts_.acked += seq - s.acked;
-    s.acked = std::max(s.acked, seq);
-    return;
-  }
-  if (type == "welcome") {
-    const std::uint64_t acked = number_of(object, "acked_seq", 0);
-    if (s.used != 0 && acked > s.acked) counts_.acked += acked - s.acked;
-    if (acked < s.acked) {
-      fail_for_good(called(s) + "the daemon knows " + std::to_string(acked) + " of the " + std::to_string(s.acked) +
-                    " messages that it had acked; is its data directory another one?");
+  switch (frame->kind) {
+    case daemon_frame_kind::ack:
+      if (frame->seq > s.acked) counts_.acked += frame->seq - s.acked;
+      s.acked = std::max(s.acked, frame->seq);
       return;
-    }
-    s.acked = acked;
-    s.credits = std::max<std::uint64_t>(1, number_of(object, "credits", s.credits));
-    if (const json::value* limits = object.if_contains("limits"); limits && limits->is_object()) {
-      s.message_bytes = number_of(limits->get_object(), "message_bytes", s.message_bytes);
-    }
-    s.welcomed = true;
+    case daemon_frame_kind::welcome: return hear_welcome(s, *frame);
+    case daemon_frame_kind::verdicts:
+    case daemon_frame_kind::error:
+      if (!hear_answer(s, *frame)) return;
+      break;
+    case daemon_frame_kind::intervention:
+      if (!is_news(s, std::string(text_of(frame->body, "id")))) return;
+      ++counts_.interventions;
+      break;
+    case daemon_frame_kind::other: break;
+  }
+  hand_on(s, text);
+}
+
+void trace_player::hear_welcome(session_state& s, const daemon_frame& welcome) {
+  const std::uint64_t acked = welcome.acked_seq;
+  if (s.used != 0 && acked > s.acked) counts_.acked += acked - s.acked;
+  if (acked < s.acked) {
+    fail_for_good(called(s) + "the daemon knows " + std::to_string(acked) + " of the " + std::to_string(s.acked) +
+                  " messages that it had acked; is its data directory another one?");
     return;
   }
-  if (type == "verdicts" || type == "error") {
-    const json::value* fatal = object.if_contains("fatal");
-    if (fatal && fatal->is_bool() && fatal->get_bool()) {
-      const std::string_view code = text_of(object, "code");
-      fail_for_good(called(s) + "the daemon refused: " + std::string(code) + ": " +
-                    digd::quoted(text_of(object, "message")) +
-                    (code == "hello_conflict" ? "; --run NAME plays the trace as another run" : ""));
-      return;
-    }
-    const bool misplaced = type == "error" && text_of(object, "code") == "bad_seq";
-    if (misplaced) ++s.misplaced;
-    const bool again = !misplaced && seq != 0 && seq <= s.printed;
-    if (!misplaced) s.answered = std::max(s.answered, seq);
-    if (again) return;
-    if (!misplaced) s.printed = std::max(s.printed, seq);
-    ++(type == "error" ? counts_.errors : counts_.verdicts);
-  } else if (type == "intervention") {
-    if (!is_news(s, std::string(text_of(object, "id")))) return;
-    ++counts_.interventions;
+  s.acked = acked;
+  s.credits = std::max<std::uint64_t>(1, welcome.credits.value_or(s.credits));
+  s.message_bytes = welcome.message_bytes.value_or(s.message_bytes);
+  s.welcomed = true;
+}
+
+// Whether the answer is handed on: an answer that came before is not.
+bool trace_player::hear_answer(session_state& s, const daemon_frame& answer) {
+  const bool is_error = answer.kind == daemon_frame_kind::error;
+  if (answer.fatal) {
+    fail_for_good(called(s) + "the daemon refused: " + answer.code + ": " + digd::quoted(answer.message) +
+                  (answer.code == "hello_conflict" ? "; --run NAME plays the trace as another run" : ""));
+    return false;
   }
-  hand_on(s, frame);
+  if (is_error && answer.code == "bad_seq") {
+    ++s.misplaced;
+  } else {
+    const bool is_repeated = answer.seq != 0 && answer.seq <= s.printed;
+    s.answered = std::max(s.answered, answer.seq);
+    if (is_repeated) return false;
+    s.printed = std::max(s.printed, answer.seq);
+  }
+  ++(is_error ? counts_.errors : counts_.verdicts);
+  return true;
 }
 
 bool trace_player::is_news(session_state& s, const std::string& id) {

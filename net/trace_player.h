@@ -21,6 +21,7 @@
 
 #include "ingest/protocol/decode.h"
 #include "net/client.h"
+#include "net/daemon_frame.h"
 
 namespace digd::net {
 
@@ -110,7 +111,9 @@ class trace_player {
   waited wait(session_state& s, const Ready& ready);
   void run_until(clock::time_point until);
   void hear();
-  void hear_frame(session_state& s, const std::string& frame);
+  void hear_frame(session_state& s, const std::string& text);
+  void hear_welcome(session_state& s, const daemon_frame& welcome);
+  bool hear_answer(session_state& s, const daemon_frame& answer);
   void hand_on(const session_state& s, std::string_view frame);
   bool is_news(session_state& s, const std::string& id);
   bool fail(std::string text);
