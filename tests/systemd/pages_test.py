@@ -128,14 +128,14 @@ def test_bash_completes_commands_options_and_choices(commands):
 
 
 def test_zsh_parses_the_completions(tmp_path):
-    for text in (out(DIGCTL, "completion", "zsh"), (ROOT / "completions/_digd").read_text()):
+    for text in (out(DIGCTL, "completion", "zsh"), (ROOT / "packaging/completions/_digd").read_text()):
         (tmp_path / "file").write_text(text)
         out("zsh", "-n", str(tmp_path / "file"))
 
 
 def test_digds_completions_have_every_option():
     helped = options_of(out(DIGD, "--help"))
-    script = (ROOT / "completions/digd.bash").read_text()
+    script = (ROOT / "packaging/completions/digd.bash").read_text()
     assert set(complete("digd -", script)) == helped
-    zsh = (ROOT / "completions/_digd").read_text()
+    zsh = (ROOT / "packaging/completions/_digd").read_text()
     assert all(option in zsh for option in helped)
