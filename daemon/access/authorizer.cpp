@@ -81,7 +81,8 @@ authorizer::decision authorizer::check(const net::upgrade_request& request, righ
   grant_ptr grant = table->find(*token);
   if (!grant) return refuse(false, "there is no such token");
   if (!grant->may(needed)) {
-    return refuse(true, "the token " + digd::quoted(grant->name()) + " has no right to " + std::string(to_string(needed)));
+    return refuse(true,
+                  "the token " + digd::quoted(grant->name()) + " has no right to " + std::string(to_string(needed)));
   }
   if (!run.empty() && !grant->covers(run)) {
     return refuse(true, "the token " + digd::quoted(grant->name()) + " is not for this run");

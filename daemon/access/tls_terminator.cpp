@@ -1,7 +1,7 @@
 #include "daemon/access/tls_terminator.h"
 
-#include <boost/asio/post.hpp>
 #include <spdlog/spdlog.h>
+#include <boost/asio/post.hpp>
 #include <utility>
 #include <vector>
 

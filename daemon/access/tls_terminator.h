@@ -1,8 +1,9 @@
 // Terminates TLS: a thread that makes the handshakes and passes plain sockets to the rest of the daemon, which knows
 // nothing of TLS. A reload reads the certificate again; open connections keep the one they began with.
 //
-// Threads: `change`, `start`, `stop`, `give_up_handshakes` any; the rest its own. Bounds: those of the connections; each
-// holds its ticket until its TLS session has ended. A handshake may take 10 s.
+// Threads: `change`, `start`, `stop` and `give_up_handshakes` any; the rest its own. Bounds: those of the connections;
+// each holds its ticket until its TLS session has ended. A handshake may take 10 s. Failure: it counts failed
+// handshakes and closes their sockets.
 #pragma once
 
 #include <atomic>
@@ -49,7 +50,7 @@ class tls_terminator {
   std::shared_ptr<boost::asio::ssl::context> tls_context_;
   std::atomic<std::uint64_t>& refused_;
   boost::unordered_flat_map<net::tls_pipe*, std::weak_ptr<net::tls_pipe>> in_handshake_;
-  bool stopping_ = false;                                                             
+  bool stopping_ = false;
   std::thread thread_;
 };
 

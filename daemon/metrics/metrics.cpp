@@ -1,7 +1,7 @@
 #include "daemon/metrics/metrics.h"
 
-#include "daemon/metrics/prometheus.h"
 #include "daemon/metrics/otlp_counts.h"
+#include "daemon/metrics/prometheus.h"
 #include "daemon/metrics/webhook_counts.h"
 
 namespace digd::daemon {
@@ -68,13 +68,13 @@ void write_judging(prometheus_text& out, counts threads) {
   }
   by<cause>(out, threads, "digd_unhealed_total", "Detections that were not healed, by cause.", "cause", 1, cause_count,
             [](const thread_counts& t) -> auto& { return t.causes; });
-  out.family("digd_interventions_total", "counter", "What the monitor did of itself.");
-  for (const action which : {action::reroute, action::create}) {
-    const auto i = static_cast<std::size_t>(which);
+  out.family("digd_interventions_total", "counter", "Healings without a blocked event.");
+  for (const action kind : {action::reroute, action::create}) {
+    const auto i = static_cast<std::size_t>(kind);
     out.sample(sum(threads, [&](const thread_counts& t) -> auto& { return t.interventions[i]; }),
-               {{"action", to_string(which)}});
+               {{"action", to_string(kind)}});
   }
-  out.family("digd_outcomes_total", "counter", "What became of healings.");
+  out.family("digd_outcomes_total", "counter", "Healings, by outcome.");
   for (std::size_t rule = 0; rule < rule_count; ++rule) {
     for (std::size_t i = 0; i < outcome_count; ++i) {
       out.sample(sum(threads, [&](const thread_counts& t) -> auto& { return t.outcomes[rule][i]; }),
@@ -92,7 +92,7 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   out.counter("digd_sessions_opened_total", "Hellos that were welcomed.",
               total([](const thread_counts& t) -> auto& { return t.sessions_opened; }));
   out.gauge("digd_runs_open", "Runs that have not ended.", now.runs_open);
-  out.gauge("digd_runs_in_memory", "Runs in memory: those that have not ended, and ended ones that a client holds.",
+  out.gauge("digd_runs_in_memory", "Runs in memory: open runs, and ended ones with a connected client.",
             total([](const thread_counts& t) -> auto& { return t.runs_loaded; }) -
                 total([](const thread_counts& t) -> auto& { return t.runs_unloaded; }));
   out.counter("digd_runs_opened_total", "Runs opened since the start.",
@@ -101,9 +101,9 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
               total([](const thread_counts& t) -> auto& { return t.runs_ended; }));
   out.counter("digd_runs_deleted_total", "Runs deleted since the start.",
               total([](const thread_counts& t) -> auto& { return t.runs_deleted; }));
-  out.counter("digd_credits_paused_total", "Times a connection was read no further: its credits were used up.",
+  out.counter("digd_credits_paused_total", "Times digd paused reading a connection: its credits were used up.",
               total([](const thread_counts& t) -> auto& { return t.credits_paused; }));
-  out.counter("digd_rate_paused_total", "Times a connection was read no further: its token sends faster than it may.",
+  out.counter("digd_rate_paused_total", "Times digd paused reading a connection: its token exceeds its rate.",
               total([](const thread_counts& t) -> auto& { return t.rate_paused; }));
   out.family("digd_limits_hit_total", "counter", "Times a limit was hit.");
   out.sample(now.connections_refused, {{"limit", "connections"}});
@@ -121,7 +121,7 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
     out.sample(total([i](const thread_counts& t) -> auto& { return t.limits[i]; }),
                {{"limit", to_string(static_cast<limit_id>(i))}});
   }
-  out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users who may not.",
+  out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users without access.",
               now.peers_refused);
   out.counter("digd_tls_refused_total", "TLS handshakes that failed.", now.tls_refused);
   out.counter("digd_http_requests_total", "HTTP requests answered.",
@@ -131,41 +131,40 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
 }
 
 void write_overload(prometheus_text& out, const process_facts& now) {
-  out.family("digd_overload_used_bytes", "gauge", "What the overload manager watches: used.");
+  out.family("digd_overload_used_bytes", "gauge", "Use of each resource that the overload manager watches.");
   for (const overload_fact& overload_fact : now.overload)
     out.sample(overload_fact.used, {{"resource", overload_fact.resource}});
-  out.family("digd_overload_limit_bytes", "gauge", "The same: its limit; 0: not watched.");
+  out.family("digd_overload_limit_bytes", "gauge", "The limit of the resource; 0: not watched.");
   for (const overload_fact& overload_fact : now.overload)
     out.sample(overload_fact.limit, {{"resource", overload_fact.resource}});
-  out.family("digd_overload_action", "gauge", "1 while load is taken off in this way.");
+  out.family("digd_overload_action", "gauge", "1 while digd reduces load in this way.");
   for (const overload_step& overload_step : now.overload_steps)
     out.sample(std::uint64_t{overload_step.on}, {{"action", overload_step.action}});
-  out.family("digd_overload_begun_total", "counter", "Times that began.");
+  out.family("digd_overload_begun_total", "counter", "Times that this reduction began.");
   for (const overload_step& overload_step : now.overload_steps)
     out.sample(overload_step.begun, {{"action", overload_step.action}});
 }
 
 void write_archive(prometheus_text& out, const process_facts& now) {
-  out.gauge("digd_archive_backlog_entries", "Entries kept on engine threads: the archive's queue had no room.",
+  out.gauge("digd_archive_backlog_entries", "Entries that wait on engine threads: the archive's queue is full.",
             now.backlog);
-  out.counter("digd_archive_kept_back_total", "Entries that had to wait there, ever.", now.delayed_entries);
-  out.gauge("digd_congested_threads", "Engine threads that read no further until the archive catches up.",
+  out.counter("digd_archive_kept_back_total", "Entries that have waited there since the start.", now.delayed_entries);
+  out.gauge("digd_congested_threads", "Engine threads that read no messages until the archive catches up.",
             now.congested_threads);
   if (!now.archive_on) return;
   out.gauge("digd_archive_queue_entries", "Entries accepted and not yet durable.", now.archive_queue);
-  out.gauge("digd_archive_runs_lost", "Runs that were not whole when a damaged archive was set aside at the start.",
+  out.gauge("digd_archive_runs_lost", "Incomplete runs in a damaged archive set aside at the start.",
             now.runs_lost_to_damage);
-  out.gauge("digd_archive_well", "1 if the archive writes without trouble.", now.archive_well ? 1 : 0);
+  out.gauge("digd_archive_well", "1 if the archive can write.", now.archive_well ? 1 : 0);
   out.counter("digd_archive_entries_total", "Entries made durable.", now.archive_entries);
-  out.counter("digd_archive_bytes_total", "Bytes of these entries, about.", now.archive_bytes);
+  out.counter("digd_archive_bytes_total", "Approximate bytes of these entries.", now.archive_bytes);
   out.counter("digd_archive_commits_total", "Commits.", now.archive_commits);
-  out.counter("digd_archive_failed_commits_total", "Commits that failed and were tried again.",
-              now.archive_failed_commits);
-  out.counter("digd_archive_failed_checkpoints_total", "Times that the log could not be moved into the file.",
-              now.archive_failed_checkpoints);
-  out.counter("digd_archive_set_aside_total", "Entries of runs that contradict what is stored.", now.archive_set_aside);
-  out.counter("digd_archive_deleted_runs_total", "Runs removed from the file.", now.archive_deleted_runs);
-  out.counter("digd_archive_failed_removals_total", "Steps of deletions that failed and were tried again.",
+  out.counter("digd_archive_failed_commits_total", "Commits that failed and were retried.", now.archive_failed_commits);
+  out.counter("digd_archive_failed_checkpoints_total",
+              "Times that the write-ahead log could not be moved into the file.", now.archive_failed_checkpoints);
+  out.counter("digd_archive_set_aside_total", "Entries that contradict their stored run.", now.archive_set_aside);
+  out.counter("digd_archive_deleted_runs_total", "Runs deleted from the file.", now.archive_deleted_runs);
+  out.counter("digd_archive_failed_removals_total", "Steps of deletions that failed and were retried.",
               now.archive_failed_removals);
   out.family("digd_retention_runs_total", "counter", "Runs that retention deleted, by reason.");
   for (const retention_count& retention_count : now.retention)
@@ -182,7 +181,7 @@ void write_archive(prometheus_text& out, const process_facts& now) {
   out.counter("digd_feed_frames_total", "Frames sent to them.", now.feed_frames);
 }
 
-// The names are the operator's, from the configuration; there are `most_webhooks` at most.
+// The configuration names the webhooks and limits their number, so the label has few values.
 template <class Pick>
 void by_webhook(prometheus_text& out, const process_facts& now, std::string_view name, std::string_view kind,
                 std::string_view help, Pick pick) {
@@ -196,53 +195,54 @@ void write_webhooks(prometheus_text& out, const process_facts& now) {
              [](const webhook_counts& w) -> auto& { return w.posted; });
   by_webhook(out, now, "digd_webhook_failed_total", "counter", "Attempts that failed.",
              [](const webhook_counts& w) -> auto& { return w.failed; });
-  by_webhook(out, now, "digd_webhook_retried_total", "counter", "Attempts after a first one failed.",
+  by_webhook(out, now, "digd_webhook_retried_total", "counter", "Attempts after a failed one.",
              [](const webhook_counts& w) -> auto& { return w.retried; });
-  by_webhook(out, now, "digd_webhook_died_total", "counter", "Callbacks given up: dead letters.",
+  by_webhook(out, now, "digd_webhook_died_total", "counter", "Callbacks that became dead letters.",
              [](const webhook_counts& w) -> auto& { return w.died; });
-  by_webhook(out, now, "digd_webhook_dead_dropped_total", "counter", "Dead letters dropped: there were too many.",
+  by_webhook(out, now, "digd_webhook_dead_dropped_total", "counter", "Dead letters dropped for newer ones.",
              [](const webhook_counts& w) -> auto& { return w.dead_dropped; });
   by_webhook(out, now, "digd_webhook_dead_letters", "gauge", "Dead letters kept.",
              [](const webhook_counts& w) -> auto& { return w.dead; });
-  by_webhook(out, now, "digd_webhook_waiting", "gauge", "Callbacks that wait, those under way too.",
+  by_webhook(out, now, "digd_webhook_waiting", "gauge", "Callbacks that wait, including those being posted.",
              [](const webhook_counts& w) -> auto& { return w.waiting; });
-  by_webhook(out, now, "digd_webhook_under_way", "gauge", "Posts under way.",
+  by_webhook(out, now, "digd_webhook_under_way", "gauge", "Posts in progress.",
              [](const webhook_counts& w) -> auto& { return w.under_way; });
-  by_webhook(out, now, "digd_webhook_unread", "gauge", "Detections and interventions in the archive not looked at yet.",
+  by_webhook(out, now, "digd_webhook_unread", "gauge", "Detections and interventions in the archive not read yet.",
              [](const webhook_counts& w) -> auto& { return w.unread; });
 }
 
 void write_otlp(prometheus_text& out, const otlp_counts& c) {
-  out.counter("digd_otlp_requests_total", "Requests with spans that were looked at.", c.requests.load());
-  out.counter("digd_otlp_refused_total", "Of these, answered with 4xx or 5xx.", c.refused.load());
-  out.counter("digd_otlp_busy_total", "Requests turned away: too many waited, or there was no room for their spans.",
+  out.counter("digd_otlp_requests_total", "Requests with spans that digd examined.", c.requests.load());
+  out.counter("digd_otlp_refused_total", "Of these, those answered with 4xx or 5xx.", c.refused.load());
+  out.counter("digd_otlp_busy_total", "Requests refused: too many waited, or there was no room for their spans.",
               c.busy.load());
-  out.family("digd_otlp_spans_total", "counter", "Spans, by what became of them.");
+  out.family("digd_otlp_spans_total", "counter", "Spans, by result.");
   const std::pair<std::string_view, const otlp_counts::count&> spans[] = {{"accepted", c.spans},
                                                                           {"duplicate", c.duplicate},
                                                                           {"invalid", c.invalid},
                                                                           {"late", c.late},
                                                                           {"over_limit", c.over}};
-  for (const auto& [what, n] : spans) out.sample(n.load(), {{"result", what}});
-  out.family("digd_otlp_runs_total", "counter", "Runs made of spans, by what was done.");
+  for (const auto& [result, n] : spans) out.sample(n.load(), {{"result", result}});
+  out.family("digd_otlp_runs_total", "counter", "Runs made of spans, by step.");
   const std::pair<std::string_view, const otlp_counts::count&> runs[] = {
       {"told", c.reported},       {"ended", c.ended},       {"ended_early", c.ended_early},
       {"no_agents", c.no_agents}, {"given_up", c.given_up}, {"unmergeable", c.unmergeable}};
-  for (const auto& [what, n] : runs) out.sample(n.load(), {{"what", what}});
-  out.counter("digd_otlp_moved_total", "Messages whose time or source gave way to what had been told.", c.moved.load());
-  out.gauge("digd_otlp_held_runs", "Traces and runs that are gathered or have not ended.", c.held_runs.load());
+  for (const auto& [step, n] : runs) out.sample(n.load(), {{"what", step}});
+  out.counter("digd_otlp_moved_total", "Messages whose time or source was changed to fit messages sent before.",
+              c.moved.load());
+  out.gauge("digd_otlp_held_runs", "Runs made of spans that have not ended.", c.held_runs.load());
   out.gauge("digd_otlp_held_spans", "Their spans.", c.held_spans.load());
   out.gauge("digd_otlp_held_bytes", "Bytes of the requests that brought these.", c.held_bytes.load());
 }
 
 void write_process(prometheus_text& out, const process_facts& now) {
-  out.family("digd_build_info", "gauge", "1, with the version.");
+  out.family("digd_build_info", "gauge", "Always 1; the label has the version.");
   out.sample(std::uint64_t{1}, {{"version", now.version}});
-  out.family("digd_operator_mode", "gauge", "1 for the mode that the operator's switch is on.");
+  out.family("digd_operator_mode", "gauge", "1 for the mode of the operator's switch.");
   for (const mode m : {mode::off, mode::observe, mode::shadow, mode::enforce}) {
     out.sample(std::uint64_t{m == now.operator_mode}, {{"mode", to_string(m)}});
   }
-  out.gauge("digd_ready", "1 if /readyz says so.", now.ready ? 1 : 0);
+  out.gauge("digd_ready", "1 if /readyz answers ready.", now.ready ? 1 : 0);
   out.family("process_start_time_seconds", "gauge", "Start, in Unix seconds.");
   out.sample(static_cast<std::uint64_t>(now.started_s));
   out.gauge("process_resident_memory_bytes", "Resident memory.", now.resident_bytes);

@@ -1,5 +1,5 @@
-// /metrics: everything counted, as Prometheus text. docs/operate.md explains each family; a test holds the two
-// together.
+// Writes /metrics: all counters as Prometheus text. docs/operate.md explains each family; a test compares the two.
+// Pure functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace digd::daemon {
 struct otlp_counts;
 struct webhook_counts;
 
-// What retention deleted for one reason.
+// The runs that retention deleted for one reason.
 struct retention_count {
   std::string_view reason;
   std::uint64_t runs = 0, bytes = 0;
 };
 
-// What the overload manager watches and does.
+// A resource that the overload manager watches, and a step that it takes.
 struct overload_fact {
   std::string_view resource;
   std::uint64_t used = 0, limit = 0;
@@ -34,7 +34,7 @@ struct overload_step {
   std::uint64_t begun = 0;
 };
 
-// What is not counted by an engine thread, at the moment of the scrape.
+// The facts at the moment of the scrape that no engine thread counts.
 struct process_facts {
   std::string_view version;
   std::int64_t started_s = 0;  // Unix seconds

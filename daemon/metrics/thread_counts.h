@@ -1,9 +1,9 @@
-// What an engine thread counts about its work, for /metrics.
+// The counters of one engine thread, for /metrics.
 //
-// Thread: written by its engine thread alone, read by any. A count is a relaxed load, an addition and a relaxed store:
-// no locked instruction and no line that another thread writes, so that counting a message costs some nanoseconds.
-// A scrape sums over the threads; what it sees of one counter never falls, but two counters are of slightly different
-// moments. No counter is by run or agent.
+// Threads: its engine thread writes them, any thread reads them. To count is a relaxed load, an addition and a relaxed
+// store: no locked instruction, and no cache line that another thread writes. Counting a message costs a few
+// nanoseconds. A scrape sums over the threads. One counter never falls between scrapes, but two counters may be from
+// slightly different moments. Bounds: the counters are fixed; none is by run or agent.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class latency_histogram {
   static constexpr std::array<std::uint32_t, 20> upper_us{
       10,     20,     50,      100,     200,     500,     1'000,     2'000,     5'000,     10'000,
       20'000, 50'000, 100'000, 200'000, 250'000, 500'000, 1'000'000, 2'000'000, 5'000'000, 10'000'000};
-  static constexpr std::size_t buckets = upper_us.size() + 1;  // the last: anything longer
+  static constexpr std::size_t buckets = upper_us.size() + 1;  // the last one holds all longer durations
 
   void record(std::chrono::nanoseconds took) {
     const auto ns = static_cast<std::uint64_t>(took.count() > 0 ? took.count() : 0);
@@ -56,7 +56,7 @@ inline constexpr std::size_t message_type_count = 9, action_count = 5, outcome_c
 
 struct http_counts {
   counter requests;  // answered
-  counter errors;    // of these with 4xx or 5xx
+  counter errors;    // those answered with 4xx or 5xx
 };
 
 struct alignas(64) thread_counts {
@@ -71,18 +71,18 @@ struct alignas(64) thread_counts {
   std::array<std::array<counter, outcome_count>, rule_count> outcomes;
 
   counter sessions_opened, sessions_closed;  // the difference is those open
-  counter credits_paused;                    // a connection was read no further: its credits were used up
-  counter rate_paused;                       // the same: its token sends faster than it may
-  counter quiet_sessions, idle_connections;  // closed: no message; no sign of life
-  std::array<counter, limit_count> limits;   // hit, by runs
-  counter slow_clients;                      // closed: did not read
+  counter credits_paused;                    // times digd paused reading a connection without credits
+  counter rate_paused;                       // times digd paused reading a connection over its token's rate
+  counter quiet_sessions, idle_connections;  // closed: no message for too long; no sign of life
+  std::array<counter, limit_count> limits;   // limits of runs that were hit
+  counter slow_clients;                      // closed: they read too slowly
   counter runs_loaded, runs_unloaded;        // the difference is those in memory
   counter runs_opened, runs_ended, runs_deleted, runs_refused;
   http_counts http;
-  counter busy_reads;                  // archive reads refused: too many waiting
-  counter held_messages;               // waited for another session's ids
+  counter busy_reads;     // archive reads refused: too many waiting
+  counter held_messages;  // messages that waited for another session's ids
 
-  void take(const digd::answer& of);
+  void take(const digd::answer& answer);
 };
 
 }  // namespace digd::daemon
