@@ -28,7 +28,7 @@ callback_filter::callback_filter(const webhook_settings& settings)
   }
 }
 
-bool callback_filter::takes(const archive::callback_row& row) const {
+bool callback_filter::matches(const archive::callback_row& row) const {
   if (!(row.kind == archive::callback_kind::intervention ? interventions_ : detections_)) return false;
   std::string_view rest(row.symptoms);
   while (!rest.empty()) {
@@ -43,7 +43,7 @@ bool callback_filter::takes(const archive::callback_row& row) const {
   return row.symptoms.empty() && rules_.empty() && severities_.empty();
 }
 
-bool callback_filter::takes_labels(const archive::callback_reader::labels& run_labels) const {
+bool callback_filter::matches_labels(const archive::callback_reader::labels& run_labels) const {
   return std::all_of(labels_.begin(), labels_.end(), [&](const auto& label) {
     return std::find(run_labels.begin(), run_labels.end(), label) != run_labels.end();
   });

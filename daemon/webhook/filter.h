@@ -15,10 +15,10 @@ class callback_filter {
   explicit callback_filter(const webhook_settings& settings);
 
   // Tests the kind, the rule and the severity. An intervention matches if one of its detections matches in both.
-  bool takes(const archive::callback_row& row) const;
-  bool asks_for_labels() const { return !labels_.empty(); }
+  bool matches(const archive::callback_row& row) const;
+  bool needs_labels() const { return !labels_.empty(); }
   // Whether the run has all labels that the settings require, with the same values.
-  bool takes_labels(const archive::callback_reader::labels& run_labels) const;
+  bool matches_labels(const archive::callback_reader::labels& run_labels) const;
 
  private:
   bool interventions_ = false, detections_ = false;

@@ -1,12 +1,12 @@
 #include "daemon/webhook/webhook_api.h"
 
+#include <spdlog/spdlog.h>
 #include <optional>
 #include <utility>
 
+#include "base/json_writer.h"
 #include "base/quote.h"
-#include "daemon/process/log.h"
 #include "daemon/webhook/callback_body.h"
-#include "report/stored_runs/json_text.h"
 
 namespace digd::daemon {
 
@@ -14,128 +14,107 @@ namespace {
 
 using boost::beast::http::status;
 
-void append_list(std::string& out, std::string_view name, const std::vector<std::string>& texts) {
-  stored::append_member(out, name);
-  out += '[';
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (i > 0) out += ',';
-    append_quoted(out, texts[i]);
-  }
-  out += ']';
+void write_list(json_writer& to, std::string_view name, const std::vector<std::string>& texts) {
+  to.key(name).open_array();
+  for (const std::string& text : texts) to.text(text);
+  to.close_array();
 }
 
 std::optional<std::int64_t> time_or_none(std::int64_t unix_ms) {
   return unix_ms == 0 ? std::nullopt : std::optional(unix_ms);
 }
 
-void append_status(std::string& out, const webhook_status& s) {
-  out += '{';
-  stored::append_text(out, "name", s.name);
-  stored::append_text(out, "url", s.shown_url);
-  stored::append_text(out, "format", s.format);
-  append_list(out, "send", s.send);
-  append_list(out, "rules", s.rules);
-  append_list(out, "severities", s.severities);
-  append_list(out, "labels", s.labels);
-  stored::append_text(out, "state", s.last_failure.empty() ? "well" : "failing");
-  stored::append_number(out, "delivered", static_cast<std::int64_t>(s.posted));
-  stored::append_number(out, "failed", static_cast<std::int64_t>(s.failed));
-  stored::append_number(out, "retried", static_cast<std::int64_t>(s.retried));
-  stored::append_number(out, "died", static_cast<std::int64_t>(s.died));
-  stored::append_number(out, "dead_dropped", static_cast<std::int64_t>(s.dead_dropped));
-  stored::append_number(out, "dead", static_cast<std::int64_t>(s.dead));
-  stored::append_number(out, "waiting", static_cast<std::int64_t>(s.waiting));
-  stored::append_number(out, "under_way", static_cast<std::int64_t>(s.under_way));
-  stored::append_number(out, "retrying", static_cast<std::int64_t>(s.retrying));
-  stored::append_number(out, "unread", static_cast<std::int64_t>(s.unread));
-  stored::append_number_or_null(out, "last_delivered_ms", time_or_none(s.last_posted_ms));
-  stored::append_number_or_null(out, "last_failed_ms", time_or_none(s.last_failed_ms));
-  stored::append_text_or_null(out, "last_failure", s.last_failure);
-  out += '}';
+void write_status(json_writer& to, const webhook_status& s) {
+  to.open_object().key("name").text(s.name).key("url").text(s.shown_url).key("format").text(s.format);
+  write_list(to, "send", s.send);
+  write_list(to, "rules", s.rules);
+  write_list(to, "severities", s.severities);
+  write_list(to, "labels", s.labels);
+  to.key("state").text(s.last_failure.empty() ? "well" : "failing");
+  to.key("delivered").integer(s.posted).key("failed").integer(s.failed).key("retried").integer(s.retried);
+  to.key("died").integer(s.died).key("dead_dropped").integer(s.dead_dropped).key("dead").integer(s.dead);
+  to.key("waiting").integer(s.waiting).key("under_way").integer(s.under_way).key("retrying").integer(s.retrying);
+  to.key("unread").integer(s.unread);
+  to.key("last_delivered_ms").integer_or_null(time_or_none(s.last_posted_ms));
+  to.key("last_failed_ms").integer_or_null(time_or_none(s.last_failed_ms));
+  to.key("last_failure").text_or_null(s.last_failure).close_object();
 }
 
-void append_dead(std::string& out, const std::string& prefix, const dead_letter& dead_letter, const std::string& run) {
-  out += '{';
-  stored::append_text(out, "id", callback_id(prefix, dead_letter.callback.kind, dead_letter.callback.row));
-  stored::append_text(out, "run", run);
-  stored::append_text(out, "kind", to_string(dead_letter.callback.kind));
-  stored::append_text(out, "rule", dead_letter.callback.rule);
-  stored::append_number(out, "since_ms", dead_letter.callback.since_ms);
-  stored::append_number(out, "attempts", dead_letter.callback.attempts);
-  stored::append_number(out, "died_ms", dead_letter.died_ms);
-  stored::append_text(out, "why", dead_letter.why);
-  out += '}';
+void write_dead(json_writer& to, const std::string& prefix, const dead_letter& dead_letter, const std::string& run) {
+  const stored_callback& callback = dead_letter.callback;
+  to.open_object().key("id").text(callback_id(prefix, callback.kind, callback.row)).key("run").text(run);
+  to.key("kind").text(to_string(callback.kind)).key("rule").text(callback.rule);
+  to.key("since_ms").integer(callback.since_ms).key("attempts").integer(callback.attempts);
+  to.key("died_ms").integer(dead_letter.died_ms).key("why").text(dead_letter.why).close_object();
 }
 
 http_response no_such_webhook(const std::string& name) {
-  return respond_error(status::not_found, "no_such_webhook", "there is no webhook " + quoted(name));
+  return respond_error(status::not_found, "no_such_webhook", "there is no webhook " + digd::quoted(name));
 }
 
 http_response unreadable(const std::string& words) {
-  spdlog::error("webhook_trouble why={}", quoted(words));
+  spdlog::error("webhook_storage_error why={}", digd::quoted(words));
   return respond_error(status::internal_server_error, "webhooks_unreadable",
-                       "webhooks.db or the archive fails: " + words);
+                       "cannot read webhooks.db or the archive: " + words);
 }
 
 using visibility = std::function<bool(std::string_view run)>;
 
-http_response dead_page(webhook_server& from, const std::string& name, const page_request& page,
+http_response dead_page(webhook_server& server, const std::string& name, const page_request& page,
                         const visibility& may_see) {
-  if (from.find(name) == nullptr) return no_such_webhook(name);
-  std::vector<dead_letter> found;
-  const archive::failure why = from.store().dead(name, static_cast<std::int64_t>(page.cursor), page.limit + 1, found);
+  if (server.find(name) == nullptr) return no_such_webhook(name);
+  std::vector<dead_letter> letters;
+  const archive::failure why =
+      server.store().dead_letters(name, static_cast<std::int64_t>(page.cursor), page.limit + 1, letters);
   if (why) return unreadable(why.words);
-  const bool more = found.size() > page.limit;
-  if (more) found.pop_back();
-  std::string out = "{\"webhook\":";
-  append_quoted(out, name);
-  out += ",\"dead\":[";
-  bool first = true;
-  for (const dead_letter& dead_letter : found) {
-    const auto run = from.reads().run_of(dead_letter.callback.run_number);
+  const bool more = letters.size() > page.limit;
+  if (more) letters.pop_back();
+  std::string out;
+  json_writer to(out);
+  to.open_object().key("webhook").text(name).key("dead").open_array();
+  for (const dead_letter& dead_letter : letters) {
+    const auto run = server.reads().run_of(dead_letter.callback.run_number);
     if (!run) return unreadable(run.error().message());
-    if (!*run || !may_see(**run)) continue;  // just deleted, or not for whoever asks
-    if (!std::exchange(first, false)) out += ',';
-    append_dead(out, from.store().prefix(), dead_letter, **run);
+    if (!*run || !may_see(**run)) continue;  // the run was just deleted, or the requester may not see it
+    write_dead(to, server.store().prefix(), dead_letter, **run);
   }
-  out += "],\"next\":";
-  out += more ? '"' + std::to_string(found.back().callback.id) + '"' : "null";
-  return respond_json(out + "}\n");
+  to.close_array().key("next").text_or_null(more ? std::to_string(letters.back().callback.id) : "").close_object();
+  return respond_json(out + '\n');
 }
 
-void answer_on(webhook_server& from, const webhook_answer& then, std::function<http_response(webhook_server&)> make) {
-  from.ask([then, make = std::move(make)](webhook_server& server) { then(make(server)); },
-           [&then] { then(busy("the daemon stops")); });
+void answer_on_thread(webhook_server& server, const webhook_answer& on_answer,
+                      std::function<http_response(webhook_server&)> make) {
+  server.run([on_answer, make = std::move(make)](webhook_server& self) { on_answer(make(self)); },
+             [&on_answer] { on_answer(busy("the daemon stops")); });
 }
 
 }  // namespace
 
-void list_webhooks(webhook_server& from, const webhook_answer& then) {
-  answer_on(from, then, [](webhook_server& server) {
-    std::string out = "{\"webhooks\":[";
-    const char* between = "";
-    for (const auto& webhook : server.all()) {
-      out += std::exchange(between, ",");
-      append_status(out, webhook->status());
-    }
-    return respond_json(out + "]}\n");
+void list_webhooks(webhook_server& server, const webhook_answer& on_answer) {
+  answer_on_thread(server, on_answer, [](webhook_server& self) {
+    std::string out;
+    json_writer to(out);
+    to.open_object().key("webhooks").open_array();
+    for (const auto& webhook : self.webhooks()) write_status(to, webhook->status());
+    to.close_array().close_object();
+    return respond_json(out + '\n');
   });
 }
 
-void list_dead_letters(webhook_server& from, const std::string& name, const page_request& page, visibility may_see,
-                       const webhook_answer& then) {
-  answer_on(from, then, [name, page, may_see = std::move(may_see)](webhook_server& server) {
-    return dead_page(server, name, page, may_see);
+void list_dead_letters(webhook_server& server, const std::string& name, const page_request& page, visibility may_see,
+                       const webhook_answer& on_answer) {
+  answer_on_thread(server, on_answer, [name, page, may_see = std::move(may_see)](webhook_server& self) {
+    return dead_page(self, name, page, may_see);
   });
 }
 
-void retry_dead_letters(webhook_server& from, const std::string& name, const webhook_answer& then) {
-  answer_on(from, then, [name](webhook_server& server) {
-    webhook* webhook = server.find(name);
+void retry_dead_letters(webhook_server& server, const std::string& name, const webhook_answer& on_answer) {
+  answer_on_thread(server, on_answer, [name](webhook_server& self) {
+    webhook* webhook = self.find(name);
     if (webhook == nullptr) return no_such_webhook(name);
     std::uint64_t revived = 0;
     if (const archive::failure why = webhook->revive(revived)) return unreadable(why.words);
-    spdlog::info("webhook_dead_retried name={} count={}", quoted(name), revived);
+    spdlog::info("webhook_dead_retried name={} count={}", digd::quoted(name), revived);
     return respond_json("{\"retried\":" + std::to_string(revived) +
                         ",\"dead\":" + std::to_string(webhook->status().dead) + "}\n");
   });

@@ -1,5 +1,6 @@
 #include "daemon/webhook/webhook_server.h"
 
+#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <filesystem>
@@ -8,14 +9,13 @@
 
 #include "base/quote.h"
 #include "base/thread_name.h"
-#include "daemon/process/log.h"
 
 namespace digd::daemon {
 
 namespace {
 
 namespace asio = boost::asio;
-constexpr std::chrono::seconds try_again_after{1};
+constexpr std::chrono::seconds retry_pause{1};
 
 bool is_beyond(const archive::callback_position& at, const archive::callback_position& highest) {
   return at.detection > highest.detection || at.intervention > highest.intervention;
@@ -31,15 +31,15 @@ webhook_server::webhook_server(std::string archive_path, std::string store_path)
     : archive_path_(std::move(archive_path)),
       store_path_(std::move(store_path)),
       work_(context_.get_executor()),
-      again_(context_.get_executor()) {}
+      retry_timer_(context_.get_executor()) {}
 
-// ---- what there is to do
+// ---- configuration
 
 std::string webhook_server::start(const std::vector<webhook_settings>& settings) {
   targets made;
   std::string wrong = make_targets(settings, made);
   std::error_code ignored;
-  // Without webhooks, a file that is there is opened too: what it knows of former ones goes.
+  // Without webhooks, an existing file is opened too, to remove the former webhooks from it.
   if (wrong.empty() && (!made.empty() || std::filesystem::exists(store_path_, ignored))) wrong = open();
   if (wrong.empty() && store_.is_open()) wrong = apply(made);
   if (!wrong.empty()) return wrong;
@@ -85,76 +85,77 @@ std::string webhook_server::open() {
   const auto highest = reads_->highest_ever();
   if (!highest) return digd::quoted(archive_path_) + ": " + highest.error().message();
   if (archive::failure fault = store_.open(store_path_)) {
-    return in_words(store_path_, fault) +
-           "; with the file moved away, digd starts, and webhooks begin with what comes then";
+    return in_words(store_path_, fault) + "; move the file away to start with an empty one";
   }
-  std::vector<webhook_store::known> known;
+  std::vector<webhook_store::webhook_position> known;
   archive::failure fault = store_.webhooks(known);
-  const bool is_other_archive = std::any_of(known.begin(), known.end(), [&](const webhook_store::known& given_known) {
-    return is_beyond(given_known.position, *highest);
-  });
+  const bool is_other_archive =
+      std::any_of(known.begin(), known.end(),
+                  [&](const webhook_store::webhook_position& stored) { return is_beyond(stored.position, *highest); });
   if (!fault && is_other_archive) {
-    spdlog::warn("webhooks_begin_anew why=\"the archive is another one than before\"");
-    fault = store_.begin_anew();
+    spdlog::warn("webhooks_restarted why=\"the archive is not the same as before\"");
+    fault = store_.clear();
   }
-  if (!fault) fault = forget_deleted_runs();
+  if (!fault) fault = remove_deleted_runs();
   return in_words(store_path_, fault);
 }
 
-// Deleted while the daemon was on its way down.
-archive::failure webhook_server::forget_deleted_runs() {
+// Runs that were deleted while the daemon stopped.
+archive::failure webhook_server::remove_deleted_runs() {
   std::vector<std::uint64_t> runs;
   archive::failure why = store_.runs(runs);
   for (const std::uint64_t number : runs) {
     if (why) break;
     const auto found = reads_->run_of(number);
-    if (found && !*found) why = store_.forget_run(number);
+    if (found && !*found) why = store_.remove_run(number);
   }
   return why;
 }
 
-// A webhook that is new begins at the end of the archive; one that is no longer there is forgotten, with all it had.
-std::string webhook_server::apply_to_store(const targets& targets, std::vector<webhook_store::known>& known) {
+// A new webhook begins at the end of the archive. Removes webhooks that are no longer configured, with their callbacks.
+std::string webhook_server::apply_to_store(const targets& targets,
+                                           std::vector<webhook_store::webhook_position>& known) {
   const auto end = reads_->highest_ever();
   if (!end) return digd::quoted(archive_path_) + ": " + end.error().message();
   archive::failure why = store_.webhooks(known);
   const auto is_known = [&](const std::string& name) {
-    return std::any_of(known.begin(), known.end(), [&](const auto& item) { return item.name == name; });
+    return std::any_of(known.begin(), known.end(), [&](const auto& stored) { return stored.name == name; });
   };
-  for (const webhook_store::known& current_known : std::vector(known)) {
+  for (const webhook_store::webhook_position& stored : std::vector(known)) {
     const bool stays = std::any_of(targets.begin(), targets.end(),
-                                   [&](const auto& t) { return t->settings.name == current_known.name; });
+                                   [&](const auto& target) { return target->settings.name == stored.name; });
     if (why || stays) continue;
-    why = store_.forget(current_known.name);
-    std::erase_if(known, [&](const auto& each) { return each.name == current_known.name; });
-    if (!why) spdlog::warn("webhook_forgotten name={}", digd::quoted(current_known.name));
+    why = store_.remove_webhook(stored.name);
+    std::erase_if(known, [&](const auto& entry) { return entry.name == stored.name; });
+    if (!why) spdlog::warn("webhook_removed name={}", digd::quoted(stored.name));
   }
   for (const auto& target : targets) {
     if (why || is_known(target->settings.name)) continue;
-    why = store_.add(target->settings.name, *end);
+    why = store_.add_webhook(target->settings.name, *end);
     known.push_back({target->settings.name, *end});
   }
   return in_words(store_path_, why);
 }
 
 std::string webhook_server::apply(const targets& targets) {
-  std::vector<webhook_store::known> known;
+  std::vector<webhook_store::webhook_position> known;
   if (std::string wrong = apply_to_store(targets, known); !wrong.empty()) return wrong;
   std::vector<std::shared_ptr<webhook>> next;
-  for (const auto& to : targets) {
+  for (const auto& target : targets) {
     const auto running = std::find_if(webhooks_.begin(), webhooks_.end(),
-                                      [&](const auto& each) { return each->name() == to->settings.name; });
+                                      [&](const auto& webhook) { return webhook->name() == target->settings.name; });
     if (running != webhooks_.end()) {
-      (*running)->change(to);
+      (*running)->change(target);
       next.push_back(*running);
       continue;
     }
-    const auto place =
-        std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.name == to->settings.name; });
-    next.push_back(std::make_shared<webhook>(context_, *reads_, store_, to, place->position, [this] { pump_soon(); }));
+    const auto place = std::find_if(known.begin(), known.end(),
+                                    [&](const auto& stored) { return stored.name == target->settings.name; });
+    next.push_back(
+        std::make_shared<webhook>(context_, *reads_, store_, target, place->position, [this] { pump_soon(); }));
     if (archive::failure why = next.back()->load()) return in_words(store_path_, why);
-    spdlog::info("webhook name={} to={} format={} signed={}", digd::quoted(to->settings.name),
-                 digd::quoted(to->where.shown()), to->settings.format, !to->secret.empty());
+    spdlog::info("webhook name={} to={} format={} signed={}", digd::quoted(target->settings.name),
+                 digd::quoted(target->where.shown()), target->settings.format, !target->secret.empty());
   }
   for (const auto& webhook : webhooks_) {
     if (std::find(next.begin(), next.end(), webhook) == next.end()) webhook->abort();
@@ -165,11 +166,11 @@ std::string webhook_server::apply(const targets& targets) {
 }
 
 void webhook_server::publish() {
-  std::vector<std::shared_ptr<const webhook_counts>> webhook_counts;
-  for (const auto& webhook : webhooks_) webhook_counts.push_back(webhook->counted());
-  any_ = !webhook_counts.empty();
+  std::vector<std::shared_ptr<const webhook_counts>> counts;
+  for (const auto& webhook : webhooks_) counts.push_back(webhook->counted());
+  any_ = !counts.empty();
   const std::lock_guard hold(mutex_);
-  published_ = std::move(webhook_counts);
+  published_ = std::move(counts);
 }
 
 std::vector<std::shared_ptr<const webhook_counts>> webhook_server::counted() const {
@@ -194,7 +195,7 @@ void webhook_server::pump_soon() {
   if (!woken_.exchange(true)) asio::post(context_, [this] { pump(); });
 }
 
-// A piece for each webhook; again while there is more.
+// Reads one piece of the archive for each webhook. Posts itself again while there is more.
 void webhook_server::pump() {
   woken_.store(false);
   if (stopped_ || webhooks_.empty()) return;
@@ -204,52 +205,53 @@ void webhook_server::pump() {
     return pump_later();
   }
   bool more = false;
-  for (const auto& webhook : webhooks_) more = webhook->read_on(*end) || more;
+  for (const auto& webhook : webhooks_) more = webhook->read_archive(*end) || more;
   if (more) return pump_soon();
-  const auto is_behind = [](const auto& item) { return item->counted()->unread > 0; };
+  const auto is_behind = [](const auto& webhook) { return webhook->counted()->unread > 0; };
   if (std::any_of(webhooks_.begin(), webhooks_.end(), is_behind)) pump_later();
 }
 
-// Something could not be read or written, or a webhook is full: without a commit nobody else would wake us.
+// A read or write failed, or a webhook is full. Until the next commit nothing else wakes this thread.
 void webhook_server::pump_later() {
-  again_.expires_after(try_again_after);
-  again_.async_wait([this](boost::system::error_code ec) {
+  retry_timer_.expires_after(retry_pause);
+  retry_timer_.async_wait([this](boost::system::error_code ec) {
     if (!ec) pump_soon();
   });
 }
 
 void webhook_server::forget(std::uint64_t run_number) {
-  ask(
+  run(
       [run_number](webhook_server& self) {
         if (!self.store_.is_open()) return;
-        if (archive::failure why = self.store_.forget_run(run_number)) {
-          spdlog::error("webhook_trouble why={}", digd::quoted(why.words));
+        if (archive::failure why = self.store_.remove_run(run_number)) {
+          spdlog::error("webhook_storage_error why={}", digd::quoted(why.words));
         }
-        for (const auto& webhook : self.webhooks_) webhook->forget(run_number);
+        for (const auto& webhook : self.webhooks_) webhook->remove_run(run_number);
       },
       [] {});
 }
 
-void webhook_server::ask(std::function<void(webhook_server&)> with, const std::function<void()>& instead) {
-  if (stopped_) return instead();
-  asio::post(context_, [this, with = std::move(with)] { with(*this); });
+void webhook_server::run(std::function<void(webhook_server&)> work, const std::function<void()>& if_stopped) {
+  if (stopped_) return if_stopped();
+  asio::post(context_, [this, work = std::move(work)] { work(*this); });
 }
 
-// ---- the end
+// ---- stopping
 
 void webhook_server::stop() {
   if (!thread_.joinable()) return;
-  // Posts under way get a little time, so that they need not be sent twice.
+  // Give posts in progress a little time, so that they need not be sent twice.
   std::atomic<bool> idle{false};
-  const auto deadline = std::chrono::steady_clock::now() + goodbye_within;
+  const auto deadline = std::chrono::steady_clock::now() + max_stop_wait;
   asio::post(context_, [this] {
-    again_.cancel();
+    retry_timer_.cancel();
     for (const auto& webhook : webhooks_) webhook->stop();
   });
   while (!idle && std::chrono::steady_clock::now() < deadline) {
     std::promise<bool> busy;
     asio::post(context_, [&] {
-      busy.set_value(std::any_of(webhooks_.begin(), webhooks_.end(), [](const auto& item) { return item->is_busy(); }));
+      busy.set_value(
+          std::any_of(webhooks_.begin(), webhooks_.end(), [](const auto& webhook) { return webhook->is_busy(); }));
     });
     idle = !busy.get_future().get();
     if (!idle) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -261,7 +263,7 @@ void webhook_server::stop() {
     context_.stop();
   });
   thread_.join();
-  // Whoever asked meanwhile is answered, and handlers that were cancelled go, before what they refer to does.
+  // Run the handlers still queued, which answer requests or were cancelled, before their objects are destroyed.
   context_.restart();
   context_.poll();
   webhooks_.clear();

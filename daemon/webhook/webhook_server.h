@@ -1,11 +1,11 @@
-// Healing callbacks: a tail of the archive's detections and interventions, posted to the receivers that the
-// configuration names. docs/webhooks.md says what they are promised.
+// Webhooks: posts the archive's detections and interventions to the receivers that the configuration names.
+// docs/webhooks.md lists the promises to a receiver.
 //
-// One thread of its own does it all, sockets and webhooks.db included: no engine thread waits for a receiver or does
-// anything for one, and the archive's writer neither. Woken after each commit: nothing is posted that is not on disk
-// and synced. Threads: `start`, `change`, `stop` one thread, in turn; `wake`, `forget`, `ask`, `counted` any;
-// everything else its own. Lifetime: stopped before the archive closes. Bounds: `most_webhooks`, and those of each
-// (webhook.h).
+// It has a thread of its own, also for sockets and webhooks.db: neither an engine thread nor the archive's writer waits
+// for a receiver. Each commit wakes it, so it posts nothing before that is on disk and synced.
+// Threads: `start`, `change` and `stop` one thread, in turn; `wake`, `forget`, `run` and `counted` any; everything else
+// its own. Lifetime: stopped before the archive closes. Bounds: `max_webhooks`, and those of each webhook (webhook.h).
+// Failure: `start` and `change` return a sentence; later errors are logged and tried again.
 #pragma once
 
 #include <atomic>
@@ -20,35 +20,35 @@
 #include <vector>
 
 #include "archive/callback_reader.h"
-#include "daemon/webhook/webhook.h"
 #include "daemon/settings/webhook_settings.h"
+#include "daemon/webhook/webhook.h"
 #include "daemon/webhook/webhook_store.h"
 
 namespace digd::daemon {
 
 class webhook_server {
  public:
-  static constexpr std::chrono::seconds goodbye_within{2};  // for posts under way
+  static constexpr std::chrono::seconds max_stop_wait{2};  // for posts in progress
 
-  // `store_path`: webhooks.db; made when there is a first webhook.
+  // `store_path`: the path of webhooks.db, which it creates for the first webhook.
   webhook_server(std::string archive_path, std::string store_path);
   ~webhook_server() { stop(); }
 
-  // What is wrong comes back in words, and then nothing runs; empty if nothing is.
+  // Returns a problem in words, and then nothing runs; otherwise an empty string.
   std::string start(const std::vector<webhook_settings>& settings);
-  // From now on these. What is wrong comes back in words, and then nothing has changed.
+  // Replaces the webhooks. Returns a problem in words, and then nothing has changed; otherwise an empty string.
   std::string change(const std::vector<webhook_settings>& settings);
   void stop();
 
   void wake();
-  void forget(std::uint64_t run_number);  // deleted: what waits of it and its dead letters go
+  void forget(std::uint64_t run_number);  // the run was deleted: drops its callbacks and dead letters
 
-  // Calls `with` on the webhooks' thread; once stopped, `instead`, at once.
-  void ask(std::function<void(webhook_server&)> with, const std::function<void()>& instead);
+  // Calls `work` on the webhooks' thread; once stopped, calls `if_stopped` at once instead.
+  void run(std::function<void(webhook_server&)> work, const std::function<void()>& if_stopped);
   std::vector<std::shared_ptr<const webhook_counts>> counted() const;
 
-  // For those who ask, on the webhooks' thread.
-  const std::vector<std::shared_ptr<webhook>>& all() const { return webhooks_; }
+  // For `run`, on the webhooks' thread.
+  const std::vector<std::shared_ptr<webhook>>& webhooks() const { return webhooks_; }
   webhook* find(std::string_view name) const;
   webhook_store& store() { return store_; }
   archive::callback_reader& reads() { return *reads_; }
@@ -59,8 +59,8 @@ class webhook_server {
   std::string make_targets(const std::vector<webhook_settings>& settings, targets& made) const;
   std::string open();
   std::string apply(const targets& targets);
-  std::string apply_to_store(const targets& targets, std::vector<webhook_store::known>& known);
-  archive::failure forget_deleted_runs();
+  std::string apply_to_store(const targets& targets, std::vector<webhook_store::webhook_position>& known);
+  archive::failure remove_deleted_runs();
   void publish();
   void pump_soon();
   void pump();
@@ -72,9 +72,9 @@ class webhook_server {
   std::unique_ptr<archive::callback_reader> reads_;
   webhook_store store_;
   std::vector<std::shared_ptr<webhook>> webhooks_;
-  net::steady_timer again_;
+  net::steady_timer retry_timer_;
   std::atomic<bool> any_{false}, woken_{false}, stopped_{true};
-  mutable std::mutex mutex_;  // of what is published
+  mutable std::mutex mutex_;  // guards `published_`
   std::vector<std::shared_ptr<const webhook_counts>> published_;
   std::thread thread_;
 };

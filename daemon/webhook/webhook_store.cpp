@@ -87,8 +87,9 @@ failure webhook_store::open(const std::string& path) {
 }
 
 void webhook_store::close() {
-  for (statement* statement : {&webhooks_, &add_, &move_, &forget_, &insert_, &waiting_, &tried_, &done_, &died_,
-                               &trim_, &dead_, &dead_count_, &runs_, &forget_run_}) {
+  for (statement* statement :
+       {&webhooks_, &add_, &move_, &remove_webhook_, &insert_, &waiting_, &set_attempts_, &remove_callback_,
+        &make_dead_, &trim_, &dead_letters_, &dead_count_, &runs_, &remove_run_}) {
     *statement = {};
   }
   db_.close();
@@ -119,22 +120,22 @@ failure webhook_store::prepare() {
       {&webhooks_, "SELECT name, detection, intervention FROM webhooks ORDER BY name"},
       {&add_, "INSERT INTO webhooks (name, detection, intervention) VALUES (?1, ?2, ?3)"},
       {&move_, "UPDATE webhooks SET detection = ?2, intervention = ?3 WHERE name = ?1"},
-      {&forget_, "DELETE FROM webhooks WHERE name = ?1"},  // its callbacks go by cascade
+      {&remove_webhook_, "DELETE FROM webhooks WHERE name = ?1"},  // its callbacks go by cascade
       {&insert_,
        "INSERT INTO callbacks (webhook, run, kind, row, rule, since_ms, attempts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
       {&waiting_, "SELECT " + columns + " FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 1 ORDER BY id"},
-      {&tried_, "UPDATE callbacks SET attempts = ?2 WHERE id = ?1"},
-      {&done_, "DELETE FROM callbacks WHERE id = ?1"},
-      {&died_, "UPDATE callbacks SET died_ms = ?2, why = ?3, attempts = ?4 WHERE id = ?1"},
+      {&set_attempts_, "UPDATE callbacks SET attempts = ?2 WHERE id = ?1"},
+      {&remove_callback_, "DELETE FROM callbacks WHERE id = ?1"},
+      {&make_dead_, "UPDATE callbacks SET died_ms = ?2, why = ?3, attempts = ?4 WHERE id = ?1"},
       {&trim_,
        "DELETE FROM callbacks WHERE id IN (SELECT id FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0"
        " ORDER BY died_ms DESC, id DESC LIMIT -1 OFFSET ?2)"},
-      {&dead_, "SELECT " + columns +
-                   ", died_ms, why FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0 AND id > ?2"
-                   " ORDER BY id LIMIT ?3"},
+      {&dead_letters_, "SELECT " + columns +
+                           ", died_ms, why FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0 AND id > ?2"
+                           " ORDER BY id LIMIT ?3"},
       {&dead_count_, "SELECT count(*) FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0"},
       {&runs_, "SELECT DISTINCT run FROM callbacks"},
-      {&forget_run_, "DELETE FROM callbacks WHERE run = ?1"},
+      {&remove_run_, "DELETE FROM callbacks WHERE run = ?1"},
   };
   failure why;
   for (const auto& [prepared, sql] : statements) {
@@ -145,7 +146,7 @@ failure webhook_store::prepare() {
 
 failure webhook_store::read_prefix() { return db_.query("SELECT prefix FROM identity", prefix_); }
 
-failure webhook_store::begin_anew() {
+failure webhook_store::clear() {
   failure why = transaction([&] {
     return db_.execute("DELETE FROM callbacks; DELETE FROM webhooks; UPDATE identity SET prefix = '" + random_prefix() +
                        "'");
@@ -155,27 +156,27 @@ failure webhook_store::begin_anew() {
 
 // ---- positions in the archive
 
-failure webhook_store::webhooks(std::vector<known>& out) {
+failure webhook_store::webhooks(std::vector<webhook_position>& out) {
   failure why;
   while (webhooks_.step(why)) out.push_back({webhooks_.text(0), {webhooks_.integer(1), webhooks_.integer(2)}});
   webhooks_.reset();
   return why;
 }
 
-failure webhook_store::add(const std::string& name, const archive::callback_position& at) {
+failure webhook_store::add_webhook(const std::string& name, const archive::callback_position& at) {
   add_.bind(1, std::string_view(name));
   add_.bind(2, at.detection);
   add_.bind(3, at.intervention);
   return add_.run();
 }
 
-failure webhook_store::forget(const std::string& name) {
-  forget_.bind(1, std::string_view(name));
-  return forget_.run();
+failure webhook_store::remove_webhook(const std::string& name) {
+  remove_webhook_.bind(1, std::string_view(name));
+  return remove_webhook_.run();
 }
 
-failure webhook_store::take(const std::string& name, const archive::callback_position& upto,
-                            std::vector<stored_callback>& callbacks) {
+failure webhook_store::add_callbacks(const std::string& name, const archive::callback_position& upto,
+                                     std::vector<stored_callback>& callbacks) {
   return transaction([&] {
     failure why;
     for (stored_callback& callback : callbacks) {
@@ -212,28 +213,28 @@ failure webhook_store::waiting(const std::string& name, std::vector<stored_callb
   return why;
 }
 
-failure webhook_store::tried(std::int64_t id, std::int64_t attempts) {
-  tried_.bind(1, id);
-  tried_.bind(2, attempts);
-  return tried_.run();
+failure webhook_store::set_attempts(std::int64_t id, std::int64_t attempts) {
+  set_attempts_.bind(1, id);
+  set_attempts_.bind(2, attempts);
+  return set_attempts_.run();
 }
 
-failure webhook_store::done(std::int64_t id) {
-  done_.bind(1, id);
-  return done_.run();
+failure webhook_store::remove_callback(std::int64_t id) {
+  remove_callback_.bind(1, id);
+  return remove_callback_.run();
 }
 
 // ---- dead letters
 
-failure webhook_store::died(const std::string& name, const stored_callback& callback, std::int64_t now_ms,
-                            const std::string& why_it_died, std::int64_t keep, std::int64_t& dropped) {
+failure webhook_store::make_dead(const std::string& name, const stored_callback& callback, std::int64_t now_ms,
+                                 const std::string& why_it_died, std::int64_t keep, std::int64_t& dropped) {
   dropped = 0;
   return transaction([&] {
-    died_.bind(1, callback.id);
-    died_.bind(2, now_ms);
-    died_.bind(3, std::string_view(why_it_died));
-    died_.bind(4, callback.attempts);
-    failure why = died_.run();
+    make_dead_.bind(1, callback.id);
+    make_dead_.bind(2, now_ms);
+    make_dead_.bind(3, std::string_view(why_it_died));
+    make_dead_.bind(4, callback.attempts);
+    failure why = make_dead_.run();
     if (why) return why;
     trim_.bind(1, std::string_view(name));
     trim_.bind(2, keep);
@@ -243,14 +244,15 @@ failure webhook_store::died(const std::string& name, const stored_callback& call
   });
 }
 
-failure webhook_store::dead(const std::string& name, std::int64_t after, std::uint64_t limit,
-                            std::vector<dead_letter>& out) {
-  dead_.bind(1, std::string_view(name));
-  dead_.bind(2, after);
-  dead_.bind(3, limit);
+failure webhook_store::dead_letters(const std::string& name, std::int64_t after, std::uint64_t limit,
+                                    std::vector<dead_letter>& out) {
+  dead_letters_.bind(1, std::string_view(name));
+  dead_letters_.bind(2, after);
+  dead_letters_.bind(3, limit);
   failure why;
-  while (dead_.step(why)) out.push_back({callback_from(dead_), dead_.integer(7), dead_.text(8)});
-  dead_.reset();
+  while (dead_letters_.step(why))
+    out.push_back({callback_from(dead_letters_), dead_letters_.integer(7), dead_letters_.text(8)});
+  dead_letters_.reset();
   return why;
 }
 
@@ -268,9 +270,9 @@ failure webhook_store::revive(const std::string& name, std::int64_t now_ms, std:
   std::vector<stored_callback> revived;
   failure fault = transaction([&] {
     std::vector<dead_letter> oldest;
-    failure why = dead(name, 0, limit, oldest);
+    failure why = dead_letters(name, 0, limit, oldest);
     for (dead_letter& dead_letter : oldest) {
-      if (!why) why = done(dead_letter.callback.id);
+      if (!why) why = remove_callback(dead_letter.callback.id);
       dead_letter.callback.since_ms = now_ms;
       dead_letter.callback.attempts = 0;
       if (!why) why = insert(name, dead_letter.callback);
@@ -291,9 +293,9 @@ failure webhook_store::runs(std::vector<std::uint64_t>& out) {
   return why;
 }
 
-failure webhook_store::forget_run(std::uint64_t run_number) {
-  forget_run_.bind(1, run_number);
-  return forget_run_.run();
+failure webhook_store::remove_run(std::uint64_t run_number) {
+  remove_run_.bind(1, run_number);
+  return remove_run_.run();
 }
 
 }  // namespace digd::daemon

@@ -40,7 +40,7 @@ class webhook_store {
   static constexpr int schema_version = 1;
   static constexpr std::int64_t application_id = 0x64696768;  // "digh"
 
-  struct known {
+  struct webhook_position {
     std::string name;
     archive::callback_position position;
   };
@@ -52,25 +52,25 @@ class webhook_store {
   // All ids of callbacks begin with this. Random for each new file.
   const std::string& prefix() const { return prefix_; }
   // Deletes everything and draws a new prefix: the archive is a new one.
-  archive::failure begin_anew();
+  archive::failure clear();
 
-  archive::failure webhooks(std::vector<known>& out);
-  archive::failure add(const std::string& name, const archive::callback_position& at);
-  archive::failure forget(const std::string& name);
+  archive::failure webhooks(std::vector<webhook_position>& out);
+  archive::failure add_webhook(const std::string& name, const archive::callback_position& at);
+  archive::failure remove_webhook(const std::string& name);
 
   // Moves the webhook's position to `upto` and stores the callbacks before it, which get their ids.
-  archive::failure take(const std::string& name, const archive::callback_position& upto,
-                        std::vector<stored_callback>& callbacks);
+  archive::failure add_callbacks(const std::string& name, const archive::callback_position& upto,
+                                 std::vector<stored_callback>& callbacks);
   archive::failure waiting(const std::string& name, std::vector<stored_callback>& out);
-  archive::failure tried(std::int64_t id, std::int64_t attempts);
-  archive::failure done(std::int64_t id);
+  archive::failure set_attempts(std::int64_t id, std::int64_t attempts);
+  archive::failure remove_callback(std::int64_t id);
 
   // Makes a waiting callback a dead letter. Keeps at most `keep` dead letters, drops the oldest, and sets `dropped` to
   // their number.
-  archive::failure died(const std::string& name, const stored_callback& callback, std::int64_t now_ms,
-                        const std::string& why, std::int64_t keep, std::int64_t& dropped);
-  archive::failure dead(const std::string& name, std::int64_t after, std::uint64_t limit,
-                        std::vector<dead_letter>& out);
+  archive::failure make_dead(const std::string& name, const stored_callback& callback, std::int64_t now_ms,
+                             const std::string& why, std::int64_t keep, std::int64_t& dropped);
+  archive::failure dead_letters(const std::string& name, std::int64_t after, std::uint64_t limit,
+                                std::vector<dead_letter>& out);
   archive::failure dead_count(const std::string& name, std::int64_t& count);
   // Makes the oldest dead letters, at most `limit`, wait again behind all other callbacks. `out` gets them with their
   // new ids.
@@ -78,7 +78,7 @@ class webhook_store {
                           std::vector<stored_callback>& out);
 
   archive::failure runs(std::vector<std::uint64_t>& out);
-  archive::failure forget_run(std::uint64_t run_number);
+  archive::failure remove_run(std::uint64_t run_number);
 
  private:
   archive::failure migrate();
@@ -89,8 +89,8 @@ class webhook_store {
   archive::failure transaction(Work work);
 
   archive::connection db_;
-  archive::statement webhooks_, add_, move_, forget_, insert_, waiting_, tried_, done_, died_, trim_, dead_,
-      dead_count_, runs_, forget_run_;
+  archive::statement webhooks_, add_, move_, remove_webhook_, insert_, waiting_, set_attempts_, remove_callback_,
+      make_dead_, trim_, dead_letters_, dead_count_, runs_, remove_run_;
   std::string prefix_;
 };
 

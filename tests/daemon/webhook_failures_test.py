@@ -210,7 +210,7 @@ def test_a_replaced_archive_is_noticed(tmp_path):
         with daemon, daemon.client(agents=["a", "b"]) as c:
             orphans(c, 1)
             assert r.wait_for(4)[3]["id"] not in before
-            assert "webhooks_begin_anew" in daemon.log_text()
+            assert "webhooks_restarted" in daemon.log_text()
 
 
 def test_a_damaged_webhooks_db_stops_the_start_and_is_kept(tmp_path):
@@ -218,7 +218,7 @@ def test_a_damaged_webhooks_db_stops_the_start_and_is_kept(tmp_path):
     daemon.data.mkdir()
     (daemon.data / "webhooks.db").write_text("not a database, and long enough to be looked at as one " * 20)
     done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=TIMEOUT_S)
-    assert done.returncode == 1 and "webhooks.db" in done.stderr and "moved away" in done.stderr
+    assert done.returncode == 1 and "webhooks.db" in done.stderr and "move the file away" in done.stderr
     assert (daemon.data / "webhooks.db").read_text().startswith("not a database")
 
 

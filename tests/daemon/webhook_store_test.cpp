@@ -51,7 +51,7 @@ std::vector<std::int64_t> waiting_rows(webhook_store& store, const std::string& 
 
 std::vector<std::int64_t> dead_rows(webhook_store& store, const std::string& name) {
   std::vector<dead_letter> dead_letters;
-  check(store.dead(name, 0, 100, dead_letters));
+  check(store.dead_letters(name, 0, 100, dead_letters));
   std::vector<std::int64_t> out;
   for (const auto& dead_letter : dead_letters) out.push_back(dead_letter.callback.row);
   std::int64_t count = 0;
@@ -70,18 +70,18 @@ TEST_CASE("waiting_callbacks_survive_a_restart_in_order") {
     check(store.open(folder.file()));
     prefix = store.prefix();
     CHECK(prefix.size() == 16);
-    check(store.add("pager", {5, 6}));
+    check(store.add_webhook("pager", {5, 6}));
     std::vector<stored_callback> pager_callbacks{callback(1, 7), callback(2, 7, callback_kind::intervention),
                                                  callback(1, 8)};
-    check(store.take("pager", {8, 7}, pager_callbacks));
+    check(store.add_callbacks("pager", {8, 7}, pager_callbacks));
     CHECK(pager_callbacks[0].id < pager_callbacks[1].id);
-    check(store.tried(pager_callbacks[1].id, 3));
-    check(store.done(pager_callbacks[0].id));
+    check(store.set_attempts(pager_callbacks[1].id, 3));
+    check(store.remove_callback(pager_callbacks[0].id));
   }
   webhook_store store;
   check(store.open(folder.file()));
   CHECK(store.prefix() == prefix);
-  std::vector<webhook_store::known> known;
+  std::vector<webhook_store::webhook_position> known;
   check(store.webhooks(known));
   REQUIRE(known.size() == 1);
   CHECK(known[0].name == "pager");
@@ -100,48 +100,48 @@ TEST_CASE("a_failed_call_stores_nothing") {
   const temporary_folder folder;
   webhook_store store;
   check(store.open(folder.file()));
-  check(store.add("pager", {1, 1}));
+  check(store.add_webhook("pager", {1, 1}));
   std::vector<stored_callback> pager_callbacks{callback(1, 2)};
-  CHECK(store.take("unknown", {2, 1}, pager_callbacks));  // unknown webhook
+  CHECK(store.add_callbacks("unknown", {2, 1}, pager_callbacks));  // unknown webhook
   CHECK(waiting_rows(store, "unknown").empty());
-  CHECK(store.add("pager", {9, 9}));
-  std::vector<webhook_store::known> known;
+  CHECK(store.add_webhook("pager", {9, 9}));
+  std::vector<webhook_store::webhook_position> known;
   check(store.webhooks(known));
   CHECK(known[0].position == archive::callback_position{1, 1});
-  check(store.take("pager", {2, 1}, pager_callbacks));  // later calls still work
+  check(store.add_callbacks("pager", {2, 1}, pager_callbacks));  // later calls still work
 }
 
 TEST_CASE("beyond_the_limit_the_oldest_dead_letter_is_dropped") {
   const temporary_folder folder;
   webhook_store store;
   check(store.open(folder.file()));
-  check(store.add("pager", {}));
-  check(store.add("other", {}));
+  check(store.add_webhook("pager", {}));
+  check(store.add_webhook("other", {}));
   std::vector<stored_callback> pager_callbacks;
   for (std::int64_t row = 1; row <= 5; ++row) pager_callbacks.push_back(callback(1, row));
-  check(store.take("pager", {5, 0}, pager_callbacks));
+  check(store.add_callbacks("pager", {5, 0}, pager_callbacks));
   std::vector<stored_callback> other_callbacks{callback(1, 9)};
-  check(store.take("other", {9, 0}, other_callbacks));
+  check(store.add_callbacks("other", {9, 0}, other_callbacks));
   std::int64_t dropped = 0;
-  check(store.died("other", other_callbacks[0], 1, "status 500", 3, dropped));
+  check(store.make_dead("other", other_callbacks[0], 1, "status 500", 3, dropped));
   // The fifth dies first: it is the oldest dead letter, though not the oldest callback.
   for (const std::size_t i : {4, 0, 1, 2}) {
     pager_callbacks[i].attempts = 4;
-    check(store.died("pager", pager_callbacks[i], 100 + static_cast<std::int64_t>(i == 4 ? 0 : i + 1), "status 500", 3,
-                     dropped));
+    check(store.make_dead("pager", pager_callbacks[i], 100 + static_cast<std::int64_t>(i == 4 ? 0 : i + 1),
+                          "status 500", 3, dropped));
     CHECK(dropped == (i == 2 ? 1 : 0));
   }
   CHECK(dead_rows(store, "pager") == rows{1, 2, 3});
   CHECK(dead_rows(store, "other") == rows{9});
   CHECK(waiting_rows(store, "pager") == rows{4});
   std::vector<dead_letter> page;
-  check(store.dead("pager", pager_callbacks[0].id, 1, page));
+  check(store.dead_letters("pager", pager_callbacks[0].id, 1, page));
   REQUIRE(page.size() == 1);
   CHECK(page[0].callback.row == 2);
   CHECK(page[0].callback.attempts == 4);
   CHECK(page[0].why == "status 500");
   CHECK(page[0].died_ms == 102);
-  check(store.died("pager", pager_callbacks[3], 200, "x", 0, dropped));
+  check(store.make_dead("pager", pager_callbacks[3], 200, "x", 0, dropped));
   CHECK(dropped == 4);
   CHECK(dead_rows(store, "pager").empty());
 }
@@ -150,12 +150,12 @@ TEST_CASE("revived_dead_letters_wait_behind_the_other_callbacks") {
   const temporary_folder folder;
   webhook_store store;
   check(store.open(folder.file()));
-  check(store.add("pager", {}));
+  check(store.add_webhook("pager", {}));
   std::vector<stored_callback> pager_callbacks{callback(1, 1), callback(1, 2), callback(1, 3)};
-  check(store.take("pager", {3, 0}, pager_callbacks));
+  check(store.add_callbacks("pager", {3, 0}, pager_callbacks));
   std::int64_t dropped = 0;
-  check(store.died("pager", pager_callbacks[0], 1, "x", 10, dropped));
-  check(store.died("pager", pager_callbacks[1], 2, "x", 10, dropped));
+  check(store.make_dead("pager", pager_callbacks[0], 1, "x", 10, dropped));
+  check(store.make_dead("pager", pager_callbacks[1], 2, "x", 10, dropped));
   std::vector<stored_callback> revived;
   check(store.revive("pager", 77, 1, revived));
   CHECK(rows_of(revived) == rows{1});
@@ -169,26 +169,26 @@ TEST_CASE("a_deleted_run_and_a_removed_webhook_leave_nothing") {
   const temporary_folder folder;
   webhook_store store;
   check(store.open(folder.file()));
-  check(store.add("pager", {}));
-  check(store.add("other", {}));
+  check(store.add_webhook("pager", {}));
+  check(store.add_webhook("other", {}));
   std::vector<stored_callback> pager_callbacks{callback(1, 1), callback(2, 2), callback(1, 3)};
-  check(store.take("pager", {3, 0}, pager_callbacks));
+  check(store.add_callbacks("pager", {3, 0}, pager_callbacks));
   std::vector<stored_callback> other_callbacks{callback(1, 1)};
-  check(store.take("other", {3, 0}, other_callbacks));
+  check(store.add_callbacks("other", {3, 0}, other_callbacks));
   std::int64_t dropped = 0;
-  check(store.died("pager", pager_callbacks[0], 1, "x", 10, dropped));
-  check(store.forget_run(1));
+  check(store.make_dead("pager", pager_callbacks[0], 1, "x", 10, dropped));
+  check(store.remove_run(1));
   std::vector<std::uint64_t> runs;
   check(store.runs(runs));
   CHECK(runs == std::vector<std::uint64_t>{2});
   CHECK(dead_rows(store, "pager").empty());
   CHECK(waiting_rows(store, "other").empty());
-  check(store.forget("pager"));
+  check(store.remove_webhook("pager"));
   CHECK(waiting_rows(store, "pager").empty());
   const std::string before = store.prefix();
-  check(store.begin_anew());
+  check(store.clear());
   CHECK(store.prefix() != before);
-  std::vector<webhook_store::known> known;
+  std::vector<webhook_store::webhook_position> known;
   check(store.webhooks(known));
   CHECK(known.empty());
 }

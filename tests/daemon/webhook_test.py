@@ -292,7 +292,7 @@ def test_a_reload_adds_changes_and_removes_webhooks(tmp_path):
             reload(daemon, hook(tmp_path, r.url("/mended")), "reloaded")  # starts again, without the earlier callbacks
             orphans(c, 1, first=5)
             assert events_of(r.wait_for(4, "/mended"), "r1")[3] == "o5"
-        assert "webhook.pager: added" in daemon.log_text() and "webhook_forgotten" in daemon.log_text()
+        assert "webhook.pager: added" in daemon.log_text() and "webhook_removed" in daemon.log_text()
 
 
 def test_a_secret_that_is_missing_stops_the_start(tmp_path):

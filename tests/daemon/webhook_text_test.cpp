@@ -163,23 +163,23 @@ archive::callback_row row(callback_kind kind, const std::string& symptoms) {
 
 TEST_CASE("a_webhook_without_filters_gets_everything") {
   const callback_filter filter{webhook_settings{}};
-  CHECK(filter.takes(row(callback_kind::detection, "deadlock failure")));
-  CHECK(filter.takes(row(callback_kind::intervention, "deadlock failure")));
-  CHECK_FALSE(filter.asks_for_labels());
+  CHECK(filter.matches(row(callback_kind::detection, "deadlock failure")));
+  CHECK(filter.matches(row(callback_kind::intervention, "deadlock failure")));
+  CHECK_FALSE(filter.needs_labels());
 }
 
 TEST_CASE("filters_select_by_kind_rule_and_severity") {
   webhook_settings s;
   s.send = {"interventions"};
-  CHECK_FALSE(callback_filter(s).takes(row(callback_kind::detection, "deadlock failure")));
+  CHECK_FALSE(callback_filter(s).matches(row(callback_kind::detection, "deadlock failure")));
   s = {};
   s.rules = {"deadlock", "orphaned_event"};
-  CHECK(callback_filter(s).takes(row(callback_kind::detection, "orphaned_event failure")));
-  CHECK_FALSE(callback_filter(s).takes(row(callback_kind::detection, "excessive_rerouting warning")));
+  CHECK(callback_filter(s).matches(row(callback_kind::detection, "orphaned_event failure")));
+  CHECK_FALSE(callback_filter(s).matches(row(callback_kind::detection, "excessive_rerouting warning")));
   s.severities = {"warning"};
-  CHECK_FALSE(callback_filter(s).takes(row(callback_kind::detection, "deadlock failure")));
+  CHECK_FALSE(callback_filter(s).matches(row(callback_kind::detection, "deadlock failure")));
   s.rules.clear();
-  CHECK(callback_filter(s).takes(row(callback_kind::detection, "excessive_rerouting warning")));
+  CHECK(callback_filter(s).matches(row(callback_kind::detection, "excessive_rerouting warning")));
 }
 
 TEST_CASE("one_detection_of_an_intervention_must_match_rule_and_severity") {
@@ -187,9 +187,9 @@ TEST_CASE("one_detection_of_an_intervention_must_match_rule_and_severity") {
   s.rules = {"deadlock"};
   s.severities = {"failure"};
   const auto intervention = [](const char* symptoms) { return row(callback_kind::intervention, symptoms); };
-  CHECK(callback_filter(s).takes(intervention("excessive_rerouting warning,deadlock failure")));
-  CHECK_FALSE(callback_filter(s).takes(intervention("deadlock warning,orphaned_event failure")));
-  CHECK_FALSE(callback_filter(s).takes(intervention("")));
+  CHECK(callback_filter(s).matches(intervention("excessive_rerouting warning,deadlock failure")));
+  CHECK_FALSE(callback_filter(s).matches(intervention("deadlock warning,orphaned_event failure")));
+  CHECK_FALSE(callback_filter(s).matches(intervention("")));
   CHECK(first_rule("deadlock failure,orphaned_event failure") == "deadlock");
 }
 
@@ -197,10 +197,10 @@ TEST_CASE("a_run_needs_every_required_label") {
   webhook_settings s;
   s.labels = {"team=search", "note=a=b"};
   const callback_filter f(s);
-  CHECK(f.asks_for_labels());
-  CHECK(f.takes_labels({{"note", "a=b"}, {"other", "x"}, {"team", "search"}}));
-  CHECK_FALSE(f.takes_labels({{"team", "search"}}));
-  CHECK_FALSE(f.takes_labels({{"team", "searching"}, {"note", "a=b"}}));
+  CHECK(f.needs_labels());
+  CHECK(f.matches_labels({{"note", "a=b"}, {"other", "x"}, {"team", "search"}}));
+  CHECK_FALSE(f.matches_labels({{"team", "search"}}));
+  CHECK_FALSE(f.matches_labels({{"team", "searching"}, {"note", "a=b"}}));
 }
 
 // ---- bodies
