@@ -6,13 +6,13 @@
 #include <optional>
 
 #include "analysis/causal/beliefs.h"
-#include "analysis/causal/csv.h"
+#include "analysis/causal/factors/csv.h"
 #include "analysis/causal/eval.h"
 #include "analysis/causal/factors/builtin.h"
 #include "analysis/causal/factors/factor_table.h"
 #include "analysis/causal/report.h"
 #include "analysis/causal/verify.h"
-#include "analysis/causal/words.h"
+#include "analysis/causal/factors/plain_name.h"
 #include "cli/commands.h"
 #include "cli/files.h"
 
@@ -22,8 +22,8 @@ namespace {
 
 using namespace digd::causal;
 
-constexpr std::size_t most_bytes = std::size_t{1} << 30;
-constexpr std::size_t most_rows = 65'535, most_columns = 500;
+constexpr std::size_t max_bytes = std::size_t{1} << 30;
+constexpr std::size_t max_rows = 65'535, max_columns = 500;
 
 int complain(std::string_view text, std::string_view why) {
   std::cerr << "digctl causal: " << text << (text.empty() ? "" : ": ") << why << '\n';
@@ -80,7 +80,7 @@ class loader {
   std::string views(const std::vector<std::string>& files, beliefs& into) {
     for (const std::string& file : files) {
       std::string why;
-      const auto text = read_file(file, most_bytes, why);
+      const auto text = read_file(file, max_bytes, why);
       if (!text) return shown(file) + ": " + why;
       worldviews read = read_worldviews(*text);
       if (!read.problem.empty()) return shown(file) + ": " + read.problem;
@@ -115,7 +115,7 @@ class loader {
     }
     for (const std::string& file : from_.factor_files) {
       std::string why;
-      const auto text = read_file(file, most_bytes, why);
+      const auto text = read_file(file, max_bytes, why);
       if (text) why = read_user_factors(*text, request.user);
       if (!why.empty()) return shown(file) + ": " + why;
     }
@@ -130,7 +130,7 @@ class loader {
                           from_.first_messages > 0;
     if (computes) return "factors and windows are computed from runs; " + shown(path) + " is a table already";
     std::string why;
-    const auto text = read_file(path, most_bytes, why);
+    const auto text = read_file(path, max_bytes, why);
     if (!text) return shown(path) + ": " + why;
     csv_result read = read_csv(*text, from_.discrete);
     if (!read.problem.empty()) return shown(path) + ": " + read.problem;
@@ -156,8 +156,8 @@ class loader {
 
   static std::string check(const factor_rows& out) {
     if (!out.problem.empty()) return out.problem;
-    if (out.data.size() > most_columns) return "more than 500 columns; leave out what cannot matter";
-    if (out.data.rows() > most_rows) return "more than 65535 runs; take a sample of them";
+    if (out.data.size() > max_columns) return "more than 500 columns; leave out what cannot matter";
+    if (out.data.rows() > max_rows) return "more than 65535 runs; take a sample of them";
     return out.data.rows() == 0 ? "no run that has ended" : "";
   }
 
@@ -181,7 +181,7 @@ std::string read_findings(const std::string& file, std::vector<experiment>& into
   std::error_code none;
   if (file.empty() || (may_miss && !std::filesystem::exists(file, none))) return {};
   std::string why;
-  const auto text = read_file(file, most_bytes, why);
+  const auto text = read_file(file, max_bytes, why);
   if (!text) return shown(file) + ": " + why;
   experiments read = read_experiments(*text);
   into = std::move(read.experiments);
@@ -319,7 +319,7 @@ std::string side(const std::string& path, const causal_options& options, std::st
   }
   for (const std::string& file : from.factor_files) {
     std::string why;
-    const auto text = read_file(file, most_bytes, why);
+    const auto text = read_file(file, max_bytes, why);
     if (text) why = read_user_factors(*text, request.user);
     if (!why.empty()) return shown(file) + ": " + why;
   }

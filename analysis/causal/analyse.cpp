@@ -6,7 +6,7 @@
 
 #include "analysis/causal/embedding.h"
 #include "analysis/causal/factors/builtin.h"
-#include "analysis/causal/words.h"
+#include "analysis/causal/factors/plain_name.h"
 
 namespace digd::causal {
 
@@ -25,15 +25,15 @@ std::string_view to_string(learner l) {
   return names[static_cast<std::size_t>(l)];
 }
 
-stage stage_for(const table& data, variable target, std::vector<std::string>& says) {
+stage stage_for(const table& data, variable target, std::vector<std::string>& remarks) {
   const std::size_t n = data.rows();
   const std::string have = "There are " + std::to_string(n) + " runs. ";
   if (n < 30) {
-    says.push_back(have + "Under 30 nothing can be told from chance: no answer.");
+    remarks.push_back(have + "Under 30 nothing can be told from chance: no answer.");
     return stage::refused;
   }
   if (n < 100) {
-    says.push_back(have + "Under 100 only screening is honest: what goes with the outcome, not what causes it.");
+    remarks.push_back(have + "Under 100 only screening is honest: what goes with the outcome, not what causes it.");
     return stage::screening;
   }
   if (data[target].discrete) {
@@ -42,13 +42,13 @@ stage stage_for(const table& data, variable target, std::vector<std::string>& sa
     std::sort(count.rbegin(), count.rend());
     const std::size_t rarer = count.size() > 1 ? count[1] : 0;
     if (n < 200 || rarer < 30) {
-      says.push_back(have + "An outcome of categories needs 200 runs, 30 of them in the rarer category (here " +
-                     std::to_string(rarer) + "), for more than screening.");
+      remarks.push_back(have + "An outcome of categories needs 200 runs, 30 of them in the rarer category (here " +
+                        std::to_string(rarer) + "), for more than screening.");
       return stage::screening;
     }
   }
   if (n < 500) {
-    says.push_back(have + "Under 500 which way an influence goes is not told, only that it is there.");
+    remarks.push_back(have + "Under 500 which way an influence goes is not told, only that it is there.");
     return stage::boundary;
   }
   return stage::orientation;
@@ -60,7 +60,7 @@ double squared_correlation(const embedding& e, variable a, variable b) {
   if (e.groups[a].empty() || e.groups[b].empty()) return 0;
   const double whole_a = e.residual(a, {}).log_det, whole_b = e.residual(b, {}).log_det;
   const gaussian_fit ab = e.residual(a, {b}), ba = e.residual(b, {a});
-  // Explained away without rest in both directions, or nearly so a column.
+  // The share of variance that each explains of the other; the smaller of both directions counts.
   const auto share = [](double whole, const gaussian_fit& left, std::size_t width) {
     if (left.rank == 0) return 1.0;
     return left.rank < width ? 0.999 : 1 - std::exp((left.log_det - whole) / static_cast<double>(width));
@@ -74,14 +74,15 @@ class work {
       : data_(data), target_(target), options_(options) {}
 
   analysis run() {
-    out_.reached = stage_for(data_, target_, out_.says);
+    out_.reached = stage_for(data_, target_, out_.remarks);
     out_.graph = pdag(data_.size());
     if (out_.reached == stage::refused) return std::move(out_);
     find_twins();
     out_.gate = permutation_gate(data_, target_, factors_, options_.gate);
     if (!out_.gate.open) {
-      out_.says.push_back("No factor goes with the outcome more than the best of " + std::to_string(factors_.size()) +
-                          " would by chance (p = " + rounded(out_.gate.p) + "): no lever is named.");
+      out_.remarks.push_back("No factor goes with the outcome more than the best of " +
+                             std::to_string(factors_.size()) + " would by chance (p = " + rounded(out_.gate.p) +
+                             "): no lever is named.");
       return std::move(out_);
     }
     if (out_.reached == stage::screening) screen();
@@ -101,7 +102,7 @@ class work {
     for (variable v : known_first()) {
       if (const double r2 = squared_correlation(e, v, target_); r2 >= options_.near_deterministic) {
         out_.restating.push_back(v);
-        out_.says.push_back("'" + plain(data_[v].name) + "' says the same as the outcome and is left out.");
+        out_.remarks.push_back("'" + plain(data_[v].name) + "' says the same as the outcome and is left out.");
         continue;
       }
       bool twin = false;
@@ -109,9 +110,9 @@ class work {
         const double r2 = squared_correlation(e, u, v);
         if (r2 < options_.near_deterministic) continue;
         out_.twins.push_back({u, v, r2});
-        out_.says.push_back("Warning: '" + plain(data_[v].name) + "' is all but a function of '" +
-                            plain(data_[u].name) +
-                            "'; they are one factor here, and which of the two matters cannot be told.");
+        out_.remarks.push_back("Warning: '" + plain(data_[v].name) + "' is all but a function of '" +
+                               plain(data_[u].name) +
+                               "'; they are one factor here, and which of the two matters cannot be told.");
         twin = true;
         break;
       }
@@ -120,8 +121,7 @@ class work {
     std::sort(factors_.begin(), factors_.end());
   }
 
-  // All but the target; of two that are one the first stays, so what an experiment confirmed, or somebody requires,
-  // comes first.
+  // All columns but the target. Of two twins the first is kept, so factors with a known edge come first.
   variables known_first() const {
     variables out;
     for (variable v = 0; v < data_.size(); ++v) {
@@ -150,7 +150,7 @@ class work {
     });
   }
 
-  // The columns that take part, and knowledge about them, in their own numbering.
+  // The table without dropped columns. Columns get new numbers there: `kept_` and `place_` translate.
   table reduced() {
     kept_ = factors_;
     kept_.push_back(target_);
@@ -209,7 +209,7 @@ class work {
     rank_levers();
   }
 
-  // Directions that come from the data alone are not told; what is known beforehand stays.
+  // Removes directions that come from the data alone; directions that are known beforehand stay.
   void undirect() {
     const knowledge& known = options_.structure.known;
     for (variable i = 0; i < data_.size(); ++i) {
@@ -284,9 +284,8 @@ class work {
            options_.confirmed.end();
   }
 
-  // Members that are not downstream, then what leads to them along directed paths. Each must itself pass the gate,
-  // alone or, for a member, given the rest of the boundary. The latter test knows no clusters, so it does not count
-  // with them.
+  // Candidates are the members that are not downstream, then their ancestors. Each must itself pass the gate, alone or,
+  // for a member, given the rest of the boundary. The latter test ignores clusters, so it does not count with them.
   void rank_levers() {
     const std::vector<double> near = walk_from(target_, walk_weights(), data_.size());
     const auto consider = [&](const member& m, bool in_boundary) {

@@ -1,8 +1,12 @@
-// What over many runs makes an outcome come about: gate, boundary, structure, explanation, levers. One call.
+// The whole analysis of a factor table in one call: which factors lead to an outcome over many runs.
 //
-// How much is said depends on how much there is (`stage`): under 30 runs nothing, to 99 which factors go with the
-// outcome, then a boundary, from 500 on directions. `says` tells in words what is held back and why.
-// Deterministic for a seed. Cost: seconds for 40 factors and 1,000 runs.
+// Steps: twins, permutation gate (gate.h), Markov boundary (boundary.h), structure (average.h), explanation
+// (explain.h), levers. How far the analysis goes depends on the number of runs (`stage`): under 30 no answer, under 100
+// screening only, then a boundary, from 500 on directions too. `remarks` says in words what was withheld and why.
+//
+// Ownership: the result keeps no reference to the table. Thread: the caller's; no state between calls. Same table,
+// options and seed give the same result. Cost: seconds for 40 factors and 1,000 runs. Failure: none; too few runs give
+// `stage::refused`.
 #pragma once
 
 #include <string>
@@ -28,56 +32,57 @@ struct analysis_options {
   structure_options structure;
   boundary_options boundary;
   gate_options gate;
-  std::size_t bootstrap = 0;  // tabu searches on resampled rows, for a second opinion; 0: none
-  variables roots;            // root factors; empty: factors nothing points to
-  std::vector<std::pair<variable, variable>> confirmed;  // by experiments; also required in `structure.known`
-  double near_deterministic = 0.99;                      // squared correlation from which on two factors are one
+  std::size_t bootstrap = 0;  // structure searches on resampled rows, instead of sampled graphs; 0: none
+  variables roots;            // root factors; empty: factors without a directed edge into them
+  std::vector<std::pair<variable, variable>> confirmed;  // by experiments; `structure.known` requires them too
+  double near_deterministic = 0.99;                      // squared correlation from which on two factors are twins
 };
 
 struct member {
   variable factor = 0;
-  double support = 0;       // share of graphs with it in the boundary; 1 or 0 for a single learner
-  double p = 1;             // of the factor alone with the outcome, permuted, adjusted for all factors
-  double p_given_rest = 1;  // given the rest of the boundary
+  double support = 0;       // share of graphs with it in the boundary; 0 or 1 where there is one graph
+  double p = 1;             // of the gate for this factor, adjusted for the number of factors
+  double p_given_rest = 1;  // of a test given the rest of the boundary
   double upstream = 0;      // share of graphs in which it leads to the outcome
   double downstream = 0;    // share of graphs in which the outcome leads to it
 };
 
 struct lever {
   member facts;
-  double nearness = 0;  // of the walk
+  double nearness = 0;  // share of the random walk's visits (explain.h)
   evidence grade = evidence::screened;
   bool in_boundary = false;
   bool direction_open = true;
-  std::string words;  // what was seen and what to try
+  std::string words;  // the effect that the runs show, and what to try
 };
 
 struct twin_pair {
   variable kept = 0, dropped = 0;
-  double r2 = 0;
+  double r2 = 0;  // squared correlation
 };
 
 struct analysis {
   stage reached = stage::refused;
-  std::vector<std::string> says;  // notes and warnings, for people
+  std::vector<std::string> remarks;  // notes and warnings for people
   gate_result gate;
   std::vector<twin_pair> twins;
-  variables restating;  // factors that are the outcome under another name
+  variables restating;  // factors that determine the outcome; left out
   std::vector<member> boundary;
-  std::vector<member> downstream;  // members that the outcome leads to: no levers
-  std::vector<lever> levers;       // the most promising first
-  graph_average structure;         // over all columns of the table; twins and restating ones stay isolated
-  pdag graph;                      // as far as it may be told: undirected below 500 runs, but for what is known
+  std::vector<member> downstream;  // members that the outcome influences; never levers
+  std::vector<lever> levers;       // most promising first
+  graph_average structure;         // over all columns; dropped twins and restating factors have no edges
+  pdag graph;                      // undirected below 500 runs, except for edges that are known beforehand
   explanation why;
   std::vector<ambiguous_edge> open_edges;
 };
 
 analysis analyse(const table& data, variable target, const analysis_options& options);
 
-// How far the number of runs carries for this outcome, and why not further.
-stage stage_for(const table& data, variable target, std::vector<std::string>& says);
+// How far the analysis may go with this number of runs. Appends the reason to `remarks` if not to the end.
+stage stage_for(const table& data, variable target, std::vector<std::string>& remarks);
 
-// The outcome's mean (or the share of its last level) in the lower and upper third of a factor, or by level.
+// One sentence on the effect: the outcome's mean, or the share of its last level, in the lowest and the highest third
+// of a continuous factor, or in each level of a discrete one.
 std::string effect_words(const table& data, variable target, variable factor);
 
 }  // namespace digd::causal

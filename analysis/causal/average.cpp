@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/causal/random.h"
+#include "base/random.h"
 
 namespace digd::causal {
 
@@ -36,7 +36,7 @@ graph_average::graph_average(std::vector<pdag> draws, const pdag& best)
 }
 
 void graph_average::choose(const std::vector<pdag>& classes) {
-  double most = -1;
+  double best_agreement = -1;
   for (const pdag& g : classes) {
     double agreement = 0;
     for (variable i = 0; i < size_; ++i) {
@@ -47,16 +47,16 @@ void graph_average::choose(const std::vector<pdag>& classes) {
                                           : 1 - adjacent(i, j);
       }
     }
-    if (agreement <= most + 1e-9) continue;
-    most = agreement;
+    if (agreement <= best_agreement + 1e-9) continue;
+    best_agreement = agreement;
     graph_ = g;
   }
 }
 
-variables graph_average::boundary(variable target, double least) const {
+variables graph_average::boundary(variable target, double min_share) const {
   variables out;
   for (variable v = 0; v < size_; ++v) {
-    if (v != target && membership(target, v) >= least) out.push_back(v);
+    if (v != target && membership(target, v) >= min_share) out.push_back(v);
   }
   return out;
 }
@@ -84,7 +84,7 @@ graph_average average_graphs(const table& data, const structure_options& options
 
 namespace {
 
-// PC's class may have no member when its tests contradict each other: then the nearest to one.
+// PC's graph may have no DAG when its tests contradict each other; `extend` then gives the nearest.
 pdag one_graph(const table& data, const structure_options& options) {
   pdag dag;
   if (options.kind == structure_kind::pc) {
@@ -112,7 +112,7 @@ graph_average bootstrap_graphs(const table& data, const structure_options& optio
                                std::uint64_t seed) {
   std::vector<pdag> found;
   for (std::size_t b = 0; b < bootstrap; ++b) {
-    random chance(seed, 1000 + b);
+    splitmix_stream chance(seed, 1000 + b);
     std::vector<std::size_t> rows(data.rows());
     for (std::size_t& r : rows) r = chance.below(data.rows());
     found.push_back(one_graph(data.take(rows), options));

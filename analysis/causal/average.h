@@ -22,16 +22,16 @@ std::string_view to_string(structure_kind);
 
 struct structure_options {
   structure_kind kind = structure_kind::averaged;
-  // Parent sets of each size weigh the same together (Koivisto, Sood 2004).
+  // Sparsity 1: all parent sets of one size weigh as much together as those of another (Koivisto, Sood 2004).
   score_options score{score_kind::automatic, 4.0, 1.0, 1.0};
-  // BDe: nobody knows how many rows the prior should weigh, so half of the draws take few and half take many. Tabu
-  // search on its own takes score.sample_size.
+  // BDe: the right weight of the prior is unknown, so each of these equivalent sample sizes gets its share of the
+  // draws. A single tabu search uses score.sample_size.
   std::vector<double> sample_sizes{2, 10};
   tabu_options tabu;
   pc_options pc;
   sampler_options sampler;
-  double membership = 0.5;  // so many draws, or more, make a member
-  knowledge known;          // handed to all
+  double membership = 0.5;  // share of draws from which on a factor is a member
+  knowledge known;          // applies to every method
 };
 
 class graph_average {
@@ -39,18 +39,22 @@ class graph_average {
   graph_average() = default;
   graph_average(std::vector<pdag> draws, const pdag& best);
 
-  // The completed graph of the draw that agrees best with all others, pair by pair.
+  // The equivalence class of the draw that agrees best with all others, pair by pair.
   const pdag& graph() const { return graph_; }
-  const pdag& best() const { return best_; }  // tabu search's DAG
+  const pdag& best() const { return best_; }  // DAG of the tabu search
   const std::vector<pdag>& draws() const { return draws_; }
-  double directed(variable i, variable j) const { return share(directed_[i * size_ + j]); }  // of classes, with i → j
-  double undirected(variable i, variable j) const { return share(undirected_[i * size_ + j]); }  // with i — j
-  double causes(variable i, variable j) const { return share(causes_[i * size_ + j]); }  // of DAGs, with i → j
+  double directed(variable i, variable j) const {
+    return share(directed_[i * size_ + j]);
+  }  // share of classes with i → j
+  double undirected(variable i, variable j) const {
+    return share(undirected_[i * size_ + j]);
+  }  // share of classes with i — j
+  double causes(variable i, variable j) const { return share(causes_[i * size_ + j]); }  // share of DAGs with i → j
   double membership(variable target, variable v) const { return share(members_[target * size_ + v]); }
   double adjacent(variable i, variable j) const {
     return share(directed_[i * size_ + j] + directed_[j * size_ + i] + undirected_[i * size_ + j]);
   }
-  variables boundary(variable target, double least = 0.5) const;
+  variables boundary(variable target, double min_share = 0.5) const;
 
  private:
   void choose(const std::vector<pdag>& classes);
@@ -59,21 +63,22 @@ class graph_average {
   std::size_t size_ = 0;
   std::vector<pdag> draws_;
   pdag graph_, best_;
-  std::vector<std::uint32_t> directed_, undirected_, causes_, members_;  // draws, by pair
+  std::vector<std::uint32_t> directed_, undirected_, causes_, members_;  // numbers of draws, size × size
 };
 
-// By drawing, whatever the kind.
+// Samples graphs (order_sampler.h), whatever `options.kind` says.
 graph_average average_graphs(const table& data, const structure_options& options);
-// One graph by tabu search or PC-stable, whose support is 1 where it has an edge; averaged where that is the kind.
+// By the method that `options.kind` names. A single graph has support 1 where it has an edge.
 graph_average learn_graph(const table& data, const structure_options& options);
-// How often each edge is found on `bootstrap` resamples of the rows: by PC-stable if that is the kind, else by tabu
-// search.
+// One graph for each of `bootstrap` resamples of the rows, by PC-stable if that is the kind, else by tabu search.
 graph_average bootstrap_graphs(const table& data, const structure_options& options, std::size_t bootstrap,
                                std::uint64_t seed);
 
-// An edge whose direction is open, and how much it is worth to settle it: w(u + βσ), the paper's eq. 29. w: support
-// of the edge times how much it has to do with the target; u: 1 if undirected in `graph`, which is that of `from` with
-// what is known beforehand; σ: how much the draws disagree.
+// An edge whose direction is open, and the worth of an experiment on it: w (u + β σ) (CAMO, eq. 29).
+//   w  importance: support of the edge times the membership of its nearer end in the target's boundary
+//   u  uncertainty: 1 if the edge is undirected in `graph`, else 0
+//   σ  disagreement: share of the draws that direct the edge the rarer way
+// `graph` is `from.graph()` with known directions applied. Result: highest worth first, worth over 0.01.
 struct ambiguous_edge {
   variable a = 0, b = 0;
   double worth = 0, importance = 0, uncertainty = 0, disagreement = 0;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/causal/words.h"
+#include "analysis/causal/factors/plain_name.h"
 
 namespace digd::causal {
 
@@ -39,7 +39,7 @@ void set_tiers(const table& data, const beliefs& beliefs, const worldview* view,
 
 using edges = std::vector<std::pair<variable, variable>>;
 
-// A required edge that would close a circle with those before it is left out and said.
+// Adds a required edge, or a note if it would close a cycle with those before it.
 void require(const table& data, const std::string& from, const std::string& to, edges& into,
              std::vector<std::string>& notes) {
   const auto a = data.find(from), b = data.find(to);

@@ -1,4 +1,6 @@
-// What is known or believed beforehand, put to a table: tiers by what columns are, worldviews, experiments.
+// Prior knowledge applied to a table: tiers that follow from what the columns are, worldviews, experiments.
+//
+// Pure functions over the caller's data; no threads, no I/O.
 #pragma once
 
 #include <string>
@@ -13,18 +15,20 @@ namespace digd::causal {
 struct beliefs {
   std::vector<worldview> views;  // in order of preference
   std::vector<experiment> experiments;
-  std::vector<std::string> settings;  // columns fixed before a run: nothing in it causes them
-  std::vector<std::string> outcomes;  // columns known after it: they cause no factor
+  std::vector<std::string> settings;  // columns fixed before a run: no factor causes them
+  std::vector<std::string> outcomes;  // columns known after a run: they cause no factor
 };
 
-// Tiers: label.* and `settings` come first, then what happened, then success, metric.* and `outcomes`. Tiers of the
-// chosen worldview go before these. The chosen one is the first that no experiment refutes. Its required and forbidden
-// edges, and edges that experiments confirmed, become hard constraints; its roots anchor the explanation. What names no
-// column is said in `notes`.
+// Writes constraints into `options` and returns one standing for each view, in order.
+//
+// Tiers: label.* and `settings` are 0, everything that happens in a run 1, success, metric.* and `outcomes` 2. A tier
+// given by the chosen worldview overrides these. The chosen worldview is the first that no experiment refutes. Its
+// required and forbidden edges, and the edges that experiments confirmed, become hard constraints; its roots anchor the
+// explanation. Names without a column, and edges that would close a cycle, are left out and named in `notes`.
 std::vector<worldview_standing> apply_beliefs(const table& data, const beliefs& beliefs, analysis_options& options,
                                               std::vector<std::string>& notes);
 
-// Fills in what the data say to each edge that a worldview claims.
+// Fills in the support that the data give to each claimed edge.
 void weigh(const table& data, const analysis& found, const beliefs& beliefs,
            std::vector<worldview_standing>& standings);
 

@@ -6,7 +6,7 @@ namespace digd::causal {
 
 namespace {
 
-// How strong an association is, comparable over tests: the smaller p, then the larger statistic a degree of freedom.
+// Compares associations of different tests: smaller p first, then the larger statistic a degree of freedom.
 bool is_stronger(const test_result& a, const test_result& b) {
   if (a.p != b.p) return a.p < b.p;
   const double wa = a.df > 0 ? a.statistic / a.df : a.statistic * a.statistic;
@@ -36,11 +36,10 @@ void shrink(ci_test& test, variable target, variables& members, double alpha) {
   }
 }
 
-// Whether some subset of `from`, of up to `most` members, separates v from the target. Subsets with `must` only, if
-// set.
-bool is_separable(ci_test& test, variable target, variable v, const variables& from, std::size_t most, double alpha,
+// Whether some subset of `from`, of at most `max_size` members, separates v from the target; `by` is then that subset.
+bool is_separable(ci_test& test, variable target, variable v, const variables& from, std::size_t max_size, double alpha,
                   variables& by) {
-  const std::size_t limit = std::min(most, from.size());
+  const std::size_t limit = std::min(max_size, from.size());
   std::vector<std::size_t> at;
   for (std::size_t size = 0; size <= limit; ++size) {
     at.resize(size);
@@ -59,7 +58,7 @@ bool is_separable(ci_test& test, variable target, variable v, const variables& f
   return false;
 }
 
-// HITON-PC: candidates by strength; each new one may drive out others.
+// HITON-PC: candidates by strength; each new member may make others superfluous.
 variables parents_and_children(ci_test& test, variable target, const boundary_options& options,
                                std::vector<variables>& separators) {
   std::vector<std::pair<variable, test_result>> open;
@@ -73,13 +72,13 @@ variables parents_and_children(ci_test& test, variable target, const boundary_op
                    [](const auto& a, const auto& b) { return is_stronger(a.second, b.second); });
   variables members;
   for (const auto& [v, strength] : open) {
-    if (is_separable(test, target, v, members, options.most_given, options.alpha, separators[v])) continue;
+    if (is_separable(test, target, v, members, options.max_given, options.alpha, separators[v])) continue;
     members.push_back(v);
-    if (members.size() > options.most_members) break;
+    if (members.size() > options.max_members) break;
   }
   for (std::size_t i = members.size(); i-- > 0;) {
     const variable v = members[i];
-    if (is_separable(test, target, v, without(members, v), options.most_given, options.alpha, separators[v])) {
+    if (is_separable(test, target, v, without(members, v), options.max_given, options.alpha, separators[v])) {
       members.erase(members.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
@@ -90,7 +89,7 @@ variables parents_and_children(ci_test& test, variable target, const boundary_op
 
 variables iamb(ci_test& test, variable target, const boundary_options& options) {
   variables members;
-  while (members.size() < options.most_members) {
+  while (members.size() < options.max_members) {
     variable best = test.size();
     test_result strength;
     for (variable v = 0; v < test.size(); ++v) {

@@ -32,7 +32,7 @@ class fisher_z final : public ci_test {
     const double df = static_cast<double>(scores_.rows) - static_cast<double>(z.size()) - 3;
     const Eigen::MatrixXd s = scores_.block(variables, variables);
     if (df <= 0 || s(0, 0) <= 0 || s(1, 1) <= 0) return {};
-    // The partial covariance of (x, y): what is left of their block once z is projected out.
+    // The covariance of (x, y) with z projected out.
     Eigen::Matrix2d left = s.topLeftCorner<2, 2>();
     if (!z.empty()) {
       const auto k = static_cast<Eigen::Index>(z.size());

@@ -1,22 +1,23 @@
-// Tests of conditional independence: is x independent of y, once z is known?
+// Tests of conditional independence: is x independent of y given z?
 //
-// A test belongs to one table, which must outlive it. It may keep scratch space: one thread a test. A variable that
-// never changes within what is tested is independent of everything (p = 1, df = 0).
+//   G², χ²                discrete columns; degrees of freedom are corrected for empty margins: each stratum of z adds
+//                         (rows seen − 1)(columns seen − 1)
+//   Fisher z              continuous columns: √(n − |z| − 3) · atanh r against the standard normal, r the partial
+//                         correlation
+//   degenerate Gaussian   any mix: normal scores of ranks for continuous columns, indicators of all levels but one
+//                         for discrete ones, then the likelihood ratio of two groups of Gaussian columns given a
+//                         third, with Bartlett's factor (Andrews, Ramsey, Cooper 2019; Bartlett 1938)
 //
-//   G², χ²   discrete columns; degrees of freedom corrected for empty margins: a stratum of z adds
-//            (rows seen − 1)(columns seen − 1).
-//   Fisher z continuous columns: partial correlation, √(n − |z| − 3) · atanh r against the normal.
-//   degenerate Gaussian  any mix: normal scores of ranks for continuous columns, indicators of all levels but the
-//            first for discrete ones, then the likelihood ratio of two groups of Gaussian columns given a third,
-//            with Bartlett's factor (Andrews, Ramsey, Cooper 2019; Bartlett 1938).
+// A test refers to one table, which must outlive it. It keeps scratch space: use one test a thread. A variable that is
+// constant in the rows tested is independent of everything (p = 1, df = 0).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
+#include "analysis/causal/factors/table.h"
 #include "analysis/causal/pdag.h"
-#include "analysis/causal/table.h"
 
 namespace digd::causal {
 
@@ -40,16 +41,15 @@ class ci_test {
 
 enum class discrete_statistic : std::uint8_t { g_squared, chi_squared };
 
-std::unique_ptr<ci_test> make_discrete_test(const table& data, discrete_statistic which);
+std::unique_ptr<ci_test> make_discrete_test(const table& data, discrete_statistic kind);
 std::unique_ptr<ci_test> make_fisher_z(const table& data);
-// For discrete columns too small a stratum cannot arise: the model is Gaussian over the indicators.
 std::unique_ptr<ci_test> make_degenerate_gaussian(const table& data);
-// The truth instead of data: p is 0 or 1 by d-separation.
+// Answers from the true graph instead of data: p is 0 or 1 by d-separation.
 std::unique_ptr<ci_test> make_oracle(const pdag& dag);
 // G² if all columns are discrete, else degenerate Gaussian.
 std::unique_ptr<ci_test> make_default_test(const table& data);
 
-// Upper tails, by Boost.Math. Beyond the range of a double: 0.
+// Tail probabilities; 0 where they are below the range of a double.
 double chi_squared_tail(double statistic, double df);
 double normal_two_sided(double z);
 

@@ -50,13 +50,13 @@ class strata {
 
 class discrete_test final : public ci_test {
  public:
-  discrete_test(const table& data, discrete_statistic which) : data_(data), which_(which), strata_(data) {
+  discrete_test(const table& data, discrete_statistic kind) : data_(data), kind_(kind), strata_(data) {
     logs_.resize(data.rows() + 1, 0.0);
     for (std::size_t k = 1; k < logs_.size(); ++k) logs_[k] = static_cast<double>(k) * std::log(static_cast<double>(k));
   }
   std::size_t size() const override { return data_.size(); }
   std::string_view name() const override {
-    return which_ == discrete_statistic::g_squared ? "g-squared" : "chi-squared";
+    return kind_ == discrete_statistic::g_squared ? "g-squared" : "chi-squared";
   }
 
   test_result test(variable x, variable y, const variables& z) override {
@@ -79,7 +79,7 @@ class discrete_test final : public ci_test {
     const std::uint8_t* ys = y.codes.data();
     const std::uint16_t* zs = strata_.index().data();
     const auto wide = static_cast<std::uint32_t>(a * b), narrow = static_cast<std::uint32_t>(b);
-    // Two tables in turn: the same cell twice in a row would wait for itself.
+    // Even and odd rows count into two tables, so that increments of the same cell do not wait for each other.
     cells_.assign(2 * strata_.count() * wide, 0);
     std::uint32_t* even = cells_.data();
     std::uint32_t* odd = even + strata_.count() * wide;
@@ -107,7 +107,7 @@ class discrete_test final : public ci_test {
     for (std::size_t j = 0; j < b; ++j) seen_columns += columns[j] > 0;
     if (seen_rows < 2 || seen_columns < 2) return;
     df += static_cast<double>((seen_rows - 1) * (seen_columns - 1));
-    if (which_ == discrete_statistic::g_squared) {
+    if (kind_ == discrete_statistic::g_squared) {
       double g = logs_[total];
       for (std::size_t i = 0; i < a * b; ++i) g += logs_[cells[i]];
       for (std::size_t i = 0; i < a; ++i) g -= logs_[rows[i]];
@@ -126,7 +126,7 @@ class discrete_test final : public ci_test {
   }
 
   const table& data_;
-  discrete_statistic which_;
+  discrete_statistic kind_;
   strata strata_;
   variables sorted_;
   std::vector<std::uint32_t> cells_;
@@ -135,8 +135,8 @@ class discrete_test final : public ci_test {
 
 }  // namespace
 
-std::unique_ptr<ci_test> make_discrete_test(const table& data, discrete_statistic which) {
-  return std::make_unique<discrete_test>(data, which);
+std::unique_ptr<ci_test> make_discrete_test(const table& data, discrete_statistic kind) {
+  return std::make_unique<discrete_test>(data, kind);
 }
 
 }  // namespace digd::causal

@@ -1,16 +1,15 @@
-// The explanation as an SVG picture: causes to the left, what they lead to on the right, each edge with its support.
+// The explanation as an SVG picture: causes on the left, their effects to the right, each edge with its support.
 //
-// Layers by the longest path to the right; an edge over several layers has a bend in each, so that it goes around what
-// stands there; the order within a layer follows the neighbours' places. Size: as many boxes as the explanation has
-// nodes, so at most the columns of the table.
+// A node's layer is its longest path to the right end. An edge over several layers has a bend in each, so that it goes
+// around the nodes there. Nodes within a layer are ordered by their neighbours' places. Size: one box for each node of
+// the explanation, so at most the number of columns of the table.
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
+#include "analysis/causal/factors/plain_name.h"
 #include "analysis/causal/report.h"
-#include "analysis/causal/words.h"
+#include "report/picture/svg_builder.h"
 #include "report/picture/text.h"
-#include "report/picture/xml.h"
 
 namespace digd::causal {
 
@@ -18,7 +17,7 @@ namespace {
 
 constexpr double box_height = 34, row_step = 62, gap = 120, margin = 28, char_px = 7.3, title_height = 64,
                  legend_height = 64;
-constexpr std::size_t most_letters = 30, sweeps = 8;
+constexpr std::size_t max_letters = 30, sweeps = 8;
 
 constexpr std::string_view style = R"css(
 text{font:12px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;fill:#1b1f24}
@@ -31,15 +30,24 @@ text{font:12px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;fil
 .edge{stroke:#b6c0cb}.tip{fill:#b6c0cb}}
 )css";
 
-std::string px(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", x);
-  return text;
+using picture::coordinate, picture::svg_builder, picture::svg_path;
+
+constexpr picture::coordinates px = picture::coordinates::tenths;
+
+// The sheet that everything else stands on.
+void open_sheet(svg_builder& to, const std::string& width, const std::string& height) {
+  to.open("svg").attribute("xmlns", "http://www.w3.org/2000/svg");
+  to.attribute("width", width).attribute("height", height).attribute("viewBox", "0 0 " + width + ' ' + height);
+  to.attribute("role", "img").children().line_end();
+  to.raw("<style>").raw(style).close("style");
 }
 
-std::string words_at(double x, double y, std::string_view given_text, const std::string& text) {
-  return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\" " + std::string(given_text) + ">" + picture::xml(text) +
-         "</text>\n";
+void paper(svg_builder& to) {
+  to.open("rect").attribute("class", "paper").attribute("width", "100%").attribute("height", "100%").empty();
+}
+
+void write_text(svg_builder& to, double x, double y, std::string_view style_name, const std::string& text) {
+  to.open("text").attribute("x", x).attribute("y", y).attribute("class", style_name).content(text);
 }
 
 // A node of the explanation, or a bend of an edge on its way through a layer.
@@ -47,8 +55,8 @@ struct spot {
   variable of = 0;
   bool is_bend = false;
   std::size_t layer = 0;
-  double place = 0;  // within the layer, in rows
-  std::vector<std::size_t> near;
+  double place = 0;               // within the layer, in rows
+  std::vector<std::size_t> near;  // neighbouring spots, indices
 };
 
 struct line {
@@ -69,45 +77,50 @@ class drawing {
     const double width = std::max(layer_x_.back() + layer_width_.back() + margin, 560.0);
     const double bottom = title_height + static_cast<double>(rows_) * row_step;
     const double height = bottom + legend_height;
-    std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + px(width) + "\" height=\"" + px(height) +
-                      "\" viewBox=\"0 0 " + px(width) + " " + px(height) + "\" role=\"img\">\n<style>" +
-                      std::string(style) + "</style>\n";
-    out +=
-        "<defs><marker id=\"tip\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" "
-        "orient=\"auto-start-reverse\">"
-        "<path class=\"tip\" d=\"M0 0L10 5L0 10z\"/></marker></defs>\n";
-    out += "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
-    out += words_at(margin, 30, "class=\"title\"", "How " + name_of(r_.target) + " comes about");
-    out += words_at(margin, 50, "class=\"sub\"",
-                    std::to_string(r_.data.rows()) + " runs, " + std::string(to_string(r_.found.reached)) +
-                        "; at each edge the share of graphs that have it");
-    for (const line& l : lines_) out += edge(l);
-    for (const line& l : lines_) out += support(l);
+    std::string out;
+    svg_builder to(out, px);
+    open_sheet(to, coordinate(width, px), coordinate(height, px));
+    arrow_head(to);
+    paper(to);
+    write_text(to, margin, 30, "title", "How " + name_of(r_.target) + " comes about");
+    write_text(to, margin, 50, "sub",
+               std::to_string(r_.data.rows()) + " runs, " + std::string(to_string(r_.found.reached)) +
+                   "; at each edge the share of graphs that have it");
+    for (const line& l : lines_) edge(to, l);
+    for (const line& l : lines_) support(to, l);
     for (const spot& s : spots_) {
-      if (!s.is_bend) out += box(s);
+      if (!s.is_bend) box(to, s);
     }
-    return out + legend(bottom) + "</svg>\n";
+    legend(to, bottom);
+    return out + "</svg>\n";
   }
 
  private:
-  std::string name_of(variable v) const { return picture::fit(plain(r_.data[v].name), most_letters); }
+  static void arrow_head(svg_builder& to) {
+    to.open("defs").children().open("marker").attribute("id", "tip").attribute("viewBox", "0 0 10 10");
+    to.attribute("refX", "9").attribute("refY", "5").attribute("markerWidth", "8").attribute("markerHeight", "8");
+    to.attribute("orient", "auto-start-reverse").children();
+    to.raw("<path class=\"tip\" d=\"M0 0L10 5L0 10z\"/></marker>").close("defs");
+  }
 
-  // What an open edge joins to the outcome stands to its left.
+  std::string name_of(variable v) const { return picture::fit(plain(r_.data[v].name), max_letters); }
+
+  // An edge of open direction at the outcome counts as leading to it.
   void lay_layers() {
     for (variable v : why_.nodes) layer_of_[v] = 0;
-    std::vector<std::pair<variable, variable>> items = why_.edges;
+    std::vector<std::pair<variable, variable>> edges = why_.edges;
     for (const auto& [i, j] : why_.undirected) {
-      if (i == r_.target) items.emplace_back(j, i);
-      if (j == r_.target) items.emplace_back(i, j);
+      if (i == r_.target) edges.emplace_back(j, i);
+      if (j == r_.target) edges.emplace_back(i, j);
     }
     for (std::size_t round = 0; round < why_.nodes.size(); ++round) {
-      for (const auto& [from, to] : items)
+      for (const auto& [from, to] : edges)
         layer_of_[from] = std::max(layer_of_[from], std::min(layer_of_[to] + 1, why_.nodes.size() - 1));
     }
-    std::size_t most = 0;
-    for (const auto& [v, layer] : layer_of_) most = std::max(most, layer);
-    for (auto& [v, layer] : layer_of_) layer = most - layer;
-    layer_width_.assign(most + 1, 0);
+    std::size_t last_layer = 0;
+    for (const auto& [v, layer] : layer_of_) last_layer = std::max(last_layer, layer);
+    for (auto& [v, layer] : layer_of_) layer = last_layer - layer;
+    layer_width_.assign(last_layer + 1, 0);
   }
 
   void place_spots() {
@@ -141,7 +154,7 @@ class drawing {
     lines_.push_back(std::move(l));
   }
 
-  // Each layer in the order of its neighbours' mean places, a few times to and fro; then centred.
+  // Sorts each layer by the mean place of its neighbours, in a few sweeps to and fro, and centres it.
   void order() {
     std::vector<std::vector<std::size_t>> layers(layer_width_.size());
     for (std::size_t s = 0; s < spots_.size(); ++s) layers[spots_[s].layer].push_back(s);
@@ -172,40 +185,39 @@ class drawing {
   double left_of(const spot& s) const { return layer_x_[s.layer]; }
   double right_of(const spot& s) const { return layer_x_[s.layer] + layer_width_[s.layer]; }
 
-  std::string edge(const line& l) const {
+  void edge(svg_builder& to, const line& l) const {
     const spot& first = spots_[l.way.front()];
-    std::string path;
-    if (first.layer == spots_[l.way.back()].layer) {  // one above the other: around the right side
+    svg_path path(px);
+    if (first.layer == spots_[l.way.back()].layer) {  // same layer: around the right side
       const double x = right_of(first), y0 = y_of(first), y1 = y_of(spots_[l.way.back()]);
-      path = "M" + px(x) + " " + px(y0) + "C" + px(x + gap / 2) + " " + px(y0) + " " + px(x + gap / 2) + " " + px(y1) +
-             " " + px(x) + " " + px(y1);
+      path.move(x, y0).cubic(x + gap / 2, y0, x + gap / 2, y1, x, y1);
     } else {
-      path = "M" + px(right_of(first)) + " " + px(y_of(first));
+      path.move(right_of(first), y_of(first));
       for (std::size_t k = 1; k < l.way.size(); ++k) {
         const spot &a = spots_[l.way[k - 1]], &b = spots_[l.way[k]];
         const double x0 = right_of(a), x1 = left_of(b), bend = (x1 - x0) / 2;
-        path += "C" + px(x0 + bend) + " " + px(y_of(a)) + " " + px(x1 - bend) + " " + px(y_of(b)) + " " + px(x1) + " " +
-                px(y_of(b));
-        if (b.is_bend) path += "L" + px(right_of(b)) + " " + px(y_of(b));
+        path.cubic(x0 + bend, y_of(a), x1 - bend, y_of(b), x1, y_of(b));
+        if (b.is_bend) path.line(right_of(b), y_of(b));
       }
     }
-    const char* tip = !l.directed ? "" : l.backwards ? " marker-start=\"url(#tip)\"" : " marker-end=\"url(#tip)\"";
-    return std::string("<path class=\"edge") + (l.directed ? "" : " open") + "\" d=\"" + path + "\"" + tip + "/>\n";
+    to.open("path").attribute("class", l.directed ? "edge" : "edge open").attribute("d", path.text());
+    if (l.directed) to.attribute(l.backwards ? "marker-start" : "marker-end", "url(#tip)");
+    to.empty();
   }
 
-  std::string support(const line& l) const {
+  void support(svg_builder& to, const line& l) const {
     const spot &a = spots_[l.way[0]], &b = spots_[l.way[1]];
-    // A third of the way along the bend, where lines that cross or meet are apart.
+    // A third of the way along the curve, where crossing lines are apart.
     constexpr double t = 0.35, risen = t * t * (3 - 2 * t), along = t * (1.5 - 1.5 * t + t * t);
     const bool beside = a.layer == b.layer;
     const double x = beside ? right_of(a) + gap * 0.375 : right_of(a) + along * (left_of(b) - right_of(a));
     const double y = beside ? (y_of(a) + y_of(b)) / 2 : y_of(a) + risen * (y_of(b) - y_of(a));
-    char text[16];
-    std::snprintf(text, sizeof text, "%.2f", r_.found.structure.adjacent(l.from, l.to));
-    return words_at(x, y - 3, "class=\"support\" text-anchor=\"middle\"", text);
+    const double share = r_.found.structure.adjacent(l.from, l.to);
+    to.open("text").attribute("x", x).attribute("y", y - 3).attribute("class", "support");
+    to.attribute("text-anchor", "middle").content(coordinate(share, picture::coordinates::hundredths));
   }
 
-  std::string box(const spot& s) const {
+  void box(svg_builder& to, const spot& s) const {
     const auto is_s = [&s](const member& m) { return m.factor == s.of; };
     const auto lever_at =
         std::find_if(r_.found.levers.begin(), r_.found.levers.end(), [&](const lever& l) { return is_s(l.facts); });
@@ -219,20 +231,20 @@ class drawing {
     else if (in(r_.found.boundary)) look += " member";
     else if (in(r_.found.downstream)) look += " member after";
     if (is_lever) look += " lever";
-    std::string out = "<g><title>" + picture::xml(is_lever ? lever_at->words : plain(r_.data[s.of].name)) + "</title>";
-    out += "<rect class=\"" + look + "\" x=\"" + px(left_of(s)) + "\" y=\"" + px(y_of(s) - box_height / 2) +
-           "\" width=\"" + px(layer_width_[s.layer]) + "\" height=\"" + px(box_height) + "\" rx=\"" +
-           (s.of == r_.target ? "17" : "5") + "\"/>";
-    const double middle = (left_of(s) + right_of(s)) / 2;
-    return out + words_at(middle, y_of(s) + 4, "text-anchor=\"middle\"", name_of(s.of)) + "</g>\n";
+    to.open("g").children().element("title", is_lever ? lever_at->words : plain(r_.data[s.of].name));
+    to.open("rect").attribute("class", look).attribute("x", left_of(s)).attribute("y", y_of(s) - box_height / 2);
+    to.attribute("width", layer_width_[s.layer]).attribute("height", box_height);
+    to.attribute("rx", s.of == r_.target ? "17" : "5").raw("/>");
+    to.open("text").attribute("x", (left_of(s) + right_of(s)) / 2).attribute("y", y_of(s) + 4);
+    to.attribute("text-anchor", "middle").content(name_of(s.of)).close("g");
   }
 
-  static std::string legend(double y) {
-    return words_at(margin, y + 18, "class=\"sub\"",
-                    "Thick border: a lever. Blue: in the Markov boundary. Green: an experiment verified it.") +
-           words_at(margin, y + 36, "class=\"sub\"",
-                    "Dashed border: what the outcome leads to. Dotted edge: direction open. Point at a box for what to "
-                    "try.");
+  static void legend(svg_builder& to, double y) {
+    write_text(to, margin, y + 18, "sub",
+               "Thick border: a lever. Blue: in the Markov boundary. Green: an experiment verified it.");
+    write_text(to, margin, y + 36, "sub",
+               "Dashed border: what the outcome leads to. Dotted edge: direction open. Point at a box for what to "
+               "try.");
   }
 
   const reported& r_;
@@ -244,14 +256,16 @@ class drawing {
   std::size_t rows_ = 1;
 };
 
-// Where there is nothing to explain, the picture says so.
+// A picture with the reason why there is no explanation.
 std::string nothing(const reported& r) {
-  std::string why = r.found.says.empty() ? "There is no explanation." : r.found.says.back();
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"900\" height=\"80\" viewBox=\"0 0 900 80\" "
-         "role=\"img\">\n<style>" +
-         std::string(style) + "</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n" +
-         words_at(margin, 30, "class=\"title\"", picture::fit(plain(r.data[r.target].name), most_letters)) +
-         words_at(margin, 54, "class=\"sub\"", why) + "</svg>\n";
+  std::string why = r.found.remarks.empty() ? "There is no explanation." : r.found.remarks.back();
+  std::string out;
+  svg_builder to(out, px);
+  open_sheet(to, "900", "80");
+  paper(to);
+  write_text(to, margin, 30, "title", picture::fit(plain(r.data[r.target].name), max_letters));
+  write_text(to, margin, 54, "sub", why);
+  return out + "</svg>\n";
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace digd::causal {
 
 namespace {
 
-constexpr double tolerance = 1e-9;  // of a variance that was 1: explained away without rest
+constexpr double tolerance = 1e-9;  // relative to a variance of 1
 
 void standardise(Eigen::Ref<Eigen::VectorXd> x) {
   const auto n = static_cast<double>(x.size());
@@ -25,13 +25,13 @@ std::size_t commonest(const column& c) {
 
 }  // namespace
 
-embedding embed(const table& data, embedding_kind given_embedding_kind) {
+embedding embed(const table& data, embedding_kind kind) {
   embedding out;
   out.rows = data.rows();
   Eigen::Index width = 0;
   for (const column& c : data.columns()) {
     const auto own = static_cast<Eigen::Index>(
-        c.discrete && given_embedding_kind == embedding_kind::rank_scores ? std::max<std::size_t>(c.levels, 1) - 1 : 1);
+        c.discrete && kind == embedding_kind::rank_scores ? std::max<std::size_t>(c.levels, 1) - 1 : 1);
     std::vector<Eigen::Index> group;
     for (Eigen::Index k = 0; k < own; ++k) group.push_back(width++);
     out.groups.push_back(std::move(group));
@@ -39,7 +39,7 @@ embedding embed(const table& data, embedding_kind given_embedding_kind) {
   out.columns.resize(static_cast<Eigen::Index>(data.rows()), width);
   for (variable v = 0; v < data.size(); ++v) {
     const column& c = data[v];
-    if (c.discrete && given_embedding_kind == embedding_kind::rank_scores) {
+    if (c.discrete && kind == embedding_kind::rank_scores) {
       const std::size_t left_out = commonest(c);
       std::size_t k = 0;
       for (std::size_t level = 0; level < c.levels; ++level) {
@@ -48,8 +48,7 @@ embedding embed(const table& data, embedding_kind given_embedding_kind) {
         for (std::size_t r = 0; r < data.rows(); ++r) x(static_cast<Eigen::Index>(r)) = c.codes[r] == level;
       }
     } else {
-      const std::vector<double> scores =
-          given_embedding_kind == embedding_kind::raw ? c.values : normal_scores(c.values);
+      const std::vector<double> scores = kind == embedding_kind::raw ? c.values : normal_scores(c.values);
       out.columns.col(out.groups[v][0]) =
           Eigen::Map<const Eigen::VectorXd>(scores.data(), static_cast<Eigen::Index>(scores.size()));
     }

@@ -12,9 +12,9 @@
 #include <sstream>
 
 #include "analysis/causal/analyse.h"
-#include "analysis/causal/csv.h"
+#include "analysis/causal/factors/csv.h"
 #include "analysis/causal/pc.h"
-#include "analysis/causal/random.h"
+#include "base/random.h"
 
 namespace digd::causal {
 
@@ -139,7 +139,8 @@ class evaluator {
   }
 
   std::vector<std::string> discrete_columns(const std::string& name) const {
-    if (name == "agentrun") return {"topology", "model_tier", "prompt_var", "success"};  // as its README has it
+    if (name == "agentrun")
+      return {"topology", "model_tier", "prompt_var", "success"};  // according to the README of the data
     std::istringstream in(text_of(folder_ / (name + ".discrete")));
     std::vector<std::string> out;
     for (std::string line; std::getline(in, line);) {
@@ -174,9 +175,9 @@ class evaluator {
     if (options_.compare) compare(group, name, set.truth, read.data, s.rows, found);
   }
 
-  void note(const std::string& group, const std::string& text, std::size_t rows, const std::string& name,
+  void note(const std::string& group, const std::string& metric, std::size_t rows, const std::string& name,
             double value) {
-    found_[{group, text, rows}][name].push_back(value);
+    found_[{group, metric, rows}][name].push_back(value);
   }
 
   void time_pc(const table& data, std::size_t rows) {
@@ -191,11 +192,12 @@ class evaluator {
     note("alarm", "PC, seconds", rows, "alarm", times[times.size() / 2]);
   }
 
-  // The outcome is `success` where there is one, else the last column. Each permuted table goes through everything.
+  // The outcome is `success` if there is such a column, else the last one. Counts analyses that name a lever although
+  // the outcome is shuffled.
   void permute(const table& data, bool mixed, const slice& s) {
     const variable target = mixed ? data.find("success").value_or(data.size() - 1) : data.size() - 1;
     for (std::size_t k = 0; k < options_.permuted; ++k) {
-      random chance(options_.seed + 77 * s.number + s.rows, 90'000 + k);
+      splitmix_stream chance(options_.seed + 77 * s.number + s.rows, 90'000 + k);
       std::vector<std::size_t> order(data.rows());
       std::iota(order.begin(), order.end(), 0);
       chance.shuffle(order);
@@ -229,10 +231,10 @@ class evaluator {
     return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
   }
 
-  // Slices first, then data sets: a set with more slices weighs no more.
+  // Averages over the slices of each data set, then over data sets, so that each set weighs the same.
   void summarise() {
     for (const auto& [key, by_name] : found_) {
-      const auto& [group, what, rows] = key;
+      const auto& [group, metric, rows] = key;
       std::vector<double> means;
       figure f;
       for (const auto& [name, values] : by_name) {
@@ -240,7 +242,7 @@ class evaluator {
         f.slices += values.size();
       }
       f.data = group;
-      f.text = what;
+      f.metric = metric;
       f.rows = rows;
       f.value = mean(means);
       set_aim(f);
@@ -249,7 +251,7 @@ class evaluator {
     for (const auto& [name, set] : sets_) {
       if (set.mixed) continue;
       pc_options options;
-      options.most_given = set.truth.size();
+      options.max_given = set.truth.size();
       const std::unique_ptr<ci_test> truth = make_oracle(set.truth);
       const std::size_t distance = structural_hamming_distance(pc_stable(*truth, options).graph, completed(set.truth));
       out_.figures.push_back(
@@ -264,7 +266,7 @@ class evaluator {
                      [](const figure& a, const figure& b) { return a.has_aim > b.has_aim; });
   }
 
-  // The best measured for causal-learn, bnlearn, CausalFS and pcalg on these data (docs/causal.md).
+  // Targets: the best values measured for causal-learn, bnlearn, CausalFS and pcalg on these data (docs/causal.md).
   static void set_aim(figure& f) {
     static const std::map<std::tuple<std::string, std::string, std::size_t>, double> wanted{
         {{"networks", "mean MB-F1", 200}, .68},   {{"networks", "mean MB-F1", 1000}, .83},
@@ -274,11 +276,11 @@ class evaluator {
         {{"agentrun", "mean MB-F1", 500}, .91},   {{"agentrun", "mean MB-F1", 1000}, .93},
         {{"alarm", "PC, seconds", 200}, .11},     {{"alarm", "PC, seconds", 1000}, .15},
         {{"alarm", "PC, seconds", 10000}, .30}};
-    const auto known = wanted.find({f.data, f.text, f.rows});
+    const auto known = wanted.find({f.data, f.metric, f.rows});
     f.has_aim = known != wanted.end();
     if (f.has_aim) f.wanted = known->second;
-    f.is_aim = f.text == "PC, seconds";
-    f.at_most = f.is_aim || f.text.starts_with("mean SHD") || f.text.starts_with("SHD");
+    f.is_aim = f.metric == "PC, seconds";
+    f.at_most = f.is_aim || f.metric.starts_with("mean SHD") || f.metric.starts_with("SHD");
   }
 
   fs::path folder_;

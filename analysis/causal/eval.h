@@ -1,8 +1,8 @@
-// How good the learners are on tables whose true graph is known: what `digctl causal eval DIR` prints.
+// The quality of the learners on tables whose true graph is known: the output of `digctl causal eval DIR`.
 //
-// DIR holds NAME.adj (the true DAG, 1 in row i, column j meaning i → j) and slices of samples NAME_ROWS_SLICE.txt
+// DIR holds NAME.adj (the true DAG, 1 in row i and column j meaning i → j) and slices of samples: NAME_ROWS_SLICE.txt
 // (integers, discrete) or .csv (mixed; NAME.discrete lists its discrete columns, one a line, unless NAME is agentrun).
-// Whatever slices are there are used. One default for all; nothing looks at a name to choose a setting.
+// All slices found are used. Every data set gets the same default settings.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ namespace digd::causal {
 
 struct eval_options {
   std::uint64_t seed = 1;
-  bool compare = false;            // the other learners too
-  std::size_t permuted = 10;       // permuted outcomes a mixed slice and a slice of the smaller sizes
-  std::size_t timing_repeats = 5;  // of PC on alarm; the median counts
+  bool compare = false;            // also measure the other learners
+  std::size_t permuted = 10;       // permuted outcomes for each slice of at most 1,000 rows
+  std::size_t timing_repeats = 5;  // of PC on the alarm network; the median counts
 };
 
-// One line of the table: a figure, what it should be, what it is.
+// One line of the table: a measured value and, if there is one, its target.
 struct figure {
-  std::string data, text;
-  std::size_t rows = 0;  // 0: none
+  std::string data, metric;
+  std::size_t rows = 0;  // 0: does not apply
   double value = 0;
   double wanted = 0;
-  bool at_most = false;  // else at least
-  bool is_aim = false;   // missing it is no failure
-  bool has_aim = true;   // false: for comparison only
+  bool at_most = false;  // whether `wanted` is an upper bound; else a lower one
+  bool is_aim = false;   // an aim: missing it is no failure
+  bool has_aim = true;   // false: no target, for comparison only
   std::size_t slices = 0;
 
   bool reached() const { return at_most ? value <= wanted : value >= wanted; }
@@ -39,7 +39,7 @@ struct slice_figure {
 };
 
 struct evaluation {
-  std::string problem;  // empty: done
+  std::string problem;  // empty: success
   std::vector<figure> figures;
   std::vector<slice_figure> slices;
 };
@@ -47,7 +47,7 @@ struct evaluation {
 evaluation evaluate(const std::string& folder, const eval_options& options);
 
 std::string evaluation_text(const evaluation& e);
-// Seconds are in it, so that it differs from run to run there and nowhere else.
+// The seconds differ from run to run; everything else is reproducible.
 std::string evaluation_json(const evaluation& e);
 
 }  // namespace digd::causal

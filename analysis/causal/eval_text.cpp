@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "analysis/causal/eval.h"
-#include "analysis/causal/json.h"
+#include "base/json_writer.h"
 
 namespace digd::causal {
 
@@ -14,7 +14,9 @@ std::string fixed(double x, int digits) {
   return text;
 }
 
-std::string shown_value(const figure& f, double x) { return fixed(x, f.text.find("SHD") != std::string::npos ? 1 : 3); }
+std::string shown_value(const figure& f, double x) {
+  return fixed(x, f.metric.find("SHD") != std::string::npos ? 1 : 3);
+}
 
 std::string verdict(const figure& f) {
   if (!f.has_aim) return "";
@@ -38,17 +40,18 @@ std::string evaluation_text(const evaluation& e) {
   row("data", "figure", "rows", "slices", "value", "wanted", "");
   for (const figure& f : e.figures) {
     const std::string wanted = f.has_aim ? (f.at_most ? "<= " : ">= ") + shown_value(f, f.wanted) : "";
-    row(f.data.c_str(), f.text.c_str(), f.rows ? std::to_string(f.rows) : "-", std::to_string(f.slices),
+    row(f.data.c_str(), f.metric.c_str(), f.rows ? std::to_string(f.rows) : "-", std::to_string(f.slices),
         shown_value(f, f.value), wanted, verdict(f));
   }
   return out;
 }
 
 std::string evaluation_json(const evaluation& e) {
-  json_writer w;
-  w.open('{').key("figures").open('[');
+  std::string out;
+  json_writer w(out);
+  w.open_object().key("figures").open_array();
   for (const figure& f : e.figures) {
-    w.open('{').key("data").text(f.data).key("figure").text(f.text).key("rows");
+    w.open_object().key("data").text(f.data).key("figure").text(f.metric).key("rows");
     if (f.rows) w.number(static_cast<double>(f.rows));
     else w.null();
     w.key("slices").number(static_cast<double>(f.slices)).key("value").number(f.value);
@@ -59,16 +62,16 @@ std::string evaluation_json(const evaluation& e) {
           .boolean(f.reached())
           .key("aim")
           .boolean(f.is_aim);
-    w.close('}');
+    w.close_object();
   }
-  w.close(']').key("slices").open('[');
+  w.close_array().key("slices").open_array();
   for (const slice_figure& s : e.slices) {
-    w.open('{').key("data").text(s.data).key("rows").number(static_cast<double>(s.rows)).key("slice");
+    w.open_object().key("data").text(s.data).key("rows").number(static_cast<double>(s.rows)).key("slice");
     w.number(static_cast<double>(s.slice)).key("mb_f1").number(s.mb_f1).key("shd").number(s.shd);
-    w.key("seconds").number(s.seconds).close('}');
+    w.key("seconds").number(s.seconds).close_object();
   }
-  w.close(']').close('}');
-  return w.take() + '\n';
+  w.close_array().close_object();
+  return out + '\n';
 }
 
 }  // namespace digd::causal

@@ -43,7 +43,7 @@ std::vector<double> walk_from(variable target, const std::vector<double>& weight
   }
   std::vector<double> at(n, 0.0), next(n);
   at[target] = 1;
-  for (std::size_t step = 0; step < options.most_steps; ++step) {
+  for (std::size_t step = 0; step < options.max_steps; ++step) {
     std::fill(next.begin(), next.end(), 0.0);
     double again = 0;
     for (variable j = 0; j < n; ++j) {

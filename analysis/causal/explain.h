@@ -1,9 +1,9 @@
-// The explanation E_Y of an outcome, and how near each factor is to it.
+// The explanation E_Y of an outcome, and the nearness of each factor to it.
 //
-// E_Y: the outcome, its boundary, and every node and edge on a directed path from a root factor to a member of the
-// boundary; computed as the intersection of what the roots reach and what reaches the boundary (the paper's eq. 3 and
-// appendix G). The walk: random walk with restart from the outcome on the reversed graph, steps in proportion to
-// the edges' weights (the paper's section 5.2).
+// E_Y is the outcome, its boundary, and every node and edge on a directed path from a root factor to a member of the
+// boundary, computed as the intersection of the roots' descendants and the boundary's ancestors (CAMO, eq. 3 and
+// appendix G). Nearness is a random walk with restart from the outcome on the reversed graph, with steps in proportion
+// to edge weights (CAMO, section 5.2).
 #pragma once
 
 #include <vector>
@@ -13,24 +13,24 @@
 namespace digd::causal {
 
 struct explanation {
-  variables nodes;                                        // ascending; the outcome among them
+  variables nodes;                                        // ascending; includes the outcome
   std::vector<std::pair<variable, variable>> edges;       // directed, from → to
-  std::vector<std::pair<variable, variable>> undirected;  // between the outcome and its boundary, direction open
-  variables roots;                                        // those with a path to the boundary
+  std::vector<std::pair<variable, variable>> undirected;  // edges of open direction between these nodes
+  variables roots;                                        // root factors with a path to the boundary
 };
 
-// `roots` empty: every variable without a directed edge into it. Confirmed edges are taken as there, directed.
+// `roots` empty: every variable without a directed edge into it. Confirmed edges are added, directed.
 explanation explain(const pdag& graph, variable target, const variables& boundary, variables roots = {},
                     const std::vector<std::pair<variable, variable>>& confirmed = {});
 
 struct walk_options {
   double restart = 0.15;
   double tolerance = 1e-12;
-  std::size_t most_steps = 10'000;
+  std::size_t max_steps = 10'000;
 };
 
-// The visits of the walk, summing to 1. weights[i * n + j]: of the edge i → j; the walk goes from j to i. Where nothing
-// leads on it starts again at the target.
+// Shares of the walk's visits, n numbers that sum to 1. `weights` is n × n: weights[i * n + j] belongs to the edge
+// i → j, which the walk takes from j to i. At a node without a way on, the walk restarts at the target.
 std::vector<double> walk_from(variable target, const std::vector<double>& weights, std::size_t n,
                               const walk_options& options = {});
 

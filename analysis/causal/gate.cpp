@@ -8,13 +8,14 @@
 #include <numeric>
 
 #include "analysis/causal/embedding.h"
-#include "analysis/causal/random.h"
+#include "base/random.h"
 
 namespace digd::causal {
 
 namespace {
 
-// Columns of a variable made orthonormal, so that association is a product of matrices. Rank may be lower than width.
+// An orthonormal basis of a variable's columns, so that association is a matrix product. The rank may be below the
+// width.
 Eigen::MatrixXd orthonormal(const embedding& e, variable v) {
   Eigen::MatrixXd x(e.columns.rows(), static_cast<Eigen::Index>(e.groups[v].size()));
   Eigen::Index rank = 0;
@@ -62,7 +63,7 @@ class gate {
   }
 
  private:
-  // −ln p of the likelihood ratio of each factor with the outcome: comparable whatever the degrees of freedom.
+  // −ln p of the likelihood ratio test of each factor with the outcome; comparable across degrees of freedom.
   std::vector<double> strengths(const Eigen::MatrixXd& y) const {
     std::vector<double> out;
     const auto n = static_cast<double>(y.rows());
@@ -81,7 +82,7 @@ class gate {
     return out;
   }
 
-  // −ln of the upper tail of χ², also where the tail itself is zero in a double.
+  // −ln of the upper tail of χ²; an asymptotic formula where the tail is below the range of a double.
   static double minus_log_tail(double statistic, double df) {
     if (statistic <= 0) return 0;
     const double a = df / 2, x = statistic / 2;
@@ -93,7 +94,7 @@ class gate {
     std::map<std::uint32_t, std::vector<std::size_t>> groups;
     const auto n = static_cast<std::size_t>(outcome_.rows());
     for (std::size_t r = 0; r < n; ++r) groups[options_.cluster.empty() ? 0 : options_.cluster[r]].push_back(r);
-    random chance(options_.seed, 5000 + b);
+    splitmix_stream chance(options_.seed, 5000 + b);
     Eigen::MatrixXd y(outcome_.rows(), outcome_.cols());
     for (const auto& [name, rows] : groups) {
       std::vector<std::size_t> to = rows;

@@ -1,4 +1,4 @@
-// Add and prune by held-out information gain (the paper's eq. 2 and appendix C.1).
+// Add and prune by held-out information gain (CAMO, eq. 2 and appendix C.1).
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "analysis/causal/boundary.h"
 #include "analysis/causal/embedding.h"
-#include "analysis/causal/random.h"
+#include "base/random.h"
 
 namespace digd::causal {
 
@@ -15,7 +15,7 @@ namespace {
 std::vector<std::size_t> fold_of_rows(std::size_t rows, std::size_t folds, std::uint64_t seed) {
   std::vector<std::size_t> order(rows), fold(rows);
   std::iota(order.begin(), order.end(), 0);
-  random(seed, 23).shuffle(order);
+  splitmix_stream(seed, 23).shuffle(order);
   for (std::size_t i = 0; i < rows; ++i) fold[order[i]] = i % folds;
   return fold;
 }
@@ -30,7 +30,7 @@ Eigen::MatrixXd design(const embedding& e, const variables& given) {
   return x;
 }
 
-constexpr double ridge = 1.0;  // as if one row more said nothing
+constexpr double ridge = 1.0;  // penalty, in rows
 
 Eigen::VectorXd weighted_fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& w, const Eigen::VectorXd& y) {
   Eigen::MatrixXd a = x.transpose() * w.asDiagonal() * x;
@@ -39,12 +39,12 @@ Eigen::VectorXd weighted_fit(const Eigen::MatrixXd& x, const Eigen::VectorXd& w,
   return a.ldlt().solve(x.transpose() * y);
 }
 
-// Minus the log density of each row of the target under a Gaussian fitted on the rows of other folds.
+// Fills `loss` for the rows of fold `held_out`: minus the log density under a Gaussian fitted on the other folds.
 void gaussian_loss(const Eigen::MatrixXd& x, const Eigen::VectorXd& y, const std::vector<std::size_t>& fold,
-                   std::size_t which, std::vector<double>& loss) {
+                   std::size_t held_out, std::vector<double>& loss) {
   const Eigen::Index n = x.rows();
   Eigen::VectorXd w(n);
-  for (Eigen::Index r = 0; r < n; ++r) w(r) = fold[static_cast<std::size_t>(r)] != which;
+  for (Eigen::Index r = 0; r < n; ++r) w(r) = fold[static_cast<std::size_t>(r)] != held_out;
   const Eigen::VectorXd beta = weighted_fit(x, w, (w.array() * y.array()).matrix());
   const Eigen::VectorXd off = y - x * beta;
   const double variance =
@@ -55,14 +55,14 @@ void gaussian_loss(const Eigen::MatrixXd& x, const Eigen::VectorXd& y, const std
   }
 }
 
-// One logistic model a level against the rest, probabilities scaled to sum to one.
+// The same for a discrete target: one logistic model for each level against the rest, probabilities scaled to sum to 1.
 void softmax_loss(const Eigen::MatrixXd& x, const column& target, const std::vector<std::size_t>& fold,
-                  std::size_t which, std::vector<double>& loss) {
+                  std::size_t held_out, std::vector<double>& loss) {
   const Eigen::Index n = x.rows();
   const std::size_t models = target.levels == 2 ? 1 : target.levels;
   Eigen::MatrixXd chance(n, static_cast<Eigen::Index>(models));
   Eigen::VectorXd train(n);
-  for (Eigen::Index r = 0; r < n; ++r) train(r) = fold[static_cast<std::size_t>(r)] != which;
+  for (Eigen::Index r = 0; r < n; ++r) train(r) = fold[static_cast<std::size_t>(r)] != held_out;
   for (std::size_t level = 0; level < models; ++level) {
     Eigen::VectorXd y(n), beta = Eigen::VectorXd::Zero(x.cols());
     for (Eigen::Index r = 0; r < n; ++r) y(r) = target.codes[static_cast<std::size_t>(r)] == level;
@@ -109,7 +109,7 @@ class refiner {
     refinement out;
     std::vector<double> now = loss({});
     out.uncertainty.push_back(mean(now));
-    while (out.members.size() < options_.most_members && add(out.members, now)) out.uncertainty.push_back(mean(now));
+    while (out.members.size() < options_.max_members && add(out.members, now)) out.uncertainty.push_back(mean(now));
     while (prune(out.members, now)) out.uncertainty.push_back(mean(now));
     std::sort(out.members.begin(), out.members.end());
     return out;
@@ -120,7 +120,7 @@ class refiner {
     return std::accumulate(x.begin(), x.end(), 0.0) / std::max<double>(1, static_cast<double>(x.size()));
   }
 
-  // Mean gain of the second over the first in standard errors; positive if the second is better.
+  // Mean gain of losses `b` over losses `a` in standard errors; positive if `b` is better.
   static double gain(const std::vector<double>& a, const std::vector<double>& b) {
     const auto n = static_cast<double>(a.size());
     double sum = 0, squares = 0;
@@ -143,7 +143,7 @@ class refiner {
       std::vector<double> l = loss(with);
       if (best == data_.size() || mean(l) < mean(best_loss)) best = v, best_loss = std::move(l);
     }
-    // The best of many looks good by chance: it has to gain two standard errors.
+    // The best of many candidates looks good by chance, so it has to gain two standard errors.
     if (best == data_.size() || gain(now, best_loss) < 2) return false;
     members.push_back(best);
     now = std::move(best_loss);
@@ -171,14 +171,6 @@ class refiner {
 };
 
 }  // namespace
-
-std::vector<double> held_out_loss(const table& data, variable target, const variables& given, std::size_t folds,
-                                  std::uint64_t seed) {
-  boundary_options options;
-  options.folds = folds;
-  options.seed = seed;
-  return refiner(data, target, options).loss(given);
-}
 
 refinement add_and_prune(const table& data, variable target, const boundary_options& options) {
   return refiner(data, target, options).run();

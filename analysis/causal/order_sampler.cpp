@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "analysis/causal/random.h"
+#include "base/random.h"
 
 namespace digd::causal {
 
@@ -51,7 +51,7 @@ class sampler {
   }
 
  private:
-  // Those next to it in the start graph and their parents, then what greedy steps without regard to cycles bring up.
+  // Neighbours and Markov boundary in the start graph, then the best additions of a greedy search that ignores cycles.
   variables candidates_of(variable v, const pdag& start) {
     std::vector<double> rank(n_, none);
     for (variable u : markov_boundary(start, v)) rank[u] = 1e12;
@@ -61,7 +61,7 @@ class sampler {
     }
     variables chosen;
     double now = score_(v, chosen);
-    for (std::size_t step = 0; step < options_.most_parents; ++step) {
+    for (std::size_t step = 0; step < options_.max_parents; ++step) {
       variable best = n_;
       double best_score = now;
       for (variable u = 0; u < n_; ++u) {
@@ -102,7 +102,7 @@ class sampler {
   void extend_set(variable v, std::size_t next, std::uint32_t mask, variables& set) {
     choices& c = choices_[v];
     if ((mask & c.required) == c.required) c.sets.push_back({mask, score_.source()(v, set)});
-    if (set.size() >= std::max<std::size_t>(options_.most_parents, static_cast<std::size_t>(std::popcount(c.required))))
+    if (set.size() >= std::max<std::size_t>(options_.max_parents, static_cast<std::size_t>(std::popcount(c.required))))
       return;
     for (std::size_t k = next; k < c.from.size(); ++k) {
       set.push_back(c.from[k]);
@@ -118,7 +118,7 @@ class sampler {
     return mask;
   }
 
-  // ln of the sum over the parent sets that the order allows.
+  // ln of the sum of exp(score) over the parent sets that the order allows.
   double weight(variable v) const {
     const std::uint32_t allowed = before(v);
     double top = none, sum = 0;
@@ -137,7 +137,7 @@ class sampler {
     place_[order_[i + 1]] = i + 1;
   }
 
-  // Gibbs: v leaves its place and takes one of all with its conditional probability.
+  // Gibbs: takes v out and puts it at a place drawn from the conditional distribution.
   void relocate(variable v) {
     while (place_[v] > 0) swap_places(place_[v] - 1);
     std::vector<double> log_weight(n_, 0.0);
@@ -184,7 +184,7 @@ class sampler {
   score_cache& score_;
   const sampler_options& options_;
   std::size_t n_;
-  random chance_;
+  splitmix_stream chance_;
   std::vector<choices> choices_;
   variables order_;
   std::vector<std::size_t> place_;

@@ -25,7 +25,7 @@ class pc {
 
   pc_result run() {
     start();
-    for (std::size_t size = 0; size <= options_.most_given && thin(size); ++size) {
+    for (std::size_t size = 0; size <= options_.max_given && thin(size); ++size) {
     }
     orient();
     return {skeleton_, test_.count()};
@@ -47,8 +47,8 @@ class pc {
     }
   }
 
-  // One size of conditioning sets, all drawn from the neighbours as they were at its start. False once no variable has
-  // enough neighbours left.
+  // Removes edges by conditioning sets of one size, taken from the neighbours at the start of the round. False once no
+  // variable has enough neighbours left.
   bool thin(std::size_t size) {
     std::vector<variables> before(n_);
     bool any = false;
@@ -85,7 +85,7 @@ class pc {
     return false;
   }
 
-  // What comes after both in time cannot be what separates them.
+  // A variable that is later than both in time cannot separate them.
   bool may_separate(variable v, variable i, variable j) const {
     return !(options_.known.forbids(v, i) && options_.known.forbids(v, j));
   }
@@ -103,7 +103,7 @@ class pc {
     orient_by_knowledge(skeleton_, options_.known);
   }
 
-  // An arrow that an earlier collider set the other way stays as it is.
+  // Directs i → k ← j if k is not in their separator. An arrow set the other way by an earlier collider stays.
   void collide(variable i, variable k, variable j) {
     const auto set = separators_.find({std::min(i, j), std::max(i, j)});
     if (set == separators_.end()) return;

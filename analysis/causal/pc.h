@@ -1,5 +1,5 @@
-// PC-stable: the skeleton by tests with ever larger conditioning sets, colliders from the sets that separated, the rest
-// by Meek's rules and what is known beforehand (Spirtes, Glymour 1991; Colombo, Maathuis 2014; Meek 1995).
+// PC-stable (Spirtes, Glymour 1991; Colombo, Maathuis 2014): the skeleton by tests with growing conditioning sets,
+// colliders from the sets that separated, the other directions by known edges and Meek's rules (Meek 1995).
 #pragma once
 
 #include "analysis/causal/ci_test.h"
@@ -9,7 +9,7 @@ namespace digd::causal {
 
 struct pc_options {
   double alpha = 0.01;
-  std::size_t most_given = 4;  // size of a conditioning set; as many as there are variables: no limit
+  std::size_t max_given = 4;  // largest conditioning set
   knowledge known;
 };
 

@@ -55,8 +55,8 @@ bool meek_directs(const pdag& g, variable i, variable j) {
   const std::size_t n = g.size();
   for (variable k = 0; k < n; ++k) {
     if (k == i || k == j) continue;
-    if (g.directed(k, i) && !g.adjacent(k, j)) return true;  // 1: else a new collider
-    if (g.directed(i, k) && g.directed(k, j)) return true;   // 2: else a cycle
+    if (g.directed(k, i) && !g.adjacent(k, j)) return true;  // 1: i ← j would make a new collider
+    if (g.directed(i, k) && g.directed(k, j)) return true;   // 2: i ← j would make a cycle
     if (!g.undirected(i, k)) continue;
     for (variable l = 0; l < n; ++l) {
       if (l == i || l == j || l == k) continue;
@@ -116,7 +116,7 @@ pdag completed(const pdag& dag) {
 
 namespace {
 
-// Whether v can be the last of what is left: no edge leaves it, and its undirected neighbours see all its others.
+// Whether v can be a sink of the rest: no edge leaves it, and each undirected neighbour is adjacent to all its others.
 bool is_possible_sink(const pdag& g, const std::vector<char>& gone, variable v) {
   const std::size_t n = g.size();
   for (variable u = 0; u < n; ++u) {
@@ -143,14 +143,14 @@ bool extend(const pdag& from, pdag& dag) {
     for (variable v = 0; v < n && sink == n; ++v) {
       if (!gone[v] && is_possible_sink(rest, gone, v)) sink = v;
     }
-    if (sink == n) {  // no extension: take what has fewest edges out, and turn those
+    if (sink == n) {  // no extension: take the variable with the fewest outgoing edges and reverse these
       consistent = false;
-      std::size_t least = n + 1;
+      std::size_t fewest_out = n + 1;
       for (variable v = 0; v < n; ++v) {
         if (gone[v]) continue;
         std::size_t out = 0;
         for (variable u = 0; u < n; ++u) out += !gone[u] && rest.directed(v, u);
-        if (out < least) least = out, sink = v;
+        if (out < fewest_out) fewest_out = out, sink = v;
       }
     }
     for (variable u = 0; u < n; ++u) {
@@ -207,7 +207,7 @@ variables markov_boundary(const pdag& dag, variable target) {
   return out;
 }
 
-// Koller and Friedman 2009, algorithm 3.1: walk the active trails, remembering the direction of arrival.
+// Koller and Friedman 2009, algorithm 3.1: follows active trails and remembers the direction of arrival.
 bool d_separated(const pdag& dag, variable x, variable y, const variables& z) {
   const std::size_t n = dag.size();
   std::vector<char> given(n, 0);

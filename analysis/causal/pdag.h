@@ -1,7 +1,7 @@
-// Graphs over variables: directed, undirected and mixed edges; equivalence classes, separation, boundaries.
+// Partially directed graphs over variables: equivalence classes, separation, Markov boundaries.
 //
-// `pdag` is a matrix of marks: i → j if mark(i, j) and not mark(j, i), i — j if both. A DAG is one without undirected
-// edges and cycles. Sizes: up to a few hundred variables; operations are polynomial in that.
+// `pdag` is a matrix of marks: i → j if mark(i, j) and not mark(j, i), i — j if both. A DAG has no undirected edge and
+// no cycle. Meant for up to a few hundred variables: memory is size², operations are polynomial in the size.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/causal/table.h"
+#include "analysis/causal/factors/table.h"
 
 namespace digd::causal {
 
@@ -23,9 +23,9 @@ class pdag {
   bool adjacent(variable i, variable j) const { return mark(i, j) || mark(j, i); }
   bool directed(variable i, variable j) const { return mark(i, j) && !mark(j, i); }   // i → j
   bool undirected(variable i, variable j) const { return mark(i, j) && mark(j, i); }  // i — j
-  variables parents(variable v) const;                                                // of directed edges
-  variables children(variable v) const;                                               // likewise
-  variables neighbours(variable v) const;                                             // of any edge
+  variables parents(variable v) const;                                                // along directed edges
+  variables children(variable v) const;                                               // along directed edges
+  variables neighbours(variable v) const;                                             // by any edge
   std::size_t edges() const;
 
   void direct(variable i, variable j) { set(i, j, 1), set(j, i, 0); }
@@ -40,11 +40,11 @@ class pdag {
   std::vector<char> marks_;
 };
 
-// What is known beforehand. Tiers: a variable cannot cause one of an earlier tier; −1 is no tier.
+// Constraints known beforehand. A variable cannot cause a variable of an earlier tier; tier −1 means none.
 struct knowledge {
   std::vector<std::pair<variable, variable>> required;   // from → to
   std::vector<std::pair<variable, variable>> forbidden;  // from → to
-  std::vector<int> tiers;                                // by variable; empty: none
+  std::vector<int> tiers;                                // by variable; empty: no tiers
 
   bool forbids(variable from, variable to) const;
   bool requires_edge(variable from, variable to) const;
@@ -53,28 +53,28 @@ struct knowledge {
 
 // Meek's rules 1 to 4, until nothing changes.
 void orient_by_meek(pdag& g);
-// Directs what the knowledge decides about the edges that are there, then Meek's rules.
+// Directs existing edges as the knowledge demands, then applies Meek's rules.
 void orient_by_knowledge(pdag& g, const knowledge& known);
 
-// The completed graph of a DAG's equivalence class: directed where all its members agree.
+// The equivalence class of a DAG (CPDAG): an edge is directed where all members of the class agree.
 pdag completed(const pdag& dag);
-// Some DAG of the class (Dor and Tarsi 1992). False if there is none; `dag` is then the best that was reached.
+// A DAG of the class (Dor and Tarsi 1992). False if there is none; `dag` then deviates as little as the search found.
 bool extend(const pdag& from, pdag& dag);
-bool is_acyclic(const pdag& dag);  // of its directed edges
+bool is_acyclic(const pdag& dag);  // considers directed edges only
 variables topological_order(const pdag& dag);
 
-// The pairs of variables on which the two graphs differ: an edge too many, too few, or another way.
+// The number of pairs of variables whose marks differ: an edge more, an edge less, or another direction.
 std::size_t structural_hamming_distance(const pdag& a, const pdag& b);
 
 // Parents, children, and the children's other parents, in order of index.
 variables markov_boundary(const pdag& dag, variable target);
 
-// Whether z separates x from y in the DAG (reachability along active paths).
+// Whether z separates x from y in the DAG.
 bool d_separated(const pdag& dag, variable x, variable y, const variables& z);
 
-// Everything that can be reached from the sources along directed edges, sources included.
+// By variable: 1 if it can be reached from the sources along directed edges. Includes the sources.
 std::vector<char> descendants(const pdag& g, const variables& sources);
-// Everything that reaches one of the sinks along directed edges, sinks included.
+// By variable: 1 if it reaches one of the sinks along directed edges. Includes the sinks.
 std::vector<char> ancestors(const pdag& g, const variables& sinks);
 
 }  // namespace digd::causal

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "analysis/causal/json.h"
-#include "analysis/causal/words.h"
+#include "analysis/causal/factors/plain_name.h"
+#include "base/json_writer.h"
 
 namespace digd::causal {
 
@@ -65,7 +65,7 @@ std::string analysis_text(const reported& r) {
   std::string out = "Outcome " + plain(r.data[r.target].name) + ", " + std::to_string(r.data.rows()) + " runs, " +
                     std::to_string(r.data.size() - 1) + " factors: " + std::string(to_string(a.reached)) + '\n';
   for (const std::string& n : r.notes) out += "Note: " + n + ".\n";
-  for (const std::string& s : a.says) out += s + '\n';
+  for (const std::string& s : a.remarks) out += s + '\n';
   levers_text(out, r);
   if (!a.boundary.empty()) {
     out += "\nMarkov boundary: known these, no other factor helps to predict the outcome\n";
@@ -104,75 +104,76 @@ void member_json(json_writer& w, const reported& r, const member& m) {
 }
 
 void members_json(json_writer& w, const reported& r, const std::vector<member>& members) {
-  w.open('[');
+  w.open_array();
   for (const member& m : members) {
-    w.open('{');
+    w.open_object();
     member_json(w, r, m);
-    w.close('}');
+    w.close_object();
   }
-  w.close(']');
+  w.close_array();
 }
 
 void edge_json(json_writer& w, const reported& r, variable from, variable to, bool directed) {
-  w.open('{').key("from").text(r.data[from].name).key("to").text(r.data[to].name).key("directed").boolean(directed);
+  w.open_object().key("from").text(r.data[from].name).key("to").text(r.data[to].name).key("directed").boolean(directed);
   w.key("support")
       .number(r.found.structure.adjacent(from, to))
       .key("forwards")
       .number(r.found.structure.causes(from, to))
-      .close('}');
+      .close_object();
 }
 
 void explanation_json(json_writer& w, const reported& r) {
-  w.key("explanation").open('{').key("nodes").open('[');
+  w.key("explanation").open_object().key("nodes").open_array();
   for (variable v : r.found.why.nodes) w.text(r.data[v].name);
-  w.close(']').key("roots").open('[');
+  w.close_array().key("roots").open_array();
   for (variable v : r.found.why.roots) w.text(r.data[v].name);
-  w.close(']').key("edges").open('[');
+  w.close_array().key("edges").open_array();
   for (const auto& [from, to] : r.found.why.edges) edge_json(w, r, from, to, true);
   for (const auto& [i, j] : r.found.why.undirected) edge_json(w, r, i, j, false);
-  w.close(']').close('}');
+  w.close_array().close_object();
 }
 
 void worldviews_json(json_writer& w, const reported& r) {
-  w.key("worldviews").open('[');
+  w.key("worldviews").open_array();
   for (const worldview_standing& v : r.worldviews) {
-    w.open('{').key("name").text(v.name).key("chosen").boolean(v.chosen).key("refuted");
+    w.open_object().key("name").text(v.name).key("chosen").boolean(v.chosen).key("refuted");
     if (v.refuted.empty()) w.null();
     else w.text(v.refuted);
-    w.key("edges").open('[');
+    w.key("edges").open_array();
     for (const edge_opinion& e : v.edges) {
-      w.open('{').key("from").text(e.edge.from).key("from_scale").text(to_string(e.from)).key("to").text(e.edge.to);
+      w.open_object().key("from").text(e.edge.from).key("from_scale").text(to_string(e.from)).key("to").text(e.edge.to);
       w.key("to_scale").text(to_string(e.to)).key("measured").boolean(e.known);
-      w.key("support").number(e.support).key("forwards").number(e.forwards).close('}');
+      w.key("support").number(e.support).key("forwards").number(e.forwards).close_object();
     }
-    w.close(']').close('}');
+    w.close_array().close_object();
   }
-  w.close(']');
+  w.close_array();
 }
 
 }  // namespace
 
 std::string analysis_json(const reported& r) {
   const analysis& a = r.found;
-  json_writer w;
-  w.open('{').key("outcome").text(r.data[r.target].name).key("runs").number(static_cast<double>(r.data.rows()));
+  std::string out;
+  json_writer w(out);
+  w.open_object().key("outcome").text(r.data[r.target].name).key("runs").number(static_cast<double>(r.data.rows()));
   w.key("factors").number(static_cast<double>(r.data.size() - 1)).key("stage").text(to_string(a.reached));
   w.key("seed")
       .integer(r.seed)
       .key("gate")
-      .open('{')
+      .open_object()
       .key("open")
       .boolean(a.gate.open)
       .key("p")
       .number(a.gate.p)
-      .close('}');
-  w.key("notes").open('[');
-  for (const auto* list : {&r.notes, &a.says}) {
+      .close_object();
+  w.key("notes").open_array();
+  for (const auto* list : {&r.notes, &a.remarks}) {
     for (const std::string& s : *list) w.text(s);
   }
-  w.close(']').key("levers").open('[');
+  w.close_array().key("levers").open_array();
   for (const lever& l : a.levers) {
-    w.open('{');
+    w.open_object();
     member_json(w, r, l.facts);
     w.key("evidence")
         .text(to_string(l.grade))
@@ -180,41 +181,42 @@ std::string analysis_json(const reported& r) {
         .boolean(l.in_boundary)
         .key("nearness")
         .number(l.nearness);
-    w.key("direction_open").boolean(l.direction_open).key("words").text(l.words).close('}');
+    w.key("direction_open").boolean(l.direction_open).key("words").text(l.words).close_object();
   }
-  w.close(']').key("boundary");
+  w.close_array().key("boundary");
   members_json(w, r, a.boundary);
   w.key("downstream");
   members_json(w, r, a.downstream);
-  w.key("twins").open('[');
+  w.key("twins").open_array();
   for (const twin_pair& t : a.twins) {
-    w.open('{')
+    w.open_object()
         .key("kept")
         .text(r.data[t.kept].name)
         .key("dropped")
         .text(r.data[t.dropped].name)
         .key("r2")
         .number(t.r2)
-        .close('}');
+        .close_object();
   }
-  w.close(']').key("restating").open('[');
+  w.close_array().key("restating").open_array();
   for (variable v : a.restating) w.text(r.data[v].name);
-  w.close(']');
+  w.close_array();
   explanation_json(w, r);
-  w.key("open_edges").open('[');
+  w.key("open_edges").open_array();
   for (const ambiguous_edge& e : a.open_edges) {
-    w.open('{').key("a").text(r.data[e.a].name).key("b").text(r.data[e.b].name).key("worth").number(e.worth);
+    w.open_object().key("a").text(r.data[e.a].name).key("b").text(r.data[e.b].name).key("worth").number(e.worth);
     w.key("importance")
         .number(e.importance)
         .key("uncertainty")
         .number(e.uncertainty)
         .key("disagreement")
         .number(e.disagreement)
-        .close('}');
+        .close_object();
   }
-  w.close(']');
+  w.close_array();
   worldviews_json(w, r);
-  return w.close('}').take() + '\n';
+  w.close_object();
+  return out + '\n';
 }
 
 std::string analysis_dot(const reported& r) {
@@ -228,7 +230,7 @@ std::string analysis_dot(const reported& r) {
     if (v == r.target) look = ", shape=ellipse, style=bold";
     else if (in(a.boundary, v)) look = ", style=filled, fillcolor=lightyellow";
     else if (in(a.downstream, v)) look = ", style=dashed";
-    out += "  n" + std::to_string(v) + " [label=" + quoted(r.data[v].name) + look + "];\n";
+    out += "  n" + std::to_string(v) + " [label=" + digd::quoted(r.data[v].name) + look + "];\n";
   }
   const auto edge = [&](variable from, variable to, const char* more) {
     const double support = a.structure.adjacent(from, to);

@@ -1,5 +1,7 @@
-// An analysis for people (text), for programs (JSON), and its explanation as a picture (SVG; DOT for Graphviz). Names
-// that agents or users chose are escaped in all of them.
+// Writes an analysis as text, JSON, Graphviz DOT, and an SVG picture of its explanation.
+//
+// Names that agents or users chose are escaped in every format. Pure functions; a `reported` refers to the table and
+// the analysis, which must outlive it.
 #pragma once
 
 #include <string>
@@ -9,16 +11,16 @@
 
 namespace digd::causal {
 
-// What a worldview says and what the data say to it.
+// An edge that a worldview claims, with its support in the data.
 struct edge_opinion {
   worldview_edge edge;
   scale from = scale::unknown, to = scale::unknown;
   double support = 0;   // share of graphs with an edge between the two
-  double forwards = 0;  // of these, share that direct it as said
-  bool known = true;    // both are columns
+  double forwards = 0;  // of these, the share that directs it as claimed
+  bool known = true;    // whether both are columns
 };
 struct worldview_standing {
-  std::string name, refuted;  // why it lost its place; empty: it stands
+  std::string name, refuted;  // `refuted`: why an experiment rules it out; empty: it stands
   bool chosen = false;
   std::vector<edge_opinion> edges;
 };
@@ -28,7 +30,7 @@ struct reported {
   variable target;
   const analysis& found;
   std::uint64_t seed = 1;
-  std::vector<std::string> notes;  // of building the table
+  std::vector<std::string> notes;  // about building the table
   std::vector<worldview_standing> worldviews;
 };
 

@@ -9,7 +9,7 @@ namespace digd::causal {
 
 namespace {
 
-// ln Γ(x) for x > 0; Stirling's series from 10 on, to 1e-12. (std::lgamma writes a global sign.)
+// ln Γ(x) for x > 0, to 1e-12, by Stirling's series. std::lgamma is not thread-safe: it writes a global sign.
 double log_gamma(double x) {
   double shift = 1;
   for (; x < 10; x += 1) shift *= x;
@@ -20,7 +20,7 @@ double log_gamma(double x) {
 
 double log_choose(double n, double k) { return log_gamma(n + 1) - log_gamma(k + 1) - log_gamma(n - k + 1); }
 
-// The configurations of a set of columns, for sets asked in an order that shares beginnings.
+// Numbers the configurations of a set of columns in each row. Reuses the work for a common beginning of two sets.
 class configurations {
  public:
   explicit configurations(const table& data) : data_(data) {}
@@ -55,7 +55,7 @@ class configurations {
 
   static constexpr std::uint32_t unseen = ~std::uint32_t{0};
   const table& data_;
-  std::vector<level> levels_;  // levels_[k]: of the first k of at_
+  std::vector<level> levels_;  // levels_[k]: for the first k columns of at_
   variables at_;
   std::vector<std::uint32_t> rename_;
 };
@@ -98,7 +98,7 @@ class discrete_score final : public local_score {
     return sum;
   }
 
-  double bic(std::size_t count, std::size_t r, double given_total) const {
+  double bic(std::size_t count, std::size_t r, double configurations_possible) const {
     double sum = 0;
     for (std::size_t j = 0; j < count; ++j) {
       double total = 0;
@@ -109,7 +109,7 @@ class discrete_score final : public local_score {
       }
       if (total > 0) sum -= total * std::log(total);
     }
-    const double parameters = given_total * static_cast<double>(r - 1);
+    const double parameters = configurations_possible * static_cast<double>(r - 1);
     return sum - options_.penalty * 0.5 * parameters * std::log(static_cast<double>(data_.rows()));
   }
 
@@ -156,7 +156,7 @@ double score_cache::operator()(variable child, const variables& parents) {
     key_ += static_cast<char>(p >> 8);
   }
   if (const auto known = known_.find(key_); known != known_.end()) return known->second;
-  if (known_.size() >= most_) known_.clear();
+  if (known_.size() >= max_kept_) known_.clear();
   const double value = of_(child, parents);
   known_.emplace(key_, value);
   return value;

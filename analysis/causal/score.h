@@ -1,11 +1,11 @@
-// Scores of a variable given its parents: what searches add up over a graph. Higher is better; natural logarithms.
+// Scores of a variable given its parents; the score of a graph is their sum. Higher is better; natural logarithms.
 //
 //   BDe   log marginal likelihood of discrete data under a Dirichlet prior, uniform over the parents' configurations
-//         (Heckerman, Geiger, Chickering 1995; BDeu, Buntine 1991).
-//   BIC   log likelihood − ½ · parameters · ln n: discrete data, or any mix as degenerate Gaussian.
+//         (Heckerman, Geiger, Chickering 1995; BDeu, Buntine 1991)
+//   BIC   log likelihood − ½ · parameters · ln n, for discrete data or any mix as degenerate Gaussian
 //
-// A score belongs to one table, which must outlive it; scratch inside: one thread each. Equivalent graphs get the
-// same sum.
+// Equivalent graphs have the same sum. A score refers to one table, which must outlive it. It keeps scratch space: use
+// one score a thread.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "analysis/causal/table.h"
+#include "analysis/causal/factors/table.h"
 
 namespace digd::causal {
 
@@ -21,32 +21,32 @@ enum class score_kind : std::uint8_t { automatic, bde, bic };  // automatic: BDe
 
 struct score_options {
   score_kind kind = score_kind::automatic;
-  double sample_size = 1.0;  // BDe: the prior counts as so many rows
-  double sparsity = 0.0;  // times −ln C(variables − 1, parents): a prior that counts parent sets of one size together
-  double penalty = 1.0;  // BIC: times its penalty
+  double sample_size = 1.0;  // BDe: weight of the prior, in rows
+  double sparsity = 0.0;     // factor of a prior −ln C(variables − 1, parents) on parent sets
+  double penalty = 1.0;      // BIC: factor of its penalty
 };
 
 class local_score {
  public:
   virtual ~local_score() = default;
   virtual std::size_t size() const = 0;
-  // `parents` in ascending order. Sets asked for one after another that begin alike are faster.
+  // `parents` in ascending order. Successive sets with a common beginning are faster.
   virtual double operator()(variable child, const variables& parents) = 0;
 };
 
 std::unique_ptr<local_score> make_score(const table& data, const score_options& options);
 
-// Remembers what was asked; forgets everything once `most` scores are kept.
+// Caches scores; clears the cache once it holds `max_kept`. Refers to the score.
 class score_cache {
  public:
-  explicit score_cache(local_score& of, std::size_t most = 2'000'000) : of_(of), most_(most) {}
+  explicit score_cache(local_score& of, std::size_t max_kept = 2'000'000) : of_(of), max_kept_(max_kept) {}
   double operator()(variable child, const variables& parents);
   std::size_t size() const { return of_.size(); }
   local_score& source() { return of_; }
 
  private:
   local_score& of_;
-  std::size_t most_;
+  std::size_t max_kept_;
   std::string key_;
   boost::unordered_flat_map<std::string, double> known_;
 };

@@ -4,7 +4,7 @@
 #include <deque>
 #include <limits>
 
-#include "analysis/causal/random.h"
+#include "base/random.h"
 
 namespace digd::causal {
 
@@ -28,7 +28,7 @@ class search {
       if (from != to && !reaches(to, from)) dag_.direct(from, to);
     }
     for (variable v = 0; v < n_; ++v) refresh(v);
-    for (std::size_t i = 0; i < n_ * n_; ++i) names_.push_back(random(7, i).next());
+    for (std::size_t i = 0; i < n_ * n_; ++i) names_.push_back(splitmix_stream(7, i).next());
     for (variable i = 0; i < n_; ++i) {
       for (variable j = 0; j < n_; ++j) {
         if (dag_.directed(i, j)) hash_ ^= names_[i * n_ + j];
@@ -73,7 +73,7 @@ class search {
       const auto place = std::lower_bound(with.begin(), with.end(), u);
       if (place != with.end() && *place == u) {
         with.erase(place);
-      } else if (now.size() >= options_.most_parents || options_.known.forbids(u, v)) {
+      } else if (now.size() >= options_.max_parents || options_.known.forbids(u, v)) {
         gain_[u * n_ + v] = none;
         continue;
       } else {

@@ -1,6 +1,8 @@
-// Tabu search over DAGs: from the empty graph, always the best change of one edge that does not lead back to one of the
-// graphs seen lately, also where it makes the score worse; the best graph seen is returned (Glover 1989; as in
-// Scutari 2010). Bounds: `most_parents`, `patience` changes without a new best.
+// Tabu search over DAGs (Glover 1989; as in Scutari 2010).
+//
+// Starts from the required edges only. Each step takes the best change of one edge, even if it lowers the score, that
+// does not lead back to a recently seen graph. Returns the best graph seen. Bounds: `max_parents`; stops after
+// `patience` steps without a new best.
 #pragma once
 
 #include "analysis/causal/pdag.h"
@@ -9,10 +11,10 @@
 namespace digd::causal {
 
 struct tabu_options {
-  std::size_t most_parents = 5;
-  std::size_t patience = 60;  // changes in a row without a new best
-  std::size_t memory = 200;   // graphs remembered
-  knowledge known;            // required edges are in the first graph and stay; forbidden ones never come
+  std::size_t max_parents = 5;
+  std::size_t patience = 60;  // steps in a row without a new best
+  std::size_t memory = 200;   // recent graphs that are not visited again
+  knowledge known;            // required edges stay, forbidden ones are never added
 };
 
 struct tabu_result {

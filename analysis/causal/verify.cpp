@@ -9,8 +9,8 @@
 #include <set>
 
 #include "analysis/causal/ci_test.h"
-#include "analysis/causal/json.h"
-#include "analysis/causal/words.h"
+#include "analysis/causal/factors/plain_name.h"
+#include "base/json_writer.h"
 
 namespace digd::causal {
 
@@ -61,7 +61,7 @@ void signed_ranks(std::vector<double> changes, paired_test& out) {
   out.wilcoxon_p = normal_two_sided(z);
 }
 
-using by_key = std::map<std::string, std::pair<double, double>>;  // sum and count
+using by_key = std::map<std::string, std::pair<double, double>>;  // mean (first a sum) and count
 
 by_key means(const std::vector<std::pair<std::string, double>>& values) {
   by_key out;
@@ -187,23 +187,30 @@ std::string verification_text(const verification& v) {
 }
 
 std::string verification_json(const verification& v) {
-  json_writer w;
-  w.open('{').key("factor").text(v.factor).key("outcome").text(v.outcome).key("paired_by").text(v.paired_by);
+  std::string out;
+  json_writer w(out);
+  w.open_object().key("factor").text(v.factor).key("outcome").text(v.outcome).key("paired_by").text(v.paired_by);
   w.key("result").text(to_string(v.result.result)).key("p").number(v.result.p).key("words").text(v.words);
   for (const auto& [name, t] :
        {std::pair<std::string_view, const paired_test&>("factor_test", v.of_factor), {"outcome_test", v.of_outcome}}) {
-    w.key(name).open('{').key("pairs").number(static_cast<double>(t.pairs)).key("up").number(static_cast<double>(t.up));
+    w.key(name)
+        .open_object()
+        .key("pairs")
+        .number(static_cast<double>(t.pairs))
+        .key("up")
+        .number(static_cast<double>(t.up));
     w.key("down")
         .number(static_cast<double>(t.down))
         .key("mean_change")
         .number(t.mean_change)
         .key("sign_p")
         .number(t.sign_p);
-    w.key("wilcoxon_p").number(t.wilcoxon_p).key("exact").boolean(t.exact).close('}');
+    w.key("wilcoxon_p").number(t.wilcoxon_p).key("exact").boolean(t.exact).close_object();
   }
-  w.key("notes").open('[');
+  w.key("notes").open_array();
   for (const std::string& n : v.notes) w.text(n);
-  return w.close(']').close('}').take() + '\n';
+  w.close_array().close_object();
+  return out + '\n';
 }
 
 }  // namespace digd::causal

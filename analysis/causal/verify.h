@@ -1,14 +1,14 @@
-// Did changing a factor change the outcome? Paired runs: the same tasks (or seeds) once as they were, A, and once with
-// the factor changed, B.
+// Did changing a factor change the outcome? Compares paired runs: the same tasks (or seeds) unchanged (A) and with one
+// factor changed (B).
 //
-//   sign test      of the pairs that differ, how many went up: binomial, two-sided. For outcomes of two kinds it
-//                  is McNemar's exact test.
-//   Wilcoxon       signed ranks, zeros dropped, ties share ranks: exact up to 50 pairs without ties, else the normal
-//                  with corrections for ties and continuity.
-//   confirmed      the factor moved, and the outcome too (Wilcoxon for numbers, sign test for two kinds; p ≤ level)
-//   contradicted   the factor moved, and the outcome stays within ±0.2 of its standard deviation (two one-sided
-//                  tests at the level): shown to be without effect, not only not shown to have one
-//   open           neither; also if the factor did not move: then nothing was tried
+//   sign test      number of pairs that went up among those that differ: binomial, two-sided. For an outcome with two
+//                  values it is McNemar's exact test.
+//   Wilcoxon       signed ranks; zeros dropped, ties share ranks. Exact up to 50 pairs without ties, else the normal
+//                  approximation with corrections for ties and continuity.
+//   confirmed      the factor moved, and so did the outcome (Wilcoxon; sign test for two values; p ≤ level)
+//   contradicted   the factor moved, and the outcome stayed within ±margin of its standard deviation (two one-sided
+//                  tests at the level): shown to have no effect, not merely not shown to have one
+//   open           neither; also if the factor did not move, since then nothing was tried
 #pragma once
 
 #include <string>
@@ -19,16 +19,16 @@
 namespace digd::causal {
 
 struct paired_test {
-  std::size_t pairs = 0;  // all
+  std::size_t pairs = 0;
   std::size_t up = 0, down = 0;
   double mean_change = 0, sd_change = 0;
   double sign_p = 1;
-  double wilcoxon = 0;  // the smaller sum of ranks
+  double wilcoxon = 0;  // the smaller of the two rank sums
   double wilcoxon_p = 1;
-  bool exact = false;  // of Wilcoxon's p
+  bool exact = false;  // whether `wilcoxon_p` is exact
 };
 
-// Changes from A to B, one a pair.
+// `changes`: B minus A, one number a pair.
 paired_test test_pairs(const std::vector<double>& changes);
 
 struct verification {
@@ -36,7 +36,7 @@ struct verification {
   std::vector<std::string> notes;
   std::string factor, outcome, paired_by;
   paired_test of_factor, of_outcome;
-  double outcome_sd = 0;  // over the runs of A
+  double outcome_sd = 0;  // over the tasks of A
   bool two_kinds = false;
   experiment result;
   std::string words;
@@ -44,12 +44,12 @@ struct verification {
 
 struct verify_options {
   std::string factor, outcome = "success";
-  std::string pair_by;  // a label; empty: task, else seed, whichever both sides have
+  std::string pair_by;  // the label that pairs runs
   double level = 0.05;
   double margin = 0.2;  // of the outcome's standard deviation
 };
 
-// One side: values by the label that pairs. Several runs of a task are averaged.
+// One side: values with the label that pairs them. Several runs of a task are averaged.
 struct paired_values {
   std::vector<std::pair<std::string, double>> factor, outcome;
 };

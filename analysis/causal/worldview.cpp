@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "analysis/causal/csv.h"
-#include "analysis/causal/words.h"
+#include "analysis/causal/factors/csv.h"
+#include "analysis/causal/factors/plain_name.h"
 #include "base/quote.h"
 
 namespace digd::causal {
@@ -38,7 +38,7 @@ void allow(const YAML::Node& map, std::initializer_list<std::string_view> keys) 
   if (!map.IsMap()) refuse(map, "a mapping is expected");
   for (const auto& item : map) {
     const std::string key = item.first.Scalar();
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) refuse(item.first, "unknown key " + quoted(key));
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) refuse(item.first, "unknown key " + digd::quoted(key));
   }
 }
 
@@ -144,7 +144,7 @@ worldviews read_worldviews(std::string_view yaml) {
     out.worldviews.push_back(base);
     const YAML::Node others = list(root, "alternatives");
     if (others.size() > max_alternatives) refuse(others, "more than 64 alternatives");
-    // An alternative replaces the edges that it is about: those between the same two variables.
+    // An alternative replaces the edges between the same two variables.
     for (const YAML::Node& other : others) {
       allow(other, {"name", "edges", "forbidden"});
       worldview w = common;
@@ -190,8 +190,8 @@ std::string write_experiments(const std::vector<experiment>& experiments) {
   std::string out = "# Results of digctl causal verify; read by digctl causal explain --experiments.\n";
   if (experiments.empty()) return out + "[]\n";
   for (const experiment& e : experiments) {
-    out += "- from: " + quoted(e.from) + "\n  to: " + quoted(e.to) + "\n  result: " + std::string(to_string(e.result)) +
-           '\n';
+    out += "- from: " + digd::quoted(e.from) + "\n  to: " + digd::quoted(e.to) +
+           "\n  result: " + std::string(to_string(e.result)) + '\n';
     if (e.sign != 0) out += std::string("  sign: \"") + (e.sign > 0 ? '+' : '-') + "\"\n";
     out += "  p: " + number_text(e.p) + "\n  pairs: " + std::to_string(e.pairs) + '\n';
   }

@@ -1,9 +1,12 @@
-// Worldviews: what somebody (a person, a language model) believes about causes, as hypotheses to be tested, and what
-// experiments said about them. YAML; docs/causal.md shows the format.
+// Worldviews (beliefs about causes, written by a person or a language model) and results of experiments, read from
+// YAML; docs/causal.md shows the formats.
 //
-// A hypothesis never enters the statistics by itself: `required` and `forbidden` edges and tiers are constraints only
-// because their author says so; other edges are compared with the data. What an experiment confirmed is a constraint
-// from then on; a worldview with an edge that an experiment contradicted loses its place to the next.
+// A hypothesis never enters the statistics by itself. `required` and `forbidden` edges and tiers are constraints
+// because their author marks them so; all other edges are only compared with the data. An edge that an experiment
+// confirmed is a constraint from then on. A worldview with an edge that an experiment contradicted gives way to the
+// next.
+//
+// Failure: `problem` names the line and the field, and everything else is empty.
 #pragma once
 
 #include <optional>
@@ -19,14 +22,14 @@ std::string_view to_string(scale);
 struct worldview_variable {
   std::string name;
   scale at = scale::unknown;
-  std::string expression;  // how it is computed; empty: a column of that name
+  std::string expression;  // empty: a column of that name
   bool root = false;
   std::optional<int> tier;
 };
 
 struct worldview_edge {
   std::string from, to;
-  int sign = 0;  // +1: more of it, more of that; −1: less; 0: not said
+  int sign = 0;  // +1: both grow together; −1: the effect falls; 0: not stated
   bool required = false;
 };
 
@@ -38,21 +41,21 @@ struct worldview {
 };
 
 struct worldviews {
-  std::string problem;                // empty: read
-  std::vector<worldview> worldviews;  // the file's own, then its competing alternatives, each whole
+  std::string problem;                // empty: success
+  std::vector<worldview> worldviews;  // the file's own, then its alternatives, each complete
 };
 
-// Bounds: 1 MB, 64 alternatives, 1,000 variables and edges each. Unknown keys are refused by name.
+// Bounds: 1 MiB, 64 alternatives, 1,000 variables and edges each. Refuses unknown keys by name.
 worldviews read_worldviews(std::string_view yaml);
 
-// The results of experiments, one a tested edge; a YAML list that `verify` adds to and `explain` reads.
+// Results of experiments, one for each tested edge: a YAML list that `verify` extends and `explain` reads.
 enum class finding_kind : std::uint8_t { confirmed, contradicted, open };
 std::string_view to_string(finding_kind);
 
 struct experiment {
   std::string from, to;
   finding_kind result = finding_kind::open;
-  int sign = 0;  // of the effect, where confirmed
+  int sign = 0;  // of a confirmed effect
   double p = 1;
   std::size_t pairs = 0;
 };
@@ -64,7 +67,8 @@ struct experiments {
 experiments read_experiments(std::string_view yaml);
 std::string write_experiments(const std::vector<experiment>& experiments);
 
-// Whether a worldview says what an experiment contradicted, or the opposite sign of what one confirmed: its words.
+// The sentence that says which claim of the worldview an experiment refutes: a contradicted edge, the opposite sign or
+// the opposite direction of a confirmed one. Empty if none.
 std::string contradiction_of(const worldview& w, const std::vector<experiment>& found);
 
 }  // namespace digd::causal

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <set>
 
+#include "rules/rule.h"
+
 namespace digd::causal {
 
 double gini(std::vector<double> amounts) {
@@ -22,12 +24,12 @@ namespace {
 double size_of(std::size_t n) { return static_cast<double>(n); }
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-double reaction_share(const run_facts& f, reaction given_reaction) {
+double reaction_share(const run_facts& f, reaction counted) {
   double hits = 0, total = 0;
   for (const auto& a : f.activations) {
     for (reaction r : a.reactions) {
       total += r != reaction::none;
-      hits += r == given_reaction;
+      hits += r == counted;
     }
   }
   return share(hits, total);
@@ -54,9 +56,9 @@ double failed_share(const run_facts& f) {
 }
 
 double lineage_depth(const run_facts& f) {
-  std::size_t most = 0;
-  for (const auto& e : f.events) most = std::max(most, e.depth);
-  return size_of(most);
+  std::size_t deepest = 0;
+  for (const auto& e : f.events) deepest = std::max(deepest, e.depth);
+  return size_of(deepest);
 }
 
 double lineage_width(const run_facts& f) {
@@ -117,9 +119,9 @@ double fired_in_all(const run_facts& f) {
   return sum;
 }
 
-template <std::size_t which>
+template <std::size_t rule>
 double fired(const run_facts& f) {
-  return static_cast<double>(f.fired[which]);
+  return static_cast<double>(f.fired[rule]);
 }
 
 #define DIGD_COUNT(field) [](const run_facts& f) { return static_cast<double>(f.field); }
@@ -171,23 +173,11 @@ std::vector<builtin_factor> make_factors() {
       {"gaps", "times the client lost observations", "see why the client falls behind", true, DIGD_COUNT(gaps)},
       {"refused", "messages refused", "see the archive for why messages are refused", true, DIGD_COUNT(refused)}};
 #undef DIGD_COUNT
-  const auto rule = [&](std::string_view name, auto of, std::string_view advice) {
-    out.push_back({name, "detections of this rule", advice, true, of});
-  };
-  rule("fired_early_termination", fired<static_cast<std::size_t>(rule_id::early_termination)>,
-       "have the submitting agent check for open work first");
-  rule("fired_missing_termination", fired<static_cast<std::size_t>(rule_id::missing_termination)>,
-       "name who has to submit");
-  rule("fired_orphaned_event", fired<static_cast<std::size_t>(rule_id::orphaned_event)>,
-       "check the names agents address, and what they discard");
-  rule("fired_deadlock", fired<static_cast<std::size_t>(rule_id::deadlock)>,
-       "break circular waits: let one agent go first");
-  rule("fired_excessive_rerouting", fired<static_cast<std::size_t>(rule_id::excessive_rerouting)>,
-       "make clear who is responsible for what");
-  rule("fired_cross_lineage_aggregation", fired<static_cast<std::size_t>(rule_id::cross_lineage_aggregation)>,
-       "keep parts of different problems apart");
-  rule("fired_repeated_subproblem", fired<static_cast<std::size_t>(rule_id::repeated_subproblem)>,
-       "tell agents who already works on what");
+#define DIGD_RULE(name)                                                                              \
+  out.push_back({"fired_" #name, "detections of this rule", rule_of(rule_id::name).doc.advice, true, \
+                 fired<index_of(rule_id::name)>});
+#include "model/rule_catalog.inc"
+#undef DIGD_RULE
   return out;
 }
 

@@ -1,4 +1,6 @@
-// The built-in factors: what each is, how it is computed from a run, and what a person can try to move it.
+// The built-in factors: name, definition, computation from a run, and advice on how to move them.
+//
+// The factors `fired_RULE` come from the rule catalog (rules/rule.h), in its order and with its advice.
 #pragma once
 
 #include <functional>
@@ -11,21 +13,21 @@ namespace digd::causal {
 
 struct builtin_factor {
   std::string_view name;
-  std::string_view text;    // its definition, for docs and `digctl causal factors --list`
-  std::string_view advice;  // what to try
-  bool is_count = false;    // grows with the run: `--rates` divides it by the activations
+  std::string_view text;    // definition, for `digctl causal factors --list`
+  std::string_view advice;  // what to try; may be empty
+  bool is_count = false;    // grows with the run; `--rates` divides it by the number of activations
   double (*of)(const run_facts&) = nullptr;
 };
 
 const std::vector<builtin_factor>& builtin_factors();
 const builtin_factor* find_builtin(std::string_view name);
-// Empty for a factor that is not built in.
+// Also for the rates `NAME_per_activation`; empty for a factor that is not built in.
 std::string_view advice_for(std::string_view name);
 
-// Whether a built-in factor is a part, the whole or a consequence of another by definition, so that it explains nothing
-// about it: each rule's detections are parts of all, idle time is part of the run time, healings come of detections.
+// Whether a factor is a part, the whole or a consequence of the outcome by definition, and so explains nothing: each
+// rule's detections are part of all detections, idle time is part of the run time, healings follow from detections.
 bool is_bound_by_definition(std::string_view outcome, std::string_view factor);
 
-double gini(std::vector<double> amounts);  // 0: all alike; towards 1: one has all
+double gini(std::vector<double> amounts);  // 0: all equal; towards 1: one has everything
 
 }  // namespace digd::causal

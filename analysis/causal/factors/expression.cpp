@@ -24,16 +24,16 @@ using value_of = std::function<std::optional<double>(const run_facts&)>;
 
 double finite(double x) { return std::isfinite(x) ? x : 0; }
 
-// Recursive descent over the text. The first thing wrong is kept, with its place.
+// Recursive descent over the text. Keeps the first error with its place.
 class parser {
  public:
   parser(std::string_view text, std::string& why) : text_(text), why_(why) {}
 
   value_of run() {
     if (text_.size() > max_bytes) return fail("longer than 4096 bytes");
-    value_of value_ofs = comparison(0);
+    value_of parsed = comparison(0);
     if (why_.empty() && skip() < text_.size()) fail("something follows the expression");
-    return why_.empty() ? value_ofs : value_of{};
+    return why_.empty() ? parsed : value_of{};
   }
 
  private:
@@ -56,11 +56,11 @@ class parser {
     return true;
   }
 
-  static value_of both(value_of a, value_of b, double (*given_double)(double, double)) {
-    return [a = std::move(a), b = std::move(b), given_double](const run_facts& f) -> std::optional<double> {
+  static value_of both(value_of a, value_of b, double (*operation)(double, double)) {
+    return [a = std::move(a), b = std::move(b), operation](const run_facts& f) -> std::optional<double> {
       const std::optional<double> x = a(f), y = b(f);
       if (!x || !y) return {};
-      return finite(given_double(*x, *y));
+      return finite(operation(*x, *y));
     };
   }
 
@@ -75,8 +75,8 @@ class parser {
         {"!=", [](double a, double b) -> double { return a != b; }},
         {"<", [](double a, double b) -> double { return a < b; }},
         {">", [](double a, double b) -> double { return a > b; }}};
-    for (const auto& [token, how] : known) {
-      if (eat(token)) return both(std::move(left), sum(depth), how);
+    for (const auto& [token, operation] : known) {
+      if (eat(token)) return both(std::move(left), sum(depth), operation);
     }
     return left;
   }
@@ -186,7 +186,8 @@ class parser {
     if (name == "share") {
       const std::optional<std::string> agent = quoted();
       if (!agent || !eat(")")) return fail("share takes an agent's name in quotes");
-      return [who = *agent](const run_facts& f) { return std::optional<double>(activation_share(f, who)); };
+      return
+          [agent_name = *agent](const run_facts& f) { return std::optional<double>(activation_share(f, agent_name)); };
     }
     if (const measure of = find_measure(name); of.of != nullptr) {
       const std::size_t before = at_;
@@ -223,12 +224,12 @@ class parser {
         {"log", [](double x) { return std::copysign(std::log1p(std::abs(x)), x); }},
         {"sqrt", [](double x) { return x > 0 ? std::sqrt(x) : 0; }},
         {"exp", [](double x) { return std::exp(std::min(x, 700.0)); }}};
-    for (const auto& [known, how] : singles) {
+    for (const auto& [known, operation] : singles) {
       if (name != known) continue;
       if (arguments.size() != 1) return fail(name + " takes one number");
-      return [of = arguments[0], how = how](const run_facts& f) -> std::optional<double> {
+      return [of = arguments[0], operation = operation](const run_facts& f) -> std::optional<double> {
         const std::optional<double> x = of(f);
-        return x ? std::optional<double>(finite(how(*x))) : std::nullopt;
+        return x ? std::optional<double>(finite(operation(*x))) : std::nullopt;
       };
     }
     if ((name == "min" || name == "max") && arguments.size() == 2) {

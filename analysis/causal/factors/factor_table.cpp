@@ -8,11 +8,11 @@
 #include <optional>
 #include <set>
 
-#include "analysis/causal/csv.h"
 #include "analysis/causal/factors/builtin.h"
+#include "analysis/causal/factors/csv.h"
 #include "analysis/causal/factors/expression.h"
+#include "analysis/causal/factors/plain_name.h"
 #include "analysis/causal/factors/run_reader.h"
-#include "analysis/causal/words.h"
 #include "archive/reader.h"
 #include "archive/trace_export.h"
 
@@ -99,13 +99,13 @@ std::string each_run(const std::string& path, const run_window& window, std::vec
 
 namespace {
 
-constexpr std::string_view no_label = "(none)";  // a run lacks the label, or it is empty
-constexpr std::size_t most_left_out = 20;        // runs named one by one in the notes; the others are counted
+constexpr std::string_view no_label = "(none)";  // the category of runs without the label
+constexpr std::size_t max_named_runs = 20;       // runs named in the notes; further ones are only counted
 
 void shorten(std::vector<std::string>& notes) {
-  if (notes.size() <= most_left_out) return;
-  const std::size_t more = notes.size() - most_left_out;
-  notes.resize(most_left_out);
+  if (notes.size() <= max_named_runs) return;
+  const std::size_t more = notes.size() - max_named_runs;
+  notes.resize(max_named_runs);
   notes.push_back("and " + std::to_string(more) + " more left out");
 }
 
@@ -134,9 +134,9 @@ class builder {
     for (const auto& [name, text] : request_.user) {
       std::string why = name_problem(name);
       if (!why.empty()) return "factor " + plain(name) + ": " + why;
-      auto current_expression = expression::parse(text, why);
-      if (!current_expression) return "factor " + plain(name) + ": " + why;
-      user_.push_back({name, std::move(current_expression)});
+      auto parsed = expression::parse(text, why);
+      if (!parsed) return "factor " + plain(name) + ": " + why;
+      user_.push_back({name, std::move(parsed)});
     }
     for (const builtin_factor& f : builtin_factors()) {
       builtin_names_.push_back(std::string(f.name) + (is_rate(f) ? "_per_activation" : ""));
@@ -194,7 +194,7 @@ class builder {
     return request_.rates && f.is_count && f.name != "activations" && f.name != request_.outcome;
   }
 
-  // Two columns of one name would be told apart by nobody.
+  // Why a user factor cannot have this name; empty if it can.
   std::string name_problem(const std::string& name) const {
     const bool is_own = name == "success" || name.starts_with("label.") || name.starts_with("metric.");
     if (is_own || find_builtin(name) != nullptr) return "there is a factor of that name already; choose another";
@@ -301,23 +301,23 @@ factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_
 
 namespace {
 
-// A name as it stands in a table's header, as a function of a run.
+// The function of a run that a name in a table's header stands for. Sets `why` and returns none if there is none.
 std::function<std::optional<double>(const run_facts&)> value_named(const std::string& name,
                                                                    const factor_request& request, std::string& why) {
   if (name == "success")
     return [](const run_facts& f) { return std::optional<double>(f.outcome == run_outcome::success); };
   std::string text = name;
-  for (const auto& [own, how] : request.user) {
-    if (own == name) text = how;
+  for (const auto& [own, definition] : request.user) {
+    if (own == name) text = definition;
   }
   const std::string_view by = "_per_activation";
   if (text == name && name.ends_with(by)) text = name.substr(0, name.size() - by.size()) + " / activations";
   for (const char* kind : {"label.", "metric."}) {
     if (text == name && name.starts_with(kind)) text = kind + ('"' + name.substr(std::string_view(kind).size()) + '"');
   }
-  const auto current_expression = expression::parse(text, why);
-  if (!current_expression) return {};
-  return [current_expression](const run_facts& f) { return current_expression->value(f); };
+  const auto parsed = expression::parse(text, why);
+  if (!parsed) return {};
+  return [parsed](const run_facts& f) { return parsed->value(f); };
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 using index_of = boost::unordered_flat_map<std::string, std::size_t>;
 
-// Follows the messages of a run and writes down what factors need.
+// Follows the messages of a run and records the facts that factors need.
 class recorder {
  public:
   recorder(run_facts& to, const run_window& window) : to_(to), window_(window) {}
@@ -170,7 +170,7 @@ class recorder {
   run_facts& to_;
   run_window window_;
   bool begun_ = false;
-  std::size_t waiting_ = 0;  // about: deliveries given less inputs taken
+  std::size_t waiting_ = 0;  // pending deliveries, approximately: deliveries given minus inputs taken
   index_of agents_, events_, activations_;
   ingest::decoder decoder_;
   message message_;

@@ -1,5 +1,5 @@
-// One recorded run, a trace line by line, into its facts. The run goes through the same engine as it did live, so
-// that firings and verdicts are those of the daemon. One reader a run.
+// Reads one recorded run, a trace line by line, into its facts. The lines go through the engine as they did live, so
+// that detections and verdicts are those of the daemon. Use one reader a run.
 #pragma once
 
 #include <memory>

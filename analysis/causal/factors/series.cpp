@@ -23,9 +23,9 @@ series per_event(const run_facts& f, of&& value) {
   return out;
 }
 
-template <reaction what>
+template <reaction counted>
 series reactions(const run_facts& f) {
-  return per_activation(f, [](const auto& a) { return std::count(a.reactions.begin(), a.reactions.end(), what); });
+  return per_activation(f, [](const auto& a) { return std::count(a.reactions.begin(), a.reactions.end(), counted); });
 }
 
 series durations(const run_facts& f) {
@@ -87,7 +87,7 @@ double quantile(const series& s, double q) {
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-// The best, by `better`, of a statistic over all windows of w neighbours; over all of a shorter series.
+// The best value, by `is_better`, of a statistic over all windows of w neighbours. A shorter series is one window.
 template <class statistic, class better>
 double rolling(const series& s, double w, statistic&& of, better&& is_better) {
   if (s.empty()) return 0;
@@ -102,7 +102,7 @@ double rolling(const series& s, double w, statistic&& of, better&& is_better) {
   return best;
 }
 
-// Who gives to whom: edge[a][b] if an activation of a announced an event for b.
+// The agent graph, agents × agents: [a][b] is 1 if an activation of a announced an event for b, a ≠ b.
 std::vector<std::vector<char>> agent_graph(const run_facts& f) {
   std::vector<std::vector<char>> out(f.agents.size(), std::vector<char>(f.agents.size(), 0));
   for (const auto& e : f.events) {
@@ -150,7 +150,7 @@ double clustering(const run_facts& f) {
   return open > 0 ? closed / open : 0;
 }
 
-// How far one agent receives from more others than all else do (Freeman): 0 … 1.
+// In-degree centralization (Freeman 1978): 0 if all agents receive from equally many, 1 if one receives from all.
 double centralization(const run_facts& f) {
   const auto g = agent_graph(f);
   const auto n = static_cast<double>(g.size());
@@ -159,9 +159,9 @@ double centralization(const run_facts& f) {
   for (const auto& row : g) {
     for (std::size_t j = 0; j < g.size(); ++j) in[j] += row[j];
   }
-  const double most = *std::max_element(in.begin(), in.end());
+  const double largest_in_degree = *std::max_element(in.begin(), in.end());
   double off = 0;
-  for (double d : in) off += most - d;
+  for (double d : in) off += largest_in_degree - d;
   return off / ((n - 1) * (n - 1));
 }
 

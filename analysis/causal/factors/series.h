@@ -1,4 +1,6 @@
-// The series of a run and what can be said of a series and of the agent graph: the verbs of the factor language.
+// The series of a run, and the functions of a series and of the agent graph: the vocabulary of the factor language.
+//
+// A series is an ordered list of numbers; expression.h lists its names. Lookups return null for an unknown name.
 #pragma once
 
 #include <functional>
@@ -15,7 +17,7 @@ using series_maker = series (*)(const run_facts&);
 using series_measure = double (*)(const series&, double argument);
 using graph_measure = double (*)(const run_facts&);
 
-series_maker find_series(std::string_view name);  // null: there is none
+series_maker find_series(std::string_view name);  // one number an activation, event, message or agent
 struct measure {
   series_measure of = nullptr;
   bool takes_argument = false;

@@ -1,17 +1,17 @@
-// What is said about an outcome, and what is held back.
+// The analysis of simulated tables: what it reports, and what it withholds.
 #include <catch2/catch.hpp>
 
 #include <cmath>
 
 #include "analysis/causal/analyse.h"
-#include "analysis/causal/random.h"
 #include "analysis/causal/report.h"
+#include "base/random.h"
 
 using namespace digd::causal;
 
 namespace {
 
-double normal(digd::causal::random& chance) {
+double normal(digd::splitmix_stream& chance) {
   double sum = -6;
   for (int i = 0; i < 12; ++i) sum += chance.uniform();
   return sum;
@@ -19,7 +19,7 @@ double normal(digd::causal::random& chance) {
 
 // waits → success; setting → waits; the others are noise. `effect` 0: nothing causes the outcome.
 table simulated(std::size_t n, double effect, std::uint64_t seed) {
-  digd::causal::random chance(seed, 9);
+  digd::splitmix_stream chance(seed, 9);
   std::vector<double> waits, noise, setting, after;
   std::vector<int> success;
   for (std::size_t i = 0; i < n; ++i) {
@@ -47,7 +47,7 @@ analysis_options quick(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("how_much_is_said_depends_on_how_much_there_is") {
+TEST_CASE("the_stage_depends_on_the_number_of_runs") {
   CHECK(analyse(simulated(29, 2, 1), 4, quick(1)).reached == stage::refused);
   CHECK(analyse(simulated(60, 2, 1), 4, quick(1)).reached == stage::screening);
   CHECK(analyse(simulated(150, 2, 1), 4, quick(1)).reached == stage::screening);  // categories need 200
@@ -59,14 +59,14 @@ TEST_CASE("how_much_is_said_depends_on_how_much_there_is") {
   CHECK(screened.boundary.empty());
 }
 
-TEST_CASE("without_a_cause_hardly_ever_a_lever_is_named") {
+TEST_CASE("without_a_cause_a_lever_is_hardly_ever_named") {
   std::size_t named = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed)
     named += !analyse(simulated(200, 0, seed), 4, quick(seed)).levers.empty();
   CHECK(named <= 5);
 }
 
-TEST_CASE("what_the_outcome_leads_to_is_no_lever") {
+TEST_CASE("a_consequence_of_the_outcome_is_no_lever") {
   analysis_options options = quick(3);
   options.structure.known.tiers = {0, 1, 1, 3, 2};
   const analysis a = analyse(simulated(600, 2, 3), 4, options);
@@ -78,7 +78,7 @@ TEST_CASE("what_the_outcome_leads_to_is_no_lever") {
   CHECK(a.downstream[0].factor == 3);
 }
 
-TEST_CASE("two_factors_that_are_one_are_said_to_be") {
+TEST_CASE("twins_are_reported") {
   table t = simulated(250, 2, 5);
   std::vector<double> twice;
   for (double x : t[1].values) twice.push_back(2 * x + 1);
@@ -91,7 +91,7 @@ TEST_CASE("two_factors_that_are_one_are_said_to_be") {
 
 TEST_CASE("a_difference_between_clusters_is_no_cause_within_them") {
   // Tasks differ in both, runs of a task in neither.
-  digd::causal::random chance(8);
+  digd::splitmix_stream chance(8);
   table t;
   std::vector<double> factor, outcome;
   std::vector<std::uint32_t> task;
@@ -108,7 +108,7 @@ TEST_CASE("a_difference_between_clusters_is_no_cause_within_them") {
   CHECK_FALSE(analyse(t, 1, within).gate.open);
 }
 
-TEST_CASE("the_same_seed_makes_the_same_bytes_and_every_learner_names_the_cause") {
+TEST_CASE("the_same_seed_gives_the_same_bytes_and_every_learner_names_the_cause") {
   const table t = simulated(300, 2, 11);
   for (learner l : {learner::averaged, learner::iamb, learner::hiton, learner::add_prune}) {
     analysis_options options = quick(11);

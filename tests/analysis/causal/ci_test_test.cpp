@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "analysis/causal/ci_test.h"
-#include "analysis/causal/random.h"
 #include "analysis/causal/verify.h"
+#include "base/random.h"
 
 using namespace digd::causal;
 
@@ -14,7 +14,7 @@ namespace {
 enum : variable { z, x, y, a, b, c };
 
 table sample() {
-  digd::causal::random chance(42);
+  digd::splitmix_stream chance(42);
   std::vector<int> zs, xs, ys;
   std::vector<double> as, bs, cs;
   for (int i = 0; i < 120; ++i) {
@@ -56,7 +56,7 @@ TEST_CASE("g_squared_and_chi_squared_agree_with_scipy") {
   same(chi->test(x, y, {z}), 28.163079424984186, 6, 8.754504534881966e-05);
 }
 
-TEST_CASE("an_empty_margin_takes_its_degrees_of_freedom_with_it") {
+TEST_CASE("an_empty_margin_removes_its_degrees_of_freedom") {
   table data;
   // Where s is 1, v never takes its third level: that stratum adds one degree of freedom, the other two.
   data.add_discrete("u", {0, 0, 1, 1, 0, 1, 0, 0, 1, 1});

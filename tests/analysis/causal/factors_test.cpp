@@ -1,8 +1,8 @@
-// Runs into factors: what is measured of a run, the language of user factors, tables in and out.
+// Factors of runs: built-in factors, the language of user factors, reading and writing tables.
 #include <catch2/catch.hpp>
 
-#include "analysis/causal/csv.h"
 #include "analysis/causal/factors/builtin.h"
+#include "analysis/causal/factors/csv.h"
 #include "analysis/causal/factors/expression.h"
 #include "analysis/causal/factors/factor_table.h"
 #include "analysis/causal/factors/run_reader.h"
@@ -39,7 +39,7 @@ double value(const std::string& text, const run_facts& of) {
 
 }  // namespace
 
-TEST_CASE("built_in_factors_say_what_the_run_did") {
+TEST_CASE("built_in_factors_measure_the_run") {
   const run_facts f = facts_of(small_run);
   CHECK(f.ended);
   CHECK(f.outcome == digd::run_outcome::failure);
@@ -62,7 +62,7 @@ TEST_CASE("built_in_factors_say_what_the_run_did") {
   CHECK(gini({0, 0, 4}) == Approx(2.0 / 3));
 }
 
-TEST_CASE("a_window_sees_the_beginning_and_the_outcome") {
+TEST_CASE("a_window_covers_the_beginning_but_the_outcome_is_of_the_whole_run") {
   const run_facts f = facts_of(small_run, {0, 3});
   CHECK(f.activations.size() == 1);
   CHECK(f.outcome == digd::run_outcome::failure);
@@ -72,7 +72,7 @@ TEST_CASE("a_window_sees_the_beginning_and_the_outcome") {
   CHECK_FALSE(facts_of(small_run).whole);
 }
 
-TEST_CASE("what_is_part_of_the_outcome_by_definition_is_known") {
+TEST_CASE("factors_bound_to_the_outcome_by_definition_are_recognised") {
   CHECK(is_bound_by_definition("failures", "fired_deadlock"));
   CHECK(is_bound_by_definition("failures", "injections_per_activation"));
   CHECK(is_bound_by_definition("duration_ms", "idle_ms"));
@@ -81,7 +81,7 @@ TEST_CASE("what_is_part_of_the_outcome_by_definition_is_known") {
   CHECK_FALSE(is_bound_by_definition("duration_ms", "wait_ratio"));
 }
 
-TEST_CASE("the_language_of_factors_computes") {
+TEST_CASE("the_factor_language_computes") {
   const run_facts f = facts_of(small_run);
   CHECK(value("1 + 2 * 3 ^ 2 ^ 0 - -1", f) == 8);
   CHECK(value("(1 + 2) * 3 / 0", f) == 0);
@@ -100,7 +100,7 @@ TEST_CASE("the_language_of_factors_computes") {
   CHECK(value("metric.absent", f) == -1e9);
 }
 
-TEST_CASE("what_is_no_expression_is_refused_with_its_place") {
+TEST_CASE("an_invalid_expression_is_refused_with_its_place") {
   for (const char* text :
        {"", "1 +", "durations", "nothing", "mean(1, 2)", "log(1, 2)", "(1", "1 2", "quantile(durations)", "share(p)"}) {
     std::string why;
@@ -128,7 +128,7 @@ TEST_CASE("a_table_written_as_csv_reads_back") {
   CHECK(read_csv("a,b\n1,2\n,3\n4,5\n7,9\n").kept == std::vector<std::size_t>{0, 2, 3});
 }
 
-TEST_CASE("worldviews_are_read_and_lose_their_place") {
+TEST_CASE("worldviews_are_read_and_refuted_by_experiments") {
   const worldviews worldviews = read_worldviews(R"(
 name: waiting
 variables:

@@ -11,14 +11,14 @@
 #include "analysis/causal/eval.h"
 #include "analysis/causal/explain.h"
 #include "analysis/causal/pc.h"
-#include "analysis/causal/random.h"
+#include "base/random.h"
 
 using namespace digd::causal;
 
 namespace {
 
 pdag random_dag(std::size_t n, double density, std::uint64_t seed) {
-  digd::causal::random chance(seed, 3);
+  digd::splitmix_stream chance(seed, 3);
   variables order(n);
   for (variable v = 0; v < n; ++v) order[v] = v;
   chance.shuffle(order);
@@ -77,7 +77,7 @@ std::vector<char> on_directed_paths(const pdag& g, const variables& roots, const
 
 }  // namespace
 
-TEST_CASE("separation_agrees_with_every_path") {
+TEST_CASE("separation_agrees_with_enumerated_paths") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const pdag g = random_dag(6, 0.4, seed);
     for (variable x = 0; x < 6; ++x) {
@@ -100,7 +100,7 @@ TEST_CASE("with_an_oracle_pc_finds_the_class_of_the_graph") {
     const pdag truth = random_dag(8, 0.1 + 0.01 * static_cast<double>(seed), seed);
     const auto oracle = make_oracle(truth);
     pc_options options;
-    options.most_given = 8;
+    options.max_given = 8;
     const pdag found = pc_stable(*oracle, options).graph;
     REQUIRE(structural_hamming_distance(found, completed(truth)) == 0);
     pdag dag;
@@ -111,7 +111,7 @@ TEST_CASE("with_an_oracle_pc_finds_the_class_of_the_graph") {
 
 TEST_CASE("learners_with_an_oracle_find_the_boundary") {
   boundary_options options;
-  options.most_given = 8;
+  options.max_given = 8;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const pdag truth = random_dag(8, 0.25, seed);
     const auto oracle = make_oracle(truth);
@@ -146,7 +146,7 @@ TEST_CASE("the_walk_is_the_solution_of_its_equations") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     constexpr std::size_t n = 9;
     const pdag g = random_dag(n, 0.3, seed);
-    digd::causal::random chance(seed, 4);
+    digd::splitmix_stream chance(seed, 4);
     std::vector<double> weights(n * n, 0.0);
     for (variable i = 0; i < n; ++i) {
       for (variable j = 0; j < n; ++j) {
@@ -173,7 +173,7 @@ TEST_CASE("the_walk_is_the_solution_of_its_equations") {
 }
 
 TEST_CASE("tiers_and_required_edges_are_kept_by_search_sampling_and_pc") {
-  digd::causal::random chance(5);
+  digd::splitmix_stream chance(5);
   table data;
   std::vector<double> a, b, c;
   for (int i = 0; i < 300; ++i) {
@@ -197,7 +197,7 @@ TEST_CASE("tiers_and_required_edges_are_kept_by_search_sampling_and_pc") {
   for (const pdag& g : with_edge.draws()) CHECK(g.directed(2, 0));
 }
 
-// On data of others, which is not in the repository: scripts/test runs it where they are.
+// Needs published data that is not in the repository; scripts/test runs it where it is present.
 TEST_CASE("the_best_figures_of_other_packages_are_reached", "[.][data]") {
   const char* folder = std::getenv("DIGD_CAUSAL_DIR");
   REQUIRE(folder != nullptr);
@@ -207,7 +207,7 @@ TEST_CASE("the_best_figures_of_other_packages_are_reached", "[.][data]") {
   REQUIRE(e.problem.empty());
   for (const figure& f : e.figures) {
     if (!f.has_aim || f.is_aim) continue;
-    INFO(f.data << ' ' << f.text << ' ' << f.rows << ": " << f.value);
+    INFO(f.data << ' ' << f.metric << ' ' << f.rows << ": " << f.value);
     CHECK(f.reached());
   }
 }
@@ -230,7 +230,7 @@ TEST_CASE("scores_agree_with_their_formulas_computed_by_python") {
 }
 
 TEST_CASE("one_graph_by_tabu_or_pc_and_its_bootstrap_find_the_same_chain") {
-  digd::causal::random chance(6);
+  digd::splitmix_stream chance(6);
   table data;
   std::vector<double> a, b, c;
   for (int i = 0; i < 400; ++i) {
@@ -255,7 +255,7 @@ TEST_CASE("one_graph_by_tabu_or_pc_and_its_bootstrap_find_the_same_chain") {
   }
 }
 
-TEST_CASE("what_is_known_beforehand_is_no_open_question") {
+TEST_CASE("an_edge_known_beforehand_is_not_ambiguous") {
   pdag edge(2), back(2);
   edge.direct(0, 1);
   back.direct(1, 0);

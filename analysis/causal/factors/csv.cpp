@@ -1,4 +1,4 @@
-#include "analysis/causal/csv.h"
+#include "analysis/causal/factors/csv.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "analysis/causal/words.h"
+#include "analysis/causal/factors/plain_name.h"
 
 namespace digd::causal {
 
@@ -28,7 +28,7 @@ struct raw_column {
   std::vector<std::string> cells;
 };
 
-// Levels in order of number if all are numbers, else of text.
+// Levels are sorted as numbers if all are numbers, else as text.
 void add_categories(table& into, const raw_column& raw) {
   bool numbers = true;
   double x = 0;

@@ -1,4 +1,4 @@
-#include "analysis/causal/table.h"
+#include "analysis/causal/factors/table.h"
 
 #include <algorithm>
 #include <boost/math/special_functions/erf.hpp>
@@ -65,9 +65,9 @@ table table::take(std::span<const std::size_t> rows) const {
   return out;
 }
 
-table table::select(std::span<const variable> which) const {
+table table::select(std::span<const variable> chosen) const {
   table out(rows_);
-  for (variable v : which) out.columns_.push_back(columns_[v]);
+  for (variable v : chosen) out.columns_.push_back(columns_[v]);
   return out;
 }
 

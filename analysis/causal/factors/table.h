@@ -1,7 +1,8 @@
-// A factor table: a row a run, a column a factor.
+// A factor table: one row a run, one column a factor.
 //
-// A column is continuous (any number: measures, counts) or discrete (categories, coded 0 … levels − 1). Missing
-// values do not exist here: whoever builds a table drops or fills them and says so (factors/).
+// A column is continuous (any number: measures, counts) or discrete (categories, coded 0 … levels − 1). There are no
+// missing values: the code that builds a table drops or fills them and says so. Values are copied; a table owns its
+// data.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +23,10 @@ struct column {
 
   std::string name;
   bool discrete = false;
-  std::vector<double> values;       // continuous: as they are; discrete: the codes as numbers
-  std::vector<std::uint8_t> codes;  // discrete only
-  std::size_t levels = 0;           // discrete only
-  std::vector<std::string> labels;  // discrete only: what each level is called
+  std::vector<double> values;       // by row; continuous: the values; discrete: the codes
+  std::vector<std::uint8_t> codes;  // by row; discrete only
+  std::size_t levels = 0;           // by row; discrete only
+  std::vector<std::string> labels;  // discrete only: name of each level
 };
 
 class table {
@@ -41,22 +42,23 @@ class table {
   bool all_discrete() const;
 
   void add_continuous(std::string name, std::vector<double> values);
-  // `codes` are any small integers; levels that do not occur are dropped. Labels as the sorted values, unless given.
+  // `codes` are any small integers; levels that do not occur are dropped. labels[code] names a level, else its code
+  // does.
   void add_discrete(std::string name, const std::vector<int>& codes, std::vector<std::string> labels = {});
   void add(column c) { columns_.push_back(std::move(c)); }
 
-  // The rows named, in that order; a row may be named more than once (bootstrap). Levels are kept.
+  // These rows in this order; a row may occur more than once (bootstrap). Keeps levels that no longer occur.
   table take(std::span<const std::size_t> rows) const;
-  // The columns named, in that order.
-  table select(std::span<const variable> which) const;
+  // These columns in this order.
+  table select(std::span<const variable> chosen) const;
 
  private:
   std::size_t rows_ = 0;
   std::vector<column> columns_;
 };
 
-// Normal scores of the ranks: Φ⁻¹((rank − ½)/n), ties share their mean rank; then mean 0, variance 1. A constant
-// gives zeros.
+// Normal scores of the ranks, Φ⁻¹((rank − ½)/n), where ties share their mean rank; scaled to mean 0 and variance 1. A
+// constant gives zeros.
 std::vector<double> normal_scores(std::span<const double> values);
 
 }  // namespace digd::causal

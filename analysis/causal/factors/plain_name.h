@@ -1,4 +1,4 @@
-// Names and numbers as they stand in sentences for people.
+// Names as they appear in sentences for people.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace digd::causal {
 
-// A name that users or agents chose: as it is if harmless, else quoted and escaped (engine/quote.h).
+// A name that users or agents chose: unchanged if harmless, else quoted and escaped (base/quote.h).
 inline std::string plain(std::string_view name) {
-  const std::string q = quoted(name);
+  const std::string q = digd::quoted(name);
   return q.size() == name.size() + 2 && !name.empty() ? std::string(name) : q;
 }
 
