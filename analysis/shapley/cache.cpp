@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view version = "digd.shapley.cache 1";  // raise it when an estimator changes
+constexpr std::string_view version = "digd.shapley.cache 1";  // increase it when an estimator changes
 
-// Always with a point or an exponent: a whole number would be read back as no double's text.
+// Always with a point or an exponent: the JSON parser reads back a text without one as an integer.
 std::string exact_text(double x) {
   std::string text = fmt::format("{}", x);
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
@@ -69,25 +69,25 @@ std::optional<estimate_result> cache::find(const std::string& key, const game& g
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   simdjson::dom::parser parser;
   simdjson::dom::object top;
-  std::string_view message, current_text;
-  if (parser.parse(text).get(top) != simdjson::SUCCESS || top["format"].get(message) != simdjson::SUCCESS ||
-      message != version)
+  std::string_view format, estimator_name;
+  if (parser.parse(text).get(top) != simdjson::SUCCESS || top["format"].get(format) != simdjson::SUCCESS ||
+      format != version)
     return {};
   estimate_result r;
-  if (top["estimator"].get(current_text) != simdjson::SUCCESS || !estimator_from(current_text)) return {};
-  r.estimator = *estimator_from(current_text);
+  if (top["estimator"].get(estimator_name) != simdjson::SUCCESS || !estimator_from(estimator_name)) return {};
+  r.estimator = *estimator_from(estimator_name);
   const bool numbers =
       top["baseline"].get(r.baseline) == simdjson::SUCCESS && top["total"].get(r.total) == simdjson::SUCCESS &&
       top["gap"].get(r.gap) == simdjson::SUCCESS && top["samples"].get(r.samples) == simdjson::SUCCESS &&
       top["wanted"].get(r.wanted) == simdjson::SUCCESS && top["evaluations"].get(r.evaluations) == simdjson::SUCCESS;
-  const cast& who = game.players();
+  const cast& players = game.players();
   const auto both = [&](const char* name, const char* error, std::size_t size, scored& to) {
     return read(top, name, size, to.value) && read(top, error, size, to.error);
   };
-  const bool lists = both("phi", "phi_error", who.size(), r.phi) &&
-                     both("agents", "agents_error", who.agent_names.size(), r.by_agent) &&
-                     both("steps", "steps_error", who.steps, r.by_step) &&
-                     both("behaviours", "behaviours_error", who.behaviour_names.size(), r.by_behaviour);
+  const bool lists = both("phi", "phi_error", players.size(), r.phi) &&
+                     both("agents", "agents_error", players.agent_names.size(), r.by_agent) &&
+                     both("steps", "steps_error", players.steps, r.by_step) &&
+                     both("behaviours", "behaviours_error", players.behaviour_names.size(), r.by_behaviour);
   return numbers && lists ? std::optional(std::move(r)) : std::nullopt;
 }
 

@@ -1,8 +1,9 @@
-// Finished estimates on disk, by content: the same game asked in the same way is not computed twice.
+// Finished estimates on disk, so that the same estimate is not computed twice.
 //
-// A file is named after the digest of the game's whole content, the estimator, the samples and the seed; not after
-// threads, which do not matter. Interrupted estimates and games that may answer differently next time are not kept. A
-// file that cannot be read or written, or that is not what it should be, is as none.
+// The file name is a digest of the game's content, the estimator, the samples and the seed; the number of threads does
+// not matter. Not cached: interrupted estimates, and games that may answer differently next time. Failure: a file that
+// cannot be read or written, or has unexpected content, counts as absent. A file appears by rename, so a reader never
+// sees half of one. Bounds: none; old files are not deleted.
 #pragma once
 
 #include <filesystem>

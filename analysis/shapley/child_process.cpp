@@ -34,17 +34,16 @@ std::string child_process::start(const std::string& command) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return std::strerror(errno);
   posix_spawn_file_actions_t files;
-  posix_spawnattr_t posix_spawnattr_t;
+  posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawn_file_actions_adddup2(&files, ends[1], 0);
   ::posix_spawn_file_actions_adddup2(&files, ends[1], 1);
-  ::posix_spawnattr_init(&posix_spawnattr_t);
-  ::posix_spawnattr_setflags(&posix_spawnattr_t, POSIX_SPAWN_SETPGROUP);
-  ::posix_spawnattr_setpgroup(&posix_spawnattr_t, 0);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
   const char* const arguments[] = {"sh", "-c", command.c_str(), nullptr};
-  const int failed =
-      ::posix_spawn(&pid_, "/bin/sh", &files, &posix_spawnattr_t, const_cast<char* const*>(arguments), environ);
-  ::posix_spawnattr_destroy(&posix_spawnattr_t);
+  const int failed = ::posix_spawn(&pid_, "/bin/sh", &files, &attributes, const_cast<char* const*>(arguments), environ);
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
   ::close(ends[1]);
   if (failed != 0) {
@@ -77,7 +76,7 @@ std::string child_process::converse(std::string_view line, std::string& answer, 
   out += '\n';
   std::size_t sent = 0;
   for (;;) {
-    // Reads while it writes: a child may answer the first sets of a batch before it has read the last.
+    // Reads while it writes: a child may start to answer before it has read the whole batch.
     char part[1 << 16];
     const ssize_t n = ::recv(socket_, part, sizeof part, 0);
     if (n == 0 || (n < 0 && is_gone(errno))) return "it has ended";
@@ -91,7 +90,7 @@ std::string child_process::converse(std::string_view line, std::string& answer, 
         unread_.erase(0, at + 1);
         return unread_.empty() ? std::string() : "it answered with more than one line";
       }
-      if (unread_.size() > most_line_bytes) return "its answer is too long";
+      if (unread_.size() > max_line_bytes) return "its answer is too long";
       continue;
     }
     if (sent < out.size()) {
@@ -119,7 +118,7 @@ void child_process::end() {
     }
     ::usleep(5'000);
   }
-  ::kill(-pid_, SIGKILL);  // its own process group
+  ::kill(-pid_, SIGKILL);  // the whole process group
   ::waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }

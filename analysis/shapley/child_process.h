@@ -1,4 +1,7 @@
-// A child that is talked to in lines over one socket pair. Internal to analysis/shapley.
+// A child process that answers line by line over one socket pair. Internal to analysis/shapley.
+//
+// The child runs in its own process group. Owns the process and the socket; the destructor ends both. Not thread-safe.
+// Failure: texts, empty on success.
 #pragma once
 
 #include <sys/types.h>
@@ -16,16 +19,16 @@ class child_process {
   child_process& operator=(const child_process&) = delete;
   ~child_process() { end(); }
 
-  // Empty, or why it could not be started.
+  // Ends a running child and starts `command` with /bin/sh -c.
   std::string start(const std::string& command);
   bool running() const { return pid_ > 0; }
-  // Says `line` and reads one in answer, within the time. Empty, or what went wrong.
+  // Sends `line` and waits at most `timeout_ms` for one line in answer (at most `max_line_bytes`).
   std::string converse(std::string_view line, std::string& answer, int timeout_ms, const std::atomic<bool>* stop);
-  // Closes its input, gives it a moment, then ends it.
+  // Closes the socket, waits up to 200 ms for the exit, then kills the process group.
   void end();
 
  private:
-  using deadline = long long;  // of the steady clock, ms
+  using deadline = long long;  // steady clock, ms
   std::string wait(short events, deadline until, const std::atomic<bool>* stop) const;
 
   pid_t pid_ = -1;

@@ -1,5 +1,5 @@
-// Hot loops are compiled for several instruction sets; the loader takes the best that the processor has. Contraction to
-// fused multiply-adds is off for the library (CMakeLists.txt), so that all of them give the same bits.
+// Compiles hot loops for several instruction sets; the loader picks the best that the processor has. The library is
+// built without fused multiply-adds (CMakeLists.txt), so that every clone gives the same bits.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \

@@ -1,5 +1,6 @@
-// A 128-bit digest of a game's content and of how it was asked, for the cache and for reports. Not cryptographic:
-// it tells honest inputs apart, two independent 64-bit chains of the SplitMix64 finaliser.
+// A 128-bit digest of a game's content and of the request, for the cache and for reports.
+//
+// Two independent 64-bit chains of the SplitMix64 finaliser. Not cryptographic: it distinguishes honest inputs only.
 #pragma once
 
 #include <bit>
@@ -23,7 +24,7 @@ class digest {
     add(static_cast<std::uint64_t>(text.size()));
     add_bytes(text.data(), text.size());
   }
-  // Plain data without padding.
+  // For types without padding.
   template <class T>
   void add(std::span<const T> items) {
     add(static_cast<std::uint64_t>(items.size()));

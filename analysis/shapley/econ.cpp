@@ -13,15 +13,15 @@ namespace {
 
 constexpr double hours = 168;
 constexpr double rate_unit = 0.02;
-constexpr double safe_rate = 0.8;  // and works
+constexpr double safe_rate = 0.8;  // the baseline also works
 constexpr double first_interest = 0.03;
-// Income tax by the month: each bracket's rate is the sum of the steps up to it.
+// Monthly income tax: a bracket's rate is the sum of the steps up to it.
 constexpr double bracket_from[7] = {0, 9700. / 12, 39475. / 12, 84200. / 12, 160725. / 12, 204100. / 12, 510300. / 12};
 constexpr double bracket_step[7] = {.10, .02, .10, .02, .08, .03, .02};
 
 using lane_values = double[lanes];
 
-// The state between two steps, for sixteen replays side by side: state[lane] arrays in one block.
+// The state between two steps of sixteen replays side by side.
 struct economy {
   explicit economy(std::size_t agents) : coin(agents * lanes), skill(agents * lanes) {}
   std::vector<double> coin, skill;  // agents × lanes
@@ -29,17 +29,17 @@ struct economy {
   alignas(64) lane_values change, error, risk;  // π_t, e_t, h_t
 };
 
-// What a step reads of the trajectory, and which lanes keep each action of it.
+// The part of the trajectory that one step reads, and the lanes that keep each of its actions.
 struct step_input {
   std::size_t agents, step;
   const std::uint8_t *works, *rate;
   const std::uint16_t* order;
   const double* skill_draw;
   double price_draw;
-  const lane_mask* kept;  // of this step's actions
+  const lane_mask* kept;  // agents; of this step's actions
 };
 
-// ln(b/a) where |b/a - 1| ≤ 0.1, by the series of artanh; exact to the last bits (x² ≤ 0.0028, eight terms).
+// ln(b/a) for |b/a - 1| ≤ 0.1, by eight terms of the series of artanh; exact to the last bits, since x² ≤ 0.0028.
 inline double log_ratio(double a, double b) {
   const double x = (b - a) / (b + a), y = x * x;
   const double tail =
@@ -56,12 +56,17 @@ inline void fill(double* out, double recorded, double safe, lane_mask kept) {
   for (std::size_t l = 0; l < lanes; ++l) out[l] = kept >> l & 1 ? recorded : safe;
 }
 
-// One step of all lanes; the numbers are those of scenarios.md, econagent.
+// Sums over the agents that pass from one part of a step to the next.
+struct step_sums {
+  alignas(64) lane_values labour = {}, taxes = {}, demand = {};
+  alignas(64) lane_values supply, per_price;
+};
+
+// Parts 1 and 2 of a step: labour, tax, and the equal distribution of the taxes.
 DIGD_CLONES
-void advance(const step_input& in, economy& s) {
-  alignas(64) lane_values work, rate, labour = {}, pot = {}, demand = {};
+void work_and_pay_tax(const step_input& in, economy& s, step_sums& sums) {
+  alignas(64) lane_values work, dividend;
   const double share = 1.0 / static_cast<double>(in.agents);
-  // 1, 2: labour and tax
   for (std::size_t i = 0; i < in.agents; ++i) {
     double* coin = &s.coin[i * lanes];
     const double* skill = &s.skill[i * lanes];
@@ -73,47 +78,57 @@ void advance(const step_input& in, economy& s) {
       const double had = coin[l] + income;
       const double paid = std::min(had, tax);
       coin[l] = had - paid;
-      pot[l] += paid;
-      labour[l] += work[l];
+      sums.taxes[l] += paid;
+      sums.labour[l] += work[l];
     }
   }
-  alignas(64) lane_values before, per_price, dividend, left;
   for (std::size_t l = 0; l < lanes; ++l) {
-    s.products[l] += hours * labour[l];
-    before[l] = left[l] = s.products[l];
-    per_price[l] = 1 / s.price[l];
-    dividend[l] = pot[l] * share;
+    s.products[l] += hours * sums.labour[l];
+    dividend[l] = sums.taxes[l] * share;
   }
   for (std::size_t i = 0; i < in.agents; ++i) {
     double* coin = &s.coin[i * lanes];
     for (std::size_t l = 0; l < lanes; ++l) coin[l] += dividend[l];
   }
-  // 3: consumption, one after another
+}
+
+// Part 3: consumption, one agent after another.
+DIGD_CLONES
+void consume(const step_input& in, economy& s, step_sums& sums) {
+  alignas(64) lane_values rate;
+  for (std::size_t l = 0; l < lanes; ++l) {
+    sums.supply[l] = s.products[l];
+    sums.per_price[l] = 1 / s.price[l];
+  }
   for (std::size_t k = 0; k < in.agents; ++k) {
     const std::size_t i = in.order[k];
     double* coin = &s.coin[i * lanes];
     fill(rate, rate_unit * in.rate[i], safe_rate, in.kept[i]);
     for (std::size_t l = 0; l < lanes; ++l) {
       const double wanted = coin[l] * rate[l];
-      const double d = wanted * per_price[l];
-      const bool scarce = left[l] < d;
-      const double spent = scarce ? left[l] * s.price[l] : wanted;
-      left[l] = scarce ? 0 : left[l] - d;
+      const double d = wanted * sums.per_price[l];
+      const bool scarce = s.products[l] < d;
+      const double spent = scarce ? s.products[l] * s.price[l] : wanted;
+      s.products[l] = scarce ? 0 : s.products[l] - d;
       coin[l] -= spent;
-      demand[l] += d;
+      sums.demand[l] += d;
     }
   }
-  // 4, 5: prices, skills, interest
-  alignas(64) lane_values pull, grow;
+}
+
+// Parts 4 and 5: prices, risk, interest, skills.
+DIGD_CLONES
+void adjust_prices(const step_input& in, economy& s, const step_sums& sums) {
+  alignas(64) lane_values pull, growth;
+  const double share = 1.0 / static_cast<double>(in.agents);
   for (std::size_t l = 0; l < lanes; ++l) {
-    s.products[l] = left[l];
-    const double most = std::max(demand[l], before[l]);
-    pull[l] = most > 0 ? (demand[l] - before[l]) / most : 0;
+    const double larger = std::max(sums.demand[l], sums.supply[l]);
+    pull[l] = larger > 0 ? (sums.demand[l] - sums.supply[l]) / larger : 0;
     const double old = s.price[l];
     s.price[l] = std::max(1.0, old * (1 + 0.1 * pull[l] * in.price_draw));
     if (in.step > 0) {
-      const double inflation = (s.price[l] - old) * per_price[l];
-      const double unemployment = 1 - labour[l] * share;
+      const double inflation = (s.price[l] - old) * sums.per_price[l];
+      const double unemployment = 1 - sums.labour[l] * share;
       s.interest[l] = std::max(0.0, 0.03 + 0.5 * (inflation - 0.02) + 0.5 * (0.04 - unemployment));
       const double change = log_ratio(old, s.price[l]);
       const double error = change - s.change[l];
@@ -123,7 +138,7 @@ void advance(const step_input& in, economy& s) {
       s.change[l] = change;
       s.error[l] = error;
     }
-    grow[l] = 1 + s.interest[l];
+    growth[l] = 1 + s.interest[l];
   }
   for (std::size_t i = 0; i < in.agents; ++i) {
     double* coin = &s.coin[i * lanes];
@@ -131,9 +146,17 @@ void advance(const step_input& in, economy& s) {
     const double u = 0.05 * in.skill_draw[i];
     for (std::size_t l = 0; l < lanes; ++l) {
       skill[l] = std::max(1.0, skill[l] * (1 + u * pull[l]));
-      coin[l] *= grow[l];
+      coin[l] *= growth[l];
     }
   }
+}
+
+// One step of all lanes, with the numbers of the scenario (Interpreting Emergent Extreme Events in MAS, B.1).
+void advance(const step_input& in, economy& s) {
+  step_sums sums;
+  work_and_pay_tax(in, s, sums);
+  consume(in, s, sums);
+  adjust_prices(in, s, sums);
 }
 
 class econ_game final : public game {
@@ -191,7 +214,7 @@ class econ_game final : public game {
       s.interest[l] = first_interest;
     }
   }
-  // h_T, once the steps before the last are done.
+  // h_T, after all steps but the last.
   static double final_risk(const economy& s, std::size_t lane) {
     return decay * s.risk[lane] + (1 - decay) * s.error[lane] * s.error[lane];
   }
@@ -211,9 +234,9 @@ class econ_evaluator final : public evaluator {
     return true;
   }
 
-  // The base is replayed once, keeping its state before each step; each batch of toggles, in order of their time,
-  // starts from the state before its first.
-  bool flips(std::span<const std::uint8_t> base, std::span<const player_index> which, double* out) override {
+  // Replays the base once and keeps the state before each step. Toggles are sorted by time, and each batch of sixteen
+  // starts from the state before its first step.
+  bool flips(std::span<const std::uint8_t> base, std::span<const player_index> toggled, double* out) override {
     const std::size_t last = g_.recorded().steps - 1;
     masks_.resize(base.size());
     for (std::size_t p = 0; p < base.size(); ++p) masks_[p] = base[p] ? every_lane : 0;
@@ -225,25 +248,25 @@ class econ_evaluator final : public evaluator {
     }
     const double unchanged = econ_game::final_risk(state_, 0);
     by_time_.clear();
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      if (g_.players().step[which[k]] >= last) {
+    for (std::size_t k = 0; k < toggled.size(); ++k) {
+      if (g_.players().step[toggled[k]] >= last) {
         out[k] = unchanged;
       } else {
         by_time_.push_back(static_cast<std::uint32_t>(k));
       }
     }
     std::stable_sort(by_time_.begin(), by_time_.end(),
-                     [&](auto a, auto b) { return g_.players().step[which[a]] < g_.players().step[which[b]]; });
+                     [&](auto a, auto b) { return g_.players().step[toggled[a]] < g_.players().step[toggled[b]]; });
     for (std::size_t at = 0; at < by_time_.size(); at += lanes) {
       const std::size_t count = std::min(lanes, by_time_.size() - at);
-      for (std::size_t k = 0; k < count; ++k) masks_[which[by_time_[at + k]]] ^= static_cast<lane_mask>(1u << k);
-      const std::size_t from = g_.players().step[which[by_time_[at]]];
+      for (std::size_t k = 0; k < count; ++k) masks_[toggled[by_time_[at + k]]] ^= static_cast<lane_mask>(1u << k);
+      const std::size_t from = g_.players().step[toggled[by_time_[at]]];
       state_ = checkpoints_[from];
       double v[lanes];
       run(masks_.data(), from, count, v);
       for (std::size_t k = 0; k < count; ++k) {
         out[by_time_[at + k]] = v[k];
-        masks_[which[by_time_[at + k]]] ^= static_cast<lane_mask>(1u << k);
+        masks_[toggled[by_time_[at + k]]] ^= static_cast<lane_mask>(1u << k);
       }
     }
     return true;
@@ -266,7 +289,7 @@ std::unique_ptr<evaluator> econ_game::make_evaluator() const { return std::make_
 std::vector<double> econ_game::risk_curve() const {
   economy s(t_.agents);
   begin(s);
-  const std::vector<lane_mask> kept(size(), 1);  // lane 0: all, lane 1: none
+  const std::vector<lane_mask> kept(size(), 1);  // lane 0 keeps all actions, lane 1 none
   std::vector<double> curve(t_.steps, 0.0);
   for (std::size_t t = 0; t < t_.steps; ++t) {
     advance(input(t, kept.data()), s);
@@ -280,7 +303,7 @@ std::vector<double> econ_game::risk_curve() const {
 std::string econ_trajectory::fault() const {
   const std::size_t cells = agents * steps;
   if (agents == 0 || agents > 10'000) return "agents: 1 to 10000";
-  if (steps < least_steps || steps > 100'000) return "steps: 4 to 100000";
+  if (steps < min_steps || steps > 100'000) return "steps: 4 to 100000";
   if (skill.size() != agents) return "skill: one number an agent";
   if (works.size() != cells || rate.size() != cells) return "works, rate: one row a step, one entry an agent";
   if (order.size() != cells || skill_draw.size() != cells)

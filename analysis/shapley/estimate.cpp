@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 6> names{"auto", "exact", "permutation", 
 
 bool ask_ends(const game& game, estimate_result& result) {
   const std::unique_ptr<evaluator> ask = game.make_evaluator();
-  std::vector<lane_mask> masks(game.size(), 2);  // lane 0: nobody, lane 1: everybody
+  std::vector<lane_mask> masks(game.size(), 2);  // lane 0 keeps nobody, lane 1 everybody
   double ends[lanes];
   if (!ask->values(masks, 2, ends)) {
     result.problem = ask->problem();
@@ -40,12 +40,12 @@ std::optional<estimator> estimator_from(std::string_view name) {
   return static_cast<estimator>(at - names.begin());
 }
 
-tally::tally(const cast& who)
-    : who_(who),
-      players_(who.size()),
-      agents_(who.agent_names.size()),
-      steps_(who.steps),
-      behaviours_(who.behaviour_names.size()) {}
+tally::tally(const cast& players)
+    : cast_(players),
+      players_(players.size()),
+      agents_(players.agent_names.size()),
+      steps_(players.steps),
+      behaviours_(players.behaviour_names.size()) {}
 
 void tally::complete(std::span<double> values) const {
   double* agent = values.data() + players_;
@@ -54,10 +54,10 @@ void tally::complete(std::span<double> values) const {
   std::fill(agent, behaviour + behaviours_, 0.0);
   for (std::size_t p = 0; p < players_; ++p) {
     const double phi = values[p];
-    agent[who_.agent[p]] += phi;
-    step[who_.step[p]] += phi;
-    const std::uint32_t from = who_.behaviour_begin[p], to = who_.behaviour_begin[p + 1];
-    for (std::uint32_t b = from; b < to; ++b) behaviour[who_.behaviours[b]] += phi / (to - from);
+    agent[cast_.agent[p]] += phi;
+    step[cast_.step[p]] += phi;
+    const std::uint32_t from = cast_.behaviour_begin[p], to = cast_.behaviour_begin[p + 1];
+    for (std::uint32_t b = from; b < to; ++b) behaviour[cast_.behaviours[b]] += phi / (to - from);
   }
 }
 
@@ -111,10 +111,10 @@ std::vector<double> moments::errors() const {
   return out;
 }
 
-std::vector<player_index> active_players(const cast& who) {
+std::vector<player_index> active_players(const cast& players) {
   std::vector<player_index> out;
-  for (player_index p = 0; p < who.size(); ++p) {
-    if (!who.null[p]) out.push_back(p);
+  for (player_index p = 0; p < players.size(); ++p) {
+    if (!players.null[p]) out.push_back(p);
   }
   return out;
 }
@@ -124,7 +124,7 @@ void project(std::span<double> phi, std::span<const double> error, std::span<con
   exact_sum variance;
   for (const player_index p : active) variance.add(error[p] * error[p]);
   const bool known = variance.value() <= 0;
-  for (int pass = 0; pass < 2; ++pass) {  // the second takes what rounding left
+  for (int pass = 0; pass < 2; ++pass) {  // the second pass removes the rounding error of the first
     const double gap = total - sum_of(phi);
     for (const player_index p : active) {
       phi[p] += gap * (known ? 1.0 / static_cast<double>(active.size()) : error[p] * error[p] / variance.value());
@@ -144,13 +144,14 @@ void finish(const game& game, std::vector<double> value, std::vector<double> err
 estimator choose(const game& game, std::uint64_t samples) {
   const std::size_t n = active_players(game.players()).size();
   const double budget = static_cast<double>(samples) * static_cast<double>(n);
-  if (n <= most_exact && std::ldexp(1.0, static_cast<int>(n)) <= std::max(budget, 65'536.0)) return estimator::exact;
+  if (n <= max_exact_players && std::ldexp(1.0, static_cast<int>(n)) <= std::max(budget, 65'536.0))
+    return estimator::exact;
   return choose_sampling(game, samples);
 }
 
 estimator choose_sampling(const game& game, std::uint64_t samples) {
   const std::size_t n = active_players(game.players()).size();
-  return n <= most_regression && samples >= least_regression ? estimator::leverage : estimator::antithetic;
+  return n <= max_regression_players && samples >= min_regression_samples ? estimator::leverage : estimator::antithetic;
 }
 
 estimate_result estimate(const game& game, const estimate_options& asked) {

@@ -9,22 +9,22 @@
 
 namespace digd::shapley {
 
-// φ by player, then by agent, by step, by behaviour: all that a sampling unit is summed into.
+// The layout of one vector: φ by player, then the sums by agent, by step, by behaviour.
 class tally {
  public:
-  explicit tally(const cast& who);
+  explicit tally(const cast& players);
   std::size_t size() const { return players_ + agents_ + steps_ + behaviours_; }
-  // Fills what follows the players with their sums (eq. 3, 5, 9; an action with several types is split evenly).
+  // Fills the sums from the values of the players (eq. 3, 5, 9; an action with several types is split evenly).
   void complete(std::span<double> values) const;
   void split(const std::vector<double>& value, const std::vector<double>& error, estimate_result& to) const;
   std::size_t players() const { return players_; }
 
  private:
-  const cast& who_;
+  const cast& cast_;
   std::size_t players_, agents_, steps_, behaviours_;
 };
 
-// Mean and variance of vectors, one observation at a time and by parts (Chan, Golub, LeVeque 1983, eq. 2.1).
+// Running mean and variance of vectors; two parts can be merged (Chan, Golub, LeVeque 1983, eq. 2.1).
 struct moments {
   std::uint64_t count = 0;
   std::vector<double> mean, squares;  // squares: Σ (x - mean)²
@@ -35,17 +35,17 @@ struct moments {
 };
 
 // The players that are not known to be null.
-std::vector<player_index> active_players(const cast& who);
+std::vector<player_index> active_players(const cast& players);
 
-// Moves φ so that Σφ = total: by shares of the variance, so that what is known exactly stays, or evenly over the
-// active players if nothing is uncertain. A last correction leaves a rounding error only.
+// Corrects φ so that Σφ = total up to rounding. Each active player gets a share of the gap in proportion to its
+// variance, so that exact values stay; all get equal shares if every error is 0.
 void project(std::span<double> phi, std::span<const double> error, std::span<const player_index> active, double total);
 
 void estimate_exactly(const game& game, const estimate_options& options, estimate_result& result);
 void estimate_by_sampling(const game& game, const estimate_options& options, estimate_result& result);
 void estimate_by_regression(const game& game, const estimate_options& options, estimate_result& result);
 
-// Puts a finished estimate together: projection, sums, errors. `value` and `error` cover the whole tally.
+// Completes a result: projection, sums, errors. `value` and `error` have the layout of `tally`.
 void finish(const game& game, std::vector<double> value, std::vector<double> error, estimate_result& result);
 
 }  // namespace digd::shapley

@@ -1,8 +1,8 @@
-// Exact Shapley values by asking every set of the active players (eq. 2 and 12).
+// Exact Shapley values by evaluating every set of the active players (eq. 2 and 12).
 //
-// With w(s) = s!(n-s-1)!/n! the sum over S not containing i is regrouped by the set that is asked:
+// With w(s) = s!(n-s-1)!/n!, the sum over sets S without i is regrouped by evaluated set:
 //   φ_i = Σ_{S ∋ i} w(|S|-1) v(S) - Σ_{S ∌ i} w(|S|) v(S)
-// so each of the 2^n sets is asked once, sixteen at a time: the first four players differ between lanes.
+// Each of the 2^n sets is evaluated once, sixteen at a time: the first four players differ between the lanes.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -35,21 +35,21 @@ struct part {
 void estimate_exactly(const game& game, const estimate_options& options, estimate_result& result) {
   const std::vector<player_index> active = active_players(game.players());
   const std::size_t n = active.size();
-  if (n > most_exact) {
-    result.problem = "exact values need at most " + std::to_string(most_exact) +
+  if (n > max_exact_players) {
+    result.problem = "exact values need at most " + std::to_string(max_exact_players) +
                      " players that can matter; there are " + std::to_string(n);
     return;
   }
   const std::vector<double> w = shapley_weights(std::max<std::size_t>(n, 1));
   const std::uint64_t sets = std::uint64_t{1} << n;
-  const std::uint64_t a_chunk = std::min<std::uint64_t>(sets, 4096);
-  const std::size_t chunks = static_cast<std::size_t>(sets / a_chunk);
+  const std::uint64_t chunk_sets = std::min<std::uint64_t>(sets, 4096);
+  const std::size_t chunks = static_cast<std::size_t>(sets / chunk_sets);
 
   const auto make = [&](evaluator& ask, std::size_t chunk, part& to) {
     to.phi.assign(n, 0.0);
-    std::vector<lane_mask> masks(game.size(), every_lane);  // players known to be null: either way
+    std::vector<lane_mask> masks(game.size(), every_lane);  // null players do not matter
     double v[lanes];
-    for (std::uint64_t first = chunk * a_chunk; first < (chunk + 1) * a_chunk; first += lanes) {
+    for (std::uint64_t first = chunk * chunk_sets; first < (chunk + 1) * chunk_sets; first += lanes) {
       const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(lanes, sets - first));
       for (std::size_t i = 0; i < n; ++i) {
         masks[active[i]] = i < 4 ? lane_bits[i] : (first >> i & 1 ? every_lane : 0);
@@ -73,7 +73,7 @@ void estimate_exactly(const game& game, const estimate_options& options, estimat
   };
   const std::size_t done = in_order<part>(game, chunks, options.control, make, merge, result.problem);
   if (!result.problem.empty()) return;
-  if (done < chunks) {  // a part of the sets says nothing about any player
+  if (done < chunks) {  // some of the sets determine no value of φ
     result.problem = "stopped before all sets were asked; exact values have no partial result";
     result.interrupted = true;
     return;

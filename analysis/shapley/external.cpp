@@ -18,7 +18,7 @@ using simdjson::dom::object;
 
 constexpr std::string_view hello_line = R"({"type":"hello","protocol":1})";
 
-// What a simulator declares. Empty, or what is wrong with it.
+// The players that a simulator declares. `read` returns an empty text or the error.
 class declaration {
  public:
   std::string read(const std::string& line) {
@@ -30,9 +30,9 @@ class declaration {
       return "its answer to hello has no \"type\": \"game\"";
     array items;
     if (top["players"].get(items) != simdjson::SUCCESS || items.size() == 0) return "players: a list, not empty";
-    if (items.size() > most_external_players) return fmt::format("players: at most {}", most_external_players);
+    if (items.size() > max_external_players) return fmt::format("players: at most {}", max_external_players);
     for (const element element : items) {
-      if (std::string why = add(element); !why.empty()) return fmt::format("players[{}]: {}", who.size(), why);
+      if (std::string why = add(element); !why.empty()) return fmt::format("players[{}]: {}", players.size(), why);
     }
     std::string_view text;
     if (top["title"].get(text) == simdjson::SUCCESS) title = text;
@@ -41,7 +41,7 @@ class declaration {
     return {};
   }
 
-  cast who;
+  cast players;
   std::string title;
   double threshold = std::numeric_limits<double>::quiet_NaN();
 
@@ -69,17 +69,17 @@ class declaration {
       for (const element b : behaviours) {
         std::string_view type;
         if (b.get(type) != simdjson::SUCCESS) return "behaviours: a list of strings";
-        types.push_back(static_cast<std::uint16_t>(index_in(who.behaviour_names, type)));
+        types.push_back(static_cast<std::uint16_t>(index_in(players.behaviour_names, type)));
       }
-      if (who.behaviour_names.size() > 10'000) return "behaviours: at most 10000 types";
+      if (players.behaviour_names.size() > 10'000) return "behaviours: at most 10000 types";
     }
-    const std::uint32_t i = index_in(who.agent_names, agent);
-    who.add(i, static_cast<std::uint32_t>(step - 1), types, false);
-    who.steps = std::max<std::size_t>(who.steps, step);
+    const std::uint32_t i = index_in(players.agent_names, agent);
+    players.add(i, static_cast<std::uint32_t>(step - 1), types, false);
+    players.steps = std::max<std::size_t>(players.steps, step);
     if (player["name"].get(name) != simdjson::SUCCESS) {
-      who.names.push_back(fmt::format("{} @ {}", agent, step));
+      players.names.push_back(fmt::format("{} @ {}", agent, step));
     } else {
-      who.names.emplace_back(name);
+      players.names.emplace_back(name);
     }
     return {};
   }
@@ -105,12 +105,12 @@ class external_evaluator final : public evaluator {
       add_set();
     });
   }
-  bool flips(std::span<const std::uint8_t> base, std::span<const player_index> which, double* out) override {
+  bool flips(std::span<const std::uint8_t> base, std::span<const player_index> toggled, double* out) override {
     set_.assign(base.begin(), base.end());
-    return in_batches(which.size(), out, [&](std::size_t k) {
-      set_[which[k]] ^= 1;
+    return in_batches(toggled.size(), out, [&](std::size_t k) {
+      set_[toggled[k]] ^= 1;
       add_set();
-      set_[which[k]] ^= 1;
+      set_[toggled[k]] ^= 1;
     });
   }
   std::string problem() const override { return problem_; }
@@ -157,7 +157,7 @@ class external_evaluator final : public evaluator {
     return false;
   }
 
-  // Starts it if it is not running; a restart has to declare as many players as before.
+  // Starts the process if it is not running. A restart has to declare as many players as before.
   std::string ready() {
     if (child_.running()) return {};
     if (std::string why = child_.start(options_.command); !why.empty()) return why;
@@ -165,7 +165,7 @@ class external_evaluator final : public evaluator {
       return why;
     declaration d;
     if (std::string why = d.read(answer_); !why.empty()) return why;
-    return d.who.size() == players_ ? std::string() : "it declares another number of players than before";
+    return d.players.size() == players_ ? std::string() : "it declares another number of players than before";
   }
 
   std::string read(double* out) {
@@ -198,7 +198,7 @@ class external_evaluator final : public evaluator {
 class external_game final : public game {
  public:
   external_game(const external_options& options, declaration d) : options_(options), title_(std::move(d.title)) {
-    players_ = std::move(d.who);
+    players_ = std::move(d.players);
     threshold_ = d.threshold;
   }
   std::string_view kind() const override { return "external"; }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "analysis/shapley/random.h"
+#include "analysis/shapley/purposes.h"
 
 namespace digd::shapley {
 
@@ -39,12 +39,12 @@ faithfulness judge(const game& game, std::span<const double> phi, std::uint64_t 
   };
   if (!risk_drops(*ask, phi, out.shapley)) return fail();
 
-  const std::vector<std::uint8_t> values(game.size(), 1);
+  const std::vector<std::uint8_t> full_set(game.size(), 1);
   std::vector<player_index> everybody(game.size());
   std::iota(everybody.begin(), everybody.end(), 0u);
   std::vector<double> without(game.size());
   double whole;
-  if (!value_of(*ask, values, whole) || !ask->flips(values, everybody, without.data())) return fail();
+  if (!value_of(*ask, full_set, whole) || !ask->flips(full_set, everybody, without.data())) return fail();
   for (double& w : without) w = whole - w;
   if (!risk_drops(*ask, without, out.leave_one_out)) return fail();
 

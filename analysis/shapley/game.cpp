@@ -18,7 +18,7 @@ void cast::add(std::uint32_t agent_of, std::uint32_t step_of, std::span<const st
   behaviour_begin.push_back(static_cast<std::uint32_t>(behaviours.size()));
 }
 
-// Sixteen successive sets at once: the k-th of a block's players is toggled in lanes k, k+1, … 15.
+// Evaluates sixteen successive sets at once: the k-th player of a block is toggled in lanes k, k+1, … 15.
 bool evaluator::walk(std::span<const std::uint8_t> start, std::span<const player_index> order, double* out) {
   masks_.resize(start.size());
   for (std::size_t p = 0; p < start.size(); ++p) masks_[p] = start[p] ? every_lane : 0;
@@ -35,14 +35,14 @@ bool evaluator::walk(std::span<const std::uint8_t> start, std::span<const player
   return true;
 }
 
-bool evaluator::flips(std::span<const std::uint8_t> base, std::span<const player_index> which, double* out) {
+bool evaluator::flips(std::span<const std::uint8_t> base, std::span<const player_index> toggled, double* out) {
   masks_.resize(base.size());
   for (std::size_t p = 0; p < base.size(); ++p) masks_[p] = base[p] ? every_lane : 0;
-  for (std::size_t at = 0; at < which.size(); at += lanes) {
-    const std::size_t count = std::min(lanes, which.size() - at);
-    for (std::size_t k = 0; k < count; ++k) masks_[which[at + k]] ^= static_cast<lane_mask>(1u << k);
+  for (std::size_t at = 0; at < toggled.size(); at += lanes) {
+    const std::size_t count = std::min(lanes, toggled.size() - at);
+    for (std::size_t k = 0; k < count; ++k) masks_[toggled[at + k]] ^= static_cast<lane_mask>(1u << k);
     if (!values(masks_, count, out + at)) return false;
-    for (std::size_t k = 0; k < count; ++k) masks_[which[at + k]] ^= static_cast<lane_mask>(1u << k);
+    for (std::size_t k = 0; k < count; ++k) masks_[toggled[at + k]] ^= static_cast<lane_mask>(1u << k);
   }
   return true;
 }
@@ -50,9 +50,9 @@ bool evaluator::flips(std::span<const std::uint8_t> base, std::span<const player
 bool value_of(evaluator& ask, std::span<const std::uint8_t> set, double& out) {
   std::vector<lane_mask> masks(set.size());
   for (std::size_t p = 0; p < set.size(); ++p) masks[p] = set[p] ? 1 : 0;
-  double doubles[lanes];
-  if (!ask.values(masks, 1, doubles)) return false;
-  out = doubles[0];
+  double risks[lanes];
+  if (!ask.values(masks, 1, risks)) return false;
+  out = risks[0];
   return true;
 }
 

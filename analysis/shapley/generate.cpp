@@ -1,14 +1,14 @@
-// Seeded trajectories that reach an extreme event. Synthetic: no language model acted in them.
+// Seeded synthetic trajectories that reach an extreme event. No language model acted in them.
 //
-// Each is played forward by simple rules of behaviour, with a disturbance towards the end, until an attempt's observed
-// risk is highest at its last step by a margin; the threshold ρ lies between that risk and the highest one before, so
-// that T is the first step at which the risk exceeds ρ (section 3.1). The same arguments give the same trajectory.
+// Agents follow simple rules with a disturbance towards the end. Attempts are repeated until the observed risk is
+// highest at the last step by a margin. The threshold ρ lies between that risk and the highest risk before, so that T
+// is the first step at which the risk exceeds ρ (section 3.1). The same arguments give the same trajectory.
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "analysis/shapley/econ.h"
-#include "analysis/shapley/random.h"
+#include "analysis/shapley/purposes.h"
 #include "analysis/shapley/social.h"
 #include "analysis/shapley/twin.h"
 
@@ -16,9 +16,9 @@ namespace digd::shapley {
 
 namespace {
 
-constexpr std::uint64_t most_attempts = 20'000;
+constexpr std::uint64_t max_attempts = 20'000;
 
-// ρ, if the risk at the last step stands out.
+// The threshold ρ; none if the risk at the last step does not stand out.
 std::optional<double> threshold_of(const std::vector<double>& curve) {
   const double last = curve.back();
   const double before = std::max(0.0, *std::max_element(curve.begin(), curve.end() - 1));
@@ -26,7 +26,7 @@ std::optional<double> threshold_of(const std::vector<double>& curve) {
   return (last + before) / 2;
 }
 
-// The first attempt that reaches an event; the last one, with its final risk as ρ, if none does.
+// The first attempt that reaches an event. If none does, the last attempt, with its final risk as ρ.
 template <class Trajectory, class Play, class Make>
 Trajectory first_event(std::uint64_t seed, Play play, Make make) {
   for (std::uint64_t attempt = 0;; ++attempt) {
@@ -37,7 +37,7 @@ Trajectory first_event(std::uint64_t seed, Play play, Make make) {
     const std::vector<double> curve = make(t)->risk_curve();
     const std::optional<double> rho = threshold_of(curve);
     t.threshold = rho.value_or(curve.back());
-    if (rho || attempt + 1 == most_attempts) return t;
+    if (rho || attempt + 1 == max_attempts) return t;
   }
 }
 
@@ -47,7 +47,7 @@ econ_trajectory play_econ(std::size_t agents, std::size_t steps, random_stream& 
   econ_trajectory t;
   t.agents = agents;
   t.steps = steps;
-  // The order statistics' means over 1,000 draws of min(950, 949·Pareto(8) + 1), a Lomax variable.
+  // Skills: means of the order statistics over 1,000 draws of min(950, 949·Pareto(8) + 1), a Lomax variable.
   t.skill.assign(agents, 0);
   std::vector<double> sample(agents);
   for (int k = 0; k < 1000; ++k) {
@@ -66,7 +66,7 @@ econ_trajectory play_econ(std::size_t agents, std::size_t steps, random_stream& 
   std::vector<std::uint16_t> order(agents);
   for (std::size_t i = 0; i < agents; ++i) order[i] = static_cast<std::uint16_t>(i);
   for (std::size_t s = 0; s < steps; ++s) {
-    const bool rush = (s + steps) % 2 == 0;  // hoarding and spending take turns, harder towards the end
+    const bool rush = (s + steps) % 2 == 0;  // hoarding and spending alternate, more strongly towards the end
     const double strength =
         s < shock ? 0.15 : 0.4 + 0.6 * static_cast<double>(s - shock + 1) / static_cast<double>(steps - shock);
     for (std::size_t i = 0; i < agents; ++i) {
@@ -112,16 +112,16 @@ social_trajectory play_social(std::size_t agents, std::size_t steps, std::size_t
         if (author == i || std::any_of(t.views.begin() + static_cast<std::ptrdiff_t>(first), t.views.end(), same))
           continue;
         const double p = values[author];
-        reacts current_reacts = reacts::none;
+        reacts reaction = reacts::none;
         if (draw.chance(0.4 + 0.3 * std::abs(b[i]))) {  // eq. 32
           const bool kin = p * b[i] > 0 || std::abs(p - b[i]) < 0.25;
-          current_reacts = draw.chance(kin ? 0.9 : 0.2) ? reacts::like : reacts::dislike;
+          reaction = draw.chance(kin ? 0.9 : 0.2) ? reacts::like : reacts::dislike;
         }
-        t.views.push_back({author, current_reacts});
+        t.views.push_back({author, reaction});
         ++seen[author];
-        if (current_reacts == reacts::none) continue;
-        net[author] += current_reacts == reacts::like ? 1 : -1;
-        b[i] = move_belief(b[i], p, current_reacts == reacts::like ? 1 : -1);
+        if (reaction == reacts::none) continue;
+        net[author] += reaction == reacts::like ? 1 : -1;
+        b[i] = move_belief(b[i], p, reaction == reacts::like ? 1 : -1);
       }
       t.view_begin.push_back(static_cast<std::uint32_t>(t.views.size()));
     }

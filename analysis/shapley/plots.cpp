@@ -16,8 +16,8 @@ using picture::chart, picture::chart_look, picture::scale, picture::scale_for, p
 
 constexpr double width = 900, top = 96;
 constexpr double interval = 1.96;  // standard errors of a 95% interval
-constexpr std::size_t most_bars = 40;
-constexpr double label_width = 130;  // of T* and L
+constexpr std::size_t max_bars = 40;
+constexpr double label_width = 130;  // of the label with T* and L
 
 std::string subtitle(const report& r) {
   return fmt::format("{}{} · {}, {} samples{}", r.game.title(), r.game.synthetic() ? " · SYNTHETIC" : "",
@@ -45,14 +45,14 @@ void legend(chart& to, std::initializer_list<key> keys) {
   }
 }
 
-std::string cut(const std::string& name, std::size_t most) {
-  if (name.size() <= most) return name;
-  std::size_t at = most - 1;
+std::string cut(const std::string& name, std::size_t max_bytes) {
+  if (name.size() <= max_bytes) return name;
+  std::size_t at = max_bytes - 1;
   while (at > 0 && (static_cast<unsigned char>(name[at]) & 0xC0) == 0x80) --at;
   return name.substr(0, at) + "…";
 }
 
-// Horizontal bars, the highest first, with error bars.
+// Horizontal bars with error bars, in the given order.
 void bars(chart& to, const scored& of, const std::vector<std::size_t>& order, const std::vector<std::string>& names,
           const scale& x, double row) {
   double y = top;
@@ -69,10 +69,10 @@ void bars(chart& to, const scored& of, const std::vector<std::size_t>& order, co
 std::vector<std::size_t> highest_first(const scored& of) {
   std::vector<std::size_t> order(of.value.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Where there are too many, those with the largest |φ|; shown by φ.
+  // If there are too many, only those with the largest |φ|.
   std::stable_sort(order.begin(), order.end(),
                    [&](auto a, auto b) { return std::abs(of.value[a]) > std::abs(of.value[b]); });
-  if (order.size() > most_bars) order.resize(most_bars);
+  if (order.size() > max_bars) order.resize(max_bars);
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return of.value[a] > of.value[b]; });
   return order;
 }
@@ -148,7 +148,7 @@ std::string plot_agents(const report& r, const chart_look& look) {
   to.x_axis(x, top, bottom, "contribution");
   bars(to, agent, order, r.game.players().agent_names, x, row);
 
-  // Beside it: instability against |contribution|, what C_ag correlates.
+  // On the right: instability against |contribution|, the two quantities that C_ag correlates.
   std::vector<double> sizes;
   for (const double v : agent.value) sizes.push_back(std::abs(v));
   const double low = std::max(bottom, 300.0);

@@ -24,8 +24,8 @@ struct recorded_run::loader {
     names_.emplace(kept, kept);
     return kept;
   }
-  void own(name_list& name_lists) {
-    for (std::string_view& name : name_lists) name = own(name);
+  void own(name_list& names) {
+    for (std::string_view& name : names) name = own(name);
   }
   void own(std::optional<std::string_view>& text) {
     if (text) text = own(*text);
@@ -68,7 +68,7 @@ struct recorded_run::loader {
     hello h;
     if (decoder_.decode_hello(line, h)) return;
     recorded_step& s = to_.steps.emplace_back();
-    s.kind = recorded_step::what::hello;
+    s.kind = recorded_step::step_kind::hello;
     s.hello = static_cast<std::uint32_t>(to_.hellos.size());
     s.session = session(h.session);
     if (to_.hellos.empty()) {
@@ -85,13 +85,13 @@ struct recorded_run::loader {
     s.ts = record.ts;
     s.session = record.session.empty() ? 0 : session(record.session);
     if (record.kind == ingest::record_kind::operator_mode) {
-      s.kind = recorded_step::what::operator_mode;
+      s.kind = recorded_step::step_kind::operator_mode;
       s.strongest = *record.strongest;
       to_.steps.push_back(std::move(s));
       return;
     }
     if (record.kind != ingest::record_kind::message || decoder_.decode(record.frame, s.message).refused) {
-      s.kind = recorded_step::what::passing_time;
+      s.kind = recorded_step::step_kind::passing_time;
       to_.steps.push_back(std::move(s));
       return;
     }

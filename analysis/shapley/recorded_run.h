@@ -1,6 +1,7 @@
-// A trace decoded once, to be replayed many times with some of its activations left out. Internal to analysis/shapley.
+// A trace, decoded once and replayed many times with some of its activations left out. Internal to analysis/shapley.
 //
-// Owns its names: messages hold views of `names_`, which never move. Constant after `load`; shared by threads.
+// Owns all names: messages hold views of `names_`, whose elements never move. Constant after `load`, so threads may
+// share it. Move, do not copy: the views of a copy would refer to the original.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -17,22 +18,22 @@ namespace digd::shapley {
 
 struct recorded_input {
   std::string_view id;
-  std::uint32_t event = 0;   // index of the name
-  bool unannounced = false;  // in the trace nobody had announced it by then
-  bool system = false;       // the monitor's own
+  std::uint32_t event = 0;   // index into `events`
+  bool unannounced = false;  // named in the trace before any announcement (a placeholder)
+  bool system = false;       // a system event
 };
 
-// One thing that was applied to the run.
+// One step of the replay: a hello, a message, the passing of time, or a switch of mode by the operator.
 struct recorded_step {
-  enum class what : std::uint8_t { hello, message, passing_time, operator_mode } kind = what::message;
+  enum class step_kind : std::uint8_t { hello, message, passing_time, operator_mode } kind = step_kind::message;
   std::uint32_t session = 0;
   std::uint32_t hello = 0;
-  mode strongest = mode::enforce;  // of the operator's switch
+  mode strongest = mode::enforce;  // of an operator's switch
   milliseconds ts = 0;
   digd::message message;
-  std::uint32_t activation = 0xFFFFFFFF;  // of a start, an end, an event with a source
-  std::vector<recorded_input> inputs;     // of a start and of its end
-  std::vector<std::uint32_t> outputs;     // the events announced
+  std::uint32_t activation = 0xFFFFFFFF;  // of a start, an end, or an event with a source; else `none`
+  std::vector<recorded_input> inputs;     // of a start and of the corresponding end
+  std::vector<std::uint32_t> outputs;     // indices of announced events
 };
 
 struct recorded_activation {
@@ -42,7 +43,7 @@ struct recorded_activation {
   std::size_t inputs = 0, outputs = 0;
   bool ended = false, failed = false, submits = false, reroutes = false, discards = false, consumes = false;
 
-  // Kept or not, the replay is the same.
+  // Whether the replay is the same with and without it.
   bool does_nothing() const { return outputs == 0 && (!ended || (!failed && !reroutes && !discards && !consumes)); }
 };
 
@@ -50,7 +51,7 @@ class recorded_run {
  public:
   static constexpr std::uint32_t none = 0xFFFFFFFF;
 
-  // Empty, or what is wrong with the trace.
+  // Empty, or the error in the trace.
   std::string load(std::string_view trace);
 
   std::string run;
@@ -60,9 +61,9 @@ class recorded_run {
   std::vector<std::string> agents;
   std::vector<recorded_step> steps;
   std::vector<recorded_activation> activations;  // in the order of their starts
-  std::vector<std::string_view> events;          // every event id named, the monitor's too
+  std::vector<std::string_view> events;          // every event id named, including system events
   milliseconds last_ts = 0;
-  std::size_t detections = 0;  // of the full replay
+  std::size_t detections = 0;  // in the full replay
   std::string text_digest;
 
  private:

@@ -1,10 +1,11 @@
 // Leverage-score regression: φ as the weighted least squares fit of an additive game (Lundberg and Lee 2017, theorem
-// 2), its rows sampled by leverage, that is uniformly over set sizes, in pairs of a set and its complement (Musco and
+// 2). Rows are sampled by leverage, that is uniformly over set sizes, in pairs of a set and its complement (Musco and
 // Witter, "Provably accurate Shapley value estimation via leverage score sampling", 2025).
 //
-// With pairs only the odd part y = (v(S) - v(Ω\S))/2 matters, regressed on z - ½. Sizes are strata with equal numbers
-// of pairs; a size with fewer sets than its share is asked in full, and what it saves goes to the others.
-// Σφ = v(Ω) is a constraint of the fit. Standard errors: delete-a-group jackknife over ten groups of rounds.
+// With pairs only the odd part y = (v(S) - v(Ω\S))/2 matters, regressed on z - ½. Set sizes are strata with equal
+// numbers of pairs. A stratum with fewer sets than its share is evaluated in full, and the rest of its share goes to
+// the others. Σφ = v(Ω) is a constraint of the fit. Standard errors: delete-a-group jackknife over ten groups of
+// rounds.
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <bit>
@@ -13,7 +14,7 @@
 
 #include "analysis/shapley/clones.h"
 #include "analysis/shapley/estimator_parts.h"
-#include "analysis/shapley/random.h"
+#include "analysis/shapley/purposes.h"
 
 namespace digd::shapley {
 
@@ -22,7 +23,8 @@ namespace {
 using matrix = Eigen::MatrixXd;
 using vector = Eigen::VectorXd;
 
-// Adds weight · Σ_rows z̃_i z̃_j to the lower triangle: z̃ is ±½, so a sum is (rows - 2 · differing)/4.
+// Adds weight · Σ_rows z̃_i z̃_j to the lower triangle of `gram` (n × n). z̃ is ±½, so a sum is (rows - 2 · differing)/4.
+// members[i]: bit r says whether row r has player i.
 DIGD_POPCOUNT_CLONES
 void add_gram(const std::uint64_t* members, std::size_t n, int rows, double weight, double* gram) {
   for (std::size_t j = 0; j < n; ++j) {
@@ -37,8 +39,8 @@ void add_gram(const std::uint64_t* members, std::size_t n, int rows, double weig
 // Sets of one size and their complements.
 struct stratum {
   std::size_t size = 0;  // of the smaller set
-  double mass = 0;       // Σ of the kernel weights of all its rows; (n-1)/(C(n,s) s (n-s)) each
-  double pairs = 0;      // distinct
+  double mass = 0;       // sum of the kernel weights of all its rows, (n-1)/(C(n,s) s (n-s)) each
+  double pairs = 0;      // number of distinct pairs
   bool in_full = false;
 };
 
@@ -53,7 +55,7 @@ struct normal_equations {
   }
 };
 
-// Fills up to 64 rows of one stratum, asks for them, adds them.
+// Collects up to 64 rows of one stratum, evaluates them, adds them to the normal equations.
 class row_block {
  public:
   row_block(evaluator& ask, const std::vector<player_index>& active, std::size_t players)
@@ -81,7 +83,7 @@ class row_block {
     ++rows_;
   }
 
-  // Eight pairs a call: the set in an even lane, its complement in the next.
+  // Eight pairs a call: a set in an even lane, its complement in the next.
   bool evaluate() {
     for (std::size_t row = 0; row < rows_; row += lanes / 2) {
       const std::size_t pairs = std::min(lanes / 2, rows_ - row);
@@ -109,7 +111,7 @@ class row_block {
   }
 
  private:
-  static std::uint32_t spread(std::uint32_t x) {  // bit k to bit 2k
+  static std::uint32_t spread(std::uint32_t x) {  // moves bit k to bit 2k
     x = (x | x << 4) & 0x0F0F;
     x = (x | x << 2) & 0x3333;
     return (x | x << 1) & 0x5555;
@@ -126,7 +128,7 @@ class row_block {
 
 struct plan {
   std::vector<stratum> strata;
-  std::uint64_t rounds = 0;  // samples of each stratum that is not asked in full
+  std::uint64_t rounds = 0;  // samples of each stratum that is not evaluated in full
 
   plan(std::size_t n, std::uint64_t samples) {
     double sets = 1;
@@ -135,7 +137,7 @@ struct plan {
       const double both = 2 * s < n ? 2.0 : 1.0;
       strata.push_back({s, both / (static_cast<double>(s) * static_cast<double>(n - s)), 2 * s < n ? sets : sets / 2});
     }
-    double budget = static_cast<double>(samples) * static_cast<double>(n) / 2;  // pairs
+    double budget = static_cast<double>(samples) * static_cast<double>(n) / 2;  // in pairs
     std::size_t left = strata.size();
     for (stratum& s : strata) {
       if (s.pairs > budget / static_cast<double>(left)) break;
@@ -147,14 +149,14 @@ struct plan {
   }
 };
 
-// All sets of a stratum, each with its complement once.
+// Evaluates all pairs of a stratum.
 bool ask_in_full(const stratum& s, std::size_t n, row_block& rows, normal_equations& to) {
   std::vector<std::uint32_t> set(s.size);
   std::iota(set.begin(), set.end(), 0u);
   rows.clear();
   const double weight = s.mass / s.pairs;
   for (bool more = true; more;) {
-    if (2 * s.size < n || set[0] == 0) rows.add(set);  // of two halves the one with the first player
+    if (2 * s.size < n || set[0] == 0) rows.add(set);  // of equal halves only the one with the first player
     std::size_t k = s.size;
     while (k > 0 && set[k - 1] == n - s.size + k - 1) --k;
     more = k > 0;
@@ -170,7 +172,7 @@ bool ask_in_full(const stratum& s, std::size_t n, row_block& rows, normal_equati
   return true;
 }
 
-// The fit with Σφ = total: φ = G⁻¹(r + λ1). Empty if the rows do not determine it.
+// The fit under Σφ = total: φ = G⁻¹(r + λ1). Empty if the rows do not determine φ.
 vector solve(const matrix& gram, const vector& right, double total) {
   const Eigen::LDLT<matrix, Eigen::Lower> factor(gram);
   if (factor.info() != Eigen::Success || factor.vectorD().minCoeff() < 1e-12 * factor.vectorD().maxCoeff()) return {};
@@ -195,18 +197,18 @@ class regression {
   regression(const game& game, const estimate_options& options, std::vector<player_index> active)
       : game_(game), options_(options), active_(std::move(active)), plan_(active_.size(), options.samples) {
     const std::uint64_t groups = std::min<std::uint64_t>(10, plan_.rounds);
-    const std::uint64_t most = game.slow() ? 4 : 64;  // rounds of a chunk
+    const std::uint64_t max_rounds = game.slow() ? 4 : 64;  // in one chunk
     for (std::uint64_t g = 0; g < groups; ++g) {
       const std::uint64_t end = plan_.rounds * (g + 1) / groups;
-      for (std::uint64_t at = plan_.rounds * g / groups; at < end; at += most)
-        chunks_.push_back({g, at, std::min(most, end - at)});
+      for (std::uint64_t at = plan_.rounds * g / groups; at < end; at += max_rounds)
+        chunks_.push_back({g, at, std::min(max_rounds, end - at)});
     }
     in_full_.prepare(active_.size());
     sampled_.resize(groups);
     for (normal_equations& s : sampled_) s.prepare(active_.size());
   }
 
-  // Chunk 0: what is asked in full.
+  // Chunk 0 holds the strata that are evaluated in full.
   std::size_t chunks() const { return chunks_.size() + 1; }
 
   bool make(evaluator& ask, std::size_t chunk, part& to) const {
@@ -239,19 +241,19 @@ class regression {
     result.evaluations += p.evaluations;
   }
 
-  // Fits what has been merged.
+  // Fits the merged rows and sets the result.
   void fit(std::size_t chunks_done, estimate_result& result) const {
-    normal_equations current_normal_equations;
-    current_normal_equations.prepare(active_.size());
+    normal_equations sampled_sum;
+    sampled_sum.prepare(active_.size());
     for (const normal_equations& s : sampled_) {
-      current_normal_equations.gram += s.gram;
-      current_normal_equations.right += s.right;
-      current_normal_equations.rounds += s.rounds;
+      sampled_sum.gram += s.gram;
+      sampled_sum.right += s.right;
+      sampled_sum.rounds += s.rounds;
     }
     result.interrupted = chunks_done < chunks();
-    result.samples = plan_.rounds > 0 ? options_.samples * current_normal_equations.rounds / plan_.rounds
-                                      : options_.samples * (chunks_done > 0);
-    const vector phi = solution(current_normal_equations, nullptr, result.total);
+    result.samples =
+        plan_.rounds > 0 ? options_.samples * sampled_sum.rounds / plan_.rounds : options_.samples * (chunks_done > 0);
+    const vector phi = solution(sampled_sum, nullptr, result.total);
     if (phi.size() == 0) {
       result.problem = "too few samples for a regression on " + std::to_string(active_.size()) +
                        " players; use antithetic or more samples";
@@ -259,8 +261,8 @@ class regression {
     }
     moments left_out;
     for (const normal_equations& s : sampled_) {
-      if (s.rounds == 0 || s.rounds == current_normal_equations.rounds) continue;
-      if (const vector without = solution(current_normal_equations, &s, result.total); without.size() > 0)
+      if (s.rounds == 0 || s.rounds == sampled_sum.rounds) continue;
+      if (const vector without = solution(sampled_sum, &s, result.total); without.size() > 0)
         left_out.observe(tallied(without));
     }
     const tally sums(game_.players());
@@ -273,15 +275,14 @@ class regression {
   }
 
  private:
-  // Of all rounds, or of all but those of one group.
-  vector solution(const normal_equations& given_normal_equations, const normal_equations* without, double total) const {
-    const std::uint64_t rounds = given_normal_equations.rounds - (without != nullptr ? without->rounds : 0);
+  // The fit of all rounds, or of all but those of one group.
+  vector solution(const normal_equations& sampled_sum, const normal_equations* without, double total) const {
+    const std::uint64_t rounds = sampled_sum.rounds - (without != nullptr ? without->rounds : 0);
     const double scale = rounds > 0 ? 1.0 / static_cast<double>(rounds) : 0;
     if (without == nullptr)
-      return solve(in_full_.gram + given_normal_equations.gram * scale,
-                   in_full_.right + given_normal_equations.right * scale, total);
-    return solve(in_full_.gram + (given_normal_equations.gram - without->gram) * scale,
-                 in_full_.right + (given_normal_equations.right - without->right) * scale, total);
+      return solve(in_full_.gram + sampled_sum.gram * scale, in_full_.right + sampled_sum.right * scale, total);
+    return solve(in_full_.gram + (sampled_sum.gram - without->gram) * scale,
+                 in_full_.right + (sampled_sum.right - without->right) * scale, total);
   }
 
   std::vector<double> tallied(const vector& of) const {
@@ -305,9 +306,9 @@ class regression {
 
 void estimate_by_regression(const game& game, const estimate_options& options, estimate_result& result) {
   std::vector<player_index> active = active_players(game.players());
-  if (active.size() > most_regression) {
-    result.problem = "leverage regression takes at most " + std::to_string(most_regression) + " players; there are " +
-                     std::to_string(active.size());
+  if (active.size() > max_regression_players) {
+    result.problem = "leverage regression takes at most " + std::to_string(max_regression_players) +
+                     " players; there are " + std::to_string(active.size());
     return;
   }
   if (active.size() < 4) {

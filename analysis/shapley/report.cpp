@@ -14,7 +14,7 @@ namespace {
 
 std::string number(double x) { return std::isfinite(x) ? fmt::format("{}", x) : "null"; }
 
-// Columns as wide as their cells; the first to the left, the others to the right.
+// Aligns cells in columns: the first to the left, the others to the right.
 class text_table {
  public:
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
@@ -40,7 +40,7 @@ class text_table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// A name that agents chose, safe in a terminal.
+// A name that agents chose, made safe for a terminal.
 std::string shown(const std::string& name) {
   const std::string quoted = digd::quoted(name);
   return quoted.size() == name.size() + 2 ? name : quoted;
@@ -54,11 +54,11 @@ std::vector<std::size_t> by_size(const std::vector<double>& x) {
 }
 
 template <class Name>
-std::string ranked(const char* head, const scored& of, std::size_t most, Name name) {
+std::string ranked(const char* head, const scored& of, std::size_t max_rows, Name name) {
   text_table t;
   t.row({head, "φ", "standard error"});
   for (const std::size_t i : by_size(of.value)) {
-    if (most-- == 0) break;
+    if (max_rows-- == 0) break;
     t.row({name(i), fmt::format("{:.5g}", of.value[i]), of.error[i] > 0 ? fmt::format("{:.2g}", of.error[i]) : "0"});
   }
   return t.text() + '\n';
@@ -84,8 +84,8 @@ std::string nothing_to_attribute(const estimate_result& result) {
       result.baseline + result.total, result.baseline);
 }
 
-std::string to_table(const report& r, std::size_t most) {
-  const cast& who = r.game.players();
+std::string to_table(const report& r, std::size_t max_rows) {
+  const cast& players = r.game.players();
   const estimate_result& e = r.result;
   std::string out = fmt::format("{}{}\n", shown(r.game.title()),
                                 r.game.synthetic() ? " (SYNTHETIC: generated, no language model acted)" : "");
@@ -95,14 +95,16 @@ std::string to_table(const report& r, std::size_t most) {
   out += fmt::format("{}: {} of {} samples, {} evaluations{}\n\n", to_string(e.estimator), e.samples, e.wanted,
                      e.evaluations, e.interrupted ? ", INTERRUPTED" : "");
   if (!e.adds_risk()) return out + nothing_to_attribute(e) + '\n';
-  out += ranked("action", e.phi, most, [&](std::size_t p) { return shown(who.name_of(static_cast<player_index>(p))); });
-  out += ranked("agent", e.by_agent, most, [&](std::size_t i) { return shown(who.agent_names[i]); });
-  out += ranked("behaviour", e.by_behaviour, most, [&](std::size_t k) { return shown(who.behaviour_names[k]); });
-  out += ranked("step", e.by_step, most, [&](std::size_t t) { return std::to_string(t + 1); });
+  out += ranked("action", e.phi, max_rows,
+                [&](std::size_t p) { return shown(players.name_of(static_cast<player_index>(p))); });
+  out += ranked("agent", e.by_agent, max_rows, [&](std::size_t i) { return shown(players.agent_names[i]); });
+  out +=
+      ranked("behaviour", e.by_behaviour, max_rows, [&](std::size_t k) { return shown(players.behaviour_names[k]); });
+  out += ranked("step", e.by_step, max_rows, [&](std::size_t t) { return std::to_string(t + 1); });
   const metrics& m = r.metrics;
   text_table t;
   t.row({"relative risk latency        L_tm", fmt::format("{:.3f}", m.latency),
-         m.formed ? fmt::format("T* = {} of {}", *m.formed, who.steps) : "the sum never exceeds q·ρ"});
+         m.formed ? fmt::format("T* = {} of {}", *m.formed, players.steps) : "the sum never exceeds q·ρ"});
   t.row({"agent risk concentration     G_ag", fmt::format("{:.3f}", m.agent_concentration)});
   t.row({"risk-instability correlation C_ag", fmt::format("{:.3f}", m.instability_correlation)});
   t.row({"agent risk synchronization   Z_ag", fmt::format("{:.3f}", m.synchronization)});
@@ -121,7 +123,7 @@ std::string to_table(const report& r, std::size_t most) {
 }
 
 std::string to_json(const report& r) {
-  const cast& who = r.game.players();
+  const cast& players = r.game.players();
   const estimate_result& e = r.result;
   const metrics& m = r.metrics;
   std::string out = fmt::format(
@@ -129,10 +131,10 @@ std::string to_json(const report& r) {
       ",\n"
       "\"estimator\":\"{}\",\"samples\":{},\"wanted\":{},\"interrupted\":{},\"evaluations\":{},\"seed\":{},\n"
       "\"baseline\":{},\"total\":{},\"adds_risk\":{},\"gap\":{},\"threshold\":{},\"q\":{}",
-      quoted(r.game.kind()), quoted(r.game.title()), r.game.synthetic(), who.agent_names.size(), who.steps,
-      to_string(e.estimator), e.samples, e.wanted, e.interrupted, e.evaluations, r.seed, number(e.baseline),
-      number(e.total), e.adds_risk(), number(e.gap), number(r.threshold), number(r.q));
-  if (!r.weights.empty()) out += fmt::format(",\"weights\":{}", quoted(r.weights));
+      digd::quoted(r.game.kind()), digd::quoted(r.game.title()), r.game.synthetic(), players.agent_names.size(),
+      players.steps, to_string(e.estimator), e.samples, e.wanted, e.interrupted, e.evaluations, r.seed,
+      number(e.baseline), number(e.total), e.adds_risk(), number(e.gap), number(r.threshold), number(r.q));
+  if (!r.weights.empty()) out += fmt::format(",\"weights\":{}", digd::quoted(r.weights));
   out += fmt::format(",\n\"metrics\":{{\"L_tm\":{},\"T_star\":{},\"G_ag\":{},\"C_ag\":{},\"Z_ag\":{},\"G_be\":{}}}",
                      number(m.latency), m.formed ? std::to_string(*m.formed) : "null", number(m.agent_concentration),
                      number(m.instability_correlation), number(m.synchronization), number(m.behaviour_concentration));
@@ -146,7 +148,7 @@ std::string to_json(const report& r) {
   }
   out += ",\n\"by_step\":[";
   double running = 0;
-  for (std::size_t t = 0; t < who.steps; ++t) {
+  for (std::size_t t = 0; t < players.steps; ++t) {
     running += e.by_step.value[t];
     out += fmt::format("{}\n{{\"step\":{},\"phi\":{},\"error\":{},\"cumulative\":{}", t > 0 ? "," : "", t + 1,
                        number(e.by_step.value[t]), number(e.by_step.error[t]), number(running));
@@ -154,21 +156,21 @@ std::string to_json(const report& r) {
     out += '}';
   }
   out += "],\n\"by_agent\":[";
-  for (std::size_t i = 0; i < who.agent_names.size(); ++i) {
+  for (std::size_t i = 0; i < players.agent_names.size(); ++i) {
     out += fmt::format("{}\n{{\"agent\":{},\"phi\":{},\"error\":{},\"instability\":{}}}", i > 0 ? "," : "",
-                       quoted(who.agent_names[i]), number(e.by_agent.value[i]), number(e.by_agent.error[i]),
+                       digd::quoted(players.agent_names[i]), number(e.by_agent.value[i]), number(e.by_agent.error[i]),
                        number(m.instability[i]));
   }
   out += "],\n\"by_behaviour\":[";
-  for (std::size_t k = 0; k < who.behaviour_names.size(); ++k) {
-    out +=
-        fmt::format("{}\n{{\"behaviour\":{},\"phi\":{},\"error\":{}}}", k > 0 ? "," : "",
-                    quoted(who.behaviour_names[k]), number(e.by_behaviour.value[k]), number(e.by_behaviour.error[k]));
+  for (std::size_t k = 0; k < players.behaviour_names.size(); ++k) {
+    out += fmt::format("{}\n{{\"behaviour\":{},\"phi\":{},\"error\":{}}}", k > 0 ? "," : "",
+                       digd::quoted(players.behaviour_names[k]), number(e.by_behaviour.value[k]),
+                       number(e.by_behaviour.error[k]));
   }
   out += "],\n\"players\":[";
-  for (player_index p = 0; p < who.size(); ++p) {
+  for (player_index p = 0; p < players.size(); ++p) {
     out += fmt::format("{}\n{{\"agent\":{},\"step\":{},\"name\":{},\"phi\":{},\"error\":{}}}", p > 0 ? "," : "",
-                       who.agent[p], who.step[p] + 1, quoted(who.name_of(p)), number(e.phi.value[p]),
+                       players.agent[p], players.step[p] + 1, digd::quoted(players.name_of(p)), number(e.phi.value[p]),
                        number(e.phi.error[p]));
   }
   return out + "]}\n";

@@ -1,4 +1,4 @@
-// An attribution as people and programs read it: a table, JSON, plots.
+// Writes an attribution as a table, as JSON and as plots.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace digd::shapley {
 
-// All that is said of one game. Refers to the game.
+// One attribution with its metrics. Refers to the game, which must outlive it.
 struct report {
   const shapley::game& game;
   estimate_result result;
@@ -21,20 +21,21 @@ struct report {
   shapley::metrics metrics;
   std::vector<double> risk_curve;
   std::optional<shapley::faithfulness> faithful;
-  std::string weights;  // of the structure game, in words; else empty
+  std::string weights;  // of the structure game, as a sentence; else empty
 };
 
 report make_report(const game& game, estimate_result result, double q, std::uint64_t seed);
 
-// One sentence, for a result that adds no risk.
+// The sentence for a result that adds no risk.
 std::string nothing_to_attribute(const estimate_result& result);
 
-// The players stay in the order of the game; `adds_risk` says whether their φ may be ranked.
+// Players are in the order of the game. `adds_risk` says whether their φ may be ranked.
 std::string to_json(const report& r);
-// The `most` highest |φ|, then steps, agents, behaviours, metrics; where no risk was added, only that.
-std::string to_table(const report& r, std::size_t most);
+// Tables of the `max_rows` highest |φ| of actions, agents, behaviours and steps, then the metrics. If the actions added
+// no risk, only that sentence.
+std::string to_table(const report& r, std::size_t max_rows);
 
-// SVG, 900 wide, light and dark by the reader's preference.
+// SVG, 900 wide; light or dark as the reader's system prefers.
 std::string plot_steps(const report& r,
                        const picture::chart_look& look = {});  // φ over time, cumulative and observed risk, q·ρ
 std::string plot_agents(const report& r,

@@ -1,12 +1,13 @@
 // Estimates from independent sampling units: permutations, pairs of a permutation and its reverse, Owen sweeps.
 //
-// A unit yields one vector of marginal contributions whose expectation is φ; mean and standard error over units follow.
+// Each unit yields one vector of marginal contributions with expectation φ. The result is the mean over units, with its
+// standard error.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "analysis/shapley/estimator_parts.h"
-#include "analysis/shapley/random.h"
+#include "analysis/shapley/purposes.h"
 
 namespace digd::shapley {
 
@@ -23,10 +24,10 @@ class sampler {
       : game_(game), options_(options), baseline_(baseline), active_(active_players(game.players())) {}
 
   std::size_t active() const { return active_.size(); }
-  // Permutations of evaluations a unit costs.
+  // The cost of a unit, in permutations.
   std::uint64_t weight() const { return options_.estimator == estimator::permutation ? 1 : 2; }
 
-  // Adds unit `index` to `to`; scratch is the thread's own.
+  // Computes unit `index` into `x`, which has the layout of `tally`.
   bool unit(evaluator& ask, std::uint64_t index, std::vector<double>& x, std::uint64_t& evaluations) {
     std::fill(x.begin(), x.end(), 0.0);
     if (options_.estimator == estimator::owen) return owen(ask, index, x, evaluations);
@@ -41,7 +42,7 @@ class sampler {
   }
 
  private:
-  // Algorithm 1, lines 3-13, for the permutation in `order_`. v(Ω) at its end is known.
+  // Algorithm 1, lines 3-13, for the permutation in `order_`.
   bool permutation(evaluator& ask, double share, std::vector<double>& x, std::uint64_t& evaluations) {
     start_.assign(game_.size(), 0);
     values_.resize(order_.size());
@@ -55,8 +56,8 @@ class sampler {
     return true;
   }
 
-  // φ_i = ∫ E[v(S_q ∪ i) - v(S_q \ i)] dq (Owen, "Multilinear extensions of games", 1972). The densities of the units
-  // are spread by the golden ratio; each set comes with its complement, whose density is 1 - q.
+  // φ_i = ∫ E[v(S_q ∪ i) - v(S_q \ i)] dq (Owen, "Multilinear extensions of games", 1972). The golden ratio spreads the
+  // densities q of the units; each set comes with its complement, whose density is 1 - q.
   bool owen(evaluator& ask, std::uint64_t index, std::vector<double>& x, std::uint64_t& evaluations) {
     const double shift = random_stream(options_.seed, purpose::owen, ~std::uint64_t{0}).uniform();
     double whole;
@@ -95,16 +96,16 @@ void estimate_by_sampling(const game& game, const estimate_options& options, est
   const sampler like(game, options, result.baseline);
   const std::uint64_t weight = like.weight();
   const std::uint64_t units = std::max<std::uint64_t>(1, (options.samples + weight - 1) / weight);
-  // Large enough to be worth handing over, small enough to share and to stop; depends on the task alone.
-  const std::uint64_t most = game.slow() ? 1 : 1 + 20'000 / std::max<std::size_t>(1, like.active());
-  const std::uint64_t a_chunk = std::clamp<std::uint64_t>(units / 64, 1, most);
-  const std::size_t chunks = static_cast<std::size_t>((units + a_chunk - 1) / a_chunk);
+  // The chunk size depends on the task alone, so that results do not depend on threads.
+  const std::uint64_t max_chunk = game.slow() ? 1 : 1 + 20'000 / std::max<std::size_t>(1, like.active());
+  const std::uint64_t chunk_units = std::clamp<std::uint64_t>(units / 64, 1, max_chunk);
+  const std::size_t chunks = static_cast<std::size_t>((units + chunk_units - 1) / chunk_units);
 
   const auto make = [&](evaluator& ask, std::size_t chunk, part& to) {
     sampler mine(game, options, result.baseline);
     std::vector<double> x(sums.size());
-    for (std::uint64_t u = chunk * a_chunk; u < std::min<std::uint64_t>(units, (chunk + 1) * a_chunk); ++u) {
-      // Units are independent: of a chunk that is broken off, those done count.
+    for (std::uint64_t u = chunk * chunk_units; u < std::min<std::uint64_t>(units, (chunk + 1) * chunk_units); ++u) {
+      // Units are independent, so the finished units of an interrupted chunk count.
       if (options.control.stopped()) return true;
       if (!mine.unit(ask, u, x, to.evaluations)) return options.control.stopped();
       sums.complete(x);

@@ -54,7 +54,7 @@ namespace {
 
 using lane_values = double[lanes];
 
-// Moves sixteen beliefs at once; those of lanes outside `active` stay.
+// Moves sixteen beliefs at once; lanes outside `active` keep theirs.
 DIGD_CLONES
 void move_lanes(double* b, double p, double sign, lane_mask active) {
   alignas(64) lane_values to;
@@ -66,7 +66,8 @@ void move_lanes(double* b, double p, double sign, lane_mask active) {
   }
 }
 
-// Full replay of sixteen sets. Beliefs meet only in recorded numbers, so each agent is replayed on its own.
+// Full replay of sixteen sets. Agents influence each other only through recorded beliefs, so each agent is replayed on
+// its own.
 class lane_replay {
  public:
   explicit lane_replay(const social_graph& g) : g_(g) {}
@@ -142,7 +143,7 @@ class social_game final : public game {
     for (std::size_t i = 0; i < t_.agents; ++i) players_.agent_names.push_back("user " + std::to_string(i + 1));
     players_.behaviour_names = {"silent, likes", "silent, no reaction", "silent, dislikes",
                                 "posts, likes",  "posts, no reaction",  "posts, dislikes"};
-    // A player is a cell, by agent and then by step, as the replays store them.
+    // Players are in the order of cells (social_replay.h).
     for (std::size_t i = 0; i < t_.agents; ++i) {
       for (std::size_t s = 0; s < t_.steps; ++s) add_player(i, s);
     }
@@ -164,11 +165,11 @@ class social_game final : public game {
     for (const social_view& v : t_.views) to.add(std::uint64_t{v.author} << 2 | static_cast<std::uint64_t>(v.reacts));
   }
   std::vector<double> risk_curve() const override {
-    social_state social_states(graph_), none(graph_);
-    social_states.load(std::vector<std::uint8_t>(size(), 1));
-    none.load(std::vector<std::uint8_t>(size(), 0));
+    social_state with_all(graph_), with_none(graph_);
+    with_all.load(std::vector<std::uint8_t>(size(), 1));
+    with_none.load(std::vector<std::uint8_t>(size(), 0));
     std::vector<double> curve(t_.steps);
-    for (std::size_t s = 0; s < t_.steps; ++s) curve[s] = social_states.risk_after(s) - none.risk_after(s);
+    for (std::size_t s = 0; s < t_.steps; ++s) curve[s] = with_all.risk_after(s) - with_none.risk_after(s);
     return curve;
   }
   const social_graph& graph() const { return graph_; }
@@ -210,12 +211,12 @@ class social_evaluator final : public evaluator {
     }
     return true;
   }
-  bool flips(std::span<const std::uint8_t> base, std::span<const player_index> which, double* out) override {
+  bool flips(std::span<const std::uint8_t> base, std::span<const player_index> toggled, double* out) override {
     state_.load(base);
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      state_.toggle(which[k]);
+    for (std::size_t k = 0; k < toggled.size(); ++k) {
+      state_.toggle(toggled[k]);
       out[k] = state_.risk();
-      state_.toggle(which[k]);
+      state_.toggle(toggled[k]);
     }
     return true;
   }

@@ -22,19 +22,19 @@ struct social_trajectory {
   std::size_t agents = 0, steps = 0;
   std::vector<double> belief;             // agents; b_0 on [-1, 1]
   std::vector<std::uint8_t> posts;        // steps × agents
-  std::vector<double> post_belief;        // steps × agents; recorded p, read where `posts`
+  std::vector<double> post_belief;        // steps × agents; recorded p, valid where `posts`
   std::vector<std::uint32_t> view_begin;  // steps × agents + 1, into `views`
-  std::vector<social_view> views;         // in the order in which they happened
+  std::vector<social_view> views;         // in chronological order
   double threshold = 0;
   bool synthetic = false;
   std::uint64_t seed = 0;
 
-  std::string fault() const;  // empty if sound; else the field and what is wrong
+  std::string fault() const;  // empty if sound, else the field and the expectation
 };
 
 std::unique_ptr<game> make_social_game(social_trajectory t);
 
-// `views`: of an agent in a step, at most.
+// `views`: maximum for an agent in a step.
 social_trajectory generate_social(std::size_t agents, std::size_t steps, std::size_t views, std::uint64_t seed);
 
 // One update of a belief; shared by the replays and the generator. eq. 28 with s(b) of eq. 29: δ s(b) |p - b| towards

@@ -1,4 +1,5 @@
-// The social trajectory as the replays read it, and the incremental replay. Internal to analysis/shapley.
+// The socialnetwork trajectory in the form that the replays read, and the incremental replay. Internal to
+// analysis/shapley.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +10,16 @@
 
 namespace digd::shapley {
 
-// Cells are (agent, step) pairs, agent · steps + step.
+// A cell is an (agent, step) pair with the index agent · steps + step; arrays are by cell unless stated otherwise.
 struct social_graph {
   static constexpr std::uint32_t none = 0xFFFFFFFF;
-  struct move {            // a like or dislike
+  struct move {            // a like or dislike, which moves a belief
     double post, sign;     // recorded belief of the post; +1 like, -1 dislike
     std::uint32_t author;  // cell
   };
-  struct link {           // a view, from either end
-    std::uint32_t other;  // the author's cell; of readers: the reader's
-    std::uint32_t move;   // or none
+  struct link {           // a view, seen from one of its ends
+    std::uint32_t other;  // the cell at the other end: of `views` the author's, of `readers` the reader's
+    std::uint32_t move;   // index into `moves`, or none
     std::int8_t net;      // +1 like, -1 dislike, 0
   };
 
@@ -27,14 +28,14 @@ struct social_graph {
   std::size_t agents, steps;
   std::vector<double> belief;
   std::vector<std::uint8_t> posts;
-  std::vector<std::uint32_t> view_begin, move_begin, reader_begin;  // cells + 1
+  std::vector<std::uint32_t> view_begin, move_begin, reader_begin;  // cells + 1 entries
   std::vector<link> views, readers;
   std::vector<move> moves;
 };
 
-// The replay of one set, changed one player at a time. A toggle touches the agent itself, the authors it viewed and the
-// readers of its post; each of these is replayed from that step on, until its belief is again what it was.
-// The risk is a function of the set: counts are integers, and sums are taken over a fixed tree.
+// The replay of one set, changed one player at a time. A toggle affects the agent itself, the authors that it viewed
+// and the readers of its post. Each of these is replayed from that step on until its belief is the same as before. The
+// risk is a function of the set alone: counts are integers, and sums are taken over a fixed tree. Not thread-safe.
 class social_state {
  public:
   explicit social_state(const social_graph& g);
@@ -42,7 +43,7 @@ class social_state {
   void load(std::span<const std::uint8_t> set);
   void toggle(std::uint32_t cell);
   double risk() const;
-  double risk_after(std::size_t step) const;  // the risk had the run ended there; slow
+  double risk_after(std::size_t step) const;  // the risk if the run had ended there; slow
 
  private:
   void count_view(std::uint32_t author, std::int8_t net, int by);
@@ -53,12 +54,12 @@ class social_state {
 
   const social_graph& g_;
   std::vector<std::uint8_t> kept_, active_;  // by cell; by move
-  std::vector<std::int32_t> views_, net_;    // by author's cell: what counts
+  std::vector<std::int32_t> views_, net_;    // by author's cell: views and likes minus dislikes that count
   std::vector<double> after_;                // by cell: the belief after that step
   std::vector<std::uint32_t> marked_;        // agents to replay
   std::vector<std::uint8_t> is_marked_;
-  std::size_t leaves_ = 1;            // of the tree of sums, a power of two; 0: too few agents for one
-  std::vector<double> sum_, square_;  // node k has the children 2k and 2k + 1
+  std::size_t leaves_ = 1;            // of the tree of sums, a power of two; 0: no tree, too few agents
+  std::vector<double> sum_, square_;  // by tree node; node k has the children 2k and 2k + 1
 };
 
 }  // namespace digd::shapley

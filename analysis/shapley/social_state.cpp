@@ -6,7 +6,7 @@
 namespace digd::shapley {
 
 namespace {
-constexpr std::size_t few_agents = 48;  // up to here a plain sum is faster than the tree
+constexpr std::size_t few_agents = 48;  // with at most so many agents a plain sum is faster than the tree
 }
 
 social_state::social_state(const social_graph& g)

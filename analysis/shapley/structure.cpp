@@ -45,7 +45,7 @@ class structure_game final : public game {
   bool slow() const override { return true; }
 
   const recorded_run& recorded() const { return recorded_; }
-  const structure_options& how() const { return options_; }
+  const structure_options& options() const { return options_; }
 
  private:
   static std::vector<std::uint16_t> behaviours_of(const recorded_activation& a) {
@@ -81,28 +81,28 @@ class partial_replay {
     for (const recorded_step& s : rec_.steps) take(s);
     run_.advance(rec_.last_ts, answer_);
     count();
-    return risk_ + g_.how().unresolved_weight * static_cast<double>(run_.graph().reachable().size());
+    return risk_ + g_.options().unresolved_weight * static_cast<double>(run_.graph().reachable().size());
   }
 
  private:
   void count() {
     for (const detection& d : answer_.detections) {
-      risk_ += d.severity == severity::failure ? g_.how().failure_weight : g_.how().warning_weight;
+      risk_ += d.severity == severity::failure ? g_.options().failure_weight : g_.options().warning_weight;
     }
   }
 
   bool apply(const message& m, const recorded_step& s) {
     run_.apply(m, {rec_.sessions[s.session], able_[s.session]}, s.ts, answer_);
-    count();  // what was due by then counts even if the message is refused
+    count();  // windows that fired by then count even if the message is refused
     return !answer_.refused;
   }
 
   void take(const recorded_step& s) {
     switch (s.kind) {
-      case recorded_step::what::hello: return greet(s);
-      case recorded_step::what::passing_time: run_.advance(s.ts, answer_); return count();
-      case recorded_step::what::operator_mode: run_.switch_mode(s.strongest, s.ts, answer_); return count();
-      case recorded_step::what::message: break;
+      case recorded_step::step_kind::hello: return greet(s);
+      case recorded_step::step_kind::passing_time: run_.advance(s.ts, answer_); return count();
+      case recorded_step::step_kind::operator_mode: run_.switch_mode(s.strongest, s.ts, answer_); return count();
+      case recorded_step::step_kind::message: break;
     }
     switch (s.message.type) {
       case message_type::activation_started: return start(s);
@@ -170,7 +170,7 @@ class partial_replay {
   const recorded_run& rec_;
   std::span<const std::uint8_t> kept_;
   run run_;
-  std::vector<std::uint8_t> recorded_;  // by event: it was announced in this replay
+  std::vector<std::uint8_t> recorded_;  // by event: whether it was announced in this replay
   std::vector<std::uint8_t> happens_;   // by activation
   std::vector<capabilities> able_;      // by session
   message scratch_;

@@ -1,10 +1,10 @@
-// The structure game: which activations of a recorded run made its failures (works on any trace).
+// The structure game: which activations of a recorded run caused its failures. Works on any trace.
 //
-// v(S): the run is replayed through the engine with the activations outside S doing nothing: all their inputs wait and
-// they have no outputs. An activation, kept or not, happens if it had no inputs or at least one of them still exists;
-// missing inputs are dropped, and an id that was an input before it was announced exists. Whatever else the engine
-// refuses in such a replay is left out; an end that it refuses becomes one that does nothing.
-// Risk = Σ weight × firings + weight × unresolved work at the end, unresolved work being R of docs/semantics.md.
+// v(S): the run is replayed through the engine, and the activations outside S do nothing: all their inputs wait and
+// they have no outputs. An activation, kept or not, takes place if it had no inputs or at least one input still exists.
+// Missing inputs are dropped; an id that was an input before it was announced exists. Other messages that the engine
+// refuses in such a replay are left out; a refused end becomes an end that does nothing. Risk = Σ weight × detections +
+// weight × unresolved work at the end (R of docs/semantics.md).
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,16 @@ struct structure_options {
   double failure_weight = 1;
   double warning_weight = 0.25;
   double unresolved_weight = 1;
-  std::size_t steps = 20;  // the run's time is cut into so many equal parts; fewer where there are fewer activations
+  std::size_t steps = 20;  // equal parts of the run's time; at most the number of activations
 };
 
 struct structure_result {
   std::string problem;  // empty: `game` is set
   std::unique_ptr<shapley::game> game;
-  std::size_t detections = 0;  // of the recorded run
+  std::size_t detections = 0;  // in the recorded run
 };
 
-// `trace`: the text of a trace file.
+// `trace`: the text of a trace file. Cost of one evaluation: one replay of the run.
 structure_result make_structure_game(std::string_view trace, const structure_options& options);
 
 }  // namespace digd::shapley

@@ -51,7 +51,7 @@ std::size_t active_count(const game& g) {
   return static_cast<std::size_t>(std::count(g.players().null.begin(), g.players().null.end(), 0));
 }
 
-// Exact where it can be enumerated, else a long run with a seed of its own.
+// Exact values where they can be enumerated, else a long estimate with its own seed.
 estimate_result truth_of(const game& g, const study_options& options) {
   run_control quiet = options.control;
   quiet.progress = {};

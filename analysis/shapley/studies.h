@@ -1,4 +1,4 @@
-// How good the estimators are and how fast: the tables of docs/shapley.md, each printed by a command.
+// The quality and speed of the estimators: the tables of docs/shapley.md, each printed by a command.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace digd::shapley {
 
-// A game for each seed.
+// A named game that is generated for each seed.
 struct study_case {
   std::string name;
   std::function<std::unique_ptr<game>(std::uint64_t seed)> make;
 };
 
-// How far an estimate is from the truth.
+// The distance between an estimate and the truth.
 struct distance {
-  double cosine = 0;       // 0 where one of the two is all zero
+  double cosine = 0;       // 0 if either is all zero
   double relative_l2 = 0;  // |φ̂ - φ|/|φ|
-  double top = 0;          // share of the truth's k highest that are among the estimate's
+  double top = 0;          // share of the k highest true values that are among the k highest estimates
 };
 distance compare(const std::vector<double>& estimate, const std::vector<double>& truth, std::size_t k);
 
 struct study_options {
-  std::size_t runs = 10;  // seeds 1 …: of the trajectory and of the sampling
+  std::size_t runs = 10;  // seeds 1 … runs, for the trajectory and for the sampling
   std::size_t top = 5;    // k
   std::vector<std::uint64_t> samples{10, 100, 1'000, 10'000};
   std::vector<std::uint64_t> budgets{2'000, 20'000};  // evaluations
-  std::uint64_t reference_samples = 20'000;           // where the truth cannot be enumerated
+  std::uint64_t reference_samples = 20'000;           // for the truth where it cannot be enumerated
   run_control control;
 };
 

@@ -1,4 +1,4 @@
-// Sums that do not lose what is small: Neumaier's compensated summation.
+// Neumaier's compensated summation (Neumaier 1974): small terms are not lost.
 #pragma once
 
 #include <cmath>

@@ -69,7 +69,7 @@ class reader {
     if (top_[name].get(x) != simdjson::SUCCESS) fault(name, "true or false");
     return x;
   }
-  // The elements of a list; none, with the fault noted, if it is no list.
+  // The elements of a list; records a fault if the member is not a list.
   std::vector<element> list(const char* name) {
     array a;
     std::vector<element> elements;
@@ -160,8 +160,8 @@ void read(reader& from, twin_trajectory& t) {
                    [](const twin_order& a, const twin_order& b) { return a.day < b.day; });
 }
 
-// posts: rows of beliefs, null where silent; views: rows of lists [author, reaction, author, reaction, …], reaction -1,
-// 0 or 1
+// posts: rows of beliefs, null where an agent is silent. views: rows of lists [author, reaction, author, reaction, …]
+// with reactions -1, 0 or 1.
 void read(reader& from, social_trajectory& t) {
   from.numbers("belief", t.belief);
   for (const element row : from.list("posts")) {

@@ -1,4 +1,4 @@
-// Trajectory files: what was recorded of a scenario, as JSON (docs/shapley.md, "Trajectory files").
+// Trajectory files: the recording of a scenario as JSON (docs/shapley.md, "Trajectory files").
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace digd::shapley {
 
 struct trajectory_result {
-  std::string problem;  // empty: `game` is set; else the field and what is wrong with it
+  std::string problem;  // empty: `game` is set; else the field and the expectation
   std::unique_ptr<shapley::game> game;
 };
 
@@ -23,7 +23,7 @@ std::string to_json(const econ_trajectory& t);
 std::string to_json(const twin_trajectory& t);
 std::string to_json(const social_trajectory& t);
 
-// The paper's sizes and others. `views` is socialnetwork's alone.
+// Bounds: see `generate`. `views` applies to socialnetwork only.
 struct scenario_request {
   std::string scenario;  // econagent, twinmarket, socialnetwork
   std::size_t agents = 0, steps = 0;

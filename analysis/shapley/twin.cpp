@@ -13,14 +13,14 @@ namespace {
 
 using lane_values = double[lanes];
 
-// One stock and day with orders. The auction depends on nothing but whose orders are kept there, so with few users all
-// its outcomes are computed beforehand.
+// One stock and day with orders. The close depends only on the set of users whose orders are kept, so with few users
+// the closes of all sets are computed in advance.
 struct session {
-  static constexpr std::size_t most_users_in_table = 10;
+  static constexpr std::size_t max_users_in_table = 10;
   std::size_t stock = 0;
   std::vector<limit_order> orders;  // by price
   std::vector<player_index> users;  // by slot
-  std::vector<std::int32_t> close;  // by the set of slots; empty: too many users
+  std::vector<std::int32_t> close;  // by set of slots; empty: too many users
 
   bool in_table() const { return !close.empty(); }
   std::int32_t run(std::uint64_t set) const {
@@ -36,7 +36,7 @@ struct index_sums {
   alignas(64) lane_values traded_weight, traded, ordered_weight, ordered, total;
 };
 
-// Takes a stock's closes into the day's sums; `last` is carried where nothing trades.
+// Adds a stock's closes to the day's sums. `last` is the close where nothing trades.
 DIGD_CLONES
 void add_stock(const std::int32_t* close, const std::int32_t* has_orders, double weight, double* last, index_sums& to) {
   for (std::size_t l = 0; l < lanes; ++l) {
@@ -52,7 +52,7 @@ void add_stock(const std::int32_t* close, const std::int32_t* has_orders, double
   }
 }
 
-// bit j of out[l] from bit l of mask
+// Sets `bit` in out[l] where `mask` has bit l.
 DIGD_CLONES
 void add_slot(lane_mask mask, std::uint16_t bit, std::uint16_t* out) {
   for (std::size_t l = 0; l < lanes; ++l) {
@@ -71,7 +71,7 @@ class twin_game final : public game {
     for (const double w : stock_weights) all_weight_ += w;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const twin_order*>> by_player;
     for (const twin_order& o : t_.orders) by_player[{o.day, o.user}].push_back(&o);
-    for (const auto& [who, orders] : by_player) add_player(who.first, who.second, orders);
+    for (const auto& [day_and_user, orders] : by_player) add_player(day_and_user.first, day_and_user.second, orders);
     for (day& d : days_) {
       for (session& s : d.sessions) complete(s);
       std::sort(d.sessions.begin(), d.sessions.end(),
@@ -118,7 +118,7 @@ class twin_game final : public game {
   static void complete(session& s) {
     std::stable_sort(s.orders.begin(), s.orders.end(),
                      [](const limit_order& a, const limit_order& b) { return a.cents < b.cents; });
-    if (s.users.size() > session::most_users_in_table) return;
+    if (s.users.size() > session::max_users_in_table) return;
     s.close.resize(std::size_t{1} << s.users.size());
     for (std::size_t set = 0; set < s.close.size(); ++set) s.close[set] = s.run(set);
   }
@@ -156,7 +156,8 @@ class twin_evaluator final : public evaluator {
     for (std::size_t s = 0; s < stock_count; ++s) std::fill_n(last_[s], lanes, g_.recorded().first_cents[s]);
   }
 
-  // One day: the index of each lane. Weighted by the stocks that trade; none: those with orders; none: all.
+  // One day: the index price of each lane, weighted over the stocks that trade; if none, over those with orders; if
+  // none, over all.
   void trade(std::size_t t, std::span<const lane_mask> kept, double* price) {
     static constexpr std::int32_t nothing[lanes] = {};
     index_sums sums{};
@@ -229,7 +230,7 @@ std::vector<double> twin_game::risk_curve() const {
 
 std::string twin_trajectory::fault() const {
   if (agents == 0 || agents > 250) return "agents: 1 to 250";
-  if (steps < least_steps || steps > 10'000) return "steps: 4 to 10000";
+  if (steps < min_steps || steps > 10'000) return "steps: 4 to 10000";
   for (const std::int32_t p : first_cents) {
     if (p <= 0) return "first_cents: ten prices, positive";
   }

@@ -1,5 +1,5 @@
-// twinmarket: a call auction a stock and day (scenario twinmarket; Interpreting Emergent Extreme Events in MAS, B.2).
-// The baseline places no orders; players are the (user, day) pairs with orders.
+// The game twinmarket: one call auction for each stock and day (Interpreting Emergent Extreme Events in MAS, appendix
+// B.2). The baseline places no orders. Players are the (user, day) pairs with orders.
 #pragma once
 
 #include <array>
@@ -27,28 +27,28 @@ struct twin_order {
 };
 
 struct twin_trajectory {
-  std::size_t agents = 0, steps = 0;  // users, days
+  std::size_t agents = 0, steps = 0;  // `agents`: users; `steps`: days
   std::array<std::int32_t, stock_count> first_cents{};
-  std::vector<twin_order> orders;  // by day
+  std::vector<twin_order> orders;  // sorted by day
   double threshold = 0;
   bool synthetic = false;
   std::uint64_t seed = 0;
 
-  std::string fault() const;  // empty if sound; else the field and what is wrong
+  std::string fault() const;  // empty if sound, else the field and the expectation
 };
 
 std::unique_ptr<game> make_twin_game(twin_trajectory t);
 twin_trajectory generate_twin(std::size_t agents, std::size_t steps, std::uint64_t seed);
 
-// The call auction of one stock and day. The close in cents, 0 if nothing trades. If one side's volume is at least 2.5
-// times the other's, the smaller is replicated min(⌊ratio⌋ - 1, 3) times beside itself. The close is the lowest limit
-// price that maximises min(volume bid at ≥ p, volume offered at ≤ p); no volume at any price is no trade.
+// The call auction of one stock and day returns the close in cents, 0 if nothing trades. If the volume of one side is
+// at least 2.5 times the other, the smaller side is replicated min(⌊ratio⌋ - 1, 3) more times. The close is the lowest
+// limit price p that maximises min(volume bid at ≥ p, volume offered at ≤ p); if that is 0 there is no trade.
 struct limit_order {
   std::int32_t cents, lots;
   std::uint8_t sell;
-  std::uint8_t slot;  // who, among those with orders here
+  std::uint8_t slot;  // index of the user among those with orders in this auction
 };
-// `sorted` by price; `keeps(order)` tells which of them count.
+// `sorted` by price; `keeps(order)` says whether an order counts.
 template <class Keeps>
 std::int32_t auction(std::span<const limit_order> sorted, Keeps keeps) {
   std::int64_t bid = 0, offered = 0;
@@ -60,7 +60,7 @@ std::int32_t auction(std::span<const limit_order> sorted, Keeps keeps) {
   std::int64_t times = 1;
   if (2 * large >= 5 * small) times += std::min<std::int64_t>(large / small - 1, 3);
   const std::int64_t bid_times = bid < offered ? times : 1, offer_times = offered < bid ? times : 1;
-  std::int64_t at_least = bid * bid_times, at_most = 0, most = 0;  // bids at ≥ p, offers at ≤ p
+  std::int64_t at_least = bid * bid_times, at_most = 0, best_volume = 0;  // bids at ≥ p, offers at ≤ p
   std::int32_t close = 0;
   for (std::size_t k = 0; k < sorted.size();) {
     const std::int32_t price = sorted[k].cents;
@@ -75,8 +75,8 @@ std::int32_t auction(std::span<const limit_order> sorted, Keeps keeps) {
         bids_here += sorted[k].lots * bid_times;
       }
     }
-    if (any && std::min(at_least, at_most) > most) {
-      most = std::min(at_least, at_most);
+    if (any && std::min(at_least, at_most) > best_volume) {
+      best_volume = std::min(at_least, at_most);
       close = price;
     }
     at_least -= bids_here;

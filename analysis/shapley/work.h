@@ -1,7 +1,7 @@
-// Work split into fixed chunks, done by any number of threads, taken in order.
+// Splits work into fixed chunks that any number of threads compute and one merges in order.
 //
-// Because the chunks and the order in which their results are merged depend on the task alone, floating-point results
-// are the same for any number of threads. A stop keeps a prefix: chunks 0 … k, as if no more had been asked for.
+// Chunks and merge order depend on the task alone, so floating-point results are the same for any number of threads. A
+// stop keeps a prefix, chunks 0 … k, as if no more had been requested.
 #pragma once
 
 #include <algorithm>
@@ -22,15 +22,15 @@ namespace digd::shapley {
 
 struct run_control {
   unsigned threads = 1;
-  const std::atomic<bool>* stop = nullptr;                            // Ctrl-C
+  const std::atomic<bool>* stop = nullptr;                            // set from outside, say by Ctrl-C
   std::function<void(std::size_t done, std::size_t total)> progress;  // called while merging, one thread at a time
 
   bool stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 };
 
-// Does chunks 0 … count-1. `make(ask, chunk, part)` fills a part and returns false if `ask` failed or the chunk was
-// given up because of a stop; `merge(part)` gets them in order. At most 4 parts a thread wait for an earlier one.
-// Returns how many were merged; `problem` is set if an evaluator failed.
+// Computes chunks 0 … count-1. `make(ask, chunk, part)` fills a part; it returns false if `ask` failed or a stop
+// interrupted the chunk. `merge(part)` receives the parts in order, one call at a time. At most 4 parts a thread wait
+// for an earlier one. Returns the number of merged chunks; sets `problem` if an evaluator failed.
 template <class Part>
 std::size_t in_order(const game& game, std::size_t count, const run_control& run_control,
                      const std::function<bool(evaluator&, std::size_t, Part&)>& make,
@@ -40,7 +40,7 @@ std::size_t in_order(const game& game, std::size_t count, const run_control& run
   std::map<std::size_t, std::unique_ptr<Part>> waiting;
   std::size_t next = 0, merged = 0;
   bool halt = false;
-  const std::size_t most_waiting = 4 * std::max(1u, run_control.threads);
+  const std::size_t max_waiting = 4 * std::max(1u, run_control.threads);
 
   const auto work = [&] {
     const std::unique_ptr<evaluator> ask = game.make_evaluator();
@@ -48,7 +48,7 @@ std::size_t in_order(const game& game, std::size_t count, const run_control& run
       std::size_t mine;
       {
         std::unique_lock lock(guard);
-        room.wait(lock, [&] { return halt || next < merged + most_waiting; });
+        room.wait(lock, [&] { return halt || next < merged + max_waiting; });
         if (halt || run_control.stopped() || next == count) return;
         mine = next++;
       }

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "analysis/shapley/random.h"
+#include "analysis/shapley/purposes.h"
 #include "analysis/shapley/trajectory.h"
 #include "tests/analysis/shapley/support.h"
 
@@ -150,20 +150,20 @@ TEST_CASE("a stop keeps what is done: a prefix of the samples, marked") {
 TEST_CASE("permutations do not repeat, whatever else draws numbers") {
   std::set<std::vector<int>> seen;
   for (std::uint64_t k = 0; k < 500; ++k) {
-    random_stream draw(1, purpose::permutation, k);
+    digd::random_stream draw(1, purpose::permutation, k);
     std::vector<int> order(12);
     std::iota(order.begin(), order.end(), 0);
     draw.shuffle(std::span(order));
     seen.insert(order);
-    random_stream elsewhere(1, purpose::generator, 0);  // a simulator that seeds itself anew each time
+    digd::random_stream elsewhere(1, purpose::generator, 0);  // a simulator that seeds itself anew each time
     elsewhere.next64();
   }
   CHECK(seen.size() == 500);
 }
 
-TEST_CASE("Philox gives the reference's numbers") {
+TEST_CASE("Philox gives the reference numbers") {
   // Random123's known answers for counter and key zero.
-  random_stream draw(0, static_cast<purpose>(0), 0);
+  digd::random_stream draw(0, static_cast<purpose>(0), 0);
   CHECK(draw.next32() == 0x6627e8d5u);
   CHECK(draw.next32() == 0xe169c58du);
   CHECK(draw.next32() == 0xbc57ac4cu);
@@ -180,7 +180,7 @@ TEST_CASE("too many players for an estimator are refused with the number") {
   CHECK(choose(large, 1000) == estimator::antithetic);
 }
 
-TEST_CASE("a risk that is no number is refused") {
+TEST_CASE("a risk that is not a number is refused") {
   const small_game g(3, [](const set& s) { return s[0] ? std::nan("") : 0; });
   CHECK(estimate(g, ask(estimator::permutation)).problem == "the risk is not a finite number");
 }

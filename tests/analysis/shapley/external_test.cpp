@@ -33,7 +33,7 @@ std::string scratch_file() {
 
 }  // namespace
 
-TEST_CASE("a simulator's game is divided like any other, with several processes too") {
+TEST_CASE("the game of a simulator is attributed like any other, also by several processes") {
   const external_result made = make_external_game(simulator("well"));
   REQUIRE(made.problem == "");
   for (const unsigned threads : {1u, 3u}) {
@@ -48,14 +48,14 @@ TEST_CASE("a simulator's game is divided like any other, with several processes 
   CHECK(sampled.phi.value[1] == Approx(1));
 }
 
-TEST_CASE("a simulator that dies is started anew and asked again") {
+TEST_CASE("a simulator that dies is restarted and asked again") {
   const external_result made = make_external_game(simulator("dies-each-third"));
   const estimate_result r = estimate(*made.game, ask(estimator::permutation, 10));
   REQUIRE(r);
   CHECK(r.phi.value[3] == Approx(1));
 }
 
-TEST_CASE("a simulator that is silent is started anew after its time") {
+TEST_CASE("a silent simulator is restarted after the timeout") {
   const std::string file = scratch_file();
   external_options options = simulator("once-silent " + file);
   options.timeout_ms = 5'000;
@@ -79,7 +79,7 @@ TEST_CASE("a simulator that keeps failing is given up with the reason") {
   std::filesystem::remove(file);
 }
 
-TEST_CASE("a command that cannot be run says so") {
+TEST_CASE("a command that cannot be run is an error") {
   external_options options;
   options.command = "exec /nowhere/at/all 2>/dev/null";
   options.timeout_ms = 5'000;

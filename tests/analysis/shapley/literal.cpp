@@ -68,8 +68,8 @@ double literal_econ(const digd::shapley::econ_trajectory& t, const std::vector<s
       }
       coin[i] -= c;
     }
-    const double most = std::max(demand, supply);
-    const double r = most > 0 ? (demand - supply) / most : 0;
+    const double larger = std::max(demand, supply);
+    const double r = larger > 0 ? (demand - supply) / larger : 0;
     const double before = price;
     for (std::size_t i = 0; i < N; ++i) skill[i] = std::max(1.0, skill[i] * (1 + 0.05 * r * t.skill_draw[s * N + i]));
     price = std::max(1.0, price * (1 + 0.1 * r * t.price_draw[s]));

@@ -1,5 +1,5 @@
-// The three scenarios as scenarios.md says them, step by step, for one set at a time: what the fast replays are judged
-// by. Written without a look at them; shares only the trajectories' structs.
+// The three scenarios in their literal form, step by step and for one set at a time: the reference for the fast replays.
+// Written independently of them; shares only the structs of the trajectories.
 #pragma once
 
 #include <vector>

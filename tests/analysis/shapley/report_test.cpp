@@ -15,7 +15,7 @@
 using namespace digd::shapley;
 using namespace shapley_tests;
 
-TEST_CASE("the JSON report says what was computed, and that it is synthetic") {
+TEST_CASE("the JSON report has the estimate and is marked as synthetic") {
   const generated made = generate({"econagent", 4, 5, 0, 1}, false);
   report r = make_report(*made.game, estimate(*made.game, ask(estimator::antithetic, 50)), 0.9, 5);
   r.faithful = judge(*made.game, r.result.phi.value, 1);
@@ -30,7 +30,7 @@ TEST_CASE("the JSON report says what was computed, and that it is synthetic") {
   CHECK(to_table(r, 5).find("SYNTHETIC") != std::string::npos);
 }
 
-TEST_CASE("plots name what they show, escape names, and draw error bars where there are errors") {
+TEST_CASE("plots have titles, escape names, and draw error bars where there are errors") {
   const generated made = generate({"socialnetwork", 5, 6, 3, 1}, false);
   const report r = make_report(*made.game, estimate(*made.game, ask(estimator::antithetic, 50)), 0.9, 5);
   for (const std::string& plot : {plot_steps(r), plot_agents(r), plot_behaviours(r)}) {

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "analysis/shapley/random.h"
+#include "analysis/shapley/purposes.h"
 #include "analysis/shapley/trajectory.h"
 #include "tests/analysis/shapley/literal.h"
 #include "tests/analysis/shapley/support.h"
@@ -13,21 +13,21 @@ namespace {
 
 using kept_cells = std::vector<std::vector<bool>>;
 
-kept_cells cells_of(const cast& who, const std::vector<std::uint8_t>& set) {
-  kept_cells kept(who.agent_names.size(), std::vector<bool>(who.steps, true));
-  for (std::size_t p = 0; p < set.size(); ++p) kept[who.agent[p]][who.step[p]] = set[p] != 0;
+kept_cells cells_of(const cast& players, const std::vector<std::uint8_t>& set) {
+  kept_cells kept(players.agent_names.size(), std::vector<bool>(players.steps, true));
+  for (std::size_t p = 0; p < set.size(); ++p) kept[players.agent[p]][players.step[p]] = set[p] != 0;
   return kept;
 }
 
 std::vector<std::uint8_t> random_set(std::size_t n, std::uint64_t k) {
-  random_stream draw(7, purpose::test, k);
+  digd::random_stream draw(7, purpose::test, k);
   const double q = draw.uniform();
   std::vector<std::uint8_t> s(n);
   for (auto& b : s) b = draw.chance(q);
   return s;
 }
 
-// Every way of asking a game gives what the literal replay gives.
+// `values`, `walk` and `flips` all agree with the literal replay.
 template <class Literal>
 void agrees(const game& g, Literal literal) {
   const std::unique_ptr<evaluator> ask = g.make_evaluator();
@@ -50,15 +50,15 @@ void agrees(const game& g, Literal literal) {
   std::vector<std::uint8_t> set = random_set(n, 99);
   std::vector<player_index> order(n);
   std::iota(order.begin(), order.end(), 0u);
-  random_stream draw(3, purpose::test, 1);
+  digd::random_stream draw(3, purpose::test, 1);
   draw.shuffle(std::span(order));
   std::vector<double> flipped(n), walked(n);
   REQUIRE(ask->flips(set, order, flipped.data()));
   REQUIRE(ask->walk(set, order, walked.data()));
   for (std::size_t k = 0; k < n; k += 1 + n / 40) {
-    std::vector<std::uint8_t> values = set;
-    values[order[k]] ^= 1;
-    CHECK(flipped[k] == truth(values));
+    std::vector<std::uint8_t> toggled = set;
+    toggled[order[k]] ^= 1;
+    CHECK(flipped[k] == truth(toggled));
   }
   for (std::size_t k = 0; k < n; ++k) {
     set[order[k]] ^= 1;
@@ -99,7 +99,7 @@ TEST_CASE("the actions of the last step of econagent and twinmarket are null pla
   }
 }
 
-TEST_CASE("players said to be null are null") {
+TEST_CASE("players marked as null have no influence") {
   for (const char* name : {"econagent", "twinmarket", "socialnetwork"}) {
     const generated made = generate({name, 6, 8, 2, 3}, false);
     const std::unique_ptr<evaluator> ask = made.game->make_evaluator();
@@ -145,7 +145,7 @@ TEST_CASE("a trajectory read back is the same game") {
   }
 }
 
-TEST_CASE("a trajectory that is wrong is refused with its field") {
+TEST_CASE("an invalid trajectory is refused with its field") {
   const auto problem_of = [](std::string text, const std::string& from, const std::string& to) {
     const std::size_t at = text.find(from);
     REQUIRE(at != std::string::npos);
@@ -161,9 +161,9 @@ TEST_CASE("a trajectory that is wrong is refused with its field") {
   CHECK(problem_of(social, "\"belief\":[", "\"belief\":[7,").find("belief") == 0);
 }
 
-// What each set of actions is worth agrees with the literal replay (above); these hold generator and estimator to what
-// they gave when this was written. The tolerance leaves room for another mathematics library.
-TEST_CASE("golden values: what the three scenarios gave when this was written", "[golden]") {
+// The risk of each set agrees with the literal replay (above). These values pin the generator and the estimator. The
+// tolerance leaves room for another mathematics library.
+TEST_CASE("golden values of the three scenarios", "[golden]") {
   struct golden {
     const char* name;
     double total, first, last;  // v(Ω); φ of the first and of the last player that is not null

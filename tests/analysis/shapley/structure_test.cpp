@@ -66,7 +66,7 @@ TEST_CASE("a run with no more risk than one in which nobody acts has no T* and n
   CHECK(table.find("writer") == std::string::npos);
   CHECK(to_json(r).find("\"adds_risk\":false") != std::string::npos);
   CHECK(to_json(r).find("\"T_star\":null") != std::string::npos);
-  // A threshold of the caller's changes nothing.
+  // A threshold given by the caller makes no difference.
   CHECK_FALSE(measure(made.game->players(), result, -10).formed);
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("a run that adds risk is ranked") {
   CHECK(to_json(r).find("\"adds_risk\":true") != std::string::npos);
 }
 
-TEST_CASE("weights count what they say") {
+TEST_CASE("each weight multiplies its own count") {
   structure_options options;
   options.failure_weight = 10;
   options.unresolved_weight = 0.5;
@@ -95,7 +95,7 @@ TEST_CASE("weights count what they say") {
   CHECK(risk_of(*made.game, {1, 1}) == Approx(10 + 2 * 0.5));
 }
 
-TEST_CASE("an activation happens with the inputs that are left") {
+TEST_CASE("an activation takes place with the inputs that still exist") {
   const std::string more =
       hand_trace +
       R"({"type":"activation_started","seq":6,"ts":50,"activation":"A2","agent":"a","inputs":["z1","task"]}
@@ -109,7 +109,7 @@ TEST_CASE("an activation happens with the inputs that are left") {
   CHECK(risk_of(*made.game, {1, 0, 1}) == 3);
 }
 
-TEST_CASE("with everybody kept the replay is the run itself") {
+TEST_CASE("with all activations kept the replay equals the run") {
   const std::string text = file_text("demo.jsonl");
   double weighted = 0;
   digd::ingest::replay::listener to;
@@ -127,7 +127,7 @@ TEST_CASE("with everybody kept the replay is the run itself") {
   CHECK(made.detections == through.counted().detections);
 }
 
-TEST_CASE("an activation that is said to be null is null") {
+TEST_CASE("an activation marked as null has no influence") {
   const structure_result made = make_structure_game(file_text("demo.jsonl"), {});
   const std::size_t n = made.game->size();
   for (std::size_t p = 0; p < n; ++p) {
@@ -138,7 +138,7 @@ TEST_CASE("an activation that is said to be null is null") {
   }
 }
 
-TEST_CASE("a trace that is none is refused") {
+TEST_CASE("a text that is no trace is refused") {
   CHECK(make_structure_game("", {}).problem == "no trace: the file is empty");
   CHECK(make_structure_game("{}\n", {}).problem.find("line 1") == 0);
   CHECK(make_structure_game(hand_trace.substr(0, hand_trace.find('\n') + 1), {}).problem ==
