@@ -17,22 +17,21 @@ struct scored {
   const std::vector<feature_info>* features;
   const std::vector<double>* weights;
   std::vector<double> p;
-  std::map<std::string, std::vector<evidence>>
-      of_agents;  // with a planner: what speaks for an agent, whatever its step
+  std::map<std::string, std::vector<evidence>> of_agents;  // orchestrated runs: evidence about an agent as a whole
 };
 
-// What speaks for a row against the average one. Evidence is what was seen, not what was not.
+// The features that set a row apart from the average row. Only features that are present count as evidence.
 std::vector<evidence> evidence_of(const std::vector<std::vector<double>>& rows, std::size_t at,
                                   const std::vector<double>& weights, const std::vector<feature_info>& features,
                                   const std::vector<std::size_t>& steps) {
-  constexpr double least = 0.1;
+  constexpr double min_weight = 0.1;
   std::vector<evidence> found;
   for (std::size_t k = 0; k < rows[at].size(); ++k) {
     double mean = 0;
     for (const auto& other : rows) mean += other[k];
     mean /= static_cast<double>(rows.size());
     const double weight = weights[k] * (rows[at][k] - mean);
-    if (weight > least && rows[at][k] > 0)
+    if (weight > min_weight && rows[at][k] > 0)
       found.push_back({features[k].by, std::string(features[k].says), steps, weight});
   }
   return found;
@@ -44,7 +43,8 @@ std::map<std::string, double> by_agent(const flat_log& log, const scored& s) {
   return sums;
 }
 
-// In a conversation all steps compete; with a planner first the agents do, then each agent's steps.
+// Probabilities of the steps. In a conversation all steps compete; in an orchestrated run first the agents do, then the
+// steps of each agent.
 scored score(const flat_log& log, const ranker_set& rankers, std::map<std::string, double>& agents) {
   scored s;
   s.rows = log.orchestrated ? rows_of_orchestrated(log) : rows_of_chat(log);
@@ -55,16 +55,16 @@ scored score(const flat_log& log, const ranker_set& rankers, std::map<std::strin
     agents = by_agent(log, s);
     return s;
   }
-  const agent_rows who = rows_of_agents(log);
-  const std::vector<double> p = probabilities(rankers.agents, who.rows);
+  const agent_rows candidates = rows_of_agents(log);
+  const std::vector<double> p = probabilities(rankers.agents, candidates.rows);
   s.p.resize(s.rows.steps.size());
-  for (std::size_t a = 0; a < who.agents.size(); ++a) {
-    agents[who.agents[a]] = p[a];
-    s.of_agents[who.agents[a]] = evidence_of(who.rows, a, rankers.agents, agent_features(), {});
+  for (std::size_t a = 0; a < candidates.agents.size(); ++a) {
+    agents[candidates.agents[a]] = p[a];
+    s.of_agents[candidates.agents[a]] = evidence_of(candidates.rows, a, rankers.agents, agent_features(), {});
     std::vector<std::size_t> own;
     std::vector<std::vector<double>> rows;
     for (std::size_t i = 0; i < s.rows.steps.size(); ++i) {
-      if (log.steps[s.rows.steps[i]].agent != who.agents[a]) continue;
+      if (log.steps[s.rows.steps[i]].agent != candidates.agents[a]) continue;
       own.push_back(i);
       rows.push_back(s.rows.rows[i]);
     }
@@ -74,10 +74,10 @@ scored score(const flat_log& log, const ranker_set& rankers, std::map<std::strin
   return s;
 }
 
-// What speaks for a step and its agent, strongest first, and the stage that most of it belongs to; where nothing does,
-// the stage of the oracles, whose suspicion is the only one.
+// Fills the chain with the evidence about a step and its agent, strongest first, and the stage with the most evidence.
+// Without evidence the stage is that of the oracles.
 void explain(const scored& s, std::size_t at, suspect& into) {
-  constexpr std::size_t most = 5;
+  constexpr std::size_t max_chain = 5;
   into.chain = evidence_of(s.rows.rows, at, *s.weights, *s.features, {into.step});
   if (const auto own = s.of_agents.find(into.agent); own != s.of_agents.end()) {
     into.chain.insert(into.chain.end(), own->second.begin(), own->second.end());
@@ -86,7 +86,7 @@ void explain(const scored& s, std::size_t at, suspect& into) {
   for (const evidence& e : into.chain) stages[static_cast<std::size_t>(e.by)] += e.weight;
   into.decided_by = static_cast<stage>(std::max_element(stages.begin(), stages.end()) - stages.begin());
   std::stable_sort(into.chain.begin(), into.chain.end(), [](auto& a, auto& b) { return a.weight > b.weight; });
-  if (into.chain.size() > most) into.chain.resize(most);
+  if (into.chain.size() > max_chain) into.chain.resize(max_chain);
 }
 
 void add_context(const attribution& a, suspect& s) {
@@ -100,14 +100,14 @@ void add_context(const attribution& a, suspect& s) {
   for (const step_edge& edge : a.graph.step_edges) {
     if (edge.from != s.step || edge.carried.empty()) continue;
     for (const std::string& value : edge.carried) {
-      if (value.size() > carried.size()) carried = value;  // the longest says most
+      if (value.size() > carried.size()) carried = value;  // the longest value is the most specific
     }
     if (users.size() < 6) users.push_back(edge.to);
   }
   if (!users.empty()) s.chain.push_back({stage::data_flow, "its values (" + carried + " …) are used later", users, 0});
 }
 
-// Proven and not excused, before all others and earliest first.
+// Moves proven steps that nothing excuses to the front, earliest first, and excused steps to the end.
 void promote(const flat_log& log, attribution& a) {
   for (const finding& f : a.findings) {
     const auto at =
@@ -125,14 +125,15 @@ void promote(const flat_log& log, attribution& a) {
   const auto first =
       std::stable_partition(a.ranking.begin(), a.ranking.end(), [](const suspect& s) { return s.proven; });
   std::stable_sort(a.ranking.begin(), first, [](const suspect& x, const suspect& y) { return x.step < y.step; });
-  // Excused steps go last: corrected, they bear no responsibility.
+  // A corrected step bears no responsibility.
   std::stable_partition(first, a.ranking.end(), [&](const suspect& s) {
     return std::none_of(a.findings.begin(), a.findings.end(),
                         [&](const finding& f) { return f.excused && f.step == s.step; });
   });
   if (!a.ranking.empty() && a.ranking.front().proven) {
-    const std::string& who = log.steps[a.ranking.front().step].agent;
-    std::stable_partition(a.agents.begin(), a.agents.end(), [&](const auto& agent) { return agent.first == who; });
+    const std::string& proven_agent = log.steps[a.ranking.front().step].agent;
+    std::stable_partition(a.agents.begin(), a.agents.end(),
+                          [&](const auto& agent) { return agent.first == proven_agent; });
   }
 }
 
@@ -150,9 +151,9 @@ backtracking backtrack(const flat_log& log, const hierarchy& graph, const std::v
     const bool proven = std::any_of(graph.subtasks[k].steps.begin(), graph.subtasks[k].steps.end(),
                                     [&](std::size_t i) { return found.contains(i); });
     if (!b.verdicts[k].fails && !proven) continue;
-    for (const otar& who : graph.subtasks[k].agents) {
+    for (const otar& entry : graph.subtasks[k].agents) {
       std::vector<std::size_t> discrepant;
-      for (std::size_t i : who.steps) {
+      for (std::size_t i : entry.steps) {
         if (!can_be_blamed(log, i)) continue;
         const std::string low = lower(log.steps[i].text);
         const bool failed = i + 1 < log.steps.size() && (log.steps[i + 1].execution == execution_state::failed ||
@@ -160,7 +161,7 @@ backtracking backtrack(const flat_log& log, const hierarchy& graph, const std::v
         if (failed || found.contains(i) || assumes(low) || concludes(low) || is_brief(low)) discrepant.push_back(i);
       }
       if (discrepant.empty()) continue;
-      b.agents.emplace_back(k, who.agent);
+      b.agents.emplace_back(k, entry.agent);
       b.steps.insert(b.steps.end(), discrepant.begin(), discrepant.end());
     }
   }
@@ -188,7 +189,7 @@ attribution attribute(const flat_log& log, const ranker_set& rankers) {
     a.ranking.push_back(std::move(suspect));
   }
   std::stable_sort(a.ranking.begin(), a.ranking.end(), [](auto& x, auto& y) { return x.probability > y.probability; });
-  // The most suspect agent's most suspect step leads: an answer names an agent and a step of that agent.
+  // The most suspect agent's most suspect step leads, because an answer names an agent and a step of that agent.
   if (!a.agents.empty()) {
     const auto lead = std::find_if(a.ranking.begin(), a.ranking.end(),
                                    [&](const suspect& x) { return x.agent == a.agents.front().first; });

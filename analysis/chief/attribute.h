@@ -1,10 +1,13 @@
-// Who made the decisive error, and when: CHIEF without a model (the default method of `digctl attribute chief`).
+// Who made the decisive error, and when: CHIEF (arXiv 2602.23701) without a language model, the default method of
+// `digctl attribute chief`.
 //
 //   graph → oracles → backtracking (subtask → agent → step) → screening → ranking
 //
-// A contradiction that screening proves and nothing later excuses decides; the earliest first, as the root cause is
-// the earliest decisive error (CHIEF, eq. 1). Where nothing is proven, the trained rankers weigh the evaluators. Each
-// entry names the stage whose evidence set it apart most, and the evidence. Deterministic.
+// A contradiction that screening proves and that no later step excuses decides. The earliest one leads, since the root
+// cause is the earliest decisive error (CHIEF, eq. 1). If nothing is proven, the trained rankers weigh the evaluators.
+// Each entry names its deciding stage, the one with the most evidence, and the chain of evidence.
+//
+// Deterministic pure functions; indices are steps of the log. Bounds: those of the log (`max_steps`).
 #pragma once
 
 #include <string>
@@ -20,32 +23,32 @@ namespace digd::chief {
 struct evidence {
   stage by;
   std::string says;
-  std::vector<std::size_t> steps;  // none: it is about the agent
-  double weight = 0;  // in log-odds against the average candidate; infinite in meaning, 0 in number, if proven
+  std::vector<std::size_t> steps;  // empty: about the agent
+  double weight = 0;  // log-odds against the average candidate; 0 for proven evidence, which needs no weight
 };
 
 struct suspect {
   std::string agent;
   std::size_t step = 0;
-  double probability = 0;  // among all candidates; the model's, not a calibrated one
+  double probability = 0;  // among all candidates, by the model; not calibrated
   stage decided_by = stage::local;
   bool proven = false;
-  bool candidate = false;  // backtracking reached it: its subtask, its agent and the step itself are discrepant
+  bool candidate = false;  // backtracking reached it: its subtask, its agent and the step are discrepant
   std::vector<evidence> chain;
 };
 
 struct backtracking {
-  std::vector<virtual_oracle> oracles;                      // one a subtask
-  std::vector<verdict_of_subtask> verdicts;                 // one a subtask
-  std::vector<std::pair<std::size_t, std::string>> agents;  // discrepant: subtask and agent
-  std::vector<std::size_t> steps;                           // discrepant
+  std::vector<virtual_oracle> oracles;                      // by subtask
+  std::vector<verdict_of_subtask> verdicts;                 // by subtask
+  std::vector<std::pair<std::size_t, std::string>> agents;  // discrepant pairs of subtask and agent
+  std::vector<std::size_t> steps;                           // discrepant steps, ascending
 };
 
 struct attribution {
   hierarchy graph;
   backtracking back;
   std::vector<finding> findings;
-  std::vector<suspect> ranking;                        // most suspect first; every step that can be blamed
+  std::vector<suspect> ranking;                        // every step that can be blamed, most suspect first
   std::vector<std::pair<std::string, double>> agents;  // most suspect first
 };
 
@@ -54,9 +57,9 @@ attribution attribute(const flat_log&, const ranker_set& = committed_rankers());
 // Subtask → agent → step (CHIEF, section 4.2.2).
 backtracking backtrack(const flat_log&, const hierarchy&, const std::vector<finding>&);
 
-// For people: the `top` first entries with their chains; and the graph.
+// Text for people: a summary of the graph and the `top` first entries with their chains.
 std::string describe(const flat_log&, const attribution&, std::size_t top);
-// The same for machines, the whole graph included.
+// JSON for programs, with the whole graph.
 std::string to_json(const flat_log&, const attribution&, std::size_t top);
 
 }  // namespace digd::chief

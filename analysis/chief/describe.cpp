@@ -32,13 +32,13 @@ json::array subtasks_of(const attribution& a) {
   for (std::size_t k = 0; k < a.graph.subtasks.size(); ++k) {
     const subtask& sub = a.graph.subtasks[k];
     json::array agents;
-    for (const otar& who : sub.agents) {
-      agents.push_back(json::object{{"agent", who.agent},
-                                    {"steps", array_of(who.steps)},
-                                    {"observation", who.observation},
-                                    {"thought", who.thought},
-                                    {"action", who.action},
-                                    {"result", who.result}});
+    for (const otar& entry : sub.agents) {
+      agents.push_back(json::object{{"agent", entry.agent},
+                                    {"steps", array_of(entry.steps)},
+                                    {"observation", entry.observation},
+                                    {"thought", entry.thought},
+                                    {"action", entry.action},
+                                    {"result", entry.result}});
     }
     const virtual_oracle& o = a.back.oracles[k];
     out.push_back(json::object{{"name", sub.name},
@@ -82,17 +82,17 @@ json::object edges_of(const hierarchy& graph) {
 
 // "agents: Clerk (proven), Reader 12%, …"
 std::string agents_line(const attribution& a) {
-  constexpr std::size_t most = 5;
+  constexpr std::size_t max_agents = 5;
   std::string out = "agents: ";
-  for (std::size_t i = 0; i < a.agents.size() && i < most; ++i) {
+  for (std::size_t i = 0; i < a.agents.size() && i < max_agents; ++i) {
     const auto& [agent, p] = a.agents[i];
     const bool proven = i == 0 && !a.ranking.empty() && a.ranking.front().proven;
     out += (i ? ", " : "") + one_line(agent, 60) + (proven ? " (proven)" : fmt::format(" {:.0f}%", 100 * p));
   }
-  return out + (a.agents.size() > most ? ", …" : "");
+  return out + (a.agents.size() > max_agents ? ", …" : "");
 }
 
-// Subtasks that fail, last first; the agents that are discrepant in them; their discrepant steps.
+// The way of backtracking: failed subtasks, last first; their discrepant agents; the discrepant steps of these.
 json::object path_of(const attribution& a) {
   json::array subtasks, agents;
   for (std::size_t k = a.back.verdicts.size(); k-- > 0;) {

@@ -36,17 +36,6 @@ const std::vector<feature_info>& agent_features() {
 }
 #undef FEATURE
 
-std::string_view final_answer(const flat_log& log) {
-  for (auto step = log.steps.rbegin(); step != log.steps.rend(); ++step) {
-    constexpr std::string_view mark = "FINAL ANSWER:";
-    const std::size_t at = step->text.rfind(mark);
-    if (at == std::string::npos) continue;
-    std::string_view rest = std::string_view(step->text).substr(at + mark.size());
-    return rest.substr(0, rest.find('\n', rest.find_first_not_of(" \n")));
-  }
-  return {};
-}
-
 bool is_brief(std::string_view low) {
   return low.find("general task") != std::string_view::npos && low.find("manager") != std::string_view::npos;
 }

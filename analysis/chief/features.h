@@ -1,8 +1,8 @@
-// What a step shows, as numbers: the deterministic evaluators. No feature is a step's index or stands for one; those
-// with "first" are about what happened first (a failure, a conclusion), wherever that is.
+// Evaluators: a step or an agent as a vector of numbers. No feature is a step's index or a proxy for it; features with
+// "first" in their names are about the first failure or conclusion, wherever it is.
 //
-// Three tables, each an .inc of FEATURE(name, stage, leaning, what it says):
-//   chat_features.inc          steps of a conversation where all speak to all
+// Three tables, each an .inc file of FEATURE(name, stage, leaning, sentence):
+//   chat_features.inc          steps of a conversation where every agent speaks to all
 //   orchestrated_features.inc  steps of a run with a planner, compared within one agent
 //   agent_features.inc         agents of a run with a planner
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace digd::chief {
 
-// The stages of counterfactual screening (CHIEF, section 4.3), and the oracle's before them.
+// The stages of counterfactual screening (CHIEF, section 4.3), preceded by the virtual oracles (section 4.2).
 enum class stage { oracle, local, planning_control, data_flow, deviation };
 std::string_view to_string(stage);
 
@@ -31,30 +31,27 @@ const std::vector<feature_info>& orchestrated_features();
 const std::vector<feature_info>& agent_features();
 
 struct candidate_rows {
-  std::vector<std::size_t> steps;  // that can be blamed, in order
-  std::vector<std::vector<double>> rows;
+  std::vector<std::size_t> steps;         // steps that can be blamed, ascending
+  std::vector<std::vector<double>> rows;  // candidates × features
 };
 candidate_rows rows_of_chat(const flat_log&);
 candidate_rows rows_of_orchestrated(const flat_log&);
 
 struct agent_rows {
-  std::vector<std::string> agents;  // those with steps that can be blamed, sorted
-  std::vector<std::vector<double>> rows;
+  std::vector<std::string> agents;        // agents with steps that can be blamed, sorted
+  std::vector<std::vector<double>> rows;  // agents × features
 };
 agent_rows rows_of_agents(const flat_log&);
 
-// From an instruction to the one before it: how alike they are, 0 to 1; 0 if there is none before.
+// By step: the similarity (0 to 1) of an instruction with the one before it; 0 for other steps and the first one.
 std::vector<double> likeness_of_instructions(const flat_log&);
 
-// The answer that the run gave ("FINAL ANSWER: …"), empty if none.
-std::string_view final_answer(const flat_log&);
-
-// Text that says the run's task anew to all ("# General Task … from manager").
+// Whether the text restates the run's task to all agents ("# General Task … from manager").
 bool is_brief(std::string_view lower_text);
-// The task as a brief describes it.
+// The task that such a text describes.
 std::string_view described_task(std::string_view text);
 
-// Text that concludes, assumes, fails, asks to end … by its wording. `low` is lower case.
+// Judgements by the wording of a text in lower case.
 bool concludes(std::string_view low);
 bool assumes(std::string_view low);
 bool speaks_of_failure(std::string_view low);

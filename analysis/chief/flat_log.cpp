@@ -18,8 +18,8 @@ std::string_view trimmed(std::string_view text) {
 }
 
 step_form form_of(const flat_step& step, std::string_view low) {
-  const std::string who = lower(step.agent);
-  if (who == "human" || who == "user") return step_form::human;
+  const std::string agent = lower(step.agent);
+  if (agent == "human" || agent == "user") return step_form::human;
   if (execution_of(low) != execution_state::none) return step_form::execution;
   if (has_any(low.substr(0, 80), {"there is no code from the last", "no code block detected"}))
     return step_form::notice;
@@ -60,8 +60,8 @@ execution_state execution_of(std::string_view text) {
 
 namespace {
 
-// Without thoughts to tell it by: one agent that speaks to one other at a time, and the others only to it. Whoever
-// hands code to a terminal plans nothing: somebody addressed has to act.
+// The planner of a log without thoughts: an agent that speaks to one other at a time, while the others speak only to
+// it. An agent that only hands code to a terminal is no planner: an addressee has to act.
 std::string centre_of_star(const flat_log& log) {
   std::map<std::string, std::size_t> to_one, map;
   for (const flat_step& step : log.steps) {
@@ -91,9 +91,9 @@ void recognise_forms(flat_log& log) {
     step.execution = execution_of(step.text);
     if (step.thought) ++thinks[step.agent];
   }
-  const auto most =
+  const auto thinker =
       std::max_element(thinks.begin(), thinks.end(), [](auto& a, auto& b) { return a.second < b.second; });
-  log.planner = most != thinks.end() ? most->first : centre_of_star(log);
+  log.planner = thinker != thinks.end() ? thinker->first : centre_of_star(log);
   log.orchestrated = !log.planner.empty();
   for (flat_step& step : log.steps) {
     if (log.orchestrated && step.form == step_form::turn && step.agent == log.planner && !step.to.empty()) {

@@ -15,7 +15,7 @@ constexpr std::size_t excerpt = 200;
 constexpr std::size_t edges_a_step = 6;
 constexpr std::size_t named_values = 8;
 
-// "### Step 3: …", "Step 3." at the start of a line: the conversation moves to a numbered part.
+// The number in a heading such as "### Step 3: …" or "Step 3." at the start of a line.
 std::optional<std::size_t> heading_number(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = std::min(text.find('\n', at), text.size());
@@ -29,7 +29,7 @@ std::optional<std::size_t> heading_number(std::string_view text) {
   return std::nullopt;
 }
 
-// Where a new subtask begins, and what it is called.
+// Divides the steps into named subtasks.
 class splitter {
  public:
   explicit splitter(const flat_log& log) : log_(log), alike_(likeness_of_instructions(log)) {}
@@ -98,13 +98,13 @@ void observe(const flat_log& log, subtask& sub) {
     const flat_step& step = log.steps[i];
     const auto [where, fresh] = at.try_emplace(step.agent, sub.agents.size());
     if (fresh) sub.agents.push_back({step.agent, {}, {}, {}, {}, {}});
-    otar& who = sub.agents[where->second];
-    who.steps.push_back(i);
-    if (i > 0) append(who.observation, log.steps[i - 1].text);
-    if (step.thought) append(who.thought, step.text);
-    else append(who.action, step.text);
+    otar& entry = sub.agents[where->second];
+    entry.steps.push_back(i);
+    if (i > 0) append(entry.observation, log.steps[i - 1].text);
+    if (step.thought) append(entry.thought, step.text);
+    else append(entry.action, step.text);
     const bool ran = i + 1 < log.steps.size() && log.steps[i + 1].form == step_form::execution;
-    who.result = one_line(ran ? log.steps[i + 1].text : step.text, excerpt);
+    entry.result = one_line(ran ? log.steps[i + 1].text : step.text, excerpt);
   }
 }
 
@@ -132,7 +132,7 @@ void join_agents(const flat_log& log, hierarchy& graph) {
   }
 }
 
-// First producers of values, and who used them after.
+// Joins the first step that gave a value with the steps that used it later.
 void join_steps(const flat_log& log, hierarchy& graph) {
   std::unordered_map<std::string, std::size_t> producer;
   for (const std::string& given : values(log.question)) producer.emplace(given, log.steps.size());
@@ -194,7 +194,7 @@ void find_loops(const flat_log& log, hierarchy& graph) {
       const std::string to = step.to.empty() ? std::string() : step.to.front();
       const word_set words = content_words(step.text);
       const double like = last.empty() ? 1.0 : jaccard(words, last);
-      // Another way after nothing but failures is the same attempt still.
+      // After nothing but failures, a different instruction still belongs to the same attempt.
       const bool only_failures =
           !current.results.empty() && std::all_of(current.results.begin(), current.results.end(),
                                                   [&](std::size_t r) { return reports_failure(log, r); });

@@ -1,9 +1,9 @@
-// The hierarchical causal graph of a run (CHIEF, section 4.1): subtasks, the agents within them with what they
-// observed, thought, did and got, and edges on three levels. Built without a model; indices are into the log.
+// The hierarchical causal graph of a run (CHIEF, section 4.1), built without a language model: subtasks, the agents in
+// them with observation, thought, action and result (OTAR), and edges on three levels. Indices are steps of the log.
 //
-// Subtasks: branches of problem-generating activations where the log has a DIG; else a planner's plans and
-// instructions, or headings and shifts of topic in a flat conversation. They cover all steps without overlap when
-// taken from a flat log; branches may interleave.
+// Subtasks are the branches of problem-generating activations if the log has a DIG; else they follow a planner's plans
+// and instructions, or headings and shifts of topic in a conversation. Every step is in exactly one subtask. Only
+// branches may interleave.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace digd::chief {
 
-// Excerpts, each at most 200 bytes.
+// One agent in one subtask. Texts are excerpts of at most 200 bytes.
 struct otar {
   std::string agent;
   std::string observation, thought, action, result;
@@ -27,14 +27,15 @@ struct subtask {
   std::vector<otar> agents;
 };
 
-// If the upstream end shows `bias`, the downstream end will show `anomaly`; undoing the bias undoes it.
+// A counterfactual pattern: `bias` at the upstream end leads to `anomaly` at the downstream end; without it there is
+// none.
 struct counterfactual {
   std::string bias, anomaly;
 };
 
 struct subtask_edge {
   std::size_t from, to;  // indices of subtasks
-  bool data = false;     // values of one are used in the other; else only order
+  bool data = false;     // values of one are used in the other; else only their order
   counterfactual pattern;
 };
 
@@ -45,33 +46,33 @@ struct agent_edge {
   counterfactual pattern;
 };
 
-// Values that `from` was the first to give and `to` uses. At most 8 of them are named.
+// Step `to` uses values that `from` was the first to give; at most 8 of them are named.
 struct step_edge {
   std::size_t from, to;
   std::vector<std::string> carried;
   counterfactual pattern;
 };
 
-// A planner's instruction and what came of it, again and again to the same executor (section 4.3.2).
+// Repeated instructions to one executor, with their results (section 4.3.2).
 struct loop_group {
   std::string executor;
   std::vector<std::size_t> instructions, results;
-  bool plan_changes = false;       // the instructions differ
-  bool failures_reported = false;  // at least one result before the last instruction says that it failed
+  bool plan_changes = false;       // whether the instructions differ
+  bool failures_reported = false;  // whether a result before the last instruction reports a failure
 };
 
 struct hierarchy {
   std::vector<subtask> subtasks;
   std::vector<subtask_edge> subtask_edges;
   std::vector<agent_edge> agent_edges;
-  std::vector<step_edge> step_edges;  // at most 6 a step, the richest
+  std::vector<step_edge> step_edges;  // at most 6 a step, those with the most values
   std::vector<loop_group> loops;
   std::vector<std::optional<std::size_t>> subtask_of;  // step to subtask
 };
 
 hierarchy build_hierarchy(const flat_log&);
 
-// The same graph over other subtasks, say those that a model cut. They have names and steps; every step is in one.
+// Rebuilds the graph over other subtasks, say of a language model. They have names and steps; every step is in one.
 void regroup(hierarchy&, const flat_log&, std::vector<subtask> subtasks);
 
 }  // namespace digd::chief

@@ -14,11 +14,12 @@ const std::string grounded = "its values come from the question, from before, or
 const std::string on_topic = "its steps are about the goal";
 const std::string answers = "it ends with a result, not with an intention or a guess";
 
-void keep(std::vector<std::string>& list, std::size_t most) {
-  if (list.size() > most) list.resize(most);
+void keep(std::vector<std::string>& list, std::size_t max_size) {
+  if (list.size() > max_size) list.resize(max_size);
 }
 
-// Steps that assert three values or more that neither the question, nor anything before, nor a run gave.
+// By step: whether it asserts three or more values that neither the question, nor an earlier step, nor an execution
+// gave.
 std::vector<bool> steps_without_source(const flat_log& log) {
   std::vector<bool> found(log.steps.size());
   word_set known = values(log.question);
@@ -59,7 +60,7 @@ verdict_of_subtask judge_one(const flat_log& log, const subtask& sub, const virt
 }  // namespace
 
 std::vector<virtual_oracle> synthesize_oracles(const flat_log& log, const hierarchy& graph) {
-  std::vector<virtual_oracle> virtual_oracles;
+  std::vector<virtual_oracle> oracles;
   const word_set asked = content_words(log.question);
   for (std::size_t k = 0; k < graph.subtasks.size(); ++k) {
     virtual_oracle o;
@@ -76,19 +77,19 @@ std::vector<virtual_oracle> synthesize_oracles(const flat_log& log, const hierar
     o.key_evidence = first.form == step_form::instruction ? content_words(first.text) : asked;
     keep(o.key_evidence, 12);
     o.acceptance = {executes, grounded, on_topic, answers};
-    virtual_oracles.push_back(std::move(o));
+    oracles.push_back(std::move(o));
   }
-  return virtual_oracles;
+  return oracles;
 }
 
 std::vector<verdict_of_subtask> judge(const flat_log& log, const hierarchy& graph,
                                       const std::vector<virtual_oracle>& oracles) {
   const std::vector<bool> ungrounded = steps_without_source(log);
-  std::vector<verdict_of_subtask> verdict_of_subtasks;
+  std::vector<verdict_of_subtask> verdicts;
   for (std::size_t k = 0; k < graph.subtasks.size(); ++k) {
-    verdict_of_subtasks.push_back(judge_one(log, graph.subtasks[k], oracles[k], ungrounded));
+    verdicts.push_back(judge_one(log, graph.subtasks[k], oracles[k], ungrounded));
   }
-  return verdict_of_subtasks;
+  return verdicts;
 }
 
 }  // namespace digd::chief

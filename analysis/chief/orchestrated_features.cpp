@@ -1,4 +1,4 @@
-// Evaluators for runs where a planner instructs executors.
+// Evaluators for runs in which a planner instructs executors.
 #include <algorithm>
 #include <cmath>
 #include <map>

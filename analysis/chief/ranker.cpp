@@ -10,7 +10,7 @@ namespace digd::chief {
 
 namespace {
 
-using observation = std::pair<Eigen::MatrixXd, Eigen::Index>;  // candidates × features, and which is the truth
+using observation = std::pair<Eigen::MatrixXd, Eigen::Index>;  // candidates × features, and the index of the true one
 
 Eigen::MatrixXd matrix(const choice& c, const std::vector<std::size_t>& features) {
   Eigen::MatrixXd x(c.rows.size(), features.size());
@@ -38,7 +38,7 @@ Eigen::VectorXd newton(const std::vector<observation>& observations, std::size_t
     }
     Eigen::VectorXd step = curvature.ldlt().solve(gradient);
     const double longest = step.cwiseAbs().maxCoeff();
-    if (longest > 2.0) step *= 2.0 / longest;  // concave, but far from the optimum Newton may overshoot
+    if (longest > 2.0) step *= 2.0 / longest;  // the problem is concave, but Newton may overshoot far from the optimum
     w += step;
     if (longest < 1e-9) break;
   }
@@ -53,7 +53,7 @@ bool contradicts(leaning weighs, double weight) {
 
 std::vector<double> fit(const std::vector<choice>& cases, const std::vector<leaning>& features, double lambda) {
   std::vector<double> weights(features.size(), 0.0);
-  std::vector<std::size_t> free(features.size());  // not held at zero
+  std::vector<std::size_t> free(features.size());  // not fixed at zero
   std::iota(free.begin(), free.end(), std::size_t{0});
   while (!free.empty()) {
     std::vector<observation> observations;
@@ -83,9 +83,9 @@ std::vector<double> probabilities(const std::vector<double>& weights, const std:
     p.push_back(score);
   }
   if (p.empty()) return p;
-  const double most = *std::max_element(p.begin(), p.end());
+  const double highest = *std::max_element(p.begin(), p.end());
   double sum = 0;
-  for (double& score : p) sum += score = std::exp(score - most);
+  for (double& score : p) sum += score = std::exp(score - highest);
   for (double& score : p) score /= sum;
   return p;
 }

@@ -1,6 +1,6 @@
-// The three trained rankers of the default method: their weights, and how they are fitted.
+// The three trained rankers of the default method: their weights, and their training.
 //
-// The committed weights (weights.inc) are written by `digctl chief-train`; the file says from what.
+// `digctl chief-train` writes the committed weights (weights.inc), whose header names the training data.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct ranker_set {
   std::vector<double> agents;        // agents of a run with a planner
 };
 
-// How strongly the weights are held to zero.
+// The ridge penalties.
 struct training {
   double chat = 3.0, orchestrated = 1.0, agents = 1.0;
 };
@@ -28,10 +28,10 @@ struct example {
   std::size_t step;
 };
 
-// What an example has to teach, read once: fitting many times over (cross-validation) costs no reading.
+// The features of an example, computed once: cross-validation fits many times.
 struct lesson {
   bool orchestrated = false;
-  choice steps;   // chat: all candidates; orchestrated: those of the true agent
+  choice steps;   // conversation: all candidates; orchestrated: those of the true agent
   choice agents;  // orchestrated only
 };
 lesson lesson_of(const example&);
@@ -40,7 +40,7 @@ ranker_set train(const std::vector<const lesson*>&, const training& = {});
 
 const ranker_set& committed_rankers();
 
-// The text of weights.inc. `provenance` goes into its comment, a line each.
+// The text of weights.inc, with the lines of `provenance` as comments.
 std::string weights_source(const ranker_set&, const std::vector<std::string>& provenance);
 
 }  // namespace digd::chief

@@ -34,7 +34,7 @@ std::string prose(std::string_view text) {
   return out;
 }
 
-// A plain number at `at`; moves behind it. False if there is none, or more than a number (a date, a version).
+// Reads a number at `at` and moves `at` behind it. False if there is none or it is too long.
 bool number_at(std::string_view text, std::size_t& at, double& value) {
   std::size_t end = at;
   if (end < text.size() && text[end] == '-') ++end;
@@ -50,7 +50,7 @@ bool number_at(std::string_view text, std::size_t& at, double& value) {
   return true;
 }
 
-// "12+7+3=22": the parts, and whether they add up.
+// A sum such as "12+7+3=22", and whether it is right.
 struct sum_check {
   std::string text;
   bool right;
@@ -82,7 +82,7 @@ struct known_value {
   std::size_t step;
 };
 
-// Follows every `key=number` through the log: who gave it, who changed it without anything having been run.
+// Follows every `key=number` through the log: who gave it, and who changed it without an execution.
 class data_flow {
  public:
   data_flow(const flat_log& log, std::vector<finding>& out) : log_(log), out_(out) {}
@@ -145,7 +145,7 @@ class data_flow {
       }
       return;
     }
-    if (source) {  // run again: a new observation is no corruption, and shows an earlier invention up
+    if (source) {  // a new execution is no corruption, and it exposes an earlier invention
       if (const auto fault = faults_.find(a.key); fault != faults_.end()) restored_[a.key] = true;
       known->second = {a.value, i};
       return;
@@ -169,7 +169,7 @@ class data_flow {
   std::ptrdiff_t last_failure_ = -1;
 };
 
-// A planner that asks for something the question does not quote, in the place of something it does.
+// A planner that asks for a term that the question does not quote instead of one that it quotes.
 void screen_instructions(const flat_log& log, std::vector<finding>& out) {
   word_set known = quoted_terms(log.question);
   const word_set asked = known;
@@ -196,14 +196,14 @@ void screen_instructions(const flat_log& log, std::vector<finding>& out) {
 
 bool failed(const flat_log& log, std::size_t i) { return log.steps[i].execution == execution_state::failed; }
 
-// Planner or executor (section 4.3.2): who kept doing the same in the face of failures.
+// Section 4.3.2: the planner repeats a failed instruction, or the executor keeps failing while the plan changes.
 void screen_loops(const flat_log& log, const hierarchy& graph, std::vector<finding>& out) {
   for (const loop_group& loop : graph.loops) {
     std::vector<std::size_t> failures;
     for (std::size_t r : loop.results) {
       if (failed(log, r)) failures.push_back(r);
     }
-    if (failures.size() < 2 || failures.size() < loop.results.size()) continue;  // it got through: excused
+    if (failures.size() < 2 || failures.size() < loop.results.size()) continue;  // some result succeeded
     if (loop.plan_changes) {
       out.push_back({failures.front(), stage::planning_control, loop.executor + " keeps failing while the plan changes",
                      failures});

@@ -1,8 +1,8 @@
-// Counterfactual screening (CHIEF, section 4.3) as far as it can be decided exactly from the log: what is found here
-// is a contradiction on paper, not a likelihood.
+// Counterfactual screening (CHIEF, section 4.3), limited to what the log decides exactly: each finding is a
+// contradiction in the log, not a likelihood.
 //
-// What is read: assignments `key=number` outside code and links, sums `a+b=c`, quoted terms, reports of failure, and
-// a planner's loops. What a later step puts right is excused.
+// It reads assignments `key=number` outside code and links, sums `a+b=c`, quoted terms, reports of failure, and a
+// planner's loops. A finding is excused if a later step corrects it.
 #pragma once
 
 #include <string>
@@ -17,15 +17,15 @@ struct finding {
   std::size_t step;
   stage by;
   std::string says;
-  std::vector<std::size_t> from;  // the steps it rests on, earliest first
-  bool excused = false;           // put right later
+  std::vector<std::size_t> from;  // the steps that prove it, earliest first
+  bool excused = false;           // corrected later
   std::size_t excused_by = 0;
 };
 
-// In order of their steps. Symptoms (a value taken over from a step that corrupted it) are not listed.
+// Findings in order of their steps. A step that merely takes over a corrupted value is not listed.
 std::vector<finding> screen(const flat_log&, const hierarchy&);
 
-// `key=number` pairs of a text, in order; keys in lower case.
+// The `key=number` pairs of a text, in order; keys in lower case.
 struct assignment {
   std::string key;
   double value;

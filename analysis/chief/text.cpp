@@ -134,16 +134,16 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> phra
                      [&](std::string_view phrase) { return text.find(phrase) != std::string_view::npos; });
 }
 
-std::string one_line(std::string_view text, std::size_t most) {
+std::string one_line(std::string_view text, std::size_t max_bytes) {
   std::string out;
   for (char c : text) {
     const bool space = static_cast<unsigned char>(c) < 0x20 || c == ' ' || c == 0x7f;
     if (space && (out.empty() || out.back() == ' ')) continue;
     out += space ? ' ' : c;
-    if (out.size() > most) break;
+    if (out.size() > max_bytes) break;
   }
-  if (out.size() > most) {
-    std::size_t end = most;
+  if (out.size() > max_bytes) {
+    std::size_t end = max_bytes;
     while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xC0) == 0x80) --end;
     out.resize(end);
     out += "…";

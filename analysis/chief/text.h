@@ -1,5 +1,7 @@
-// Words, values and phrases of a step's text. Pure functions over UTF-8 bytes; only ASCII letters and digits make
-// words. The text is data: nothing in it is executed or trusted.
+// Words, values and phrases of a step's text.
+//
+// Pure functions over UTF-8 bytes; only ASCII letters and digits form words. The text is data: nothing in it is
+// executed or trusted.
 #pragma once
 
 #include <initializer_list>
@@ -17,7 +19,7 @@ std::string lower(std::string_view text);
 // Lower-case words of three letters or more and all numbers, without common English and the vocabulary of tasks.
 word_set content_words(std::string_view text);
 
-// Numbers ("1,083", "2.5") and capitalised words ("Honolulu"): what a step can hand on.
+// The values that a step can pass on: numbers ("1,083", "2.5") and capitalised words ("Honolulu").
 word_set values(std::string_view text);
 
 // Text between single or double quotes or backticks, 1 to 40 bytes without a line end.
@@ -26,14 +28,14 @@ word_set quoted_terms(std::string_view text);
 word_set united(const word_set&, const word_set&);
 word_set without(const word_set& from, const word_set& words);
 std::size_t shared(const word_set&, const word_set&);
-// Of the words of `whole`, how many are in `part`; 0 if `whole` is empty.
+// The share of the words of `whole` that are in `part`; 0 if `whole` is empty.
 double share_of(const word_set& part, const word_set& whole);
 double jaccard(const word_set&, const word_set&);
 
-// Whether lower-case `text` has one of the phrases.
+// Whether `text`, in lower case, contains one of the phrases.
 bool has_any(std::string_view text, std::initializer_list<std::string_view> phrases);
 
-// `text` on one line, control characters as spaces, at most `most` bytes (cut at a character).
-std::string one_line(std::string_view text, std::size_t most);
+// `text` on one line, control characters as spaces, cut at a character to at most `max_bytes`.
+std::string one_line(std::string_view text, std::size_t max_bytes);
 
 }  // namespace digd::chief

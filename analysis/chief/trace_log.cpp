@@ -40,14 +40,14 @@ std::string text_of(const json::object& event) {
   return json::serialize(*payload);
 }
 
-// An imported log's last words, which are those of whoever ran it.
+// The last event of an imported log, written by the runner.
 bool is_ending(const json::object& event) {
   const json::value* payload = member(event, "payload");
   return payload && payload->is_object() &&
          text_member(payload->get_object(), "role").ends_with("(termination condition)");
 }
 
-// What digd would refuse (an id twice, an activation nobody started) says nothing of the run and is left out.
+// Leaves out messages that digd would refuse (a second use of an id, an activation that was never started).
 class trace_reader {
  public:
   explicit trace_reader(flat_log& log) : log_(log) {}
@@ -66,7 +66,7 @@ class trace_reader {
   struct activation {
     std::string agent;
     std::vector<std::string> inputs;
-    std::optional<std::vector<std::size_t>> used;  // steps; fixed with the first output
+    std::optional<std::vector<std::size_t>> used;  // steps; fixed at the first output
     std::size_t outputs = 0;
     bool open = true;
   };
@@ -91,7 +91,7 @@ class trace_reader {
     step.text = text_of(event);
     step.to = texts(event, "recipients");
     if (log_.question.empty()) log_.question = step.text;
-    if (id == "question") return true;  // the importer's own: the log had it outside of its steps
+    if (id == "question") return true;  // the importer added it: the log had the question outside its steps
     add(std::move(id), std::move(step));
     return true;
   }
@@ -122,7 +122,7 @@ class trace_reader {
     return true;
   }
 
-  // All inputs of an open activation are used; of one that ends, those that it consumed.
+  // An open activation uses all its inputs; an ended one those that it consumed.
   void fix_inputs(activation& a, const json::object* reactions) {
     if (a.used) return;
     a.used.emplace();
@@ -142,7 +142,7 @@ class trace_reader {
     const std::string kind = text_member(event, "kind");
     step.thought = kind == "thought";
     if (is_ending(event)) step.form = step_form::ending;
-    // Where everybody follows everybody, the importer inferred who was addressed; only what was stated counts.
+    // In a conversation of all with all the importer inferred the recipients; only stated ones count.
     bool inferred = false;
     for (const std::string& text : texts(event, "inferred")) inferred = inferred || text == "recipients";
     if (!inferred) step.to = texts(event, "recipients");
@@ -151,7 +151,7 @@ class trace_reader {
     return true;
   }
 
-  // An activation that failed gave nothing, which is a step all the same: what it was to give is missing.
+  // A failed activation is a step without an event: its output is missing.
   bool failure(const json::object& m, const activation& a) {
     const std::string error = text_member(m, "error");
     flat_step step;

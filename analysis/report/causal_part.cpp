@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t most_levers = 20;
+constexpr std::size_t max_levers = 20;
 
 std::string text_of(const json::object& of, const char* name) {
   const json::value* v = of.if_contains(name);
@@ -35,12 +35,12 @@ table levers_of(const json::array& levers) {
       .rows = {},
       .left_out = {}};
   for (const json::value& value : levers) {
-    if (!value.is_object() || out.rows.size() == most_levers) continue;
+    if (!value.is_object() || out.rows.size() == max_levers) continue;
     const json::object& l = value.get_object();
     out.rows.push_back({short_name(text_of(l, "factor"), 60), text_of(l, "evidence"), number_of(l, "support"),
                         number_of(l, "p"), number_of(l, "p_given_rest"), short_name(text_of(l, "words"), 200)});
   }
-  if (levers.size() > most_levers) out.left_out = fmt::format("The first {} of {}.", most_levers, levers.size());
+  if (levers.size() > max_levers) out.left_out = fmt::format("The first {} of {}.", max_levers, levers.size());
   return out;
 }
 

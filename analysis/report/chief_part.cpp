@@ -10,18 +10,18 @@ namespace digd::report {
 
 namespace {
 
-constexpr std::size_t most_suspects = 8, most_subtasks = 30, most_blamed = 3;
+constexpr std::size_t max_suspects = 8, max_subtasks = 30, max_blamed = 3;
 
 std::string how_sure(const chief::suspect& s) {
   return s.proven ? "proven" : fmt::format("{:.0f} %", 100 * s.probability);
 }
 
 std::string list_of(const chief::flat_log& log, const std::vector<std::size_t>& steps) {
-  constexpr std::size_t most = 6;
+  constexpr std::size_t max_listed = 6;
   std::string out;
-  for (std::size_t i = 0; i < std::min(steps.size(), most); ++i)
+  for (std::size_t i = 0; i < std::min(steps.size(), max_listed); ++i)
     out += (i > 0 ? ", " : "") + short_name(step_name(log, steps[i]), 40);
-  return steps.size() > most ? out + ", …" : out;
+  return steps.size() > max_listed ? out + ", …" : out;
 }
 
 table suspects_of(const chief::flat_log& log, const chief::attribution& a) {
@@ -29,7 +29,7 @@ table suspects_of(const chief::flat_log& log, const chief::attribution& a) {
             .columns = {{"rank"}, {"step"}, {"agent"}, {"event"}, {"probability", true}, {"decided by"}, {"because"}},
             .rows = {},
             .left_out = {}};
-  for (std::size_t i = 0; i < std::min(a.ranking.size(), most_suspects); ++i) {
+  for (std::size_t i = 0; i < std::min(a.ranking.size(), max_suspects); ++i) {
     const chief::suspect& s = a.ranking[i];
     std::string because;
     for (const chief::evidence& e : s.chain) because += (because.empty() ? "" : "; ") + e.says;
@@ -37,8 +37,8 @@ table suspects_of(const chief::flat_log& log, const chief::attribution& a) {
                         short_name(log.steps[s.step].event, 60), how_sure(s), std::string(to_string(s.decided_by)),
                         short_name(because, 300)});
   }
-  if (a.ranking.size() > most_suspects)
-    out.left_out = fmt::format("The first {} of {} steps that can be blamed.", most_suspects, a.ranking.size());
+  if (a.ranking.size() > max_suspects)
+    out.left_out = fmt::format("The first {} of {} steps that can be blamed.", max_suspects, a.ranking.size());
   return out;
 }
 
@@ -47,7 +47,7 @@ table subtasks_of(const chief::flat_log& log, const chief::attribution& a) {
             .columns = {{"subtask"}, {"steps"}, {"goal"}, {"falls short"}, {"discrepant agents"}},
             .rows = {},
             .left_out = {}};
-  for (std::size_t k = a.graph.subtasks.size(); k-- > 0 && out.rows.size() < most_subtasks;) {
+  for (std::size_t k = a.graph.subtasks.size(); k-- > 0 && out.rows.size() < max_subtasks;) {
     std::string agents, unmet;
     for (const auto& [task, agent] : a.back.agents) {
       if (task == k) agents += (agents.empty() ? "" : ", ") + short_name(agent);
@@ -58,8 +58,8 @@ table subtasks_of(const chief::flat_log& log, const chief::attribution& a) {
                         a.back.verdicts[k].fails ? "✗ " + short_name(unmet, 240) : "no",
                         agents.empty() ? "–" : agents});
   }
-  if (a.graph.subtasks.size() > most_subtasks)
-    out.left_out = fmt::format("The last {} of {} subtasks.", most_subtasks, a.graph.subtasks.size());
+  if (a.graph.subtasks.size() > max_subtasks)
+    out.left_out = fmt::format("The last {} of {} subtasks.", max_subtasks, a.graph.subtasks.size());
   return out;
 }
 
@@ -93,9 +93,9 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
   part out{
       .id = "decisive-error", .title = "The decisive error: CHIEF", .command = "digctl attribute chief " + subject};
   if (options.budget_seconds <= 0) out.why_not = "it was not asked for (--budget 0).";
-  else if (seen.events > options.most_steps)
+  else if (seen.events > options.max_steps)
     out.why_not = fmt::format("the run has {} events, and a report goes to {}.", grouped(seen.events),
-                              grouped(options.most_steps));
+                              grouped(options.max_steps));
   if (!out.why_not.empty()) return out;
   const std::string_view text = trace();
   if (text.empty()) {
@@ -116,7 +116,7 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
   const chief::suspect& top = a.ranking.front();
   out.answer = fmt::format("CHIEF holds {} of agent {} to be the decisive error ({})",
                            short_name(step_name(log, top.step)), short_name(top.agent), how_sure(top));
-  out.json = chief::to_json(log, a, most_suspects);
+  out.json = chief::to_json(log, a, max_suspects);
   const std::string paper = "CHIEF (arXiv 2602.23701), ";
   out.origins = {
       {"subtasks, agents, steps and edges", "cut from the run's lineage and words, without a model",
@@ -128,7 +128,7 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
       {"probability of a suspect", "a trained conditional logit over what steps show; not calibrated, no interval",
        "docs/chief.md, The weights"}};
   tell(out, log, a, seen);
-  for (std::size_t i = 0; i < std::min(a.ranking.size(), most_blamed); ++i) {
+  for (std::size_t i = 0; i < std::min(a.ranking.size(), max_blamed); ++i) {
     out.blamed.push_back({.activation = {},
                           .event = log.steps[a.ranking[i].step].event,
                           .why = fmt::format("number {} of CHIEF's suspects ({})", i + 1, how_sure(a.ranking[i]))});

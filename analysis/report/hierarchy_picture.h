@@ -1,4 +1,4 @@
-// CHIEF's hierarchical graph with its backtracking path: subtasks, their agents, these agents' steps.
+// The picture of CHIEF's hierarchical graph with its backtracking path: subtasks, their agents, the steps of these.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace digd::report {
 
-// At most 16 subtasks: those that fall short, the suspect's, then the others in order.
+// At most 16 subtasks: the suspect's, those that fall short, then the others.
 figure draw_hierarchy(const chief::flat_log& log, const chief::attribution& of);
 
-// How a step is called: its event's id, else its number.
+// The name of a step: its event's id, else its number.
 std::string step_name(const chief::flat_log& log, std::size_t step);
 
 }  // namespace digd::report

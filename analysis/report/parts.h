@@ -1,6 +1,7 @@
-// What the attribution passes say of one run, as parts of its report. Each says itself why it did not run, and how to.
+// The results of the attribution methods for one run, as parts of its report (report/document.h). A part that did not
+// run says why, and how to run it.
 //
-// Thread: the caller's, and for Shapley values as many as asked for. Bounds: `part_options`.
+// Thread: the caller's, and `part_options::threads` for Shapley values. Bounds: `part_options`.
 #pragma once
 
 #include <atomic>
@@ -16,22 +17,22 @@
 namespace digd::report {
 
 struct part_options {
-  double budget_seconds = 20;  // for Shapley values; 0: none of the passes is run
+  double budget_seconds = 20;  // for Shapley values; 0: run no method
   unsigned threads = 1;
   std::uint64_t seed = 1;
-  std::size_t most_steps = 4'000;                                     // of CHIEF's flat log
-  const std::atomic<bool>* stop = nullptr;                            // Ctrl-C: what is done is kept
+  std::size_t max_steps = 4'000;                                      // of CHIEF's flat log; a longer run gets no part
+  const std::atomic<bool>* stop = nullptr;                            // set by Ctrl-C; finished work is kept
   std::function<void(std::size_t done, std::size_t total)> progress;  // of Shapley values
 };
 
-// The run's lines, asked for once it is clear that they are needed; empty if they are too long to be held.
+// Returns the run's lines; called only if they are needed. Empty if they are too long for memory.
 using trace_text = std::function<std::string_view()>;
 
 // `subject` names the run on a command line.
 part shapley_part(const trace_text& trace, const observed& seen, const std::string& subject,
                   const part_options& options);
 part chief_part(const trace_text& trace, const observed& seen, const std::string& subject, const part_options& options);
-// `analysis`: what `digctl causal explain --format json` wrote; empty: nothing was handed in.
+// `analysis`: the output of `digctl causal explain --format json`; empty: not given.
 part causal_part(std::string_view analysis);
 
 }  // namespace digd::report

@@ -18,7 +18,7 @@ namespace digd::report {
 namespace {
 
 constexpr double interval = 1.96;  // standard errors of a 95% interval
-constexpr std::size_t most_rows = 20, most_blamed = 5;
+constexpr std::size_t max_rows = 20, max_blamed = 5;
 
 // Sets its flag when the time is up or the caller's flag is set.
 class deadline {
@@ -68,10 +68,10 @@ table listed(const char* caption, const char* text, const shapley::scored& of, c
              Name name) {
   table out{.caption = caption, .columns = {{text}, {"φ", true}, {"± (95%)", true}}, .rows = {}, .left_out = {}};
   for (const std::size_t i : order) {
-    if (out.rows.size() == most_rows) break;
+    if (out.rows.size() == max_rows) break;
     out.rows.push_back({name(i), fmt::format("{:.4g}", of.value[i]), half_width(of.error[i])});
   }
-  if (of.value.size() > most_rows) out.left_out = fmt::format("{} of {}.", most_rows, of.value.size());
+  if (of.value.size() > max_rows) out.left_out = fmt::format("{} of {}.", max_rows, of.value.size());
   return out;
 }
 
@@ -120,25 +120,25 @@ std::vector<origin> origins_of(const shapley::report& r) {
 std::string answer_of(const shapley::report& r) {
   if (!r.result.adds_risk())
     return "by Shapley value there is nothing to attribute, since the activations together added no risk";
-  const shapley::cast& who = r.game.players();
+  const shapley::cast& players = r.game.players();
   const std::size_t agent = highest_first(r.result.by_agent.value).front(),
                     action = highest_first(r.result.phi.value).front();
   return fmt::format("by Shapley value agent {} added most risk (φ = {}), and of all activations {} (φ = {})",
-                     short_name(who.agent_names[agent]),
+                     short_name(players.agent_names[agent]),
                      with_interval(r.result.by_agent.value[agent], r.result.by_agent.error[agent]),
-                     short_name(who.name_of(static_cast<shapley::player_index>(action))),
+                     short_name(players.name_of(static_cast<shapley::player_index>(action))),
                      with_interval(r.result.phi.value[action], r.result.phi.error[action]));
 }
 
 void tell(part& out, const shapley::report& r) {
-  const shapley::cast& who = r.game.players();
+  const shapley::cast& players = r.game.players();
   const shapley::estimate_result& e = r.result;
   out.blocks.push_back(
       block::words(fmt::format("The risk of the run is {:.4g}; were no activation to do anything, it would be {:.4g}. "
                                "The difference, {:.4g}, is "
                                "divided among the {} activations: "
                                "φ is what an activation adds on average, over all orders in which they could join.",
-                               e.baseline + e.total, e.baseline, e.total, who.size())));
+                               e.baseline + e.total, e.baseline, e.total, players.size())));
   if (!e.adds_risk()) {
     out.blocks.push_back(block::remark(
         "There is nothing to attribute: the activations together added no risk. So there is no T* and no ranking."));
@@ -151,8 +151,8 @@ void tell(part& out, const shapley::report& r) {
   out.blocks.push_back(block::of(
       figure{"Who", "Risk contribution of each agent, with 95% intervals; right, how much it varies over time.",
              shapley::plot_agents(r, embedded)}));
-  out.blocks.push_back(block::of(
-      ranked("Who: agents", "agent", e.by_agent, [&](std::size_t i) { return short_name(who.agent_names[i], 80); })));
+  out.blocks.push_back(block::of(ranked("Who: agents", "agent", e.by_agent,
+                                        [&](std::size_t i) { return short_name(players.agent_names[i], 80); })));
   out.blocks.push_back(block::of(
       figure{"When", "Risk contribution of each step of the run's time, with 95% intervals, and the running sum.",
              shapley::plot_steps(r, embedded)}));
@@ -160,11 +160,11 @@ void tell(part& out, const shapley::report& r) {
                                         [](std::size_t t) { return std::to_string(t + 1); })));
   out.blocks.push_back(block::of(figure{"What", "Risk contribution of each behaviour, with 95% intervals.",
                                         shapley::plot_behaviours(r, embedded)}));
-  out.blocks.push_back(block::of(
-      ranked("What: behaviours", "behaviour", e.by_behaviour, [&](std::size_t k) { return who.behaviour_names[k]; })));
+  out.blocks.push_back(block::of(ranked("What: behaviours", "behaviour", e.by_behaviour,
+                                        [&](std::size_t k) { return players.behaviour_names[k]; })));
   out.blocks.push_back(
       block::of(listed("Activations, by size", "activation", e.phi, largest_first(e.phi.value), [&](std::size_t p) {
-        return short_name(who.name_of(static_cast<shapley::player_index>(p)), 80);
+        return short_name(players.name_of(static_cast<shapley::player_index>(p)), 80);
       })));
   out.blocks.push_back(block::of(metric_table(r)));
 }
@@ -174,7 +174,7 @@ void blame(part& out, const shapley::report& r) {
   const std::vector<double>& phi = r.result.phi.value;
   std::size_t rank = 0;
   for (const std::size_t p : highest_first(phi)) {
-    if (phi[p] <= 0 || ++rank > most_blamed) return;
+    if (phi[p] <= 0 || ++rank > max_blamed) return;
     out.blamed.push_back({.activation = r.game.players().name_of(static_cast<shapley::player_index>(p)),
                           .event = {},
                           .why = fmt::format("number {} by Shapley value (φ = {})", rank,
@@ -189,14 +189,14 @@ part shapley_part(const trace_text& trace, const observed& seen, const std::stri
   part out{.id = "responsibility",
            .title = "Who, when and what: Shapley values",
            .command = "digctl attribute shapley " + subject};
-  const double least = 2.0 * static_cast<double>(seen.activations) * seen.replay_seconds / options.threads;
+  const double min_seconds = 2.0 * static_cast<double>(seen.activations) * seen.replay_seconds / options.threads;
   if (options.budget_seconds <= 0) out.why_not = "it was not asked for (--budget 0).";
   else if (seen.activations == 0) out.why_not = "the run has no activations.";
-  else if (least > options.budget_seconds) {
+  else if (min_seconds > options.budget_seconds) {
     out.why_not = fmt::format(
         "the run is replayed twice for each of its {} activations at least, some {} s, and the budget is {:g} s "
         "(--budget).",
-        grouped(seen.activations), grouped(static_cast<std::uint64_t>(std::ceil(least))), options.budget_seconds);
+        grouped(seen.activations), grouped(static_cast<std::uint64_t>(std::ceil(min_seconds))), options.budget_seconds);
   }
   if (!out.why_not.empty()) return out;
   const std::string_view text = trace();

@@ -1,5 +1,6 @@
-// Who&When logs with their annotation, as published: files *.json in folders that are the subsets.
-// Nothing of a log is copied anywhere but into memory.
+// Reads Who&When logs with their annotations, as published: *.json files in folders, one folder a subset.
+//
+// Logs are kept in memory only. Bounds: 256 MiB a file, `chief::max_steps` steps.
 #pragma once
 
 #include <string>
@@ -13,16 +14,17 @@ namespace digd::whowhen {
 struct labelled_log {
   chief::flat_log log;  // its id is "subset/file"
   std::string subset;
-  std::string question_id;  // what cross-validation keeps together
-  std::string answer;       // the benchmark's right answer; only judges "with ground truth" are told
+  std::string question_id;  // cross-validation groups logs by question
+  std::string answer;       // the benchmark's right answer, for judges "with ground truth" only
   std::string agent;        // the responsible agent
   std::size_t step = 0;     // the decisive step
 };
 
-// One file's text. False with `why` if it is no such log. An annotation may be missing unless `labelled` is asked for.
+// Reads the text of one file. Returns false and sets `why` if it is no such log. The annotation may be missing unless
+// `labelled`.
 bool read_log(std::string_view json, labelled_log& into, std::string& why, bool labelled = true);
 
-// A folder of subsets, or one subset. Files are read in order of their numbers. `why` names the file that is wrong.
+// Reads a folder of subsets, or one subset, in order of file numbers. On failure `why` names the file.
 bool read_folder(const std::string& folder, std::vector<labelled_log>& into, std::string& why);
 
 }  // namespace digd::whowhen

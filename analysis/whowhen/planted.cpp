@@ -92,49 +92,49 @@ class run_writer {
 
   void read(std::size_t i) {
     const item& item = items_[i];
-    const std::string& who = readers_[i % 2];
+    const std::string& reader = readers_[i % 2];
     const bool here = i == culprit_;
-    if (here && (is(fault::planner_repeats) || is(fault::executor_fails))) return loop(item, who);
+    if (here && (is(fault::planner_repeats) || is(fault::executor_fails))) return loop(item, reader);
     if (here && is(fault::wrong_item)) {
-      blame(instruct(who, "Please read '" + spare_ + "' from the sheet of " + month_ + ", next to '" +
-                              items_[(i + 1) % items_.size()].name + "'."));
-      run(who, spare_, std::to_string(10 + dice_.below(80)));
-      add(who, "The sheet says " + spare_ + "=" +
-                   out_.log.steps.back().text.substr(out_.log.steps.back().text.rfind('=') + 1) + ".");
+      blame(instruct(reader, "Please read '" + spare_ + "' from the sheet of " + month_ + ", next to '" +
+                                 items_[(i + 1) % items_.size()].name + "'."));
+      run(reader, spare_, std::to_string(10 + dice_.below(80)));
+      add(reader, "The sheet says " + spare_ + "=" +
+                      out_.log.steps.back().text.substr(out_.log.steps.back().text.rfind('=') + 1) + ".");
       return;
     }
-    instruct(who, "Please read '" + item.name + "' from the sheet of " + month_ + ".");
+    instruct(reader, "Please read '" + item.name + "' from the sheet of " + month_ + ".");
     const std::string value = std::to_string(item.value);
     if (here && is(fault::invent)) {
-      add(who, "```python\nread_sheet('" + item.name + "')\n```");
+      add(reader, "```python\nread_sheet('" + item.name + "')\n```");
       terminal(false, "PermissionError: the sheet is locked");
       read_[i] = another(item.value);
-      blame(add(who, "The sheet says " + item.name + "=" + read_[i] + "."));
+      blame(add(reader, "The sheet says " + item.name + "=" + read_[i] + "."));
       return;
     }
     if (dice_.chance(20)) {  // a failure that is tried again
-      add(who, "```python\nread_sheet('" + item.name + "')\n```");
+      add(reader, "```python\nread_sheet('" + item.name + "')\n```");
       terminal(false, "TimeoutError: no answer");
     }
-    run(who, item.name, value);
+    run(reader, item.name, value);
     read_[i] = value;
     if (here && is(fault::misread)) {
       read_[i] = another(item.value);
-      blame(add(who, "The sheet says " + item.name + "=" + read_[i] + "."));
+      blame(add(reader, "The sheet says " + item.name + "=" + read_[i] + "."));
     } else if (dice_.chance(20)) {  // a slip that is put right
-      add(who, "The sheet says " + item.name + "=" + another(item.value) + ".");
-      add(who, "I misread that, sorry: " + item.name + "=" + value + ".");
+      add(reader, "The sheet says " + item.name + "=" + another(item.value) + ".");
+      add(reader, "I misread that, sorry: " + item.name + "=" + value + ".");
     } else {
-      add(who, "The sheet says " + item.name + "=" + value + ".");
+      add(reader, "The sheet says " + item.name + "=" + value + ".");
     }
   }
 
-  void run(const std::string& who, const std::string& name, const std::string& value) {
-    add(who, "```python\nread_sheet('" + name + "')\n```");
+  void run(const std::string& reader, const std::string& name, const std::string& value) {
+    add(reader, "```python\nread_sheet('" + name + "')\n```");
     terminal(true, name + "=" + value);
   }
 
-  void loop(const item& item, const std::string& who) {
+  void loop(const item& item, const std::string& reader) {
     const std::string same = "Please read '" + item.name + "' from the sheet of " + month_ + ".";
     const char* ways[] = {" Open the archive copy instead.", " Ask the export tool with the admin view.",
                           " Try the printed scan, page two."};
@@ -142,8 +142,8 @@ class run_writer {
     for (std::size_t round = 0; round < rounds; ++round) {
       const bool other = is(fault::executor_fails) && round > 0;
       const std::size_t asked =
-          instruct(who, other ? "Please read '" + item.name + "'." + ways[(round - 1) % 3] : same);
-      const std::size_t failed = add(who, "failed: I could not read it.");
+          instruct(reader, other ? "Please read '" + item.name + "'." + ways[(round - 1) % 3] : same);
+      const std::size_t failed = add(reader, "failed: I could not read it.");
       if (is(fault::executor_fails) && round == 0) blame(failed);
       if (is(fault::planner_repeats) && round == 1) blame(asked);
     }

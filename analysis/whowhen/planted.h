@@ -1,6 +1,6 @@
-// A small simulated domain with planted faults, where the truth is exact: a desk adds up readings from a sheet. A
-// planner instructs readers, a calculator and a writer, or all talk to all. Besides its one fault, a run may have
-// slips that are put right, which nobody is to be blamed for. Same seed, same run, on every machine.
+// Simulated runs with planted faults, where the truth is exact: a team adds up readings from a sheet. A planner
+// instructs readers, a calculator and a writer, or all talk to all. Besides its one fault a run may contain slips that
+// are corrected, for which nobody is to blame. Same seed, same run, on every machine.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace digd::whowhen {
 
 enum class fault {
-  misread,          // a reader says another number than the sheet gave
-  invent,           // the sheet could not be read, and a reader gives a number all the same
+  misread,          // a reader reports another number than the sheet
+  invent,           // the sheet cannot be read, but a reader reports a number
   miscopy,          // the calculator works with another number than it was given
   miscompute,       // the calculator adds up wrongly
-  misreport,        // the writer answers another number than was computed
-  wrong_item,       // the planner asks for what nobody wanted
-  planner_repeats,  // the planner repeats an instruction that had failed
-  executor_fails,   // the planner tries other ways, the reader keeps failing
+  misreport,        // the writer reports another number than was computed
+  wrong_item,       // the planner asks for an item that is not part of the task
+  planner_repeats,  // the planner repeats a failed instruction
+  executor_fails,   // the planner changes its instructions, the reader keeps failing
 };
 inline constexpr std::size_t faults = 8;
 std::string_view to_string(fault);

@@ -1,4 +1,4 @@
-// Results as a table, JSON and a bar chart.
+// Results as a table, as JSON and as a bar chart.
 #include <fmt/format.h>
 
 #include <boost/json.hpp>

@@ -14,7 +14,7 @@ using chief::step_form;
 
 bool speaks(const labelled_log& l, std::size_t i) { return l.log.steps[i].form != step_form::human; }
 
-// Somebody who executes: not the user, not the planner, no bare terminal of a conversation.
+// Whether the step is by an executing agent: not the user, the planner or a terminal.
 bool is_tool(const labelled_log& l, std::size_t i) {
   return chief::can_be_blamed(l.log, i) && l.log.steps[i].agent != l.log.planner;
 }
@@ -88,11 +88,12 @@ answer first_acting_step(const labelled_log& l) {
 answer most_frequent_tool_agent(const labelled_log& l) {
   std::map<std::string, std::size_t> count;
   for (std::size_t i = 0; i < l.log.steps.size(); ++i) count[l.log.steps[i].agent] += is_tool(l, i);
-  std::size_t best = 0, most = 0;
+  std::size_t best = 0, highest_count = 0;
   for (std::size_t i = 0; i < l.log.steps.size(); ++i) {
-    if (is_tool(l, i) && count[l.log.steps[i].agent] > most) most = count[l.log.steps[best = i].agent];
+    if (is_tool(l, i) && count[l.log.steps[i].agent] > highest_count)
+      highest_count = count[l.log.steps[best = i].agent];
   }
-  return most == 0 ? first_speaker(l) : of(l, best);
+  return highest_count == 0 ? first_speaker(l) : of(l, best);
 }
 
 answer last_tool_step(const labelled_log& l) {

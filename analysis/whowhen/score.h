@@ -1,4 +1,4 @@
-// How right answers are: exact matches, never substrings.
+// Scores of answers: exact matches, never substrings.
 #pragma once
 
 #include <array>
@@ -11,19 +11,19 @@
 
 namespace digd::whowhen {
 
-inline constexpr std::size_t tolerances = 5;  // step ±1 … ±5
+inline constexpr std::size_t tolerances = 5;  // steps off by at most 1 … 5
 
-// A method's answer to one log. `steps` is ranked, its first is the answer; `agent` may be of another step.
+// A method's answer to one log. `steps` is ranked and starts with the answer; `agent` may belong to another step.
 struct answer {
   std::string agent;
   std::vector<std::size_t> steps;
   double seconds = 0;
   std::size_t tokens = 0;
   double cost = 0;
-  bool failed = false;  // no answer could be had; counted as wrong
+  bool failed = false;  // there is no answer; counted as wrong
 };
 
-// Counts as fractions, so that the expectation of a random answer can be added exactly.
+// Counts are fractions, so that the expectation of a random answer adds up exactly.
 struct tally {
   std::size_t n = 0, failed = 0;
   double agent = 0, step = 0, top3 = 0, top5 = 0;
@@ -35,20 +35,20 @@ struct tally {
 struct interval {
   double low, high;
 };
-// Wilson's, 95%; `hits` of `n` may be an expectation.
+// 95% interval of Wilson (1927); `hits` of `n` may be an expectation.
 interval wilson(double hits, std::size_t n);
 
 void add(tally&, const labelled_log&, const answer&);
-// A uniform choice among the steps that are not the user's, and of that step's agent: its expected hits, exactly.
+// Adds the exact expectation of a uniform choice among the steps that are not the user's, and of that step's agent.
 void add_random(tally&, const labelled_log&);
 
-// What needs no understanding; every method has to beat these.
+// Baselines without understanding of the log; every method has to beat them.
 answer first_speaker(const labelled_log&);             // the first step that is not the user's
-answer first_acting_step(const labelled_log&);         // the first that neither plans nor states the task
+answer first_acting_step(const labelled_log&);         // the first step that neither plans nor states the task
 answer most_frequent_tool_agent(const labelled_log&);  // with its first step
 answer last_tool_step(const labelled_log&);
 
-// Subset, method, figures. `order` keeps the methods as they were added.
+// Figures by subset and method. `order`: methods in order of their addition.
 struct results {
   std::map<std::string, std::map<std::string, tally>> by_subset;
   std::vector<std::string> order;

@@ -15,20 +15,20 @@ using chief::training;
 constexpr double penalties[] = {0.5, 1.0, 2.0, 3.0, 5.0, 8.0};
 constexpr std::size_t inner_folds = 5;
 
-// Log-likelihood of the truth under a ranker; where there is none to find, nothing.
+// Log-likelihood of the truth under a ranker; 0 if the case has no truth.
 double likelihood(const std::vector<double>& weights, const chief::choice& c) {
   if (c.truth < 0) return 0;
   return std::log(chief::probabilities(weights, c.rows)[static_cast<std::size_t>(c.truth)] + 1e-12);
 }
 
-// The penalty of one of the three rankers under which held-out truths are likeliest.
+// The penalty of one of the three rankers that gives held-out truths the highest likelihood.
 double best_penalty(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& fold,
-                    double training::*which,
+                    double training::*field,
                     const std::function<double(const chief::ranker_set&, const lesson&)>& judge) {
-  double best = training{}.*which, most = -1e300;
+  double best = training{}.*field, best_likelihood = -1e300;
   for (double penalty : penalties) {
     training training;
-    training.*which = penalty;
+    training.*field = penalty;
     double sum = 0;
     for (std::size_t f = 0; f < inner_folds; ++f) {
       std::vector<const lesson*> rest;
@@ -40,7 +40,7 @@ double best_penalty(const std::vector<const lesson*>& lessons, const std::vector
         if (fold[i] == f) sum += judge(rankers, *lessons[i]);
       }
     }
-    if (sum > most) most = sum, best = penalty;
+    if (sum > best_likelihood) best_likelihood = sum, best = penalty;
   }
   return best;
 }
@@ -52,17 +52,17 @@ training choose(const std::vector<const lesson*>& lessons, const std::vector<std
     kinds[lessons[i]->orchestrated].push_back(lessons[i]);
     folds[lessons[i]->orchestrated].push_back(fold[i]);
   }
-  training current_training;
-  current_training.chat =
+  training penalties_chosen;
+  penalties_chosen.chat =
       best_penalty(kinds[0], folds[0], &training::chat,
                    [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.chat, l.steps); });
-  current_training.orchestrated =
+  penalties_chosen.orchestrated =
       best_penalty(kinds[1], folds[1], &training::orchestrated,
                    [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.orchestrated, l.steps); });
-  current_training.agents =
+  penalties_chosen.agents =
       best_penalty(kinds[1], folds[1], &training::agents,
                    [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.agents, l.agents); });
-  return current_training;
+  return penalties_chosen;
 }
 
 }  // namespace
@@ -99,9 +99,9 @@ validated cross_validate(const std::vector<labelled_log>& logs, bool nested) {
       for (std::size_t i : theirs) rest.push_back(&lessons[i]), fold.push_back(number % inner_folds);
       ++number;
     }
-    const training current_training = nested ? choose(rest, fold) : training{};
-    if (nested) out.chosen.push_back(current_training);
-    const chief::ranker_set rankers = chief::train(rest, current_training);
+    const training penalties_chosen = nested ? choose(rest, fold) : training{};
+    if (nested) out.chosen.push_back(penalties_chosen);
+    const chief::ranker_set rankers = chief::train(rest, penalties_chosen);
     for (std::size_t i : own) out.answers[i] = answer_of(logs[i], rankers);
   }
   return out;

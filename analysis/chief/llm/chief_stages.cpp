@@ -6,8 +6,8 @@ namespace json = boost::json;
 
 namespace {
 
-// What is handed from stage to stage: JSON as text, at most so much of each.
-constexpr std::size_t most_of_a_stage = 30'000;
+// Bound on the JSON text of a stage that later prompts repeat.
+constexpr std::size_t max_stage_bytes = 30'000;
 
 class stages {
  public:
@@ -28,7 +28,7 @@ class stages {
   }
 
  private:
-  // Asks for a stage's object; on failure notes it and gives nothing.
+  // Asks for the object of a stage. On failure adds a note and returns nothing.
   std::optional<json::object> ask(const char* stage, const std::string& text, const json::object& stand_in) {
     const auto messages = prompt(log_, options_, 0, log_.steps.size() - 1, known_ + text);
     auto reply = ask_for_object(model_, messages, options_, json::serialize(stand_in));
@@ -39,7 +39,7 @@ class stages {
 
   void keep(const char* stage, const json::object& result) {
     std::string text = json::serialize(result);
-    if (text.size() > most_of_a_stage) return;
+    if (text.size() > max_stage_bytes) return;
     known_ += std::string(stage) + ", as established so far:\n" + text + "\n";
   }
 
@@ -51,7 +51,7 @@ class stages {
     return {{"subtasks", std::move(list)}};
   }
 
-  // Takes the model's subtasks over if they cover the log in order without gap or overlap.
+  // Uses the model's subtasks if they cover the log in order without gap or overlap; returns whether they do.
   bool take(const json::object& reply) {
     const json::value* list = reply.if_contains("subtasks");
     if (!list || !list->is_array() || list->get_array().empty()) return false;

@@ -1,7 +1,8 @@
-// CHIEF with a model: decomposition, OTAR, edges, oracles, backtracking and counterfactual attribution, a prompt each.
-// The model works on the deterministic graph's place: a stage whose reply is missing or does not fit the log is
-// replaced by what the deterministic method finds, and noted; only an endpoint that cannot be had at the last stage
-// leaves no ruling of the model, and then the deterministic ranking is the ruling and is noted as such.
+// CHIEF with a language model: decomposition, OTAR, edges, oracles, backtracking and counterfactual attribution, with
+// one prompt a stage.
+//
+// If a reply is missing or does not fit the log, the result of the deterministic method replaces that stage and a note
+// says so. If the last stage fails, the deterministic ranking becomes the ruling (`ruling::stood_in`).
 //
 // The paper's retrieval of solved examples (section 4.1.1) is left out: there is no knowledge base here.
 #pragma once
@@ -11,7 +12,8 @@
 
 namespace digd::chief::llm {
 
-// Seven prompts. `graph` gets the subtasks as the model cut them, if it did so validly: in order, without gaps.
+// Sends seven prompts. `graph`, if given, receives the graph with the model's subtasks if they cover the log in order
+// without gaps, else with the deterministic ones.
 ruling chief_stages(endpoint&, const flat_log&, const judge_options& = {}, attribution* graph = nullptr);
 
 }  // namespace digd::chief::llm

@@ -59,7 +59,7 @@ std::size_t tokens_in(const json::object& usage, const char* name) {
   return v && v->is_int64() && v->get_int64() > 0 ? static_cast<std::size_t>(v->get_int64()) : 0;
 }
 
-// FNV-1a, 64 bits: names the file; the file holds the whole request, which is compared.
+// FNV-1a, 64 bits, for the file name. The file holds the whole request, so a collision is detected.
 std::string hash_of(std::string_view text) {
   std::uint64_t h = 14695981039346656037u;
   for (unsigned char c : text) h = (h ^ c) * 1099511628211u;
@@ -81,8 +81,8 @@ std::string url_of(std::string url) {
 }  // namespace
 
 const boost::system::error_category& llm_category() noexcept {
-  static const category it;
-  return it;
+  static const category instance;
+  return instance;
 }
 boost::system::error_code make_error_code(llm_errc code) noexcept { return {static_cast<int>(code), llm_category()}; }
 
@@ -90,16 +90,16 @@ struct endpoint::response {
   long status = 0;
   std::string body;
   std::int64_t retry_after_ms = -1;
-  std::size_t most = 0;
+  std::size_t max_bytes = 0;
   bool overflow = false;
-  bool counted = false;  // it says how many tokens it took
+  bool counted = false;  // the answer has a token count
 };
 
 endpoint::endpoint(endpoint_options options) : options_(std::move(options)) {
   options_.url = url_of(options_.url);
   static const bool once = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
   if (once && !options_.dry_run) curl_ = curl_easy_init();
-  std::error_code ignored;  // a cache that cannot be had is no cache
+  std::error_code ignored;  // without a cache folder nothing is cached
   if (!options_.cache.empty()) fs::create_directories(options_.cache, ignored);
 }
 
@@ -152,8 +152,8 @@ boost::system::result<std::string> endpoint::try_again_and_again(const std::stri
     }
     if (!again(failure) || round + 1 == options_.tries) break;
     ++used_.retried;
-    wait(std::min(got.retry_after_ms >= 0 ? got.retry_after_ms : pause, options_.backoff_most_ms));
-    pause = std::min(pause * 2, options_.backoff_most_ms);
+    wait(std::min(got.retry_after_ms >= 0 ? got.retry_after_ms : pause, options_.max_backoff_ms));
+    pause = std::min(pause * 2, options_.max_backoff_ms);
   }
   return make_error_code(failure);
 }
@@ -162,7 +162,7 @@ llm_errc endpoint::send(const std::string& body, response& into) {
   CURL* curl = static_cast<CURL*>(curl_);
   if (!curl) return llm_errc::unreachable;
   curl_easy_reset(curl);
-  into.most = options_.max_response_bytes;
+  into.max_bytes = options_.max_response_bytes;
   curl_slist* list = curl_slist_append(nullptr, "Content-Type: application/json");
   if (!options_.key.empty()) list = curl_slist_append(list, ("Authorization: Bearer " + options_.key).c_str());
   list = curl_slist_append(list, "Expect:");
@@ -181,7 +181,7 @@ llm_errc endpoint::send(const std::string& body, response& into) {
   curl_easy_setopt(
       curl, CURLOPT_WRITEFUNCTION, +[](char* data, std::size_t, std::size_t size, void* to) -> std::size_t {
         auto& r = *static_cast<response*>(to);
-        r.overflow = r.body.size() + size > r.most;
+        r.overflow = r.body.size() + size > r.max_bytes;
         if (r.overflow) return 0;
         r.body.append(data, size);
         return size;
@@ -255,12 +255,12 @@ bool endpoint::from_cache(const std::string& body, std::string& text) {
   kept.body = std::string(answer->get_string());
   const usage before = used_;
   const bool good = read(kept, text) == llm_errc{};
-  used_ = before;  // paid for when it was asked
+  used_ = before;  // a cached answer costs nothing
   if (good) ++used_.cached;
   return good;
 }
 
-// Written beside and renamed: a file is whole or not there. A cache that cannot be written is no failure.
+// Writes a temporary file and renames it, so that no reader sees half of one. A failed write is no error.
 void endpoint::to_cache(const std::string& body, const std::string& answer) const {
   if (options_.cache.empty()) return;
   const std::string file = cache_file(body), beside = file + "." + std::to_string(getpid());

@@ -18,27 +18,27 @@ constexpr std::string_view who_you_are =
     "it. "
     "Reply with one JSON object and nothing else.";
 
-// At a character boundary.
-std::string_view cut(std::string_view text, std::size_t most, bool from_end) {
-  if (text.size() <= most) return text;
-  std::size_t at = from_end ? text.size() - most : most;
+// The first or last `max_bytes` of a text, cut at a character.
+std::string_view cut(std::string_view text, std::size_t max_bytes, bool from_end) {
+  if (text.size() <= max_bytes) return text;
+  std::size_t at = from_end ? text.size() - max_bytes : max_bytes;
   while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
   return from_end ? text.substr(at) : text.substr(0, at);
 }
 
 }  // namespace
 
-std::string shown_steps(const flat_log& log, std::size_t from, std::size_t to, std::size_t most_bytes) {
-  // The largest allowance a step at which all fit: short steps leave room for the long ones.
+std::string shown_steps(const flat_log& log, std::size_t from, std::size_t to, std::size_t max_bytes) {
+  // The largest number of bytes a step at which all steps fit; short steps leave room for long ones.
   std::vector<std::size_t> sizes;
   for (std::size_t i = from; i <= to; ++i) sizes.push_back(log.steps[i].text.size());
   std::sort(sizes.begin(), sizes.end());
-  std::size_t left = most_bytes, each = most_bytes;
+  std::size_t left = max_bytes, each = max_bytes;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     each = left / (sizes.size() - k);
     if (sizes[k] > each) break;
     left -= sizes[k];
-    each = most_bytes;
+    each = max_bytes;
   }
   each = std::max<std::size_t>(each, 40);
   std::string out = "<log>\n";

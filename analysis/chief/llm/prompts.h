@@ -1,5 +1,6 @@
-// What the model is told and how its replies are read. Our own wording; replies are JSON objects. A log's text is data:
-// it stands between marks, and the model is told that nothing in it is an instruction.
+// The prompts of the judges, and the reading of replies, which are JSON objects.
+//
+// The text of a log is data: it stands between marks, and the system message says that nothing in it is an instruction.
 #pragma once
 
 #include <boost/json.hpp>
@@ -14,27 +15,27 @@
 namespace digd::chief::llm {
 
 struct judge_options {
-  std::string right_answer;             // told to the model if not empty ("with ground truth")
-  std::size_t context_bytes = 200'000;  // of steps in one prompt; long steps are cut in their middle, evenly
-  std::size_t repairs = 1;              // times that a reply which is no JSON is asked for again
+  std::string right_answer;             // given to the model if not empty ("with ground truth")
+  std::size_t context_bytes = 200'000;  // of the steps in one prompt; long steps are shortened in their middle
+  std::size_t repairs = 1;              // number of times that an invalid reply is asked for again
 };
 
 // The steps [from, to] as text: "[3] Agent: …".
-std::string shown_steps(const flat_log&, std::size_t from, std::size_t to, std::size_t most_bytes);
+std::string shown_steps(const flat_log&, std::size_t from, std::size_t to, std::size_t max_bytes);
 
-// System and user message: who the model is, the task, the right answer if told, the steps, what to do.
+// System and user message: the role, the task, the right answer if given, the steps, the instruction `text`.
 std::vector<message> prompt(const flat_log&, const judge_options&, std::size_t from, std::size_t to,
                             std::string_view text);
 
-// The first JSON object in a reply, also within a code fence.
+// The first JSON object in a reply, even within a code fence.
 std::optional<boost::json::object> object_in(std::string_view reply);
 
-// Asks, reads the object, asks again if it is none. `dry_reply` is what a dry run takes for the reply.
+// Asks for a JSON object, and again if the reply has none. A dry run reads `dry_reply`.
 boost::system::result<boost::json::object> ask_for_object(endpoint&, std::vector<message>, const judge_options&,
                                                           const std::string& dry_reply);
 
-// A step number (a number, or text that is one) that the log has; a name, if one of the log's agents (case and a
-// trailing parenthesis do not count).
+// The member as a step of the log (a number, or a text with one), as an agent of the log (ignoring case and a trailing
+// parenthesis), or as text. None or empty if it is not.
 std::optional<std::size_t> step_in(const boost::json::object&, std::string_view key, const flat_log&);
 std::optional<std::string> agent_in(const boost::json::object&, std::string_view key, const flat_log&);
 std::string text_in(const boost::json::object&, std::string_view key);

@@ -37,7 +37,7 @@ TEST_CASE("the_first_corruption_of_a_value_is_the_cause_and_its_users_are_sympto
   CHECK(a.ranking.front().chain.front().steps == std::vector<std::size_t>{1, 3});
 }
 
-TEST_CASE("what_is_put_right_later_is_excused") {
+TEST_CASE("an_error_corrected_later_is_excused") {
   const auto log =
       log_of("How many boats are there?", {{"Reader", "```\ncount()\n```"},
                                            {"Terminal", "exitcode: 0 (execution succeeded)\nCode output: boats=12"},
@@ -51,7 +51,7 @@ TEST_CASE("what_is_put_right_later_is_excused") {
   CHECK(attribute(log).ranking.back().step == 2);
 }
 
-TEST_CASE("a_wrong_sum_is_local_and_a_right_one_is_none") {
+TEST_CASE("a_wrong_sum_is_a_local_finding_and_a_right_one_is_none") {
   CHECK(findings_of(log_of("q", {{"A", "12+7+3=22, so total=22."}})).empty());
   const auto found = findings_of(log_of("q", {{"A", "12+7+3=23, so total=23."}}));
   REQUIRE(found.size() == 1);
@@ -59,7 +59,7 @@ TEST_CASE("a_wrong_sum_is_local_and_a_right_one_is_none") {
   CHECK(findings_of(log_of("q", {{"A", "see http://x/?a=1&b=2 or x+1=3 or 1+1=2=2"}})).empty());
 }
 
-TEST_CASE("who_keeps_doing_the_same_is_to_blame_in_a_loop") {
+TEST_CASE("in_a_loop_the_agent_that_does_not_change_is_to_blame") {
   const char* failed = "failed: the page does not open.";
   const auto repeats = log_of("q", {{"user", "q"},
                                     {"P", "Initial plan: open it", nullptr, true},
@@ -87,7 +87,7 @@ TEST_CASE("who_keeps_doing_the_same_is_to_blame_in_a_loop") {
   CHECK(executor[0].step == 3);
 }
 
-TEST_CASE("a_loop_that_gets_through_blames_nobody") {
+TEST_CASE("a_loop_that_succeeds_blames_nobody") {
   const auto log = log_of("q", {{"user", "q"},
                                 {"P", "Initial plan: open it", nullptr, true},
                                 {"P", "Please open the page about boats", "W"},
@@ -136,7 +136,7 @@ TEST_CASE("values_join_the_step_that_gave_them_to_the_steps_that_use_them") {
   CHECK(edge->carried == std::vector<std::string>{"1628"});
 }
 
-TEST_CASE("the_answer_is_the_same_each_time_and_its_json_is_whole") {
+TEST_CASE("the_attribution_is_deterministic_and_its_json_is_complete") {
   const auto log =
       log_of("q", {{"A", "I assume the answer is 3 because of Paris, London and Rome."}, {"B", "I agree. TERMINATE"}});
   const std::string once = to_json(log, attribute(log), 5);
@@ -154,7 +154,7 @@ TEST_CASE("probabilities_of_all_steps_add_up_to_one") {
   CHECK(sum == Approx(1.0));
 }
 
-TEST_CASE("an_empty_or_odd_log_is_no_crash") {
+TEST_CASE("an_empty_or_odd_log_does_not_crash") {
   CHECK(attribute(log_of("", {})).ranking.empty());
   CHECK(attribute(log_of("q", {{"user", "q"}})).ranking.empty());
   CHECK(attribute(log_of("\xff\xfe", {{"", "\xf0\x9f```\n'\"`=+=1+"}, {"human", ""}})).ranking.size() == 1);
@@ -202,7 +202,7 @@ flat_log traced(std::string_view lines) {
 
 }  // namespace
 
-TEST_CASE("what_an_open_activation_says_is_its_agents_step") {
+TEST_CASE("an_event_of_an_open_activation_is_a_step_of_its_agent") {
   const flat_log log = traced(R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":{"text":"Count."}}})"
                               "\n"
                               R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})"
@@ -219,7 +219,7 @@ TEST_CASE("what_an_open_activation_says_is_its_agents_step") {
   CHECK(log.steps[2].branch == 1);
 }
 
-TEST_CASE("an_activation_that_failed_is_a_step_that_can_be_blamed") {
+TEST_CASE("a_failed_activation_is_a_step_that_can_be_blamed") {
   const flat_log log = traced(R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":"Count."}})"
                               "\n"
                               R"({"type":"activation_started","activation":"a","agent":"P","inputs":["task"]})"
@@ -250,7 +250,7 @@ TEST_CASE("only_consumed_inputs_of_an_ended_activation_are_used") {
   CHECK(log.steps.back().inputs == std::vector<std::size_t>{3});
 }
 
-TEST_CASE("what_digd_would_refuse_is_left_out_and_counted") {
+TEST_CASE("lines_that_digd_would_refuse_are_left_out_and_counted") {
   const flat_log log =
       traced(R"({"type":"event","event":{"id":"a","payload":"1"}})"
              "\n"
@@ -266,7 +266,7 @@ TEST_CASE("what_digd_would_refuse_is_left_out_and_counted") {
   CHECK(log.left_out == 5);
 }
 
-TEST_CASE("what_is_no_trace_is_refused_with_what_was_expected") {
+TEST_CASE("a_text_that_is_no_trace_is_refused_with_the_expected_formats") {
   flat_log bad;
   std::string why;
   CHECK_FALSE(read_trace("not json\n", bad, why));
@@ -275,14 +275,14 @@ TEST_CASE("what_is_no_trace_is_refused_with_what_was_expected") {
   CHECK(why == "no event in it");
 }
 
-TEST_CASE("who_hands_code_to_a_terminal_is_no_planner") {
+TEST_CASE("an_agent_that_hands_code_to_a_terminal_is_no_planner") {
   const char* run = "exitcode: 0 (execution succeeded)\nCode output: 1";
   CHECK_FALSE(
       log_of("q", {{"A", "```1```", "T"}, {"T", run, "A"}, {"A", "```2```", "T"}, {"T", run, "A"}}).orchestrated);
   CHECK(log_of("q", {{"A", "count", "B"}, {"B", "12", "A"}, {"A", "weigh", "B"}, {"B", "13", "A"}}).planner == "A");
 }
 
-TEST_CASE("no_feature_is_the_place_of_a_step") {
+TEST_CASE("no_feature_depends_on_the_index_of_a_step") {
   // Two steps alike in everything but their place get the same numbers.
   const auto log = log_of("q", {{"user", "q"},
                                 {"A", "Hello there, nothing to report."},
@@ -292,7 +292,7 @@ TEST_CASE("no_feature_is_the_place_of_a_step") {
   CHECK(rows.rows[1] == rows.rows[2]);
 }
 
-TEST_CASE("a_ranker_learns_what_tells_the_truth_apart") {
+TEST_CASE("a_ranker_learns_the_features_of_the_truth") {
   std::vector<choice> cases;
   for (int i = 0; i < 20; ++i) cases.push_back({{{0, 1}, {1, 0}, {0, 0}}, 1});
   const auto w = fit(cases, {leaning::either, leaning::either}, 1.0);
@@ -302,7 +302,7 @@ TEST_CASE("a_ranker_learns_what_tells_the_truth_apart") {
   CHECK(probabilities(w, {{0, 1}, {1, 0}})[1] > 0.9);
 }
 
-TEST_CASE("a_weight_never_contradicts_what_its_feature_says") {
+TEST_CASE("a_weight_never_contradicts_its_feature") {
   // The second feature speaks against the truth in every case; the first and the third for it, alike.
   std::vector<choice> cases;
   for (int i = 0; i < 20; ++i) cases.push_back({{{0, 1, 0}, {1, 0, 1}, {0, 0, 0}}, 1});
@@ -314,7 +314,7 @@ TEST_CASE("a_weight_never_contradicts_what_its_feature_says") {
   CHECK(held[2] == 0);
 }
 
-TEST_CASE("the_committed_weights_fit_the_evaluators_that_there_are") {
+TEST_CASE("the_committed_weights_match_the_features") {
   const auto check = [](const std::vector<double>& weights, const std::vector<feature_info>& features) {
     REQUIRE(weights.size() == features.size());
     CHECK(std::any_of(weights.begin(), weights.end(), [](double w) { return w != 0; }));

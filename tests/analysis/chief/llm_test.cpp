@@ -59,7 +59,7 @@ TEST_CASE("all_at_once_sends_the_whole_log_and_reads_the_verdict") {
   CHECK(model.used().tokens_out == 10);
 }
 
-TEST_CASE("the_right_answer_is_told_only_with_ground_truth") {
+TEST_CASE("the_prompt_has_the_right_answer_only_with_ground_truth") {
   fixture f({{guilty}});
   endpoint model(f.options);
   judge_options with;
@@ -68,7 +68,7 @@ TEST_CASE("the_right_answer_is_told_only_with_ground_truth") {
   CHECK(f.server.prompt(0).find("The right answer:\n225 years") != std::string::npos);
 }
 
-TEST_CASE("step_by_step_shows_no_more_than_the_steps_so_far_and_stops") {
+TEST_CASE("step_by_step_shows_the_steps_so_far_and_stops_at_the_decisive_one") {
   fixture f({{completion(R"({"decisive": false})")}, {completion(R"({"decisive": true, "reason": "wrong"})")}});
   endpoint model(f.options);
   const ruling r = step_by_step(model, small());
@@ -104,7 +104,7 @@ TEST_CASE("the_hybrid_looks_only_at_the_steps_of_the_agent_found_first") {
   CHECK(f.server.prompt(1).find("step 2, by Clerk") != std::string::npos);
 }
 
-TEST_CASE("chief_asks_its_stages_in_order_and_hands_results_on") {
+TEST_CASE("chief_asks_its_stages_in_order_and_passes_results_on") {
   const std::string subtasks =
       completion(R"({"subtasks": [{"name": "read", "from": 0, "to": 1}, {"name": "work out", "from": 2, "to": 3}]})");
   const std::string empty = completion("{}");
@@ -128,7 +128,7 @@ TEST_CASE("chief_asks_its_stages_in_order_and_hands_results_on") {
   CHECK_FALSE(r.stood_in);
 }
 
-TEST_CASE("chief_goes_on_with_its_own_results_where_the_model_fails_it") {
+TEST_CASE("chief_uses_deterministic_results_where_the_model_fails") {
   fixture f({});  // every request: 500
   f.options.tries = 1;
   endpoint model(f.options);
@@ -136,7 +136,7 @@ TEST_CASE("chief_goes_on_with_its_own_results_where_the_model_fails_it") {
   REQUIRE_FALSE(r.steps.empty());
   CHECK(r.agent == attribute(small()).ranking.front().agent);
   CHECK(r.notes.size() == 7);
-  CHECK(r.stood_in);  // so that nobody takes it for the model's
+  CHECK(r.stood_in);  // marked, so that it does not pass for a ruling of the model
 }
 
 TEST_CASE("chief_refuses_subtasks_with_gaps") {
@@ -171,7 +171,7 @@ TEST_CASE("a_rate_limit_is_waited_out_as_long_as_the_server_says") {
   CHECK(model.used().retried == 2);
 }
 
-TEST_CASE("a_wrong_key_is_not_tried_again_and_never_shown") {
+TEST_CASE("a_wrong_key_is_not_retried_and_never_printed") {
   fixture f({{R"({"error": "bad key"})", 401}});
   endpoint model(f.options);
   const ruling r = all_at_once(model, small());
@@ -180,7 +180,7 @@ TEST_CASE("a_wrong_key_is_not_tried_again_and_never_shown") {
   CHECK(r.detail == "status 401");
 }
 
-TEST_CASE("answers_that_are_broken_in_every_way_end_in_an_error_with_a_name") {
+TEST_CASE("every_kind_of_broken_answer_is_a_named_error") {
   const auto error_of = [](scripted_reply reply) {
     fixture f({std::move(reply)});
     f.options.tries = 1;
@@ -201,7 +201,7 @@ TEST_CASE("answers_that_are_broken_in_every_way_end_in_an_error_with_a_name") {
   CHECK(error_of({completion(R"({"agent": "Nobody", "step": 77})")}) == make_error_code(llm_errc::undecided));
 }
 
-TEST_CASE("nobody_listening_is_an_error_not_a_hang") {
+TEST_CASE("a_closed_port_is_an_error_not_a_hang") {
   endpoint_options options;
   options.url = "http://127.0.0.1:1/v1";
   options.tries = 2;
@@ -211,7 +211,7 @@ TEST_CASE("nobody_listening_is_an_error_not_a_hang") {
   CHECK(model.used().requests == 2);
 }
 
-TEST_CASE("the_same_prompt_is_not_paid_for_twice_and_the_key_is_not_kept") {
+TEST_CASE("a_repeated_prompt_comes_from_the_cache_which_has_no_key") {
   const auto folder = std::filesystem::temp_directory_path() / ("digd-llm-" + std::to_string(getpid()));
   fixture f({{guilty}});
   f.options.cache = folder.string();
@@ -232,7 +232,7 @@ TEST_CASE("the_same_prompt_is_not_paid_for_twice_and_the_key_is_not_kept") {
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("the_rate_limit_of_our_own_spaces_requests") {
+TEST_CASE("requests_per_minute_spaces_requests") {
   fixture f({{guilty}, {guilty}});
   f.options.requests_per_minute = 1;
   endpoint model(f.options);
@@ -243,7 +243,7 @@ TEST_CASE("the_rate_limit_of_our_own_spaces_requests") {
   CHECK(f.waits[0] > 50'000);
 }
 
-TEST_CASE("a_budget_stops_the_asking") {
+TEST_CASE("a_used_up_budget_stops_requests") {
   fixture f({{guilty}, {guilty}});
   f.options.max_requests = 1;
   endpoint model(f.options);
@@ -268,7 +268,7 @@ TEST_CASE("a_dry_run_sends_nothing_and_estimates") {
   CHECK(model.used().cost > 0);
 }
 
-TEST_CASE("an_answer_without_a_count_of_tokens_is_estimated_and_said_so") {
+TEST_CASE("an_answer_without_a_token_count_is_estimated_and_counted_as_such") {
   fixture f(
       {{R"({"choices":[{"message":{"content":"{\"agent\": \"Clerk\", \"step\": 2}"},"finish_reason":"stop"}]})"}});
   endpoint model(f.options);
@@ -278,7 +278,7 @@ TEST_CASE("an_answer_without_a_count_of_tokens_is_estimated_and_said_so") {
   CHECK(model.used().tokens_out > 3);
 }
 
-TEST_CASE("long_steps_are_cut_and_short_ones_kept_whole") {
+TEST_CASE("long_steps_are_shortened_and_short_ones_kept") {
   auto log = small();
   log.steps[1].text = std::string(100'000, 'x');
   const std::string shown = shown_steps(log, 0, 3, 2'000);

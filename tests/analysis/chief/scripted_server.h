@@ -1,4 +1,4 @@
-// A chat endpoint on 127.0.0.1 that answers from a script, one reply a request, and keeps what it was sent.
+// A chat endpoint on 127.0.0.1 that answers from a script, one reply a request, and records the requests.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ struct scripted_reply {
   std::string body;
   int status = 200;
   std::string headers = {};
-  bool hang = false;     // says nothing until the client gives up
-  bool cut_off = false;  // closes in the middle of the body
+  bool hang = false;     // sends nothing until the client gives up
+  bool cut_off = false;  // closes the connection in the middle of the body
 };
 
 inline std::string completion(const std::string& text, const char* finish = "stop") {

@@ -93,11 +93,11 @@ TEST_CASE("CHIEF's answer comes with its graph, its suspects and its oracles") {
   CHECK(p.answer.find("CHIEF holds") == 0);
   CHECK(p.blamed.size() == 3);
   CHECK_NOTHROW(boost::json::parse(p.json));
-  CHECK_FALSE(chief_part(holds(trace), seen_of(trace), "demo.jsonl", {.most_steps = 3}).ran);
+  CHECK_FALSE(chief_part(holds(trace), seen_of(trace), "demo.jsonl", {.max_steps = 3}).ran);
   CHECK_FALSE(chief_part(holds(trace), seen_of(trace), "demo.jsonl", {.budget_seconds = 0}).ran);
 }
 
-TEST_CASE("causes over many runs are told from a result that is handed in") {
+TEST_CASE("causes over many runs come from a given result") {
   const part none = causal_part({});
   CHECK_FALSE(none.ran);
   CHECK(none.command.find("digctl causal") == 0);

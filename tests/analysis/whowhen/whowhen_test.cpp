@@ -62,7 +62,7 @@ TEST_CASE("wilsons_interval_is_the_known_one") {
   CHECK(wilson(0, 10).low == 0);
 }
 
-TEST_CASE("every_method_stands_beside_the_constants") {
+TEST_CASE("every_method_is_listed_with_the_baselines") {
   const labelled_log l = parsed(hand_crafted);
   results r;
   add_constants(r, l);
@@ -79,7 +79,7 @@ TEST_CASE("every_method_stands_beside_the_constants") {
   CHECK(as_table(r).find("last-tool-step") != std::string::npos);
 }
 
-TEST_CASE("names_of_subsets_are_data_in_the_chart") {
+TEST_CASE("names_of_subsets_are_escaped_in_the_chart") {
   results r;
   r.at("<script>&", "chief").n = 1;
   const std::string svg = as_svg(r);
@@ -104,7 +104,7 @@ TEST_CASE("a_planted_run_is_the_same_for_the_same_seed") {
   CHECK(a.log.steps.back().text == b.log.steps.back().text);
 }
 
-TEST_CASE("a_question_left_out_teaches_nothing_about_itself") {
+TEST_CASE("a_question_left_out_is_not_in_its_training_set") {
   // Two logs of one question and one of another: with the question left out, only the other one is left to learn from.
   std::vector<labelled_log> logs{planted_run(1), planted_run(1), planted_run(2)};
   const validated before = cross_validate(logs, false);
@@ -114,8 +114,8 @@ TEST_CASE("a_question_left_out_teaches_nothing_about_itself") {
   CHECK(before.answers[0].steps == after.answers[0].steps);
 }
 
-// On logs of others, which are not in the repository: scripts/test runs it where they are.
-TEST_CASE("the_default_beats_the_constants_on_the_logs", "[.][data]") {
+// Needs the published logs, which are not in the repository; scripts/test runs it where they are present.
+TEST_CASE("the_default_method_beats_the_baselines_on_the_logs", "[.][data]") {
   const char* folder = std::getenv("DIGD_WHOWHEN_DIR");
   REQUIRE(folder != nullptr);
   std::vector<labelled_log> logs;
