@@ -1,10 +1,10 @@
-// Rows a second into the archive, beside a plain SQLite program that inserts the same rows in batches of the same size
-// into a table of the same columns and index; block by block in one run.
+// Rows a second into the archive, compared with a plain SQLite program that inserts the same rows, in batches of the
+// same size, into a table with the same columns and index; block by block in one run.
 //
 //   digd-archive-rows FOLDER [--rows N] [--blocks N] [--bytes N]
 //
-// Prints one JSON line: rows a second of both, bytes on disk beside the bytes received, nanoseconds that handing one
-// entry to the writer costs the engine thread, without what looking at the clock takes.
+// Prints one JSON line: rows a second of both, bytes on disk and bytes received, and the nanoseconds for which handing
+// an entry to the writer holds up the engine thread, without the cost of reading the clock.
 #include <sqlite3.h>
 
 #include <CLI/CLI.hpp>
@@ -61,14 +61,14 @@ std::uint64_t disk_bytes(const fs::path& file) {
 class archived {
  public:
   archived(const fs::path& folder, std::size_t bytes) : bytes_(bytes), file_(folder / "archive.sqlite") {
-    archive::options how;
-    how.path = file_;
+    archive::options options;
+    options.path = file_;
     std::string why;
     auto opened = archive::archive::open(
-        how,
-        [this](std::span<const archive::durable> all) {
+        options,
+        [this](std::span<const archive::durable> batch_durable) {
           const std::lock_guard hold(mutex_);
-          for (const auto& one : all) durable_ = std::max(durable_, one.seq);
+          for (const auto& entry : batch_durable) durable_ = std::max(durable_, entry.seq);
           changed_.notify_one();
         },
         &why);
@@ -84,25 +84,25 @@ class archived {
     push(std::make_unique<archive::entry>(std::move(opening)));
   }
 
-  // Nanoseconds until `rows` more are durable.
+  // Nanoseconds until `rows` more entries are durable.
   std::uint64_t play(std::size_t rows) {
     std::vector<archive::entry_ptr> made(rows);
-    for (archive::entry_ptr& one : made) one = make();
+    for (archive::entry_ptr& entry : made) entry = make();
     const std::uint64_t begun = now_ns();
-    for (archive::entry_ptr& one : made) push(std::move(one));
+    for (archive::entry_ptr& entry : made) push(std::move(entry));
     wait_until_durable();
     return now_ns() - begun;
   }
 
-  // What handing over takes of each of `rows` more, made a moment before as on an engine thread.
+  // Measures handing over each of `rows` more entries, made just before as on an engine thread.
   void hand_over(std::size_t rows) {
     for (std::size_t i = 0; i < rows; ++i) {
-      archive::entry_ptr one = make();
+      archive::entry_ptr entry = make();
       const std::uint64_t before = now_ns(), begun = now_ns();
-      const bool taken = producer_->try_push(one);
+      const bool taken = producer_->try_push(entry);
       const std::uint64_t spent = now_ns() - begun, looking = begun - before;
       if (!taken) {
-        push(std::move(one));
+        push(std::move(entry));
       } else {
         pushes_.add(spent > looking ? spent - looking : 0);
       }
@@ -133,7 +133,7 @@ class archived {
   }
 
   void push(archive::entry_ptr e) {
-    while (!producer_->try_push(e)) std::this_thread::yield();  // the queue is full: the daemon keeps a backlog instead
+    while (!producer_->try_push(e)) std::this_thread::yield();  // the queue is full; the daemon would keep a backlog
   }
 
   void wait_until_durable() {
@@ -192,7 +192,7 @@ class plain {
   }
 
  private:
-  const std::size_t batch = archive::options{}.batch_entries;  // what the writer commits at once at most
+  const std::size_t batch = archive::options{}.batch_entries;  // the writer's largest commit
 
   void check(int rc) {
     if (rc != SQLITE_OK) throw std::runtime_error(std::string("the plain program: ") + sqlite3_errmsg(db_));

@@ -1,5 +1,5 @@
-// The baseline of the socket benchmarks: a WebSocket echo as Beast's documentation teaches it, on one thread, with
-// nothing of digd's in it. It prints its port and serves until its standard input ends.
+// The baseline of the socket benchmarks: a WebSocket echo server as in Beast's documentation, on one thread, without
+// any code of digd. Prints its port and serves until its standard input ends.
 #include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
@@ -46,12 +46,12 @@ class echo : public std::enable_shared_from_this<echo> {
   beast::flat_buffer in_;
 };
 
-void serve(asio::ip::tcp::acceptor& door) {
-  door.async_accept([&door](error_code ec, asio::ip::tcp::socket socket) {
+void serve(asio::ip::tcp::acceptor& acceptor) {
+  acceptor.async_accept([&acceptor](error_code ec, asio::ip::tcp::socket socket) {
     if (ec) return;
     socket.set_option(asio::ip::tcp::no_delay(true));
     std::make_shared<echo>(std::move(socket))->start();
-    serve(door);
+    serve(acceptor);
   });
 }
 
@@ -59,10 +59,10 @@ void serve(asio::ip::tcp::acceptor& door) {
 
 int main() {
   asio::io_context context(1);
-  asio::ip::tcp::acceptor door(context, {asio::ip::address_v4::loopback(), 0});
-  std::printf("%u\n", door.local_endpoint().port());
+  asio::ip::tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), 0});
+  std::printf("%u\n", acceptor.local_endpoint().port());
   std::fflush(stdout);
-  serve(door);
+  serve(acceptor);
   asio::posix::stream_descriptor parent(context, ::dup(STDIN_FILENO));
   char byte = 0;
   parent.async_read_some(asio::buffer(&byte, 1), [&context](error_code, std::size_t) { context.stop(); });

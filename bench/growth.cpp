@@ -1,14 +1,14 @@
-// Does judging cost more the longer a run is, or the more hostile its shape? The engine alone: graph and rules, no
-// JSON, no disk.
+// Does the cost of judging grow with the length of a run or with its shape? The engine alone: graph and rules, no JSON,
+// no disk.
 //
-//   digd-growth long [--events N]     one run of N events: nanoseconds an event at each length, memory, the slowest
-//   steps digd-growth kept [--events N]     bytes that an event takes which is settled and remembered digd-growth
-//   shapes                the shapes that grow most, at a size and at ten times it digd-growth chain agents in a chain,
-//   each activation consumes one event and makes the next: for comparison with
-//                                     what the paper's own library was measured at
+//   digd-growth long [--events N]     one run of N events: nanoseconds an event at each length, memory, slowest steps
+//   digd-growth kept [--events N]     bytes of an event that is settled and remembered
+//   digd-growth shapes                hostile shapes, each at a size and at ten times that size
+//   digd-growth chain                 a chain of agents, each activation consuming one event and making the next, for
+//                                     comparison with measurements of the paper's own library
 //
-// Prints JSON. Each is played twice: a step counts as slow only if it was slow both times, since the machine interrupts
-// too.
+// Prints JSON. Each run is played twice: a step counts as slow only if it was slow both times, since the machine
+// interrupts too.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -37,8 +37,8 @@ std::uint64_t nanoseconds(const run&) { return static_cast<std::uint64_t>(steady
 
 std::uint64_t resident_bytes() {
   std::ifstream in("/proc/self/statm");
-  std::uint64_t all = 0, resident = 0;
-  in >> all >> resident;
+  std::uint64_t total_pages = 0, resident = 0;
+  in >> total_pages >> resident;
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
@@ -80,11 +80,11 @@ pass play_long(std::uint64_t events) {
 
 // ---- what is remembered
 
-// Root events, sixteen of them consumed by an activation: what an event takes besides what it names.
+// Root events, each sixteen consumed by one activation: the memory of an event without its payload.
 void kept_table(std::uint64_t events) {
   constexpr std::uint64_t at_once = 16;
   judged_run run(nanoseconds);
-  told t;
+  message_builder t;
   std::uint64_t made = 0;
   const auto make = [&](std::uint64_t until) {
     while (made < until) {
@@ -99,7 +99,7 @@ void kept_table(std::uint64_t events) {
       run.take(t.ends("activation-", made));
     }
   };
-  make(events / 100);  // what a run takes anyway
+  make(events / 100);  // memory that every run takes
   const std::uint64_t before = resident_bytes(), had = made;
   make(events);
   const double each = static_cast<double>(resident_bytes() - before) / static_cast<double>(made - had);
@@ -110,11 +110,12 @@ void kept_table(std::uint64_t events) {
 }
 
 std::uint64_t slowest_of_both(const pass& a, const pass& b) {
-  std::uint64_t most = 0;
+  std::uint64_t slowest = 0;
   for (const auto& [message, ns] : a.slow) {
-    if (const auto same = b.slow.find(message); same != b.slow.end()) most = std::max(most, std::min(ns, same->second));
+    if (const auto same = b.slow.find(message); same != b.slow.end())
+      slowest = std::max(slowest, std::min(ns, same->second));
   }
-  return most;
+  return slowest;
 }
 
 void long_table(std::uint64_t events) {
@@ -159,7 +160,7 @@ void shapes_table() {
 
 double chain_ns_a_node(std::uint64_t nodes) {
   judged_run run(nanoseconds);
-  told t;
+  message_builder t;
   message* m = &t.begin(message_type::event);
   t.event(t.name("e", 0), "agent-0");
   std::uint64_t spent = run.take(*m);

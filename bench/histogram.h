@@ -1,4 +1,4 @@
-// Durations counted in buckets of at most 1.6 % of their value, as HdrHistogram does it: percentiles of millions of
+// A histogram of durations in buckets of at most 1.6% of their value, like HdrHistogram: percentiles of millions of
 // samples in constant memory. Not thread-safe.
 #pragma once
 
@@ -14,7 +14,7 @@ class histogram {
   void add(std::uint64_t ns) {
     ++buckets_[index_of(ns)];
     ++count_;
-    most_ = std::max(most_, ns);
+    max_ = std::max(max_, ns);
   }
 
   // The value that `share` (0 … 1) of the samples do not exceed; 0 without samples.
@@ -23,16 +23,16 @@ class histogram {
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
       seen += buckets_[i];
-      if (seen >= std::max<std::uint64_t>(wanted, 1) && seen > 0) return std::min(top_of(i), most_);
+      if (seen >= std::max<std::uint64_t>(wanted, 1) && seen > 0) return std::min(top_of(i), max_);
     }
-    return most_;
+    return max_;
   }
 
   std::uint64_t count() const { return count_; }
-  std::uint64_t most() const { return most_; }
+  std::uint64_t max() const { return max_; }
 
  private:
-  static constexpr unsigned fine_bits = 6;  // 64 buckets a doubling
+  static constexpr unsigned fine_bits = 6;  // 64 buckets for each doubling
   static constexpr std::uint64_t fine = 1u << fine_bits;
 
   static std::size_t index_of(std::uint64_t v) {
@@ -47,7 +47,7 @@ class histogram {
   }
 
   std::array<std::uint64_t, fine * 60> buckets_{};
-  std::uint64_t count_ = 0, most_ = 0;
+  std::uint64_t count_ = 0, max_ = 0;
 };
 
 }  // namespace digd::bench

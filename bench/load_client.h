@@ -1,7 +1,7 @@
-// A client of digd or of the bare echo, as the socket benchmarks drive it: what a run says, and a connection that says
-// it.
+// A client of digd or of the echo server for the socket benchmarks: the messages of a run, and the connection that
+// sends them.
 //
-// Blocking while it connects, then not. One thread at a time; throws std::runtime_error with what went wrong.
+// Blocking while it connects, then non-blocking. Use it from one thread; throws std::runtime_error on failure.
 #pragma once
 
 #include <arpa/inet.h>
@@ -30,9 +30,9 @@ inline constexpr std::size_t consumed_at_once = 16;
 
 inline std::uint64_t now_ns() { return static_cast<std::uint64_t>(steady::now().time_since_epoch().count()); }
 
-[[noreturn]] inline void fail(const std::string& what) { throw std::runtime_error(what); }
+[[noreturn]] inline void fail(const std::string& problem) { throw std::runtime_error(problem); }
 
-// A client's text frame; masked, as it must be, with a key of zeros.
+// Appends a client's text frame, masked with a key of zeros.
 inline void append_frame(std::string& out, std::string_view text) {
   out += static_cast<char>(0x81);
   if (text.size() < 126) {
@@ -46,7 +46,7 @@ inline void append_frame(std::string& out, std::string_view text) {
   out += text;
 }
 
-// What a run's client says, event after event; frames appended to a buffer.
+// Writes the messages of a run, event after event, as frames into a buffer.
 class story {
  public:
   story(std::string run, std::size_t bytes) : run_(std::move(run)), bytes_(bytes) {}
@@ -56,7 +56,8 @@ class story {
            R"(","session":"main","agents":["a","b"],"clock":"wall"})";
   }
 
-  // The next event and, now and then, the activation that consumes the ones before it. How many frames that is.
+  // Appends the next event, preceded by the activation that consumes the earlier ones if it is due. Returns the number
+  // of frames.
   std::size_t append_event(std::string& out) {
     std::size_t frames = 1;
     if (pending_ == consumed_at_once) frames += append_activation(out);
@@ -80,7 +81,7 @@ class story {
     text_ += "]}";
     append_frame(out, text_);
     text_ = R"({"type":"activation_ended","seq":)" + std::to_string(++seq_) + R"(,"activation":")" + name +
-            "\"}";  // consumes all
+            "\"}";  // consumes all inputs
     append_frame(out, text_);
     pending_ = 0;
     return 2;
@@ -94,7 +95,7 @@ class story {
 
 class connection {
  public:
-  // `echoes`: every frame comes back, not only the answers to events.
+  // `echoes`: the server returns every frame, not only answers to events.
   connection(int port, const std::string& run, std::size_t bytes, bool echoes) : story_(run, bytes), echoes_(echoes) {
     fd_ = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in to{};
@@ -116,7 +117,7 @@ class connection {
   std::size_t unanswered() const { return sent_.size(); }
   bool wants_to_write() const { return written_ < out_.size(); }
 
-  // One more event, whose latency counts from `when`. What is there goes out with `write`, or at `written_at`.
+  // Adds an event whose latency counts from `when`. Sends once `written_at` bytes have gathered, else `write` does.
   void add_event(std::uint64_t when) {
     const std::size_t frames = story_.append_event(out_);
     for (std::size_t i = 1; echoes_ && i < frames; ++i) sent_.push_back({0});
@@ -135,7 +136,7 @@ class connection {
     written_ = 0;
   }
 
-  // Reads what is there; each answered event is added to `to`. How many.
+  // Reads the available bytes and adds the latency of each answered event to `to`. Returns their number.
   std::size_t read(histogram& to) {
     const ssize_t n = ::recv(fd_, in_.get() + had_, in_bytes - had_, 0);
     if (n == 0 || (n < 0 && errno != EAGAIN)) fail("a server closed the connection");
@@ -145,7 +146,7 @@ class connection {
 
  private:
   struct waiting {
-    std::uint64_t since;  // 0: a frame whose echo nobody times
+    std::uint64_t since;  // 0: a frame whose echo is not measured
   };
 
   void upgrade(int port, const std::string& run) {
@@ -160,7 +161,7 @@ class connection {
     if (answer.find(" 101 ") == std::string::npos) fail("no upgrade: " + answer);
     append_frame(out_, story_.hello());
     write();
-    char first[2];  // the welcome, or the hello's echo, is not an answer
+    char first[2];  // the welcome, or the echo of the hello, is not an answer
     if (::recv(fd_, first, 2, MSG_WAITALL) != 2) fail("no welcome");
     std::size_t length = static_cast<unsigned char>(first[1]);
     if (length == 126) {
@@ -174,20 +175,20 @@ class connection {
   }
 
   std::size_t take_frames(histogram& to) {
-    const std::string_view all(in_.get(), had_);
+    const std::string_view received(in_.get(), had_);
     std::size_t at = 0, answered = 0;
-    while (all.size() - at >= 2) {
-      std::size_t head = 2, length = static_cast<unsigned char>(all[at + 1]) & 0x7f;
+    while (received.size() - at >= 2) {
+      std::size_t head = 2, length = static_cast<unsigned char>(received[at + 1]) & 0x7f;
       if (length == 126) {
         head = 4;
-        if (all.size() - at < head) break;
-        length = static_cast<std::size_t>(static_cast<unsigned char>(all[at + 2])) << 8 |
-                 static_cast<unsigned char>(all[at + 3]);
+        if (received.size() - at < head) break;
+        length = static_cast<std::size_t>(static_cast<unsigned char>(received[at + 2])) << 8 |
+                 static_cast<unsigned char>(received[at + 3]);
       } else if (length == 127) {
         fail("a frame of over 64 KB");
       }
-      if (all.size() - at < head + length) break;
-      answered += take_frame(all.substr(at + head, length), to);
+      if (received.size() - at < head + length) break;
+      answered += take_frame(received.substr(at + head, length), to);
       at += head + length;
     }
     had_ -= at;
@@ -211,15 +212,15 @@ class connection {
   story story_;
   bool echoes_;
   static constexpr std::size_t in_bytes = 256u << 10;  // more than the longest frame
-  static constexpr std::size_t written_at = 8u << 10;  // so that a server begins before all of many events are made
+  static constexpr std::size_t written_at = 8u << 10;  // so that the server starts before a large batch is complete
   std::string out_;
   std::unique_ptr<char[]> in_ = std::make_unique_for_overwrite<char[]>(in_bytes);
-  std::size_t had_ = 0;  // in in_
+  std::size_t had_ = 0;  // bytes in `in_`
   std::size_t written_ = 0;
   std::deque<waiting> sent_;
 };
 
-// A server's place, as it is given on the command line.
+// A server's port and process, as given on the command line.
 struct server_place {
   int port = 0, pid = 0;
 };
@@ -230,7 +231,7 @@ inline server_place place_of(const std::string& where) {
   return {std::stoi(where.substr(0, colon)), std::stoi(where.substr(colon + 1))};
 }
 
-// Part of a run's name, so that runs of one call are not those of another.
+// A part of run names that distinguishes calls of the program.
 inline std::string stamp() { return std::to_string(::getpid()) + "-" + std::to_string(now_ns() % 1'000'000); }
 
 }  // namespace digd::bench

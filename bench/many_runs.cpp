@@ -1,15 +1,14 @@
-// Many runs at once: what each costs, and what a burst in one does to the answers of another.
+// Many runs at once: the cost of each, and the effect of a burst in one run on the latency of another.
 //
 //   digd-many-runs --digd PORT:PID --echo PORT:PID [--runs N] [--connections N] [--seconds N] [--blocks N]
 //
-// Opens `runs` runs at digd, each with a few events and a frontier that stays live, and keeps `connections` of them
-// connected. Then a probe says one event every two milliseconds, at fixed times whether or not it is answered, and its
-// latency counts from these times; in every other block one more connection sends as fast as it is answered, 64 events
-// under way. The same is done to the bare echo in turn: what a busy machine does to anybody's answers is in its figures
-// too.
+// Opens `runs` runs at digd, each with a few events of which some stay live, and keeps `connections` of them connected.
+// Then a probe sends one event every two milliseconds, at fixed times whether or not it gets answers; its latency
+// counts from these times. In every other block another connection sends as fast as answers arrive, with 64 events in
+// flight. The echo server gets the same load in turn, as a measure of the machine's own delays.
 //
-// Prints one JSON line: memory a run, seconds it took to open them, and the probe's latencies without and with the
-// burst, for both.
+// Prints one JSON line: memory a run, seconds to open the runs, and for both servers the latencies of the probe without
+// and with the burst.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <atomic>
@@ -32,30 +31,30 @@ constexpr std::size_t burst_in_flight = 64, event_bytes = 600, events_a_run = 20
 
 std::uint64_t resident_bytes(int pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/statm");
-  std::uint64_t all = 0, resident = 0;
-  if (!(in >> all >> resident)) fail("there is no process " + std::to_string(pid));
+  std::uint64_t total_pages = 0, resident = 0;
+  if (!(in >> total_pages >> resident)) fail("there is no process " + std::to_string(pid));
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Waits until something can be read or written, at most until `until`; reads, and gives how many events were answered.
-std::size_t serve(connection& one, histogram& to, std::uint64_t until) {
-  one.write();
-  pollfd fd{one.fd(), static_cast<short>(POLLIN | (one.wants_to_write() ? POLLOUT : 0)), 0};
+// Waits at most until `until` for the connection, then reads. Returns the number of answered events.
+std::size_t serve(connection& client, histogram& to, std::uint64_t until) {
+  client.write();
+  pollfd fd{client.fd(), static_cast<short>(POLLIN | (client.wants_to_write() ? POLLOUT : 0)), 0};
   const std::uint64_t now = now_ns(), left = until > now ? until - now : 0;
   const timespec patience{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
   if (::ppoll(&fd, 1, &patience, nullptr) <= 0) return 0;
-  return (fd.revents & (POLLIN | POLLHUP | POLLERR)) != 0 ? one.read(to) : 0;
+  return (fd.revents & (POLLIN | POLLHUP | POLLERR)) != 0 ? client.read(to) : 0;
 }
 
-void answer_all(connection& one) {
+void answer_all(connection& client) {
   histogram unkept;
-  for (const std::uint64_t until = now_ns() + 10'000'000'000; one.unanswered() > 0 || one.wants_to_write();) {
-    serve(one, unkept, until);
+  for (const std::uint64_t until = now_ns() + 10'000'000'000; client.unanswered() > 0 || client.wants_to_write();) {
+    serve(client, unkept, until);
     if (now_ns() > until) fail("a server has not answered for ten seconds");
   }
 }
 
-// Sends as fast as it is answered while it is told to.
+// Sends as fast as answers arrive, while switched on.
 class burst {
  public:
   burst(int port, const std::string& run, bool echoes)
@@ -146,10 +145,10 @@ int run(int argc, char** argv) {
   std::deque<std::unique_ptr<connection>> kept;
   const std::uint64_t before = resident_bytes(digd.pid), begun = now_ns();
   for (std::size_t i = 0; i < runs; ++i) {
-    auto one = std::make_unique<connection>(digd.port, names + std::to_string(i), event_bytes, false);
-    for (std::size_t n = 0; n < events_a_run; ++n) one->add_event(now_ns());
-    answer_all(*one);
-    kept.push_back(std::move(one));
+    auto client = std::make_unique<connection>(digd.port, names + std::to_string(i), event_bytes, false);
+    for (std::size_t n = 0; n < events_a_run; ++n) client->add_event(now_ns());
+    answer_all(*client);
+    kept.push_back(std::move(client));
     if (kept.size() > connections) kept.pop_front();
   }
   const double opening = static_cast<double>(now_ns() - begun) / 1e9;

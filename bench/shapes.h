@@ -1,5 +1,5 @@
-// Runs and shapes made to hurt, for whoever measures what an event costs in them: the benchmark in nanoseconds
-// (bench/growth.cpp), the tests in elements looked at (tests/engine/growth_test.cpp).
+// Synthetic runs of hostile shapes, for measuring the cost of an event: the benchmark measures nanoseconds
+// (bench/growth.cpp), the tests count elements looked at (tests/engine/growth_test.cpp).
 //
 // The engine alone: graph and rules, no JSON, no disk. Not thread-safe.
 #pragma once
@@ -31,14 +31,14 @@ inline hello greeting() {
 
 class judged_run {
  public:
-  // What is measured: a count that only grows.
+  // The measured quantity: a count that only grows.
   using meter = std::function<std::uint64_t(const run&)>;
 
   explicit judged_run(meter of) : of_(std::move(of)), first_(greeting()), run_(settle(first_, run_policy()), first_) {
     run_.join(first_);
   }
 
-  // How much the message took; throws if it was refused, since then nothing was measured.
+  // The cost of a message. Throws if the engine refuses it, since nothing was measured then.
   std::uint64_t take(const message& m) {
     const std::uint64_t before = of_(run_);
     run_.apply(m, who_, 0, answer_);
@@ -59,11 +59,11 @@ class judged_run {
   answer answer_;
 };
 
-// Plays a shape of a size; adds what each event took that is to be counted.
+// Plays a shape of a given size and adds the cost of each relevant event to the histogram.
 using shape = std::function<void(std::uint64_t size, judged_run&, histogram&)>;
 
 inline void pending_at_one_agent(std::uint64_t size, judged_run& run, histogram& to) {
-  told t;
+  message_builder t;
   for (std::uint64_t i = 0; i < size; ++i) {
     message& m = t.begin(message_type::event);
     t.event(t.name("e", i), "a");
@@ -71,9 +71,9 @@ inline void pending_at_one_agent(std::uint64_t size, judged_run& run, histogram&
   }
 }
 
-// Each activation of b takes the last result and a fresh root's, and merges: the result has one more generator.
+// Each activation of b merges the last result with one from a new root; the result has one more generator each time.
 inline void generators_in_a_chain(std::uint64_t size, judged_run& run, histogram& to) {
-  told t;
+  message_builder t;
   message* m = &t.begin(message_type::event);
   t.event(t.name("r", 0), "b");
   run.take(*m);
@@ -97,17 +97,17 @@ inline void generators_in_a_chain(std::uint64_t size, judged_run& run, histogram
   }
 }
 
-// An event to `size` agents, each of which then takes it: what the event costs is shared among its deliveries.
+// One event for `size` agents. Its cost is divided among its deliveries.
 inline void recipients(std::uint64_t size, judged_run& run, histogram& to) {
   std::vector<std::string> names;
   for (std::uint64_t i = 0; i < size; ++i) names.push_back("agent-" + std::to_string(i));
-  told t;
+  message_builder t;
   for (std::uint64_t round = 0; round < 5; ++round) {
     message& m = t.begin(message_type::event);
     event_draft& e = t.event(t.name("e", round), names[0]);
     if (round % 2 == 0) {
       e.recipients.assign(names.begin(), names.end());
-    } else {  // a list that is kept sorted must not mind
+    } else {  // the order of recipients must not matter
       e.recipients.assign(names.rbegin(), names.rend());
     }
     const std::uint64_t each = (run.take(m) + size - 1) / size;
@@ -116,7 +116,7 @@ inline void recipients(std::uint64_t size, judged_run& run, histogram& to) {
 }
 
 inline void submits_in_a_row(std::uint64_t size, judged_run& run, histogram& to) {
-  told t;
+  message_builder t;
   message* m = &t.begin(message_type::event);
   t.event("open work", "b");
   run.take(*m);
@@ -127,17 +127,17 @@ inline void submits_in_a_row(std::uint64_t size, judged_run& run, histogram& to)
     e.id = t.name("s", i);
     e.submit = true;
     to.add(run.take(*m));
-    m = &t.starts("w", i, "a");  // what was given back is taken, or it would pile up
+    m = &t.starts("w", i, "a");  // consumes the event that was given back, or it would pile up
     m->inputs.push_back(t.name("s", i));
     run.take(*m);
     run.take(t.ends("w", i));
   }
 }
 
-// One activation takes `size` events at once.
+// One activation takes `size` events as inputs.
 inline void inputs(std::uint64_t size, judged_run& run, histogram& to) {
   std::vector<std::string> names;
-  told t;
+  message_builder t;
   for (std::uint64_t i = 0; i < size; ++i) {
     names.push_back("e" + std::to_string(i));
     message& m = t.begin(message_type::event);
@@ -156,10 +156,9 @@ inline void inputs(std::uint64_t size, judged_run& run, histogram& to) {
   for (std::uint64_t i = 0; i < size; ++i) to.add((spent + size - 1) / size);
 }
 
-// Work of one split, all of it pending at one agent: whatever comes is held against all that waits there
-// (cross_lineage_aggregation).
+// All work of one split is pending at one agent, so cross_lineage_aggregation compares each new event with all of it.
 inline void lineage_pending_at_one_agent(std::uint64_t size, judged_run& run, histogram& to) {
-  told t;
+  message_builder t;
   message* m = &t.begin(message_type::activation_started);
   m->activation = "split";
   m->agent = "a";
@@ -171,9 +170,9 @@ inline void lineage_pending_at_one_agent(std::uint64_t size, judged_run& run, hi
   }
 }
 
-// `size` events in, `size` out of one activation, all of them taken by another: a layer that settles in one message.
+// One activation with `size` inputs and `size` outputs, which another takes: a layer that settles in one message.
 inline void layer_that_settles(std::uint64_t size, judged_run& run, histogram& to) {
-  told t;
+  message_builder t;
   std::vector<std::string> in, out;
   for (std::uint64_t i = 0; i < size; ++i) {
     in.push_back("in" + std::to_string(i));
@@ -196,7 +195,7 @@ inline void layer_that_settles(std::uint64_t size, judged_run& run, histogram& t
   for (const std::string& name : out) t.event(name, "b");
   spent += run.take(*m);
   start("v2", "b", out);
-  m = &t.begin(message_type::event);  // of a lineage from all of them
+  m = &t.begin(message_type::event);  // its lineage includes all of them
   t.event("middle", "c").source = "v2";
   spent += run.take(*m);
   m = &t.begin(message_type::activation_ended);
@@ -205,9 +204,9 @@ inline void layer_that_settles(std::uint64_t size, judged_run& run, histogram& t
   for (std::uint64_t i = 0; i < size; ++i) to.add((spent + size - 1) / size);
 }
 
-// Name, size, shape: each is looked at in its size and in ten times it.
+// Name, size, shape. Each shape is measured at its size and at ten times its size.
 inline const std::vector<std::tuple<const char*, std::uint64_t, shape>>& shapes() {
-  static const std::vector<std::tuple<const char*, std::uint64_t, shape>> tuples{
+  static const std::vector<std::tuple<const char*, std::uint64_t, shape>> list{
       {"events pending at one agent", 1'000, pending_at_one_agent},
       {"events of one lineage pending at one agent", 1'000, lineage_pending_at_one_agent},
       {"generators merged in a chain", 10'000, generators_in_a_chain},
@@ -215,7 +214,7 @@ inline const std::vector<std::tuple<const char*, std::uint64_t, shape>>& shapes(
       {"submits in a row", 100, submits_in_a_row},
       {"inputs of one activation", 1'000, inputs},
       {"events of a layer that settles at once", 1'000, layer_that_settles}};
-  return tuples;
+  return list;
 }
 
 }  // namespace digd::bench

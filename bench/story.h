@@ -1,4 +1,5 @@
-// Messages of made runs, for the engine alone: names live in the story, so that no JSON is in the measurement.
+// Messages of synthetic runs for the engine alone. The builder owns the names, so that no JSON is part of the
+// measurement.
 #pragma once
 
 #include <array>
@@ -8,8 +9,8 @@
 
 namespace digd::bench {
 
-// A message and the names that it views. Refilled in place.
-class told {
+// Builds one message after another in place and owns the names that it views.
+class message_builder {
  public:
   message& begin(message_type type) {
     m_.clear();
@@ -19,9 +20,9 @@ class told {
     used_ = 0;
     return m_;
   }
-  const message& said() const { return m_; }
+  const message& current() const { return m_; }
 
-  // A name that lives until `begin` is next called: at most `most_names` of them.
+  // A name that lives until the next `begin`; at most `max_names` of them.
   std::string_view name(std::string_view prefix, std::uint64_t number) {
     std::string& at = names_[used_++];
     at.assign(prefix);
@@ -29,7 +30,7 @@ class told {
     return at;
   }
 
-  // An activation, by its name: what else it has is for the caller to add.
+  // The start or end of an activation; the caller adds inputs and outputs.
   message& starts(std::string_view prefix, std::uint64_t number, std::string_view agent = {}) {
     message& m = begin(message_type::activation_started);
     m.activation = name(prefix, number);
@@ -50,16 +51,15 @@ class told {
   }
 
  private:
-  static constexpr std::size_t most_names = 64;
+  static constexpr std::size_t max_names = 64;
   message m_;
   std::uint64_t seq_ = 0;
-  std::array<std::string, most_names> names_;
+  std::array<std::string, max_names> names_;
   std::size_t used_ = 0;
 };
 
-// One run without end and with a small frontier: a planner splits a task in three, three coders solve the parts, a
-// tester joins the answers, and the joined answer is the next task. Ten messages a round, the frontier under ten
-// events.
+// An endless run with few live events: a planner splits a task in three, three coders solve the parts, a tester joins
+// the answers, and the joined answer is the next task. Ten messages a round, under ten live events.
 class long_run {
  public:
   const message& next() {
@@ -76,28 +76,28 @@ class long_run {
       case 5:
       case 7: {
         const std::uint64_t part = 3 * n_ + (step_ - 4) / 2;
-        message& m = told_.ends("solve-", part);
-        told_.event(told_.name("answer-", part), "tester");
+        message& m = builder_.ends("solve-", part);
+        builder_.event(builder_.name("answer-", part), "tester");
         return m;
       }
       case 8: {
-        message& m = told_.starts("join-", n_, "tester");
-        for (std::uint64_t i = 0; i < 3; ++i) m.inputs.push_back(told_.name("answer-", 3 * n_ + i));
+        message& m = builder_.starts("join-", n_, "tester");
+        for (std::uint64_t i = 0; i < 3; ++i) m.inputs.push_back(builder_.name("answer-", 3 * n_ + i));
         return m;
       }
       default: {
-        message& m = told_.ends("join-", n_);
-        told_.event(told_.name("task-", ++n_), "planner");
+        message& m = builder_.ends("join-", n_);
+        builder_.event(builder_.name("task-", ++n_), "planner");
         step_ = 0;
         return m;
       }
     }
   }
 
-  // Must come first: the first task.
+  // The first task. Call it once, before `next`.
   const message& first() {
-    message& m = told_.begin(message_type::event);
-    told_.event(told_.name("task-", n_), "planner");
+    message& m = builder_.begin(message_type::event);
+    builder_.event(builder_.name("task-", n_), "planner");
     return m;
   }
 
@@ -106,18 +106,18 @@ class long_run {
  private:
   const message& started(std::string_view kind, std::uint64_t number, std::string_view agent, std::string_view input,
                          std::uint64_t of) {
-    message& m = told_.starts(kind, number, agent);
-    m.inputs.push_back(told_.name(input, of));
+    message& m = builder_.starts(kind, number, agent);
+    m.inputs.push_back(builder_.name(input, of));
     return m;
   }
 
   const message& ended_with_parts() {
-    message& m = told_.ends("plan-", n_);
-    for (std::uint64_t i = 0; i < 3; ++i) told_.event(told_.name("part-", 3 * n_ + i), coders[(3 * n_ + i) % 3]);
+    message& m = builder_.ends("plan-", n_);
+    for (std::uint64_t i = 0; i < 3; ++i) builder_.event(builder_.name("part-", 3 * n_ + i), coders[(3 * n_ + i) % 3]);
     return m;
   }
 
-  told told_;
+  message_builder builder_;
   std::uint64_t n_ = 0;
   unsigned step_ = 0;
 };

@@ -1,5 +1,4 @@
-// A benchmark's program as people and scripts meet it: what goes wrong is said, with the program's name, and the exit
-// status is 2.
+// The frame of a benchmark program: prints an exception with the program's name and returns exit status 2.
 #pragma once
 
 #include <exception>

@@ -11,12 +11,12 @@ std::string_view to_string(item_kind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-decision act(agent& who, const std::vector<presented>& inputs, const surroundings& about) {
-  return turn(who, inputs, about).take();
+decision act(agent& self, const std::vector<presented>& inputs, const surroundings& about) {
+  return turn(self, inputs, about).take();
 }
 
-turn::turn(agent& who, const std::vector<presented>& inputs, const surroundings& about)
-    : me_(who), in_(inputs), about_(about), parameters_(about.parameters), asked_of_(inputs.size()) {
+turn::turn(agent& self, const std::vector<presented>& inputs, const surroundings& about)
+    : me_(self), in_(inputs), about_(about), parameters_(about.parameters), asked_of_(inputs.size()) {
   out_.reactions.resize(inputs.size());
 }
 
@@ -25,7 +25,7 @@ decision turn::take() {
   read_notices();
   see_to_orphans();
   const bool done = see_to_answer() || put_together() || compute() || take_up() || finish();
-  static_cast<void>(done);  // where nothing was done, everything waits
+  static_cast<void>(done);  // if no step applied, everything waits
   return std::move(out_);
 }
 
@@ -40,7 +40,7 @@ int turn::other_agent(purpose why, std::uint64_t sub) const {
 
 // ---- hints
 
-// A hint is followed or not once and for all, however often the event is looked at.
+// Whether a hint is followed is drawn once, however often the agent reads the event.
 bool turn::follows(const hint& h) const {
   return about_.chance.chance(parameters_.follow, purpose::follow, static_cast<std::uint64_t>(me_.number), h.number);
 }
@@ -81,7 +81,7 @@ int turn::number_of(const std::string& name) const {
   return found == about_.names.end() ? none : static_cast<int>(found - about_.names.begin());
 }
 
-// Notices are read and done with. One about an own event that reached nobody makes its author send it again.
+// Consumes notices. A notice about an event of its own that reached nobody makes the agent send it again.
 void turn::read_notices() {
   for (std::size_t i = 0; i < in_.size(); ++i) {
     if (item_at(i).kind != item_kind::notice) continue;
@@ -95,7 +95,7 @@ void turn::read_notices() {
   }
 }
 
-// Own events that came back because they reached nobody: sent to somebody who exists, or dropped.
+// Sends events of its own that came back because they reached nobody to an existing agent, or drops them.
 void turn::see_to_orphans() {
   for (std::size_t i = 0; i < in_.size(); ++i) {
     const item& item = item_at(i);
@@ -109,7 +109,7 @@ void turn::see_to_orphans() {
   }
 }
 
-// Its own answer, given back. Not convinced, it submits it again as it is.
+// Handles its own answer, given back. If it does not follow the hint, it submits the answer again.
 bool turn::see_to_answer() {
   std::optional<std::size_t> answer;
   for (std::size_t i = 0; i < in_.size(); ++i) {
@@ -139,11 +139,11 @@ bool turn::see_to_answer() {
     hand_on(*answer, fresh);
   } else if (patient && !urged) {
     answer_waits_ = true;
-    return false;  // and goes on with what else there is
+    return false;  // and goes on with other inputs
   } else {
     keep(fresh);
     if (request_.count_once)
-      me_.memory = {{own_results + me_.activations, {}, sum}};  // its answer holds all that it knew
+      me_.memory = {{own_results + me_.activations, {}, sum}};  // the answer includes everything it knew
     hand_out_missing(sum.counted);
   }
   return true;
@@ -249,7 +249,7 @@ void turn::reroute(std::size_t i, int to) {
   out_.reactions[i].targets = {to};
 }
 
-// Now and then an event is addressed to nobody, or to a name that does not exist.
+// Addresses some events to nobody, or to a name that does not exist.
 void turn::send(item item, std::vector<int> to) {
   random_stream s = draw(purpose::lost, out_.outputs.size());
   const bool to_itself = to.size() == 1 && to.front() == me_.number;

@@ -1,5 +1,7 @@
-// A general-purpose agent without a role: what it knows, and what it does in one activation with all that lies in its
-// buffer. Deciding is a pure function of the agent, the inputs and the draws; the world (world.h) carries it out.
+// A general-purpose agent without a role: its knowledge, and its decision in one activation with everything in its
+// buffer.
+//
+// A decision is a pure function of the agent, the inputs and the random draws; the world (world.h) carries it out.
 #pragma once
 
 #include <cstdint>
@@ -20,38 +22,38 @@ inline constexpr int none = -1;
 enum class item_kind : std::uint8_t { problem, raw, solution, notice };
 std::string_view to_string(item_kind);
 
-// What an event carries. Its place in the world's list is its number.
+// The content of an event. Its index in the world's list is its number.
 struct item {
   std::string id;
   item_kind kind = item_kind::problem;
-  range part;              // of a problem or raw data
-  solution result;         // of a solution
+  range part;              // for a problem or raw data
+  solution result;         // for a solution
   int source = none;       // agent
-  int reply_to = none;     // author of the problem that this is part of
-  bool submitted = false;  // as the answer; then it may have come back
+  int reply_to = none;     // author of the problem that this belongs to
+  bool submitted = false;  // it was submitted as the answer; digd may have given it back
 };
 
-// What a text asks beside what its rule always asks (reading.h). Names are as the text has them.
+// What a text asks for beyond its rule's usual request (reading.h). Names are those in the text.
 struct request {
-  bool count_once = false;           // to count nothing twice
-  bool wait = false;                 // for what others work on
-  bool not_wait = false;             // but to hand out what is missing
-  bool again = false;                // and to do so whenever it would submit too early
-  bool only_whole = false;           // to submit only what lacks nothing
-  bool anew = false;                 // to put an answer that counts twice together anew
-  std::string pass_on_to;            // an answer that lacks more than half
-  std::vector<std::string> to;       // whom to hand out to
-  std::string reader;                // for whom what follows is; empty: whoever reads it
-  std::vector<std::string> take_in;  // events, without working on them
+  bool count_once = false;           // count nothing twice
+  bool wait = false;                 // wait for work of others
+  bool not_wait = false;             // hand out the missing parts instead of waiting
+  bool again = false;                // hand them out whenever it would submit too early
+  bool only_whole = false;           // submit only a complete answer
+  bool anew = false;                 // redo an answer that counts elements twice
+  std::string pass_on_to;            // pass an answer that lacks more than half on to this agent
+  std::vector<std::string> to;       // agents to hand parts out to
+  std::string reader;                // agent that `take_in` addresses; empty: every reader
+  std::vector<std::string> take_in;  // consume these events without working on them
 };
 
-// A hint that came with an event, as its reader understands it: which rule speaks, of what, and what it asks.
+// A hint that came with an event, as its reader understands it: the rule, its subject, its request.
 struct hint {
   rule_id rule{};
   request asks;
-  std::string event;  // that the rule fired on; empty for a window
+  std::string event;  // the event that the rule fired on; empty for a window
   std::vector<std::string> evidence;
-  std::uint64_t number = 0;  // in the run
+  std::uint64_t number = 0;  // of the hint, in the run
 };
 
 // An event in an agent's buffer.
@@ -61,28 +63,28 @@ struct presented {
   bool given_back = false;
 };
 
-// A result that an agent keeps in mind.
+// A result that an agent remembers.
 struct held_result {
-  std::uint64_t number = 0;  // of the item, or one of its own
-  std::string id;            // of the event; empty for its own
+  std::uint64_t number = 0;  // of the item, or a number above `own_results`
+  std::string id;            // of the event; empty for its own result
   solution result;
 };
 
 struct agent {
   int number = 0;
   bool forgetful = false;
-  bool only_whole = false;        // told to submit nothing else
-  bool again = false;             // told to hand out missing parts whenever it would submit too early
-  std::uint64_t activations = 0;  // so far
-  std::uint64_t chases = 0;       // how often it handed out missing parts
+  bool only_whole = false;        // a hint said: submit only a complete answer
+  bool again = false;             // a hint said: hand out missing parts instead of submitting early
+  std::uint64_t activations = 0;  // number of activations so far
+  std::uint64_t chases = 0;       // number of times it handed out missing parts
   std::vector<held_result> memory;
-  std::set<std::string> warned;  // results that a hint told it not to count twice
-  std::set<int> overflowed;      // raw data that did not fit a call
+  std::set<std::string> warned;  // results that it must not count twice, by a hint
+  std::set<int> overflowed;      // items with raw data that did not fit into a call
 };
 
 struct output {
   digd::bench::item item;
-  std::vector<int> recipients;  // `no_such_agent` among them: a name that does not exist
+  std::vector<int> recipients;  // may include `no_such_agent`
   bool submit = false;
 };
 inline constexpr int no_such_agent = -2;
@@ -93,23 +95,23 @@ struct handled {
 };
 
 struct decision {
-  std::vector<handled> reactions;  // one an input
+  std::vector<handled> reactions;  // one an input, in order
   std::vector<output> outputs;
-  std::int64_t computed = 0;  // elements counted off raw data
-  bool failed = false;        // then nothing else counts
+  std::int64_t computed = 0;  // number of elements counted from raw data
+  bool failed = false;        // if set, nothing else has effect
 };
 
-// What an agent can see of the world.
+// The part of the world that an agent can see.
 struct surroundings {
   const digd::bench::parameters& parameters;
   const problem& task;
   const draws& chance;
   int agents = 1;
   const std::vector<item>& items;
-  const std::vector<std::string>& names;  // of agents, by number
+  const std::vector<std::string>& names;  // of agents, by their number
 };
 
-// One activation: `who` learns, and says what it does. `inputs` is its whole buffer, oldest first.
-decision act(agent& who, const std::vector<presented>& inputs, const surroundings& about);
+// One activation. `inputs` is the whole buffer of `self`, oldest first. Updates the memory of `self`.
+decision act(agent& self, const std::vector<presented>& inputs, const surroundings& about);
 
 }  // namespace digd::bench

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* enforcing = "\"mode\":\"enforce\"";
 
-// Rules that do not heal go on observing, so that all arms count the same.
+// Rules that do not heal still observe, so that all arms count the same detections.
 regime with_rules_observing(const std::function<bool(rule_id)>& observes) {
   std::string rules;
   for (std::size_t i = 0; i < rule_count; ++i) {
@@ -27,7 +27,7 @@ regime with_rules_observing(const std::function<bool(rule_id)>& observes) {
   return std::string(enforcing) + ",\"rules\":{" + rules + '}';
 }
 
-// What docs/healing.md advises for large teams, with more members for early_termination.
+// The settings that docs/healing.md advises for large teams, with further members for early_termination.
 std::string settings_for_large_teams(const std::string& of_et = {}) {
   return "\"early_termination\":{\"max_attempts\":15" + of_et +
          "},\"deadlock\":{\"window_ms\":3000,\"max_attempts\":20}";
@@ -58,8 +58,7 @@ std::vector<arm> make_arms() {
   return arms;
 }
 
-// What the two rules said before their texts were changed: cross_lineage_aggregation at last, early_termination first
-// and then.
+// Earlier texts: the last one of cross_lineage_aggregation, and two of early_termination, newest first.
 constexpr const char* ancestry_text =
     "To agent {agent}: the event {event} comes from {origin}. You also hold {work} of another decomposition "
     "({other_origin}). Do not combine them as if they were parts of one whole: check what each covers, and answer them "
@@ -76,7 +75,7 @@ constexpr const char* earlier_text =
     "Your answer is back with you as ordinary work. See to it that this work is finished, or taken in where it is "
     "obsolete, "
     "then submit an answer that is derived from all results.";
-// One that asks for patience.
+// A text that asks for patience.
 constexpr const char* waiting_text =
     "Your final answer {event} was not accepted yet: {count} of work it does not build on {are} still unresolved: "
     "{work}. "
@@ -84,30 +83,30 @@ constexpr const char* waiting_text =
     "builds "
     "on this one and on what it lacked: count nothing twice.";
 
-// As advised for large teams, but with these members of the two rules' settings, as ",\"text\":...".
+// The settings for large teams with further members of the two rules' settings, such as ",\"text\":…".
 arm large_team_with(const std::string& name, const std::string& of_et, const std::string& of_cla = {}) {
   return with_rules("large team: " + name, settings_for_large_teams(of_et) + of_cla);
 }
 
-// digd's own text of early_termination without one of the things that it asks.
+// The settings for large teams, where the text of early_termination lacks `words`.
 arm large_team_without(const std::string& name, std::string_view words) {
   std::string text(rule_of(rule_id::early_termination).text());
   const std::size_t at = text.find(words);
   if (at == std::string::npos) throw std::logic_error("early_termination does not say: " + std::string(words));
-  return large_team_with(name, ",\"text\":" + quoted(text.erase(at, words.size())));
+  return large_team_with(name, ",\"text\":" + digd::quoted(text.erase(at, words.size())));
 }
 
 std::vector<arm> make_tried() {
-  const std::string ancestry = ",\"cross_lineage_aggregation\":{\"text\":" + quoted(ancestry_text) + '}';
-  const std::string counting = "\"text\":" + quoted(counting_text);
+  const std::string ancestry = ",\"cross_lineage_aggregation\":{\"text\":" + digd::quoted(ancestry_text) + '}';
+  const std::string counting = "\"text\":" + digd::quoted(counting_text);
   const auto old_texts = [&](const std::string& name, const std::string& members) {
     return with_rules(name, "\"early_termination\":{" + members + '}' + ancestry);
   };
   const auto attempts = [](int n) {
     return with_early_termination(std::to_string(n) + " attempts", "\"max_attempts\":" + std::to_string(n));
   };
-  return {old_texts("first texts", "\"text\":" + quoted(earlier_text)),
-          old_texts("waiting text", "\"text\":" + quoted(waiting_text)),
+  return {old_texts("first texts", "\"text\":" + digd::quoted(earlier_text)),
+          old_texts("waiting text", "\"text\":" + digd::quoted(waiting_text)),
           old_texts("counting text", counting),
           old_texts("counting text, 20 attempts", counting + ",\"max_attempts\":20"),
           old_texts("counting text, no limit", counting + ",\"max_attempts\":1000"),
@@ -126,10 +125,10 @@ std::vector<arm> make_tried() {
               "no passing on",
               " If it lacks more than half, pass it on to that agent with your results, unless that is you."),
           large_team_without("may wait", "do not just wait: "),
-          large_team_without("nobody named as free", " to agents who are free ({free})"),
-          large_team_without("not again", ", and again if it does not come"),
+          large_team_without("nobody named as free", " to free agents ({free})"),
+          large_team_without("not again", ", and delegate it again if no result arrives"),
           large_team_without("incomplete submits", " only when nothing is missing,"),
-          large_team_without("not anew", "; if your answer does, put it together anew from results that do not")};
+          large_team_without("not anew", "; if your answer does, rebuild it from results that do not overlap")};
 }
 
 outcome live_in(const cell& where, std::uint64_t seed, const parameters& parameters, monitor& with) {
@@ -164,8 +163,8 @@ const arm* arm_named(const std::string& name) {
   return nullptr;
 }
 
-outcome play(const cell& where, std::uint64_t seed, const arm& which, const parameters& parameters) {
-  switch (which.kind) {
+outcome play(const cell& where, std::uint64_t seed, const arm& treatment, const parameters& parameters) {
+  switch (treatment.kind) {
     case arm::kind::nobody: {
       nobody with;
       return live_in(where, seed, parameters, with);
@@ -176,7 +175,7 @@ outcome play(const cell& where, std::uint64_t seed, const arm& which, const para
       return live_in(where, seed, parameters, with);
     }
     default: {
-      engine_monitor with(which.asks);
+      engine_monitor with(treatment.asks);
       return live_in(where, seed, parameters, with);
     }
   }

@@ -1,4 +1,4 @@
-// The arms of the comparison, and one run of one of them.
+// The arms of the comparison, and the playing of one run.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ struct arm {
   enum class kind : std::uint8_t { nobody, engine, control, judge };
   std::string name;
   kind kind = kind::engine;
-  regime asks;  // engine
+  regime asks;  // for `engine` only
 };
 
-// In the order of the tables: without, observe, control, judge, digd, digd as advised for large teams (`main_arms`),
-// digd with each rule alone, digd without each.
+// In the order of the tables: without, observe, control, judge, digd, digd with the settings advised for large teams
+// (these are the `main_arms`), digd with each rule alone, digd without each rule.
 const std::vector<arm>& arms();
 inline constexpr std::size_t main_arms = 6;
-// What was tried on other seeds than those reported, to choose texts and attempts.
+// Arms of the earlier tuning, played on other seeds than the reported ones, to choose texts and attempts.
 const std::vector<arm>& tried();
-// Of either list; null: none.
+// An arm of either list; null if there is none.
 const arm* arm_named(const std::string& name);
 
-outcome play(const cell& where, std::uint64_t seed, const arm& which, const parameters& parameters = {});
+outcome play(const cell& where, std::uint64_t seed, const arm& treatment, const parameters& parameters = {});
 
 }  // namespace digd::bench

@@ -10,14 +10,14 @@
 namespace digd::bench {
 
 instruction recorder::hear(const report& report) {
-  instruction current_instruction = inner_.hear(report);
-  for (const instruction::verdict& v : current_instruction.verdicts) note(report.ts, v.action, v.hints);
-  for (const instruction::intervention& i : current_instruction.interventions) note(report.ts, i.action, i.hints);
-  return current_instruction;
+  instruction response = inner_.hear(report);
+  for (const instruction::verdict& v : response.verdicts) note(report.ts, v.action, v.hints);
+  for (const instruction::intervention& i : response.interventions) note(report.ts, i.action, i.hints);
+  return response;
 }
 
-void recorder::note(milliseconds at, digd::action given_action, const std::vector<hint>& hints) {
-  if (given_action != action::deliver && !hints.empty()) noted_.push_back({at, given_action, hints.front().rule});
+void recorder::note(milliseconds at, digd::action action_taken, const std::vector<hint>& hints) {
+  if (action_taken != action::deliver && !hints.empty()) noted_.push_back({at, action_taken, hints.front().rule});
 }
 
 control::control(const draws& chance, std::vector<planned_intervention> like, milliseconds lasted)
@@ -50,36 +50,36 @@ instruction control::hear(const report& report) {
   return observer_.hear(report);
 }
 
-// What is due is done to one of the message's events, chosen at random. An event is given back before digd hears of it.
-instruction control::on_blocked(report given_report) {
-  const std::optional<planned_intervention> now = take(given_report.ts, true);
-  if (!now) return observer_.hear(given_report);
-  const std::size_t reroutes = blocked_in(given_report) - given_report.events.size();
+// Makes the due intervention on a random event of the message. An event that is given back changes before digd sees it.
+instruction control::on_blocked(report message) {
+  const std::optional<planned_intervention> now = take(message.ts, true);
+  if (!now) return observer_.hear(message);
+  const std::size_t reroutes = blocked_in(message) - message.events.size();
   random_stream s = chance_.at(purpose::control, 0, made_);
-  const std::size_t on = s.below(static_cast<std::uint32_t>(blocked_in(given_report)));
+  const std::size_t on = s.below(static_cast<std::uint32_t>(blocked_in(message)));
   const bool back = now->action == action::reroute && on >= reroutes;
   if (back) {
-    report::event& e = given_report.events[on - reroutes];
+    report::event& e = message.events[on - reroutes];
     e.submit = false;
-    e.recipients = {given_report.agent};
+    e.recipients = {message.agent};
   }
-  instruction current_instruction = observer_.hear(given_report);
-  instruction::verdict& v = current_instruction.verdicts[on];
+  instruction response = observer_.hear(message);
+  instruction::verdict& v = response.verdicts[on];
   v.action = back ? action::reroute : action::inject;
-  if (back) v.recipients = {given_report.agent};
-  const std::string event = on >= reroutes ? given_report.events[on - reroutes].id : std::string();
+  if (back) v.recipients = {message.agent};
+  const std::string event = on >= reroutes ? message.events[on - reroutes].id : std::string();
   v.hints = {in_words_of(now->rule, event, {}, anything(event, s))};
-  return current_instruction;
+  return response;
 }
 
-// Where digd's texts name somebody or something, any agents and the event itself.
+// Values for the placeholders of digd's texts: random agents, and the event itself.
 text_facts control::anything(const std::string& event, random_stream& s) const {
   std::vector<std::string> others = agents_;
   s.shuffle(std::span<std::string>(others));
-  others.resize(std::min(others.size(), text::listed_at_most));
+  others.resize(std::min(others.size(), text::max_listed));
   std::string text;
-  for (const std::string& name : others) text += (text.empty() ? "" : ", ") + quoted(name);
-  return {{"holder", quoted(others.front())}, {"free", text}, {"younger", quoted(event)}};
+  for (const std::string& name : others) text += (text.empty() ? "" : ", ") + digd::quoted(name);
+  return {{"holder", digd::quoted(others.front())}, {"free", text}, {"younger", digd::quoted(event)}};
 }
 
 instruction control::on_tick(const report& report) {

@@ -1,5 +1,5 @@
-// The control: as many interventions as digd made in the same run, of the same kinds, with the same texts, but at
-// random times and places. What digd does better than this it owes to knowing where and when.
+// The control: as many interventions as digd made in the same run, of the same kinds and with the same texts, but at
+// random times and places. The difference to digd is the value of knowing where and when.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace digd::bench {
 
-// One intervention to make, whenever it is `at` or later and there is something to make it on.
+// One intervention to make at the first opportunity at or after `at`.
 struct planned_intervention {
   milliseconds at = 0;
-  digd::action action = action::inject;  // inject and reroute: on a blocked event; create: at a tick of the clock
+  digd::action action = action::inject;  // inject, reroute: on a blocked event; create: at a tick
   rule_id rule{};
 };
 
-// Listens to digd enforcing and notes what it does.
+// Wraps a monitor and records its interventions.
 class recorder final : public monitor {
  public:
   explicit recorder(monitor& inner) : inner_(inner) {}
@@ -36,7 +36,7 @@ class recorder final : public monitor {
 
 class control final : public monitor {
  public:
-  // `like`: what digd did in a run that took `lasted` ms.
+  // `like`: the interventions of digd in a run that took `lasted` ms.
   control(const draws& chance, std::vector<planned_intervention> like, milliseconds lasted);
   void open(const std::vector<std::string>& agents, const parameters& parameters) override;
   instruction hear(const report& report) override;
@@ -49,13 +49,13 @@ class control final : public monitor {
   instruction on_tick(const report& report);
 
   const draws chance_;
-  engine_monitor observer_;                // counts what the rules see
-  std::vector<planned_intervention> due_;  // by time
+  engine_monitor observer_;                // counts detections
+  std::vector<planned_intervention> due_;  // sorted by time
   std::vector<std::string> agents_;
   std::uint64_t made_ = 0;
 };
 
-// A notice from somebody other than digd, told to digd as an event that asks nothing.
+// Announces a notice by another monitor to digd, as an fyi event, and returns the intervention that delivers it.
 instruction::intervention announce_notice(engine_monitor& to, const std::string& id, milliseconds now,
                                           std::vector<std::string> recipients, hint hint);
 

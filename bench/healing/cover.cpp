@@ -14,8 +14,8 @@ void cover::add(const cover& other) {
     int change;
   };
   std::vector<edge> edges;
-  for (const cover* current_cover : {static_cast<const cover*>(this), &other}) {
-    for (const piece& p : current_cover->pieces_) {
+  for (const cover* part : {static_cast<const cover*>(this), &other}) {
+    for (const piece& p : part->pieces_) {
       edges.push_back({p.where.begin, p.times});
       edges.push_back({p.where.end, -p.times});
     }

@@ -1,16 +1,16 @@
-// Chance, one stream a purpose: a draw is a pure function of (seed, purpose, who, nth, sub), never of what was drawn
-// before. So two arms with the same seed live in the same world until an intervention parts them, and come
-// together again in whatever it did not touch.
+// The random draws of the bench. A draw is a pure function of (seed, purpose, agent, nth, sub), independent of earlier
+// draws.
+//
+// Two arms with the same seed therefore live in the same world until an intervention makes a difference, and agree
+// again wherever it has no effect.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 
-#include "analysis/shapley/random.h"
+#include "base/random.h"
 
 namespace digd::bench {
-
-using random_stream = shapley::random_stream;
 
 enum class purpose : std::uint32_t {
   array = 0x100,
@@ -43,19 +43,19 @@ enum class purpose : std::uint32_t {
 class draws {
  public:
   explicit draws(std::uint64_t seed) : seed_(seed) {}
-  // `who`: an agent (below 2^16); `nth`: its activation, or an event (below 2^28); `sub`: within it (below 2^20).
-  random_stream at(purpose purpose, std::uint64_t who = 0, std::uint64_t nth = 0, std::uint64_t sub = 0) const {
-    return {seed_, static_cast<shapley::purpose>(purpose), who << 48 | nth << 20 | sub};
+  // `agent`: below 2^16; `nth`: its activation, or an event (below 2^28); `sub`: number within that (below 2^20).
+  random_stream at(purpose purpose, std::uint64_t agent = 0, std::uint64_t nth = 0, std::uint64_t sub = 0) const {
+    return {seed_, purpose, agent << 48 | nth << 20 | sub};
   }
-  bool chance(double p, purpose purpose, std::uint64_t who, std::uint64_t nth, std::uint64_t sub = 0) const {
-    return at(purpose, who, nth, sub).chance(p);
+  bool chance(double p, purpose purpose, std::uint64_t agent, std::uint64_t nth, std::uint64_t sub = 0) const {
+    return at(purpose, agent, nth, sub).chance(p);
   }
 
  private:
   std::uint64_t seed_;
 };
 
-// Of the given median; `spread` is the standard deviation of its logarithm.
+// A lognormal draw; `spread` is the standard deviation of the logarithm.
 inline double lognormal(random_stream s, double median, double spread) {
   return median * std::exp(spread * s.normal());
 }

@@ -9,7 +9,7 @@ namespace digd::bench {
 
 namespace {
 
-// What a reader learns from an injected text: a hint for each rule that speaks in it.
+// The hints of an injected text, one for each healed detection.
 std::vector<hint> hints_in(const std::vector<std::uint32_t>& detections, const answer& from, std::string_view text) {
   std::vector<hint> hints;
   paragraphs of(text);
@@ -25,7 +25,8 @@ std::vector<hint> hints_in(const std::vector<std::uint32_t>& detections, const a
 }  // namespace
 
 engine_monitor::engine_monitor(regime asks)
-    : asks_(std::move(asks)), replay_(run_policy{}, {.frame = {}, .record = [this](const auto& item) { take(item); }}) {}
+    : asks_(std::move(asks)),
+      replay_(run_policy{}, {.frame = {}, .record = [this](const auto& item) { take(item); }}) {}
 
 void engine_monitor::open(const std::vector<std::string>& agents, const parameters& parameters) {
   say(hello_line("bench", agents, parameters, asks_));
@@ -48,7 +49,7 @@ void engine_monitor::take(const ingest::record& record) {
   for (const detection& d : answer.detections) {
     ++tally_.detections[index_of(d.rule)];
     tally_.healed[index_of(d.rule)] += d.healed;
-    if (keeps_ && kept_.size() < most_kept) kept_.push_back(d);
+    if (keeps_ && kept_.size() < max_kept) kept_.push_back(d);
   }
   for (const outcome_report& o : answer.outcomes) {
     ++tally_.outcomes[index_of(o.rule)][static_cast<std::size_t>(o.outcome)];

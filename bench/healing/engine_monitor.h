@@ -1,4 +1,6 @@
-// digd's engine in this process, spoken to as a client speaks to the daemon: frames in, answers out.
+// digd's engine in this process, driven as a client drives the daemon: frames in, answers out.
+//
+// Failure: throws std::runtime_error if the engine refuses the run.
 #pragma once
 
 #include <string>
@@ -17,11 +19,11 @@ class engine_monitor : public monitor {
   tally counted() const override { return tally_; }
 
   const digd::run& run() const { return *replay_.run(); }
-  // Detections since this was last called, oldest first, at most `most_kept`.
+  // Detections since the last call, oldest first, at most `max_kept`. Kept only after `keep_detections`.
   std::vector<detection> take_detections();
   void keep_detections() { keeps_ = true; }
-  static constexpr std::size_t most_kept = 10'000;
-  // Where each line goes too, for a trace file; nothing unless set.
+  static constexpr std::size_t max_kept = 10'000;
+  // Called with each line, say to write a trace file; may be empty.
   std::function<void(const std::string&)> on_line;
 
  private:

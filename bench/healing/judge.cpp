@@ -35,8 +35,7 @@ void judge::begin(milliseconds now, instruction& instruction) {
   instruction.paused_until = speaks_at_;
 }
 
-// Each rule that has fired since the last time is named with the chance of a hit, once; and now and then one that is
-// none.
+// Names each rule that fired since the last judgement with the probability of a hit, and sometimes a rule that did not.
 void judge::speak(milliseconds now, instruction& instruction) {
   speaks_at_ = -1;
   random_stream s = chance_.at(purpose::judge, 1, judged_);

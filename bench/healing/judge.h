@@ -1,6 +1,6 @@
-// A stand-in for the paper's baseline, a language model that judges: every n activations it reads the log, everybody
-// waits meanwhile, and it names what it takes for symptoms, some real, some not. It speaks by system events; what has
-// been delivered, a submitted answer above all, it cannot call back.
+// A stand-in for the paper's baseline, a language model as judge. Every n activations it reads the log while everybody
+// waits, then names symptoms, some real, some not. It speaks through system events: it cannot call back anything that
+// was delivered, in particular not a submitted answer.
 #pragma once
 
 #include <string>
@@ -23,11 +23,11 @@ class judge final : public monitor {
   void say(milliseconds now, std::vector<std::string> to, hint hint, instruction& instruction);
 
   const draws chance_;
-  engine_monitor observer_;  // its log
+  engine_monitor observer_;  // provides its log
   parameters parameters_;
   std::vector<std::string> agents_;
   std::uint64_t ended_ = 0, judged_ = 0, spoken_ = 0;
-  milliseconds speaks_at_ = -1;  // it is judging until then
+  milliseconds speaks_at_ = -1;  // end of the judgement in progress; -1: none
 };
 
 }  // namespace digd::bench

@@ -1,7 +1,8 @@
-// A monitor at the other end of a pipe: each message goes out as a line, what to do comes back as a line (daemon.py).
+// A monitor at the other end of a pipe (daemon.py): each message goes out as a line, and its answer comes back as a
+// line.
 //
-// An answer: {"verdicts":[…],"interventions":[…]}, their members as in the frames of the protocol. The hello is not
-// answered.
+// An answer is {"verdicts":[…],"interventions":[…]} with members as in the frames of the protocol. The hello has no
+// answer.
 #pragma once
 
 #include <iosfwd>
@@ -14,7 +15,7 @@ class line_monitor final : public monitor {
  public:
   line_monitor(std::istream& from, std::ostream& to, std::string run, regime asks);
   void open(const std::vector<std::string>& agents, const parameters& parameters) override;
-  instruction hear(const report& report) override;  // throws if the answer is none
+  instruction hear(const report& report) override;  // throws if there is no valid answer
 
  private:
   std::istream& from_;

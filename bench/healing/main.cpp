@@ -1,4 +1,4 @@
-// digd-bench-healing: makes the runs of the study and writes a line of JSON for each.
+// digd-bench-healing: plays the runs of the study and writes one line of JSON for each.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -18,11 +18,11 @@ struct options {
   std::uint64_t seeds = 200;
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   std::string output = "-";
-  std::vector<std::string> arms;  // only these; all if empty
-  int agents = 0;                 // only cells with these; 0: all
+  std::vector<std::string> arms;  // only these; empty: all
+  int agents = 0;                 // only cells with this number; 0: all
   std::int64_t integers = 0;
   bool tuning = false;
-  std::string speak;  // a run's name: plays one run with whoever is at the other end of the pipes
+  std::string speak;  // name of a run that is played with a monitor at the other end of the pipes
 };
 
 bool wanted(const trial& t, const options& options) {
@@ -32,15 +32,15 @@ bool wanted(const trial& t, const options& options) {
          (options.integers == 0 || t.where.integers == options.integers);
 }
 
-// One run with a monitor behind standard input and output.
+// Plays one run with a monitor behind standard input and output.
 int speak(const options& options) {
-  const arm* which = options.arms.size() == 1 ? arm_named(options.arms.front()) : nullptr;
-  if (which == nullptr || which->kind != arm::kind::engine || options.agents == 0 || options.integers == 0) {
+  const arm* treatment = options.arms.size() == 1 ? arm_named(options.arms.front()) : nullptr;
+  if (treatment == nullptr || treatment->kind != arm::kind::engine || options.agents == 0 || options.integers == 0) {
     throw std::invalid_argument("--speak wants --agents, --integers and one --arm that is digd's");
   }
-  line_monitor to(std::cin, std::cout, options.speak, which->asks);
+  line_monitor to(std::cin, std::cout, options.speak, treatment->asks);
   const cell where{options.agents, options.integers};
-  const trial trial{.where = where, .arm = which->name, .seed = options.first};
+  const trial trial{.where = where, .arm = treatment->name, .seed = options.first};
   write_line(std::cout, {trial, world(where, options.first, {}, to).live()});
   return 0;
 }

@@ -2,9 +2,9 @@
 
 namespace digd::bench {
 
-std::size_t blocked_in(const report& given_report) {
-  std::size_t n = given_report.events.size();
-  for (const report::reacted& reacted : given_report.reactions) n += reacted.reaction == reaction::reroute;
+std::size_t blocked_in(const report& message) {
+  std::size_t n = message.events.size();
+  for (const report::reacted& reacted : message.reactions) n += reacted.reaction == reaction::reroute;
   return n;
 }
 

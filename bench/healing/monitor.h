@@ -1,5 +1,5 @@
-// Who listens to the simulated system and may step in: nobody, digd's engine in this process, digd's daemon behind a
-// driver, a control, a judge. The world tells what happens and does what it is told.
+// The monitors of the simulated system: none, digd's engine in this process, digd's daemon behind a driver, a control,
+// a judge. The world reports events to its monitor and carries out the answers.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace digd::bench {
 
-// One message of the ingest protocol, with what the world knows beside it.
+// One message of the ingest protocol, with additional facts for control and judge.
 struct report {
   struct event {
     std::string id;
@@ -28,18 +28,18 @@ struct report {
   };
   message_type type = message_type::time;
   milliseconds ts = 0;
-  std::string agent;  // activation_started; activation_ended too, for control and judge
+  std::string agent;  // activation_started; also activation_ended, for control and judge
   std::string activation;
   std::vector<std::string> inputs;  // activation_started
   std::vector<reacted> reactions;   // activation_ended
   std::vector<event> events;        // event, activation_ended
   bool failed = false;
-  std::string of;  // delivery: the intervention that it answers
+  std::string of;  // delivery: the intervention that it reports on
   digd::applied applied = applied::created;
   run_outcome outcome = run_outcome::none;
 };
 
-// What the system is told to do.
+// A monitor's answer to one message.
 struct instruction {
   struct verdict {
     digd::action action = action::deliver;
@@ -52,39 +52,39 @@ struct instruction {
     std::string event;  // of a reroute
     std::vector<std::string> recipients;
     std::vector<hint> hints;
-    bool wants_report = true;  // answered by a `delivery`
+    bool wants_report = true;  // the world answers with a `delivery`
   };
-  std::vector<verdict> verdicts;  // one a blocked event: rerouted inputs in their order, then events
+  std::vector<verdict> verdicts;  // one a blocked event: rerouted inputs in order, then events
   std::vector<intervention> interventions;
-  milliseconds paused_until = 0;  // nobody starts anything before
+  milliseconds paused_until = 0;  // no activation starts before
 };
 
-// What a monitor counted in a run.
+// Counts of a monitor over a run.
 struct tally {
   std::array<std::uint64_t, rule_count> detections{};
   std::array<std::uint64_t, rule_count> healed{};
   std::array<std::array<std::uint64_t, 3>, rule_count> outcomes{};  // by outcome_kind
-  std::uint64_t refused = 0;                                        // messages; always 0 unless the world says nonsense
+  std::uint64_t refused = 0;  // refused messages; always 0 unless the world has a bug
   bool operator==(const tally&) const = default;
 };
 
 class monitor {
  public:
   virtual ~monitor() = default;
-  // The first call of a run.
+  // Called once, before `hear`.
   virtual void open(const std::vector<std::string>& agents, const parameters& parameters) = 0;
   virtual instruction hear(const report& report) = 0;
   virtual tally counted() const { return {}; }
 };
 
-// The arm without a monitor: everything is delivered.
+// No monitor: delivers everything.
 class nobody final : public monitor {
  public:
   void open(const std::vector<std::string>&, const parameters&) override {}
   instruction hear(const report& report) override;
 };
 
-// How many events of the message wait for a verdict.
+// The number of events of the message that wait for a verdict.
 std::size_t blocked_in(const report& report);
 
 }  // namespace digd::bench

@@ -1,5 +1,5 @@
-// The Count Frequency problem: how often each value occurs in an array of integers; an agent's erring count of a part;
-// how wrong a table is.
+// The Count Frequency problem: how often each value occurs in an array of integers. Also an agent's erroneous count of
+// a part, and the error of an answer.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ using table = std::array<double, parameters::values>;  // count of each value
 // A result that agents hand to each other.
 struct solution {
   table counts{};
-  cover counted;  // what really went into it; its author takes each of these positions for counted once
+  cover counted;  // the positions that went into it; its author believes that each is counted once
 };
 
 class problem {
@@ -26,9 +26,9 @@ class problem {
 
   range whole() const { return {0, static_cast<std::int64_t>(array_.size())}; }
   table truth(range part) const;
-  // What a model makes of the part's raw data, with errors that grow with its size (`parameters::error_most`).
+  // A model's count of the part's raw data, with errors that grow with its size (`parameters::error_most`).
   solution count(range part, const parameters& p, random_stream chance) const;
-  // Root of the mean squared error over the values (paper, section 6).
+  // Root mean squared error over the values (DIG to Heal, section 6).
   double rmse(const table& answer) const;
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 bool says(std::string_view text, std::string_view words) { return text.find(words) != std::string_view::npos; }
 
-// The quoted names that come after `words`: a list as the texts have it, up to what is not listed any more.
+// The list of quoted names that follows `words`, as healing texts write it.
 std::vector<std::string> named_after(std::string_view text, std::string_view words) {
   std::vector<std::string> names;
   std::size_t at = text.find(words);
@@ -38,15 +38,15 @@ void read_text(std::string_view text, hint& h) {
     asks.count_once = says(text, "ount nothing twice");
     asks.wait = says(text, "Wait for what others are working on");
     asks.not_wait = says(text, "do not just wait");
-    asks.again = says(text, "and again if it does not come");
+    asks.again = says(text, "and delegate it again if no result arrives");
     asks.only_whole = says(text, "only when nothing is missing");
-    asks.anew = says(text, "put it together anew");
-    asks.to = named_after(text, "to agents who are free (");
+    asks.anew = says(text, "rebuild it from results");
+    asks.to = named_after(text, "to free agents (");
     if (says(text, "If it lacks more than half, pass it on"))
       asks.pass_on_to = name_after(text, "Most of it waits at ");
   } else if (h.rule == rule_id::cross_lineage_aggregation) {
     asks.reader = name_after(text, "To agent ");
-    asks.take_in = named_after(text, "take in parts of the younger (");
+    asks.take_in = named_after(text, "consume the parts of the younger one (");
   }
 }
 

@@ -1,6 +1,6 @@
-// What the simulated agents take from an injected text. A rule's finding alone tells them its point; some sentences ask
-// for more, and are heard only where the text has them: so a text can be compared with another (`rules.X.text` of the
-// hello). Whom and what a sentence names, a reader knows from the text alone, as far as its list goes.
+// How the simulated agents read an injected text. They understand a rule's finding from its name alone. Some sentences
+// ask for more and have effect only if the text contains them, so that texts can be compared (`rules.X.text` of the
+// hello). Agents and events are known to the reader only as far as the text lists them.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@
 
 namespace digd::bench {
 
-// Sets in `h` what `text` asks of whoever follows it: one rule's text, in the words of rules/*.cpp.
+// Sets in `h` the requests of `text`, the text of one rule in the words of rules/*.cpp.
 void read_text(std::string_view text, hint& h);
 
-// What was injected on one event, rule by rule: their texts come one after another, an empty line between them.
+// Splits the text injected on one event into the texts of its rules, which empty lines separate.
 class paragraphs {
  public:
   explicit paragraphs(std::string_view text) : rest_(text) {}
@@ -26,7 +26,7 @@ class paragraphs {
   std::string_view rest_;
 };
 
-// A hint by somebody else than digd, in the words of the rule; `facts` are what it puts for the placeholders.
+// A hint by another monitor in the words of the rule; `facts` fill the placeholders.
 hint in_words_of(rule_id rule, std::string event = {}, std::vector<std::string> evidence = {},
                  const text_facts& facts = {});
 

@@ -1,4 +1,4 @@
-// What agents do with results: putting them together, sharing them, noticing what is missing or counted twice.
+// How agents treat results: combining, sharing, and noticing what is missing or counted twice.
 #include <algorithm>
 
 #include "bench/healing/turn.h"
@@ -7,7 +7,7 @@ namespace digd::bench {
 
 namespace {
 
-constexpr std::uint64_t most_chases = 3;  // then it makes do with what it has
+constexpr std::uint64_t max_chases = 3;  // then the agent submits what it has
 
 }  // namespace
 
@@ -23,7 +23,7 @@ double turn::share_of(const cover& c) const {
   return static_cast<double>(c.distinct()) / static_cast<double>(about_.task.whole().size());
 }
 
-// Whether the author sees that `one` must not simply be added to what is there.
+// Whether the agent sees that `result` overlaps and must not simply be added.
 bool turn::sees_overlap(const held_result& result, const cover& so_far) const {
   if (me_.warned.contains(result.id) || request_.count_once) return true;
   const double p = is_whole(so_far)                             ? parameters_.see_complete
@@ -32,7 +32,7 @@ bool turn::sees_overlap(const held_result& result, const cover& so_far) const {
   return about_.chance.chance(p, purpose::see, static_cast<std::uint64_t>(me_.number), result.number);
 }
 
-// The sum of what it keeps in mind and these inputs, the largest first. An overlap that is seen is left out.
+// The sum of its memory and these inputs, largest first. Leaves out results whose overlap it sees.
 solution turn::merge(const std::vector<std::size_t>& fresh) const {
   std::vector<held_result> results = me_.memory;
   for (const std::size_t i : fresh) {
@@ -51,7 +51,7 @@ solution turn::merge(const std::vector<std::size_t>& fresh) const {
   return sum;
 }
 
-// Consumes these results and keeps them in mind.
+// Consumes these results and remembers them.
 void turn::keep(const std::vector<std::size_t>& fresh) {
   for (const std::size_t i : fresh) {
     consume(i);
@@ -80,7 +80,7 @@ bool turn::put_together() {
     return true;
   }
   if (is_asked(rule_id::deadlock) || is_asked(rule_id::missing_termination)) {
-    if (alone() || (share >= 0.5 && me_.chases < most_chases)) {
+    if (alone() || (share >= 0.5 && me_.chases < max_chases)) {
       keep(fresh);
       hand_out_missing(sum.counted);
     } else {
@@ -93,7 +93,7 @@ bool turn::put_together() {
     return true;
   }
   drop_duplicates(fresh);
-  return false;  // waits for more, and goes on with what else there is
+  return false;  // waits for more results and goes on with other inputs
 }
 
 void turn::drop_duplicates(const std::vector<std::size_t>& fresh) {
@@ -109,7 +109,7 @@ void turn::drop_duplicates(const std::vector<std::size_t>& fresh) {
   }
 }
 
-// A table that is complete as far as its author can tell: submitted, or left to others to submit.
+// Submits an answer that its author believes complete, or leaves it to others to submit.
 void turn::complete(const solution& answer) {
   const bool reported = me_.only_whole || is_asked(rule_id::early_termination) ||
                         is_asked(rule_id::missing_termination) || is_asked(rule_id::deadlock);
@@ -120,13 +120,13 @@ void turn::complete(const solution& answer) {
   }
 }
 
-// One combined result instead of many, for another agent.
+// Sends one combined result instead of many to another agent.
 void turn::pass_on(const std::vector<std::size_t>& fresh, const solution& sum) {
   keep(fresh);
   send({.kind = item_kind::solution, .result = sum, .reply_to = me_.number}, {other_agent(purpose::share, 2)});
 }
 
-// Told to act on results that it can make nothing of: it passes them to whoever asked for them, or to somebody.
+// Passes results that it cannot use on to the author of their problem, or to a random agent.
 void turn::hand_back(const std::vector<std::size_t>& fresh) {
   for (const std::size_t i : fresh) {
     const int author = item_at(i).reply_to;
@@ -139,12 +139,12 @@ bool turn::hands_on(const cover& have) const {
   return to != none && to != me_.number && share_of(have) < 0.5;
 }
 
-// Its answer and its results go to whoever it was told of. An answer that it was to put together anew is done with.
+// Passes its results on to the agent that the hint names.
 void turn::hand_on(std::size_t answer, const std::vector<std::size_t>& fresh) {
   const int to = number_of(request_.pass_on_to);
   for (const std::size_t i : fresh) reroute(i, to);
   const bool went_along = out_.reactions[answer].reaction == reaction::reroute;
-  if (request_.count_once && went_along) me_.memory.clear();  // the answer held all that it knew
+  if (request_.count_once && went_along) me_.memory.clear();  // the answer includes everything it knew
 }
 
 void turn::share(const solution& result, int author) {
@@ -167,7 +167,7 @@ std::vector<int> turn::receivers_of_result(int author) {
   return to;
 }
 
-// Hands out again what is missing: to those it was told of, else first to others, then to itself.
+// Hands out the missing parts: to the agents that a hint names, else first to others, later to itself.
 void turn::hand_out_missing(const cover& have) {
   const bool to_itself = alone() || me_.chases > 0;
   ++me_.chases;
@@ -189,13 +189,14 @@ void turn::hand_out_missing(const cover& have) {
   }
 }
 
-// Told that everything is done and no answer there: the answer, or what is missing, or what there is.
+// Acts on the hint of missing_termination: submits a whole answer, else hands out missing parts, else submits what it
+// has.
 bool turn::finish() {
   if (!is_asked(rule_id::missing_termination)) return false;
   const solution sum = merge({});
   if (is_whole(sum.counted)) {
     submit(sum);
-  } else if (me_.chases < most_chases) {
+  } else if (me_.chases < max_chases) {
     hand_out_missing(sum.counted);
   } else {
     submit(sum);

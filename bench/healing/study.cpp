@@ -81,11 +81,11 @@ std::vector<trial_result> run_all(const std::vector<trial>& trials, unsigned thr
   const auto work = [&] {
     for (std::size_t i = next++; i < trials.size(); i = next++) {
       const trial& t = trials[i];
-      const arm* which = arm_named(t.arm);
-      if (which == nullptr) throw std::invalid_argument("no arm is called " + t.arm);
+      const arm* treatment = arm_named(t.arm);
+      if (treatment == nullptr) throw std::invalid_argument("no arm is called " + t.arm);
       parameters parameters;
       parameters.follow = t.follow;
-      results[i] = {t, play(t.where, t.seed, *which, parameters)};
+      results[i] = {t, play(t.where, t.seed, *treatment, parameters)};
       const std::lock_guard lock(one_at_a_time);
       progress(++done);
     }
@@ -99,7 +99,7 @@ std::vector<trial_result> run_all(const std::vector<trial>& trials, unsigned thr
 void write_line(std::ostream& to, const trial_result& result) {
   const outcome& o = result.came_of_it;
   to << "{\"agents\":" << result.trial.where.agents << ",\"integers\":" << result.trial.where.integers
-     << ",\"arm\":" << quoted(result.trial.arm) << ",\"follow\":" << result.trial.follow
+     << ",\"arm\":" << digd::quoted(result.trial.arm) << ",\"follow\":" << result.trial.follow
      << ",\"seed\":" << result.trial.seed << ",\"answered\":" << (o.answered ? "true" : "false")
      << ",\"valid\":" << (o.valid ? "true" : "false") << ",\"missing\":" << o.missing << ",\"repeated\":" << o.repeated
      << ",\"rmse\":" << o.rmse << ",\"computed\":" << o.computed << ",\"known_ms\":" << o.known_ms

@@ -1,5 +1,4 @@
-// Which runs a study has, and its results as lines of JSON: one run a line, in an order that does not depend on
-// threads.
+// The runs of a study, and their results as lines of JSON: one run a line, in an order that does not depend on threads.
 #pragma once
 
 #include <functional>
@@ -24,13 +23,13 @@ struct trial_result {
   outcome came_of_it;
 };
 
-// The study that docs/healing.md reports: every cell with the five main arms; the arms of single rules on the cells
-// with 10,000 integers and on the case study; other chances to follow on the same cells. `seeds` from `first` on.
+// The study in docs/healing.md: the five main arms on every cell; arms of single rules, and other probabilities of
+// following a hint, on the cells with 10,000 integers and on the case study. Seeds first … first + seeds - 1.
 std::vector<trial> whole_study(std::uint64_t first, std::uint64_t seeds);
-// What was tried before, on the detailed cells: digd as it is and the arms of `tried`.
+// The earlier tuning, on the detailed cells: digd as it is and the arms of `tried`.
 std::vector<trial> tuning_study(std::uint64_t first, std::uint64_t seeds);
 
-// On `threads` threads; `progress` is told how many are done, from one thread at a time.
+// Plays the trials on `threads` threads. Calls `progress` with the number of finished runs, one call at a time.
 std::vector<trial_result> run_all(const std::vector<trial>& trials, unsigned threads,
                                   const std::function<void(std::size_t done)>& progress);
 

@@ -1,5 +1,5 @@
-// One activation of an agent, step by step (agent.h). Prompt of the paper's agents, appendix B: an action for every
-// pending event; aggregation first; one kind of task an activation.
+// One activation of an agent, step by step (agent.h). The rules follow the prompt of the paper's agents (DIG to Heal,
+// appendix B): an action for every pending event; aggregation first; one kind of task an activation.
 #pragma once
 
 #include <array>
@@ -10,16 +10,16 @@
 
 namespace digd::bench {
 
-// Numbers of an agent's own results, above those of the items.
+// Numbers of an agent's own results start here, above those of the items.
 inline constexpr std::uint64_t own_results = std::uint64_t{1} << 27;
 
 class turn {
  public:
-  turn(agent& who, const std::vector<presented>& inputs, const surroundings& about);
+  turn(agent& self, const std::vector<presented>& inputs, const surroundings& about);
   decision take();
 
  private:
-  // Steps; those that return true have used up the activation.
+  // Steps in order; a step that returns true ends the activation.
   void read_hints();
   void read_notices();
   void see_to_orphans();
@@ -29,12 +29,12 @@ class turn {
   bool take_up();
   bool finish();
 
-  // What hints ask for, where they are followed.
+  // Hints that the agent follows.
   bool follows(const hint& h) const;
   bool is_asked(rule_id rule) const { return asked_[index_of(rule)]; }
   void heed(const request& asks);
-  int number_of(const std::string& name) const;  // of an agent; none if there is no such
-  bool hands_on(const cover& have) const;        // an answer with so little, to somebody who holds more
+  int number_of(const std::string& name) const;  // of an agent; `none` if it does not exist
+  bool hands_on(const cover& have) const;        // whether to pass on an answer with so little
 
   // Results.
   std::vector<std::size_t> results_at_hand() const;
@@ -71,10 +71,10 @@ class turn {
   const surroundings& about_;
   const parameters& parameters_;
   decision out_;
-  std::array<bool, rule_count> asked_{};                // by a hint that it follows
-  std::vector<std::array<bool, rule_count>> asked_of_;  // of this input
-  request request_;                                     // all that the hints it follows ask
-  bool answer_waits_ = false;                           // it keeps its answer until missing results come
+  std::array<bool, rule_count> asked_{};                // by rule: a followed hint asks for it
+  std::vector<std::array<bool, rule_count>> asked_of_;  // by input and rule
+  request request_;                                     // the combined requests of followed hints
+  bool answer_waits_ = false;                           // it keeps its answer until the missing results arrive
 };
 
 }  // namespace digd::bench

@@ -33,18 +33,18 @@ void append_event(std::string& out, const report::event& e) {
   out += '}';
 }
 
-void append_reactions(std::string& out, const std::vector<report::reacted>& reacteds) {
+void append_reactions(std::string& out, const std::vector<report::reacted>& reactions) {
   out += ",\"reactions\":{";
-  for (std::size_t i = 0; i < reacteds.size(); ++i) {
+  for (std::size_t i = 0; i < reactions.size(); ++i) {
     if (i > 0) out += ',';
-    append_quoted(out, reacteds[i].input);
+    append_quoted(out, reactions[i].input);
     out += ':';
-    if (reacteds[i].reaction == reaction::reroute) {
+    if (reactions[i].reaction == reaction::reroute) {
       out += "{\"reroute\":";
-      append_names(out, reacteds[i].targets);
+      append_names(out, reactions[i].targets);
       out += '}';
     } else {
-      append_quoted(out, to_string(reacteds[i].reaction));
+      append_quoted(out, to_string(reactions[i].reaction));
     }
   }
   out += '}';

@@ -1,4 +1,4 @@
-// The simulated system's messages as a client of digd sends them: one JSON object a line.
+// Writes the messages of the simulated system as a client of digd sends them: one JSON object a line.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace digd::bench {
 
-// What an arm asks of digd, as members of the hello: `"mode":"enforce","rules":{…}`.
+// The settings that an arm requests, as members of the hello: `"mode":"enforce","rules":{…}`.
 using regime = std::string;
 
 std::string hello_line(const std::string& run, const std::vector<std::string>& agents, const parameters& parameters,

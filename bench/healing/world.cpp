@@ -17,9 +17,10 @@ world::world(const cell& where, std::uint64_t seed, const parameters& parameters
   for (int a = 0; a < where.agents; ++a) {
     names_.push_back("a" + std::to_string(a + 1));
     numbers_[names_.back()] = a;
-    seat& seat = seats_.emplace_back();
-    seat.mind.number = a;
-    seat.mind.forgetful = chance_.chance(parameters.forgetful, purpose::forgetful, static_cast<std::uint64_t>(a), 0);
+    agent_slot& agent_slot = slots_.emplace_back();
+    agent_slot.mind.number = a;
+    agent_slot.mind.forgetful =
+        chance_.chance(parameters.forgetful, purpose::forgetful, static_cast<std::uint64_t>(a), 0);
   }
 }
 
@@ -29,12 +30,12 @@ outcome world::live() {
     const due next = queue_.top();
     queue_.pop();
     now_ = next.at;
-    switch (next.what_next) {
-      case what_next::wake: wake(next.agent); break;
-      case what_next::end: end(next.agent); break;
-      case what_next::beat:
+    switch (next.kind) {
+      case due_kind::wake: wake(next.agent); break;
+      case due_kind::end: end(next.agent); break;
+      case due_kind::beat:
         intervene(tell({.type = message_type::time}));
-        plan(now_ + beat_ms, what_next::beat, none);
+        plan(now_ + beat_ms, due_kind::beat, none);
         break;
     }
     if (on_settled) on_settled();
@@ -44,7 +45,7 @@ outcome world::live() {
   return counts_;
 }
 
-// The problem goes to a few agents.
+// Gives the problem to a few agents.
 void world::begin() {
   monitor_.open(names_, parameters_);
   std::vector<int> order;
@@ -58,7 +59,7 @@ void world::begin() {
   const instruction instruction = tell(r);
   intervene(instruction);
   obey(r, {root}, instruction);
-  plan(beat_ms, what_next::beat, none);
+  plan(beat_ms, due_kind::beat, none);
 }
 
 int world::add_item(item item) {
@@ -86,21 +87,21 @@ instruction world::tell(report r) {
 // ---- activations
 
 void world::plan_wake(int a) {
-  seat& who = seats_[static_cast<std::size_t>(a)];
-  if (who.awake) return;
-  who.awake = true;
+  agent_slot& slot = slots_[static_cast<std::size_t>(a)];
+  if (slot.awake) return;
+  slot.awake = true;
   const auto spread = static_cast<std::uint32_t>(parameters_.pickup_most_ms - parameters_.pickup_least_ms + 1);
   const milliseconds pickup =
       parameters_.pickup_least_ms +
-      chance_.at(purpose::pickup, static_cast<std::uint64_t>(a), who.mind.activations).below(spread);
-  plan(std::max(now_ + pickup, paused_until_), what_next::wake, a);
+      chance_.at(purpose::pickup, static_cast<std::uint64_t>(a), slot.mind.activations).below(spread);
+  plan(std::max(now_ + pickup, paused_until_), due_kind::wake, a);
 }
 
-milliseconds world::call_time(const seat& who) const {
+milliseconds world::call_time(const agent_slot& slot) const {
   double ms =
-      lognormal(chance_.at(purpose::call_time, static_cast<std::uint64_t>(who.mind.number), who.mind.activations),
+      lognormal(chance_.at(purpose::call_time, static_cast<std::uint64_t>(slot.mind.number), slot.mind.activations),
                 parameters_.call_median_ms, parameters_.call_spread);
-  for (const int i : who.inputs) {
+  for (const int i : slot.inputs) {
     const item& item = items_[static_cast<std::size_t>(i)];
     if (item.kind == item_kind::raw)
       ms += parameters_.call_ms_per_thousand * static_cast<double>(item.part.size()) / 1'000;
@@ -109,63 +110,63 @@ milliseconds world::call_time(const seat& who) const {
 }
 
 void world::wake(int a) {
-  seat& who = seats_[static_cast<std::size_t>(a)];
-  if (paused_until_ > now_) return plan(paused_until_, what_next::wake, a);
-  ++who.mind.activations;
+  agent_slot& slot = slots_[static_cast<std::size_t>(a)];
+  if (paused_until_ > now_) return plan(paused_until_, due_kind::wake, a);
+  ++slot.mind.activations;
   ++counts_.calls;
-  who.open = true;
-  who.changed = false;
-  who.activation = "v" + std::to_string(counts_.calls);
-  who.inputs.clear();
+  slot.open = true;
+  slot.changed = false;
+  slot.activation = "v" + std::to_string(counts_.calls);
+  slot.inputs.clear();
   report r{.type = message_type::activation_started,
            .agent = names_[static_cast<std::size_t>(a)],
-           .activation = who.activation};
-  for (const presented& p : who.buffer) {
-    who.inputs.push_back(p.number);
+           .activation = slot.activation};
+  for (const presented& p : slot.buffer) {
+    slot.inputs.push_back(p.number);
     r.inputs.push_back(items_[static_cast<std::size_t>(p.number)].id);
   }
-  who.doing = act(who.mind, who.buffer, {parameters_, task_, chance_, where_.agents, items_, names_});
-  const milliseconds takes = call_time(who);
+  slot.doing = act(slot.mind, slot.buffer, {parameters_, task_, chance_, where_.agents, items_, names_});
+  const milliseconds takes = call_time(slot);
   const bool hangs =
-      chance_.chance(parameters_.hang, purpose::hang, static_cast<std::uint64_t>(a), who.mind.activations);
+      chance_.chance(parameters_.hang, purpose::hang, static_cast<std::uint64_t>(a), slot.mind.activations);
   intervene(tell(std::move(r)));
-  if (!hangs) plan(now_ + takes, what_next::end, a);
+  if (!hangs) plan(now_ + takes, due_kind::end, a);
 }
 
 void world::end(int a) {
-  seat& who = seats_[static_cast<std::size_t>(a)];
+  agent_slot& slot = slots_[static_cast<std::size_t>(a)];
   report r{.type = message_type::activation_ended,
            .agent = names_[static_cast<std::size_t>(a)],
-           .activation = who.activation,
-           .failed = who.doing.failed};
+           .activation = slot.activation,
+           .failed = slot.doing.failed};
   std::vector<int> blocked;
-  if (!who.doing.failed) {
-    counts_.computed += who.doing.computed;
-    react(who, r, blocked);
-    put_out(who, r, blocked);
+  if (!slot.doing.failed) {
+    counts_.computed += slot.doing.computed;
+    react(slot, r, blocked);
+    put_out(slot, r, blocked);
   }
-  who.open = who.awake = false;
+  slot.open = slot.awake = false;
   const instruction instruction = tell(r);
   intervene(instruction);
   obey(r, blocked, instruction);
-  if (!answer_ && who.changed && !who.buffer.empty()) plan_wake(a);
+  if (!answer_ && slot.changed && !slot.buffer.empty()) plan_wake(a);
 }
 
-// The reactions take effect on the agent's own buffer. Rerouted items wait for their verdicts.
-void world::react(seat& who, report& r, std::vector<int>& blocked) {
-  for (std::size_t i = 0; i < who.inputs.size(); ++i) {
-    const int number = who.inputs[i];
-    const handled& h = who.doing.reactions[i];
+// Applies the reactions to the agent's buffer. Rerouted items become blocked events.
+void world::react(agent_slot& slot, report& r, std::vector<int>& blocked) {
+  for (std::size_t i = 0; i < slot.inputs.size(); ++i) {
+    const int number = slot.inputs[i];
+    const handled& h = slot.doing.reactions[i];
     r.reactions.push_back({items_[static_cast<std::size_t>(number)].id, h.reaction, names_of(h.targets)});
     if (h.reaction == reaction::wait) continue;
-    who.changed = true;
-    std::erase_if(who.buffer, [&](const presented& p) { return p.number == number; });
+    slot.changed = true;
+    std::erase_if(slot.buffer, [&](const presented& p) { return p.number == number; });
     if (h.reaction == reaction::reroute) blocked.push_back(number);
   }
 }
 
-void world::put_out(seat& who, report& r, std::vector<int>& blocked) {
-  for (output& o : who.doing.outputs) {
+void world::put_out(agent_slot& slot, report& r, std::vector<int>& blocked) {
+  for (output& o : slot.doing.outputs) {
     const std::string kind(to_string(o.item.kind));
     const int number = add_item(std::move(o.item));
     note(items_[static_cast<std::size_t>(number)]);
@@ -177,7 +178,7 @@ void world::put_out(seat& who, report& r, std::vector<int>& blocked) {
   }
 }
 
-// What can be known of a run by someone who sees into every buffer.
+// Updates `known_ms` and `found_ms`, which need a view of all buffers.
 void world::note(const item& put_out) {
   if (put_out.kind != item_kind::solution) return;
   if (put_out.submitted && counts_.found_ms < 0 && put_out.result.counted.is_exactly(task_.whole()))
@@ -187,12 +188,12 @@ void world::note(const item& put_out) {
   if (known_.missing_in(task_.whole()).empty()) counts_.known_ms = now_;
 }
 
-// ---- what the monitor says is done
+// ---- the monitor's answers
 
-void world::obey(const report& r, const std::vector<int>& blocked, const instruction& given_instruction) {
+void world::obey(const report& r, const std::vector<int>& blocked, const instruction& response) {
   std::size_t at = 0;
   const auto next = [&](const std::vector<std::string>& to, bool submit) {
-    const instruction::verdict& v = given_instruction.verdicts[at];
+    const instruction::verdict& v = response.verdicts[at];
     const int number = blocked[at++];
     counts_.interventions += v.action != action::deliver;
     if (v.action == action::reroute) {
@@ -209,32 +210,32 @@ void world::obey(const report& r, const std::vector<int>& blocked, const instruc
   for (const report::event& event : r.events) next(event.recipients, event.submit);
 }
 
-void world::intervene(const instruction& given_instruction) {
-  for (const instruction::intervention& i : given_instruction.interventions) {
+void world::intervene(const instruction& response) {
+  for (const instruction::intervention& i : response.interventions) {
     ++counts_.interventions;
     const int number =
         i.action == action::create ? add_item({.id = i.id, .kind = item_kind::notice}) : items_by_id_.at(i.event);
     give(number, i.recipients, i.hints, i.action == action::reroute);
     if (!i.wants_report) continue;
-    const applied current_applied = i.action == action::create ? applied::created : applied::rerouted;
-    intervene(tell({.type = message_type::delivery, .of = i.id, .applied = current_applied}));
+    const applied applied_as = i.action == action::create ? applied::created : applied::rerouted;
+    intervene(tell({.type = message_type::delivery, .of = i.id, .applied = applied_as}));
   }
 }
 
-// An item that lies in the buffer already is not given twice; what was said with it is added.
+// Puts an item into the buffers of the recipients. If it is there already, only its hints are added.
 void world::give(int number, const std::vector<std::string>& recipients, std::vector<hint> hints, bool given_back) {
   for (hint& h : hints) h.number = ++hints_;
   for (const std::string& name : recipients) {
     const auto known = numbers_.find(name);
     if (known == numbers_.end()) continue;
-    seat& who = seats_[static_cast<std::size_t>(known->second)];
+    agent_slot& slot = slots_[static_cast<std::size_t>(known->second)];
     auto there =
-        std::find_if(who.buffer.begin(), who.buffer.end(), [&](const presented& p) { return p.number == number; });
-    if (there == who.buffer.end()) there = who.buffer.insert(there, {.number = number});
+        std::find_if(slot.buffer.begin(), slot.buffer.end(), [&](const presented& p) { return p.number == number; });
+    if (there == slot.buffer.end()) there = slot.buffer.insert(there, {.number = number});
     there->hints.insert(there->hints.end(), hints.begin(), hints.end());
     there->given_back = there->given_back || given_back;
-    who.changed = true;
-    if (!who.open) plan_wake(known->second);
+    slot.changed = true;
+    if (!slot.open) plan_wake(known->second);
   }
 }
 
@@ -258,7 +259,7 @@ void world::finish(outcome& out) {
 
 std::vector<std::string> world::buffer_of(int agent) const {
   std::vector<std::string> out;
-  for (const presented& p : seats_[static_cast<std::size_t>(agent)].buffer) {
+  for (const presented& p : slots_[static_cast<std::size_t>(agent)].buffer) {
     out.push_back(items_[static_cast<std::size_t>(p.number)].id);
   }
   return out;

@@ -19,17 +19,17 @@ namespace {
 constexpr cell small{3, 1'000}, middle{6, 5'000}, large{20, 10'000};
 constexpr std::uint64_t seeds = 25;
 
-// What happened in the world, whatever was counted about it.
+// The outcome of a run without the counts of its monitor.
 auto deeds(const outcome& o) {
   return std::tuple(o.answered, o.valid, o.missing, o.repeated, o.rmse, o.time_ms, o.calls, o.counted.detections);
 }
 
 outcome played(const cell& where, std::uint64_t seed, const std::string& name, double follow = 0.75) {
-  const arm* which = arm_named(name);
-  REQUIRE(which != nullptr);
+  const arm* treatment = arm_named(name);
+  REQUIRE(treatment != nullptr);
   parameters parameters;
   parameters.follow = follow;
-  return play(where, seed, *which, parameters);
+  return play(where, seed, *treatment, parameters);
 }
 
 using names = std::multiset<std::string>;
@@ -100,7 +100,7 @@ TEST_CASE("hints that are followed make a difference") {
   CHECK(different > seeds / 2);
 }
 
-TEST_CASE("what lies in the agents' buffers is what the engine holds pending, after every message") {
+TEST_CASE("after every message the agents' buffers equal the engine's pending deliveries") {
   std::uint64_t messages = 0;
   for (const cell& where : {small, middle, large}) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -127,7 +127,7 @@ TEST_CASE("what lies in the agents' buffers is what the engine holds pending, af
   CHECK(messages > 1'000);
 }
 
-TEST_CASE("the engine refuses nothing that the world says, in no arm") {
+TEST_CASE("the engine refuses no message of the world, in any arm") {
   for (const std::vector<arm>* list : {&arms(), &tried()}) {
     for (const arm& a : *list) {
       INFO(a.name);
@@ -175,14 +175,14 @@ TEST_CASE("the agents find in digd's text the sentence that they read it for") {
   CHECK((h.asks.wait && !h.asks.count_once && !h.asks.not_wait && h.asks.to.empty() && h.asks.pass_on_to.empty()));
 }
 
-TEST_CASE("each rule's text is read by itself") {
+TEST_CASE("each rule's text is read on its own") {
   paragraphs of("one\n\ntwo");
   CHECK(of.next() == "one");
   CHECK(of.next() == "two");
   CHECK(of.next().empty());
 }
 
-TEST_CASE("what was known and found of a run precedes its end") {
+TEST_CASE("the times known_ms and found_ms precede the end of a run") {
   std::uint64_t found = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const outcome o = played(large, seed, "digd");
@@ -194,7 +194,7 @@ TEST_CASE("what was known and found of a run precedes its end") {
   CHECK(found > 0);
 }
 
-TEST_CASE("a result that counts elements twice is told from one that does not") {
+TEST_CASE("a result that counts elements twice is recognised") {
   cover once(range{0, 10}), twice = once;
   twice.add(cover(range{5, 8}));
   CHECK((twice.repeats() && !once.repeats() && !cover().repeats()));
