@@ -10,11 +10,11 @@ using frame_kind = net::daemon_frame_kind;
 // ---- messages to the daemon
 
 std::shared_ptr<ticket> conversation::add(report message, time_point now) {
-  const auto waiting = std::make_shared<ticket>();
+  auto waiting = std::make_shared<ticket>();
   waiting->blocked = message.blocked;
   waiting->deadline = now + deadline_;
   std::string reason = reason_not_to_wait(*waiting, now);
-  if (is_over_ || phase_ == phase::closed) {
+  if (is_over_ || state_ == connection_state::closed) {
     reason = close_reason_.empty() ? "error:run_closed" : close_reason_;
   } else {
     ++counters_.messages;
@@ -39,12 +39,12 @@ std::shared_ptr<ticket> conversation::add(report message, time_point now) {
 // Empty: the message waits for its verdicts.
 std::string conversation::reason_not_to_wait(ticket& waiting, time_point now) {
   if (!hold_) return "unheld";
-  switch (phase_) {
-    case phase::connecting:
+  switch (state_) {
+    case connection_state::connecting:
       if (!connect_deadline_) connect_deadline_ = now + deadline_;
       waiting.deadline = std::min(waiting.deadline, *connect_deadline_);
       return now >= waiting.deadline ? "disconnected" : "";
-    case phase::down: return "disconnected";
+    case connection_state::down: return "disconnected";
     default: return missed_deadlines_ >= max_missed_deadlines ? "timeout" : "";
   }
 }
@@ -68,9 +68,9 @@ void conversation::report_gap(bool last) {
 
 void conversation::expire(const std::shared_ptr<ticket>& waiting, time_point now) {
   if (waiting->verdicts || now < waiting->deadline) return;
-  if (phase_ == phase::up) ++missed_deadlines_;
+  if (state_ == connection_state::up) ++missed_deadlines_;
   ++counters_.timeouts;
-  deliver_unchanged(*waiting, phase_ == phase::up ? "timeout" : "disconnected", now);
+  deliver_unchanged(*waiting, state_ == connection_state::up ? "timeout" : "disconnected", now);
 }
 
 void conversation::deliver_unchanged(ticket& waiting, std::string_view reason, time_point now) {
@@ -95,6 +95,7 @@ void conversation::settle(ticket& waiting, std::vector<verdict> verdicts) {
 
 void conversation::settle_as_is(ticket& waiting, std::string_view reason) {
   std::vector<verdict> verdicts;
+  verdicts.reserve(waiting.blocked.size());
   for (const blocked_event& blocked : waiting.blocked) verdicts.push_back(blocked.as_is(reason));
   settle(waiting, std::move(verdicts));
 }
@@ -102,10 +103,11 @@ void conversation::settle_as_is(ticket& waiting, std::string_view reason) {
 // ---- the connection
 
 void conversation::disconnect(time_point now) {
-  if (phase_ == phase::closed) return;
-  phase_ = phase::down;
+  if (state_ == connection_state::closed) return;
+  state_ = connection_state::down;
   wants_reconnect_ = false;
   std::vector<std::shared_ptr<ticket>> open;  // a copy: reports of deliveries change both tables
+  open.reserve(sent_tickets_.size());
   for (const auto& [seq, waiting] : sent_tickets_) open.push_back(waiting);
   for (std::size_t i = sent_; i < window_.size(); ++i) {
     if (window_[i].waiting && !window_[i].waiting->verdicts) open.push_back(window_[i].waiting);
@@ -114,8 +116,8 @@ void conversation::disconnect(time_point now) {
 }
 
 void conversation::close(std::string_view reason) {
-  if (phase_ == phase::closed) return;
-  phase_ = phase::closed;
+  if (state_ == connection_state::closed) return;
+  state_ = connection_state::closed;
   close_reason_ = reason;
   for (const queued& message : window_) {
     if (message.waiting) settle_as_is(*message.waiting, reason);
@@ -161,7 +163,7 @@ void conversation::drop_acked(std::uint64_t seq) {
 }
 
 std::optional<std::string> conversation::take_frame() {
-  if (phase_ != phase::up || sent_ == window_.size()) return std::nullopt;
+  if (state_ != connection_state::up || sent_ == window_.size()) return std::nullopt;
   queued& next = window_[sent_];
   const std::uint64_t seq = next.seq != 0 ? next.seq : next_seq_;
   if (seq > acked_ + credits_) return std::nullopt;
@@ -200,7 +202,7 @@ void conversation::receive(const net::daemon_frame& frame, time_point now) {
 
 void conversation::on_welcome(const net::daemon_frame& frame) {
   ++counters_.connections;
-  phase_ = phase::up;
+  state_ = connection_state::up;
   mode_ = net::text_of(frame.body, "mode");
   credits_ = std::max<std::uint64_t>(1, frame.credits.value_or(credits_));
   message_bytes_ = frame.message_bytes.value_or(message_bytes_);
@@ -235,7 +237,7 @@ void conversation::on_error(const net::daemon_frame& frame) {
   ++counters_.errors;
   error_ = frame.code + ": " + frame.message;
   if (frame.fatal) return close("error:" + frame.code);
-  if (frame.code == "bad_seq" || phase_ != phase::up) {
+  if (frame.code == "bad_seq" || state_ != connection_state::up) {
     wants_reconnect_ = true;  // the next welcome says where to go on
     return;
   }

@@ -39,13 +39,13 @@ struct ticket {
   std::optional<std::vector<verdict>> verdicts;
 };
 
+// `connecting`: the first attempt is under way, and events wait for it until their deadline. `closed`: permanently.
+enum class connection_state : std::uint8_t { connecting, up, down, closed };
+
 class conversation {
  public:
   static constexpr std::size_t max_interventions = 1024;
   static constexpr std::size_t max_known = 4096;
-
-  // The connection's phase. `connecting`: the first attempt is under way, and events wait for it until their deadline.
-  enum class phase : std::uint8_t { connecting, up, down, closed };
 
   conversation(bool hold, std::size_t max_bytes) : hold_(hold), max_bytes_(max_bytes) {}
 
@@ -65,7 +65,7 @@ class conversation {
   std::optional<std::string> take_frame();
   std::optional<intervention> take_intervention();
 
-  enum phase phase() const { return phase_; }
+  connection_state state() const { return state_; }
   // Every message is acknowledged.
   bool is_idle() const { return window_.empty() && unreported_ == 0; }
   bool wants_reconnect() const { return wants_reconnect_; }
@@ -104,7 +104,7 @@ class conversation {
 
   const bool hold_;
   const std::size_t max_bytes_;
-  enum phase phase_ = phase::connecting;
+  connection_state state_ = connection_state::connecting;
   std::string close_reason_;
   std::string mode_;
   milliseconds deadline_{250};

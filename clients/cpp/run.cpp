@@ -55,7 +55,7 @@ net::server_address find_address(const options& from) {
 }
 
 std::string find_mode(const options& from) {
-  const std::string mode = from_environment(from.mode, "DIGD_MODE");
+  std::string mode = from_environment(from.mode, "DIGD_MODE");
   if (!mode.empty() && std::find(modes.begin(), modes.end(), mode) == modes.end()) {
     throw std::invalid_argument(quoted(mode) + " is not a mode; expected off, observe, shadow or enforce");
   }
@@ -177,7 +177,7 @@ std::vector<verdict> run::connection::send(report message, bool wait) {
 
 // It sends only while the connection is up. At most one handler waits for its thread.
 void run::connection::wake_socket() {
-  if (conversation_.phase() != conversation::phase::up || is_woken_.exchange(true)) return;
+  if (conversation_.state() != connection_state::up || is_woken_.exchange(true)) return;
   boost::asio::post(io_, [this] { is_woken_ = false; });
 }
 
@@ -185,10 +185,10 @@ bool run::connection::flush(milliseconds within, bool at_end) {
   std::unique_lock lock(mutex_);
   const time_point begun = steady_clock::now();
   while (!conversation_.is_idle()) {
-    const enum conversation::phase phase = conversation_.phase();
+    const connection_state state = conversation_.state();
     const bool was_connected = conversation_.counters().connections > 0;
-    if (phase == conversation::phase::closed || (phase == conversation::phase::down && !was_connected)) break;
-    const bool is_worth_it = phase == conversation::phase::up || (was_connected && !at_end);
+    if (state == connection_state::closed || (state == connection_state::down && !was_connected)) break;
+    const bool is_worth_it = state == connection_state::up || (was_connected && !at_end);
     const time_point until = begun + (is_worth_it ? within : std::min(within, max_first_connection));
     if (steady_clock::now() >= until) break;
     changed_.wait_until(lock, until);
@@ -225,7 +225,7 @@ void run::connection::drive(net::websocket_client& socket) {
   while (!stopping_ && socket.is_open()) {
     {
       const std::scoped_lock lock(mutex_);
-      if (conversation_.wants_reconnect() || conversation_.phase() == conversation::phase::closed) return;
+      if (conversation_.wants_reconnect() || conversation_.state() == connection_state::closed) return;
       while (socket.unwritten() < max_unwritten) {
         const std::optional<std::string> frame = conversation_.take_frame();
         if (!frame) break;
@@ -280,7 +280,7 @@ bool run::connection::pause() {
   const milliseconds full = std::min(max_pause, first_pause * (1 << std::min(attempts_++, 10u)));
   const milliseconds pause = full / 2 + full * (jitter_() % 512) / 1024;
   std::unique_lock lock(mutex_);
-  const auto is_over = [&] { return stopping_ || conversation_.phase() == conversation::phase::closed; };
+  const auto is_over = [&] { return stopping_ || conversation_.state() == connection_state::closed; };
   changed_.wait_for(lock, pause, is_over);
   return !is_over();
 }
@@ -343,14 +343,14 @@ verdict run::announce(event announced, std::string_view activation) {
   return connection_->send(event_report(announced, activation, max_bytes), true).front();
 }
 
-std::string run::start(std::string_view agent, std::vector<std::string> inputs, std::string id) {
+std::string run::start(std::string_view agent, const std::vector<std::string>& inputs, std::string id) {
   if (id.empty()) id = connection_->next_id('v', ++connection_->activations);
   connection_->send(start_report(id, agent, inputs), false);
   return id;
 }
 
 std::vector<verdict> run::end(std::string_view activation, std::vector<event> outputs,
-                              std::vector<reaction> reactions) {
+                              const std::vector<reaction>& reactions) {
   for (event& output : outputs) connection_->name_event(output);
   const std::size_t max_bytes = connection_->read([](const conversation& c) { return c.message_bytes(); });
   return connection_->send(end_report(activation, outputs, reactions, max_bytes), true);
@@ -382,7 +382,7 @@ void run::finish(outcome reached, std::string_view metrics) {
 bool run::flush(milliseconds within) { return connection_->flush(within, false); }
 
 bool run::connected() const {
-  return connection_->read([](const conversation& c) { return c.phase() == conversation::phase::up; });
+  return connection_->read([](const conversation& c) { return c.state() == connection_state::up; });
 }
 
 std::string run::mode() const {

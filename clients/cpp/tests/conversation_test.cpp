@@ -174,7 +174,7 @@ TEST_CASE("A fatal error ends the conversation") {
   conversation c(true, 1u << 20);
   const auto waiting = c.add(event_named("e1"), at(0));
   hear(c, R"({"type":"error","code":"hello_conflict","message":"…","fatal":true})");
-  CHECK(c.phase() == conversation::phase::closed);
+  CHECK(c.state() == connection_state::closed);
   CHECK(waiting->verdicts->front().as_is == "error:hello_conflict");
 }
 

@@ -142,11 +142,11 @@ class run {
   verdict announce(event announced, std::string_view activation = {});
 
   // Reports that an agent begins to act on these events. Returns the activation's id, a new one if `id` is empty.
-  std::string start(std::string_view agent, std::vector<std::string> inputs, std::string id = {});
+  std::string start(std::string_view agent, const std::vector<std::string>& inputs, std::string id = {});
   // Reports that an activation has ended, and waits for the verdicts: rerouted inputs first, then the outputs, each in
   // the order given.
   std::vector<verdict> end(std::string_view activation, std::vector<event> outputs = {},
-                           std::vector<reaction> reactions = {});
+                           const std::vector<reaction>& reactions = {});
   // Reports that an activation failed. Its inputs stay pending.
   void fail(std::string_view activation, std::string_view error);
 
