@@ -32,8 +32,8 @@ std::optional<std::string_view> bearer_among(std::string_view subprotocols) {
   constexpr std::string_view prefix = "bearer.";
   while (!subprotocols.empty()) {
     const std::size_t comma = subprotocols.find(',');
-    const std::string_view text = trimmed(subprotocols.substr(0, comma));
-    if (text.starts_with(prefix)) return text.substr(prefix.size());
+    const std::string_view subprotocol = trimmed(subprotocols.substr(0, comma));
+    if (subprotocol.starts_with(prefix)) return subprotocol.substr(prefix.size());
     subprotocols.remove_prefix(comma == subprotocols.npos ? subprotocols.size() : comma + 1);
   }
   return std::nullopt;
@@ -53,23 +53,23 @@ std::optional<std::string_view> token_of(const net::upgrade_request& request) {
 }
 
 std::shared_ptr<const token_table> authorizer::current() const {
-  const std::lock_guard hold(guard_);
+  const std::lock_guard lock(guard_);
   return table_;
 }
 
 void authorizer::set_tokens(token_table tokens) {
-  const std::lock_guard hold(guard_);
+  const std::lock_guard lock(guard_);
   if (table_) tokens.succeed(*table_);
   table_ = std::make_shared<const token_table>(std::move(tokens));
 }
 
 void authorizer::set_users(std::vector<uid_t> users) {
-  const std::lock_guard hold(guard_);
+  const std::lock_guard lock(guard_);
   users_ = std::move(users);
 }
 
 bool authorizer::may_connect(int unix_socket) const {
-  const std::lock_guard hold(guard_);
+  const std::lock_guard lock(guard_);
   return is_peer_allowed(unix_socket, users_);
 }
 

@@ -39,12 +39,12 @@ void tls_terminator::give_up_handshakes() {
 
 void tls_terminator::change(const net::tls_files& files) {
   auto next = net::server_context(files);
-  const std::lock_guard hold(guard_);
+  const std::lock_guard lock(guard_);
   tls_context_ = std::move(next);
 }
 
 std::shared_ptr<boost::asio::ssl::context> tls_terminator::current() const {
-  const std::lock_guard hold(guard_);
+  const std::lock_guard lock(guard_);
   return tls_context_;
 }
 

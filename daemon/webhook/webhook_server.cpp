@@ -36,12 +36,12 @@ webhook_server::webhook_server(std::string archive_path, std::string store_path)
 // ---- configuration
 
 std::string webhook_server::start(const std::vector<webhook_settings>& settings) {
-  targets made;
-  std::string wrong = make_targets(settings, made);
+  targets configured;
+  std::string wrong = make_targets(settings, configured);
   std::error_code ignored;
   // Without webhooks, an existing file is opened too, to remove the former webhooks from it.
-  if (wrong.empty() && (!made.empty() || std::filesystem::exists(store_path_, ignored))) wrong = open();
-  if (wrong.empty() && store_.is_open()) wrong = apply(made);
+  if (wrong.empty() && (!configured.empty() || std::filesystem::exists(store_path_, ignored))) wrong = open();
+  if (wrong.empty() && store_.is_open()) wrong = apply(configured);
   if (!wrong.empty()) return wrong;
   stopped_ = false;
   thread_ = std::thread([this] {
@@ -53,26 +53,26 @@ std::string webhook_server::start(const std::vector<webhook_settings>& settings)
 }
 
 std::string webhook_server::change(const std::vector<webhook_settings>& settings) {
-  targets made;
-  if (const std::string wrong = make_targets(settings, made); !wrong.empty()) return wrong;
+  targets configured;
+  if (const std::string wrong = make_targets(settings, configured); !wrong.empty()) return wrong;
   if (stopped_) return {};
   std::promise<std::string> answer;
   asio::post(context_, [&] {
     std::string wrong;
-    if (!store_.is_open() && !made.empty()) wrong = open();
-    if (wrong.empty() && store_.is_open()) wrong = apply(made);
+    if (!store_.is_open() && !configured.empty()) wrong = open();
+    if (wrong.empty() && store_.is_open()) wrong = apply(configured);
     answer.set_value(wrong);
     pump_soon();
   });
   return answer.get_future().get();
 }
 
-std::string webhook_server::make_targets(const std::vector<webhook_settings>& settings, targets& made) const {
+std::string webhook_server::make_targets(const std::vector<webhook_settings>& settings, targets& configured) const {
   std::string why;
   for (const webhook_settings& webhook : settings) {
-    auto ready = make_target(webhook, why);
-    if (!ready) return why;
-    made.push_back(std::move(ready));
+    auto target = make_target(webhook, why);
+    if (!target) return why;
+    configured.push_back(std::move(target));
   }
   return {};
 }
@@ -169,12 +169,12 @@ void webhook_server::publish() {
   std::vector<std::shared_ptr<const webhook_counts>> counts;
   for (const auto& webhook : webhooks_) counts.push_back(webhook->counted());
   any_ = !counts.empty();
-  const std::lock_guard hold(mutex_);
+  const std::lock_guard lock(mutex_);
   published_ = std::move(counts);
 }
 
 std::vector<std::shared_ptr<const webhook_counts>> webhook_server::counted() const {
-  const std::lock_guard hold(mutex_);
+  const std::lock_guard lock(mutex_);
   return published_;
 }
 

@@ -56,7 +56,7 @@ class webhook_server {
  private:
   using targets = std::vector<std::shared_ptr<const target>>;
 
-  std::string make_targets(const std::vector<webhook_settings>& settings, targets& made) const;
+  std::string make_targets(const std::vector<webhook_settings>& settings, targets& configured) const;
   std::string open();
   std::string apply(const targets& targets);
   std::string apply_to_store(const targets& targets, std::vector<webhook_store::webhook_position>& known);
