@@ -85,7 +85,7 @@ authorizer::decision authorizer::check(const net::upgrade_request& request, righ
                   "the token " + digd::quoted(grant->name()) + " has no right to " + std::string(to_string(needed)));
   }
   if (!run.empty() && !grant->covers(run)) {
-    return refuse(true, "the token " + digd::quoted(grant->name()) + " is not for this run");
+    return refuse(true, "the token " + digd::quoted(grant->name()) + " does not cover this run");
   }
   return {.grant = std::move(grant), .refused = std::nullopt};
 }
