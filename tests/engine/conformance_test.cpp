@@ -1,5 +1,5 @@
-// The vectors of tests/traces/conformance (see its README), against the engine and against the oracle.
-// DIGD_WRITE_CONFORMANCE=1 writes what the engine says where no expectation stands yet; read it before you trust it.
+// Runs the vectors of tests/traces/conformance (see its README) through the engine and the oracle.
+// DIGD_WRITE_CONFORMANCE=1 writes the answers of the engine where no expectation exists. Check them before you commit.
 #include <algorithm>
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
@@ -40,7 +40,8 @@ std::vector<fs::path> vectors() {
 
 fs::path expectation_of(fs::path trace) { return trace.replace_extension(".expected.jsonl"); }
 
-// Takes out what is free: an injected text is there or not, reasons and messages are the monitor's own words.
+// Removes what an implementation may choose: the words of texts, reasons and messages. Keeps whether a text is
+// injected.
 void strip(json::value& v) {
   if (json::array* list = v.if_array()) {
     for (json::value& value : *list) strip(value);
@@ -48,19 +49,19 @@ void strip(json::value& v) {
   json::object* o = v.if_object();
   if (o == nullptr) return;
   if (json::value* inject = o->if_contains("inject")) *inject = true;
-  for (const char* free : {"reason", "message", "witness"}) o->erase(free);
+  for (const char* member : {"reason", "message", "witness"}) o->erase(member);
   if (o->contains("type") && o->at("type") == "error") {
     if (o->at("code") != "bad_message") o->erase("field");
   }
   for (auto& [key, value] : *o) strip(value);
 }
 
-// What a monitor says to a trace: the frames that clients are sent, and firings of windows that led to none.
-struct speech {
+// The answers to a trace: the frames to clients, and the windows that fired without a frame.
+struct trace_answers {
   strings lines;
   std::string problem;
 
-  explicit speech(const strings& trace) {
+  explicit trace_answers(const strings& trace) {
     ingest::replay::listener to;
     to.record = [this](const ingest::record& record) {
       for (const detection& d : record.answer.detections) {
@@ -81,7 +82,7 @@ struct speech {
     strip(v);
     lines.push_back(json::serialize(v));
   }
-  // Firings and interventions in the order in which they happened, then the answer to the message.
+  // Adds windows that fired and interventions in their order, then the answer to the message.
   void flush() {
     std::size_t next = 0;
     for (const detection& d : windows_) {
@@ -105,12 +106,12 @@ struct speech {
   strings frames_;
 };
 
-// The same in the words of the oracle, which knows no frames.
-class in_oracle_words {
+// The expected frames as answer lines of the oracle, which knows no frames.
+class oracle_lines {
  public:
   strings lines;
 
-  in_oracle_words(const strings& expected, std::string first_session) : session_(std::move(first_session)) {
+  oracle_lines(const strings& expected, std::string first_session) : session_(std::move(first_session)) {
     for (const std::string& line : expected) frame(json::parse(line).as_object());
   }
 
@@ -127,7 +128,7 @@ class in_oracle_words {
     if (type == "error")
       return add({{"e", f.at("seq")}, {"session", session}, {"code", f.at("code")}, {"field", or_null(f, "field")}});
     if (type == "intervention") {
-      if (f.at("id") == last_intervention_) return;  // to another session
+      if (f.at("id") == last_intervention_) return;  // the same intervention, to another session
       last_intervention_ = f.at("id");
       detections(f);
       return add({{"i", f.at("id")},
@@ -171,7 +172,7 @@ class in_oracle_words {
   json::value last_intervention_;
 };
 
-strings oracle_says(const strings& trace) {
+strings oracle_answers(const strings& trace) {
   strings texts = oracle::evaluate(trace);
   std::erase_if(texts, [](const std::string& line) { return line.starts_with("{\"s\""); });
   return texts;
@@ -190,44 +191,45 @@ strings canonical(const strings& lines) {
 
 }  // namespace
 
-TEST_CASE("the engine says to each conformance vector what is expected, and so does the oracle") {
+TEST_CASE("engine_and_oracle_give_the_expected_answers_to_each_conformance_vector") {
   const bool write = std::getenv("DIGD_WRITE_CONFORMANCE") != nullptr;
   std::size_t compared = 0;
   for (const fs::path& path : vectors()) {
     INFO(path.filename().string());
     const strings trace = lines_of(path);
-    const speech speech(trace);
-    CHECK(speech.problem == "");
+    const trace_answers answers(trace);
+    CHECK(answers.problem == "");
     if (write && !fs::exists(expectation_of(path))) {
       std::ofstream file(expectation_of(path));
-      for (const std::string& line : speech.lines) file << line << '\n';
+      for (const std::string& line : answers.lines) file << line << '\n';
     }
     REQUIRE(fs::exists(expectation_of(path)));
     const strings expected = canonical(lines_of(expectation_of(path)));
-    CHECK(speech.lines == expected);
-    CHECK(oracle_says(trace) == in_oracle_words(expected, first_session(trace)).lines);
+    CHECK(answers.lines == expected);
+    CHECK(oracle_answers(trace) == oracle_lines(expected, first_session(trace)).lines);
     ++compared;
   }
   CHECK(compared >= 30);
 }
 
-TEST_CASE("the conformance vectors show every rule, cause, action and error that a trace can") {
+TEST_CASE("the_conformance_vectors_contain_every_rule_cause_action_and_error_of_traces") {
   std::string text;
   for (const fs::path& path : vectors()) {
     for (const std::string& line : lines_of(expectation_of(path))) text += line + '\n';
   }
-  const auto shows = [&](const char* field, std::initializer_list<const char*> values) {
+  const auto check_contained = [&](const char* field, std::initializer_list<const char*> values) {
     for (const char* value : values) {
       INFO(field << ' ' << value);
       CHECK(text.find("\"" + std::string(field) + "\":\"" + value + '"') != std::string::npos);
     }
   };
-  shows("rule", {"early_termination", "orphaned_event", "excessive_rerouting", "cross_lineage_aggregation",
-                 "repeated_subproblem", "deadlock", "missing_termination"});
-  shows("cause", {"mode", "as_is", "unsupported", "target", "attempts", "budget", "ended"});
-  shows("action", {"deliver", "inject", "reroute", "create"});
-  shows("healing", {"inject", "reroute", "create"});
-  shows("code", {"bad_json", "bad_message", "bad_seq", "unknown_event", "unknown_activation", "activation_closed",
-                 "duplicate_event", "duplicate_activation", "reserved_id", "settled_event", "not_an_input",
-                 "failed_with_outputs", "submit_without_source", "run_closed"});
+  check_contained("rule", {"early_termination", "orphaned_event", "excessive_rerouting", "cross_lineage_aggregation",
+                           "repeated_subproblem", "deadlock", "missing_termination"});
+  check_contained("cause", {"mode", "as_is", "unsupported", "target", "attempts", "budget", "ended"});
+  check_contained("action", {"deliver", "inject", "reroute", "create"});
+  check_contained("healing", {"inject", "reroute", "create"});
+  check_contained("code",
+                  {"bad_json", "bad_message", "bad_seq", "unknown_event", "unknown_activation", "activation_closed",
+                   "duplicate_event", "duplicate_activation", "reserved_id", "settled_event", "not_an_input",
+                   "failed_with_outputs", "submit_without_source", "run_closed"});
 }

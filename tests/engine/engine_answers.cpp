@@ -17,7 +17,9 @@ json::value or_null(const std::optional<std::string>& text) { return text ? json
 
 json::array names(const std::vector<std::string>& texts) { return json::array(texts.begin(), texts.end()); }
 
-json::value word(std::string_view text) { return text.empty() || text == "none" ? json::value() : json::value(text); }
+json::value name_or_null(std::string_view text) {
+  return text.empty() || text == "none" ? json::value() : json::value(text);
+}
 
 std::string line(const detection& d) {
   return json::serialize(
@@ -30,8 +32,8 @@ std::string line(const detection& d) {
                    {"evidence", names(d.evidence)},
                    {"total", d.evidence_total},
                    {"healed", d.healed},
-                   {"healing", d.healing == action::none ? json::value() : word(to_string(d.healing))},
-                   {"cause", d.cause == cause::none ? json::value() : word(to_string(d.cause))}});
+                   {"healing", d.healing == action::none ? json::value() : name_or_null(to_string(d.healing))},
+                   {"cause", d.cause == cause::none ? json::value() : name_or_null(to_string(d.cause))}});
 }
 
 std::string line(const verdict& v, std::uint64_t seq, std::string_view session) {
@@ -89,7 +91,7 @@ void append(std::vector<std::string>& out, const ingest::record& record) {
   if (a.refused) out.push_back(error_line(record.seq, record.session, to_string(a.refused.code), a.refused.field));
 }
 
-// A `bad_seq` uses up nothing, so that only its frame tells of it.
+// A `bad_seq` uses up no seq and leaves no record, so read it from its frame.
 void append_bad_seq(std::vector<std::string>& out, std::string_view frame, const std::string& first_session) {
   if (frame.find("\"bad_seq\"") == std::string_view::npos) return;
   const json::object reply = json::parse(frame).as_object();
@@ -118,14 +120,14 @@ std::vector<std::string> engine_answers(const std::vector<std::string>& trace) {
 }
 
 std::string disagreement(const std::vector<std::string>& trace) {
-  const std::vector<std::string> judge = oracle::evaluate(trace);
+  const std::vector<std::string> expected = oracle::evaluate(trace);
   const std::vector<std::string> engine = engine_answers(trace);
-  const auto [a, b] = std::mismatch(judge.begin(), judge.end(), engine.begin(), engine.end());
-  if (a == judge.end() && b == engine.end()) return {};
-  const auto at = std::count_if(judge.begin(), a, [](const std::string& s) { return s.starts_with("{\"s\""); });
+  const auto [a, b] = std::mismatch(expected.begin(), expected.end(), engine.begin(), engine.end());
+  if (a == expected.end() && b == engine.end()) return {};
+  const auto at = std::count_if(expected.begin(), a, [](const std::string& s) { return s.starts_with("{\"s\""); });
   return "line " + std::to_string(at + 1) + ": " +
          (static_cast<std::size_t>(at) < trace.size() ? trace[static_cast<std::size_t>(at)] : "") + "\n  oracle " +
-         (a == judge.end() ? "nothing" : *a) + "\n  engine " + (b == engine.end() ? "nothing" : *b);
+         (a == expected.end() ? "nothing" : *a) + "\n  engine " + (b == engine.end() ? "nothing" : *b);
 }
 
 }  // namespace digd::tests

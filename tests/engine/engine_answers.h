@@ -1,4 +1,4 @@
-// The engine's answers to a trace, in the words of the oracle (tests/oracle/oracle.h), so that the two compare.
+// The engine's answers to a trace, in the format of the oracle (tests/oracle/oracle.h), so that tests compare both.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace digd::tests {
 
 std::vector<std::string> engine_answers(const std::vector<std::string>& trace);
 
-// Where engine and oracle first differ on a trace; empty if they agree. Says the line of the trace and both answers.
+// Describes the first difference between engine and oracle on a trace: the line and both answers. Empty if they agree.
 std::string disagreement(const std::vector<std::string>& trace);
 
 }  // namespace digd::tests

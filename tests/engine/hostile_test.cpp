@@ -1,5 +1,5 @@
-// What no honest system says, at full size: the answer is an error code or a correct graph. Smaller cases, many more of
-// them, are the corpora of tests/fuzz.
+// Hostile messages at full size: the result is an error code or a correct graph. The corpora of tests/fuzz have many
+// more small cases.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -22,8 +22,8 @@ std::string repeated(std::string_view text, std::size_t times) {
   return out;
 }
 
-// What a frame without its seq is refused with, "code field", to the letter: a scenario would read and write it anew.
-// The limits are the default ones, but for the size of a message.
+// Returns "code field" of the refusal of a frame without its seq. Does not use a scenario, which would parse and
+// rewrite the frame. The limits are the defaults, except for the size of a message.
 std::string refusal_of(const std::string& frame) {
   std::string refused;
   ingest::replay through(run_policy{}, {.record = [&](const ingest::record& record) {
@@ -44,7 +44,7 @@ strings lines_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("ids and names of a megabyte are refused by their length") {
+TEST_CASE("ids_and_names_of_a_megabyte_are_refused_by_their_length") {
   const std::string long_name(1 << 20, 'x');
   CHECK(refusal_of(R"({"type":"event","event":{"id":")" + long_name + R"(","recipients":[]}})") == "bad_message id");
   CHECK(refusal_of(R"({"type":"event","event":{"id":"e","recipients":[")" + long_name + R"("]}})") ==
@@ -53,7 +53,7 @@ TEST_CASE("ids and names of a megabyte are refused by their length") {
         "bad_message reactions");
 }
 
-TEST_CASE("a million levels are refused, whatever they are made of") {
+TEST_CASE("a_million_levels_of_nesting_are_refused") {
   constexpr std::size_t deep = 1'000'000;
   const std::string event = R"({"type":"event","event":{"id":"e","recipients":[],"payload":)";
   CHECK(refusal_of(event + repeated("[", deep) + repeated("]", deep) + "}}") == "bad_json");
@@ -61,7 +61,7 @@ TEST_CASE("a million levels are refused, whatever they are made of") {
   CHECK(refusal_of(event + repeated("[", deep)) == "bad_json");
 }
 
-TEST_CASE("a hundred thousand keys, twice each, are refused as soon as they are data") {
+TEST_CASE("a_hundred_thousand_repeated_keys_are_refused_except_in_a_payload") {
   std::string keys;
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < 100'000; ++i) keys += "\"e" + std::to_string(i) + "\":\"wait\",";
@@ -69,11 +69,11 @@ TEST_CASE("a hundred thousand keys, twice each, are refused as soon as they are 
   keys.pop_back();
   CHECK(refusal_of(R"({"type":"activation_ended","activation":"v","reactions":{)" + keys + "}}") ==
         "bad_message reactions");
-  // In a payload they are nobody's business.
+  // digd does not read payloads.
   CHECK(refusal_of(R"({"type":"event","event":{"id":"e","recipients":[],"payload":{)" + keys + "}}}") == "none");
 }
 
-TEST_CASE("a million recipients are over the limit, and named in full where the operator grants them") {
+TEST_CASE("a_million_recipients_are_over_the_limit_and_recorded_where_the_operator_allows_them") {
   CHECK(refusal_of(R"({"type":"event","event":{"id":"e","recipients":)" + numbered("a", 1'000'000) + "}}") ==
         "over_limit recipients");
 
@@ -85,14 +85,14 @@ TEST_CASE("a million recipients are over the limit, and named in full where the 
   CHECK(s.reachable() == strings{"e"});
 }
 
-TEST_CASE("the same recipient a hundred thousand times is one delivery") {
+TEST_CASE("the_same_recipient_a_hundred_thousand_times_is_one_delivery") {
   scenario s(R"({"type":"hello","limits":{"message_bytes":16777216}})");
   s.then(R"({"type":"event","event":{"id":"e","recipients":["a")" + repeated(",\"a\"", 100'000) + "]}}");
   CHECK(s.errors.empty());
   CHECK(s.graph().event(s.graph().find_event("e")).deliveries.size() == 1);
 }
 
-TEST_CASE("a reroute that goes round through hundreds of agents is judged as the oracle judges it") {
+TEST_CASE("engine_and_oracle_agree_on_a_reroute_that_circles_through_hundreds_of_agents") {
   constexpr std::size_t agents = 300;
   strings trace{R"({"type":"hello","protocol":1,"run":"r","clock":"trace"})",
                 R"({"type":"event","seq":1,"event":{"id":"e","recipients":["a0"]}})"};
@@ -113,7 +113,7 @@ TEST_CASE("a reroute that goes round through hundreds of agents is judged as the
   CHECK_FALSE(s.detections.empty());
 }
 
-TEST_CASE("ids that another run has used are new") {
+TEST_CASE("ids_that_another_run_has_used_are_new") {
   const std::string message = R"({"type":"event","event":{"id":"e","recipients":["a"]}}
 {"type":"activation_started","activation":"v","agent":"a","inputs":["e"]}
 {"type":"activation_ended","activation":"v","reactions":{"e":"consume"}})";
@@ -125,12 +125,12 @@ TEST_CASE("ids that another run has used are new") {
   CHECK(first.frames == second.frames);
 }
 
-TEST_CASE("hostile traces of the fuzzers' corpus are judged as the oracle judges them") {
-  // These are about JSON and trace files, which are not the oracle's business.
-  const std::set<std::string> others{"hostile-frames", "no-hello", "operator-line", "unknown-session"};
+TEST_CASE("engine_and_oracle_agree_on_the_hostile_traces_of_the_fuzz_corpus") {
+  // These test JSON and trace files, which the oracle does not read.
+  const std::set<std::string> skipped{"hostile-frames", "no-hello", "operator-line", "unknown-session"};
   std::size_t compared = 0;
   for (const auto& entry : std::filesystem::directory_iterator(DIGD_SOURCE_DIR "/tests/fuzz/corpus/trace")) {
-    if (others.contains(entry.path().filename().string()) || entry.path().filename().string().starts_with("found-"))
+    if (skipped.contains(entry.path().filename().string()) || entry.path().filename().string().starts_with("found-"))
       continue;
     INFO(entry.path());
     CHECK(disagreement(lines_of(entry.path())) == "");

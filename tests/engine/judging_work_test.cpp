@@ -1,4 +1,4 @@
-// What one message may cost: identical questions are answered once, and `limits.judging_work` is the backstop.
+// The cost of one message: findings with the same evidence share it, and `limits.judging_work` is the upper bound.
 #include <catch2/catch.hpp>
 
 #include "ingest/protocol/replay.h"
@@ -31,7 +31,7 @@ std::uint64_t work_of(scenario& s, const std::string& lines) {
 
 }  // namespace
 
-TEST_CASE("an aggregator that holds 800 results and is given 700 more gets every verdict") {
+TEST_CASE("an_aggregator_with_800_results_gets_a_verdict_on_each_of_700_more") {
   scenario s(R"({"type":"hello","agents":["ada","bob","hub"]})");
   s.then(split("ada", 800));
   const std::uint64_t work = work_of(s, split("bob", 700));
@@ -42,53 +42,53 @@ TEST_CASE("an aggregator that holds 800 results and is given 700 more gets every
     CHECK(d.evidence_total == 800);
     CHECK(d.healed);
   }
-  // 1,500 live and named events, and for each detection its own report; not 700 times 800.
+  // 1,500 live and named events, and a report for each detection, but not 700 times 800.
   CHECK(work < 20 * 1'500 + 700 * 1'024 + graph::max_message_visits);
   CHECK(work < limits{}.judging_work);
 }
 
-TEST_CASE("the work of a message is the sum of what is live and what it names, not their product") {
-  const auto judged = [](int held, int given) {
-    // Rules are observed only, and off where they report: what is counted is the search.
-    scenario s(
-        R"({"type":"hello","agents":["ada","bob","hub"],"mode":"observe","rules":{"cross_lineage_aggregation":{"kinds":["none"]}}})");
+TEST_CASE("the_work_of_a_message_grows_with_the_sum_of_live_and_named_events_not_their_product") {
+  const auto work_to_judge = [](int held, int received) {
+    // The rules report nothing here, so only the search is counted.
+    scenario s(R"({"type":"hello","agents":["ada","bob","hub"],"mode":"observe",)"
+               R"("rules":{"cross_lineage_aggregation":{"kinds":["none"]}}})");
     s.then(split("ada", held));
-    return work_of(s, split("bob", given));
+    return work_of(s, split("bob", received));
   };
-  const std::uint64_t small = judged(500, 500), large = judged(5'000, 5'000);
+  const std::uint64_t small = work_to_judge(500, 500), large = work_to_judge(5'000, 5'000);
   CHECK(large < 11 * small);
 }
 
-TEST_CASE("an event whose work is used up is delivered unjudged, like those after it, and the record names them") {
-  std::vector<std::string> record, frames;
+TEST_CASE("events_beyond_the_limit_of_work_are_delivered_unjudged_and_named_in_the_record") {
+  std::vector<std::string> limit_lines, frames;
   ingest::replay through(run_policy{}, {.frame = [&](std::string_view frame) { frames.emplace_back(frame); },
                                         .record =
-                                            [&](const ingest::record& given_record) {
-                                              if (given_record.kind == ingest::record_kind::limit)
-                                                record.emplace_back(given_record.frame);
+                                            [&](const ingest::record& record) {
+                                              if (record.kind == ingest::record_kind::limit)
+                                                limit_lines.emplace_back(record.frame);
                                             }});
   const auto line = [&](const std::string& text) { REQUIRE(through.line(text)); };
   line(R"({"type":"hello","protocol":1,"run":"r","clock":"trace","agents":["ada"],"limits":{"judging_work":40}})");
   line(R"({"type":"event","seq":1,"event":{"id":"open","recipients":["ada"]}})");
   line(R"({"type":"activation_started","seq":2,"activation":"v1","agent":"ada"})");
-  CHECK(record.empty());
+  CHECK(limit_lines.empty());
   std::string outputs;
   for (int i = 0; i < 20; ++i) outputs += R"({"id":"e)" + number(i) + R"(","recipients":["nobody"]},)";
   line(R"({"type":"activation_ended","seq":3,"activation":"v1","outputs":[)" + outputs +
        R"({"id":"s","submit":true}]})");
-  REQUIRE(record.size() == 1);
-  CHECK(record[0].find(R"({"type":"limit","limit":"judging_work","policy":"deliver","unjudged":)") == 0);
-  CHECK(record[0].find(R"("s")") != std::string::npos);
+  REQUIRE(limit_lines.size() == 1);
+  CHECK(limit_lines[0].find(R"({"type":"limit","limit":"judging_work","policy":"deliver","unjudged":)") == 0);
+  CHECK(limit_lines[0].find(R"("s")") != std::string::npos);
   // The first events were judged, the last were not, and an answer that is delivered unjudged is let through.
   CHECK(frames.back().find(R"({"event":"e10000","action":"reroute")") != std::string::npos);
   CHECK(frames.back().find(R"({"event":"s","action":"deliver"})") != std::string::npos);
   CHECK(through.run()->terminal());
-  // The next message has work of its own.
+  // The limit applies to each message separately.
   line(R"({"type":"activation_started","seq":4,"activation":"v2","agent":"ada"})");
-  CHECK(record.size() == 1);
+  CHECK(limit_lines.size() == 1);
 }
 
-TEST_CASE("a record with a line about unjudged events is followed to the same answers") {
+TEST_CASE("replaying_a_record_with_unjudged_events_gives_the_same_answers") {
   std::vector<std::string> frames;
   ingest::replay through(run_policy{}, {.frame = [&](std::string_view frame) { frames.emplace_back(frame); }});
   CHECK(through.line(R"({"type":"hello","protocol":1,"run":"r","clock":"trace"})"));

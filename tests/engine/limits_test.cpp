@@ -78,11 +78,11 @@ TEST_CASE("observe_stops_judging_with_the_message_beyond_the_limit_and_forgets_t
     CHECK(s.graph().all_activations().empty());
     const std::size_t frames_before = s.frames.size();
     s.then(lost);
-    CHECK(s.told().empty());
+    CHECK(s.detection_summaries().empty());
     CHECK(s.frames.size() == frames_before + 1);
     CHECK(s.frames.back() == R"({"type":"verdicts","seq":4,"verdicts":[{"event":"lost","action":"deliver"}]})");
     s.then(R"({"type":"time","ts":100000000})");
-    CHECK(s.told().empty());
+    CHECK(s.detection_summaries().empty());
     CHECK(s.run().next_due() == std::nullopt);
   }
 }
@@ -117,9 +117,9 @@ TEST_CASE("when_judging_stops_watched_healings_are_unresolved_and_windows_due_be
              R"("deadlock":{"window_ms":10}},"limits":{"live_events":1},"over_limit":{"live_events":"observe"}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"time","ts":10})");
-  CHECK(s.told() == strings{"deadlock [e1] create"});
+  CHECK(s.detection_summaries() == strings{"deadlock [e1] create"});
   s.then(R"({"type":"event","ts":15,"event":{"id":"e2","recipients":["bob"]}})");
-  CHECK(s.became() == strings{"deadlock sys:1 unresolved at 10"});
+  CHECK(s.outcome_summaries() == strings{"deadlock sys:1 unresolved at 10"});
 }
 
 TEST_CASE("gap_forgets_what_is_pending_like_a_gap_of_the_client_and_accepts_the_message") {
@@ -133,7 +133,7 @@ TEST_CASE("gap_forgets_what_is_pending_like_a_gap_of_the_client_and_accepts_the_
   CHECK(s.reachable() == strings{"e3"});
   CHECK(s.graph().live_events() == 1);
   s.then(lost);
-  CHECK(s.told() == strings{"orphaned_event lost [ghost] not healed: target"});  // judging continues
+  CHECK(s.detection_summaries() == strings{"orphaned_event lost [ghost] not healed: target"});  // judging continues
 }
 
 TEST_CASE("gap_refuses_the_message_if_forgetting_makes_no_room_and_forgets_only_once") {

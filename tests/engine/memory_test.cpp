@@ -95,7 +95,7 @@ TEST_CASE("an_open_activation_keeps_its_inputs_even_if_the_run_has_forgotten_the
 {"type":"event","event":{"id":"e1","recipients":["cy"]}}
 {"type":"activation_ended","activation":"v2","outputs":[{"id":"e3","recipients":["cy"]}]})");
   CHECK(s.errors.empty());
-  CHECK(s.told() == strings{"repeated_subproblem e3 [e1] inject"});
+  CHECK(s.detection_summaries() == strings{"repeated_subproblem e3 [e1] inject"});
   CHECK(s.reachable() == strings{"e1", "e3"});
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("live_events_are_judged_the_same_whatever_was_forgotten") {
 {"type":"activation_ended","activation":"v3","outputs":[{"id":"e4","submit":true}]})");
     // e1 still waits at bob. The path to it leads through e2 and e3, which are settled and may be forgotten.
     INFO("remembered " << remembered);
-    CHECK(s.told() == strings{});
+    CHECK(s.detection_summaries() == strings{});
     CHECK(s.run().terminal());
   }
 }

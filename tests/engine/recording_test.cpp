@@ -34,7 +34,7 @@ TEST_CASE("a_late_event_fills_in_its_placeholder_and_is_delivered_to_the_recipie
 {"type":"activation_ended","activation":"v1","reactions":{"e1":"discard"}}
 {"type":"activation_started","activation":"v2","agent":"cy"}
 {"type":"event","event":{"id":"e1","source":"v2","recipients":["ada","bob","zed"],"kind":"task"}})");
-  CHECK(s.told() == strings{});
+  CHECK(s.detection_summaries() == strings{});
   CHECK(s.verdict_on("e1").action == action::deliver);
   CHECK(delivery_state(s, "e1", "ada") == "discarded");
   CHECK(delivery_state(s, "e1", "bob") == "pending");
@@ -55,7 +55,7 @@ TEST_CASE("a_late_event_is_derived_from_no_input") {
 {"type":"activation_started","activation":"v2","agent":"ada","inputs":["late"]}
 {"type":"event","event":{"id":"late","source":"v1","recipients":["ada"]}}
 {"type":"activation_ended","activation":"v2","outputs":[{"id":"e9","submit":true}]})");
-  CHECK(s.told() == strings{"early_termination e9 [e1] reroute"});
+  CHECK(s.detection_summaries() == strings{"early_termination e9 [e1] reroute"});
 }
 
 TEST_CASE("a_late_submit_event_is_let_through_at_once") {
@@ -65,7 +65,7 @@ TEST_CASE("a_late_submit_event_is_let_through_at_once") {
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e9"]}
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
   CHECK(s.run().terminal());
-  CHECK(s.told() == strings{});
+  CHECK(s.detection_summaries() == strings{});
 }
 
 TEST_CASE("a_late_fyi_event_is_no_longer_work") {
@@ -159,7 +159,7 @@ TEST_CASE("all_reroutes_of_an_activation_are_recorded_before_any_is_judged") {
 {"type":"event","event":{"id":"e2","source":"g2","recipients":["bob"]}}
 {"type":"activation_started","activation":"v1","agent":"dee","inputs":["e1","e2"]}
 {"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["cy"]},"e2":{"reroute":["cy"]}}})");
-  CHECK(s.told() ==
+  CHECK(s.detection_summaries() ==
         strings{"cross_lineage_aggregation e1 @cy [e2] inject", "cross_lineage_aggregation e2 @cy [e1] inject"});
   CHECK(s.verdicts.size() == 4);
   CHECK(s.verdicts[2].event == "e1");
@@ -183,7 +183,7 @@ TEST_CASE("an_answer_delivered_against_its_verdict_counts_as_let_through") {
   s.then(R"({"type":"delivery","event":"e9","applied":"as_is","reason":"timeout"})");
   CHECK(s.run().terminal());
   CHECK(delivery_state(s, "e9", "ada") == "withdrawn");
-  CHECK(s.became() == strings{});  // the work still waits, and the rule fired on this answer
+  CHECK(s.outcome_summaries() == strings{});  // the work still waits, and the rule fired on this answer
 }
 
 TEST_CASE("a_give_back_that_was_not_applied_is_withdrawn_but_not_a_delivery_by_the_client") {
@@ -200,7 +200,7 @@ TEST_CASE("a_give_back_that_was_not_applied_is_withdrawn_but_not_a_delivery_by_t
   CHECK(delivery_state(s, "e2", "ada") == "pending");
   // No agent holds it now. When the window ends, digd gives it back again.
   s.then(R"({"type":"time","ts":10})");
-  CHECK(s.told().back() == "orphaned_event e1 [ada, zed] reroute");
+  CHECK(s.detection_summaries().back() == "orphaned_event e1 [ada, zed] reroute");
   CHECK(s.interventions.back().id == "give:e1:1");
   s.then(R"({"type":"delivery","of":"give:e1:1","applied":"as_is"})");
   CHECK(delivery_state(s, "e1", "ada") == "withdrawn");
@@ -225,7 +225,7 @@ TEST_CASE("an_event_delivered_as_is_is_judged_but_not_healed") {
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","as_is":true,"event":{"id":"e9","source":"v1","submit":true}})");
-  CHECK(s.told() == strings{"early_termination e9 [e1] not healed: as_is"});
+  CHECK(s.detection_summaries() == strings{"early_termination e9 [e1] not healed: as_is"});
   CHECK(s.run().terminal());
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("an_answer_let_through_ends_judging_after_its_message") {
              R"({"id":"e8","submit":true},{"id":"e9","submit":true},{"id":"e7","recipients":["zed"]}]}
 {"type":"event","event":{"id":"e6","recipients":["zed"]}})");
   // All three were judged against the same graph, so the orphan is reported and given back.
-  CHECK(s.told() == strings{"orphaned_event e7 [zed] reroute"});
+  CHECK(s.detection_summaries() == strings{"orphaned_event e7 [zed] reroute"});
   CHECK(s.run().terminal());
   CHECK(delivery_state(s, "e7", "ada") == "pending");
   CHECK(s.verdict_on("e6").action == action::deliver);
@@ -250,6 +250,6 @@ TEST_CASE("names_given_twice_count_once") {
 {"type":"event","event":{"id":"e2","recipients":["zed","zed"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1","e1"]})");
   CHECK(s.graph().roster_size() == 1);
-  CHECK(s.told() == strings{"orphaned_event e2 [zed] not healed: target"});
+  CHECK(s.detection_summaries() == strings{"orphaned_event e2 [zed] not healed: target"});
   CHECK(s.graph().activation(s.graph().find_activation("v1")).inputs.size() == 1);
 }

@@ -37,7 +37,7 @@ scenario& scenario::then(std::string_view lines) {
 
 void scenario::line(std::string_view text) {
   if (text.find_first_not_of(' ') == std::string_view::npos) return;
-  if (ingest::is_own_line(decoder_.header_of(text).type)) {  // no message: it has no seq
+  if (ingest::is_own_line(decoder_.header_of(text).type)) {  // not a message, so it has no seq
     if (!replay_->line(text)) problem = replay_->problem();
     return;
   }
@@ -60,14 +60,14 @@ void scenario::line(std::string_view text) {
 
 void scenario::take(const ingest::record& record) {
   const answer& a = record.answer;
-  const auto shift = static_cast<std::uint32_t>(detections.size());
+  const auto offset = static_cast<std::uint32_t>(detections.size());
   detections.insert(detections.end(), a.detections.begin(), a.detections.end());
   for (verdict v : a.verdicts) {
-    for (std::uint32_t& d : v.detections) d += shift;
+    for (std::uint32_t& d : v.detections) d += offset;
     verdicts.push_back(std::move(v));
   }
   for (intervention i : a.interventions) {
-    for (std::uint32_t& d : i.detections) d += shift;
+    for (std::uint32_t& d : i.detections) d += offset;
     interventions.push_back(std::move(i));
   }
   outcomes.insert(outcomes.end(), a.outcomes.begin(), a.outcomes.end());
@@ -79,11 +79,11 @@ const detection& scenario::only(std::string_view rule) const {
   const detection* found = nullptr;
   for (const detection& d : detections) {
     if (!rule.empty() && to_string(d.rule) != rule) continue;
-    INFO("told: " << joined(told()));
+    INFO("detections: " << joined(detection_summaries()));
     REQUIRE(found == nullptr);
     found = &d;
   }
-  INFO("told: " << joined(told()));
+  INFO("detections: " << joined(detection_summaries()));
   REQUIRE(found != nullptr);
   return *found;
 }
@@ -96,13 +96,13 @@ const verdict& scenario::verdict_on(std::string_view event) const {
   throw 0;
 }
 
-std::vector<std::string> scenario::told() const {
+std::vector<std::string> scenario::detection_summaries() const {
   std::vector<std::string> lines;
-  for (const detection& d : detections) lines.push_back(tests::told(d));
+  for (const detection& d : detections) lines.push_back(summary(d));
   return lines;
 }
 
-std::vector<std::string> scenario::became() const {
+std::vector<std::string> scenario::outcome_summaries() const {
   std::vector<std::string> lines;
   for (const outcome_report& o : outcomes) {
     lines.push_back(std::string(to_string(o.rule)) + ' ' + o.event.value_or("-") + ' ' +
@@ -118,7 +118,7 @@ std::vector<std::string> scenario::reachable() const {
   return ids;
 }
 
-std::string told(const detection& d) {
+std::string summary(const detection& d) {
   std::string line(to_string(d.rule));
   if (d.event) line += ' ' + *d.event;
   if (d.agent) line += " @" + *d.agent;

@@ -1,7 +1,7 @@
-// A trace and everything the engine said to it, for tests that read as traces.
+// A trace and all answers of the engine to it, for tests that are written as traces.
 //
-// The lines are those of a trace file, one JSON object each; what every line has is filled in: `protocol`, `run` and
-// `clock` of a hello, the next `seq` of a message's session. A scenario may go on with `then`.
+// The lines are those of a trace file, one JSON object each. The scenario adds the members that every line needs:
+// `protocol`, `run` and `clock` of a hello, and the next `seq` of a message's session. `then` continues the trace.
 #pragma once
 
 #include <map>
@@ -26,30 +26,30 @@ class scenario {
   };
 
   explicit scenario(std::string_view lines = {}, const run_policy& policy = {});
-  scenario(const scenario&) = delete;  // the replay speaks to this very object
+  scenario(const scenario&) = delete;  // the replay holds a pointer to this object
   scenario& operator=(const scenario&) = delete;
   scenario& then(std::string_view lines);
 
-  // All that was said, in order.
+  // All answers, in order.
   std::vector<detection> detections;
   std::vector<verdict> verdicts;
   std::vector<intervention> interventions;
   std::vector<outcome_report> outcomes;
-  std::vector<error> errors;        // not bad_seq, which uses up nothing and is only a frame
-  std::vector<std::string> frames;  // all that the client was sent
-  std::string problem;              // why the trace cannot go on; empty if it can
+  std::vector<error> errors;        // without bad_seq, which is only a frame
+  std::vector<std::string> frames;  // all frames to the client
+  std::string problem;              // why the trace cannot continue; empty if it can
 
-  // The only one there is, of a rule if one is named. Fails the test if there are more or fewer.
+  // Returns the only detection, or the only one of `rule`. Fails the test if there are more or none.
   const detection& only(std::string_view rule = {}) const;
-  const verdict& verdict_on(std::string_view event) const;  // the last one
-  // One line a detection: "deadlock [e1, e2] create", "early_termination e5 [e1] not healed: attempts".
-  std::vector<std::string> told() const;
-  // One line an outcome: "deadlock sys:1 cleared at 20".
-  std::vector<std::string> became() const;
+  const verdict& verdict_on(std::string_view event) const;  // the latest
+  // One line for each detection: "deadlock [e1, e2] create", "early_termination e5 [e1] not healed: attempts".
+  std::vector<std::string> detection_summaries() const;
+  // One line for each outcome: "deadlock sys:1 cleared at 20".
+  std::vector<std::string> outcome_summaries() const;
 
   const digd::run& run() const { return *replay_->run(); }
   const graph::graph& graph() const { return run().graph(); }
-  // The events that are reachable work, sorted.
+  // The ids of reachable work, sorted.
   std::vector<std::string> reachable() const;
   bool knows(std::string_view event) const { return graph().find_event(event) != graph::nobody; }
 
@@ -62,8 +62,8 @@ class scenario {
   ingest::decoder decoder_;
 };
 
-std::string told(const detection& d);
-// `name` as a JSON string, for lines with odd names.
+std::string summary(const detection& d);
+// `name` as a JSON string, for lines with unusual names.
 std::string json_string(std::string_view name);
 // ["p0","p1",…]
 std::string numbered(std::string_view prefix, std::size_t count);

@@ -65,7 +65,7 @@ TEST_CASE("a_gap_makes_deliveries_unknown_stalls_open_activations_and_forgets_en
 {"type":"activation_ended","activation":"v2"}
 {"type":"gap","dropped":7}
 {"type":"time","ts":1000})");
-  CHECK(s.told() == strings{});
+  CHECK(s.detection_summaries() == strings{});
   CHECK(s.reachable() == strings{});
   CHECK(s.graph().active_count() == 0);
   const graph::delivery* d = s.graph().find_delivery(s.graph().find_event("e1"), s.graph().find_agent("bob"));
@@ -77,9 +77,9 @@ TEST_CASE("a_gap_makes_deliveries_unknown_stalls_open_activations_and_forgets_en
 {"type":"activation_ended","activation":"v3","reactions":{"e1":"discard"}}
 {"type":"activation_ended","activation":"v1","reactions":{"e1":"discard"}}
 {"type":"time","ts":1009})");
-  CHECK(s.told() == strings{});
+  CHECK(s.detection_summaries() == strings{});
   s.then(R"({"type":"time","ts":1010})");
-  CHECK(s.told() == strings{"missing_termination @ada [] create"});
+  CHECK(s.detection_summaries() == strings{"missing_termination @ada [] create"});
 }
 
 TEST_CASE("window_detections_have_the_time_of_the_window_and_later_ones_that_of_their_message") {
@@ -87,8 +87,8 @@ TEST_CASE("window_detections_have_the_time_of_the_window_and_later_ones_that_of_
 {"type":"hello","agents":["ada","bob"],"rules":{"deadlock":{"window_ms":10,"max_attempts":1}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]},"ts":100}
 {"type":"event","event":{"id":"e2","recipients":["zed"]},"ts":500})");
-  CHECK(s.told() == strings{"deadlock [e1] create", "deadlock [e1] not healed: attempts",
-                            "orphaned_event e2 [zed] not healed: target"});
+  CHECK(s.detection_summaries() == strings{"deadlock [e1] create", "deadlock [e1] not healed: attempts",
+                                           "orphaned_event e2 [zed] not healed: target"});
   CHECK(s.detections[0].ts == 110);
   CHECK(s.detections[1].ts == 120);
   CHECK(s.detections[2].ts == 500);
@@ -109,10 +109,11 @@ TEST_CASE("windows_of_the_same_time_fire_after_stalls_in_the_order_termination_t
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"agent_left","agent":"bob"}
 {"type":"time","ts":10})");
-  CHECK(s.told() == strings{"missing_termination @ada [] create", "missing_termination @ada [] create",
-                            "missing_termination @ada [] create", "missing_termination @ada [] not healed: attempts",
-                            "orphaned_event a [bob] not healed: target", "orphaned_event b [bob] not healed: target",
-                            "orphaned_event c [bob] not healed: target"});
+  CHECK(s.detection_summaries() ==
+        strings{"missing_termination @ada [] create", "missing_termination @ada [] create",
+                "missing_termination @ada [] create", "missing_termination @ada [] not healed: attempts",
+                "orphaned_event a [bob] not healed: target", "orphaned_event b [bob] not healed: target",
+                "orphaned_event c [bob] not healed: target"});
   for (const detection& d : s.detections) CHECK(d.ts == 10);
 }
 
@@ -125,7 +126,7 @@ TEST_CASE("deadlock_fires_after_stalls_and_before_orphans_of_the_same_time") {
 {"type":"event","event":{"id":"e2","source":"v1","recipients":["ada"]}}
 {"type":"agent_left","agent":"bob"}
 {"type":"time","ts":10})");
-  CHECK(s.told() ==
+  CHECK(s.detection_summaries() ==
         strings{"deadlock [e2] create", "deadlock [e2] not healed: attempts", "orphaned_event e1 [bob] reroute"});
 }
 
@@ -145,7 +146,7 @@ TEST_CASE("a_refused_message_moves_no_clock_and_fires_no_window") {
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"activation_ended","activation":"nothing","ts":50000})");
   CHECK(s.errors.size() == 1);
-  CHECK(s.told() == strings{});
+  CHECK(s.detection_summaries() == strings{});
   CHECK(s.run().clock() == 0);
 }
 
@@ -155,7 +156,7 @@ TEST_CASE("in_a_stamped_trace_windows_due_before_a_refused_message_fire") {
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"activation_ended","activation":"nothing","ts":10001})");
   CHECK(s.errors.size() == 1);
-  CHECK(s.told() == strings{"deadlock [e1] create"});
+  CHECK(s.detection_summaries() == strings{"deadlock [e1] create"});
 }
 
 TEST_CASE("a_window_of_the_longest_possible_time_never_fires") {
@@ -164,16 +165,16 @@ TEST_CASE("a_window_of_the_longest_possible_time_never_fires") {
 {"type":"event","event":{"id":"e1","recipients":["ada"]},"ts":5}
 {"type":"time","ts":9223372036854775806})");
   if (!s.problem.empty()) return;  // the decoder refuses such a window: also correct
-  CHECK(s.told() == strings{});
+  CHECK(s.detection_summaries() == strings{});
 }
 
 TEST_CASE("a_window_of_no_length_fires_with_the_next_message_and_not_with_its_own") {
   scenario s(R"(
 {"type":"hello","agents":["ada"],"rules":{"deadlock":{"window_ms":0,"max_attempts":0}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}})");
-  CHECK(s.told() == strings{});
+  CHECK(s.detection_summaries() == strings{});
   s.then(R"({"type":"time"})");
-  CHECK(s.told() == strings{"deadlock [e1] not healed: attempts"});
+  CHECK(s.detection_summaries() == strings{"deadlock [e1] not healed: attempts"});
   s.then(R"({"type":"time","ts":9})");
   CHECK(s.detections.size() == 1);
 }
@@ -191,7 +192,7 @@ TEST_CASE("no_window_fires_in_a_terminal_or_an_ended_run") {
   terminal.then(R"({"type":"time","ts":1000000})"
                 "\n"
                 R"({"type":"event","event":{"id":"e3","recipients":["zed"]}})");
-  CHECK(terminal.told() == strings{});
+  CHECK(terminal.detection_summaries() == strings{});
   CHECK(terminal.verdict_on("e3").action == action::deliver);
 
   scenario ended(R"(
@@ -211,7 +212,7 @@ TEST_CASE("switching_rules_off_clears_running_windows_and_reports_nothing") {
   s.then(R"({"type":"operator_mode","mode":"off","ts":0})");
   CHECK(s.run().next_due() == 300'000);  // when v1 stalls
   s.then(R"({"type":"time","ts":100})");
-  CHECK(s.told() == strings{});
+  CHECK(s.detection_summaries() == strings{});
   CHECK(event_settled(s, "e1"));
 }
 
@@ -224,10 +225,11 @@ TEST_CASE("after_a_switch_to_observe_detections_are_not_healed_and_a_switch_to_e
 {"type":"operator_mode","mode":"enforce","ts":10}
 {"type":"time","ts":100}
 {"type":"event","event":{"id":"e2","recipients":["zed"]}})");
-  CHECK(s.told() == strings{"deadlock [e1] not healed: mode", "orphaned_event e2 [zed] not healed: target"});
+  CHECK(s.detection_summaries() ==
+        strings{"deadlock [e1] not healed: mode", "orphaned_event e2 [zed] not healed: target"});
   s.then(R"(
 {"type":"activation_started","activation":"v1","agent":"ada","ts":200}
 {"type":"activation_ended","activation":"v1","ts":200}
 {"type":"time","ts":210})");
-  CHECK(s.told().back() == "deadlock [e1] create");
+  CHECK(s.detection_summaries().back() == "deadlock [e1] create");
 }

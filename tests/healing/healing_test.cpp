@@ -21,7 +21,7 @@ TEST_CASE("the_first_cause_that_applies_is_reported_in_the_order_mode_as_is_unsu
     if (o.target) s.then(R"({"type":"agent_left","agent":"ada"})");
     s.then(std::string(R"({"type":"event","as_is":)") + (o.as_is ? "true" : "false") +
            R"(,"event":{"id":"e1","source":"v1","recipients":["zed"]}})");
-    return s.told().at(0);
+    return s.detection_summaries().at(0);
   };
   causes applying;
   const std::string begin = "orphaned_event e1 [zed] ";
@@ -46,7 +46,7 @@ TEST_CASE("the_weaker_of_the_modes_of_the_run_and_the_rule_applies") {
                rule + "\"}}}");
     s.then(R"({"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}})");
-    return s.detections.empty() ? "nothing" : s.told().at(0).substr(24);
+    return s.detections.empty() ? "nothing" : s.detection_summaries().at(0).substr(24);
   };
   const std::string nothing = "nothing", observed = "not healed: mode", shadowed = "not healed: mode, would reroute",
                     healed = "reroute";
@@ -66,8 +66,8 @@ TEST_CASE("shadow_uses_up_neither_attempts_nor_the_budget") {
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["zed"]}}
 {"type":"event","event":{"id":"e2","source":"v1","recipients":["zed"]}})");
-  CHECK(s.told() == strings{"orphaned_event e1 [zed] not healed: mode, would reroute",
-                            "orphaned_event e2 [zed] not healed: mode, would reroute"});
+  CHECK(s.detection_summaries() == strings{"orphaned_event e1 [zed] not healed: mode, would reroute",
+                                           "orphaned_event e2 [zed] not healed: mode, would reroute"});
   CHECK(s.run().healing().budget_used() == 0);
 }
 
@@ -80,8 +80,8 @@ TEST_CASE("a_verdict_needs_a_capability_of_its_own_session_and_a_window_of_any_s
 {"type":"event","session":"b","event":{"id":"e2","source":"v1","recipients":["zed"]}}
 {"type":"activation_ended","session":"a","activation":"v1"}
 {"type":"time","session":"a","ts":10000})");
-  CHECK(s.told() == strings{"orphaned_event e1 [zed] not healed: unsupported", "orphaned_event e2 [zed] reroute",
-                            "deadlock [e2] create"});
+  CHECK(s.detection_summaries() == strings{"orphaned_event e1 [zed] not healed: unsupported",
+                                           "orphaned_event e2 [zed] reroute", "deadlock [e2] create"});
   CHECK(s.detections[0].session == "a");
   CHECK(s.detections[1].session == "b");
   CHECK(s.detections[2].session == std::nullopt);
@@ -96,15 +96,15 @@ TEST_CASE("each_blocked_event_and_each_window_that_is_healed_uses_one_of_the_bud
 {"type":"event","event":{"id":"e1","source":"v0","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["zed"]}}})");
-  CHECK(s.told() == strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] inject"});
+  CHECK(s.detection_summaries() == strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] inject"});
   CHECK(s.run().healing().budget_used() == 1);
   s.then(R"({"type":"activation_ended","activation":"v0"})"
          "\n"
          R"({"type":"time","ts":10})");
-  CHECK(s.told().back() == "deadlock [e1] create");
+  CHECK(s.detection_summaries().back() == "deadlock [e1] create");
   CHECK(s.run().healing().budget_used() == 2);
   s.then(R"({"type":"time","ts":20})");
-  CHECK(s.told().back() == "deadlock [e1] not healed: budget");
+  CHECK(s.detection_summaries().back() == "deadlock [e1] not healed: budget");
 }
 
 TEST_CASE("of_two_detections_on_one_event_one_may_be_healed_and_the_other_not") {
@@ -114,7 +114,7 @@ TEST_CASE("of_two_detections_on_one_event_one_may_be_healed_and_the_other_not") 
 {"type":"event","event":{"id":"e1","source":"v0","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["zed"]}}})");
-  CHECK(s.told() ==
+  CHECK(s.detection_summaries() ==
         strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] not healed: mode, would inject"});
   CHECK(s.verdict_on("e1").detections.size() == 2);
   CHECK(s.verdict_on("e1").inject.find("was already passed on") == std::string::npos);
@@ -141,7 +141,8 @@ TEST_CASE("without_the_capability_to_inject_an_event_is_given_back_without_a_tex
 {"type":"event","event":{"id":"e1","source":"v0","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["zed"]}}})");
-  CHECK(s.told() == strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] not healed: unsupported"});
+  CHECK(s.detection_summaries() ==
+        strings{"orphaned_event e1 [zed] reroute", "excessive_rerouting e1 [] not healed: unsupported"});
   CHECK(s.verdict_on("e1").inject.empty());
   CHECK(s.frames.back().find("\"inject\":\"") == std::string::npos);
   // A system event consists of its text, so it needs no capability to inject.
@@ -149,7 +150,7 @@ TEST_CASE("without_the_capability_to_inject_an_event_is_given_back_without_a_tex
 {"type":"hello","agents":["ada"],"capabilities":{"inject":false}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"time","ts":10000})");
-  CHECK(window.told() == strings{"deadlock [e1] create"});
+  CHECK(window.detection_summaries() == strings{"deadlock [e1] create"});
   CHECK_FALSE(window.interventions.at(0).inject.empty());
 }
 
@@ -177,5 +178,5 @@ TEST_CASE("beyond_64_watched_healings_the_oldest_is_reported_unresolved") {
   for (int i = 0; i < 65; ++i) {
     s.then(R"({"type":"event","event":{"source":"v1","recipients":["zed"],"id":"e)" + std::to_string(i) + R"("}})");
   }
-  CHECK(s.became() == strings{"orphaned_event e0 unresolved at 0"});
+  CHECK(s.outcome_summaries() == strings{"orphaned_event e0 unresolved at 0"});
 }

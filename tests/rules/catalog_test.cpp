@@ -1,4 +1,4 @@
-// What every rule must have, so that adding one means its file, its line and its test.
+// Requirements for every rule: documentation, a file, a line in the catalog, a test, defaults and a text.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -22,29 +22,29 @@ std::string contents(const std::filesystem::path& path) {
   return text.str();
 }
 
-// A graph in which every rule could have found something: e1 of v1 waits at bob, v2 has ended.
-struct small_world {
-  graph::graph g{graph::graph_limits{}};
-  finding f;
+// A graph with a finding that every rule can describe: e1 of activation v1 waits at bob.
+struct example_finding {
+  digd::graph::graph graph{digd::graph::graph_limits{}};
+  digd::finding finding;
 
-  small_world() {
+  example_finding() {
     const name_list none;
-    const graph::activation_index v1 = g.start("v1", "ada", none, 0);
+    const digd::graph::activation_index v1 = graph.start("v1", "ada", none, 0);
     event_draft draft;
     draft.id = "e1";
     draft.recipients.push_back("bob");
-    std::vector<graph::agent_index> to;
-    const graph::event_index e1 = g.record(draft, v1, 0, to);
-    g.fix_generators(v1, {&e1, 1});
-    f.event = e1;
-    f.agent = g.find_agent("bob");
-    f.events = event_list(g, {e1});
+    std::vector<digd::graph::agent_index> recipients;
+    const digd::graph::event_index e1 = graph.record(draft, v1, 0, recipients);
+    graph.fix_generators(v1, {&e1, 1});
+    finding.event = e1;
+    finding.agent = graph.find_agent("bob");
+    finding.events = event_list(graph, {e1});
   }
 };
 
 }  // namespace
 
-TEST_CASE("every rule is documented") {
+TEST_CASE("every_rule_is_documented") {
   std::set<std::string_view> codes;
   for (const rule* r : catalog()) {
     INFO(to_string(r->id));
@@ -60,7 +60,7 @@ TEST_CASE("every rule is documented") {
   }
 }
 
-TEST_CASE("every rule has its file, and every file in rules/ that defines a rule its line in the catalog") {
+TEST_CASE("every_rule_has_a_file_and_every_file_that_defines_a_rule_a_line_in_the_catalog") {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(root / "rules")) {
     if (contents(entry.path()).find("final : public rule {") != std::string::npos) ++files;
@@ -74,20 +74,20 @@ TEST_CASE("every rule has its file, and every file in rules/ that defines a rule
   }
 }
 
-TEST_CASE("every rule has its test: that it fires, what it nearly fires on, and its text") {
+TEST_CASE("every_rule_has_a_test_of_firing_near_misses_causes_texts_witness_and_outcome") {
   for (const std::string_view name : rule_names) {
     INFO(name);
     const std::string test = contents(root / "tests" / "rules" / (std::string(name) + "_test.cpp"));
     REQUIRE_FALSE(test.empty());
-    for (const char* part : {"near misses", "check_causes", "check_text_override", "hostile_quoted",
-                             ".reason ==", ".witness", "became()"}) {
+    for (const char* part : {"near_misses", "check_causes", "check_text_override", "hostile_quoted",
+                             ".reason ==", ".witness", "outcome_summaries()"}) {
       INFO(part);
       CHECK(test.find(part) != std::string::npos);
     }
   }
 }
 
-TEST_CASE("the catalog is in the order of the ids, and names are found again") {
+TEST_CASE("the_catalog_is_in_the_order_of_the_ids_and_names_map_back_to_ids") {
   REQUIRE(catalog().size() == rule_count);
   for (std::size_t i = 0; i < rule_count; ++i) {
     CHECK(catalog()[i]->id == static_cast<rule_id>(i));
@@ -97,7 +97,7 @@ TEST_CASE("the catalog is in the order of the ids, and names are found again") {
   CHECK(rule_from("deadlocks") == std::nullopt);
 }
 
-TEST_CASE("every rule has the defaults that semantics.md gives") {
+TEST_CASE("every_rule_has_the_documented_defaults") {
   const auto of = [](rule_id id) { return rule_of(id).defaults(); };
   CHECK(of(rule_id::deadlock).window_ms == 10'000);
   CHECK(of(rule_id::missing_termination).window_ms == 10'000);
@@ -121,11 +121,11 @@ TEST_CASE("every rule has the defaults that semantics.md gives") {
   }
 }
 
-TEST_CASE("every rule's text uses the placeholders it has facts for, all of them, and no others") {
+TEST_CASE("every_text_uses_exactly_the_placeholders_for_which_its_rule_has_facts") {
   for (const rule* r : catalog()) {
     INFO(to_string(r->id));
-    const small_world world;
-    const text_facts facts = r->facts(world.g, world.f);
+    const example_finding example;
+    const text_facts facts = r->facts(example.graph, example.finding);
     CHECK(text::unknown_placeholder(r->text(), facts) == "");
     for (const auto& [name, value] : facts) {
       INFO(name);
@@ -137,7 +137,7 @@ TEST_CASE("every rule's text uses the placeholders it has facts for, all of them
   }
 }
 
-TEST_CASE("only the placeholders that a rule has are filled in, and what they hold is not filled in again") {
+TEST_CASE("only_known_placeholders_are_filled_in_and_their_values_are_not_filled_in_again") {
   const text_facts facts{{"event", "\"{agent}\""}, {"agent", "ada"}};
   CHECK(text::fill("{event} {agent}", facts) == "\"{agent}\" ada");
   CHECK(text::fill("{nobody} {Event} { agent} {agent {} }{", facts) == "{nobody} {Event} { agent} {agent {} }{");

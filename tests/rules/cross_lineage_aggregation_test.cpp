@@ -1,4 +1,4 @@
-// Cross-lineage aggregation (CLA): an agent is given work while it holds work of an unrelated decomposition.
+// Cross-lineage aggregation (CLA): an agent receives work while it holds work of an unrelated decomposition.
 #include <catch2/catch.hpp>
 
 #include "tests/rules/firing.h"
@@ -9,18 +9,18 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-// The planner and the lead each split a problem; bob gets a part of both.
-const firing two_splits{
-    .rule = "cross_lineage_aggregation",
-    .hello = R"("agents":["planner","lead","ada","bob","cy"])",
-    .lines = R"(
+// The planner and the lead each split a problem; bob receives a part of both.
+const firing two_splits{.rule = "cross_lineage_aggregation",
+                        .hello = R"("agents":["planner","lead","ada","bob","cy"])",
+                        .lines = R"(
 {"type":"event","event":{"id":"e1","recipients":["planner","lead"]}}
 {"type":"activation_started","activation":"v1","agent":"planner","inputs":["e1"]}
-{"type":"activation_ended","activation":"v1","outputs":[{"id":"e2","recipients":["ada"]},{"id":"e3","recipients":["bob"]}]}
+{"type":"activation_ended","activation":"v1","outputs":[)"
+                                 R"({"id":"e2","recipients":["ada"]},{"id":"e3","recipients":["bob"]}]}
 {"type":"activation_started","activation":"v2","agent":"lead","inputs":["e1"]}
 )",
-    .last =
-        R"({"type":"activation_ended","activation":"v2","ts":7,"outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"]}]})"};
+                        .last = R"({"type":"activation_ended","activation":"v2","ts":7,"outputs":[)"
+                                R"({"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"]}]})"};
 
 scenario after_splits(const std::string& hello, const std::string& lines) {
   return scenario(R"({"type":"hello",)" + hello + "}" + two_splits.lines + lines);
@@ -29,10 +29,10 @@ const std::string roster = R"("agents":["planner","lead","ada","bob","cy"])";
 
 }  // namespace
 
-TEST_CASE("CLA: work of another split comes with its ancestry") {
+TEST_CASE("work_of_another_split_carries_a_text_that_names_both_origins") {
   const scenario s = play(two_splits);
   const detection& d = s.only();
-  CHECK(told(d) == "cross_lineage_aggregation e5 @bob [e3] inject");
+  CHECK(summary(d) == "cross_lineage_aggregation e5 @bob [e3] inject");
   CHECK(d.severity == severity::warning);
   CHECK(d.at == 5u);
   CHECK(d.ts == 7);
@@ -47,50 +47,55 @@ TEST_CASE("CLA: work of another split comes with its ancestry") {
       R"(parts of the younger ("e5") without working on them.)");
 }
 
-TEST_CASE("CLA: near misses") {
-  const auto told_after = [](const std::string& lines) { return after_splits(roster, lines).told(); };
-  // Bob is done with the first part.
-  CHECK(told_after(R"(
+TEST_CASE("cross_lineage_aggregation_ignores_near_misses") {
+  const auto detections_after = [](const std::string& lines) {
+    return after_splits(roster, lines).detection_summaries();
+  };
+  // Bob has consumed the first part.
+  CHECK(detections_after(R"(
 {"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3"]}
 {"type":"activation_ended","activation":"v3"}
-{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"]}]})") ==
+{"type":"activation_ended","activation":"v2","outputs":[)"
+                         R"({"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"]}]})") == strings{});
+  // The lead's activation is problem-reducing: one input, one output.
+  CHECK(detections_after(
+            R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"e5","recipients":["bob"]}]})") ==
         strings{});
-  // The lead's activation generates nothing new: one input, one output.
-  CHECK(told_after(R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"e5","recipients":["bob"]}]})") ==
-        strings{});
-  // Parts of one split, and what became of them.
-  CHECK(told_after(R"(
+  // Parts of one split, and the events derived from them.
+  CHECK(detections_after(R"(
 {"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2"]}
 {"type":"activation_ended","activation":"v3","outputs":[{"id":"e6","recipients":["bob"]}]})") == strings{});
   // A root event belongs to no lineage.
-  CHECK(told_after(R"({"type":"event","event":{"id":"e6","recipients":["bob"]}})") == strings{});
-  // A notice clashes with nothing, and nothing with it.
-  CHECK(
-      told_after(
-          R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"],"fyi":true}]})") ==
-      strings{});
-  // An agent that is not in the roster holds nothing.
-  CHECK(told_after(R"(
-{"type":"agent_left","agent":"bob"}
-{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob","cy"]}]})") ==
+  CHECK(detections_after(R"({"type":"event","event":{"id":"e6","recipients":["bob"]}})") == strings{});
+  // An fyi event clashes with no other.
+  CHECK(detections_after(R"({"type":"activation_ended","activation":"v2","outputs":[)"
+                         R"({"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob"],"fyi":true}]})") ==
         strings{});
+  // An agent outside the roster holds no work.
+  CHECK(detections_after(R"(
+{"type":"agent_left","agent":"bob"}
+{"type":"activation_ended","activation":"v2","outputs":[)"
+                         R"({"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob","cy"]}]})") == strings{});
 }
 
-TEST_CASE("CLA: an event that holds both lineages clashes with neither") {
+TEST_CASE("an_event_that_descends_from_both_splits_clashes_with_neither") {
   const scenario s = after_splits(roster, R"(
-{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["ada"]},{"id":"e5","recipients":["cy"]}]}
+{"type":"activation_ended","activation":"v2","outputs":[)"
+                                          R"({"id":"e4","recipients":["ada"]},{"id":"e5","recipients":["cy"]}]}
 {"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2","e4"]}
 {"type":"activation_ended","activation":"v3","outputs":[{"id":"e6","recipients":["bob","cy"]}]})");
-  CHECK(s.told() ==
+  CHECK(s.detection_summaries() ==
         strings{"cross_lineage_aggregation e4 @ada [e2] inject"});  // not e6 at bob, who has e3, nor at cy, who has e5
 }
 
-TEST_CASE("CLA: once for each recipient, in their order, and that is no relapse") {
-  const scenario s = after_splits(roster, R"(
-{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob","cy","ada"]}]})");
-  CHECK(s.told() ==
+TEST_CASE("each_recipient_with_other_work_is_reported_in_order_and_none_counts_as_recurred") {
+  const scenario s =
+      after_splits(roster, R"(
+{"type":"activation_ended","activation":"v2","outputs":[)"
+                           R"({"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["bob","cy","ada"]}]})");
+  CHECK(s.detection_summaries() ==
         strings{"cross_lineage_aggregation e5 @bob [e3] inject", "cross_lineage_aggregation e5 @ada [e2] inject"});
-  CHECK(s.became() == strings{});
+  CHECK(s.outcome_summaries() == strings{});
   CHECK(s.verdict_on("e5").detections == std::vector<std::uint32_t>{0, 1});
   const std::string& text = s.verdict_on("e5").inject;
   CHECK(text.find("To agent \"bob\"") == 0);
@@ -98,24 +103,26 @@ TEST_CASE("CLA: once for each recipient, in their order, and that is no relapse"
   CHECK(s.run().healing().budget_used() == 1);
 }
 
-TEST_CASE("CLA: younger is the lineage whose split began later, whichever event comes last") {
+TEST_CASE("the_younger_lineage_is_the_one_whose_split_began_later_whichever_event_comes_last") {
   const scenario s = after_splits(roster, R"(
-{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["cy"]}]}
+{"type":"activation_ended","activation":"v2","outputs":[)"
+                                          R"({"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["cy"]}]}
 {"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2"]}
 {"type":"activation_ended","activation":"v3","outputs":[{"id":"e6","recipients":["cy"]}]})");
-  CHECK(s.told() == strings{"cross_lineage_aggregation e6 @cy [e4, e5] inject"});
+  CHECK(s.detection_summaries() == strings{"cross_lineage_aggregation e6 @cy [e4, e5] inject"});
   CHECK(s.verdict_on("e6").inject.find(R"(parts of the younger ("e4", "e5") without)") != std::string::npos);
 }
 
-TEST_CASE("CLA: a rerouted event is judged at its new recipients") {
+TEST_CASE("a_rerouted_event_is_compared_with_the_work_of_its_new_recipients") {
   const scenario s = after_splits(roster, R"(
-{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["cy"]}]}
+{"type":"activation_ended","activation":"v2","outputs":[)"
+                                          R"({"id":"e4","recipients":["cy"]},{"id":"e5","recipients":["cy"]}]}
 {"type":"activation_started","activation":"v3","agent":"cy","inputs":["e5"]}
 {"type":"activation_ended","activation":"v3","reactions":{"e5":{"reroute":["bob"]}}})");
-  CHECK(s.told() == strings{"cross_lineage_aggregation e5 @bob [e3] inject"});
+  CHECK(s.detection_summaries() == strings{"cross_lineage_aggregation e5 @bob [e3] inject"});
 }
 
-TEST_CASE("CLA: kinds limit both sides") {
+TEST_CASE("cross_lineage_aggregation_compares_only_events_of_the_configured_kinds") {
   const auto with = [](const std::string& kinds, const std::string& first, const std::string& second) {
     scenario s(R"({"type":"hello","rules":{"cross_lineage_aggregation":{"kinds":)" + kinds + "}}}");
     s.then(R"({"type":"activation_started","activation":"v1","agent":"ada"})");
@@ -133,25 +140,27 @@ TEST_CASE("CLA: kinds limit both sides") {
   CHECK(with("[]", "", part) == 1);
 }
 
-TEST_CASE("CLA: an event of too many generators is left out, and counted") {
-  const scenario s = after_splits(roster + R"(,"limits":{"generators":1})", R"(
-{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["ada"]},{"id":"e5","recipients":["cy"]}]}
+TEST_CASE("an_event_with_too_many_generators_is_not_compared_but_counted") {
+  const scenario s = after_splits(roster + R"(,"limits":{"generators":1})",
+                                  R"(
+{"type":"activation_ended","activation":"v2","outputs":[)"
+                                  R"({"id":"e4","recipients":["ada"]},{"id":"e5","recipients":["cy"]}]}
 {"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2","e4"]}
 {"type":"activation_ended","activation":"v3","outputs":[{"id":"e6","recipients":["planner"]}]}
 {"type":"activation_started","activation":"v4","agent":"lead"}
 {"type":"event","event":{"id":"e7","source":"v4","recipients":["planner"]}})");
-  CHECK(s.told() == strings{"cross_lineage_aggregation e4 @ada [e2] inject"});
+  CHECK(s.detection_summaries() == strings{"cross_lineage_aggregation e4 @ada [e2] inject"});
   CHECK(s.graph().counters().generator_overflows == 1);
 }
 
-TEST_CASE("CLA: modes and causes") { check_causes(two_splits); }
+TEST_CASE("cross_lineage_aggregation_follows_modes_and_reports_causes") { check_causes(two_splits); }
 
-TEST_CASE("CLA: a text of one's own, with the rule's placeholders") {
+TEST_CASE("a_configured_text_for_cross_lineage_aggregation_may_use_all_its_placeholders") {
   check_text_override(two_splits, "{agent}|{event}|{origin}|{work}|{other_origin}",
                       R"("bob"|"e5"|the split "v2" by agent "lead"|"e3"|the split "v1" by agent "planner")");
 }
 
-TEST_CASE("CLA: names chosen by agents are quoted as data") {
+TEST_CASE("cross_lineage_aggregation_quotes_names_chosen_by_agents_as_data") {
   scenario s(R"({"type":"hello"})");
   const std::string v = json_string(hostile('v')), a = json_string(hostile('a')), e = json_string(hostile('e')),
                     b = json_string(hostile('b'));
@@ -168,7 +177,7 @@ TEST_CASE("CLA: names chosen by agents are quoted as data") {
                                        hostile_quoted('a') + ").") != std::string::npos);
 }
 
-TEST_CASE("CLA: long lists are cut, in the text and in the evidence, and say so") {
+TEST_CASE("cross_lineage_aggregation_shortens_long_lists_in_text_and_evidence") {
   scenario s(R"({"type":"hello","agents":["ada","bob"]})"
              "\n"
              R"({"type":"activation_started","activation":"v1","agent":"ada"})");
@@ -190,7 +199,7 @@ TEST_CASE("CLA: long lists are cut, in the text and in the evidence, and say so"
   CHECK(d.witness.events.size() + d.witness.activations.size() == 64);
 }
 
-TEST_CASE("CLA: of many origins eight are named") {
+TEST_CASE("of_many_origins_the_text_names_eight_and_counts_the_others") {
   scenario s(R"({"type":"hello","rules":{"cross_lineage_aggregation":{"text":"{origin}"}}})");
   std::string inputs;
   for (int i = 0; i < 10; ++i) {
@@ -204,12 +213,12 @@ TEST_CASE("CLA: of many origins eight are named") {
   s.then(R"({"type":"activation_started","activation":"x","agent":"zoe"}
 {"type":"event","event":{"id":"f","source":"x","recipients":["bob"]}}
 {"type":"event","event":{"id":"g","source":"w","recipients":["bob"]}})");
-  CHECK(told(s.only()) == "cross_lineage_aggregation g @bob [f] inject");
+  CHECK(summary(s.only()) == "cross_lineage_aggregation g @bob [f] inject");
   CHECK(injected(s).starts_with(R"(the split "v0" by agent "a0", the split "v1" by agent "a1")"));
   CHECK(injected(s).ends_with(R"(the split "v7" by agent "a7" and 2 more)"));
 }
 
-TEST_CASE("CLA: the witness joins the clashing events with where they come from") {
+TEST_CASE("the_witness_of_cross_lineage_aggregation_joins_the_clashing_events_with_their_origins") {
   const scenario s = play(two_splits);
   const witness& w = s.only().witness;
   CHECK(nodes(w) == "e1 e3 e5 | v1 v2");
@@ -218,10 +227,10 @@ TEST_CASE("CLA: the witness joins the clashing events with where they come from"
   CHECK_FALSE(w.truncated);
 }
 
-TEST_CASE("CLA: cleared when the agent deals with one of them, recurred when it consumes both at once") {
+TEST_CASE("a_clash_is_cleared_when_the_agent_handles_one_lineage_and_recurs_when_it_consumes_both_at_once") {
   const auto after = [](const std::string& lines) {
     scenario s = play(two_splits);
-    return s.then(lines).became();
+    return s.then(lines).outcome_summaries();
   };
   CHECK(after(R"(
 {"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3"]}
@@ -238,10 +247,10 @@ TEST_CASE("CLA: cleared when the agent deals with one of them, recurred when it 
 {"type":"run_ended","outcome":"success","ts":20})") == strings{"cross_lineage_aggregation e5 unresolved at 20"});
 }
 
-TEST_CASE("CLA: consuming both at once is told though the run forgets them with that message") {
+TEST_CASE("consuming_both_at_once_is_reported_even_if_the_run_forgets_them_with_that_message") {
   scenario s = play(two_splits, R"("limits":{"settled_events":0})");
   s.then(R"(
 {"type":"activation_started","activation":"v3","agent":"bob","inputs":["e3","e5"]}
 {"type":"activation_ended","activation":"v3","ts":20})");
-  CHECK(s.became() == strings{"cross_lineage_aggregation e5 recurred at 20"});
+  CHECK(s.outcome_summaries() == strings{"cross_lineage_aggregation e5 recurred at 20"});
 }

@@ -1,4 +1,4 @@
-// Deadlock (DL): work waits, and for the window nobody is active.
+// Deadlock (DL): work waits, and nobody is active for the length of the window.
 #include <catch2/catch.hpp>
 
 #include "tests/rules/firing.h"
@@ -9,22 +9,22 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-const firing waiting{.rule = "deadlock",
-                     .hello = R"("agents":["coder","tester","planner"])",
-                     .lines = R"(
+const firing waiting_work{.rule = "deadlock",
+                          .hello = R"("agents":["coder","tester","planner"])",
+                          .lines = R"(
 {"type":"activation_started","activation":"v1","agent":"planner","ts":50}
 {"type":"event","event":{"id":"e1","source":"v1","recipients":["coder"]}}
 {"type":"event","event":{"id":"e2","source":"v1","recipients":["tester"]}}
 {"type":"activation_ended","activation":"v1","ts":100}
 )",
-                     .last = R"({"type":"time","ts":10100})"};
+                          .last = R"({"type":"time","ts":10100})"};
 
 }  // namespace
 
-TEST_CASE("DL: when nobody is active and work waits for the window, everybody in the roster is told") {
-  const scenario s = play(waiting);
+TEST_CASE("when_work_waits_for_the_window_and_nobody_is_active_the_whole_roster_gets_a_system_event") {
+  const scenario s = play(waiting_work);
   const detection& d = s.only();
-  CHECK(told(d) == "deadlock [e1, e2] create");
+  CHECK(summary(d) == "deadlock [e1, e2] create");
   CHECK(d.severity == severity::failure);
   CHECK(d.at == std::nullopt);
   CHECK(d.session == std::nullopt);
@@ -44,11 +44,11 @@ TEST_CASE("DL: when nobody is active and work waits for the window, everybody in
       R"(Nobody is working, but 2 events are unresolved: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" )"
       R"((waiting at "tester"). Every agent seems to wait for another. If one of these events is with you, act on it now with )"
       R"(what you have: handle it, or pass it to whoever can.)");
-  CHECK(s.reachable() == strings{"e1", "e2"});  // the monitor's own event is no work
+  CHECK(s.reachable() == strings{"e1", "e2"});  // a system event is no work
   CHECK(s.graph().is_pending(s.graph().find_event("sys:1"), s.graph().find_agent("planner")));
 }
 
-TEST_CASE("DL: one is one in words too") {
+TEST_CASE("a_single_waiting_event_is_written_in_the_singular") {
   scenario s(R"(
 {"type":"hello","agents":["ada"]}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -57,40 +57,40 @@ TEST_CASE("DL: one is one in words too") {
   CHECK(injected(s).starts_with(R"(Nobody is working, but 1 event is unresolved: "e1" (waiting at "ada"). Every)"));
 }
 
-TEST_CASE("DL: near misses") {
-  const auto told_after = [](const std::string& lines) {
+TEST_CASE("deadlock_ignores_near_misses") {
+  const auto detections_after = [](const std::string& lines) {
     scenario s(R"({"type":"hello","agents":["ada","bob"],"rules":{"missing_termination":{"mode":"off"}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}})");
-    return s.then(lines).told();
+    return s.then(lines).detection_summaries();
   };
-  CHECK(told_after(R"({"type":"time","ts":9999})") == strings{});
-  CHECK(told_after(R"({"type":"time","ts":10000})") == strings{"deadlock [e1] create"});
-  // Somebody is active, if only on something else.
-  CHECK(told_after(R"({"type":"activation_started","activation":"v1","agent":"bob"}
+  CHECK(detections_after(R"({"type":"time","ts":9999})") == strings{});
+  CHECK(detections_after(R"({"type":"time","ts":10000})") == strings{"deadlock [e1] create"});
+  // An agent is active, though on something else.
+  CHECK(detections_after(R"({"type":"activation_started","activation":"v1","agent":"bob"}
 {"type":"time","ts":20000})") == strings{});
-  // It takes the whole window again after a moment of activity.
-  CHECK(told_after(R"({"type":"activation_started","activation":"v1","agent":"bob","ts":9000}
+  // After a moment of activity the window starts again.
+  CHECK(detections_after(R"({"type":"activation_started","activation":"v1","agent":"bob","ts":9000}
 {"type":"activation_ended","activation":"v1","ts":9001}
 {"type":"time","ts":19000})") == strings{});
-  // The last work is taken up; its holder leaves; a gap hides it.
-  CHECK(told_after(R"({"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+  // The last work is consumed, its holder leaves, or a gap hides it.
+  CHECK(detections_after(R"({"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v1"}
 {"type":"time","ts":20000})") == strings{});
-  CHECK(told_after(R"({"type":"agent_left","agent":"ada"}
+  CHECK(detections_after(R"({"type":"agent_left","agent":"ada"}
 {"type":"time","ts":4000})") == strings{});
-  CHECK(told_after(R"({"type":"gap","dropped":3}
+  CHECK(detections_after(R"({"type":"gap","dropped":3}
 {"type":"time","ts":20000})") == strings{});
-  // A terminal and an ended run.
-  CHECK(told_after(R"({"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+  // The run is terminal, or has ended.
+  CHECK(detections_after(R"({"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v1","reactions":{"e1":"wait"}}
 {"type":"activation_started","activation":"v2","agent":"ada","inputs":["e1"]}
 {"type":"event","event":{"id":"e2","source":"v2","submit":true}}
 {"type":"activation_ended","activation":"v2","reactions":{"e1":"wait"}}
 {"type":"time","ts":20000})") == strings{});
-  CHECK(told_after(R"({"type":"run_ended","outcome":"aborted"})") == strings{});
+  CHECK(detections_after(R"({"type":"run_ended","outcome":"aborted"})") == strings{});
 }
 
-TEST_CASE("DL: a notice, an answer and the monitor's own events do not deadlock") {
+TEST_CASE("fyi_submit_and_system_events_do_not_deadlock") {
   scenario s(R"(
 {"type":"hello","agents":["ada"],"rules":{"missing_termination":{"window_ms":5}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"],"fyi":true}}
@@ -98,52 +98,53 @@ TEST_CASE("DL: a notice, an answer and the monitor's own events do not deadlock"
 {"type":"activation_ended","activation":"v1"}
 {"type":"time","ts":5}
 {"type":"time","ts":50})");
-  for (const std::string& line : s.told()) CHECK(line.starts_with("missing_termination"));
-  CHECK(s.detections.size() == 4);  // three attempts, then once without
+  for (const std::string& line : s.detection_summaries()) CHECK(line.starts_with("missing_termination"));
+  CHECK(s.detections.size() == 4);  // three healings, then one detection without
 }
 
-TEST_CASE("DL: the window may be set, and what was healed is told again") {
+TEST_CASE("deadlock_keeps_its_configured_window_and_fires_again_after_a_healing") {
   scenario s(R"(
 {"type":"hello","agents":["ada"],"rules":{"deadlock":{"window_ms":10,"max_attempts":2}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"time","ts":1000})");
-  CHECK(s.told() == strings{"deadlock [e1] create", "deadlock [e1] create", "deadlock [e1] not healed: attempts"});
+  CHECK(s.detection_summaries() ==
+        strings{"deadlock [e1] create", "deadlock [e1] create", "deadlock [e1] not healed: attempts"});
   CHECK(s.detections[0].ts == 10);
   CHECK(s.detections[1].ts == 20);
   CHECK(s.detections[2].ts == 30);
   CHECK(s.interventions[1].id == "sys:2");
-  CHECK(s.became() == strings{"deadlock sys:1 recurred at 20", "deadlock sys:2 recurred at 30"});
+  CHECK(s.outcome_summaries() == strings{"deadlock sys:1 recurred at 20", "deadlock sys:2 recurred at 30"});
 }
 
-TEST_CASE("DL: a stalled activation does not hold it off, and its window starts with the stall") {
+TEST_CASE("a_stalled_activation_does_not_prevent_a_deadlock_and_the_window_starts_with_the_stall") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"limits":{"stalled_ms":100},"rules":{"deadlock":{"window_ms":10}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"bob"}
 {"type":"time","ts":109})");
-  CHECK(s.told() == strings{});
+  CHECK(s.detection_summaries() == strings{});
   s.then(R"({"type":"time","ts":110})");
-  CHECK(s.told() == strings{"deadlock [e1] create"});
+  CHECK(s.detection_summaries() == strings{"deadlock [e1] create"});
 }
 
-TEST_CASE("DL: modes and causes") { check_causes(waiting); }
+TEST_CASE("deadlock_follows_modes_and_reports_causes") { check_causes(waiting_work); }
 
-TEST_CASE("DL: with nobody in the roster there is nobody to tell") {
-  // Work is pending only with agents in the roster, so that an empty roster leaves no work: the cause cannot show.
+TEST_CASE("an_empty_roster_leaves_no_agent_for_a_system_event") {
+  // Work is pending only at agents in the roster. An empty roster leaves no work, so `target` cannot occur here.
   scenario s(R"(
 {"type":"hello","agents":[]}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"time","ts":20000})");
-  CHECK(s.told() == strings{"orphaned_event e1 [ada] not healed: target"});
+  CHECK(s.detection_summaries() == strings{"orphaned_event e1 [ada] not healed: target"});
 }
 
-TEST_CASE("DL: a text of one's own, with the rule's placeholders") {
+TEST_CASE("a_configured_text_for_deadlock_may_use_all_its_placeholders") {
   check_text_override(
-      waiting, "{count}: {work}",
+      waiting_work, "{count}: {work}",
       R"(2 events are unresolved: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" (waiting at "tester"))");
 }
 
-TEST_CASE("DL: names chosen by agents are quoted as data") {
+TEST_CASE("deadlock_quotes_names_chosen_by_agents_as_data") {
   scenario s(R"({"type":"hello"})");
   s.then(R"({"type":"event","event":{"id":)" + json_string(hostile('e')) + R"(,"recipients":[)" +
          json_string(hostile('a')) + "]}}");
@@ -155,7 +156,7 @@ TEST_CASE("DL: names chosen by agents are quoted as data") {
   CHECK(s.interventions.at(0).recipients == strings{hostile('a')});
 }
 
-TEST_CASE("DL: long lists are cut, in the text and in the evidence, and say so") {
+TEST_CASE("deadlock_shortens_long_lists_in_text_and_evidence") {
   scenario s(R"({"type":"hello","agents":["ada"]})");
   for (int i = 1001; i >= 0; --i) {
     s.then(R"({"type":"event","event":{"recipients":["ada"],"id":"e)" + std::to_string(1000 + i) + R"("}})");
@@ -172,7 +173,7 @@ TEST_CASE("DL: long lists are cut, in the text and in the evidence, and say so")
   CHECK(d.witness.events.size() + d.witness.activations.size() == 64);
 }
 
-TEST_CASE("DL: an event that waits at many agents names eight") {
+TEST_CASE("of_many_agents_at_which_an_event_waits_the_reason_names_eight") {
   scenario s(R"({"type":"hello"})");
   s.then(R"({"type":"event","event":{"id":"e1","recipients":)" + numbered("a", 10) + "}}")
       .then(R"({"type":"time","ts":10000})");
@@ -181,22 +182,22 @@ TEST_CASE("DL: an event that waits at many agents names eight") {
       R"(Nobody is active while 1 event waits: "e1" (waiting at "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7" and 2 more).)");
 }
 
-TEST_CASE("DL: the witness shows what waits, where, and where it came from") {
-  const scenario s = play(waiting);
+TEST_CASE("the_witness_of_a_deadlock_shows_the_waiting_events_their_holders_and_their_source") {
+  const scenario s = play(waiting_work);
   const witness& w = s.only().witness;
   CHECK(nodes(w) == "e1 e2 | v1");
   CHECK(edges(w) == strings{"e1 .. coder", "e2 .. tester", "v1 > e1", "v1 > e2"});
   CHECK(connected(w));
 }
 
-TEST_CASE("DL: cleared when some of the work is not pending any more, unresolved when the run ends so") {
-  scenario s = play(waiting);
+TEST_CASE("a_deadlock_is_cleared_when_some_work_is_no_longer_pending_and_unresolved_when_the_run_ends_first") {
+  scenario s = play(waiting_work);
   s.then(R"(
 {"type":"activation_started","activation":"v2","agent":"tester","inputs":["sys:1","e2"],"ts":10200}
 {"type":"activation_ended","activation":"v2","ts":10300})");
-  CHECK(s.became() == strings{"deadlock sys:1 cleared at 10300"});
+  CHECK(s.outcome_summaries() == strings{"deadlock sys:1 cleared at 10300"});
 
-  scenario other = play(waiting);
+  scenario other = play(waiting_work);
   other.then(R"({"type":"run_ended","outcome":"aborted","ts":10200})");
-  CHECK(other.became() == strings{"deadlock sys:1 unresolved at 10200"});
+  CHECK(other.outcome_summaries() == strings{"deadlock sys:1 unresolved at 10200"});
 }

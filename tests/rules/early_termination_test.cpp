@@ -9,25 +9,25 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-// The planner splits e1 in two; the coder submits its half while the tester's waits.
-const firing half{
-    .rule = "early_termination",
-    .hello = R"("agents":["planner","coder","tester"])",
-    .lines = R"(
+// The planner splits e1 in two; the coder submits its part while the tester's part waits.
+const firing early_answer{.rule = "early_termination",
+                          .hello = R"("agents":["planner","coder","tester"])",
+                          .lines = R"(
 {"type":"event","event":{"id":"e1","recipients":["planner"]}}
 {"type":"activation_started","activation":"v1","agent":"planner","inputs":["e1"]}
-{"type":"activation_ended","activation":"v1","outputs":[{"id":"e2","recipients":["coder"]},{"id":"e3","recipients":["tester"]}]}
+{"type":"activation_ended","activation":"v1","outputs":[)"
+                                   R"({"id":"e2","recipients":["coder"]},{"id":"e3","recipients":["tester"]}]}
 {"type":"activation_started","activation":"v2","agent":"coder","inputs":["e2"]}
 )",
-    .last =
-        R"({"type":"activation_ended","activation":"v2","ts":7,"outputs":[{"id":"e4","recipients":["tester"],"submit":true}]})"};
+                          .last = R"({"type":"activation_ended","activation":"v2","ts":7,"outputs":[)"
+                                  R"({"id":"e4","recipients":["tester"],"submit":true}]})"};
 
 }  // namespace
 
-TEST_CASE("ET: an answer that leaves out reachable work is given back to its author") {
-  const scenario s = play(half);
+TEST_CASE("an_answer_that_leaves_out_reachable_work_is_given_back_to_its_author") {
+  const scenario s = play(early_answer);
   const detection& d = s.only();
-  CHECK(told(d) == "early_termination e4 [e3] reroute");
+  CHECK(summary(d) == "early_termination e4 [e3] reroute");
   CHECK(d.severity == severity::failure);
   CHECK(d.session == "main");
   CHECK(d.at == 5u);
@@ -51,14 +51,14 @@ TEST_CASE("ET: an answer that leaves out reachable work is given back to its aut
   CHECK_FALSE(s.run().terminal());
 }
 
-TEST_CASE("ET: several unresolved events are named in the plural, with all who hold them") {
+TEST_CASE("several_unresolved_events_are_written_in_the_plural_with_all_their_holders") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob","cy"]}
 {"type":"event","event":{"id":"e2","recipients":["bob","cy"]}}
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
-  CHECK(told(s.only()) == "early_termination e9 [e1, e2] reroute");
+  CHECK(summary(s.only()) == "early_termination e9 [e1, e2] reroute");
   CHECK(
       s.only().reason ==
       R"(The answer "e9" was submitted while 2 events it does not build on are unresolved: "e1" (waiting at "bob"), "e2" (waiting at "bob", "cy").)");
@@ -66,7 +66,7 @@ TEST_CASE("ET: several unresolved events are named in the plural, with all who h
       R"(Your final answer "e9" was not accepted yet: 2 pieces of work it does not build on are still unresolved: "e1" (waiting at "bob"), "e2")"));
 }
 
-TEST_CASE("ET: the text names who holds most of the work, and who is free, the least laden first") {
+TEST_CASE("the_text_names_who_holds_most_of_the_work_and_the_free_agents_with_least_work_first") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob","cy","dee","eve"]}
 {"type":"event","event":{"id":"e1","recipients":["bob","cy"]}}
@@ -80,7 +80,7 @@ TEST_CASE("ET: the text names who holds most of the work, and who is free, the l
   CHECK(text.find(R"(to agents who are free ("eve", "bob", "cy"),)") != std::string::npos);
 }
 
-TEST_CASE("ET: where everybody is at work, nobody is free") {
+TEST_CASE("where_every_agent_is_active_the_text_names_no_free_agent") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"]}
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
@@ -90,61 +90,61 @@ TEST_CASE("ET: where everybody is at work, nobody is free") {
   CHECK(s.verdict_on("e9").inject.find("to agents who are free (nobody),") != std::string::npos);
 }
 
-TEST_CASE("ET: near misses let the answer through") {
-  const auto silent = [](const std::string& lines) {
+TEST_CASE("early_termination_delivers_near_misses_unchanged") {
+  const auto check_let_through = [](const std::string& lines) {
     scenario s(R"({"type":"hello","agents":["ada","bob","cy"]})");
     s.then(lines);
     INFO(lines);
-    CHECK(s.told() == strings{});
+    CHECK(s.detection_summaries() == strings{});
     CHECK(s.run().terminal());
     CHECK(s.verdict_on("e9").action == action::deliver);
   };
-  // All work is dealt with: consumed, discarded.
-  silent(R"(
+  // All work is consumed or discarded.
+  check_let_through(R"(
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"event","event":{"id":"e2","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1","e2"]}
 {"type":"activation_ended","activation":"v1","reactions":{"e2":"discard"},"outputs":[{"id":"e9","submit":true}]})");
-  // The answer builds on what still waits elsewhere, directly and through others.
-  silent(R"(
+  // The answer builds on work that still waits elsewhere, directly and through other events.
+  check_let_through(R"(
 {"type":"event","event":{"id":"e1","recipients":["ada","bob"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v1","outputs":[{"id":"e2","recipients":["cy","bob"]}]}
 {"type":"activation_started","activation":"v2","agent":"cy","inputs":["e2"]}
 {"type":"event","event":{"id":"e9","source":"v2","submit":true}})");
-  // While its author is still at work, all its inputs count as used.
-  silent(R"(
+  // While the activation of its author is open, all its inputs count as used.
+  check_let_through(R"(
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
-  // Only a notice and the monitor's own events wait.
-  silent(R"(
+  // Only an fyi event waits.
+  check_let_through(R"(
 {"type":"event","event":{"id":"e1","recipients":["bob"],"fyi":true}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
-  // The one who held it left.
-  silent(R"(
+  // The agent that held the work has left.
+  check_let_through(R"(
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
 {"type":"agent_left","agent":"bob"}
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
 }
 
-TEST_CASE("ET: what its author waits on counts, once the activation has ended") {
+TEST_CASE("an_input_that_the_author_leaves_waiting_counts_once_the_activation_has_ended") {
   scenario s(R"(
 {"type":"hello","agents":["ada"]}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v1","reactions":{"e1":"wait"},"outputs":[{"id":"e9","submit":true}]})");
-  CHECK(told(s.only()) == "early_termination e9 [e1] reroute");
+  CHECK(summary(s.only()) == "early_termination e9 [e1] reroute");
 }
 
-TEST_CASE("ET: what was given back is work that the next answer has to build on") {
-  scenario s = play(half);
+TEST_CASE("an_answer_given_back_is_work_that_the_next_answer_must_build_on") {
+  scenario s = play(early_answer);
   s.then(R"(
 {"type":"activation_started","activation":"v3","agent":"tester","inputs":["e3"]}
 {"type":"activation_ended","activation":"v3","outputs":[{"id":"e5","submit":true}]})");
-  CHECK(s.told().back() == "early_termination e5 [e4] reroute");
+  CHECK(s.detection_summaries().back() == "early_termination e5 [e4] reroute");
   CHECK(s.reachable() == strings{"e4", "e5"});
   s.then(R"(
 {"type":"activation_started","activation":"v4","agent":"coder","inputs":["e4"]}
@@ -155,7 +155,7 @@ TEST_CASE("ET: what was given back is work that the next answer has to build on"
   CHECK(s.run().terminal());
 }
 
-TEST_CASE("ET: kinds limit which work holds an answer back") {
+TEST_CASE("early_termination_counts_only_unresolved_work_of_the_configured_kinds") {
   const auto with = [](const std::string& kinds) {
     scenario s(R"({"type":"hello","agents":["ada","bob"],"rules":{"early_termination":{"kinds":)" + kinds + "}}}");
     s.then(R"(
@@ -164,7 +164,7 @@ TEST_CASE("ET: kinds limit which work holds an answer back") {
 {"type":"event","event":{"id":"e3","recipients":["bob"]}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
-    return s.told();
+    return s.detection_summaries();
   };
   CHECK(with(R"(["task"])") == strings{"early_termination e9 [e2] reroute"});
   CHECK(with(R"(["task","chat"])") == strings{"early_termination e9 [e1, e2] reroute"});
@@ -172,27 +172,27 @@ TEST_CASE("ET: kinds limit which work holds an answer back") {
   CHECK(with(R"(["other"])") == strings{});
 }
 
-TEST_CASE("ET: modes and causes") { check_causes(half); }
+TEST_CASE("early_termination_follows_modes_and_reports_causes") { check_causes(early_answer); }
 
-TEST_CASE("ET: a submit event that is not given back is let through") {
+TEST_CASE("a_submit_event_that_is_not_given_back_is_let_through") {
   for (const char* settings : {R"("mode":"observe")", R"("mode":"shadow")", R"("max_attempts":0)"}) {
-    const scenario s = play(half, "", settings);
+    const scenario s = play(early_answer, "", settings);
     CHECK(s.run().terminal());
   }
 }
 
-TEST_CASE("ET: an author who has left cannot be given the answer back") {
+TEST_CASE("an_answer_cannot_be_given_back_to_an_author_who_has_left") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"]}
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"agent_left","agent":"ada"}
 {"type":"activation_ended","activation":"v1","outputs":[{"id":"e9","submit":true}]})");
-  CHECK(told(s.only()) == "early_termination e9 [e1] not healed: target");
+  CHECK(summary(s.only()) == "early_termination e9 [e1] not healed: target");
   CHECK(s.run().terminal());
 }
 
-TEST_CASE("ET: attempts are counted in the run, whatever the event") {
+TEST_CASE("early_termination_counts_attempts_in_the_run_whatever_the_event") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"rules":{"early_termination":{"max_attempts":2}}}
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
@@ -200,24 +200,24 @@ TEST_CASE("ET: attempts are counted in the run, whatever the event") {
 {"type":"event","event":{"id":"e7","source":"v1","submit":true}}
 {"type":"event","event":{"id":"e8","source":"v1","submit":true}}
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
-  CHECK(s.told() == strings{"early_termination e7 [e1] reroute", "early_termination e8 [e1, e7] reroute",
-                            "early_termination e9 [e1, e7, e8] not healed: attempts"});
+  CHECK(s.detection_summaries() == strings{"early_termination e7 [e1] reroute", "early_termination e8 [e1, e7] reroute",
+                                           "early_termination e9 [e1, e7, e8] not healed: attempts"});
   CHECK(s.run().terminal());
 }
 
-TEST_CASE("ET: a text of one's own, with the rule's placeholders") {
-  check_text_override(half, "{event}: {count} {are} open: {work}",
+TEST_CASE("a_configured_text_for_early_termination_may_use_all_its_placeholders") {
+  check_text_override(early_answer, "{event}: {count} {are} open: {work}",
                       R"("e4": 1 piece is open: "e3" of agent "planner" (waiting at "tester"))");
 }
 
-TEST_CASE("ET: without the capability to inject, the answer is given back without a word") {
-  const scenario s = play(half, R"("capabilities":{"inject":false})");
+TEST_CASE("without_the_capability_to_inject_an_answer_is_given_back_without_a_text") {
+  const scenario s = play(early_answer, R"("capabilities":{"inject":false})");
   CHECK(s.only().healed);
   CHECK(s.verdict_on("e4").action == action::reroute);
   CHECK(s.verdict_on("e4").inject.empty());
 }
 
-TEST_CASE("ET: names chosen by agents are quoted as data") {
+TEST_CASE("early_termination_quotes_names_chosen_by_agents_as_data") {
   const std::string ada = json_string(hostile('a')), event = json_string(hostile('e')),
                     answer = json_string(hostile('x'));
   scenario s(R"({"type":"hello"})");
@@ -232,7 +232,7 @@ TEST_CASE("ET: names chosen by agents are quoted as data") {
   CHECK(s.verdict_on(hostile('x')).inject.find('\n') == std::string::npos);
 }
 
-TEST_CASE("ET: long lists are cut, in the text and in the evidence, and say so") {
+TEST_CASE("early_termination_shortens_long_lists_in_text_and_evidence") {
   scenario s(R"({"type":"hello","agents":["ada","bob"]})");
   for (int i = 0; i < 1002; ++i) {
     s.then(R"({"type":"event","event":{"id":"e)" + std::to_string(1000 + i) + R"(","recipients":["bob"]}})");
@@ -253,8 +253,8 @@ TEST_CASE("ET: long lists are cut, in the text and in the evidence, and say so")
   CHECK(d.witness.events.front().id == "answer");
 }
 
-TEST_CASE("ET: the witness joins the answer and what it leaves out") {
-  const scenario s = play(half);
+TEST_CASE("the_witness_of_early_termination_joins_the_answer_and_the_work_it_leaves_out") {
+  const scenario s = play(early_answer);
   const witness& w = s.only().witness;
   CHECK(nodes(w) == "e2 e3 e4 | v1 v2");
   CHECK(edges(w) == strings{"e2 > v2 consume", "e3 .. tester", "v1 > e2", "v1 > e3", "v2 > e4"});
@@ -263,17 +263,17 @@ TEST_CASE("ET: the witness joins the answer and what it leaves out") {
   CHECK(w.events.front().agent == "coder");
 }
 
-TEST_CASE("ET: cleared when the work is resolved") {
-  scenario s = play(half);
-  CHECK(s.became() == strings{});
+TEST_CASE("early_termination_is_cleared_when_the_work_is_resolved") {
+  scenario s = play(early_answer);
+  CHECK(s.outcome_summaries() == strings{});
   s.then(R"(
 {"type":"activation_started","activation":"v3","agent":"tester","inputs":["e3"]}
 {"type":"activation_ended","activation":"v3","ts":20})");
-  CHECK(s.became() == strings{"early_termination e4 cleared at 20"});
+  CHECK(s.outcome_summaries() == strings{"early_termination e4 cleared at 20"});
 }
 
-TEST_CASE("ET: cleared when an answer on which it does not fire is let through") {
-  scenario s = play(half);
+TEST_CASE("early_termination_is_cleared_when_a_later_answer_is_let_through") {
+  scenario s = play(early_answer);
   s.then(R"(
 {"type":"activation_started","activation":"v3","agent":"tester","inputs":["e3"]}
 {"type":"activation_ended","activation":"v3","reactions":{"e3":"wait"},"outputs":[]}
@@ -282,25 +282,26 @@ TEST_CASE("ET: cleared when an answer on which it does not fire is let through")
 {"type":"activation_started","activation":"v5","agent":"coder","inputs":["e4","e5"]}
 {"type":"event","event":{"id":"e6","source":"v5","submit":true},"ts":30})");
   CHECK(s.run().terminal());
-  CHECK(s.became() == strings{"early_termination e4 cleared at 30"});
+  CHECK(s.outcome_summaries() == strings{"early_termination e4 cleared at 30"});
 }
 
-TEST_CASE("ET: recurred when the next answer is early too, unresolved when the run ends so") {
-  scenario s = play(half);
+TEST_CASE("early_termination_recurs_with_the_next_early_answer_and_is_unresolved_when_the_run_ends") {
+  scenario s = play(early_answer);
   s.then(R"(
 {"type":"activation_started","activation":"v3","agent":"coder","inputs":["e4"]}
 {"type":"event","event":{"id":"e5","source":"v3","submit":true},"ts":20})");
-  CHECK(s.became() == strings{"early_termination e4 recurred at 20"});
+  CHECK(s.outcome_summaries() == strings{"early_termination e4 recurred at 20"});
   s.then(R"({"type":"run_ended","outcome":"failure","ts":30})");
-  CHECK(s.became() == strings{"early_termination e4 recurred at 20", "early_termination e5 unresolved at 30"});
+  CHECK(s.outcome_summaries() ==
+        strings{"early_termination e4 recurred at 20", "early_termination e5 unresolved at 30"});
 }
 
-TEST_CASE("ET: two early answers of one message are two findings, not a relapse") {
+TEST_CASE("two_early_answers_of_one_message_are_two_detections_and_no_recurrence") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"]}
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"activation_ended","activation":"v1","outputs":[{"id":"e8","submit":true},{"id":"e9","submit":true}]})");
-  CHECK(s.told() == strings{"early_termination e8 [e1] reroute", "early_termination e9 [e1] reroute"});
-  CHECK(s.became() == strings{});
+  CHECK(s.detection_summaries() == strings{"early_termination e8 [e1] reroute", "early_termination e9 [e1] reroute"});
+  CHECK(s.outcome_summaries() == strings{});
 }

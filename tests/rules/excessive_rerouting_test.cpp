@@ -1,4 +1,4 @@
-// Excessive rerouting (ER): an event is passed on again and again and nobody consumes it.
+// Excessive rerouting (ER): an event is rerouted again and again, and nobody consumes it.
 #include <catch2/catch.hpp>
 
 #include "tests/rules/firing.h"
@@ -9,7 +9,7 @@ using strings = std::vector<std::string>;
 
 namespace {
 
-const firing circle{
+const firing reroute_circle{
     .rule = "excessive_rerouting",
     .hello = R"("agents":["ada","bob","cy"])",
     .lines = R"(
@@ -22,8 +22,8 @@ const firing circle{
 )",
     .last = R"({"type":"activation_ended","activation":"v3","reactions":{"e1":{"reroute":["ada"]}},"ts":7})"};
 
-// e1 is passed on by p0, p1, … in turn; each message is two lines.
-std::string passed_on(int times) {
+// p0, p1, … reroute e1 in turn; each reroute is two lines.
+std::string rerouted(int times) {
   std::string lines;
   for (int i = 0; i < times; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1);
@@ -39,10 +39,10 @@ std::string passed_on(int times) {
 
 }  // namespace
 
-TEST_CASE("ER: the reroute beyond max_reroutes carries a word to its new holder") {
-  const scenario s = play(circle);
+TEST_CASE("the_reroute_beyond_max_reroutes_carries_a_text_for_the_new_holder") {
+  const scenario s = play(reroute_circle);
   const detection& d = s.only();
-  CHECK(told(d) == "excessive_rerouting e1 [] inject");
+  CHECK(summary(d) == "excessive_rerouting e1 [] inject");
   CHECK(d.severity == severity::warning);
   CHECK(d.at == 7u);
   CHECK(d.ts == 7);
@@ -57,7 +57,7 @@ TEST_CASE("ER: the reroute beyond max_reroutes carries a word to its new holder"
   CHECK(s.reachable() == strings{"e1"});
 }
 
-TEST_CASE("ER: once is once in words too") {
+TEST_CASE("a_single_reroute_is_written_in_the_singular") {
   scenario s(R"(
 {"type":"hello","rules":{"excessive_rerouting":{"max_reroutes":0}}}
 {"type":"event","event":{"id":"e1","recipients":["ada"]}}
@@ -66,77 +66,77 @@ TEST_CASE("ER: once is once in words too") {
   CHECK(s.only().reason == R"(The event "e1" was rerouted 1 time and nobody has consumed it.)");
 }
 
-TEST_CASE("ER: near misses") {
-  const auto told_after = [](const std::string& hello, const std::string& lines) {
+TEST_CASE("excessive_rerouting_ignores_near_misses") {
+  const auto detections_after = [](const std::string& hello, const std::string& lines) {
     scenario s(R"({"type":"hello",)" + hello + "}\n" +
                R"({"type":"event","event":{"id":"e1","recipients":["p0","q"]}})");
-    return s.then(lines).told();
+    return s.then(lines).detection_summaries();
   };
-  const std::string most = R"("rules":{"excessive_rerouting":{"max_reroutes":2}})";
-  CHECK(told_after(most, passed_on(2)) == strings{});
-  CHECK(told_after(most, passed_on(3)) == strings{"excessive_rerouting e1 [] inject"});
-  CHECK(told_after(R"("labels":{})", passed_on(2)) == strings{});  // 2 is the default
-  CHECK(told_after(R"("labels":{})", passed_on(3)).size() == 1);
-  // Somebody else consumed it in the meantime.
-  CHECK(told_after(most, R"(
+  const std::string two_reroutes = R"("rules":{"excessive_rerouting":{"max_reroutes":2}})";
+  CHECK(detections_after(two_reroutes, rerouted(2)) == strings{});
+  CHECK(detections_after(two_reroutes, rerouted(3)) == strings{"excessive_rerouting e1 [] inject"});
+  CHECK(detections_after(R"("labels":{})", rerouted(2)) == strings{});  // the default is 2
+  CHECK(detections_after(R"("labels":{})", rerouted(3)).size() == 1);
+  // Another agent has consumed it in the meantime.
+  CHECK(detections_after(two_reroutes, R"(
 {"type":"activation_started","activation":"w","agent":"q","inputs":["e1"]}
 {"type":"activation_ended","activation":"w"})"
-                         "\n" +
-                             passed_on(3)) == strings{});
-  // A failed activation consumes nothing; neither does discarding.
-  CHECK(told_after(most, R"(
+                                       "\n" +
+                                           rerouted(3)) == strings{});
+  // A failed activation consumes nothing, and discarding is not consuming.
+  CHECK(detections_after(two_reroutes, R"(
 {"type":"activation_started","activation":"w","agent":"q","inputs":["e1"]}
 {"type":"activation_ended","activation":"w","failed":true})"
-                         "\n" +
-                             passed_on(3))
+                                       "\n" +
+                                           rerouted(3))
             .size() == 1);
-  CHECK(told_after(most, R"(
+  CHECK(detections_after(two_reroutes, R"(
 {"type":"activation_started","activation":"w","agent":"q","inputs":["e1"]}
 {"type":"activation_ended","activation":"w","reactions":{"e1":"discard"}})"
-                         "\n" +
-                             passed_on(3))
+                                       "\n" +
+                                           rerouted(3))
             .size() == 1);
-  // To two agents at once is one act.
-  CHECK(told_after(most, R"(
+  // A reroute to three agents is one reroute act.
+  CHECK(detections_after(two_reroutes, R"(
 {"type":"activation_started","activation":"w","agent":"q","inputs":["e1"]}
 {"type":"activation_ended","activation":"w","reactions":{"e1":{"reroute":["x","y","z"]}}})"
-                         "\n" +
-                             passed_on(1)) == strings{});
-  // A notice may be passed on for ever.
-  scenario notice(R"({"type":"hello"})"
-                  "\n"
-                  R"({"type":"event","event":{"id":"e1","recipients":["p0"],"fyi":true}})");
-  CHECK(notice.then(passed_on(9)).told() == strings{});
+                                       "\n" +
+                                           rerouted(1)) == strings{});
+  // An fyi event may be rerouted without limit.
+  scenario fyi_event(R"({"type":"hello"})"
+                     "\n"
+                     R"({"type":"event","event":{"id":"e1","recipients":["p0"],"fyi":true}})");
+  CHECK(fyi_event.then(rerouted(9)).detection_summaries() == strings{});
 }
 
-TEST_CASE("ER: being given back is no reroute act, being rerouted to nobody is one") {
+TEST_CASE("a_give_back_is_no_reroute_act_but_a_reroute_to_no_agent_is_one") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"rules":{"excessive_rerouting":{"max_reroutes":1}}}
 {"type":"activation_started","activation":"v0","agent":"ada"}
 {"type":"event","event":{"id":"e1","source":"v0","recipients":["zed"]}}
 {"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":[]}}})");
-  CHECK(s.told() == strings{"orphaned_event e1 [zed] reroute", "orphaned_event e1 [] reroute"});
+  CHECK(s.detection_summaries() == strings{"orphaned_event e1 [zed] reroute", "orphaned_event e1 [] reroute"});
   s.then(R"(
 {"type":"activation_started","activation":"v2","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v2","reactions":{"e1":{"reroute":["bob"]}}})");
-  CHECK(s.told().back() == "excessive_rerouting e1 [] inject");
+  CHECK(s.detection_summaries().back() == "excessive_rerouting e1 [] inject");
 }
 
-TEST_CASE("ER: modes and causes") { check_causes(circle); }
+TEST_CASE("excessive_rerouting_follows_modes_and_reports_causes") { check_causes(reroute_circle); }
 
-TEST_CASE("ER: there is no limit on attempts, only the budget") {
+TEST_CASE("excessive_rerouting_is_limited_by_the_budget_alone_and_not_by_attempts") {
   scenario s(R"({"type":"hello","healing":{"budget":2}})");
-  s.then(R"({"type":"event","event":{"id":"e1","recipients":["p0"]}})").then(passed_on(5));
-  CHECK(s.told() == strings{"excessive_rerouting e1 [] inject", "excessive_rerouting e1 [] inject",
-                            "excessive_rerouting e1 [] not healed: budget"});
+  s.then(R"({"type":"event","event":{"id":"e1","recipients":["p0"]}})").then(rerouted(5));
+  CHECK(s.detection_summaries() == strings{"excessive_rerouting e1 [] inject", "excessive_rerouting e1 [] inject",
+                                           "excessive_rerouting e1 [] not healed: budget"});
 }
 
-TEST_CASE("ER: a text of one's own, with the rule's placeholders") {
-  check_text_override(circle, "{event}/{times}/{passers}", R"("e1"/3 times/"ada", "bob", "cy")");
+TEST_CASE("a_configured_text_for_excessive_rerouting_may_use_all_its_placeholders") {
+  check_text_override(reroute_circle, "{event}/{times}/{passers}", R"("e1"/3 times/"ada", "bob", "cy")");
 }
 
-TEST_CASE("ER: each agent that passed it on is named once, in the order in which they first did") {
+TEST_CASE("the_text_names_each_rerouting_agent_once_in_the_order_of_their_first_reroute") {
   scenario s(R"({"type":"hello","rules":{"excessive_rerouting":{"max_reroutes":3,"text":"{passers}"}}})");
   s.then(R"(
 {"type":"event","event":{"id":"e1","recipients":["zoe"]}}
@@ -151,13 +151,13 @@ TEST_CASE("ER: each agent that passed it on is named once, in the order in which
   CHECK(injected(s) == R"("zoe", "ada")");
 }
 
-TEST_CASE("ER: of many who passed it on eight are named and the others counted") {
+TEST_CASE("of_many_rerouting_agents_the_text_names_eight_and_counts_the_others") {
   scenario s(R"({"type":"hello","rules":{"excessive_rerouting":{"max_reroutes":11,"text":"{passers}"}}})");
-  s.then(R"({"type":"event","event":{"id":"e1","recipients":["p0"]}})").then(passed_on(12));
+  s.then(R"({"type":"event","event":{"id":"e1","recipients":["p0"]}})").then(rerouted(12));
   CHECK(injected(s) == R"("p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7" and 4 more)");
 }
 
-TEST_CASE("ER: names chosen by agents are quoted as data") {
+TEST_CASE("excessive_rerouting_quotes_names_chosen_by_agents_as_data") {
   const std::string e = json_string(hostile('e')), a = json_string(hostile('a'));
   scenario s(R"({"type":"hello","rules":{"excessive_rerouting":{"max_reroutes":0}}})");
   s.then(R"({"type":"event","event":{"recipients":["ada"],"id":)" + e + "}}");
@@ -168,35 +168,35 @@ TEST_CASE("ER: names chosen by agents are quoted as data") {
                                 hostile_quoted('a') + ", and"));
 }
 
-TEST_CASE("ER: the witness shows who passed it on and who has it now") {
-  const scenario s = play(circle);
+TEST_CASE("the_witness_of_excessive_rerouting_shows_who_rerouted_the_event_and_who_has_it_now") {
+  const scenario s = play(reroute_circle);
   CHECK(nodes(s.only().witness) == "e1 | v1 v2 v3");
   CHECK(edges(s.only().witness) == strings{"e1 .. ada", "e1 > v1 reroute", "e1 > v2 reroute", "e1 > v3 reroute"});
   CHECK(connected(s.only().witness));
 
   scenario many(R"({"type":"hello","rules":{"excessive_rerouting":{"max_reroutes":79}}})");
-  many.then(R"({"type":"event","event":{"id":"e1","recipients":["p0"]}})").then(passed_on(80));
+  many.then(R"({"type":"event","event":{"id":"e1","recipients":["p0"]}})").then(rerouted(80));
   CHECK(many.only().witness.events.size() + many.only().witness.activations.size() == 64);
   CHECK(many.only().witness.truncated);
 }
 
-TEST_CASE("ER: cleared when the event is consumed") {
-  scenario s = play(circle);
+TEST_CASE("excessive_rerouting_is_cleared_when_the_event_is_consumed") {
+  scenario s = play(reroute_circle);
   s.then(R"(
 {"type":"activation_started","activation":"v4","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v4","ts":20})");
-  CHECK(s.became() == strings{"excessive_rerouting e1 cleared at 20"});
+  CHECK(s.outcome_summaries() == strings{"excessive_rerouting e1 cleared at 20"});
 }
 
-TEST_CASE("ER: recurred when it is passed on again, unresolved when it is discarded and the run ends") {
-  scenario s = play(circle);
+TEST_CASE("excessive_rerouting_recurs_with_the_next_reroute_and_is_unresolved_when_the_event_is_discarded") {
+  scenario s = play(reroute_circle);
   s.then(R"(
 {"type":"activation_started","activation":"v4","agent":"ada","inputs":["e1"]}
 {"type":"activation_ended","activation":"v4","reactions":{"e1":{"reroute":["bob"]}},"ts":20})");
-  CHECK(s.became() == strings{"excessive_rerouting e1 recurred at 20"});
+  CHECK(s.outcome_summaries() == strings{"excessive_rerouting e1 recurred at 20"});
   s.then(R"(
 {"type":"activation_started","activation":"v5","agent":"bob","inputs":["e1"]}
 {"type":"activation_ended","activation":"v5","reactions":{"e1":"discard"},"ts":30}
 {"type":"run_ended","outcome":"success","ts":31})");
-  CHECK(s.became().back() == "excessive_rerouting e1 unresolved at 31");
+  CHECK(s.outcome_summaries().back() == "excessive_rerouting e1 unresolved at 31");
 }

@@ -17,13 +17,13 @@ std::ptrdiff_t count(const scenario& s, const std::string& rule) {
                        [&](const detection& d) { return to_string(d.rule) == rule; });
 }
 
-// Reported with this cause, not healed, delivered as it is.
-void check_not_healed(const scenario& s, const firing& f, cause why, action would) {
-  INFO("cause " << to_string(why));
+// Checks that the detection has this cause, is not healed, and the event is delivered unchanged.
+void check_not_healed(const scenario& s, const firing& f, cause expected_cause, action expected_healing) {
+  INFO("cause " << to_string(expected_cause));
   const detection& d = s.only(f.rule);
   CHECK_FALSE(d.healed);
-  CHECK(d.cause == why);
-  CHECK(d.healing == would);
+  CHECK(d.cause == expected_cause);
+  CHECK(d.healing == expected_healing);
   CHECK(s.interventions.empty());
   if (d.at) {
     CHECK(s.verdict_on(*d.event).action == action::deliver);
@@ -40,18 +40,18 @@ scenario play(const firing& f, const std::string& hello, const std::string& opti
 }
 
 void check_causes(const firing& f) {
-  const rule& which = rule_of(*rule_from(f.rule));
-  const std::string healing(to_string(which.healing));
+  const rule& tested = rule_of(*rule_from(f.rule));
+  const std::string healing(to_string(tested.healing));
   const scenario healed = play(f);
   CHECK(healed.only(f.rule).healed);
   CHECK(healed.only(f.rule).cause == cause::none);
-  CHECK(healed.only(f.rule).healing == which.healing);
-  CHECK(healed.only(f.rule).severity == which.severity);
+  CHECK(healed.only(f.rule).healing == tested.healing);
+  CHECK(healed.only(f.rule).severity == tested.severity);
 
   check_not_healed(play(f, R"("mode":"observe")"), f, cause::mode, action::none);
   check_not_healed(play(f, "", R"("mode":"observe")"), f, cause::mode, action::none);
-  check_not_healed(play(f, R"("mode":"shadow")"), f, cause::mode, which.healing);
-  check_not_healed(play(f, "", R"("mode":"shadow")"), f, cause::mode, which.healing);
+  check_not_healed(play(f, R"("mode":"shadow")"), f, cause::mode, tested.healing);
+  check_not_healed(play(f, "", R"("mode":"shadow")"), f, cause::mode, tested.healing);
   check_not_healed(play(f, R"("mode":"observe")", R"("mode":"shadow")"), f, cause::mode, action::none);
   CHECK(count(play(f, R"("mode":"off")"), f.rule) == 0);
   CHECK(count(play(f, "", R"("mode":"off")"), f.rule) == 0);
@@ -59,7 +59,7 @@ void check_causes(const firing& f) {
   check_not_healed(play(f, R"("capabilities":{")" + healing + "\":false}"), f, cause::unsupported, action::none);
   check_not_healed(play(f, R"("healing":{"budget":0})"), f, cause::budget, action::none);
   check_not_healed(play(f, R"("mode":"shadow","healing":{"budget":0})"), f, cause::mode, action::none);
-  if (which.traits.has_attempts())
+  if (tested.traits.has_attempts())
     check_not_healed(play(f, "", R"("max_attempts":0)"), f, cause::attempts, action::none);
   if (!healed.only(f.rule).at) return;
   firing as_is = f;
@@ -116,18 +116,18 @@ std::string nodes(const witness& w) {
 }
 
 bool connected(const witness& w) {
-  std::map<std::string, std::string> piece;  // events and activations have ids of their own in these tests
-  for (const auto& n : w.events) piece[n.id] = n.id;
-  for (const auto& n : w.activations) piece[n.id] = n.id;
+  std::map<std::string, std::string> component;  // in these tests no event has the id of an activation
+  for (const auto& n : w.events) component[n.id] = n.id;
+  for (const auto& n : w.activations) component[n.id] = n.id;
   const auto root = [&](std::string id) {
-    while (piece.at(id) != id) id = piece.at(id);
+    while (component.at(id) != id) id = component.at(id);
     return id;
   };
   for (const witness::edge& e : w.edges) {
-    if (e.kind != witness::edge_kind::pending) piece[root(e.from)] = root(e.to);
+    if (e.kind != witness::edge_kind::pending) component[root(e.from)] = root(e.to);
   }
-  return std::all_of(piece.begin(), piece.end(),
-                     [&](const auto& p) { return root(p.first) == root(piece.begin()->first); });
+  return std::all_of(component.begin(), component.end(),
+                     [&](const auto& p) { return root(p.first) == root(component.begin()->first); });
 }
 
 }  // namespace digd::tests
